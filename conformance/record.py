@@ -1,0 +1,269 @@
+"""The record of a run: everything a report shows, as plain data.
+
+``results/<id>.json`` holds one :class:`RobotRecord`, ``summary.json`` a
+:class:`RunSummary`. Both carry ``schema_version``. They hold no timestamps, absolute
+paths or machine names: the same input gives the same bytes. Unlimited positions and
+other values that JSON cannot express are written as text (``"inf"``, ``"-inf"``,
+``"nan"``).
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import msgspec
+
+SCHEMA_VERSION = "1.0"
+
+
+class Grade(StrEnum):
+    """Result of one check, best first.
+
+    ``exact``: within what float32 storage allows. ``close``: within the engineering
+    tolerance. ``fails``: outside it. ``disputed``: the readers of the URDF contradict
+    each other, so nothing can be said about the USD. ``not comparable``: a side is
+    silent.
+    """
+
+    EXACT = "exact"
+    CLOSE = "close"
+    FAILS = "fails"
+    DISPUTED = "disputed"
+    NOT_COMPARABLE = "not comparable"
+
+
+class Verdict(StrEnum):
+    """Result for one robot.
+
+    ``unreadable``: the URDF has no meaning that could be kept; the diagnostics say
+    why. ``not available``: the robot could not be fetched. ``crashed``: the converter
+    or the USD reader died.
+    """
+
+    EXACT = "exact"
+    CLOSE = "close"
+    FAILS = "fails"
+    DISPUTED = "disputed"
+    NOT_COMPARABLE = "not comparable"
+    UNREADABLE = "unreadable"
+    CRASHED = "crashed"
+    NOT_AVAILABLE = "not available"
+
+    @property
+    def conforms(self) -> bool:
+        """Whether the USD says what the URDF says."""
+        return self in {Verdict.EXACT, Verdict.CLOSE}
+
+
+class _Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=False):
+    """Base of all records: immutable, built by keyword."""
+
+
+class DiagnosticRecord(_Record):
+    """One diagnostic of the converter; ``file`` is relative to the robot's folder."""
+
+    rule: str
+    severity: str
+    message: str
+    file: str | None = None
+    line: int | None = None
+    column: int | None = None
+
+
+class WitnessStatus(StrEnum):
+    """Outcome of asking a witness."""
+
+    OBSERVED = "observed"
+    ABSTAINED = "abstained"
+    CRASHED = "crashed"
+    UNAVAILABLE = "unavailable"
+
+
+class WitnessRecord(_Record):
+    """How one witness took part.
+
+    Attributes:
+        name: Witness name.
+        side: ``urdf`` or ``usd``.
+        status: Outcome.
+        version: Version of the engine, if it is installed.
+        reason: Why it did not take part.
+        output: End of what a crashed witness printed.
+        notes: What was done so that it could read the file.
+    """
+
+    name: str
+    side: str
+    status: WitnessStatus
+    version: str | None = None
+    reason: str | None = None
+    output: str | None = None
+    notes: tuple[str, ...] = ()
+
+
+class DifferenceRecord(_Record):
+    """Largest difference between one URDF witness and the USD, for one check.
+
+    Attributes:
+        witness: URDF-side witness.
+        compared: Number of values compared.
+        largest: Largest difference in the unit of the check; None if nothing could be
+            compared, or if the check is about equality.
+        subject: Link, joint or group of the largest difference.
+        unequal: Number of values that differ beyond tolerance.
+        reason: Why nothing was compared.
+    """
+
+    witness: str
+    compared: int
+    largest: float | None = None
+    subject: str | None = None
+    unequal: int = 0
+    reason: str | None = None
+
+
+class FindingRecord(_Record):
+    """One value that is not exact, or on which readers differ.
+
+    Attributes:
+        subject: What it is about, for example ``joint elbow``.
+        message: One sentence that names quantity, sides and amount.
+        grade: Grade of this value.
+        expected: Value on the URDF side, as text.
+        actual: Value on the USD side, as text.
+        difference: Size of the difference in the unit of the check.
+        bound: What float32 storage allows, in the same unit.
+        tolerance: Engineering tolerance, in the same unit.
+        configuration: Label of the configuration, if one matters.
+    """
+
+    subject: str
+    message: str
+    grade: Grade
+    expected: str | None = None
+    actual: str | None = None
+    difference: float | None = None
+    bound: float | None = None
+    tolerance: float | None = None
+    configuration: str | None = None
+
+
+class CheckRecord(_Record):
+    """One check of one robot.
+
+    Attributes:
+        id: Stable identifier, for example ``kinematics.position``.
+        title: What is compared, in a few words.
+        group: Heading under which it is shown, for example ``kinematics``.
+        unit: Unit of all differences; empty for equality and ``1`` for ratios.
+        grade: Worst grade of all values.
+        compared: Number of values compared.
+        worst: Largest difference between ``spec`` and the USD.
+        worst_subject: Where it occurs.
+        bound: What float32 storage allows at that place.
+        tolerance: Engineering tolerance at that place.
+        reason: Why the check is not comparable or disputed.
+        differences: Each URDF witness against the USD.
+        findings: Values that are not exact, worst first.
+    """
+
+    id: str
+    title: str
+    group: str
+    unit: str
+    grade: Grade
+    compared: int
+    worst: float | None = None
+    worst_subject: str | None = None
+    bound: float | None = None
+    tolerance: float | None = None
+    reason: str | None = None
+    differences: tuple[DifferenceRecord, ...] = ()
+    findings: tuple[FindingRecord, ...] = ()
+
+
+class DeviationRecord(_Record):
+    """A reader that departs from the URDF; never counted against the USD.
+
+    Attributes:
+        witness: The reader.
+        id: Identifier of a known deviation, or ``unexplained``.
+        cause: What the reader does, in one sentence.
+        check: Check in which it shows.
+        subjects: Links or joints concerned.
+        largest: Largest departure in the unit of the check, if it has one.
+    """
+
+    witness: str
+    id: str
+    cause: str
+    check: str
+    subjects: tuple[str, ...]
+    largest: float | None = None
+
+
+class SourceRecord(_Record):
+    """What was read.
+
+    Attributes:
+        reference: How the robot is named in the corpus, for example
+            ``pybullet:r2d2.urdf``.
+        sha256: Hash of the URDF's bytes, if it could be read.
+    """
+
+    reference: str
+    sha256: str | None = None
+
+
+class RobotRecord(_Record):
+    """The result for one robot."""
+
+    schema_version: str = SCHEMA_VERSION
+    id: str
+    name: str
+    source: SourceRecord
+    converter: str
+    verdict: Verdict
+    reason: str
+    links: int | None = None
+    joints: int | None = None
+    degrees_of_freedom: int | None = None
+    total_mass: float | None = None
+    configurations: int | None = None
+    base: str | None = None
+    diagnostics: tuple[DiagnosticRecord, ...] = ()
+    witnesses: tuple[WitnessRecord, ...] = ()
+    checks: tuple[CheckRecord, ...] = ()
+    deviations: tuple[DeviationRecord, ...] = ()
+
+
+class RobotSummary(_Record):
+    """One line of ``summary.json``: a robot without its findings."""
+
+    id: str
+    name: str
+    reference: str
+    verdict: Verdict
+    reason: str
+    grades: dict[str, Grade]
+    worst: dict[str, float]
+    witnesses: dict[str, WitnessStatus]
+
+
+class RunSummary(_Record):
+    """A whole run.
+
+    Attributes:
+        corpus: The references that were asked for.
+        environment: Package name to version, of everything that took part.
+        options: Options that change results, as text.
+        verdicts: Number of robots per verdict.
+        robots: One line per robot, ordered by id.
+    """
+
+    schema_version: str = SCHEMA_VERSION
+    corpus: tuple[str, ...]
+    environment: dict[str, str]
+    options: dict[str, str]
+    verdicts: dict[str, int]
+    robots: tuple[RobotSummary, ...]

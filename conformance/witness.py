@@ -1,0 +1,109 @@
+"""The protocol of a witness, and the outcomes of asking one.
+
+A witness reads one file and states an :class:`~conformance.observation.Observation`;
+it never sees the other side. It abstains when the file is beyond it, and says why. What
+it raises otherwise, or a death of its process, is recorded as a crash: absent is not
+equal.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from conformance.observation import Configurations, Observation
+
+
+class Side(StrEnum):
+    """The kind of file that a witness reads."""
+
+    URDF = "urdf"
+    USD = "usd"
+
+
+@dataclass(frozen=True, slots=True)
+class Available:
+    """The witness can be asked here."""
+
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unavailable:
+    """The witness cannot be asked here; ``remedy`` says what would change that."""
+
+    reason: str
+    remedy: str
+
+
+Availability: TypeAlias = Available | Unavailable
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a witness is asked to read.
+
+    Attributes:
+        path: File to read: a URDF, or the root layer of a USD.
+        configurations: Where to state link frames.
+        packages: Folders of ROS packages, by name.
+    """
+
+    path: str
+    configurations: Configurations
+    packages: Mapping[str, str] = field(default_factory=dict)
+
+
+class AbstentionError(Exception):
+    """The witness cannot read the file; the message says why, in one line."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Observed:
+    """The witness read the file."""
+
+    observation: Observation
+
+
+@dataclass(frozen=True, slots=True)
+class Abstained:
+    """The witness cannot read the file."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Crashed:
+    """The witness died, hung or raised; ``output`` is the end of what it printed."""
+
+    reason: str
+    output: str = ""
+
+
+Outcome: TypeAlias = Observed | Abstained | Crashed
+
+
+class Witness(Protocol):
+    """One engine's reading of one kind of file."""
+
+    @property
+    def name(self) -> str:
+        """Stable lower-case name."""
+
+    @property
+    def side(self) -> Side:
+        """The kind of file that is read."""
+
+    def availability(self) -> Availability:
+        """Say whether the engine is installed, without loading a robot."""
+
+    def observe(self, request: Request) -> Observation:
+        """Read the file and state what it says.
+
+        Raises:
+            AbstentionError: The engine refuses the file or cannot express it.
+        """

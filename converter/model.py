@@ -1,0 +1,285 @@
+"""A robot as plain values: what a URDF says, and what a USD articulation says.
+
+SI units (metres, kilograms, radians, seconds). Values are immutable tuples, so robots
+compare and hash by value. Absent is ``None``, never a number. Defaults of the URDF
+language are applied by the reader; nothing here guesses.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from converter.diagnostics import Location
+
+Vec3: TypeAlias = tuple[float, float, float]
+Vec4: TypeAlias = tuple[float, float, float, float]
+Vec6: TypeAlias = tuple[float, float, float, float, float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Pose:
+    """Rigid transform of a child frame, expressed in its parent frame.
+
+    Attributes:
+        position: Origin of the child in the parent [m].
+        quat_wxyz: Unit quaternion that rotates child vectors into the parent.
+    """
+
+    position: Vec3 = (0.0, 0.0, 0.0)
+    quat_wxyz: Vec4 = (1.0, 0.0, 0.0, 0.0)
+
+
+IDENTITY = Pose()
+
+
+@dataclass(frozen=True, slots=True)
+class Inertial:
+    """Mass properties of one link.
+
+    Attributes:
+        mass: [kg], not negative; zero means massless.
+        origin: Inertial frame in the link frame; its position is the centre of mass.
+        inertia: (ixx, ixy, ixz, iyy, iyz, izz) about the centre of mass, in the
+            inertial frame [kg m^2].
+    """
+
+    mass: float
+    origin: Pose
+    inertia: Vec6
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """Box centred on its origin; ``size`` is the full edge lengths [m]."""
+
+    size: Vec3
+
+
+@dataclass(frozen=True, slots=True)
+class Cylinder:
+    """Cylinder along Z, centred on its origin [m]."""
+
+    radius: float
+    length: float
+
+
+@dataclass(frozen=True, slots=True)
+class Capsule:
+    """Capsule along Z; ``length`` is the cylindrical part without caps [m]."""
+
+    radius: float
+    length: float
+
+
+@dataclass(frozen=True, slots=True)
+class Sphere:
+    """Sphere centred on its origin [m]."""
+
+    radius: float
+
+
+@dataclass(frozen=True, slots=True)
+class MeshFile:
+    """Geometry in a file of its own.
+
+    Attributes:
+        uri: The reference as written.
+        path: The file it resolves to, or None if none was found.
+        scale: Factor per axis; negative factors mirror.
+    """
+
+    uri: str
+    path: str | None
+    scale: Vec3 = (1.0, 1.0, 1.0)
+
+
+Geometry: TypeAlias = Box | Cylinder | Capsule | Sphere | MeshFile
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """Appearance of a visual.
+
+    Attributes:
+        name: URDF name, or None.
+        rgba: sRGB colour and opacity in [0, 1], or None.
+        texture_uri: Image reference as written, or None.
+        texture_path: The file it resolves to, or None.
+    """
+
+    name: str | None
+    rgba: Vec4 | None = None
+    texture_uri: str | None = None
+    texture_path: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Visual:
+    """Shape that is seen."""
+
+    name: str | None
+    origin: Pose
+    geometry: Geometry
+    material: Material | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Collision:
+    """Shape that is touched."""
+
+    name: str | None
+    origin: Pose
+    geometry: Geometry
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A named frame with mass and shapes fixed to it."""
+
+    name: str
+    inertial: Inertial | None = None
+    visuals: tuple[Visual, ...] = ()
+    collisions: tuple[Collision, ...] = ()
+    location: Location | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def mass(self) -> float:
+        """Mass [kg]; zero without inertial."""
+        return self.inertial.mass if self.inertial else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Allowed joint positions [rad or m]; +-inf is unlimited on that side."""
+
+    lower: float
+    upper: float
+
+
+UNLIMITED = Range(float("-inf"), float("inf"))
+
+
+@dataclass(frozen=True, slots=True)
+class Revolute:
+    """Rotation about ``axis`` (unit vector in the child frame) within ``range``."""
+
+    axis: Vec3
+    range: Range
+
+
+@dataclass(frozen=True, slots=True)
+class Continuous:
+    """Rotation about ``axis`` (unit vector in the child frame) without limits."""
+
+    axis: Vec3
+
+
+@dataclass(frozen=True, slots=True)
+class Prismatic:
+    """Translation along ``axis`` (unit vector in the child frame) within ``range``."""
+
+    axis: Vec3
+    range: Range
+
+
+@dataclass(frozen=True, slots=True)
+class Planar:
+    """Translation in the plane normal to ``axis`` and rotation about it."""
+
+    axis: Vec3
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """No motion."""
+
+
+@dataclass(frozen=True, slots=True)
+class Floating:
+    """Six degrees of freedom."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spherical:
+    """Three rotations: an extension of URDF that Bullet and MuJoCo read."""
+
+
+JointKind: TypeAlias = (
+    Revolute | Continuous | Prismatic | Planar | Fixed | Floating | Spherical
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Mimic:
+    """Position = multiplier * position of ``joint`` + offset [rad or m]."""
+
+    joint: str
+    multiplier: float = 1.0
+    offset: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Dynamics:
+    """Passive joint forces.
+
+    Attributes:
+        damping: [N m s/rad or N s/m], or None.
+        friction: [N m or N], or None.
+    """
+
+    damping: float | None = None
+    friction: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SafetyController:
+    """Soft limits of a real controller; no simulator applies them."""
+
+    k_velocity: float | None = None
+    k_position: float | None = None
+    soft_lower_limit: float | None = None
+    soft_upper_limit: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """Positions of reference edges [rad or m]."""
+
+    rising: float | None = None
+    falling: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Joint:
+    """Connection of two links.
+
+    Attributes:
+        origin: Child frame in the parent frame at position zero.
+        effort: Largest force [N or N m]; None is absent, zero is a declared zero.
+        velocity: Largest speed [m/s or rad/s]; None is absent.
+    """
+
+    name: str
+    parent: str
+    child: str
+    kind: JointKind
+    origin: Pose = IDENTITY
+    effort: float | None = None
+    velocity: float | None = None
+    dynamics: Dynamics | None = None
+    mimic: Mimic | None = None
+    safety: SafetyController | None = None
+    calibration: Calibration | None = None
+    location: Location | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Robot:
+    """A tree of links; the tree itself is checked and ordered by ``topology``."""
+
+    name: str
+    links: tuple[Link, ...]
+    joints: tuple[Joint, ...]
+    location: Location | None = field(default=None, compare=False, repr=False)
