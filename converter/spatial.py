@@ -1,0 +1,231 @@
+"""Rotations, poses and inertia tensors in double precision; pure numpy.
+
+A rotation matrix here turns child vectors into parent vectors, columns being the
+child's axes. Quaternions are unit, ordered (w, x, y, z).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from converter.model import Pose
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from converter.model import Vec3, Vec4, Vec6
+
+Matrix: TypeAlias = "NDArray[np.float64]"
+
+
+def rotation_from_quat_wxyz(quat_wxyz: Vec4) -> Matrix:
+    """Return the (3, 3) rotation of a quaternion, which need not be normalised."""
+    w, x, y, z = np.asarray(quat_wxyz, dtype=np.float64) / np.linalg.norm(quat_wxyz)
+    return np.array(
+        [
+            [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
+            [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
+            [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
+        ]
+    )
+
+
+def quat_wxyz_from_rotation(rotation: Matrix) -> Vec4:
+    """Return the quaternion of a (3, 3) rotation, with w >= 0.
+
+    The largest of the four candidates is the pivot, so no division is by a small
+    number (Shepperd, "Quaternion from rotation matrix", 1978).
+    """
+    m = rotation
+    trace = float(np.trace(m))
+    squares = np.array([trace, m[0, 0], m[1, 1], m[2, 2]])
+    pivot = int(np.argmax(squares))
+    if pivot == 0:
+        q = np.array(
+            [1 + trace, m[2, 1] - m[1, 2], m[0, 2] - m[2, 0], m[1, 0] - m[0, 1]]
+        )
+    else:
+        i = pivot - 1
+        j, k = (i + 1) % 3, (i + 2) % 3
+        q = np.empty(4)
+        q[0] = m[k, j] - m[j, k]
+        q[1 + i] = 1 + m[i, i] - m[j, j] - m[k, k]
+        q[1 + j] = m[j, i] + m[i, j]
+        q[1 + k] = m[k, i] + m[i, k]
+    return _canonical(q)
+
+
+def quat_wxyz_from_rpy(rpy: Vec3) -> Vec4:
+    """Return the quaternion of roll, pitch, yaw about fixed X, Y, Z [rad].
+
+    R = Rz(yaw) Ry(pitch) Rx(roll), as the URDF specification has it.
+    """
+    (cr, cp, cy), (sr, sp, sy) = (
+        np.cos(np.asarray(rpy) / 2),
+        np.sin(np.asarray(rpy) / 2),
+    )
+    return _canonical(
+        np.array(
+            [
+                cr * cp * cy + sr * sp * sy,
+                sr * cp * cy - cr * sp * sy,
+                cr * sp * cy + sr * cp * sy,
+                cr * cp * sy - sr * sp * cy,
+            ]
+        )
+    )
+
+
+def _canonical(quat: Matrix) -> Vec4:
+    """Normalise, prefer w >= 0, and drop negative zeros."""
+    quat = quat / np.linalg.norm(quat)
+    if quat[0] < 0:
+        quat = -quat
+    w, x, y, z = (float(c) + 0.0 for c in quat)
+    return w, x, y, z
+
+
+def rpy_from_rotation(rotation: Matrix) -> Vec3:
+    """Return roll, pitch, yaw [rad] of a (3, 3) rotation; yaw is 0 at gimbal lock."""
+    cos_pitch = float(np.hypot(rotation[0, 0], rotation[1, 0]))
+    pitch = float(np.arctan2(-rotation[2, 0], cos_pitch))
+    if cos_pitch > 1e-9:  # noqa: PLR2004  below it, roll and yaw are one angle
+        roll = float(np.arctan2(rotation[2, 1], rotation[2, 2]))
+        yaw = float(np.arctan2(rotation[1, 0], rotation[0, 0]))
+    else:
+        roll = float(np.arctan2(-rotation[1, 2], rotation[1, 1]))
+        yaw = 0.0
+    return roll, pitch, yaw
+
+
+def rotation_about(axis: Vec3, angles: Matrix) -> Matrix:
+    """Return (K, 3, 3) rotations about a unit axis by (K,) angles [rad]."""
+    x, y, z = axis
+    cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+    sin = np.sin(angles)[:, None, None]
+    # 1 - cos, without cancellation at small angles
+    versine = 2 * np.sin(np.asarray(angles) / 2)[:, None, None] ** 2
+    rotations: Matrix = np.eye(3) + sin * cross + versine * (cross @ cross)
+    return rotations
+
+
+def rotation_onto(axis: Vec3) -> tuple[str, Matrix]:
+    """Choose a coordinate axis and the rotation that carries it onto ``axis``.
+
+    UsdPhysics joints move about X, Y or Z of a joint frame. The coordinate axis
+    nearest to ``axis`` keeps the rotation small, and a coordinate axis itself, of
+    either sign, gets an identity or a half turn, which float32 stores exactly.
+
+    Args:
+        axis: Unit vector.
+
+    Returns:
+        ``"X"``, ``"Y"`` or ``"Z"``, and a (3, 3) rotation R with R e = axis for that
+        unit vector e.
+    """
+    index = int(np.argmax(np.abs(axis)))
+    e = np.zeros(3)
+    e[index] = 1.0
+    target = np.asarray(axis, dtype=np.float64)
+    if target[index] < 0:
+        # A half turn about the next axis first, so the remaining turn is below 90 deg.
+        half_turn = -np.eye(3)
+        half_turn[(index + 1) % 3, (index + 1) % 3] = 1.0
+        return "XYZ"[index], _smallest_rotation(-e, target) @ half_turn
+    return "XYZ"[index], _smallest_rotation(e, target)
+
+
+def _smallest_rotation(start: Matrix, end: Matrix) -> Matrix:
+    """Return the (3, 3) rotation of least angle with R start = end, below 180 deg."""
+    v = np.cross(start, end)
+    cross = np.array([[0.0, -v[2], v[1]], [v[2], 0.0, -v[0]], [-v[1], v[0], 0.0]])
+    rotation: Matrix = np.eye(3) + cross + cross @ cross / (1.0 + float(start @ end))
+    return rotation
+
+
+def transform_from_pose(pose: Pose) -> Matrix:
+    """Return the (4, 4) homogeneous transform of a pose, child to parent."""
+    transform = np.eye(4)
+    transform[:3, :3] = rotation_from_quat_wxyz(pose.quat_wxyz)
+    transform[:3, 3] = pose.position
+    return transform
+
+
+def pose_from_transform(transform: Matrix) -> Pose:
+    """Return the pose of a (4, 4) rigid transform."""
+    x, y, z = (float(c) + 0.0 for c in transform[:3, 3])
+    return Pose((x, y, z), quat_wxyz_from_rotation(transform[:3, :3]))
+
+
+def inverse_transform(transform: Matrix) -> Matrix:
+    """Return the inverse of (..., 4, 4) rigid transforms."""
+    inverse = np.zeros_like(transform)
+    rotation = np.swapaxes(transform[..., :3, :3], -1, -2)
+    inverse[..., :3, :3] = rotation
+    inverse[..., :3, 3] = -np.einsum(
+        "...ij,...j->...i", rotation, transform[..., :3, 3]
+    )
+    inverse[..., 3, 3] = 1.0
+    return inverse
+
+
+def compose(parent: Pose, child: Pose) -> Pose:
+    """Return the pose of ``child``, given in the frame of ``parent``, one frame up."""
+    return pose_from_transform(transform_from_pose(parent) @ transform_from_pose(child))
+
+
+def inertia_tensor(inertia: Vec6) -> Matrix:
+    """Return the (3, 3) tensor of (ixx, ixy, ixz, iyy, iyz, izz) [kg m^2]."""
+    ixx, ixy, ixz, iyy, iyz, izz = inertia
+    return np.array([[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]])
+
+
+def inertia_values(tensor: Matrix) -> Vec6:
+    """Return (ixx, ixy, ixz, iyy, iyz, izz) of a symmetric (3, 3) tensor."""
+    t = (tensor + tensor.T) / 2
+    ixx, ixy, ixz, iyy, iyz, izz = (
+        float(t[i, j]) + 0.0
+        for i, j in ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
+    )
+    return ixx, ixy, ixz, iyy, iyz, izz
+
+
+def principal_inertia(tensor: Matrix) -> tuple[Vec3, Matrix]:
+    """Diagonalise an inertia tensor.
+
+    A tensor that is diagonal already keeps its axes and their order, so that its
+    numbers survive unchanged.
+
+    Args:
+        tensor: Symmetric (3, 3) [kg m^2].
+
+    Returns:
+        The three principal moments, and the (3, 3) rotation whose columns are the
+        principal axes: tensor = R diag(moments) R^T.
+    """
+    if not np.any(tensor - np.diag(np.diagonal(tensor))):
+        moments, axes = np.diagonal(tensor), np.eye(3)
+    else:
+        moments, axes = np.linalg.eigh((tensor + tensor.T) / 2)
+        if np.linalg.det(axes) < 0:
+            axes = axes * np.array([1.0, 1.0, -1.0])
+    a, b, c = (float(m) + 0.0 for m in moments)
+    return (a, b, c), axes
+
+
+def shift_inertia(tensor: Matrix, mass: float, offset: Matrix) -> Matrix:
+    """Move an inertia tensor from the centre of mass to a point ``offset`` away.
+
+    Parallel axis theorem: I + m (|d|^2 1 - d d^T).
+
+    Args:
+        tensor: (3, 3) about the centre of mass [kg m^2].
+        mass: [kg].
+        offset: (3,) between the two points, in either direction [m].
+    """
+    shifted: Matrix = tensor + mass * (
+        float(offset @ offset) * np.eye(3) - np.outer(offset, offset)
+    )
+    return shifted
