@@ -250,6 +250,22 @@ class RobotSummary(_Record):
     witnesses: dict[str, WitnessStatus]
 
 
+class CheckHeading(_Record):
+    """What a check is called, so that a summary can be read on its own.
+
+    Attributes:
+        id: As in :class:`CheckRecord`; likewise the others.
+        title: What is compared, in a few words.
+        group: Heading under which it is shown.
+        unit: Unit of all differences; empty for equality and ``1`` for ratios.
+    """
+
+    id: str
+    title: str
+    group: str
+    unit: str
+
+
 class RunSummary(_Record):
     """A whole run.
 
@@ -259,6 +275,7 @@ class RunSummary(_Record):
         options: Options that change results, as text.
         verdicts: Number of robots per verdict.
         robots: One line per robot, ordered by id.
+        checks: Headings of the checks that robots cite by id, in order.
     """
 
     schema_version: str = SCHEMA_VERSION
@@ -267,3 +284,4 @@ class RunSummary(_Record):
     options: dict[str, str]
     verdicts: dict[str, int]
     robots: tuple[RobotSummary, ...]
+    checks: tuple[CheckHeading, ...] = ()
