@@ -1,0 +1,42 @@
+"""ROS packages in a folder: what ``package://`` may name there."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from lxml import etree
+
+_MANIFEST = "package.xml"
+
+
+def ros_packages(folder: Path) -> tuple[tuple[str, Path], ...]:
+    """List the packages at and below a folder, by the name their manifest declares.
+
+    A manifest that cannot be read counts under its folder's name. Of two packages with
+    one name, the first in path order is kept, as in a ROS workspace.
+    """
+    found: dict[str, Path] = {}
+    for root, subfolders, files in os.walk(folder):
+        subfolders[:] = sorted(name for name in subfolders if name[0] != ".")
+        if _MANIFEST in files:
+            path = Path(root)
+            found.setdefault(_declared_name(path / _MANIFEST) or path.name, path)
+    return tuple(found.items())
+
+
+def first_of_each(*packages: tuple[str, Path]) -> tuple[tuple[str, Path], ...]:
+    """Keep the first folder of every name."""
+    folders: dict[str, Path] = {}
+    for name, path in packages:
+        folders.setdefault(name, path)
+    return tuple(folders.items())
+
+
+def _declared_name(manifest: Path) -> str | None:
+    parser = etree.XMLParser(resolve_entities=False, no_network=True)
+    try:
+        name = etree.parse(manifest, parser).findtext("name")
+    except (OSError, etree.XMLSyntaxError):
+        return None
+    return name.strip() or None if name else None

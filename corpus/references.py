@@ -1,0 +1,96 @@
+"""The one grammar in which robots and corpora are named.
+
+Parsing reads text alone: no file, package or network is touched, so a wrong reference
+is refused before any work starts.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+
+from corpus.robots import ReferenceSyntaxError
+
+GRAMMAR = """\
+A robot is
+  robot.urdf, path/to/robot.urdf   a file (file:<path> for any other suffix)
+  rd:<module>                      robot_descriptions, e.g. rd:panda_description
+  erd:<name>                       example-robot-data, e.g. erd:panda
+  pybullet:<path>                  pybullet_data, e.g. pybullet:kuka_iiwa/model.urdf
+A corpus is a robot, or
+  pybullet, rd, erd                all robots of that source
+  dir:<folder>                     every .urdf below a folder"""
+
+
+class Scheme(StrEnum):
+    """Where a robot comes from."""
+
+    FILE = "file"
+    FOLDER = "dir"
+    PYBULLET = "pybullet"
+    DESCRIPTIONS = "rd"
+    EXAMPLES = "erd"
+
+
+WHOLE_CORPORA = (Scheme.PYBULLET, Scheme.DESCRIPTIONS, Scheme.EXAMPLES)
+
+# Two characters at least: one letter before a colon is a Windows drive.
+_PREFIX = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+._-]+):(?P<target>.*)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A parsed reference; ``target`` is None for all robots of a source."""
+
+    scheme: Scheme
+    target: str | None
+
+    @property
+    def whole(self) -> bool:
+        """Whether many robots are meant."""
+        return self.target is None or self.scheme is Scheme.FOLDER
+
+    def __str__(self) -> str:
+        return self.scheme if self.target is None else f"{self.scheme}:{self.target}"
+
+
+def parse_reference(text: str) -> Reference:
+    """Read a reference to a robot or a corpus.
+
+    Raises:
+        ReferenceSyntaxError: It has none of the known forms; the message holds them.
+    """
+    if text in WHOLE_CORPORA:
+        return Reference(Scheme(text), None)
+    match = _PREFIX.fullmatch(text)
+    if match is None:
+        return _plain_path(text)
+    scheme, target = match["scheme"], match["target"]
+    if scheme not in tuple(Scheme):
+        raise _refusal(text, f"{scheme!r} is not a source", _guess(scheme))
+    if not target.strip():
+        hint = f"write {scheme!r} for all of it" if scheme in WHOLE_CORPORA else None
+        raise _refusal(text, "nothing follows the colon", hint)
+    return Reference(Scheme(scheme), target)
+
+
+def _plain_path(text: str) -> Reference:
+    """Take text for a path if it has a suffix or a separator, as paths do."""
+    if not text.strip():
+        raise _refusal(text, "it is empty", None)
+    name = re.split(r"[/\\]", text)[-1]
+    if name == text and "." not in name.strip("."):
+        raise _refusal(text, "it is neither a file nor a corpus", _guess(text))
+    return Reference(Scheme.FILE, text)
+
+
+def _guess(word: str) -> str | None:
+    close = difflib.get_close_matches(word.lower(), [str(s) for s in Scheme], n=1)
+    return f"did you mean {close[0]!r}?" if close else None
+
+
+def _refusal(text: str, why: str, hint: str | None) -> ReferenceSyntaxError:
+    reason = f"{why}; {hint}" if hint else f"{why}."
+    return ReferenceSyntaxError(f"cannot resolve {text!r}: {reason}\n{GRAMMAR}")

@@ -1,0 +1,81 @@
+"""The robots of example-robot-data, a wheel of data without any Python module."""
+
+from __future__ import annotations
+
+import difflib
+from collections import Counter
+from importlib import metadata
+from pathlib import Path
+
+from corpus.identifiers import identifier
+from corpus.references import Scheme
+from corpus.robots import RobotSource, UnavailableError
+
+DISTRIBUTION = "example-robot-data"
+REMEDY = "pip install 'urdf-usd-conformance[example-robot-data]'"
+
+
+def names() -> tuple[str, ...]:
+    """List all robots: a file's stem, after its package's name where that is needed.
+
+    Raises:
+        UnavailableError: The wheel is not installed.
+    """
+    return tuple(sorted(_files()))
+
+
+def locate(target: str) -> RobotSource:
+    """Find one robot by its name.
+
+    Raises:
+        UnavailableError: The wheel is not installed, or has no such robot.
+    """
+    files = _files()
+    if target not in files:
+        raise UnavailableError(_no_such(target, tuple(sorted(files))))
+    # URIs start with package://example-robot-data/robots/, or with a folder in there.
+    root = _root()
+    folders = sorted(path for path in (root / "robots").iterdir() if path.is_dir())
+    return RobotSource(
+        id=identifier(Scheme.EXAMPLES, target),
+        reference=f"{Scheme.EXAMPLES}:{target}",
+        path=files[target],
+        packages=((DISTRIBUTION, root), *((path.name, path) for path in folders)),
+    )
+
+
+def _no_such(target: str, known: tuple[str, ...]) -> str:
+    qualified = [name for name in known if name.endswith(f"/{target}")]
+    if qualified:
+        several = " or ".join(f"{Scheme.EXAMPLES}:{name}" for name in qualified)
+        return f"{target!r} names several robots; write {several}"
+    close = difflib.get_close_matches(target, known, n=3)
+    hint = f"; close to it: {', '.join(close)}" if close else ""
+    return f"{DISTRIBUTION} has no robot {target!r}{hint}"
+
+
+def _files() -> dict[str, Path]:
+    """Map the name of every robot to its URDF."""
+    robots = _root() / "robots"
+    paths = sorted(robots.rglob("*.urdf"))
+    stems = Counter(path.stem for path in paths)
+    return {
+        path.stem
+        if stems[path.stem] == 1
+        else f"{path.relative_to(robots).parts[0]}/{path.stem}": path
+        for path in paths
+    }
+
+
+def _root() -> Path:
+    """Find the data folder, wherever the wheel's builder has put it."""
+    try:
+        files = metadata.files(DISTRIBUTION) or []
+    except metadata.PackageNotFoundError:
+        files = []
+    for file in files:
+        parts = file.parts
+        if "robots" in parts and file.suffix == ".urdf":
+            depth = len(parts) - parts.index("robots")
+            return Path(str(file.locate())).resolve().parents[depth - 1]
+    raise UnavailableError(f"{DISTRIBUTION} is not installed; {REMEDY}")

@@ -1,0 +1,49 @@
+"""The robots and objects that ship inside the pybullet wheel."""
+
+from __future__ import annotations
+
+import difflib
+from pathlib import Path, PurePosixPath
+
+import pybullet_data
+
+from corpus.identifiers import identifier
+from corpus.references import Scheme
+from corpus.robots import RobotSource, UnavailableError
+
+# A thousand generated objects: they can be named one by one, or as a dir: corpus.
+_GENERATED = "random_urdfs"
+
+
+def names() -> tuple[str, ...]:
+    """List all URDFs of the wheel without the generated ones, in path order."""
+    root = _root()
+    found = (path.relative_to(root) for path in root.rglob("*.urdf"))
+    return tuple(
+        sorted(path.as_posix() for path in found if _GENERATED not in path.parts)
+    )
+
+
+def locate(target: str) -> RobotSource:
+    """Find one file of the wheel by its path in ``pybullet_data``.
+
+    Raises:
+        UnavailableError: The wheel holds no such URDF.
+    """
+    relative = PurePosixPath(target)
+    path = _root() / relative
+    inside = not relative.is_absolute() and ".." not in relative.parts
+    if not (inside and relative.suffix == ".urdf" and path.is_file()):
+        close = difflib.get_close_matches(target, names(), n=3, cutoff=0.5)
+        hint = f"; close to it: {', '.join(close)}" if close else ""
+        raise UnavailableError(f"pybullet_data has no URDF {target!r}{hint}")
+    name = relative.as_posix()
+    return RobotSource(
+        id=identifier(Scheme.PYBULLET, name),
+        reference=f"{Scheme.PYBULLET}:{name}",
+        path=path,
+    )
+
+
+def _root() -> Path:
+    return Path(pybullet_data.getDataPath())
