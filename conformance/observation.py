@@ -124,6 +124,7 @@ class JointObservation:
         velocity: Largest speed [rad/s or m/s]; None is absent.
         damping: [N m s/rad or N s/m]; None is absent.
         friction: [N m or N]; None is absent.
+        axis: Unit vector in the child frame, where the witness can state it.
         note: Why a value is absent or unusual, for the reader of the report.
     """
 
@@ -138,6 +139,7 @@ class JointObservation:
     damping: float | None = None
     friction: float | None = None
     mimic: MimicObservation | None = None
+    axis: Vec3 | None = None
     note: str | None = None
 
 
@@ -149,11 +151,13 @@ class Frames:
         links: Names of the L links, in the order of the second array axis.
         positions: (K, L, 3) origins in the root link's frame [m].
         rotations: (K, L, 3, 3) matrices that rotate link vectors into the root frame.
+        labels: (K) what each configuration is, where the witness repeats it.
     """
 
     links: tuple[str, ...]
     positions: NDArray[np.float64]
     rotations: NDArray[np.float64]
+    labels: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -180,6 +184,40 @@ class Configurations:
         return len(self.labels)
 
 
+@dataclass(frozen=True, slots=True)
+class Departure:
+    """A value that the reader computes although the file states another.
+
+    Attributes:
+        link: URDF name.
+        quantity: What departs, for example ``inertia``.
+        stated: What the file says; tensors as in :class:`MassProperties`.
+        computed: What the reader makes of it, in the same order.
+        cause: Why, in one sentence.
+    """
+
+    link: str
+    quantity: str
+    stated: tuple[float, ...]
+    computed: tuple[float, ...]
+    cause: str
+
+
+@dataclass(frozen=True, slots=True)
+class AssemblyGap:
+    """How far apart the two frames of a joint are where the file places the links.
+
+    Attributes:
+        joint: URDF name.
+        position: Distance of the two origins [m].
+        rotation: Angle between the two frames [rad].
+    """
+
+    joint: str
+    position: float
+    rotation: float
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Observation:
     """Everything that one witness says about one file.
@@ -192,6 +230,9 @@ class Observation:
         base: Relation of the root to the world, if stated.
         articulation_roots: Number of articulation roots, if the format has them.
         notes: What had to be done so that the reader could read the file.
+        departures: Values that the reader replaces by others.
+        assembly: One entry per joint, if the format places links and joints apart.
+        invented: Links whose mass the reader has to make up: the file states none.
     """
 
     witness: str
@@ -204,3 +245,6 @@ class Observation:
     base: Base | None = None
     articulation_roots: int | None = None
     notes: tuple[str, ...] = ()
+    departures: tuple[Departure, ...] = ()
+    assembly: tuple[AssemblyGap, ...] = ()
+    invented: tuple[str, ...] = ()
