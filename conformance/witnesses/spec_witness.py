@@ -1,0 +1,193 @@
+"""The URDF as its specification reads: our own reader and double-precision kinematics.
+
+This witness shares the reader with the converter, so it never decides alone: engines
+that nobody here wrote confirm or contradict it, value by value.
+"""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from conformance.observation import (
+    COORDINATES,
+    Base,
+    Frames,
+    JointObservation,
+    JointType,
+    LinkObservation,
+    MassProperties,
+    MimicObservation,
+    Observation,
+    Quantity,
+)
+from conformance.witness import AbstentionError, Available, Side
+from converter.diagnostics import SourceError
+from converter.kinematics import link_transforms
+from converter.model import (
+    Continuous,
+    Fixed,
+    Floating,
+    Planar,
+    Prismatic,
+    Revolute,
+    Spherical,
+)
+from converter.spatial import (
+    inertia_tensor,
+    inertia_values,
+    rotation_from_quat_wxyz,
+)
+from converter.topology import build_tree
+from converter.urdf.parse import parse
+
+if TYPE_CHECKING:
+    from conformance.observation import Configurations
+    from conformance.witness import Request
+    from converter.model import Joint, Link, Robot
+    from converter.topology import Tree
+
+NAME = "spec"
+
+_TYPES = {
+    Revolute: JointType.REVOLUTE,
+    Continuous: JointType.CONTINUOUS,
+    Prismatic: JointType.PRISMATIC,
+    Planar: JointType.PLANAR,
+    Fixed: JointType.FIXED,
+    Floating: JointType.FLOATING,
+    Spherical: JointType.SPHERICAL,
+}
+
+
+class SpecWitness:
+    """Reads a URDF by the letter of its specification."""
+
+    name = NAME
+    side = Side.URDF
+
+    def availability(self) -> Available:
+        """Say which version reads; it is always here."""
+        return Available(version("urdf-usd-conformance"))
+
+    def observe(self, request: Request) -> Observation:
+        """Read a URDF.
+
+        Raises:
+            AbstentionError: The URDF cannot be understood.
+        """
+        try:
+            robot = parse(request.path, request.packages).robot
+            return observe_robot(robot, request.configurations)
+        except SourceError as error:
+            raise AbstentionError(str(error.diagnostics[0])) from error
+
+
+def observe_robot(robot: Robot, configurations: Configurations) -> Observation:
+    """State everything about a robot that is read already.
+
+    Args:
+        robot: A robot that is a tree.
+        configurations: Positions of every moving joint.
+
+    Raises:
+        SourceError: The robot is not a tree.
+    """
+    tree = build_tree(robot)
+    return Observation(
+        witness=NAME,
+        robot=robot.name,
+        root=tree.root,
+        states=frozenset(Quantity),
+        links=tuple(
+            LinkObservation(link.name, _mass_properties(link)) for link in robot.links
+        ),
+        joints=structure(robot),
+        frames=_frames(robot, configurations),
+        base=_base(tree),
+    )
+
+
+def structure(robot: Robot) -> tuple[JointObservation, ...]:
+    """State the joints of a robot, in the order in which they are written."""
+    return tuple(_joint(joint) for joint in robot.joints)
+
+
+def _joint(joint: Joint) -> JointObservation:
+    limits = axis = mimic = None
+    if isinstance(joint.kind, Revolute | Prismatic):
+        limits = joint.kind.range
+    if isinstance(joint.kind, Revolute | Continuous | Prismatic | Planar):
+        axis = joint.kind.axis
+    # A coupling of positions has a meaning only for a joint that has one position.
+    joint_type = _TYPES[type(joint.kind)]
+    if joint.mimic and COORDINATES[joint_type] == 1:
+        mimic = MimicObservation(
+            joint.mimic.joint, joint.mimic.multiplier, joint.mimic.offset
+        )
+    return JointObservation(
+        name=joint.name,
+        type=joint_type,
+        parent=joint.parent,
+        child=joint.child,
+        lower=limits.lower if limits else None,
+        upper=limits.upper if limits else None,
+        effort=joint.effort,
+        velocity=joint.velocity,
+        damping=joint.dynamics.damping if joint.dynamics else None,
+        friction=joint.dynamics.friction if joint.dynamics else None,
+        mimic=mimic,
+        axis=axis,
+    )
+
+
+def _mass_properties(link: Link) -> MassProperties | None:
+    inertial = link.inertial
+    if inertial is None:
+        return None
+    rotation = rotation_from_quat_wxyz(inertial.origin.quat_wxyz)
+    tensor = rotation @ inertia_tensor(inertial.inertia) @ rotation.T
+    return MassProperties(
+        inertial.mass, inertial.origin.position, inertia_values(tensor)
+    )
+
+
+def _frames(robot: Robot, configurations: Configurations) -> Frames:
+    positions = dict(
+        zip(configurations.joints, configurations.positions, strict=True)
+    )
+    transforms = link_transforms(robot, positions)
+    # Without a moving joint there is one placement, whatever the number of questions.
+    stacked = np.stack(
+        [
+            np.broadcast_to(transforms[link.name], (configurations.count, 4, 4))
+            for link in robot.links
+        ],
+        axis=1,
+    )
+    stacked.setflags(write=False)
+    return Frames(
+        links=tuple(link.name for link in robot.links),
+        positions=stacked[..., :3, 3],
+        rotations=stacked[..., :3, :3],
+        labels=configurations.labels,
+    )
+
+
+def _base(tree: Tree) -> Base | None:
+    """Read the convention of a bare root link called ``world``; else nothing is said.
+
+    URDF has no word for the base. A ``world`` with mass or shape is a link of the
+    robot that happens to have that name.
+    """
+    root = tree.link[tree.root]
+    joints = tree.child_joints[tree.root]
+    if root.name != "world" or root.mass or root.visuals or root.collisions:
+        return None
+    if not joints:
+        return None
+    if all(isinstance(joint.kind, Floating) for joint in joints):
+        return Base.FLOATING
+    return Base.FIXED
