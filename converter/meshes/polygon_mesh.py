@@ -1,0 +1,175 @@
+"""The one mesh type that every format becomes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Points: TypeAlias = "NDArray[np.float64]"
+Indices: TypeAlias = "NDArray[np.int32]"
+
+_T = TypeVar("_T", bound=np.generic)
+
+# Points and faces are counted with 32-bit integers, in USD as in here.
+_LARGEST_COUNT = 2**31 - 1
+
+
+class MeshError(Exception):
+    """A mesh file cannot be read.
+
+    Attributes:
+        reason: What is wrong with it, in one line without the file's name.
+    """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PolygonMesh:
+    """A surface of polygons; its arrays are read-only.
+
+    Every point belongs to a face, and every face has at least three distinct points.
+
+    Attributes:
+        points: (N, 3) positions in the frame of the file [m].
+        face_counts: (F,) number of corners of each face.
+        face_indices: (sum of ``face_counts``,) points of all corners, face by face,
+            counter-clockwise seen from outside.
+        ignored_up_axis: ``X_UP`` or ``Y_UP`` if the file says that its up axis is not
+            Z, and the points were taken as they are; None otherwise.
+        skipped: What the file holds but could not be used, one sentence each.
+    """
+
+    points: Points
+    face_counts: Indices
+    face_indices: Indices
+    ignored_up_axis: str | None = None
+    skipped: tuple[str, ...] = ()
+
+
+def build_mesh(
+    points: NDArray[np.floating],
+    face_counts: NDArray[np.integer],
+    face_indices: NDArray[np.integer],
+    *,
+    ignored_up_axis: str | None = None,
+    skipped: tuple[str, ...] = (),
+) -> PolygonMesh:
+    """Check a surface and leave out what does not belong to it.
+
+    Faces with fewer than three distinct points have no area and are dropped; slivers of
+    three distinct points stay, because they close the surface. Points that no face uses
+    are dropped, because they would count in bounds and convex hulls.
+
+    Args:
+        points: (N, 3) positions [m].
+        face_counts: (F,) corners per face.
+        face_indices: Points of all corners, face by face.
+        ignored_up_axis: See :class:`PolygonMesh`.
+        skipped: See :class:`PolygonMesh`.
+
+    Raises:
+        MeshError: An index is out of range, a position is not finite, or no face is
+            left.
+    """
+    _check_indices(len(points), face_counts, face_indices)
+    face_counts, face_indices = _without_collapsed(face_counts, face_indices)
+    if not len(face_counts):
+        raise MeshError("it holds no faces")
+    used = np.zeros(len(points), dtype=bool)
+    used[face_indices] = True
+    kept = points[used].astype(np.float64)
+    if not np.isfinite(kept).all():
+        raise MeshError("a vertex is not finite")
+    renumbered = np.cumsum(used, dtype=np.int32) - np.int32(1)
+    return PolygonMesh(
+        points=_frozen(kept),
+        face_counts=_frozen(face_counts.astype(np.int32)),
+        face_indices=_frozen(renumbered[face_indices]),
+        ignored_up_axis=ignored_up_axis,
+        skipped=skipped,
+    )
+
+
+def merge_equal_points(corners: NDArray[np.floating]) -> tuple[Points, Indices]:
+    """Give equal positions one index, in the order of their first occurrence.
+
+    Positions are compared exactly: points that are merely close stay apart. The two
+    zeros are equal.
+
+    Args:
+        corners: (M, 3) positions.
+
+    Returns:
+        The (N, 3) distinct positions, and for each corner the index of its position.
+    """
+    order = np.lexsort(corners.T)
+    ordered = corners[order]
+    starts = np.ones(len(corners), dtype=bool)
+    starts[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
+    # The sort is stable: the first corner of a group is the first in the file too.
+    first = order[starts]
+    by_occurrence = np.argsort(first)
+    rank = np.empty(len(first), dtype=np.int32)
+    rank[by_occurrence] = np.arange(len(first), dtype=np.int32)
+    indices = np.empty(len(corners), dtype=np.int32)
+    indices[order] = rank[np.cumsum(starts) - 1]
+    return corners[first[by_occurrence]].astype(np.float64), indices
+
+
+def reversed_faces(
+    face_counts: NDArray[np.integer], face_indices: NDArray[np.integer]
+) -> NDArray[np.integer]:
+    """Return the corners of every face in the opposite order."""
+    ends = np.cumsum(face_counts, dtype=np.int64)
+    mirrored = np.repeat(2 * ends - face_counts - 1, face_counts)
+    return face_indices[mirrored - np.arange(len(face_indices))]
+
+
+def _check_indices(
+    point_count: int,
+    face_counts: NDArray[np.integer],
+    face_indices: NDArray[np.integer],
+) -> None:
+    if max(point_count, len(face_indices)) > _LARGEST_COUNT:
+        raise MeshError("it is too large for 32-bit indices")
+    if len(face_counts) and face_counts.min() < 0:
+        raise MeshError("a face has a negative number of corners")
+    if int(face_counts.sum(dtype=np.int64)) != len(face_indices):
+        raise MeshError("its faces do not add up to its corners")
+    if len(face_indices) and not (
+        face_indices.min() >= 0 and face_indices.max() < point_count
+    ):
+        raise MeshError(f"a face refers to none of its {point_count} vertices")
+
+
+def _without_collapsed(
+    face_counts: NDArray[np.integer], face_indices: NDArray[np.integer]
+) -> tuple[NDArray[np.integer], NDArray[np.integer]]:
+    """Drop faces with fewer than three distinct points."""
+    face_counts = face_counts[face_counts > 0]
+    if not len(face_counts):
+        return face_counts, face_indices
+    starts = np.cumsum(face_counts, dtype=np.int64) - face_counts
+    lowest = np.minimum.reduceat(face_indices, starts)
+    highest = np.maximum.reduceat(face_indices, starts)
+    # A third point exists where a corner is neither the lowest nor the highest.
+    third = (face_indices != np.repeat(lowest, face_counts)) & (
+        face_indices != np.repeat(highest, face_counts)
+    )
+    sound = np.logical_or.reduceat(third, starts)
+    if sound.all():
+        return face_counts, face_indices
+    return face_counts[sound], face_indices[np.repeat(sound, face_counts)]
+
+
+def _frozen(array: NDArray[_T]) -> NDArray[_T]:
+    array.flags.writeable = False
+    return array

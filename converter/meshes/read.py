@@ -1,0 +1,73 @@
+"""Recognise the format of a mesh file, and read it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeAlias
+
+from converter.meshes.dae import read_dae
+from converter.meshes.obj import read_obj
+from converter.meshes.polygon_mesh import MeshError, PolygonMesh
+from converter.meshes.stl import holds_binary_stl, read_binary_stl, read_text_stl
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+Reader: TypeAlias = Callable[[bytes], PolygonMesh]
+
+_HEAD_SIZE = 4096
+_UNSUPPORTED = (
+    (b"version https://git-lfs", "it is a Git LFS pointer; fetch the file itself"),
+    (b"PK\x03\x04", "it is a zip archive; unpack it"),
+    (b"glTF", "its format, binary glTF, is not supported"),
+    (b"ply", "its format, PLY, is not supported"),
+)
+_OBJ_LINE = re.compile(rb"^[ \t]*(?:v|vn|vt|f|o|g|s|usemtl|mtllib)[ \t]", re.MULTILINE)
+
+
+def read_mesh(path: Path) -> PolygonMesh:
+    """Read an STL, OBJ or COLLADA file as one mesh.
+
+    The content decides the format; the extension, in upper or lower case, decides only
+    where the content does not. Units and axes are those of the file: metres and Z up,
+    unless a COLLADA file says otherwise (see :mod:`converter.meshes.dae`).
+
+    Args:
+        path: The file; material libraries and textures beside it are not needed.
+
+    Raises:
+        MeshError: The file cannot be opened, is in no known format, is damaged, or
+            holds no surface.
+    """
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise MeshError(f"it cannot be opened: {error.strerror}") from error
+    if not data:
+        raise MeshError("it is empty")
+    return _reader(data, path.suffix.lower())(data)
+
+
+def _reader(data: bytes, suffix: str) -> Reader:
+    if holds_binary_stl(data):
+        return read_binary_stl
+    head = data[:_HEAD_SIZE].removeprefix(b"\xef\xbb\xbf").lstrip()
+    for signature, reason in _UNSUPPORTED:
+        if head.startswith(signature):
+            raise MeshError(reason)
+    is_text = b"\0" not in head
+    if head.startswith(b"<") and (suffix == ".dae" or b"COLLADA" in head):
+        return read_dae
+    if is_text and head[:5].lower() == b"solid":
+        return read_text_stl
+    if is_text and _OBJ_LINE.search(head):
+        return read_obj
+    readers: dict[str, Reader] = {
+        ".stl": read_text_stl if is_text else read_binary_stl,
+        ".obj": read_obj,
+        ".dae": read_dae,
+    }
+    if suffix not in readers:
+        raise MeshError("its format is not STL, OBJ or COLLADA")
+    return readers[suffix]
