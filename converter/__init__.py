@@ -1,1 +1,22 @@
-"""Placeholder."""
+"""URDF to OpenUSD, and back into one robot model.
+
+Example:
+    >>> from converter import convert
+    >>> convert("robot.urdf", "robot_usd").root_layer  # doctest: +SKIP
+    PosixPath('robot_usd/robot.usda')
+"""
+
+from converter.conversion import Conversion, ConvertOptions, convert
+from converter.diagnostics import ConversionError, Diagnostic, Location, Severity
+from converter.model import Robot
+
+__all__ = [
+    "Conversion",
+    "ConversionError",
+    "ConvertOptions",
+    "Diagnostic",
+    "Location",
+    "Robot",
+    "Severity",
+    "convert",
+]

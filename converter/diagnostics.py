@@ -92,10 +92,28 @@ RULES = _rules(
         "Write <robot name=...>.",
     ),
     Rule(
+        "urdf-version",
+        _W,
+        "The URDF version is unknown.",
+        'Write <robot version="1.0">, or leave the version out.',
+    ),
+    Rule(
         "attribute-missing",
         _E,
         "A required attribute is missing.",
         "Add the attribute.",
+    ),
+    Rule(
+        "attribute-version",
+        _W,
+        "An attribute belongs to a later URDF version than the file's; ignored.",
+        "State that version in <robot version=...>.",
+    ),
+    Rule(
+        "rotation-conflict",
+        _W,
+        "An origin has both rpy and quat_xyzw; rpy counts.",
+        "Keep one of the two.",
     ),
     Rule("element-missing", _E, "A required element is missing.", "Add the element."),
     Rule(
@@ -140,6 +158,12 @@ RULES = _rules(
         "A vector has too many numbers; the first ones are used.",
         "Write exactly the expected count.",
     ),
+    Rule(
+        "vector-completed",
+        _W,
+        "A vector is too short, but has one meaning: uniform scale, opaque colour.",
+        "Write exactly the expected count.",
+    ),
     Rule("joint-type", _E, "The joint type is unknown.", "Use a URDF joint type."),
     Rule(
         "joint-type-extension",
@@ -164,6 +188,18 @@ RULES = _rules(
         _W,
         "The lower limit is above the upper one, which USD reads as locked.",
         "Exchange the limits.",
+    ),
+    Rule(
+        "joint-limit-incomplete",
+        _W,
+        "A <limit> lacks a bound, which is read as 0; many readers differ.",
+        "Write lower and upper.",
+    ),
+    Rule(
+        "joint-limit-ignored",
+        _N,
+        "A joint has bounds that its type does not use.",
+        "Remove lower and upper, or change the type.",
     ),
     Rule("name-duplicate", _E, "A name occurs twice.", "Rename one of the two."),
     Rule(
@@ -211,6 +247,18 @@ RULES = _rules(
         "Define it at robot level.",
     ),
     Rule(
+        "material-redefined",
+        _W,
+        "A material has different definitions; a visual's own counts, else the first.",
+        "Give each appearance a name of its own.",
+    ),
+    Rule(
+        "color-range",
+        _W,
+        "A colour has a component outside [0, 1], which is clamped.",
+        "Write components between 0 and 1.",
+    ),
+    Rule(
         "mesh-missing",
         _W,
         "A mesh file cannot be found; the shape is left out.",
@@ -229,10 +277,22 @@ RULES = _rules(
         "Export with Z up.",
     ),
     Rule(
+        "mesh-partial",
+        _W,
+        "A part of a mesh file cannot be used.",
+        "Export the mesh again as STL, OBJ or DAE.",
+    ),
+    Rule(
         "geometry-invalid",
         _W,
         "A shape has a size that is not positive; it is left out.",
         "Give positive sizes.",
+    ),
+    Rule(
+        "geometry-unknown",
+        _W,
+        "A visual or collision has no shape of the URDF language; it is left out.",
+        "Use box, cylinder, capsule, sphere or mesh.",
     ),
     Rule(
         "texture-dropped",
@@ -241,10 +301,22 @@ RULES = _rules(
         "Bind the texture in USD.",
     ),
     Rule(
+        "texture-missing",
+        _W,
+        "A texture file cannot be found.",
+        "Pass --package NAME=PATH, or restore the file.",
+    ),
+    Rule(
         "link-massless",
         _N,
         "A massless link becomes a frame of the body it is welded to.",
         "Nothing: this is how USD expresses a frame.",
+    ),
+    Rule(
+        "link-lumped",
+        _N,
+        "A link is welded to a massless one; both are one body.",
+        "Nothing: mass, centre and inertia of the group are kept.",
     ),
     Rule(
         "link-regularised",

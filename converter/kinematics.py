@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from converter.model import JointKind, Robot, Vec4
+    from converter.topology import Tree
 
 Matrix: TypeAlias = "NDArray[np.float64]"
 
@@ -96,4 +97,17 @@ def link_transforms(robot: Robot, positions: Mapping[str, Matrix]) -> dict[str, 
         given = still if isinstance(joint.kind, Fixed) else positions[joint.name]
         origin = transform_from_pose(joint.origin)
         transforms[name] = transforms[joint.parent] @ origin @ motion(joint.kind, given)
+    return transforms
+
+
+def rest_transforms(tree: Tree) -> dict[str, Matrix]:
+    """Place every link with all joints at zero.
+
+    Returns:
+        (4, 4) transforms by link name, link to root.
+    """
+    transforms = {tree.root: np.eye(4)}
+    for name in tree.links[1:]:
+        joint = tree.parent_joint[name]
+        transforms[name] = transforms[joint.parent] @ transform_from_pose(joint.origin)
     return transforms

@@ -134,6 +134,9 @@ class Collision:
     geometry: Geometry
 
 
+Shape: TypeAlias = Visual | Collision
+
+
 @dataclass(frozen=True, slots=True)
 class Link:
     """A named frame with mass and shapes fixed to it."""
@@ -148,6 +151,11 @@ class Link:
     def mass(self) -> float:
         """Mass [kg]; zero without inertial."""
         return self.inertial.mass if self.inertial else 0.0
+
+    @property
+    def shapes(self) -> tuple[Shape, ...]:
+        """Visuals, then collisions."""
+        return (*self.visuals, *self.collisions)
 
 
 @dataclass(frozen=True, slots=True)

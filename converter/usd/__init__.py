@@ -1,1 +1,1 @@
-"""Placeholder."""
+"""Robots as OpenUSD assets: writing them, and reading them back."""

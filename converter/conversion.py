@@ -1,0 +1,142 @@
+"""From a URDF file to a USD asset on disk."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from converter.diagnostics import (
+    AuthoringError,
+    ConversionError,
+    Diagnostic,
+    Severity,
+)
+from converter.embodiment import Base, BaseOption, MasslessOption, embody
+from converter.topology import build_tree
+from converter.urdf.parse import parse
+from converter.usd.layers import PAYLOAD, asset_name, author_asset
+from converter.usd.prims import BodyNesting
+
+if TYPE_CHECKING:
+    import os
+
+    from converter.model import Robot
+
+
+@dataclass(frozen=True, slots=True)
+class ConvertOptions:
+    """What can be chosen about a conversion.
+
+    Attributes:
+        bodies: Nest body prims along the tree, or put them side by side.
+        base: How the root is held.
+        massless: What happens to a group that moves and has no mass.
+        packages: Folder of each ROS package, by name.
+        strict: Refuse the robot if there is any warning.
+    """
+
+    bodies: BodyNesting = BodyNesting.NESTED
+    base: BaseOption = BaseOption.AUTO
+    massless: MasslessOption = MasslessOption.REGULARISE
+    packages: tuple[tuple[str, str], ...] = ()
+    strict: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Conversion:
+    """A robot that was written.
+
+    Attributes:
+        root_layer: The asset's interface layer.
+        robot: The robot as the URDF says it.
+        base: How its root is held in the asset.
+        diagnostics: What was repaired, decided or left out.
+    """
+
+    root_layer: Path
+    robot: Robot
+    base: Base
+    diagnostics: tuple[Diagnostic, ...]
+
+
+DEFAULTS = ConvertOptions()
+
+
+def convert(
+    source: str | os.PathLike[str],
+    directory: str | os.PathLike[str],
+    options: ConvertOptions = DEFAULTS,
+) -> Conversion:
+    """Convert a URDF file to a USD asset.
+
+    The asset is built beside its folder and moved there when it is complete, so a
+    failure leaves the folder as it was.
+
+    Args:
+        source: URDF file.
+        directory: Folder of the asset: new, empty, or holding a former conversion,
+            which is replaced.
+        options: Choices.
+
+    Raises:
+        ConversionError: The robot cannot be read or written.
+    """
+    target = Path(directory)
+    _require_replaceable(target)
+    parsed = parse(source, packages=dict(options.packages))
+    tree = build_tree(parsed.robot)
+    embodiment = embody(tree, options.base, options.massless)
+    diagnostics = (*parsed.diagnostics, *embodiment.diagnostics)
+    _refuse_warnings(diagnostics, options)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(
+        prefix=f".{target.name}-", dir=target.parent
+    ) as scratch:
+        folder = Path(scratch, "asset")
+        folder.mkdir()
+        found = author_asset(parsed.robot, tree, embodiment, options.bodies, folder)
+        diagnostics = (*diagnostics, *found)
+        _refuse_warnings(diagnostics, options)
+        if target.exists():
+            target.rename(Path(scratch, "former"))
+        folder.rename(target)
+    return Conversion(
+        root_layer=target / asset_name(parsed.robot),
+        robot=parsed.robot,
+        base=embodiment.base,
+        diagnostics=diagnostics,
+    )
+
+
+def _refuse_warnings(
+    diagnostics: tuple[Diagnostic, ...], options: ConvertOptions
+) -> None:
+    if not options.strict:
+        return
+    warnings = tuple(
+        diagnostic
+        for diagnostic in diagnostics
+        if diagnostic.severity is Severity.WARNING
+    )
+    if warnings:
+        raise ConversionError(warnings)
+
+
+def _require_replaceable(target: Path) -> None:
+    """Refuse to replace anything but a former conversion."""
+    if not target.exists():
+        return
+    if not target.is_dir():
+        message = f"{target} is a file; the asset needs a folder"
+        raise AuthoringError((Diagnostic("target-exists", message),))
+    entries = {entry.name for entry in target.iterdir()}
+    layers = {name for name in entries if name.endswith(".usda")}
+    former = (target / PAYLOAD / "Contents.usda").is_file()
+    if entries and not (former and entries == {PAYLOAD, *layers} and len(layers) == 1):
+        message = (
+            f"{target} holds files that no conversion wrote; "
+            "name a new folder, or empty this one"
+        )
+        raise AuthoringError((Diagnostic("target-exists", message),))

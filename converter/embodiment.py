@@ -1,0 +1,336 @@
+"""Which links become rigid bodies, and with what mass.
+
+URDF lets a link have no mass; USD does not: a rigid body without an explicit mass has
+one computed from its colliders. So a massless link becomes a frame of the body it is
+welded to, a welded group without a massive head becomes one body with the group's mass
+properties, and only a group that moves and has no mass at all receives an invented one,
+small enough to be harmless, which is reported.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from converter.diagnostics import AuthoringError, Diagnostic
+from converter.kinematics import rest_transforms
+from converter.model import Fixed, Floating
+from converter.spatial import (
+    inertia_tensor,
+    inertia_values,
+    inverse_transform,
+    principal_inertia,
+    rotation_from_quat_wxyz,
+    shift_inertia,
+)
+from converter.topology import rigid_groups
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from converter.model import Inertial, Link, Vec3, Vec6
+    from converter.topology import Tree
+
+# All invented mass together, as a part of the robot's mass.
+INVENTED_MASS = 5e-7
+# Radius of gyration squared of an invented mass [m^2]: a sphere of 0.1 m radius, which
+# is what OpenUSD computes for a body that has a mass and no collider.
+_INVENTED_GYRATION = 0.4 * 0.1**2
+# Inertia invented for a point mass m on a robot of size L, as a part of m L^2.
+INVENTED_INERTIA = 1e-6
+# Moments of a valid tensor satisfy A + B >= C; text rounds each of them.
+_TRIANGLE_SLACK = 1e-4
+
+
+class Base(StrEnum):
+    """How the root of the robot is held."""
+
+    FIXED = "fixed"
+    FLOATING = "floating"
+    STATIC = "static"
+
+
+class BaseOption(StrEnum):
+    """How the root shall be held; ``auto`` follows the ``world`` link convention."""
+
+    AUTO = "auto"
+    FIXED = "fixed"
+    FLOATING = "floating"
+
+
+class MasslessOption(StrEnum):
+    """What happens to a group that moves and has no mass."""
+
+    REGULARISE = "regularise"
+    ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """One rigid body of the USD.
+
+    Attributes:
+        link: Link whose frame is the body's frame.
+        mass: [kg], positive.
+        center: Centre of mass in the link frame [m].
+        inertia: (ixx, ixy, ixz, iyy, iyz, izz) about the centre of mass, along the
+            axes of the link frame [kg m^2].
+    """
+
+    link: str
+    mass: float
+    center: Vec3
+    inertia: Vec6
+
+
+@dataclass(frozen=True, slots=True)
+class Embodiment:
+    """The bodies of a robot.
+
+    Attributes:
+        base: How the root is held.
+        bodies: Bodies in tree order.
+        body_of: Link name to the link whose body carries it; None for a frame that
+            is at rest in the world.
+        lumped: Links with a mass of their own that is counted in another's body.
+        diagnostics: What was decided for massless links.
+    """
+
+    base: Base
+    bodies: tuple[Body, ...]
+    body_of: dict[str, str | None]
+    lumped: frozenset[str]
+    diagnostics: tuple[Diagnostic, ...]
+
+
+def is_world(tree: Tree) -> bool:
+    """Say whether the root link stands for the world rather than for a part."""
+    root = tree.link[tree.root]
+    bare = not (root.visuals or root.collisions or has_mass(root))
+    return root.name == "world" and bare
+
+
+def has_mass(link: Link) -> bool:
+    """Say whether a link has a mass that float32 tells from zero."""
+    return bool(np.float32(link.mass) > 0)
+
+
+def embody(
+    tree: Tree,
+    base: BaseOption = BaseOption.AUTO,
+    massless: MasslessOption = MasslessOption.REGULARISE,
+) -> Embodiment:
+    """Decide on the bodies of a robot.
+
+    Args:
+        tree: The robot.
+        base: ``auto`` fixes the base if the root is a bare link named ``world``.
+        massless: Whether a moving group without mass is an error.
+
+    Raises:
+        AuthoringError: Masses are needed that may not be invented.
+    """
+    anchored = base is BaseOption.FIXED or (base is BaseOption.AUTO and is_world(tree))
+    groups = rigid_groups(tree)
+    if base is BaseOption.AUTO and not anchored and _is_scenery(tree):
+        note = Diagnostic(
+            "robot-static",
+            f"robot has no mass and no moving joint: {tree.root!r} is static scenery",
+            tree.link[tree.root].location,
+        )
+        return Embodiment(
+            Base.STATIC, (), dict.fromkeys(tree.links), frozenset(), (note,)
+        )
+
+    body_of: dict[str, str | None] = {}
+    invented: list[str] = []
+    for group in groups:
+        held = anchored and group[0] == tree.root
+        body_of.update(_group_bodies(tree, group, held=held))
+        if body_of[group[0]] == group[0] and not any(
+            has_mass(tree.link[name]) for name in group
+        ):
+            invented.append(group[0])
+    if invented and massless is MasslessOption.ERROR:
+        raise AuthoringError(
+            tuple(
+                Diagnostic(
+                    "link-massless-moving",
+                    f"link {name!r} moves and has no mass",
+                    tree.link[name].location,
+                )
+                for name in invented
+            )
+        )
+    bodies, notes = _bodies(tree, body_of, invented)
+    return Embodiment(
+        base=_base_of(tree, body_of, anchored=anchored),
+        bodies=bodies,
+        body_of=body_of,
+        lumped=frozenset(
+            name
+            for name in tree.links
+            if has_mass(tree.link[name]) and body_of[name] != name
+        ),
+        diagnostics=(*_frame_notes(tree, body_of), *notes),
+    )
+
+
+def _is_scenery(tree: Tree) -> bool:
+    still = all(isinstance(joint.kind, Fixed) for joint in tree.parent_joint.values())
+    return still and not any(has_mass(link) for link in tree.link.values())
+
+
+def _base_of(tree: Tree, body_of: dict[str, str | None], *, anchored: bool) -> Base:
+    if not anchored:
+        return Base.FLOATING
+    if body_of[tree.root] is not None:
+        return Base.FIXED
+    # The world itself holds nothing if every part of the robot floats freely in it.
+    held = [
+        joint
+        for joint in tree.parent_joint.values()
+        if body_of[joint.parent] is None and body_of[joint.child] is not None
+    ]
+    floating = held and all(isinstance(joint.kind, Floating) for joint in held)
+    return Base.FLOATING if floating else Base.FIXED if held else Base.STATIC
+
+
+def _group_bodies(
+    tree: Tree, group: tuple[str, ...], *, held: bool
+) -> dict[str, str | None]:
+    """Assign the links of one welded group to bodies.
+
+    Args:
+        tree: The robot.
+        group: Links of the group, head first.
+        held: Whether the group is welded to the world at its head.
+    """
+    head = group[0]
+    if has_mass(tree.link[head]):
+        owner: dict[str, str | None] = {head: head}
+    elif held:
+        owner = {head: None}
+    else:
+        # A massless head: the whole group is one body at the head's frame.
+        return dict.fromkeys(group, head)
+    for name in group[1:]:
+        parent = tree.parent_joint[name].parent
+        owner[name] = name if has_mass(tree.link[name]) else owner[parent]
+    return owner
+
+
+def _bodies(
+    tree: Tree, body_of: dict[str, str | None], invented: list[str]
+) -> tuple[tuple[Body, ...], list[Diagnostic]]:
+    rest = rest_transforms(tree)
+    total = sum(link.mass for link in tree.link.values()) or 1.0
+    size = _size(tree, rest)
+    notes: list[Diagnostic] = []
+    bodies = []
+    for name in tree.links:
+        if body_of[name] != name:
+            continue
+        location = tree.link[name].location
+        if name in invented:
+            mass = INVENTED_MASS * total / len(invented)
+            moment = mass * _INVENTED_GYRATION
+            bodies.append(
+                Body(name, mass, (0.0, 0.0, 0.0), (moment, 0, 0, moment, 0, moment))
+            )
+            message = f"link {name!r} moves and has no mass; it received {mass:.3g} kg"
+            notes.append(Diagnostic("link-regularised", message, location))
+            continue
+        members = [link for link in tree.links if body_of[link] == name]
+        body = _lump(tree, rest, name, members)
+        moments, _ = principal_inertia(inertia_tensor(body.inertia))
+        if not np.any(np.asarray(moments, dtype=np.float32)):
+            moment = INVENTED_INERTIA * body.mass * size**2
+            body = replace(body, inertia=(moment, 0, 0, moment, 0, moment))
+            message = (
+                f"link {name!r} has {body.mass:.6g} kg and no inertia; "
+                f"it received {moment:.3g} kg m^2"
+            )
+            notes.append(Diagnostic("inertia-regularised", message, location))
+        elif problem := _implausible(moments):
+            message = f"link {name!r} has principal moments {problem}"
+            notes.append(Diagnostic("inertia-implausible", message, location))
+        bodies.append(body)
+    return tuple(bodies), notes
+
+
+def _implausible(moments: Vec3) -> str | None:
+    a, b, c = sorted(moments)
+    text = ", ".join(f"{moment:.4g}" for moment in (a, b, c))
+    if a <= 0:
+        return f"{text}, which are not all positive"
+    if a + b < c * (1 - _TRIANGLE_SLACK):
+        return f"{text}, which break A + B >= C"
+    return None
+
+
+def _size(tree: Tree, rest: dict[str, NDArray[np.float64]]) -> float:
+    """Largest distance of a link or centre of mass from the root [m]; 1 if none."""
+    points = []
+    for name, transform in rest.items():
+        inertial = tree.link[name].inertial
+        offset = inertial.origin.position if inertial else (0.0, 0.0, 0.0)
+        points += [transform[:3, 3], (transform @ (*offset, 1.0))[:3]]
+    return max(float(np.linalg.norm(point)) for point in points) or 1.0
+
+
+def _lump(
+    tree: Tree, rest: dict[str, NDArray[np.float64]], head: str, members: list[str]
+) -> Body:
+    """Combine the inertials of welded links, in the frame of one of them."""
+    massive = [
+        (rest[name], inertial)
+        for name in members
+        if has_mass(tree.link[name]) and (inertial := tree.link[name].inertial)
+    ]
+    to_head = inverse_transform(rest[head])
+    parts = [
+        _mass_properties(
+            np.eye(4) if name_rest is rest[head] else to_head @ name_rest, inertial
+        )
+        for name_rest, inertial in massive
+    ]
+    if len(parts) == 1:
+        mass, center, tensor = parts[0]
+    else:
+        mass = sum(part[0] for part in parts)
+        center = sum((part[0] * part[1] for part in parts), np.zeros(3)) / mass
+        tensor = np.zeros((3, 3))
+        for part_mass, part_center, part_tensor in parts:
+            tensor = tensor + shift_inertia(
+                part_tensor, part_mass, part_center - center
+            )
+    x, y, z = (float(c) + 0.0 for c in center)
+    return Body(head, mass, (x, y, z), inertia_values(tensor))
+
+
+def _mass_properties(
+    to_head: NDArray[np.float64], inertial: Inertial
+) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
+    rotation = to_head[:3, :3] @ rotation_from_quat_wxyz(inertial.origin.quat_wxyz)
+    center = (to_head @ (*inertial.origin.position, 1.0))[:3]
+    tensor = rotation @ inertia_tensor(inertial.inertia) @ rotation.T
+    return inertial.mass, center, tensor
+
+
+def _frame_notes(tree: Tree, body_of: dict[str, str | None]) -> list[Diagnostic]:
+    notes = []
+    for name in tree.links:
+        owner = body_of[name]
+        if name in (owner, tree.root):
+            continue
+        where = f"the body of link {owner!r}" if owner else "the world"
+        rule, what = "link-massless", "has no mass and is a frame of"
+        if has_mass(tree.link[name]):
+            rule, what = "link-lumped", "is counted in"
+        location = tree.link[name].location
+        notes.append(Diagnostic(rule, f"link {name!r} {what} {where}", location))
+    return notes

@@ -1,0 +1,76 @@
+"""Rigid bodies, their mass and their colliders."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pxr import Gf, UsdGeom, UsdPhysics
+
+from converter.model import MeshFile
+from converter.spatial import (
+    inertia_tensor,
+    principal_inertia,
+    quat_wxyz_from_rotation,
+)
+from converter.usd.custom import write_number, write_numbers
+from converter.usd.storage import single
+
+if TYPE_CHECKING:
+    from pxr import Usd
+
+    from converter.embodiment import Body, Embodiment
+    from converter.model import Inertial, Link
+    from converter.topology import Tree
+    from converter.usd.prims import Prims
+
+
+def author_bodies(
+    stage: Usd.Stage, tree: Tree, embodiment: Embodiment, prims: Prims
+) -> None:
+    """Apply body, mass and collider schemas to prims that the geometry layer defines.
+
+    Raises:
+        AuthoringError: A number is beyond float32.
+    """
+    for body in embodiment.bodies:
+        prim = stage.GetPrimAtPath(prims.link[body.link])
+        UsdPhysics.RigidBodyAPI.Apply(prim)
+        _author_mass(prim, body)
+    for name in tree.links:
+        link = tree.link[name]
+        if name in embodiment.lumped and link.inertial:
+            _keep_inertial(stage.GetPrimAtPath(prims.link[name]), link.inertial)
+        _author_colliders(stage, link, prims)
+
+
+def _author_mass(prim: Usd.Prim, body: Body) -> None:
+    """Author mass, centre and inertia explicitly: a consumer has nothing to invent."""
+    what = f"of link {body.link!r}"
+    moments, axes = principal_inertia(inertia_tensor(body.inertia))
+    mass = UsdPhysics.MassAPI.Apply(prim)
+    mass.CreateMassAttr(single(body.mass, f"the mass {what}"))
+    center = (single(c, f"the centre of mass {what}") for c in body.center)
+    mass.CreateCenterOfMassAttr(Gf.Vec3f(*center))
+    diagonal = (single(m, f"the inertia {what}") for m in moments)
+    mass.CreateDiagonalInertiaAttr(Gf.Vec3f(*diagonal))
+    w, x, y, z = quat_wxyz_from_rotation(axes)
+    mass.CreatePrincipalAxesAttr(Gf.Quatf(w, x, y, z))
+
+
+def _keep_inertial(prim: Usd.Prim, inertial: Inertial) -> None:
+    """Keep what a link contributes to the body that it is counted in."""
+    write_number(prim, "inertial:mass", inertial.mass)
+    write_numbers(prim, "inertial:origin:position", inertial.origin.position)
+    write_numbers(prim, "inertial:origin:quat_wxyz", inertial.origin.quat_wxyz)
+    write_numbers(prim, "inertial:inertia", inertial.inertia)
+
+
+def _author_colliders(stage: Usd.Stage, link: Link, prims: Prims) -> None:
+    for shape, path in zip(link.collisions, prims.collision[link.name], strict=True):
+        prim = stage.GetPrimAtPath(path)
+        if not prim:
+            continue
+        UsdPhysics.CollisionAPI.Apply(prim)
+        if isinstance(shape.geometry, MeshFile) and prim.IsA(UsdGeom.Mesh):
+            api = UsdPhysics.MeshCollisionAPI.Apply(prim)
+            api.CreateApproximationAttr(UsdPhysics.Tokens.convexHull)

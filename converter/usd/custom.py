@@ -1,0 +1,51 @@
+"""Custom ``urdf:`` attributes: what URDF says and OpenUSD has no schema for.
+
+Values keep the units of URDF (SI, radians), in double precision.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pxr import Sdf, Vt
+
+if TYPE_CHECKING:
+    from pxr import Usd
+
+    from converter.model import Vec6
+
+
+def write_number(prim: Usd.Prim, name: str, value: float | None) -> None:
+    """Author ``urdf:<name>`` as a double; an absent value leaves no attribute."""
+    if value is None:
+        return
+    _attribute(prim, name, Sdf.ValueTypeNames.Double).Set(value)
+
+
+def write_text(prim: Usd.Prim, name: str, value: str) -> None:
+    """Author ``urdf:<name>`` as a string."""
+    _attribute(prim, name, Sdf.ValueTypeNames.String).Set(value)
+
+
+def write_numbers(prim: Usd.Prim, name: str, values: Vec6 | tuple[float, ...]) -> None:
+    """Author ``urdf:<name>`` as an array of doubles."""
+    attribute = _attribute(prim, name, Sdf.ValueTypeNames.DoubleArray)
+    attribute.Set(Vt.DoubleArray(list(values)))
+
+
+def read_number(prim: Usd.Prim, name: str) -> float | None:
+    """Return ``urdf:<name>``, or None if it is absent."""
+    value = prim.GetAttribute(f"urdf:{name}").Get()
+    return None if value is None else float(value)
+
+
+def read_text(prim: Usd.Prim, name: str) -> str | None:
+    """Return ``urdf:<name>``, or None if it is absent."""
+    value = prim.GetAttribute(f"urdf:{name}").Get()
+    return None if value is None else str(value)
+
+
+def _attribute(prim: Usd.Prim, name: str, kind: Sdf.ValueTypeName) -> Usd.Attribute:
+    return prim.CreateAttribute(
+        f"urdf:{name}", kind, custom=True, variability=Sdf.VariabilityUniform
+    )

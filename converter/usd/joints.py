@@ -1,0 +1,272 @@
+"""Joints: frames, limits, couplings. The one place that writes degrees.
+
+A joint's frame on the child side is the child link's frame turned so that one of its
+axes is the joint's axis; on the parent side it is the same frame at position zero, seen
+from the parent's body, which may lie several welded frames up.
+"""
+
+from __future__ import annotations
+
+from math import degrees, isinf, radians
+from typing import TYPE_CHECKING, assert_never
+
+import numpy as np
+from pxr import Gf, Sdf, UsdPhysics
+
+from converter.kinematics import rest_transforms
+from converter.model import (
+    Continuous,
+    Fixed,
+    Floating,
+    Planar,
+    Prismatic,
+    Revolute,
+    Spherical,
+)
+from converter.spatial import (
+    inverse_transform,
+    quat_wxyz_from_rotation,
+    rotation_onto,
+    transform_from_pose,
+)
+from converter.usd.custom import write_number, write_text
+from converter.usd.geometry import show_name
+from converter.usd.storage import LARGEST, limit, single
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from pxr import Usd
+
+    from converter.embodiment import Embodiment
+    from converter.model import Joint, JointKind, Range
+    from converter.topology import Tree
+    from converter.usd.prims import Prims
+
+# UsdPhysics locks an axis whose low limit is above its high one. Infinite values do
+# not lock: OpenUSD's parser reads them as "no limit".
+_LOCKED = (1.0, -1.0)
+_FREE = (float("-inf"), float("inf"))
+
+
+def author_joints(
+    stage: Usd.Stage, tree: Tree, embodiment: Embodiment, prims: Prims
+) -> None:
+    """Write every joint that connects bodies, and keep the names of those that do not.
+
+    Raises:
+        AuthoringError: A number is beyond float32.
+    """
+    rest = rest_transforms(tree)
+    for name in tree.links:
+        joint = tree.parent_joint.get(name)
+        if joint is None:
+            continue
+        path = prims.joint.get(joint.name)
+        if path is None:
+            prim = stage.GetPrimAtPath(prims.link[name])
+            write_text(prim, "joint:name", joint.name)
+        else:
+            prim = _define(stage, path, joint.kind).GetPrim()
+            show_name(prim, joint.name)
+            _author_frames(prim, joint, rest, embodiment, prims)
+            _author_freedom(prim, joint.kind)
+        write_text(prim, "joint:type", type(joint.kind).__name__.lower())
+        _author_gaps(prim, joint)
+    for joint in tree.parent_joint.values():
+        if joint.name in prims.joint and joint.mimic is not None:
+            _author_mimic(stage, joint, prims)
+    if prims.anchor is not None:
+        anchor = UsdPhysics.FixedJoint.Define(stage, prims.anchor)
+        anchor.CreateBody0Rel().SetTargets([prims.robot])
+        anchor.CreateBody1Rel().SetTargets([prims.link[tree.root]])
+        _author_pose(anchor, 0, np.eye(4), "the base")
+        _author_pose(anchor, 1, np.eye(4), "the base")
+
+
+def _define(stage: Usd.Stage, path: Sdf.Path, kind: JointKind) -> UsdPhysics.Joint:
+    match kind:
+        case Revolute() | Continuous():
+            return UsdPhysics.RevoluteJoint.Define(stage, path)
+        case Prismatic():
+            return UsdPhysics.PrismaticJoint.Define(stage, path)
+        case Fixed():
+            return UsdPhysics.FixedJoint.Define(stage, path)
+        case Spherical():
+            return UsdPhysics.SphericalJoint.Define(stage, path)
+        case Planar() | Floating():
+            return UsdPhysics.Joint.Define(stage, path)
+        case _:
+            assert_never(kind)
+
+
+def _author_frames(
+    prim: Usd.Prim,
+    joint: Joint,
+    rest: dict[str, NDArray[np.float64]],
+    embodiment: Embodiment,
+    prims: Prims,
+) -> None:
+    usd_joint = UsdPhysics.Joint(prim)
+    origin = transform_from_pose(joint.origin)
+    body0 = embodiment.body_of[joint.parent]
+    if body0 is None:
+        # The default prim stands for the world; the root link lies at its origin.
+        usd_joint.CreateBody0Rel().SetTargets([prims.robot])
+        origin = rest[joint.parent] @ origin
+    else:
+        usd_joint.CreateBody0Rel().SetTargets([prims.link[body0]])
+        if body0 != joint.parent:
+            origin = inverse_transform(rest[body0]) @ rest[joint.parent] @ origin
+    usd_joint.CreateBody1Rel().SetTargets([prims.link[joint.child]])
+    if body0 != joint.parent:
+        write_text(prim, "joint:parent", joint.parent)
+    turn = np.eye(4)
+    if isinstance(joint.kind, (Revolute, Continuous, Prismatic, Planar)):
+        _, turn[:3, :3] = rotation_onto(joint.kind.axis)
+    _author_pose(usd_joint, 0, origin @ turn, f"the origin of joint {joint.name!r}")
+    _author_pose(usd_joint, 1, turn, f"the axis of joint {joint.name!r}")
+
+
+def _author_pose(
+    joint: UsdPhysics.Joint, side: int, transform: NDArray[np.float64], what: str
+) -> None:
+    position = Gf.Vec3f(*(single(float(c) + 0.0, what) for c in transform[:3, 3]))
+    w, x, y, z = quat_wxyz_from_rotation(transform[:3, :3])
+    rotation = Gf.Quatf(w, x, y, z)
+    if side == 0:
+        joint.CreateLocalPos0Attr(position)
+        joint.CreateLocalRot0Attr(rotation)
+    else:
+        joint.CreateLocalPos1Attr(position)
+        joint.CreateLocalRot1Attr(rotation)
+
+
+def _author_freedom(prim: Usd.Prim, kind: JointKind) -> None:
+    match kind:
+        case Revolute():
+            joint = UsdPhysics.RevoluteJoint(prim)
+            joint.CreateAxisAttr(rotation_onto(kind.axis)[0])
+            lower, upper = _limits_deg(kind.range)
+            joint.CreateLowerLimitAttr(lower)
+            joint.CreateUpperLimitAttr(upper)
+        case Continuous():
+            UsdPhysics.RevoluteJoint(prim).CreateAxisAttr(rotation_onto(kind.axis)[0])
+        case Prismatic():
+            slider = UsdPhysics.PrismaticJoint(prim)
+            slider.CreateAxisAttr(rotation_onto(kind.axis)[0])
+            lower, upper = _one_sided(limit(kind.range.lower), limit(kind.range.upper))
+            slider.CreateLowerLimitAttr(lower)
+            slider.CreateUpperLimitAttr(upper)
+        case Planar():
+            _author_plane(prim, rotation_onto(kind.axis)[0])
+        case Floating():
+            # A free body needs no joint. The prim keeps name and origin, and is
+            # disabled so that no simulator spends a constraint on it.
+            joint = UsdPhysics.Joint(prim)
+            joint.CreateJointEnabledAttr(False)
+            joint.CreateExcludeFromArticulationAttr(True)
+        case Fixed() | Spherical():
+            pass
+        case _:
+            assert_never(kind)
+
+
+def _limits_deg(limits: Range) -> tuple[float, float]:
+    return _one_sided(limit(degrees(limits.lower)), limit(degrees(limits.upper)))
+
+
+def _one_sided(lower: float, upper: float) -> tuple[float, float]:
+    """Keep a limit on one side effective.
+
+    OpenUSD's parser disables a pair with one infinite side, so the largest float32
+    stands for infinity there.
+    """
+    if isinf(lower) and isinf(upper):
+        return lower, upper
+    return max(lower, -LARGEST), min(upper, LARGEST)
+
+
+def _author_plane(prim: Usd.Prim, normal: str) -> None:
+    """Lock a D6 joint to a plane: move in it, turn about its normal."""
+    free = {f"trans{axis}" for axis in "XYZ" if axis != normal} | {f"rot{normal}"}
+    for freedom in ("transX", "transY", "transZ", "rotX", "rotY", "rotZ"):
+        # Free axes are listed too: some consumers lock what is not mentioned.
+        low, high = _FREE if freedom in free else _LOCKED
+        api = UsdPhysics.LimitAPI.Apply(prim, freedom)
+        api.CreateLowAttr(low)
+        api.CreateHighAttr(high)
+
+
+def _author_gaps(prim: Usd.Prim, joint: Joint) -> None:
+    """Author what UsdPhysics has no schema for, under ``urdf:`` and for Newton."""
+    write_number(prim, "limit:effort", joint.effort)
+    write_number(prim, "limit:velocity", joint.velocity)
+    if joint.dynamics is not None:
+        write_number(prim, "dynamics:damping", joint.dynamics.damping)
+        write_number(prim, "dynamics:friction", joint.dynamics.friction)
+    if safety := joint.safety:
+        write_number(prim, "safety_controller:k_velocity", safety.k_velocity)
+        write_number(prim, "safety_controller:k_position", safety.k_position)
+        write_number(
+            prim, "safety_controller:soft_lower_limit", safety.soft_lower_limit
+        )
+        write_number(
+            prim, "safety_controller:soft_upper_limit", safety.soft_upper_limit
+        )
+    if calibration := joint.calibration:
+        write_number(prim, "calibration:rising", calibration.rising)
+        write_number(prim, "calibration:falling", calibration.falling)
+    if prim.IsA(UsdPhysics.RevoluteJoint) or prim.IsA(UsdPhysics.PrismaticJoint):
+        _author_newton_joint(prim, joint)
+
+
+def _author_newton_joint(prim: Usd.Prim, joint: Joint) -> None:
+    """Apply NewtonJointAPI where it can say the same; angles are degrees there."""
+    angular = prim.IsA(UsdPhysics.RevoluteJoint)
+    damping = joint.dynamics.damping if joint.dynamics else None
+    friction = joint.dynamics.friction if joint.dynamics else None
+    values = {}
+    if damping is not None:
+        values["newton:damping"] = radians(damping) if angular else damping
+    if friction is not None:
+        values["newton:friction"] = friction
+    # The schema has no zero: a joint that may not move would be a fixed one. Many
+    # URDFs write zero for "unknown", which stays in urdf:limit:velocity.
+    if joint.velocity and joint.velocity > 0:
+        values["newton:velocityLimit"] = (
+            degrees(joint.velocity) if angular else joint.velocity
+        )
+    if not values:
+        return
+    prim.AddAppliedSchema("NewtonJointAPI")
+    for name, value in values.items():
+        attribute = prim.CreateAttribute(name, Sdf.ValueTypeNames.Float, custom=False)
+        attribute.Set(limit(value))
+
+
+def _author_mimic(stage: Usd.Stage, joint: Joint, prims: Prims) -> None:
+    mimic = joint.mimic
+    if mimic is None:
+        return
+    prim = stage.GetPrimAtPath(prims.joint[joint.name])
+    write_text(prim, "mimic:joint", mimic.joint)
+    write_number(prim, "mimic:multiplier", mimic.multiplier)
+    write_number(prim, "mimic:offset", mimic.offset)
+    leader = stage.GetPrimAtPath(prims.joint[mimic.joint])
+    # The schema couples joints of one type only: its coefficients have one unit.
+    if leader.GetTypeName() != prim.GetTypeName():
+        return
+    angular = prim.IsA(UsdPhysics.RevoluteJoint)
+    offset = degrees(mimic.offset) if angular else mimic.offset
+    prim.AddAppliedSchema("NewtonMimicAPI")
+    prim.CreateRelationship("newton:mimicJoint", custom=False).SetTargets(
+        [leader.GetPath()]
+    )
+    kind = Sdf.ValueTypeNames.Float
+    what = f"the coupling of joint {joint.name!r}"
+    prim.CreateAttribute("newton:mimicCoef0", kind, custom=False).Set(
+        single(offset, what)
+    )
+    prim.CreateAttribute("newton:mimicCoef1", kind, custom=False).Set(
+        single(mimic.multiplier, what)
+    )

@@ -1,0 +1,129 @@
+"""The layers of an asset, and the only statement of the order of authoring.
+
+``<robot>.usda`` is the interface: it says what the asset is and holds the rest behind a
+payload. Below ``payload/``, ``Contents.usda`` stacks ``Physics.usda`` over
+``Materials.usda`` over ``Geometry.usda``; the two libraries hold arrays and shader
+networks in binary form. All references are relative.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pxr import Kind, Sdf, Usd, UsdGeom, UsdPhysics
+
+from converter.usd.articulation import author_articulation
+from converter.usd.bodies import author_bodies
+from converter.usd.geometry import author_geometry, author_library, show_name
+from converter.usd.joints import author_joints
+from converter.usd.materials import author_material_library, author_materials
+from converter.usd.names import legal_name
+from converter.usd.prims import place_prims
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from converter.diagnostics import Diagnostic
+    from converter.embodiment import Embodiment
+    from converter.model import Robot
+    from converter.topology import Tree
+    from converter.usd.prims import BodyNesting
+
+PAYLOAD = "payload"
+GEOMETRY_LIBRARY = "GeometryLibrary.usdc"
+MATERIALS_LIBRARY = "MaterialsLibrary.usdc"
+# Strongest first.
+SUBLAYERS = ("Physics.usda", "Materials.usda", "Geometry.usda")
+
+
+def asset_name(robot: Robot) -> str:
+    """File name of the root layer of a robot's asset."""
+    return f"{legal_name(robot.name)}.usda"
+
+
+def author_asset(
+    robot: Robot, tree: Tree, embodiment: Embodiment, nesting: BodyNesting, folder: Path
+) -> tuple[Diagnostic, ...]:
+    """Write a robot as a layered asset.
+
+    Args:
+        robot: The robot.
+        tree: Its links in order.
+        embodiment: Its bodies.
+        nesting: How body prims are nested.
+        folder: Existing empty folder.
+
+    Returns:
+        What was left out or changed.
+
+    Raises:
+        AuthoringError: A number cannot be stored.
+    """
+    payload = folder / PAYLOAD
+    payload.mkdir()
+    prims = place_prims(robot.name, tree, embodiment, nesting)
+
+    shapes = _new_stage(payload / GEOMETRY_LIBRARY)
+    meshes = author_library(robot, shapes)
+    appearances = _new_stage(payload / MATERIALS_LIBRARY)
+    materials, dropped = author_material_library(robot, appearances)
+
+    contents = _new_stage(payload / "Contents.usda")
+    layer = {name: _new_layer(payload / name) for name in SUBLAYERS}
+    contents.GetRootLayer().subLayerPaths = [f"./{name}" for name in SUBLAYERS]
+
+    contents.SetEditTarget(layer["Geometry.usda"])
+    UsdGeom.Xform.Define(contents, prims.robot)
+    left_out = author_geometry(contents, tree, prims, meshes, f"./{GEOMETRY_LIBRARY}")
+    contents.SetEditTarget(layer["Materials.usda"])
+    author_materials(contents, tree, prims, materials, f"./{MATERIALS_LIBRARY}")
+    contents.SetEditTarget(layer["Physics.usda"])
+    UsdGeom.Scope.Define(contents, prims.physics)
+    author_bodies(contents, tree, embodiment, prims)
+    author_joints(contents, tree, embodiment, prims)
+    author_articulation(contents, tree, embodiment, prims)
+    for sublayer in layer.values():
+        sublayer.defaultPrim = prims.robot.name
+    contents.GetRootLayer().defaultPrim = prims.robot.name
+
+    for stage in (shapes, appearances, contents):
+        stage.Save()
+    _author_interface(robot, prims.robot, contents, folder)
+    return (*meshes.diagnostics, *dropped, *left_out)
+
+
+def _author_interface(
+    robot: Robot, path: Sdf.Path, contents: Usd.Stage, folder: Path
+) -> None:
+    stage = _new_stage(folder / asset_name(robot))
+    prim = UsdGeom.Xform.Define(stage, path).GetPrim()
+    stage.SetDefaultPrim(prim)
+    show_name(prim, robot.name)
+    model = Usd.ModelAPI(prim)
+    model.SetKind(Kind.Tokens.component)
+    model.SetAssetName(robot.name)
+    model.SetAssetIdentifier(Sdf.AssetPath(f"./{asset_name(robot)}"))
+    prim.GetPayloads().AddPayload(f"./{PAYLOAD}/Contents.usda")
+    cache = UsdGeom.BBoxCache(
+        Usd.TimeCode.Default(),
+        [UsdGeom.Tokens.default_, UsdGeom.Tokens.guide],
+        useExtentsHint=False,
+    )
+    bound = cache.ComputeUntransformedBound(contents.GetDefaultPrim())
+    # A robot without shapes has no extent: no hint says that better than an empty one.
+    if not bound.GetRange().IsEmpty():
+        hint = UsdGeom.ModelAPI(contents.GetDefaultPrim()).ComputeExtentsHint(cache)
+        UsdGeom.ModelAPI.Apply(prim).SetExtentsHint(hint)
+    stage.Save()
+
+
+def _new_layer(path: Path) -> Sdf.Layer:
+    layer = Sdf.Layer.CreateNew(str(path))
+    layer.pseudoRoot.SetInfo("metersPerUnit", 1.0)
+    layer.pseudoRoot.SetInfo("upAxis", UsdGeom.Tokens.z)
+    layer.pseudoRoot.SetInfo("kilogramsPerUnit", UsdPhysics.MassUnits.kilograms)
+    return layer
+
+
+def _new_stage(path: Path) -> Usd.Stage:
+    return Usd.Stage.Open(_new_layer(path))
