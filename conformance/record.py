@@ -59,7 +59,7 @@ class _Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=False):
     """Base of all records: immutable, built by keyword."""
 
 
-class DiagnosticRecord(_Record):
+class DiagnosticRecord(_Record, frozen=True, kw_only=True):
     """One diagnostic of the converter; ``file`` is relative to the robot's folder."""
 
     rule: str
@@ -79,7 +79,7 @@ class WitnessStatus(StrEnum):
     UNAVAILABLE = "unavailable"
 
 
-class WitnessRecord(_Record):
+class WitnessRecord(_Record, frozen=True, kw_only=True):
     """How one witness took part.
 
     Attributes:
@@ -101,7 +101,7 @@ class WitnessRecord(_Record):
     notes: tuple[str, ...] = ()
 
 
-class DifferenceRecord(_Record):
+class DifferenceRecord(_Record, frozen=True, kw_only=True):
     """Largest difference between one URDF witness and the USD, for one check.
 
     Attributes:
@@ -122,7 +122,7 @@ class DifferenceRecord(_Record):
     reason: str | None = None
 
 
-class FindingRecord(_Record):
+class FindingRecord(_Record, frozen=True, kw_only=True):
     """One value that is not exact, or on which readers differ.
 
     Attributes:
@@ -148,7 +148,7 @@ class FindingRecord(_Record):
     configuration: str | None = None
 
 
-class CheckRecord(_Record):
+class CheckRecord(_Record, frozen=True, kw_only=True):
     """One check of one robot.
 
     Attributes:
@@ -182,7 +182,7 @@ class CheckRecord(_Record):
     findings: tuple[FindingRecord, ...] = ()
 
 
-class DeviationRecord(_Record):
+class DeviationRecord(_Record, frozen=True, kw_only=True):
     """A reader that departs from the URDF; never counted against the USD.
 
     Attributes:
@@ -202,7 +202,7 @@ class DeviationRecord(_Record):
     largest: float | None = None
 
 
-class SourceRecord(_Record):
+class SourceRecord(_Record, frozen=True, kw_only=True):
     """What was read.
 
     Attributes:
@@ -215,7 +215,7 @@ class SourceRecord(_Record):
     sha256: str | None = None
 
 
-class RobotRecord(_Record):
+class RobotRecord(_Record, frozen=True, kw_only=True):
     """The result for one robot."""
 
     schema_version: str = SCHEMA_VERSION
@@ -237,7 +237,7 @@ class RobotRecord(_Record):
     deviations: tuple[DeviationRecord, ...] = ()
 
 
-class RobotSummary(_Record):
+class RobotSummary(_Record, frozen=True, kw_only=True):
     """One line of ``summary.json``: a robot without its findings."""
 
     id: str
@@ -250,7 +250,7 @@ class RobotSummary(_Record):
     witnesses: dict[str, WitnessStatus]
 
 
-class CheckHeading(_Record):
+class CheckHeading(_Record, frozen=True, kw_only=True):
     """What a check is called, so that a summary can be read on its own.
 
     Attributes:
@@ -266,7 +266,7 @@ class CheckHeading(_Record):
     unit: str
 
 
-class RunSummary(_Record):
+class RunSummary(_Record, frozen=True, kw_only=True):
     """A whole run.
 
     Attributes:
