@@ -1,0 +1,145 @@
+"""JUnit XML for CI systems: a test suite per robot, a test case per check.
+
+A check that fails or is disputed is a *failure*. A robot whose converter or reader
+died is an *error*. What could not be judged is *skipped*, with its reason: a check in
+which one side is silent, a robot that could not be fetched, and a URDF without a
+meaning, for which a diagnostic in place of a USD is the right result.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from xml.etree import ElementTree as ET
+
+from conformance.record import Grade, Verdict
+from reports.quantities import quantity
+from reports.text import one_line, plain
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from conformance.record import CheckRecord, FindingRecord, RobotRecord
+
+
+_MESSAGE_LIMIT = 300
+_FINDINGS_IN_TEXT = 20
+_WITHOUT_CHECKS = {
+    Verdict.UNREADABLE: "skipped",
+    Verdict.NOT_AVAILABLE: "skipped",
+    Verdict.NOT_COMPARABLE: "skipped",
+}
+_OUTCOMES = {
+    Grade.FAILS: "failure",
+    Grade.DISPUTED: "failure",
+    Grade.NOT_COMPARABLE: "skipped",
+}
+_ADVICE = {
+    Grade.FAILS: (
+        "If the values on the URDF side are what the file says, the USD is wrong: "
+        "correct the converter, or the asset, at the places above."
+    ),
+    Grade.DISPUTED: (
+        "The readers of the URDF contradict each other, so that the USD cannot be "
+        "judged: make the URDF unambiguous, or name the deviation of the reader."
+    ),
+}
+
+
+def write_junit(robots: Iterable[RobotRecord], path: Path) -> None:
+    """Write the results of all robots as one JUnit XML file."""
+    root = ET.Element("testsuites", name="urdf-usd conformance")
+    for robot in robots:
+        root.append(_suite(robot))
+    for count in ("tests", "failures", "errors", "skipped"):
+        root.set(count, str(sum(int(suite.get(count, "0")) for suite in root)))
+    ET.indent(root)
+    text = ET.tostring(root, encoding="unicode")
+    declaration = '<?xml version="1.0" encoding="utf-8"?>\n'
+    path.write_text(f"{declaration}{text}\n", encoding="utf-8", newline="\n")
+
+
+def _suite(robot: RobotRecord) -> ET.Element:
+    suite = ET.Element("testsuite", name=one_line(robot.id, _MESSAGE_LIMIT))
+    cases = [_check_case(robot, check) for check in robot.checks]
+    if not cases or robot.verdict is Verdict.CRASHED:
+        cases.insert(0, _robot_case(robot))
+    suite.extend(cases)
+    suite.set("tests", str(len(cases)))
+    for count, tag in (
+        ("failures", "failure"),
+        ("errors", "error"),
+        ("skipped", "skipped"),
+    ):
+        suite.set(count, str(len(suite.findall(f"testcase/{tag}"))))
+    return suite
+
+
+def _robot_case(robot: RobotRecord) -> ET.Element:
+    case = _case(robot, "conversion")
+    if robot.verdict.conforms:
+        return case
+    tag = _WITHOUT_CHECKS.get(robot.verdict, "error")
+    outcome = _outcome(case, tag, f"{robot.verdict}: {robot.reason}")
+    lines = [plain(robot.reason)]
+    for diagnostic in robot.diagnostics:
+        place = ":".join(
+            str(part)
+            for part in (diagnostic.file, diagnostic.line, diagnostic.column)
+            if part is not None
+        )
+        statement = f"{diagnostic.severity}: {diagnostic.message} [{diagnostic.rule}]"
+        lines.append(plain(f"{place}: {statement}" if place else statement))
+    outcome.text = "\n".join(lines)
+    return case
+
+
+def _check_case(robot: RobotRecord, check: CheckRecord) -> ET.Element:
+    case = _case(robot, check.id)
+    tag = _OUTCOMES.get(check.grade)
+    if tag is None:
+        return case
+    findings = [f for f in check.findings if f.grade in (Grade.FAILS, Grade.DISPUTED)]
+    message = check.reason or f"{check.title}: {check.grade}"
+    if findings:
+        message = findings[0].message
+        if len(findings) > 1:
+            message += f" (and {len(findings) - 1} more)"
+    outcome = _outcome(case, tag, message)
+    if tag != "skipped":
+        outcome.set("type", check.grade.value)
+        outcome.text = "\n".join(_explanation(check, findings))
+    return case
+
+
+def _explanation(check: CheckRecord, findings: list[FindingRecord]) -> list[str]:
+    lines = [f"{check.title} ({check.group}): {check.grade}"]
+    if check.reason:
+        lines.append(check.reason)
+    for finding in findings[:_FINDINGS_IN_TEXT]:
+        lines += ["", f"{finding.subject}: {finding.message}"]
+        if finding.expected is not None:
+            lines.append(f"  expected (URDF): {finding.expected}")
+        if finding.actual is not None:
+            lines.append(f"  actual (USD):    {finding.actual}")
+        if finding.difference is not None:
+            amount = quantity(finding.difference, check.unit)
+            if finding.tolerance is not None:
+                amount += f" (tolerance {quantity(finding.tolerance, check.unit)})"
+            lines.append(f"  difference:      {amount}")
+        if finding.configuration is not None:
+            lines.append(f"  configuration:   {finding.configuration}")
+    if more := len(findings) - _FINDINGS_IN_TEXT:
+        lines += ["", f"{more} more are in the JSON record."] if more > 0 else []
+    return [plain(line) for line in (*lines, "", _ADVICE[check.grade])]
+
+
+def _case(robot: RobotRecord, name: str) -> ET.Element:
+    identity = one_line(robot.id, _MESSAGE_LIMIT)
+    return ET.Element(
+        "testcase", classname=identity, name=one_line(name, _MESSAGE_LIMIT)
+    )
+
+
+def _outcome(case: ET.Element, tag: str, message: str) -> ET.Element:
+    return ET.SubElement(case, tag, message=one_line(message, _MESSAGE_LIMIT))

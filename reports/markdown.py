@@ -1,0 +1,104 @@
+"""The result of a run as Markdown, short enough for a comment on a pull request."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from conformance.record import Verdict
+from reports.appearance import GRADES, VERDICTS
+from reports.quantities import exact, quantity
+from reports.text import markdown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from conformance.record import CheckHeading, RobotSummary, RunSummary
+
+_NAME_LIMIT = 80
+_REASON_LIMIT = 300
+# GitHub takes 65,536 characters in a comment.
+_ROWS = 50
+
+
+def write_markdown(summary: RunSummary, path: Path) -> None:
+    """Write counts, robots that do not conform, and worst figures."""
+    text = "\n".join(
+        (
+            *_counts(summary),
+            *_nonconforming(summary),
+            *_worst(summary),
+        )
+    )
+    path.write_text(f"{text}\n", encoding="utf-8", newline="\n")
+
+
+def _counts(summary: RunSummary) -> Iterator[str]:
+    conforming = sum(robot.verdict.conforms for robot in summary.robots)
+    yield f"## {conforming} of {len(summary.robots)} robots conform"
+    yield ""
+    yield "| | Verdict | Robots |"
+    yield "|---|---|---:|"
+    for verdict in Verdict:
+        if count := summary.verdicts.get(verdict.value, 0):
+            yield f"| {VERDICTS[verdict].sign} | {verdict} | {count} |"
+
+
+def _nonconforming(summary: RunSummary) -> Iterator[str]:
+    robots = sorted(
+        (robot for robot in summary.robots if not robot.verdict.conforms),
+        key=lambda robot: (VERDICTS[robot.verdict].rank, robot.name.casefold()),
+    )
+    if not robots:
+        return
+    yield ""
+    yield "### What does not conform"
+    yield ""
+    yield "| Robot | Verdict | Reason |"
+    yield "|---|---|---|"
+    for robot in robots[:_ROWS]:
+        look = VERDICTS[robot.verdict]
+        reason = markdown(robot.reason, _REASON_LIMIT)
+        yield f"| {_name(robot)} | {look.sign} {robot.verdict} | {reason} |"
+    if len(robots) > _ROWS:
+        yield ""
+        yield f"and {len(robots) - _ROWS} more."
+
+
+def _worst(summary: RunSummary) -> Iterator[str]:
+    figures = [
+        (heading, *worst)
+        for heading in summary.checks
+        if heading.unit and (worst := _worst_robot(summary, heading)) is not None
+    ]
+    if not figures:
+        return
+    yield ""
+    yield "### Worst errors"
+    yield ""
+    yield "| Quantity | Worst | Robot | Grade |"
+    yield "|---|---:|---|---|"
+    for heading, robot, value in figures:
+        amount = quantity(value, heading.unit)
+        hint = exact(value, heading.unit)
+        grade = robot.grades[heading.id]
+        yield (
+            f"| {markdown(heading.title, _NAME_LIMIT)} "
+            f'| <span title="{hint}">{amount}</span> '
+            f"| {_name(robot)} | {GRADES[grade].sign} {grade} |"
+        )
+
+
+def _worst_robot(
+    summary: RunSummary, heading: CheckHeading
+) -> tuple[RobotSummary, float] | None:
+    measured = [
+        (robot, robot.worst[heading.id])
+        for robot in summary.robots
+        if heading.id in robot.worst
+    ]
+    return max(measured, key=lambda pair: pair[1], default=None)
+
+
+def _name(robot: RobotSummary) -> str:
+    return f"<code>{markdown(robot.name, _NAME_LIMIT)}</code>"

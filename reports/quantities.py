@@ -1,0 +1,95 @@
+"""Numbers for people: few digits and a prefix that suits the size."""
+
+from __future__ import annotations
+
+import math
+import re
+
+_SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+_PREFIXES = ((1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n"))
+# A prefix may stand before a symbol of the first power alone: 1 µm² is no micro(m²).
+_TAKES_PREFIX = re.compile(r"(m|rad|s|N)(?![A-Za-z^])")
+_SMALLEST_MANTISSA = 0.1
+_LARGEST_PLAIN = 1e6
+_SMALLEST_PLAIN = 1e-3
+_SMALLEST_PERCENTAGE = 1e-3
+_LARGEST_PERCENTAGE = 100.0
+
+
+def quantity(value: float, unit: str, digits: int = 2) -> str:
+    """Format a value with a suitable prefix, for example ``3.1 µm``.
+
+    Args:
+        value: Amount in ``unit``.
+        unit: Such as ``m``, ``rad/s`` or ``kg m^2``; ``1`` for a ratio, and empty for
+            a bare number.
+        digits: Significant digits; digits before the decimal point are always shown.
+
+    Returns:
+        ``0`` for zero and ``inf`` or ``nan`` as such, without unit.
+    """
+    if value == 0 or not math.isfinite(value):
+        return f"{value:g}".replace("-0", "0")
+    # Rounded first, so that a carry (9.97 -> 10) is seen by all that follows.
+    rounded = float(f"{value:.{digits - 1}e}")
+    number = value if abs(value) >= 10**digits else rounded
+    if unit == "1":
+        return _ratio(number, digits)
+    if unit == "kg":
+        return _mass(number, digits)
+    if _TAKES_PREFIX.match(unit):
+        return _prefixed(number, unit, digits)
+    return _plain(number, unit, digits)
+
+
+def exact(value: float, unit: str) -> str:
+    """Write every digit of a value that :func:`quantity` abbreviates."""
+    return f"{value!r}{_suffix('' if unit == '1' else unit)}"
+
+
+def unit_symbol(unit: str) -> str:
+    """Write a unit as in print: ``kg m^2`` becomes ``kg·m²``."""
+    raised = re.sub(r"\^(-?\d+)", lambda m: m[1].translate(_SUPERSCRIPTS), unit)
+    return raised.replace(" ", "·")
+
+
+def _ratio(number: float, digits: int) -> str:
+    if _SMALLEST_PERCENTAGE <= abs(number) < _LARGEST_PERCENTAGE:
+        return f"{_decimal(number * 100, digits)} %"
+    return _plain(number, "", digits)
+
+
+def _mass(number: float, digits: int) -> str:
+    if abs(number) >= _SMALLEST_MANTISSA:
+        return _plain(number, "kg", digits)
+    return _prefixed(number * 1e3, "g", digits)
+
+
+def _prefixed(number: float, unit: str, digits: int) -> str:
+    for factor, prefix in _PREFIXES:
+        mantissa = number / factor
+        # The margin keeps 1e-4 m, which is 0.0999… mm in binary, with the millimetres.
+        if abs(mantissa) >= _SMALLEST_MANTISSA * (1 - 1e-9):
+            return _plain(mantissa, prefix + unit, digits)
+    return _plain(number, unit, digits)
+
+
+def _plain(number: float, unit: str, digits: int) -> str:
+    if _SMALLEST_PLAIN <= abs(number) < _LARGEST_PLAIN:
+        return _decimal(number, digits) + _suffix(unit)
+    mantissa, exponent = f"{number:.{digits - 1}e}".split("e")
+    power = str(int(exponent)).translate(_SUPERSCRIPTS)
+    return (
+        f"{mantissa.removesuffix('.0')}\N{MULTIPLICATION SIGN}10{power}{_suffix(unit)}"
+    )
+
+
+def _decimal(number: float, digits: int) -> str:
+    decimals = max(0, digits - 1 - math.floor(math.log10(abs(number))))
+    text = f"{number:.{decimals}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def _suffix(unit: str) -> str:
+    # No line break between a number and its unit.
+    return f"\N{NO-BREAK SPACE}{unit_symbol(unit)}" if unit else ""

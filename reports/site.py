@@ -1,0 +1,171 @@
+"""Static pages: one for the run, one per robot; nothing is loaded from anywhere."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import shlex
+from importlib import resources
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from conformance.record import Grade, Verdict, WitnessStatus
+from reports import overview, quantities
+from reports.appearance import GRADES, VERDICTS, appearance
+from reports.text import visible
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from conformance.record import (
+        CheckRecord,
+        DeviationRecord,
+        RobotRecord,
+        RunSummary,
+    )
+
+# More rows than anybody reads; the JSON record holds them all.
+_ROWS_PER_TABLE = 100
+_URGENT = (Grade.FAILS, Grade.DISPUTED)
+
+
+def write_site(
+    summary: RunSummary, robots: Sequence[RobotRecord], directory: Path
+) -> Path:
+    """Write ``index.html`` and ``robots/<id>.html``, and return the former's path.
+
+    Raises:
+        ValueError: The id of a robot is no file name.
+        OSError: The directory cannot be written.
+    """
+    environment = _environment()
+    pages = directory / "robots"
+    pages.mkdir(parents=True, exist_ok=True)
+    for robot in robots:
+        _write(pages / _page(robot), _robot_page(environment, robot, "../index.html"))
+    index = directory / "index.html"
+    _write(index, _index_page(environment, summary, robots))
+    return index
+
+
+def render_robot(record: RobotRecord) -> str:
+    """Return the page of one robot, complete in itself."""
+    return _robot_page(_environment(), record, None)
+
+
+def _index_page(
+    environment: Environment, summary: RunSummary, robots: Sequence[RobotRecord]
+) -> str:
+    script = _asset("filter.js")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return environment.get_template("index.html.j2").render(
+        summary=summary,
+        robots=overview.most_urgent_first(robots),
+        conforming=sum(robot.verdict.conforms for robot in robots),
+        readable=len(overview.readable(robots)),
+        groups=overview.groups(robots),
+        worst=overview.worst_figures(robots),
+        witnesses=overview.participation(robots),
+        deviations=overview.reader_deviations(robots),
+        script=Markup(script),  # noqa: S704  # our own file
+        script_digest=digest,
+        command=_command(*summary.corpus),
+    )
+
+
+def _robot_page(environment: Environment, robot: RobotRecord, index: str | None) -> str:
+    return environment.get_template("robot.html.j2").render(
+        robot=robot,
+        index=index,
+        urdf_witnesses=tuple(
+            dict.fromkeys(
+                difference.witness
+                for check in robot.checks
+                for difference in check.differences
+            )
+        ),
+        checks_by_group=overview.checks_by_group(robot),
+        urgent=_checks_with(robot, _URGENT),
+        tolerated=_checks_with(robot, (Grade.CLOSE,)),
+        deviations=_deviations_by_place(robot),
+        command=_command(robot.source.reference),
+    )
+
+
+def _checks_with(
+    robot: RobotRecord, grades: tuple[Grade, ...]
+) -> tuple[CheckRecord, ...]:
+    # A check that fails without a finding is shown too, with its reason.
+    return tuple(
+        check
+        for check in sorted(robot.checks, key=lambda check: GRADES[check.grade].rank)
+        if check.grade in grades
+        or any(finding.grade in grades for finding in check.findings)
+    )
+
+
+def _deviations_by_place(
+    robot: RobotRecord,
+) -> dict[tuple[str, str], DeviationRecord]:
+    return {
+        (deviation.check, deviation.witness): deviation
+        for deviation in robot.deviations
+    }
+
+
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("reports"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_printable,
+    )
+    environment.filters |= {
+        "quantity": quantities.quantity,
+        "exact": quantities.exact,
+        "unit": quantities.unit_symbol,
+        "page": lambda robot: quote(_page(robot)),
+        "group_grades": overview.group_grades,
+        "silent_checks": overview.silent_checks,
+        "position_check": overview.position_check,
+        "look": appearance,
+    }
+    environment.globals |= {
+        "GRADES": GRADES,
+        "VERDICTS": VERDICTS,
+        "Verdict": Verdict,
+        "WitnessStatus": WitnessStatus,
+        "URGENT": _URGENT,
+        "CLOSE": (Grade.CLOSE,),
+        "ROWS": _ROWS_PER_TABLE,
+        "style": Markup(_asset("style.css")),  # noqa: S704  # our own file
+    }
+    return environment
+
+
+def _printable(value: object) -> object:
+    return value if isinstance(value, Markup) else visible(str(value))
+
+
+def _asset(name: str) -> str:
+    return (resources.files("reports") / "templates" / name).read_text("utf-8")
+
+
+def _command(*sources: str) -> str:
+    return shlex.join(("urdf-usd", "run", *sources, "--out", "report"))
+
+
+def _page(robot: RobotRecord) -> str:
+    if robot.id in {"", ".", ".."} or set(robot.id) & set("/\\\0"):
+        raise ValueError(f"the id {robot.id!r} is no file name")
+    return f"{robot.id}.html"
+
+
+def _write(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8", newline="\n")

@@ -1,0 +1,196 @@
+"""The result of a run in about thirty lines of terminal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.console import Group
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from conformance.record import Grade, Verdict, WitnessStatus
+from reports import overview
+from reports.appearance import VERDICTS, appearance
+from reports.quantities import quantity
+from reports.text import one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from rich.console import RenderableType
+
+    from conformance.record import (
+        CheckRecord,
+        FindingRecord,
+        RobotRecord,
+        RunSummary,
+    )
+
+_NO_BREAK = "\N{NO-BREAK SPACE}"
+_NAME_LIMIT = 40
+_TEXT_LIMIT = 140
+_ROBOTS = 8
+_FINDINGS = 8
+_REASONS = 2
+
+
+def terminal_summary(
+    summary: RunSummary, robots: Sequence[RobotRecord]
+) -> RenderableType:
+    """Tell what conforms, what does not, the worst figures and who took part.
+
+    A single robot is told in detail: its findings in place of a list of robots.
+    """
+    if len(robots) == 1:
+        sections = (*_one_robot(robots[0]), *_worst(robots), *_witnesses(robots))
+    else:
+        sections = (
+            *_counts(summary, robots),
+            *_nonconforming(robots),
+            *_worst(robots),
+            *_witnesses(robots),
+        )
+    return Group(*sections)
+
+
+def _counts(
+    summary: RunSummary, robots: Sequence[RobotRecord]
+) -> Iterator[RenderableType]:
+    conforming = sum(robot.verdict.conforms for robot in robots)
+    yield Text(f"{conforming} of {len(robots)} robots conform", style="bold")
+    line = Text()
+    for verdict in Verdict:
+        if count := summary.verdicts.get(verdict.value, 0):
+            look = VERDICTS[verdict]
+            # No break inside a count: it wraps between them.
+            count_text = f"{look.sign} {count} {verdict}".replace(" ", _NO_BREAK)
+            line.append(count_text, style=look.style)
+            line.append("   ")
+    line.rstrip()
+    yield line
+
+
+def _nonconforming(robots: Sequence[RobotRecord]) -> Iterator[RenderableType]:
+    wrong = [r for r in overview.most_urgent_first(robots) if not r.verdict.conforms]
+    if not wrong:
+        return
+    yield _heading("What does not conform")
+    table = _table()
+    for robot in wrong[:_ROBOTS]:
+        look = VERDICTS[robot.verdict]
+        table.add_row(
+            Text(look.sign, style=look.style),
+            Text(one_line(robot.name, _NAME_LIMIT)),
+            Text(one_line(f"{robot.verdict}: {robot.reason}", _TEXT_LIMIT)),
+        )
+    yield _indented(table)
+    if more := wrong[_ROBOTS:]:
+        yield _indented(Text(f"and {len(more)} more", style="dim"))
+
+
+def _one_robot(robot: RobotRecord) -> Iterator[RenderableType]:
+    look = VERDICTS[robot.verdict]
+    line = Text(f"{look.sign} {robot.verdict}", style=f"bold {look.style}")
+    line.append(f"  {one_line(robot.name, _NAME_LIMIT)}", style="bold")
+    yield line
+    yield Text(one_line(robot.reason, 2 * _TEXT_LIMIT))
+    findings = [
+        (check, finding)
+        for check in robot.checks
+        for finding in check.findings
+        if finding.grade in (Grade.FAILS, Grade.DISPUTED)
+    ]
+    if not findings:
+        return
+    yield _heading("What is wrong")
+    table = _table()
+    for check, finding in findings[:_FINDINGS]:
+        mark = appearance(finding.grade)
+        table.add_row(
+            Text(mark.sign, style=mark.style),
+            Text(one_line(finding.subject, _NAME_LIMIT)),
+            Text(one_line(_what(check, finding), _TEXT_LIMIT)),
+        )
+    yield _indented(table)
+    if more := findings[_FINDINGS:]:
+        yield _indented(Text(f"and {len(more)} more", style="dim"))
+
+
+def _what(check: CheckRecord, finding: FindingRecord) -> str:
+    if finding.difference is None or finding.tolerance is None:
+        return finding.message
+    difference = quantity(finding.difference, check.unit)
+    tolerance = quantity(finding.tolerance, check.unit)
+    return f"{check.title} differs by {difference} (tolerance {tolerance})"
+
+
+def _worst(robots: Sequence[RobotRecord]) -> Iterator[RenderableType]:
+    figures = overview.worst_figures(robots)
+    if not figures:
+        return
+    yield _heading("Worst errors")
+    table = _table("left", "left", "right", "right")
+    for figure in figures:
+        look = appearance(figure.check.grade)
+        tolerance = figure.check.tolerance
+        place = ""
+        if figure.value and figure.check.worst_subject:
+            place = one_line(figure.check.worst_subject, _NAME_LIMIT)
+            if len(robots) > 1:
+                place = f"{one_line(figure.robot.name, _NAME_LIMIT)}, {place}"
+        table.add_row(
+            Text(look.sign, style=look.style),
+            Text(figure.check.title),
+            Text(quantity(figure.value, figure.check.unit), style="bold"),
+            Text(
+                ""
+                if tolerance is None
+                else f"of {quantity(tolerance, figure.check.unit)}",
+                style="dim",
+            ),
+            Text(place),
+        )
+    yield _indented(table)
+
+
+def _witnesses(robots: Sequence[RobotRecord]) -> Iterator[RenderableType]:
+    witnesses = overview.participation(robots)
+    if not witnesses:
+        return
+    yield _heading("Witnesses")
+    table = _table("left", "right")
+    for witness in witnesses:
+        table.add_row(
+            Text(witness.name),
+            Text(f"{witness.observed} of {witness.readable}"),
+            Text(one_line(_absences(witness), _TEXT_LIMIT), style="dim"),
+        )
+    yield _indented(table)
+
+
+def _absences(witness: overview.Participation) -> str:
+    parts = [
+        f"{witness.counts[status]} {status}"
+        for status in WitnessStatus
+        if status is not WitnessStatus.OBSERVED and witness.counts[status]
+    ]
+    reasons = [reason for reason, _ in witness.reasons[:_REASONS]]
+    if len(witness.reasons) > _REASONS:
+        reasons.append("…")
+    return ": ".join(filter(None, (", ".join(parts), "; ".join(reasons))))
+
+
+def _heading(text: str) -> Text:
+    return Text(f"\n{text}", style="bold")
+
+
+def _table(*justify: str) -> Table:
+    table = Table.grid(padding=(0, 2, 0, 0))
+    for side in justify:
+        table.add_column(justify="right" if side == "right" else "left", no_wrap=True)
+    return table
+
+
+def _indented(content: RenderableType) -> Padding:
+    return Padding(content, (0, 0, 0, 2))
