@@ -1,0 +1,215 @@
+"""The real robot_descriptions package, with cloning replaced by a local folder."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from corpus import UnavailableError, UnavailableSource, resolve_corpora, resolve_robot
+
+pytest.importorskip("robot_descriptions")
+
+MIRROR = os.environ.get("URDF_USD_DESCRIPTIONS")
+WITH_URDF = (
+    "a1_description",
+    "aliengo_description",
+    "anymal_c_description",
+    "barrett_hand_description",
+    "berkeley_humanoid_description",
+    "cassie_description",
+    "cf2_description",
+    "fanuc_m710ic_description",
+    "go2_description",
+    "jvrc_description",
+    "leap_hand_v1_description",
+    "robotiq_2f85_description",
+    "sigmaban_description",
+    "simple_humanoid_description",
+    "skydio_x2_description",
+    "so_arm100_description",
+    "so_arm101_description",
+    "trifinger_edu_description",
+    "upkie_description",
+)
+
+
+def _clone_from(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the package find its repositories below a folder."""
+    cache = importlib.import_module("robot_descriptions._cache")
+    table = importlib.import_module("robot_descriptions._repositories").REPOSITORIES
+
+    def clone_to_cache(name: str, commit: str | None = None) -> str:
+        del commit
+        path = folder / table[name].cache_path
+        if not path.is_dir():
+            raise OSError(f"no copy of {name} in {folder.name}")
+        return str(path)
+
+    monkeypatch.setattr(cache, "clone_to_cache", clone_to_cache)
+    for name in [name for name in sys.modules if name.endswith("_description")]:
+        monkeypatch.delitem(sys.modules, name)
+
+
+@pytest.fixture
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Provide the repository of the Upkie robot, with one link and no mesh."""
+    folder = tmp_path / "upkie_description"
+    (folder / "urdf").mkdir(parents=True)
+    (folder / "urdf" / "upkie.urdf").write_text('<robot><link name="a"/></robot>')
+    (folder / "package.xml").write_text("<package><name>upkie_ros</name></package>")
+    _clone_from(tmp_path, monkeypatch)
+    return folder
+
+
+def test_a_module_resolves_to_its_urdf_and_packages(repository: Path) -> None:
+    """Packages are the module's own folders and those declared in the repository."""
+    robot = resolve_robot("rd:upkie_description", lambda _: None)
+
+    assert robot.id == "rd--upkie_description"
+    assert robot.reference == "rd:upkie_description"
+    assert robot.path == repository / "urdf" / "upkie.urdf"
+    assert dict(robot.packages) == {
+        "upkie_description": repository,
+        "upkie_ros": repository,
+    }
+
+
+@pytest.mark.usefixtures("repository")
+def test_a_download_is_announced_before_it_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One line with the module and the address."""
+    monkeypatch.setenv("ROBOT_DESCRIPTIONS_CACHE", str(tmp_path / "empty"))
+    lines: list[str] = []
+
+    resolve_robot("rd:upkie_description", lines.append)
+
+    assert lines == [
+        (
+            "downloading upkie_description from "
+            "https://github.com/upkie/upkie_description.git"
+        )
+    ]
+
+
+@pytest.mark.usefixtures("repository")
+def test_a_cached_repository_is_not_announced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A working tree at the pinned commit needs no network."""
+    table = importlib.import_module("robot_descriptions._repositories").REPOSITORIES
+    monkeypatch.setenv("ROBOT_DESCRIPTIONS_CACHE", str(tmp_path))
+    git = tmp_path / "upkie_description" / ".git"
+    git.mkdir()
+    (git / "HEAD").write_text(f"{table['upkie_description'].commit}\n")
+    lines: list[str] = []
+
+    resolve_robot("rd:upkie_description", lines.append)
+
+    assert lines == []
+
+
+def test_a_failed_download_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The reason is kept, the traceback is not."""
+    _clone_from(tmp_path, monkeypatch)
+
+    with pytest.raises(
+        UnavailableError,
+        match=r"^upkie_description cannot be downloaded: no copy of upkie_desc[^\n]*$",
+    ):
+        resolve_robot("rd:upkie_description", lambda _: None)
+
+
+def test_a_urdf_that_is_not_in_the_repository_is_named(repository: Path) -> None:
+    """The module may promise a file that upstream has moved."""
+    (repository / "urdf" / "upkie.urdf").unlink()
+
+    with pytest.raises(UnavailableError, match=r"upkie\.urdf is missing"):
+        resolve_robot("rd:upkie_description", lambda _: None)
+
+
+def test_a_module_with_xacro_alone_is_named_as_such(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has a URDF only after expansion."""
+    (tmp_path / "xarm_ros2").mkdir()
+    _clone_from(tmp_path, monkeypatch)
+
+    with pytest.raises(UnavailableError, match="only xacro"):
+        resolve_robot("rd:xarm7_description", lambda _: None)
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("panda_mj_description", "has no URDF, only MJCF"),
+        ("panda", "close to it: panda_description"),
+        ("os", "has no module 'os'"),
+    ],
+)
+def test_what_is_no_urdf_module_is_refused_without_import(
+    name: str, reason: str
+) -> None:
+    """The package's own catalogue decides."""
+    with pytest.raises(UnavailableError, match=reason):
+        resolve_robot(f"rd:{name}", lambda _: None)
+
+
+@pytest.mark.usefixtures("repository")
+def test_the_whole_corpus_keeps_robots_that_cannot_be_had() -> None:
+    """Each with its reason; those that can be had are there."""
+    robots = resolve_corpora(["rd"], lambda _: None)
+
+    catalogue = importlib.import_module("robot_descriptions").DESCRIPTIONS
+    assert len(robots) == sum(entry.has_urdf for entry in catalogue.values())
+    unavailable = [r for r in robots if isinstance(r, UnavailableSource)]
+    assert len(unavailable) == len(robots) - 1
+    assert all(robot.reason for robot in unavailable)
+
+
+def test_what_git_prints_stays_off_stdout(tmp_path: Path) -> None:
+    """A command's stdout carries its result alone."""
+    script = (
+        "import robot_descriptions._cache as cache\n"
+        "def clone(name, commit=None):\n"
+        "    print('Cloning ...')\n"
+        "    raise OSError('no network')\n"
+        "cache.clone_to_cache = clone\n"
+        "import corpus\n"
+        "try:\n"
+        "    corpus.resolve_robot('rd:upkie_description')\n"
+        "except corpus.CorpusError:\n"
+        "    print('refused')\n"
+    )
+    run = subprocess.run(  # noqa: S603  # our own text
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "ROBOT_DESCRIPTIONS_CACHE": str(tmp_path)},
+    )
+
+    assert run.stdout == "refused\n"
+    assert "Cloning ..." in run.stderr
+
+
+@pytest.mark.skipif(MIRROR is None, reason="URDF_USD_DESCRIPTIONS names no folder")
+@pytest.mark.parametrize("name", WITH_URDF)
+def test_a_mirrored_description_resolves(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Through the real module, with the folder in place of the network."""
+    assert MIRROR is not None
+    _clone_from(Path(MIRROR), monkeypatch)
+
+    robot = resolve_robot(f"rd:{name}", lambda _: None)
+
+    assert robot.path.is_file()
+    assert robot.packages

@@ -1,0 +1,86 @@
+"""example-robot-data, by a wheel of three robots made here."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from corpus import UnavailableError, resolve_corpora, resolve_robot
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ROBOTS = (
+    "panda_description/urdf/panda.urdf",
+    "anymal_b_description/robots/anymal.urdf",
+    "anymal_c_description/urdf/anymal.urdf",
+)
+SHARE = "cmeel.prefix/share/example-robot-data"
+
+
+@pytest.fixture
+def wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Install a small example-robot-data, laid out as cmeel does."""
+    info = tmp_path / "example_robot_data-6.0.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Name: example-robot-data\nVersion: 6.0.0\n")
+    files = [f"{SHARE}/package.xml", *(f"{SHARE}/robots/{name}" for name in ROBOTS)]
+    (info / "RECORD").write_text("".join(f"{name},,\n" for name in files))
+    for name in files:
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("<robot/>")
+    monkeypatch.syspath_prepend(tmp_path)
+    return tmp_path / SHARE
+
+
+def test_a_robot_is_found_by_the_stem_of_its_file(wheel: Path) -> None:
+    """Its URIs name the distribution, or the robot's folder, as a package."""
+    robot = resolve_robot("erd:panda")
+
+    assert robot.path == wheel / "robots" / ROBOTS[0]
+    assert robot.id == "erd--panda"
+    assert dict(robot.packages)["example-robot-data"] == wheel
+    assert dict(robot.packages)["panda_description"] == (
+        wheel / "robots" / "panda_description"
+    )
+
+
+def test_stems_that_occur_twice_take_their_folders_name(wheel: Path) -> None:
+    """Neither of the two is silently preferred."""
+    with pytest.raises(
+        UnavailableError, match="erd:anymal_b_description/anymal or erd:anymal_c"
+    ):
+        resolve_robot("erd:anymal")
+
+    robot = resolve_robot("erd:anymal_c_description/anymal")
+
+    assert robot.path == wheel / "robots" / ROBOTS[2]
+
+
+@pytest.mark.usefixtures("wheel")
+def test_the_whole_corpus_lists_every_file() -> None:
+    """In the order of ids."""
+    assert [robot.id for robot in resolve_corpora(["erd"])] == [
+        "erd--anymal_b_description--anymal",
+        "erd--anymal_c_description--anymal",
+        "erd--panda",
+    ]
+
+
+@pytest.mark.usefixtures("wheel")
+def test_an_unknown_name_is_answered_by_close_ones() -> None:
+    """As for every source."""
+    with pytest.raises(UnavailableError, match="close to it: panda"):
+        resolve_robot("erd:pand")
+
+
+def test_an_absent_wheel_is_named_with_the_remedy(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The extra that installs it is part of the message."""
+    monkeypatch.setattr("corpus.sources.example_robots.DISTRIBUTION", "no-such-thing")
+
+    with pytest.raises(UnavailableError, match=r"pip install .*example-robot-data"):
+        resolve_corpora(["erd"])

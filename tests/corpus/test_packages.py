@@ -1,0 +1,47 @@
+"""ROS packages in a folder."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from corpus.packages import first_of_each, ros_packages
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def _package(folder: Path, manifest: str) -> Path:
+    folder.mkdir(parents=True)
+    (folder / "package.xml").write_text(manifest)
+    return folder
+
+
+def test_a_package_is_named_by_its_manifest(tmp_path: Path) -> None:
+    """A repository's folder often has another name than the package in it."""
+    arm = _package(tmp_path / "Arm_ROS2", "<package><name> arm </name></package>")
+
+    assert ros_packages(tmp_path) == (("arm", arm),)
+
+
+def test_a_broken_manifest_counts_under_its_folders_name(tmp_path: Path) -> None:
+    """The meshes are there all the same."""
+    broken = _package(tmp_path / "broken", "<package><name>x")
+    nameless = _package(tmp_path / "nameless", "<package/>")
+
+    assert ros_packages(tmp_path) == (("broken", broken), ("nameless", nameless))
+
+
+def test_hidden_folders_hold_no_packages(tmp_path: Path) -> None:
+    """A .git folder may hold anything."""
+    _package(tmp_path / ".git" / "arm", "<package><name>arm</name></package>")
+
+    assert ros_packages(tmp_path) == ()
+
+
+def test_of_two_packages_with_one_name_the_first_is_kept(tmp_path: Path) -> None:
+    """Path order decides, so that two runs agree."""
+    first = _package(tmp_path / "a", "<package><name>arm</name></package>")
+    second = _package(tmp_path / "b", "<package><name>arm</name></package>")
+
+    assert ros_packages(tmp_path) == (("arm", first),)
+    assert first_of_each(("arm", second), ("arm", first)) == (("arm", second),)

@@ -1,0 +1,171 @@
+"""From references to robots."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pybullet_data
+import pytest
+
+from corpus import (
+    ReferenceSyntaxError,
+    RobotSource,
+    UnavailableError,
+    resolve_corpora,
+    resolve_robot,
+)
+
+ROBOT = '<robot name="r"><link name="a"/></robot>'
+
+
+def _silent(line: str) -> None:
+    raise AssertionError(f"nothing is downloaded here: {line}")
+
+
+def _write(path: Path) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(ROBOT)
+    return path
+
+
+def test_the_default_corpus_is_the_95_urdfs_of_the_wheel() -> None:
+    """All URDFs that pybullet_data ships, without the generated ones."""
+    robots = resolve_corpora(["pybullet"], _silent)
+
+    assert len(robots) == 95
+    assert all(isinstance(r, RobotSource) and r.path.is_file() for r in robots)
+    assert len({robot.id.casefold() for robot in robots}) == 95
+    assert [robot.id for robot in robots] == sorted(robot.id for robot in robots)
+
+
+def test_a_robot_of_the_wheel_resolves_to_its_file() -> None:
+    """The path in the wheel is the reference."""
+    robot = resolve_robot("pybullet:kuka_iiwa/model.urdf", _silent)
+
+    assert robot.id == "pybullet--kuka_iiwa--model"
+    assert robot.reference == "pybullet:kuka_iiwa/model.urdf"
+    assert robot.path == Path(pybullet_data.getDataPath()) / "kuka_iiwa/model.urdf"
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("pybullet:r2d.urdf", "close to it: r2d2.urdf"),
+        ("pybullet:../../x.urdf", "has no URDF"),
+        ("pybullet:/etc/hostname", "has no URDF"),
+        ("pybullet:kuka_iiwa", "has no URDF"),
+    ],
+)
+def test_what_the_wheel_lacks_is_not_available(text: str, reason: str) -> None:
+    """A wrong name is answered by the nearest right ones."""
+    with pytest.raises(UnavailableError, match=reason):
+        resolve_robot(text, _silent)
+
+
+def test_a_generated_object_is_found_by_name() -> None:
+    """Left out of the corpus, but not hidden."""
+    robot = resolve_robot("pybullet:random_urdfs/000/000.urdf", _silent)
+
+    assert robot.path.is_file()
+
+
+@pytest.mark.parametrize("text", ["pybullet", "rd", "erd", "dir:robots"])
+def test_a_corpus_is_not_one_robot(text: str) -> None:
+    """Commands about one robot say so, rather than taking the first."""
+    with pytest.raises(ReferenceSyntaxError, match="name one robot"):
+        resolve_robot(text, _silent)
+
+
+def test_a_path_alone_is_left_to_the_reader(tmp_path: Path) -> None:
+    """Who reads the file reports that it is missing, with a location."""
+    missing = tmp_path / "missing.urdf"
+
+    assert resolve_robot(str(missing), _silent).path == missing
+
+
+def test_records_never_see_an_absolute_path(tmp_path: Path) -> None:
+    """A reference is the same on every machine."""
+    path = _write(tmp_path / "arm.urdf")
+
+    robot = resolve_robot(str(path), _silent)
+
+    assert (robot.id, robot.reference) == ("file--arm", "file:arm.urdf")
+
+
+def test_a_corpus_of_paths_wants_files(tmp_path: Path) -> None:
+    """A missing file or a folder stops a run before it starts."""
+    with pytest.raises(UnavailableError, match="does not exist"):
+        resolve_corpora([str(tmp_path / "missing.urdf")], _silent)
+    with pytest.raises(UnavailableError, match=f"write dir:{tmp_path}"):
+        resolve_corpora([str(tmp_path)], _silent)
+
+
+def test_xacro_is_refused_with_what_to_do() -> None:
+    """It is not URDF yet."""
+    with pytest.raises(UnavailableError, match=r"xacro arm.urdf.xacro > arm.urdf"):
+        resolve_robot("arm.urdf.xacro", _silent)
+
+
+def test_a_folder_gives_all_robots_below_it(tmp_path: Path) -> None:
+    """In path order, hidden folders left out, with the packages that lie there."""
+    _write(tmp_path / "b" / "arm.urdf")
+    _write(tmp_path / "a" / "deep" / "leg.URDF")
+    _write(tmp_path / ".hidden" / "x.urdf")
+    (tmp_path / "b" / "package.xml").write_text("<package><name>b</name></package>")
+
+    robots = resolve_corpora([f"dir:{tmp_path}"], _silent)
+
+    assert [robot.id for robot in robots] == ["dir--a--deep--leg", "dir--b--arm"]
+    assert [robot.reference for robot in robots] == [
+        f"file:{tmp_path.name}/a/deep/leg.URDF",
+        f"file:{tmp_path.name}/b/arm.urdf",
+    ]
+    assert all(
+        isinstance(robot, RobotSource) and robot.packages == (("b", tmp_path / "b"),)
+        for robot in robots
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"), [("nowhere", "no such folder"), ("empty", "no .urdf file")]
+)
+def test_a_folder_without_robots_is_not_a_corpus(
+    tmp_path: Path, name: str, reason: str
+) -> None:
+    """A gate over nothing would always be green."""
+    (tmp_path / "empty").mkdir()
+
+    with pytest.raises(UnavailableError, match=reason):
+        resolve_corpora([f"dir:{tmp_path / name}"], _silent)
+
+
+def test_a_file_in_place_of_a_folder_is_named_as_such(tmp_path: Path) -> None:
+    """The message shows the reference that works."""
+    path = _write(tmp_path / "arm.urdf")
+
+    with pytest.raises(UnavailableError, match=f"write file:{path}"):
+        resolve_corpora([f"dir:{path}"], _silent)
+
+
+def test_a_robot_named_twice_is_taken_once(tmp_path: Path) -> None:
+    """Once by its folder and once by its path."""
+    path = _write(tmp_path / "arm.urdf")
+
+    robots = resolve_corpora([f"dir:{tmp_path}", str(path)], _silent)
+
+    assert [robot.id for robot in robots] == ["dir--arm"]
+
+
+def test_equal_ids_of_different_robots_are_told_apart(tmp_path: Path) -> None:
+    """Two folders may hold robots of one name."""
+    paths = [_write(tmp_path / name / "arm.urdf") for name in "ab"]
+
+    robots = resolve_corpora(map(str, paths), _silent)
+
+    assert len({robot.id for robot in robots}) == 2
+
+
+def test_all_references_are_read_before_the_first_is_resolved() -> None:
+    """A typing mistake costs no download."""
+    with pytest.raises(ReferenceSyntaxError):
+        resolve_corpora(["rd:panda_description", "pybulet"], _silent)
