@@ -27,22 +27,25 @@ class Appearance:
 
 
 GRADES = {
+    Grade.EXACT: Appearance("✓", "exact", "green", 3, "within what float32 can store"),
+    Grade.CLOSE: Appearance("≈", "close", "cyan", 2, "within the tolerance"),
     Grade.FAILS: Appearance("✗", "fails", "red", 0, "outside the tolerance"),
     Grade.DISPUTED: Appearance(
         "?", "disputed", "yellow", 1, "the readers of the URDF contradict each other"
     ),
-    Grade.CLOSE: Appearance("≈", "close", "cyan", 2, "within the tolerance"),
-    Grade.EXACT: Appearance("✓", "exact", "green", 3, "within what float32 can store"),
     Grade.NOT_COMPARABLE: Appearance(
         "\N{EN DASH}", "not-comparable", "bright_black", 4, "one side is silent"
     ),
 }
 
 VERDICTS = {
-    Verdict.FAILS: Appearance("✗", "fails", "red", 0, "the USD says something else"),
-    Verdict.CRASHED: Appearance(
-        "!", "crashed", "magenta", 1, "the converter or the USD reader died"
+    Verdict.EXACT: Appearance(
+        "✓", "exact", "green", 7, "the USD agrees within what float32 can store"
     ),
+    Verdict.CLOSE: Appearance(
+        "≈", "close", "cyan", 6, "the USD agrees within the tolerance"
+    ),
+    Verdict.FAILS: Appearance("✗", "fails", "red", 0, "the USD says something else"),
     Verdict.DISPUTED: Appearance(
         "?", "disputed", "yellow", 2, "the readers of the URDF contradict each other"
     ),
@@ -52,14 +55,11 @@ VERDICTS = {
     Verdict.UNREADABLE: Appearance(
         "⊘", "unreadable", "blue", 4, "the URDF has no meaning that could be kept"
     ),
+    Verdict.CRASHED: Appearance(
+        "!", "crashed", "magenta", 1, "the converter or the USD reader died"
+    ),
     Verdict.NOT_AVAILABLE: Appearance(
         "○", "not-available", "bright_black", 5, "the robot could not be fetched"
-    ),
-    Verdict.CLOSE: Appearance(
-        "≈", "close", "cyan", 6, "the USD agrees within the tolerance"
-    ),
-    Verdict.EXACT: Appearance(
-        "✓", "exact", "green", 7, "the USD agrees within what float32 can store"
     ),
 }
 

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
         RunSummary,
     )
 
-_NO_BREAK = "\N{NO-BREAK SPACE}"
 _NAME_LIMIT = 40
 _TEXT_LIMIT = 140
 _ROBOTS = 8
@@ -59,16 +58,17 @@ def _counts(
 ) -> Iterator[RenderableType]:
     conforming = sum(robot.verdict.conforms for robot in robots)
     yield Text(f"{conforming} of {len(robots)} robots conform", style="bold")
-    line = Text()
+    table = _table("left", "right")
     for verdict in Verdict:
         if count := summary.verdicts.get(verdict.value, 0):
             look = VERDICTS[verdict]
-            # No break inside a count: it wraps between them.
-            count_text = f"{look.sign} {count} {verdict}".replace(" ", _NO_BREAK)
-            line.append(count_text, style=look.style)
-            line.append("   ")
-    line.rstrip()
-    yield line
+            table.add_row(
+                Text(look.sign, style=look.style),
+                Text(str(count)),
+                Text(verdict.value, style=look.style),
+                Text(look.meaning, style="dim"),
+            )
+    yield _indented(table)
 
 
 def _nonconforming(robots: Sequence[RobotRecord]) -> Iterator[RenderableType]:
