@@ -1,1 +1,5 @@
-"""Placeholder."""
+"""URDF text to a robot."""
+
+from converter.urdf.parse import Parsed, parse
+
+__all__ = ["Parsed", "parse"]

@@ -1,0 +1,60 @@
+"""Decimal numbers in attribute text.
+
+The grammar of a number is fixed here, not left to ``float``: no locale, no digit
+separators, no digits beyond ASCII. What hand-written files get wrong without becoming
+ambiguous (``0.07,`` or ``[0, 0, 1]``) is read and reported.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+_NUMBER = re.compile(
+    r"[+-]?(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf(?:inity)?|nan)",
+    re.IGNORECASE | re.ASCII,
+)
+_STRAY = ",;[]()"
+_SEPARATORS = re.compile(r"[\s,;]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Decimals:
+    """Numbers found in a text.
+
+    Attributes:
+        values: At most as many as were asked for; NaN and infinities included, no
+            negative zeros.
+        stray: Punctuation was dropped.
+        surplus: More text followed than was asked for.
+    """
+
+    values: tuple[float, ...]
+    stray: bool
+    surplus: bool
+
+
+def read(text: str, count: int) -> Decimals | None:
+    """Read up to ``count`` numbers separated by white space.
+
+    Returns:
+        None if the text starts with anything else than numbers, or is blank.
+    """
+    words = text.split()
+    bare = [word.strip(_STRAY) for word in words]
+    if any("," in word or ";" in word for word in bare):
+        # Commas without spaces separate only if the count proves that they are not
+        # decimal commas: "1,2,3" is a vector, "0,5" is not a number.
+        bare = [word for word in _SEPARATORS.split(text.strip()) if word]
+        bare = [word.strip(_STRAY) for word in bare]
+        if len([word for word in bare if word]) != count:
+            return None
+    numbers = [word for word in bare if word]
+    if not numbers or not all(map(_NUMBER.fullmatch, numbers[:count])):
+        return None
+    return Decimals(
+        # Adding zero turns -0.0 into 0.0.
+        values=tuple(float(word) + 0.0 for word in numbers[:count]),
+        stray=bare != words,
+        surplus=len(numbers) > count,
+    )

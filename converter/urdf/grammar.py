@@ -1,0 +1,252 @@
+"""The URDF language as data: elements, attributes, their kinds and defaults.
+
+This table is the only place that knows a default. Clauses name the page and section of
+the specification at ``wiki.ros.org/urdf/XML``; ``since`` is the URDF version that
+brought an attribute.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from converter.model import Vec3, Vec4
+from converter.urdf.kinds import Name, Number, Text, Vector
+
+if TYPE_CHECKING:
+    from converter.urdf.kinds import Kind
+
+T = TypeVar("T")
+_RGB = 3
+
+
+@dataclass(frozen=True, slots=True)
+class AttributeType(Generic[T]):
+    """An attribute of the language.
+
+    Attributes:
+        name: As written.
+        kind: How its text is read.
+        default: Value if it is absent. For a required attribute it only stands in
+            until the error is raised.
+        required: An element without it has no meaning.
+        since: First URDF version (major, minor) that has it.
+        unit: SI unit, if it has one.
+    """
+
+    name: str
+    kind: Kind[T]
+    default: T
+    required: bool = False
+    since: tuple[int, int] = (1, 0)
+    unit: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Child:
+    """An element inside another.
+
+    Attributes:
+        type: The element.
+        required: The parent has no meaning without it.
+        repeats: It may occur more than once.
+    """
+
+    type: ElementType
+    required: bool = False
+    repeats: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ElementType:
+    """An element of the language."""
+
+    tag: str
+    clause: str
+    attributes: tuple[AttributeType[Any], ...] = ()
+    children: tuple[Child, ...] = ()
+
+    def child(self, tag: str) -> Child | None:
+        """Find a child by tag."""
+        return next((child for child in self.children if child.type.tag == tag), None)
+
+
+def _optional_number(name: str, unit: str = "") -> AttributeType[float | None]:
+    return AttributeType(name, Number(), None, unit=unit)
+
+
+def _required_number(name: str, unit: str) -> AttributeType[float]:
+    return AttributeType(name, Number(), 0.0, required=True, unit=unit)
+
+
+def _required_name(name: str) -> AttributeType[str]:
+    return AttributeType(name, Name(), "", required=True)
+
+
+def _optional_name(name: str) -> AttributeType[str | None]:
+    return AttributeType(name, Name(), None)
+
+
+def _opaque(numbers: tuple[float, ...]) -> Vec4 | None:
+    if len(numbers) != _RGB:
+        return None
+    red, green, blue = numbers
+    return red, green, blue, 1.0
+
+
+def _uniform(numbers: tuple[float, ...]) -> Vec3 | None:
+    if len(numbers) != 1:
+        return None
+    (factor,) = numbers
+    return factor, factor, factor
+
+
+_VEC3: Vector[Vec3] = Vector(3)
+_VEC4: Vector[Vec4] = Vector(4)
+_FACTORS: Vector[Vec3] = Vector(3, _uniform)
+_COLOR: Vector[Vec4] = Vector(4, _opaque)
+
+# Poses
+XYZ = AttributeType("xyz", _VEC3, (0.0, 0.0, 0.0), unit="m")
+RPY = AttributeType("rpy", _VEC3, (0.0, 0.0, 0.0), unit="rad")
+QUAT_XYZW: AttributeType[Vec4 | None] = AttributeType(
+    "quat_xyzw", _VEC4, None, since=(1, 1)
+)
+ORIGIN = ElementType("origin", "link: origin", (XYZ, RPY, QUAT_XYZW))
+
+# Mass
+MASS_VALUE = _required_number("value", "kg")
+MASS = ElementType("mass", "link: mass", (MASS_VALUE,))
+IXX = _required_number("ixx", "kg m^2")
+IYY = _required_number("iyy", "kg m^2")
+IZZ = _required_number("izz", "kg m^2")
+# Products of inertia are often left out of hand-written files; Bullet reads those.
+IXY = AttributeType("ixy", Number(), 0.0, unit="kg m^2")
+IXZ = AttributeType("ixz", Number(), 0.0, unit="kg m^2")
+IYZ = AttributeType("iyz", Number(), 0.0, unit="kg m^2")
+INERTIA = ElementType("inertia", "link: inertia", (IXX, IXY, IXZ, IYY, IYZ, IZZ))
+INERTIAL = ElementType(
+    "inertial",
+    "link: inertial",
+    children=(Child(ORIGIN), Child(MASS), Child(INERTIA)),
+)
+
+# Shapes
+SIZE = AttributeType("size", _VEC3, (0.0, 0.0, 0.0), required=True, unit="m")
+RADIUS = _required_number("radius", "m")
+LENGTH = _required_number("length", "m")
+FILENAME = AttributeType("filename", Text(), "", required=True)
+SCALE = AttributeType("scale", _FACTORS, (1.0, 1.0, 1.0))
+BOX = ElementType("box", "link: geometry", (SIZE,))
+CYLINDER = ElementType("cylinder", "link: geometry", (RADIUS, LENGTH))
+CAPSULE = ElementType("capsule", "link: geometry", (RADIUS, LENGTH))
+SPHERE = ElementType("sphere", "link: geometry", (RADIUS,))
+MESH = ElementType("mesh", "link: geometry", (FILENAME, SCALE))
+GEOMETRY = ElementType(
+    "geometry",
+    "link: geometry",
+    children=tuple(Child(shape) for shape in (BOX, CYLINDER, CAPSULE, SPHERE, MESH)),
+)
+
+# Appearance
+RGBA: AttributeType[Vec4 | None] = AttributeType("rgba", _COLOR, None)
+COLOR = ElementType("color", "link: material", (RGBA,))
+TEXTURE = ElementType("texture", "link: material", (FILENAME,))
+OPTIONAL_NAME = _optional_name("name")
+MATERIAL = ElementType(
+    "material",
+    "link: material",
+    (OPTIONAL_NAME,),
+    (Child(COLOR), Child(TEXTURE)),
+)
+
+# Links
+NAME = _required_name("name")
+VISUAL = ElementType(
+    "visual",
+    "link: visual",
+    (OPTIONAL_NAME,),
+    (Child(ORIGIN), Child(GEOMETRY), Child(MATERIAL)),
+)
+COLLISION = ElementType(
+    "collision",
+    "link: collision",
+    (OPTIONAL_NAME,),
+    (Child(ORIGIN), Child(GEOMETRY)),
+)
+LINK = ElementType(
+    "link",
+    "link",
+    (NAME,),
+    (Child(INERTIAL), Child(VISUAL, repeats=True), Child(COLLISION, repeats=True)),
+)
+
+# Joints
+LINK_NAME = _required_name("link")
+PARENT = ElementType("parent", "joint: parent", (LINK_NAME,))
+CHILD = ElementType("child", "joint: child", (LINK_NAME,))
+AXIS_XYZ = AttributeType("xyz", _VEC3, (1.0, 0.0, 0.0))
+AXIS = ElementType("axis", "joint: axis", (AXIS_XYZ,))
+# An absent bound is zero: so says the specification up to 1.1. Infinity is unlimited.
+LOWER = AttributeType("lower", Number(-math.inf), 0.0, unit="rad or m")
+UPPER = AttributeType("upper", Number(math.inf), 0.0, unit="rad or m")
+EFFORT: AttributeType[float | None] = AttributeType(
+    "effort", Number(math.inf), None, unit="N m or N"
+)
+VELOCITY: AttributeType[float | None] = AttributeType(
+    "velocity", Number(math.inf), None, unit="rad/s or m/s"
+)
+LIMIT = ElementType("limit", "joint: limit", (LOWER, UPPER, EFFORT, VELOCITY))
+DAMPING = _optional_number("damping", "N m s/rad or N s/m")
+FRICTION = _optional_number("friction", "N m or N")
+DYNAMICS = ElementType("dynamics", "joint: dynamics", (DAMPING, FRICTION))
+LEADER = _required_name("joint")
+MULTIPLIER = AttributeType("multiplier", Number(), 1.0)
+OFFSET = AttributeType("offset", Number(), 0.0, unit="rad or m")
+MIMIC = ElementType("mimic", "joint: mimic", (LEADER, MULTIPLIER, OFFSET))
+K_VELOCITY = _optional_number("k_velocity")
+K_POSITION = _optional_number("k_position")
+SOFT_LOWER_LIMIT: AttributeType[float | None] = AttributeType(
+    "soft_lower_limit", Number(-math.inf), None, unit="rad or m"
+)
+SOFT_UPPER_LIMIT: AttributeType[float | None] = AttributeType(
+    "soft_upper_limit", Number(math.inf), None, unit="rad or m"
+)
+SAFETY_CONTROLLER = ElementType(
+    "safety_controller",
+    "joint: safety_controller",
+    (K_VELOCITY, K_POSITION, SOFT_LOWER_LIMIT, SOFT_UPPER_LIMIT),
+)
+RISING = _optional_number("rising", "rad or m")
+FALLING = _optional_number("falling", "rad or m")
+CALIBRATION = ElementType("calibration", "joint: calibration", (RISING, FALLING))
+TYPE = _required_name("type")
+JOINT = ElementType(
+    "joint",
+    "joint",
+    (NAME, TYPE),
+    (
+        Child(ORIGIN),
+        Child(PARENT, required=True),
+        Child(CHILD, required=True),
+        Child(AXIS),
+        Child(LIMIT),
+        Child(DYNAMICS),
+        Child(MIMIC),
+        Child(SAFETY_CONTROLLER),
+        Child(CALIBRATION),
+    ),
+)
+
+VERSION: AttributeType[str | None] = AttributeType("version", Text(), None)
+ROBOT = ElementType(
+    "robot",
+    "robot",
+    (OPTIONAL_NAME, VERSION),
+    (
+        Child(LINK, repeats=True),
+        Child(JOINT, repeats=True),
+        Child(MATERIAL, repeats=True),
+    ),
+)

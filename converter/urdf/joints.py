@@ -1,0 +1,198 @@
+"""Nodes to joints, and the mimic couplings between them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from converter.diagnostics import Diagnostic
+from converter.model import (
+    UNLIMITED,
+    Calibration,
+    Continuous,
+    Dynamics,
+    Fixed,
+    Floating,
+    Joint,
+    Mimic,
+    Planar,
+    Prismatic,
+    Range,
+    Revolute,
+    SafetyController,
+    Spherical,
+)
+from converter.urdf import grammar as g
+from converter.urdf.poses import build_origin, unit_axis
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from converter.model import JointKind, Vec3
+    from converter.urdf.findings import Findings
+    from converter.urdf.reader import Node
+
+_LIMITED: Mapping[str, Callable[[Vec3, Range], JointKind]] = {
+    "revolute": Revolute,
+    "prismatic": Prismatic,
+}
+_DIRECTED: Mapping[str, Callable[[Vec3], JointKind]] = {
+    "continuous": Continuous,
+    "planar": Planar,
+}
+_UNDIRECTED: Mapping[str, Callable[[], JointKind]] = {
+    "fixed": Fixed,
+    "floating": Floating,
+    "spherical": Spherical,
+}
+_TYPES = (*_LIMITED, *_DIRECTED, *_UNDIRECTED)
+
+
+def build_joint(node: Node) -> Findings[Joint]:
+    """Read a joint. Where it is in error, a fixed joint keeps its place in the tree."""
+    name = node[g.NAME]
+    parent, child = node.first(g.PARENT), node.first(g.CHILD)
+    origin = yield from build_origin(node)
+    kind = yield from _build_kind(node)
+    limit = node.first_or_default(g.LIMIT)
+    return Joint(
+        name=name,
+        parent=parent[g.LINK_NAME] if parent else "",
+        child=child[g.LINK_NAME] if child else "",
+        kind=kind,
+        origin=origin,
+        effort=limit[g.EFFORT],
+        velocity=limit[g.VELOCITY],
+        dynamics=_build_dynamics(node.first(g.DYNAMICS)),
+        mimic=_build_mimic(node.first(g.MIMIC)),
+        safety=_build_safety(node.first(g.SAFETY_CONTROLLER)),
+        calibration=_build_calibration(node.first(g.CALIBRATION)),
+        location=node.location,
+    )
+
+
+def drop_broken_mimics(joints: tuple[Joint, ...]) -> Findings[tuple[Joint, ...]]:
+    """Drop the couplings that cannot be followed; chains of couplings stay."""
+    named = {joint.name: joint for joint in joints}
+    leaders: dict[str, str] = {}
+    kept = []
+    for joint in joints:
+        found = _mimic_fault(joint, named, leaders)
+        if found:
+            yield found
+            kept.append(replace(joint, mimic=None))
+        else:
+            if joint.mimic:
+                leaders[joint.name] = joint.mimic.joint
+            kept.append(joint)
+    return tuple(kept)
+
+
+def _mimic_fault(
+    joint: Joint, named: dict[str, Joint], leaders: dict[str, str]
+) -> Diagnostic | None:
+    if joint.mimic is None or not joint.mimic.joint:
+        return None
+    leader = joint.mimic.joint
+    subject = f"joint {joint.name!r} mimics {leader!r}"
+    if leader not in named:
+        message = f"{subject}, which does not exist; coupling dropped"
+        return Diagnostic("mimic-target-missing", message, joint.location)
+    for end in (joint, named[leader]):
+        if not isinstance(end.kind, Revolute | Prismatic | Continuous):
+            kind = type(end.kind).__name__.lower()
+            message = f"{subject}, but {end.name!r} is {kind}; coupling dropped"
+            return Diagnostic("mimic-fixed", message, joint.location)
+    if joint.name in _chain(leader, leaders):
+        message = f"{subject}, which follows {joint.name!r}; coupling dropped"
+        return Diagnostic("mimic-loop", message, joint.location)
+    return None
+
+
+def _chain(name: str, leaders: dict[str, str]) -> Iterator[str]:
+    """A joint, the joint it follows, and so on."""
+    yield name
+    while name in leaders:
+        name = leaders[name]
+        yield name
+
+
+def _build_kind(node: Node) -> Findings[JointKind]:
+    kind, name = node[g.TYPE], node[g.NAME]
+    if not kind:
+        return Fixed()
+    if kind not in _TYPES:
+        known = ", ".join(_TYPES)
+        message = f"joint {name!r} has type {kind!r}; known are {known}"
+        yield Diagnostic("joint-type", message, node.location)
+        return Fixed()
+    limit = node.first(g.LIMIT)
+    bounds = {g.LOWER.name, g.UPPER.name} & limit.written if limit else set()
+    if kind in _LIMITED:
+        axis = yield from _build_axis(node)
+        allowed = yield from _build_range(node)
+        return _LIMITED[kind](axis, allowed)
+    # Bounds of zero on fixed joints are boilerplate that cannot mislead.
+    if bounds and kind != "fixed":
+        message = f"joint {name!r} is {kind}; its bounds have no meaning"
+        yield Diagnostic("joint-limit-ignored", message, node.location)
+    if kind in _DIRECTED:
+        axis = yield from _build_axis(node)
+        return _DIRECTED[kind](axis)
+    if kind == "spherical":
+        message = f"joint {name!r} is spherical, an extension of URDF"
+        yield Diagnostic("joint-type-extension", message, node.location)
+    return _UNDIRECTED[kind]()
+
+
+def _build_axis(node: Node) -> Findings[Vec3]:
+    axis_node = node.first_or_default(g.AXIS)
+    axis = unit_axis(axis_node[g.AXIS_XYZ])
+    if axis is None:
+        message = f"joint {node[g.NAME]!r} moves, but its axis is zero"
+        yield Diagnostic("joint-axis-zero", message, axis_node.location)
+        return g.AXIS_XYZ.default
+    return axis
+
+
+def _build_range(node: Node) -> Findings[Range]:
+    name = node[g.NAME]
+    limit = node.first(g.LIMIT)
+    if limit is None:
+        message = f"joint {name!r} has no <limit>; read as unlimited"
+        yield Diagnostic("joint-limit-missing", message, node.location)
+        return UNLIMITED
+    absent = [a.name for a in (g.LOWER, g.UPPER) if a.name not in limit.written]
+    if absent:
+        message = f"limit of joint {name!r} has no {' and no '.join(absent)}; read as 0"
+        yield Diagnostic("joint-limit-incomplete", message, limit.location)
+    lower, upper = limit[g.LOWER], limit[g.UPPER]
+    if lower > upper:
+        message = f"joint {name!r} has lower {lower} above upper {upper}"
+        yield Diagnostic("joint-limit-reversed", message, limit.location)
+    return Range(lower, upper)
+
+
+def _build_mimic(node: Node | None) -> Mimic | None:
+    if node is None:
+        return None
+    return Mimic(node[g.LEADER], node[g.MULTIPLIER], node[g.OFFSET])
+
+
+def _build_dynamics(node: Node | None) -> Dynamics | None:
+    return Dynamics(node[g.DAMPING], node[g.FRICTION]) if node else None
+
+
+def _build_safety(node: Node | None) -> SafetyController | None:
+    if node is None:
+        return None
+    return SafetyController(
+        node[g.K_VELOCITY],
+        node[g.K_POSITION],
+        node[g.SOFT_LOWER_LIMIT],
+        node[g.SOFT_UPPER_LIMIT],
+    )
+
+
+def _build_calibration(node: Node | None) -> Calibration | None:
+    return Calibration(node[g.RISING], node[g.FALLING]) if node else None

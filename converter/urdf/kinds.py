@@ -1,0 +1,114 @@
+"""The kinds of value that an attribute can hold, and how text becomes one."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar, cast
+
+from converter.urdf import decimals
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+T_co = TypeVar("T_co", covariant=True)
+V = TypeVar("V", bound=tuple[float, ...])
+
+
+@dataclass(frozen=True, slots=True)
+class Flaw:
+    """Something odd about a text; ``rule`` is a diagnostic's id."""
+
+    rule: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Value(Generic[T_co]):
+    """What a text says: ``content`` is None if it says nothing that can be used."""
+
+    content: T_co | None
+    flaws: tuple[Flaw, ...] = ()
+
+
+class Kind(Protocol[T_co]):
+    """A type of attribute value."""
+
+    def read(self, text: str) -> Value[T_co]:
+        """Read the text of an attribute, without raising."""
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Any text that is not blank."""
+
+    def read(self, text: str) -> Value[str]:
+        """Return the text as it is; nothing if it is blank."""
+        return Value(text if text.strip() else None)
+
+
+@dataclass(frozen=True, slots=True)
+class Name(Text):
+    """The name of something, or a reference to it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """One number.
+
+    Attributes:
+        infinity: The one infinite value that has a meaning (unlimited), or None.
+    """
+
+    infinity: float | None = None
+
+    def read(self, text: str) -> Value[float]:
+        """Return the number; nothing if the text is none, or not finite."""
+        found = decimals.read(text, 1)
+        if found is None:
+            return Value(None, (Flaw("number-invalid", "is not a number"),))
+        (number,) = found.values
+        if not math.isfinite(number) and number != self.infinity:
+            return Value(None, (Flaw("number-nonfinite", "is not finite"),))
+        return Value(number, _flaws(found, 1))
+
+
+@dataclass(frozen=True, slots=True)
+class Vector(Generic[V]):
+    """Several numbers.
+
+    Attributes:
+        count: How many.
+        complete: Fills up a vector that is too short, where only one meaning is
+            possible; returns None where it is not.
+    """
+
+    count: int
+    complete: Callable[[tuple[float, ...]], V | None] = lambda _: None
+
+    def read(self, text: str) -> Value[V]:
+        """Return the vector; nothing if the text is none, or not finite."""
+        found = decimals.read(text, self.count)
+        if found is None:
+            wanted = Flaw("number-invalid", f"does not hold {self.count} numbers")
+            return Value(None, (wanted,))
+        if not all(map(math.isfinite, found.values)):
+            return Value(None, (Flaw("number-nonfinite", "is not finite"),))
+        flaws = _flaws(found, self.count)
+        if len(found.values) == self.count:
+            return Value(cast("V", found.values), flaws)
+        short = f"holds {len(found.values)} of {self.count} numbers"
+        completed = self.complete(found.values)
+        if completed is None:
+            return Value(None, (Flaw("number-invalid", short),))
+        return Value(completed, (*flaws, Flaw("vector-completed", short)))
+
+
+def _flaws(found: decimals.Decimals, count: int) -> tuple[Flaw, ...]:
+    flaws = []
+    if found.stray:
+        flaws.append(Flaw("number-punctuation", "has stray punctuation"))
+    if found.surplus:
+        plural = "s" if count > 1 else ""
+        flaws.append(Flaw("vector-length", f"holds more than {count} number{plural}"))
+    return tuple(flaws)

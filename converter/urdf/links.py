@@ -1,0 +1,133 @@
+"""Nodes to links: mass and shapes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from converter.diagnostics import Diagnostic
+from converter.model import (
+    Box,
+    Capsule,
+    Collision,
+    Cylinder,
+    Inertial,
+    Link,
+    MeshFile,
+    Sphere,
+    Visual,
+)
+from converter.urdf import grammar as g
+from converter.urdf.poses import build_origin
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from converter.diagnostics import Location
+    from converter.model import Geometry, Material
+    from converter.urdf.findings import Findings
+    from converter.urdf.reader import Node
+
+
+def build_link(
+    node: Node,
+    files: Mapping[str, str | None],
+    materials: Mapping[Location, Material],
+) -> Findings[Link]:
+    """Read a link.
+
+    Args:
+        node: Its node.
+        files: Path of every file that the robot refers to, by URI.
+        materials: Material per location of a ``<material>`` element.
+    """
+    name = node[g.NAME]
+    inertial_node = node.first(g.INERTIAL)
+    inertial = None
+    if inertial_node:
+        inertial = yield from _build_inertial(inertial_node, name)
+    visuals = []
+    for visual in node.all(g.VISUAL):
+        geometry = yield from _build_geometry(visual, name, files)
+        origin = yield from build_origin(visual)
+        material = visual.first(g.MATERIAL)
+        look = materials[material.location] if material else None
+        if geometry:
+            visuals.append(Visual(visual[g.OPTIONAL_NAME], origin, geometry, look))
+    collisions = []
+    for collision in node.all(g.COLLISION):
+        geometry = yield from _build_geometry(collision, name, files)
+        origin = yield from build_origin(collision)
+        if geometry:
+            collisions.append(Collision(collision[g.OPTIONAL_NAME], origin, geometry))
+    return Link(name, inertial, tuple(visuals), tuple(collisions), node.location)
+
+
+def _build_inertial(node: Node, link: str) -> Findings[Inertial]:
+    origin = yield from build_origin(node)
+    mass, inertia = node.first(g.MASS), node.first(g.INERTIA)
+    if mass is None:
+        message = f"inertial of link {link!r} has no <mass>; read as massless"
+        yield Diagnostic("mass-missing", message, node.location)
+    elif mass[g.MASS_VALUE] < 0.0:
+        message = f"link {link!r} has mass {mass[g.MASS_VALUE]}"
+        yield Diagnostic("mass-negative", message, mass.location)
+    if inertia is None:
+        message = f"inertial of link {link!r} has no <inertia>; read as zero"
+        yield Diagnostic("inertia-missing", message, node.location)
+        tensor = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+    else:
+        tensor = (
+            inertia[g.IXX],
+            inertia[g.IXY],
+            inertia[g.IXZ],
+            inertia[g.IYY],
+            inertia[g.IYZ],
+            inertia[g.IZZ],
+        )
+    return Inertial(mass[g.MASS_VALUE] if mass else 0.0, origin, tensor)
+
+
+def _build_geometry(
+    node: Node, link: str, files: Mapping[str, str | None]
+) -> Findings[Geometry | None]:
+    """Read the shape of a visual or collision; None if it has none to keep."""
+    subject = f"a {node.type.tag} of link {link!r}"
+    geometry = node.first(g.GEOMETRY)
+    shapes = geometry.children if geometry else ()
+    if not shapes:
+        message = f"{subject} has no shape of URDF; left out"
+        place = geometry.location if geometry else node.location
+        yield Diagnostic("geometry-unknown", message, place)
+        return None
+    shape, *others = shapes
+    if others:
+        message = f"{subject} has {len(shapes)} shapes; the first counts"
+        yield Diagnostic("element-repeated", message, others[0].location)
+    built, lengths = _build_shape(shape, files)
+    degenerate = not all(lengths) if shape.type is g.MESH else min(lengths) <= 0.0
+    # Without its required numbers a shape is an error already.
+    complete = all(a.name in shape.written for a in shape.type.attributes if a.required)
+    if complete and degenerate:
+        sizes = " ".join(f"{length:g}" for length in lengths)
+        message = f"the {shape.type.tag} of {subject} has size {sizes}; left out"
+        yield Diagnostic("geometry-invalid", message, shape.location)
+        return None
+    return built
+
+
+def _build_shape(
+    node: Node, files: Mapping[str, str | None]
+) -> tuple[Geometry, tuple[float, ...]]:
+    """Return a shape, and the numbers that span its volume."""
+    if node.type is g.BOX:
+        return Box(node[g.SIZE]), node[g.SIZE]
+    if node.type is g.SPHERE:
+        return Sphere(node[g.RADIUS]), (node[g.RADIUS],)
+    if node.type is g.MESH:
+        uri = node[g.FILENAME]
+        return MeshFile(uri, files[uri], node[g.SCALE]), node[g.SCALE]
+    radius, length = node[g.RADIUS], node[g.LENGTH]
+    if node.type is g.CYLINDER:
+        return Cylinder(radius, length), (radius, length)
+    # A capsule of length zero is a sphere: valid, unlike a flat cylinder.
+    return Capsule(radius, length), (radius, length or radius)

@@ -1,0 +1,118 @@
+"""Which appearance each ``<material>`` stands for.
+
+A material is defined where it has a colour or a texture, at robot level or in a visual,
+and can be used by name anywhere, also before. A visual's own definition counts for
+that visual; a mere name takes the definition at robot level, else the first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from converter.diagnostics import Diagnostic
+from converter.model import Material
+from converter.urdf.grammar import (
+    COLOR,
+    FILENAME,
+    LINK,
+    MATERIAL,
+    OPTIONAL_NAME,
+    RGBA,
+    TEXTURE,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from converter.diagnostics import Location
+    from converter.urdf.findings import Findings
+    from converter.urdf.reader import Node
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """A material as one element writes it."""
+
+    material: Material
+    location: Location
+
+    @property
+    def defines(self) -> bool:
+        return self.material.rgba is not None or self.material.texture_uri is not None
+
+
+def build_materials(
+    robot: Node, files: Mapping[str, str | None]
+) -> Findings[Mapping[Location, Material]]:
+    """Read all materials of a robot.
+
+    Args:
+        robot: The robot's node.
+        files: Path of every file that the robot refers to, by URI.
+
+    Returns:
+        Material per location of a ``<material>`` element.
+    """
+    written: list[_Written] = []
+    # Robot level first: those definitions win for references.
+    local = [node for link in robot.all(LINK) for node in link.descendants(MATERIAL)]
+    for node in (*robot.all(MATERIAL), *local):
+        material = yield from _build_material(node, files)
+        written.append(_Written(material, node.location))
+    defined = yield from _definitions(written)
+    yield from _undefined(written, defined)
+    return {
+        one.location: one.material
+        if one.defines
+        else defined.get(one.material.name, one.material)
+        for one in written
+    }
+
+
+def _build_material(node: Node, files: Mapping[str, str | None]) -> Findings[Material]:
+    color = node.first(COLOR)
+    rgba = color[RGBA] if color else None
+    if color and rgba and not all(0.0 <= component <= 1.0 for component in rgba):
+        message = f"rgba {rgba} is outside [0, 1]; clamped"
+        yield Diagnostic("color-range", message, color.location)
+        r, g, b, a = (min(max(component, 0.0), 1.0) for component in rgba)
+        rgba = (r, g, b, a)
+    texture = node.first(TEXTURE)
+    uri = texture[FILENAME] if texture else None
+    return Material(
+        name=node[OPTIONAL_NAME],
+        rgba=rgba,
+        texture_uri=uri,
+        texture_path=files[uri] if uri else None,
+    )
+
+
+def _definitions(
+    written: Iterable[_Written],
+) -> Findings[Mapping[str | None, Material]]:
+    defined: dict[str | None, Material] = {}
+    differing: set[str] = set()
+    for one in written:
+        name = one.material.name
+        if name is None or not one.defines:
+            continue
+        first = defined.setdefault(name, one.material)
+        if first != one.material and name not in differing:
+            differing.add(name)
+            message = f"material {name!r} differs from its first definition"
+            yield Diagnostic("material-redefined", message, one.location)
+    return defined
+
+
+def _undefined(
+    written: Iterable[_Written], defined: Mapping[str | None, Material]
+) -> Findings[None]:
+    uses: dict[str, list[Location]] = {}
+    for one in written:
+        name = one.material.name
+        if name is not None and not one.defines and name not in defined:
+            uses.setdefault(name, []).append(one.location)
+    for name, places in uses.items():
+        message = f"material {name!r} is not defined (used {len(places)} x)"
+        yield Diagnostic("material-undefined", message, places[0])

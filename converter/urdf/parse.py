@@ -1,0 +1,180 @@
+"""URDF text to a :class:`~converter.model.Robot`, in three steps.
+
+Text becomes elements (``source``: syntax and positions), elements become typed nodes
+(``reader`` over ``grammar``: kinds and defaults), nodes become a robot (``links``,
+``joints``, ``materials``: meaning).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from converter import topology
+from converter.diagnostics import Diagnostic, Severity, SourceError
+from converter.model import Robot
+from converter.urdf import grammar as g
+from converter.urdf.findings import drain, gather
+from converter.urdf.joints import build_joint, drop_broken_mimics
+from converter.urdf.links import build_link
+from converter.urdf.materials import build_materials
+from converter.urdf.reader import describe, read, walk
+from converter.urdf.source import load, parse_markup
+from converter.urdf.unexpanded import find_unexpanded
+from converter.urdf.uris import resolve
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from converter.diagnostics import Location
+    from converter.urdf.findings import Findings
+    from converter.urdf.grammar import ElementType
+    from converter.urdf.reader import Node
+    from converter.urdf.source import Element
+
+_VERSION = re.compile(r"([0-9]{1,9})(?:\.([0-9]{1,9}))?", re.ASCII)
+_FIRST_VERSION = (1, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """What a URDF says, and what was odd about it.
+
+    Attributes:
+        robot: A tree of uniquely named links and joints.
+        diagnostics: Warnings and notes, in the order of the file.
+    """
+
+    robot: Robot
+    diagnostics: tuple[Diagnostic, ...]
+
+
+def parse(
+    path: str | os.PathLike[str],
+    *,
+    packages: Mapping[str, str] = MappingProxyType({}),
+) -> Parsed:
+    """Read a URDF file.
+
+    Args:
+        path: The file; diagnostics name it as it is given here.
+        packages: Folders of ROS packages, by name.
+
+    Raises:
+        SourceError: The file has no meaning that could be kept. All problems that were
+            found are in it.
+    """
+    file = os.fspath(path)
+    robot, found = drain(_robot(load(file), file, packages))
+    diagnostics = tuple(sorted(found, key=_place))
+    if any(diagnostic.severity is Severity.ERROR for diagnostic in diagnostics):
+        raise SourceError(diagnostics)
+    return Parsed(robot, diagnostics)
+
+
+def _place(diagnostic: Diagnostic) -> tuple[int, int]:
+    location = diagnostic.location
+    return (location.line, location.column) if location else (0, 0)
+
+
+def _robot(data: bytes, file: str, packages: Mapping[str, str]) -> Findings[Robot]:
+    root = yield from parse_markup(data, file)
+    fatal = _not_a_robot(root) or find_unexpanded(root, file)
+    if fatal:
+        raise SourceError((fatal,))
+    version = yield from _read_version(root)
+    node = yield from read(root, g.ROBOT, version)
+    yield from _unknown(root)
+    meshes = yield from _resolve(node, g.MESH, "mesh-missing", file, packages)
+    images = yield from _resolve(node, g.TEXTURE, "texture-missing", file, packages)
+    materials = yield from build_materials(node, images)
+    links = yield from gather(
+        build_link(link, meshes, materials) for link in node.all(g.LINK)
+    )
+    joints = yield from gather(build_joint(joint) for joint in node.all(g.JOINT))
+    coupled = yield from drop_broken_mimics(joints)
+    name = node[g.OPTIONAL_NAME]
+    if name is None:
+        name = Path(file).stem
+        message = f"the robot has no name; called {name!r} after its file"
+        yield Diagnostic("robot-unnamed", message, node.location)
+    robot = Robot(name, links, coupled, node.location)
+    if _is_connected(robot):
+        yield from topology.problems(robot)
+    return robot
+
+
+def _not_a_robot(root: Element) -> Diagnostic | None:
+    if root.tag == g.ROBOT.tag:
+        return None
+    message = f"the root element is {describe(root)}, not <robot>"
+    return Diagnostic("root-element", message, root.location)
+
+
+def _is_connected(robot: Robot) -> bool:
+    """Whether all names are known; if not, other errors would only be echoed."""
+    return all(link.name for link in robot.links) and all(
+        joint.name and joint.parent and joint.child for joint in robot.joints
+    )
+
+
+def _read_version(root: Element) -> Findings[tuple[int, int]]:
+    text = root.get(g.VERSION.name)
+    if text is None:
+        return _FIRST_VERSION
+    match = _VERSION.fullmatch(text.strip())
+    version = (int(match[1]), int(match[2] or 0)) if match else _FIRST_VERSION
+    if match is None or version[0] != _FIRST_VERSION[0]:
+        message = f"URDF version {text!r} is unknown"
+        yield Diagnostic("urdf-version", message, root.location)
+    return version
+
+
+def _resolve(
+    robot: Node,
+    element_type: ElementType,
+    rule: str,
+    file: str,
+    packages: Mapping[str, str],
+) -> Findings[Mapping[str, str | None]]:
+    """Find the files that one type of element refers to, each once."""
+    nodes = robot.descendants(element_type)
+    uses = Counter(node[g.FILENAME] for node in nodes)
+    paths: dict[str, str | None] = {}
+    for node in nodes:
+        uri = node[g.FILENAME]
+        if uri in paths:
+            continue
+        path = resolve(uri, urdf=Path(file), packages=packages)
+        paths[uri] = str(path) if path else None
+        if path is None and uri:
+            message = f"{uri!r} is not found (used {uses[uri]} x)"
+            yield Diagnostic(rule, message, node.location)
+    return paths
+
+
+def _unknown(root: Element) -> Findings[None]:
+    """Say what is outside the language, once per element name or attribute."""
+    counts: Counter[tuple[str, str]] = Counter()
+    first: dict[tuple[str, str], Location] = {}
+    for element, element_type in walk(root, g.ROBOT):
+        if element_type is None:
+            subjects = [(f"<{element.tag}>", "")]
+        else:
+            known = {attribute.name for attribute in element_type.attributes}
+            subjects = [
+                (name, f" of <{element.tag}>")
+                for name, _ in element.attributes
+                if name not in known
+            ]
+        for subject in subjects:
+            counts[subject] += 1
+            first.setdefault(subject, element.location)
+    for subject, count in counts.items():
+        message = f"{''.join(subject)} is not URDF; not converted ({count} x)"
+        yield Diagnostic("element-unknown", message, first[subject])

@@ -1,0 +1,59 @@
+"""Nodes to poses and directions."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from converter.diagnostics import Diagnostic
+from converter.model import IDENTITY, Pose
+from converter.spatial import quat_wxyz_from_rpy
+from converter.urdf.grammar import ORIGIN, QUAT_XYZW, RPY, XYZ
+
+if TYPE_CHECKING:
+    from converter.model import Vec3
+    from converter.urdf.findings import Findings
+    from converter.urdf.reader import Node
+
+
+def build_origin(parent: Node) -> Findings[Pose]:
+    """Read the ``<origin>`` inside a node; identity if it has none."""
+    node = parent.first(ORIGIN)
+    if node is None:
+        return IDENTITY
+    quat_xyzw = node[QUAT_XYZW]
+    if quat_xyzw is None:
+        return Pose(node[XYZ], quat_wxyz_from_rpy(node[RPY]))
+    if RPY.name in node.written:
+        # Readers that do not know quat_xyzw are the majority, and all take rpy.
+        message = "origin has both rpy and quat_xyzw; rpy counts"
+        yield Diagnostic("rotation-conflict", message, node.location)
+        return Pose(node[XYZ], quat_wxyz_from_rpy(node[RPY]))
+    unit = normalise(quat_xyzw)
+    if unit is None:
+        message = "quat_xyzw of <origin> is zero; read as no rotation"
+        yield Diagnostic("number-invalid", message, node.location)
+        return Pose(node[XYZ])
+    x, y, z, w = unit
+    return Pose(node[XYZ], (w, x, y, z))
+
+
+def unit_axis(axis: Vec3) -> Vec3 | None:
+    """Return the direction of a vector as a unit vector; None if it is zero."""
+    unit = normalise(axis)
+    return (unit[0], unit[1], unit[2]) if unit else None
+
+
+def normalise(vector: tuple[float, ...]) -> tuple[float, ...] | None:
+    """Divide a vector by its length; None if it is zero.
+
+    Coordinate axes come out exact, and no length overflows or underflows: scaling by a
+    power of two first changes no digit.
+    """
+    _, exponent = math.frexp(max(map(abs, vector)))
+    scaled = [math.ldexp(component, -exponent) for component in vector]
+    length = math.hypot(*scaled)
+    if length == 0.0:
+        return None
+    # Adding zero turns -0.0 into 0.0.
+    return tuple(component / length + 0.0 for component in scaled)

@@ -1,0 +1,164 @@
+"""Elements to typed nodes: one generic recursion over the grammar."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar, cast
+
+from converter.diagnostics import Diagnostic
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from converter.diagnostics import Location
+    from converter.urdf.findings import Findings
+    from converter.urdf.grammar import AttributeType, ElementType
+    from converter.urdf.source import Element
+
+T = TypeVar("T")
+_LONGEST = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """An element of the language with typed values.
+
+    Attributes:
+        type: Its entry in the grammar.
+        values: Value per attribute of the grammar, defaults applied.
+        written: Names of the attributes whose text was used.
+        children: Nodes inside, in document order.
+        location: Position of its ``<``.
+    """
+
+    type: ElementType
+    values: Mapping[str, object]
+    written: frozenset[str]
+    children: tuple[Node, ...]
+    location: Location
+
+    def __getitem__(self, attribute: AttributeType[T]) -> T:
+        return cast("T", self.values[attribute.name])
+
+    def all(self, element_type: ElementType) -> tuple[Node, ...]:
+        """Return the children of one type, in document order."""
+        return tuple(child for child in self.children if child.type is element_type)
+
+    def first(self, element_type: ElementType) -> Node | None:
+        """Return the first child of one type."""
+        return next(iter(self.all(element_type)), None)
+
+    def descendants(self, element_type: ElementType) -> tuple[Node, ...]:
+        """Return all nodes of one type below, in document order."""
+        found: list[Node] = []
+        for child in self.children:
+            if child.type is element_type:
+                found.append(child)
+            found.extend(child.descendants(element_type))
+        return tuple(found)
+
+    def first_or_default(self, element_type: ElementType) -> Node:
+        """Return the first child of one type, or one made of defaults alone."""
+        found = self.first(element_type)
+        if found:
+            return found
+        defaults = {a.name: a.default for a in element_type.attributes}
+        return Node(element_type, defaults, frozenset(), (), self.location)
+
+
+def read(
+    element: Element, element_type: ElementType, version: tuple[int, int]
+) -> Findings[Node]:
+    """Read an element and all that the grammar knows inside it.
+
+    Args:
+        element: What is written.
+        element_type: What the language says about it.
+        version: URDF version of the file.
+    """
+    values: dict[str, object] = {}
+    written: set[str] = set()
+    for attribute in element_type.attributes:
+        content = yield from _content(element, attribute, version)
+        values[attribute.name] = attribute.default if content is None else content
+        if content is not None:
+            written.add(attribute.name)
+    children: list[Node] = []
+    seen: set[str] = set()
+    repeated: set[str] = set()
+    for inner in element.children:
+        child = element_type.child(inner.tag)
+        if child is None:
+            continue
+        if inner.tag in seen and not child.repeats:
+            if inner.tag not in repeated:
+                message = f"{describe(element)} has another <{inner.tag}>"
+                yield Diagnostic("element-repeated", message, inner.location)
+            repeated.add(inner.tag)
+            continue
+        seen.add(inner.tag)
+        children.append((yield from read(inner, child.type, version)))
+    for child in element_type.children:
+        if child.required and child.type.tag not in seen:
+            message = f"{describe(element)} has no <{child.type.tag}>"
+            yield Diagnostic("element-missing", message, element.location)
+    return Node(
+        element_type, values, frozenset(written), tuple(children), element.location
+    )
+
+
+def walk(
+    element: Element, element_type: ElementType
+) -> Iterator[tuple[Element, ElementType | None]]:
+    """Visit an element and all below it that the grammar knows.
+
+    Elements that it does not know come with None, and are not entered.
+    """
+    yield element, element_type
+    for inner in element.children:
+        child = element_type.child(inner.tag)
+        if child:
+            yield from walk(inner, child.type)
+        else:
+            yield inner, None
+
+
+def describe(element: Element) -> str:
+    """Name an element for a message: its tag, and its name if it has one."""
+    name = element.get("name")
+    if not name:
+        return f"<{element.tag}>"
+    return f"<{element.tag} name={shorten(repr(name))}>"
+
+
+def shorten(text: str) -> str:
+    """Cut a text that would drown a message."""
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."
+
+
+def _content(
+    element: Element, attribute: AttributeType[T], version: tuple[int, int]
+) -> Findings[T | None]:
+    """Read one attribute; None stands for the default."""
+    text = element.get(attribute.name)
+    subject = f"{attribute.name} of {describe(element)}"
+    if text is not None and version < attribute.since:
+        since = ".".join(map(str, attribute.since))
+        message = f"{subject} needs <robot version={since!r}>; ignored"
+        yield Diagnostic("attribute-version", message, element.location)
+        return None
+    if text is None:
+        if attribute.required:
+            message = f"{describe(element)} has no {attribute.name}"
+            yield Diagnostic("attribute-missing", message, element.location)
+        return None
+    value = attribute.kind.read(text)
+    for flaw in value.flaws:
+        no_default = flaw.rule == "number-invalid" and attribute.required
+        rule = "number-required" if no_default else flaw.rule
+        message = f"{subject} {flaw.message}: {shorten(repr(text))}"
+        yield Diagnostic(rule, message, element.location)
+    if attribute.required and value.content is None and not value.flaws:
+        message = f"{subject} is empty"
+        yield Diagnostic("attribute-missing", message, element.location)
+    return value.content

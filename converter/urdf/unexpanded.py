@@ -1,0 +1,53 @@
+"""Recognising xacro that has not been expanded."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from converter.diagnostics import Diagnostic
+from converter.urdf.grammar import LINK, ROBOT
+from converter.urdf.kinds import Name
+from converter.urdf.reader import describe, shorten, walk
+
+if TYPE_CHECKING:
+    from converter.urdf.source import Element
+
+_PREFIX = "xacro:"
+_NAMESPACE_END = "/xacro"
+# Definitions have no effect of their own, so a robot around unused ones is complete.
+_DEFINITIONS = {"property", "arg", "macro"}
+_SUBSTITUTIONS = ("${", "$(")
+
+
+def find_unexpanded(root: Element, file: str) -> Diagnostic | None:
+    """Look for the first place where xacro would change the robot.
+
+    A substitution in a number is not one: other readers take the default there, and so
+    does this one, with a warning.
+    """
+    if file.endswith(".xacro"):
+        return _diagnose("this is a .xacro file", root)
+    has_links = any(child.tag == LINK.tag for child in root.children)
+    for element, element_type in walk(root, ROBOT):
+        if element_type is None:
+            name = element.tag.rpartition(":")[2]
+            if _is_xacro(element) and not (has_links and name in _DEFINITIONS):
+                return _diagnose(f"{describe(element)} is a xacro element", element)
+            continue
+        for attribute in element_type.attributes:
+            text = element.get(attribute.name) or ""
+            if isinstance(attribute.kind, Name) and any(
+                mark in text for mark in _SUBSTITUTIONS
+            ):
+                what = f"{attribute.name} of <{element.tag}> is {shorten(repr(text))}"
+                return _diagnose(what, element)
+    return None
+
+
+def _is_xacro(element: Element) -> bool:
+    namespace = (element.namespace or "").rstrip("/")
+    return element.tag.startswith(_PREFIX) or namespace.endswith(_NAMESPACE_END)
+
+
+def _diagnose(what: str, element: Element) -> Diagnostic:
+    return Diagnostic("xacro-unexpanded", f"{what}; expand it first", element.location)
