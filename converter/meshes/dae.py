@@ -16,6 +16,7 @@ handed only what a surface consists of.
 from __future__ import annotations
 
 import io
+import warnings
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from xml.etree import ElementTree as ET
 
@@ -42,14 +43,15 @@ if TYPE_CHECKING:
 
     Matrix: TypeAlias = NDArray[np.float64]
 
-# Instances of instances multiply; a few kilobytes of XML can ask for any number.
-_MOST_NODES = 1_000_000
-_MOST_CORNERS = 100_000_000
+# Instances of instances multiply: a few kilobytes of XML can ask for any number.
+_MOST_NODES = 100_000
+_MOST_NUMBERS = 50_000_000
 
 # What escapes from pycollada, besides its own errors, on documents against the schema.
 _MALFORMED = (
     ArithmeticError,
     AttributeError,
+    DeprecationWarning,
     LookupError,
     RecursionError,
     TypeError,
@@ -84,21 +86,19 @@ def read_dae(data: bytes) -> PolygonMesh:
     """
     try:
         root = ET.fromstring(data)  # noqa: S314  (expat bounds entity expansion)
-        asset, skipped = surfaces_only(root)
-        document = collada.Collada(io.BytesIO(ET.tostring(root)), ignore=[DaeError])
-        skipped += tuple(str(error.msg) for error in document.errors)
-        parts = list(_parts(document))
-    except ET.ParseError as error:
+    except (ET.ParseError, LookupError, ValueError) as error:
+        # The latter two stand for an encoding that Python does not know.
         raise MeshError(f"it is not well-formed XML: {error}") from error
-    except DaeError as error:
-        raise MeshError(f"its COLLADA is broken: {error.msg}") from error
-    except _MALFORMED as error:
-        raise MeshError(f"its COLLADA is malformed ({type(error).__name__})") from error
+    asset, skipped = surfaces_only(root)
+    document = _load(root)
+    skipped += tuple(str(error.msg) for error in document.errors)
+    parts = list(_parts(document))
     if not parts:
         raise MeshError("; ".join(("it shows no surface", *skipped)))
     offsets = np.cumsum([0] + [len(part.points) for part in parts[:-1]])
+    points = np.concatenate([part.points for part in parts])
     return build_mesh(
-        np.concatenate([part.points for part in parts]) * asset.metres_per_unit,
+        points * asset.metres_per_unit,
         np.concatenate([part.counts for part in parts]),
         np.concatenate(
             [part.indices + at for part, at in zip(parts, offsets, strict=True)]
@@ -108,24 +108,39 @@ def read_dae(data: bytes) -> PolygonMesh:
     )
 
 
-def _parts(document: Any) -> Iterator[_Part]:  # noqa: ANN401  (pycollada is untyped)
-    corners = 0
+def _load(root: ET.Element) -> Any:  # noqa: ANN401  (pycollada is untyped)
+    try:
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            # Older numpy warns of text that is not a number, and reads on.
+            warnings.filterwarnings("error", "string or file could not be read")
+            return collada.Collada(io.BytesIO(ET.tostring(root)), ignore=[DaeError])
+    except DaeError as error:
+        raise MeshError(f"its COLLADA is broken: {error.msg}") from error
+    except _MALFORMED as error:
+        raise MeshError("its COLLADA does not follow the schema") from error
+
+
+def _parts(document: Any) -> Iterator[_Part]:  # noqa: ANN401
+    numbers = 0
     for geometry, transform in _instances(document):
         for points, polygons in _by_points(geometry):
             counts = np.concatenate([part.counts for part in polygons])
             indices = np.concatenate([part.indices for part in polygons])
-            corners += len(indices)
-            if corners > _MOST_CORNERS:
-                raise MeshError(f"its faces have more than {_MOST_CORNERS} corners")
-            if np.linalg.det(transform[:3, :3]) < 0:
-                indices = reversed_faces(counts, indices)
-            moved = points @ transform[:3, :3].T + transform[:3, 3]
+            numbers += len(points) + len(indices)
+            if numbers > _MOST_NUMBERS:
+                raise MeshError("its instances multiply beyond all bounds")
+            # What overflows here is found by build_mesh.
+            with np.errstate(all="ignore"):
+                if np.linalg.det(transform[:3, :3]) < 0:
+                    indices = reversed_faces(counts, indices)
+                moved = points @ transform[:3, :3].T + transform[:3, 3]
             yield _Part(moved, counts, indices)
 
 
 def _instances(document: Any) -> Iterator[tuple[Any, Matrix]]:  # noqa: ANN401
     """Yield each geometry that the scene shows, with its transform to the scene."""
-    scenes = [document.scene] if document.scene else document.scenes[:1]
+    scenes = [document.scene] if document.scene else list(document.scenes)[:1]
     if not scenes:
         yield from ((geometry, np.eye(4)) for geometry in document.geometries)
         return
@@ -142,7 +157,7 @@ def _instances(document: Any) -> Iterator[tuple[Any, Matrix]]:  # noqa: ANN401
             case Node():
                 below = transform @ np.asarray(node.matrix, dtype=np.float64)
                 pending += [(child, below) for child in reversed(node.children)]
-    raise MeshError(f"its scene has more than {_MOST_NODES} nodes")
+    raise MeshError("its instances multiply beyond all bounds")
 
 
 def _by_points(geometry: Any) -> Iterator[tuple[Matrix, list[_Polygons]]]:  # noqa: ANN401
@@ -165,5 +180,8 @@ def _polygons(primitive: Any) -> _Polygons | None:  # noqa: ANN401
         case TriangleSet():
             return _Polygons(np.full(len(indices) // 3, 3), indices)
         case Polylist():
-            return _Polygons(primitive.vcounts, indices)
+            counts = primitive.vcounts
+            if (counts < 0).any() or counts.sum(dtype=np.int64) != len(indices):
+                raise MeshError("its polygons do not add up to their corners")
+            return _Polygons(counts, indices)
     return None

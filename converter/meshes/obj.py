@@ -38,11 +38,12 @@ def read_obj(data: bytes) -> PolygonMesh:
             corners = _corners(words[1:], vertex_count)
             counts.append(len(corners))
             indices += corners
-    return build_mesh(
-        _positions(coordinates),
-        np.array(counts, dtype=np.int64),
-        np.array(indices, dtype=np.int64),
-    )
+    points = _positions(coordinates)
+    try:
+        face_indices = np.array(indices, dtype=np.int64)
+    except OverflowError as error:
+        raise MeshError("a face refers to a vertex that cannot exist") from error
+    return build_mesh(points, np.array(counts, dtype=np.int64), face_indices)
 
 
 def _corners(words: list[bytes], vertex_count: int) -> list[int]:
