@@ -12,7 +12,7 @@ from converter.spatial import (
     principal_inertia,
     quat_wxyz_from_rotation,
 )
-from converter.usd.custom import write_number, write_numbers
+from converter.usd.custom import write_number, write_numbers, write_text
 from converter.usd.storage import single
 
 if TYPE_CHECKING:
@@ -38,6 +38,9 @@ def author_bodies(
         _author_mass(prim, body)
     for name in tree.links:
         link = tree.link[name]
+        if embodiment.body_of[name] != name:
+            # Tells a frame from the Xforms that other tools group shapes with.
+            write_text(stage.GetPrimAtPath(prims.link[name]), "link", name)
         if name in embodiment.lumped and link.inertial:
             _keep_inertial(stage.GetPrimAtPath(prims.link[name]), link.inertial)
         _author_colliders(stage, link, prims)

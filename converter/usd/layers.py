@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pxr import Kind, Sdf, Usd, UsdGeom, UsdPhysics
+from pxr import Gf, Kind, Sdf, Usd, UsdGeom, UsdPhysics
 
 from converter.usd.articulation import author_articulation
 from converter.usd.bodies import author_bodies
@@ -104,15 +104,14 @@ def _author_interface(
     model.SetAssetName(robot.name)
     model.SetAssetIdentifier(Sdf.AssetPath(f"./{asset_name(robot)}"))
     prim.GetPayloads().AddPayload(f"./{PAYLOAD}/Contents.usda")
-    cache = UsdGeom.BBoxCache(
-        Usd.TimeCode.Default(),
-        [UsdGeom.Tokens.default_, UsdGeom.Tokens.guide],
-        useExtentsHint=False,
-    )
-    bound = cache.ComputeUntransformedBound(contents.GetDefaultPrim())
-    # A robot without shapes has no extent: no hint says that better than an empty one.
-    if not bound.GetRange().IsEmpty():
-        hint = UsdGeom.ModelAPI(contents.GetDefaultPrim()).ComputeExtentsHint(cache)
+    # Only what is seen has an extent in the hint: for purposes without geometry OpenUSD
+    # would write the bounds of nothing, which are not finite sizes.
+    cache = UsdGeom.BBoxCache(Usd.TimeCode.Default(), [UsdGeom.Tokens.default_])
+    bound = cache.ComputeUntransformedBound(
+        contents.GetDefaultPrim()
+    ).ComputeAlignedRange()
+    if not bound.IsEmpty():
+        hint = [Gf.Vec3f(bound.GetMin()), Gf.Vec3f(bound.GetMax())]
         UsdGeom.ModelAPI.Apply(prim).SetExtentsHint(hint)
     stage.Save()
 
