@@ -1,0 +1,98 @@
+"""What the engine witnesses have in common when they put readings into words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from conformance.observation import COORDINATES
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from conformance.observation import (
+        Configurations,
+        JointObservation,
+        Vec3,
+        Vec6,
+    )
+
+
+def vec3(values: ArrayLike) -> Vec3:
+    """Three numbers of an array as a tuple."""
+    x, y, z = map(float, np.asarray(values, dtype=np.float64))
+    return x, y, z
+
+
+def unit(values: ArrayLike) -> Vec3 | None:
+    """Direction of a vector; None if it has none."""
+    vector = np.asarray(values, dtype=np.float64)
+    length = np.linalg.norm(vector)
+    return vec3(vector / length) if np.isfinite(length) and length > 0 else None
+
+
+def tensor_along_link(moments: ArrayLike, rotation: NDArray[np.float64]) -> Vec6:
+    """Inertia tensor along the axes of the link.
+
+    Args:
+        moments: (3,) principal moments [kg m^2].
+        rotation: (3, 3) matrix that rotates vectors along the principal axes into the
+            link frame.
+
+    Returns:
+        (ixx, ixy, ixz, iyy, iyz, izz) [kg m^2].
+    """
+    tensor = rotation @ np.diag(np.asarray(moments, dtype=np.float64)) @ rotation.T
+    ixx, ixy, ixz, iyy, iyz, izz = map(float, tensor[np.triu_indices(3)])
+    return ixx, ixy, ixz, iyy, iyz, izz
+
+
+def unreachable_joints(
+    joints: Sequence[JointObservation], configurations: Configurations
+) -> tuple[str, ...]:
+    """Joints that the engine cannot bring to the configurations.
+
+    The engine reads them as a type with other coordinates, or not at all. A joint
+    that stays at zero is nowhere out of reach.
+    """
+    width = {joint.name: COORDINATES[joint.type] for joint in joints}
+    return tuple(
+        name
+        for name, positions in zip(
+            configurations.joints, configurations.positions, strict=True
+        )
+        if width.get(name) != positions.shape[1] and np.any(positions != positions[0])
+    )
+
+
+def links_in_reach(
+    root: str, joints: Sequence[JointObservation], blocked: Sequence[str]
+) -> tuple[str, ...]:
+    """Links that no ``blocked`` joint carries, parents before children.
+
+    A blocked joint that the reader does not have at all may carry any link.
+    """
+    if not set(blocked) <= {joint.name for joint in joints}:
+        return (root,)
+    children: dict[str, list[str]] = {}
+    for joint in joints:
+        if joint.name not in blocked:
+            children.setdefault(joint.parent, []).append(joint.child)
+    reached = [root]
+    for link in reached:
+        reached += children.get(link, ())
+    return tuple(reached)
+
+
+def blocked_note(engine: str, blocked: Sequence[str]) -> tuple[str, ...]:
+    """Say which frames are missing, if any."""
+    if not blocked:
+        return ()
+    note = (
+        f"{engine} cannot set joint {', '.join(blocked)}; frames of the links that"
+        " it carries are not stated."
+    )
+    return (note,)
