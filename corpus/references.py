@@ -10,6 +10,7 @@ import difflib
 import re
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 
 from corpus.robots import ReferenceSyntaxError
 
@@ -51,6 +52,15 @@ class Reference:
     def whole(self) -> bool:
         """Whether many robots are meant."""
         return self.target is None or self.scheme is Scheme.FOLDER
+
+    @property
+    def portable(self) -> str:
+        """The reference as records hold it: of an absolute path only the last part."""
+        if self.scheme not in (Scheme.FILE, Scheme.FOLDER) or self.target is None:
+            return str(self)
+        path = Path(self.target)
+        shown = path.name if path.is_absolute() else path.as_posix()
+        return f"{self.scheme}:{shown}"
 
     def __str__(self) -> str:
         return self.scheme if self.target is None else f"{self.scheme}:{self.target}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from corpus.identifiers import identifier
-from corpus.references import Scheme
+from corpus.references import Reference, Scheme
 from corpus.robots import RobotSource, UnavailableError
 
 
@@ -21,9 +21,8 @@ def describe(target: str) -> RobotSource:
             f"{target}: xacro is not expanded here; "
             f"run 'xacro {path.name} > {path.name.split('.')[0]}.urdf' first"
         )
-    # Absolute paths differ between machines; records must not.
-    shown = path.name if path.is_absolute() else path.as_posix()
-    reference = f"{Scheme.FILE}:{shown}"
+    reference = Reference(Scheme.FILE, target).portable
+    shown = reference.removeprefix(f"{Scheme.FILE}:")
     return RobotSource(identifier(Scheme.FILE, shown), reference, path)
 
 

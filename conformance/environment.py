@@ -1,0 +1,34 @@
+"""Versions of everything that takes part in a result."""
+
+from __future__ import annotations
+
+import platform
+from importlib import metadata
+
+DISTRIBUTION = "urdf-usd-conformance"
+
+_DISTRIBUTIONS = (
+    DISTRIBUTION,
+    "usd-core",
+    "mujoco",
+    "pybullet",
+    "numpy",
+    "scipy",
+    "lxml",
+    "trimesh",
+    "pycollada",
+    "newton-usd-schemas",
+    "robot-descriptions",
+    "example-robot-data",
+)
+
+
+def environment() -> dict[str, str]:
+    """Map Python and each installed package that matters to its version."""
+    versions = {"python": platform.python_version()}
+    for name in _DISTRIBUTIONS:
+        try:
+            versions[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return versions
