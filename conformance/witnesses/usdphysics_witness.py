@@ -1,0 +1,264 @@
+"""OpenUSD's own reading of a robot: what a USD consumer makes of the asset.
+
+The stage goes through OpenUSD's physics parser, masses through its mass utility, and
+link frames are computed from joint frames, as a simulator does. What is stated is the
+*effective* value: custom attributes under ``urdf:`` give names where the schemas have
+no place for them, and numbers only where no schema does.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from pxr import Usd, UsdPhysics
+
+from conformance.observation import Base, Frames, JointType, Observation, Quantity
+from conformance.witness import (
+    AbstentionError,
+    Availability,
+    Available,
+    Request,
+    Side,
+    Unavailable,
+)
+from conformance.witnesses.usdphysics_joints import connections
+from conformance.witnesses.usdphysics_links import WORLD, find_links
+from conformance.witnesses.usdphysics_masses import body_mass
+from conformance.witnesses.usdphysics_stage import (
+    Placement,
+    captured_diagnostics,
+    read_physics,
+    urdf_name,
+)
+from conformance.witnesses.usdphysics_statements import state_joints, state_links
+from conformance.witnesses.usdphysics_transforms import inverses
+from conformance.witnesses.usdphysics_tree import (
+    assembly_gaps,
+    place_bodies,
+    span_tree,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from conformance.observation import (
+        AssemblyGap,
+        Configurations,
+        JointObservation,
+    )
+    from conformance.witnesses.usdphysics_joints import Connection
+    from conformance.witnesses.usdphysics_links import LinkPrims
+    from conformance.witnesses.usdphysics_stage import Diagnostics, Physics
+    from conformance.witnesses.usdphysics_transforms import Array
+    from conformance.witnesses.usdphysics_tree import BodyTree
+
+# Beyond the engineering tolerance by a factor of ten: worth a sentence of its own.
+_GAP = 1e-4
+
+
+class UsdphysicsWitness:
+    """Reads a USD with OpenUSD's physics parser and mass utility."""
+
+    @property
+    def name(self) -> str:
+        """Stable lower-case name."""
+        return "usdphysics"
+
+    @property
+    def side(self) -> Side:
+        """It reads USD."""
+        return Side.USD
+
+    def availability(self) -> Availability:
+        """Say whether this OpenUSD has the parser."""
+        if not hasattr(UsdPhysics, "UsdPhysicsLoadStageFromPrimRange"):
+            return Unavailable(
+                "this OpenUSD has no UsdPhysicsLoadStageFromPrimRange",
+                "install usd-core 25.11 or newer",
+            )
+        _, minor, patch = Usd.GetVersion()
+        return Available(f"usd-core {minor}.{patch:02}")
+
+    def observe(self, request: Request) -> Observation:
+        """Read the stage at ``request.path``.
+
+        Raises:
+            AbstentionError: The stage cannot be opened, lacks one of its layers or a
+                default prim, or holds neither a body nor a frame.
+        """
+        with captured_diagnostics() as diagnostics:
+            return _observe(self.name, request, diagnostics)
+
+
+def _observe(witness: str, request: Request, diagnostics: Diagnostics) -> Observation:
+    physics = read_physics(request.path)
+    links = find_links(physics)
+    if not links.by_name:
+        raise AbstentionError("the stage holds neither a body nor a frame")
+    placement = Placement(physics)
+    joints, notes = connections(physics, links, placement)
+    tree = span_tree(joints, tuple(physics.bodies), _articulated_bodies(physics))
+    masses = {path: body_mass(physics, placement, path) for path in physics.bodies}
+    stated, unstated = state_joints(physics, links, tree)
+    gaps = assembly_gaps(joints, placement)
+    root = _root(links, tree, stated)
+    notes += unstated
+    notes += (note for mass in masses.values() for note in mass.notes)
+    notes += _structure_notes(physics, links, tree, root)
+    notes += _gap_notes(gaps)
+    return Observation(
+        witness=witness,
+        robot=_robot_name(physics.default),
+        root=root,
+        states=frozenset(Quantity),
+        links=state_links(links, masses),
+        joints=stated,
+        frames=_frames(links, tree, placement, request.configurations, root),
+        base=_base(physics, joints),
+        articulation_roots=sum(
+            len(found.rootPrims) for found in physics.articulations.values()
+        ),
+        notes=(*dict.fromkeys(notes), *diagnostics.warnings()),
+        departures=tuple(d for mass in masses.values() for d in mass.departures),
+        assembly=gaps,
+        invented=tuple(
+            links.by_path[path].name
+            for path, mass in masses.items()
+            if mass.invented and path in links.by_path
+        ),
+    )
+
+
+def _robot_name(default: Any) -> str:  # noqa: ANN401  pxr is untyped
+    return str(default.GetAssetInfoByKey("name") or urdf_name(default))
+
+
+def _articulated_bodies(physics: Physics) -> tuple[str, ...]:
+    """Return the bodies that articulations start from."""
+    starts = (
+        str(path)
+        for found in physics.articulations.values()
+        for path in found.rootPrims
+    )
+    return tuple(path for path in starts if path in physics.bodies)
+
+
+def _base(physics: Physics, joints: Sequence[Connection]) -> Base:
+    if not any(body.rigidBodyEnabled for body in physics.bodies.values()):
+        return Base.STATIC
+    attached = any(
+        WORLD in joint.bodies and joint.mobility.type is not JointType.FLOATING
+        for joint in joints
+    )
+    return Base.FIXED if attached else Base.FLOATING
+
+
+def _root(links: LinkPrims, tree: BodyTree, joints: Sequence[JointObservation]) -> str:
+    """Return the link at the top: from the base up along stated joints.
+
+    A frame above the base that no joint names is not taken for a link: it may as well
+    be a folder.
+    """
+    base = links.by_path.get(tree.base or "")
+    root = base.name if base else next(iter(links.by_name))
+    parents: dict[str, str] = {}
+    for joint in joints:
+        parents.setdefault(joint.child, joint.parent)
+    seen = {root}
+    while (above := parents.get(root, root)) in links.by_name and above not in seen:
+        seen.add(above)
+        root = above
+    return root
+
+
+def _frames(
+    links: LinkPrims,
+    tree: BodyTree,
+    placement: Placement,
+    configurations: Configurations,
+    root: str,
+) -> Frames:
+    """Place all links, relative to the root; a frame rides on the body above it."""
+    bodies = place_bodies(tree, placement, configurations)
+    poses: dict[str, Array] = {}
+    for link in links.by_name.values():
+        own = placement.rigid(link.path)
+        if link.body != WORLD:
+            own = inverses(placement.rigid(link.body)) @ own
+        poses[link.name] = bodies[link.body] @ own
+    names = tuple(poses)
+    relative = inverses(poses[root])[:, np.newaxis] @ np.stack(
+        [poses[name] for name in names], axis=1
+    )
+    relative.flags.writeable = False
+    return Frames(
+        links=names,
+        positions=relative[..., :3, 3],
+        rotations=relative[..., :3, :3],
+        labels=configurations.labels,
+    )
+
+
+def _structure_notes(
+    physics: Physics, links: LinkPrims, tree: BodyTree, root: str
+) -> list[str]:
+    notes = [f"OpenUSD's parser reports {path} as invalid" for path in physics.invalid]
+    notes += (
+        f"body {path} is left out: another body has its name" for path in links.shadowed
+    )
+    if len(tree.roots) > 1:
+        notes.append(f"no joint places {_listed(tree.roots[1:])}")
+    notes += (
+        f"body {path} is {'kinematic' if body.kinematicBody else 'disabled'}"
+        for path, body in physics.bodies.items()
+        if body.kinematicBody or not body.rigidBodyEnabled
+    )
+    articulated = {
+        str(path)
+        for found in physics.articulations.values()
+        for path in found.articulatedBodies
+    }
+    jointed = {
+        body
+        for joint in tree.joints
+        if joint.mobility.type not in {JointType.FLOATING, JointType.FIXED}
+        for body in joint.bodies
+    } - {WORLD}
+    if outside := sorted(jointed - articulated):
+        notes.append(f"no articulation holds {_listed(outside)}")
+    held = {
+        joint.bodies[joint.child]
+        for joint in tree.joints
+        if joint.bodies[joint.parent] == WORLD
+        and joint.mobility.type is not JointType.FLOATING
+    }
+    notes += (
+        f"the articulation starts at body {path}, as if floating, but a joint ties it "
+        "to the world"
+        for path in _articulated_bodies(physics)
+        if path in held
+    )
+    unnamed = [
+        link.name
+        for link in links.by_name.values()
+        if not link.is_body and link.weld is None and link.name != root
+    ]
+    if unnamed:
+        notes.append(f"{_listed(unnamed)} name no joint: links, or folders of geometry")
+    return notes
+
+
+def _gap_notes(gaps: Sequence[AssemblyGap]) -> list[str]:
+    apart = [gap for gap in gaps if max(gap.position, gap.rotation) > _GAP]
+    if not apart:
+        return []
+    worst = max(apart, key=lambda gap: max(gap.position, gap.rotation))
+    amount = f"{worst.position:.3g} m, {worst.rotation:.3g} rad"
+    return [f"{len(apart)} joints do not meet; worst is {worst.joint}: {amount}"]
+
+
+def _listed(paths: Sequence[str]) -> str:
+    shown = ", ".join(paths[:3])
+    more = len(paths) - 3
+    return f"{shown} and {more} more" if more > 0 else shown
