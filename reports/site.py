@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from conformance.record import (
         CheckRecord,
-        DeviationRecord,
         RobotRecord,
         RunSummary,
     )
@@ -91,7 +90,8 @@ def _robot_page(environment: Environment, robot: RobotRecord, index: str | None)
         checks_by_group=overview.checks_by_group(robot),
         urgent=_checks_with(robot, _URGENT),
         tolerated=_checks_with(robot, (Grade.CLOSE,)),
-        deviations=_deviations_by_place(robot),
+        # Where a witness departs from the URDF, a difference is not the USD's fault.
+        deviations={(each.check, each.witness) for each in robot.deviations},
         command=_command(robot.source.reference),
     )
 
@@ -106,15 +106,6 @@ def _checks_with(
         if check.grade in grades
         or any(finding.grade in grades for finding in check.findings)
     )
-
-
-def _deviations_by_place(
-    robot: RobotRecord,
-) -> dict[tuple[str, str], DeviationRecord]:
-    return {
-        (deviation.check, deviation.witness): deviation
-        for deviation in robot.deviations
-    }
 
 
 def _environment() -> Environment:

@@ -225,7 +225,7 @@ def robot(  # noqa: PLR0913  # every part of a record can be of interest to a te
 ) -> RobotRecord:
     """Build the record of one robot."""
     return RobotRecord(
-        id=id or name.lower().replace(" ", "-"),
+        id=name.lower().replace(" ", "-") if id is None else id,
         name=name,
         source=SourceRecord(reference=f"pybullet:{name}.urdf", sha256="c0ffee" * 10),
         converter="urdf-usd",

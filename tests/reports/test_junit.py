@@ -1,0 +1,141 @@
+"""Tests of the JUnit file, as a CI system reads it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lxml import etree
+
+from conformance.record import FindingRecord, Grade, Verdict
+from reports import write_junit
+from tests.reports import records
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from conformance.record import RobotRecord
+
+
+def _written(robots: tuple[RobotRecord, ...], folder: Path) -> etree._Element:
+    path = folder / "junit.xml"
+    write_junit(robots, path)
+    return etree.fromstring(path.read_bytes())
+
+
+def test_a_suite_per_robot_and_a_case_per_check(tmp_path: Path) -> None:
+    """A robot without checks has one case: its conversion."""
+    root = _written(records.corpus(), tmp_path)
+    assert [suite.get("name") for suite in root] == [r.id for r in records.corpus()]
+    cases = root.xpath("testsuite[@name='shifted']/testcase/@name")
+    assert cases == [
+        "structure.joint_types",
+        "kinematics.position",
+        "mass.link",
+        "mass.inertia",
+    ]
+    assert root.xpath("testsuite[@name='broken']/testcase/@name") == ["conversion"]
+
+
+def test_counts_agree_with_the_cases(tmp_path: Path) -> None:
+    """CI systems believe the attributes."""
+    root = _written(records.corpus(), tmp_path)
+    for element in (root, *root):
+        cases = element.findall(".//testcase")
+        assert element.get("tests") == str(len(cases))
+        for count, tag in (
+            ("failures", "failure"),
+            ("errors", "error"),
+            ("skipped", "skipped"),
+        ):
+            assert element.get(count) == str(len(element.findall(f".//{tag}")))
+        assert all(len(case) <= 1 for case in cases)
+
+
+def test_a_failure_says_what_is_wrong_and_what_to_do(tmp_path: Path) -> None:
+    """Place, both values, amount and advice."""
+    root = _written(records.corpus(), tmp_path)
+    (failure,) = root.xpath("testsuite[@name='shifted']//failure")
+    assert failure.get("message") == records.MISPLACED.message
+    for part in (
+        "link wrist",
+        "(0.1, -0.2, 0.3)",
+        "(0.1, -0.2, 0.3031)",
+        "3.1\N{NO-BREAK SPACE}mm (tolerance 10\N{NO-BREAK SPACE}µm)",
+        "sample 4",
+        "correct the converter",
+    ):
+        assert part in failure.text
+
+
+def test_outcomes_follow_verdicts_and_grades(tmp_path: Path) -> None:
+    """A refused URDF is skipped with its diagnostic; a death is an error."""
+    root = _written(records.corpus(), tmp_path)
+    outcomes = {
+        str(suite.get("name")): {
+            outcome.tag for outcome in suite.iterfind("testcase/*")
+        }
+        for suite in root
+    }
+    assert outcomes == {
+        "alpha": set(),
+        "zeta": set(),
+        "shifted": {"failure", "skipped"},
+        "ambiguous": {"failure"},
+        "quiet": {"skipped"},
+        "broken": {"skipped"},
+        "remote": {"skipped"},
+        "fatal": {"error"},
+    }
+    (skipped,) = root.xpath("testsuite[@name='broken']//skipped")
+    assert (
+        "broken.urdf:12:3: error: mismatched tag </link> [xml-syntax]" in skipped.text
+    )
+    (silent,) = root.xpath("testsuite[@name='quiet']//skipped/@message")
+    assert silent == "the USD reader invents the inertia of every link"
+
+
+def test_a_robot_that_fails_without_checks_is_an_error(tmp_path: Path) -> None:
+    """Nothing that does not conform may look green."""
+    for verdict in (Verdict.FAILS, Verdict.DISPUTED, Verdict.CRASHED):
+        root = _written((records.robot(verdict, checks=()),), tmp_path)
+        assert root.get("errors") == "1"
+
+
+def test_hostile_text_stays_well_formed(tmp_path: Path) -> None:
+    """XML has no way to write most controls."""
+    name = "]]><x>\x00\x1b\ud800\ufffe\r\n\u202e&\"'" + "n" * 10_000
+    finding = FindingRecord(
+        subject=name, message=name, grade=Grade.FAILS, expected=name, actual=name
+    )
+    robot = records.robot(
+        Verdict.FAILS,
+        id=name,
+        name=name,
+        reason=name,
+        checks=(records.position(Grade.FAILS, 1.0, name, (finding,)),),
+    )
+    root = _written((robot,), tmp_path)
+    (failure,) = root.iter("failure")
+    assert "]]><x>␀␛\ufffd\ufffd" in str(failure.text)
+    assert len(str(failure.get("message"))) == 300
+
+
+def test_the_same_records_give_the_same_bytes(tmp_path: Path) -> None:
+    """No time and no host is written."""
+    _written(records.corpus(), tmp_path)
+    first = (tmp_path / "junit.xml").read_bytes()
+    _written(records.corpus(), tmp_path)
+    assert (tmp_path / "junit.xml").read_bytes() == first
+
+
+def test_many_findings_are_cut_and_counted(tmp_path: Path) -> None:
+    """A CI log is read from the top."""
+    findings = tuple(
+        FindingRecord(subject=f"link {i}", message="moved", grade=Grade.FAILS)
+        for i in range(25)
+    )
+    check = records.position(Grade.FAILS, findings=findings)
+    root = _written((records.robot(Verdict.FAILS, checks=(check,)),), tmp_path)
+    (failure,) = root.iter("failure")
+    assert failure.get("message") == "moved (and 24 more)"
+    assert "5 more are in the JSON record." in str(failure.text)

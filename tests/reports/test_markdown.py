@@ -1,0 +1,66 @@
+"""Tests of the summary for a pull request."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from conformance.record import Verdict
+from reports import write_markdown
+from tests.reports import records
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from conformance.record import RobotRecord
+
+
+def _written(robots: tuple[RobotRecord, ...], folder: Path) -> list[str]:
+    path = folder / "summary.md"
+    write_markdown(records.summary(robots), path)
+    return path.read_text("utf-8").splitlines()
+
+
+def test_it_says_what_conforms_what_does_not_and_by_how_much(tmp_path: Path) -> None:
+    """The three tables, most urgent first."""
+    lines = _written(records.corpus(), tmp_path)
+    assert lines[0] == "## 2 of 8 robots conform"
+    assert "| ✗ | fails | 1 |" in lines
+    start = lines.index("### What does not conform")
+    assert lines[start + 4] == (
+        "| <code>Shifted</code> | ✗ fails | link wrist: position differs by 3.1 mm |"
+    )
+    worst = next(line for line in lines if line.startswith("| link position"))
+    assert "3.1\N{NO-BREAK SPACE}mm" in worst
+    assert "Shifted" in worst
+    assert worst.endswith("| ✗ fails |")
+
+
+def test_a_run_that_conforms_lists_nothing_else(tmp_path: Path) -> None:
+    """No empty heading."""
+    lines = _written((records.robot(),), tmp_path)
+    assert "### What does not conform" not in lines
+    assert "### Worst errors" in lines
+    assert "### Worst errors" not in _written((records.robot(checks=()),), tmp_path)
+
+
+def test_names_cannot_break_out_of_their_cell(tmp_path: Path) -> None:
+    """Every row of a table keeps its number of cells."""
+    name = "a|b`c`<script>x</script>\n# *title* [link](x) @panda \u202e" + "n" * 10_000
+    robot = records.robot(Verdict.FAILS, id="hostile", name=name, reason=name)
+    lines = _written((robot,), tmp_path)
+    (row,) = [line for line in lines if "✗ fails |" in line and "code" in line]
+    assert row.count("|") == 4
+    assert not set("`*[]") & set(row)
+    assert "<script" not in row
+    assert "@panda" not in row
+    assert len(row) < 1_000
+
+
+def test_a_comment_on_a_forge_has_room_for_it(tmp_path: Path) -> None:
+    """GitHub refuses more than 65,536 characters."""
+    robots = tuple(
+        records.robot(Verdict.FAILS, name=f"R{i}", reason="|" * 500) for i in range(400)
+    )
+    lines = _written(robots, tmp_path)
+    assert "and 350 more." in lines
+    assert sum(map(len, lines)) < 2 * 65_536

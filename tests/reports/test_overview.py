@@ -1,0 +1,78 @@
+"""Tests of what a run says as a whole."""
+
+from __future__ import annotations
+
+from conformance.record import Grade, Verdict, WitnessRecord, WitnessStatus
+from reports import overview
+from tests.reports import records
+
+
+def test_what_does_not_conform_comes_first_then_names_in_order() -> None:
+    """The most urgent first; among those that conform, exact and close mix."""
+    names = [robot.name for robot in overview.most_urgent_first(records.corpus())]
+    assert names == [
+        "Shifted",
+        "Fatal",
+        "Ambiguous",
+        "Quiet",
+        "Broken",
+        "Remote",
+        "Alpha",
+        "Zeta",
+    ]
+
+
+def test_a_group_has_the_most_urgent_grade_of_its_checks() -> None:
+    """Silence in one check hides neither success nor failure in another."""
+    checks = (records.silent(), records.mass())
+    assert overview.group_grades(records.robot(checks=checks)) == {"mass": Grade.EXACT}
+    checks = (records.mass(Grade.FAILS), records.silent())
+    assert overview.group_grades(records.robot(checks=checks)) == {"mass": Grade.FAILS}
+    assert overview.silent_checks(records.robot(checks=checks), "mass") == 1
+
+
+def test_the_worst_figure_of_every_measured_check_names_its_robot() -> None:
+    """Checks of equality measure nothing."""
+    figures = overview.worst_figures(records.corpus())
+    found = {f.check.id: (f.robot.name, f.value) for f in figures}
+    assert found["kinematics.position"] == ("Shifted", 0.0031)
+    assert found["limits.upper"] == ("Alpha", 1.7e-7)
+    assert "structure.joint_types" not in found
+
+
+def test_participation_counts_readable_robots_alone() -> None:
+    """Of eight robots one is unreadable and one could not be fetched."""
+    witnesses = {w.name: w for w in overview.participation(records.corpus())}
+    assert witnesses["spec"].readable == 6
+    assert witnesses["spec"].share == 1.0
+    pybullet = witnesses["pybullet"]
+    assert pybullet.counts[WitnessStatus.ABSTAINED] == 6
+    assert pybullet.reasons == (("refuses a revolute joint without <limit>", 6),)
+    assert witnesses["usdphysics"].counts[WitnessStatus.CRASHED] == 1
+
+
+def test_a_witness_that_was_never_asked_is_absent_and_not_forgotten() -> None:
+    """Absent is not equal: a missing record lowers the share."""
+    only = WitnessRecord(name="drake", side="urdf", status=WitnessStatus.OBSERVED)
+    robots = (
+        records.robot(name="A", witnesses=(only,)),
+        records.robot(name="B", witnesses=()),
+    )
+    (drake,) = overview.participation(robots)
+    assert drake.share == 0.5
+    assert drake.reasons == (("not asked", 1),)
+
+
+def test_a_run_in_which_nothing_is_readable_has_no_participation() -> None:
+    """There is nobody to be asked about."""
+    assert overview.participation((records.robot(Verdict.UNREADABLE),)) == ()
+
+
+def test_deviations_are_collected_by_cause_over_robots() -> None:
+    """One robot that shows a deviation in two checks counts once."""
+    (deviation,) = overview.reader_deviations(records.corpus())
+    assert deviation.witness == "pybullet"
+    assert {robot.name for robot in deviation.robots} == {"Alpha", "Shifted"}
+    twice = records.robot(deviations=(records.DEVIATION, records.DEVIATION))
+    (deviation,) = overview.reader_deviations((twice,))
+    assert len(deviation.robots) == 1

@@ -1,0 +1,371 @@
+"""Tests of the pages, by what a reader sees."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+from lxml import html
+
+from conformance.record import FindingRecord, Grade, Verdict
+from reports import render_robot, write_site
+from reports.appearance import appearance
+from tests.reports import records
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from conformance.record import RobotRecord
+
+_HOSTILE = "<script>alert(1)</script>"
+_TURNED = "left\u202egnorw"
+_LONG = "wrist_" * 1_700
+
+
+def _text(element: html.HtmlElement) -> str:
+    return " ".join(element.text_content().split())
+
+
+def _one(page: html.HtmlElement, path: str) -> html.HtmlElement:
+    (found,) = page.xpath(path)
+    assert isinstance(found, html.HtmlElement)
+    return found
+
+
+def _index(robots: tuple[RobotRecord, ...], folder: Path) -> html.HtmlElement:
+    path = write_site(records.summary(robots), robots, folder)
+    return html.fromstring(path.read_text("utf-8"))
+
+
+def _rows(page: html.HtmlElement, table: str) -> list[list[str]]:
+    rows = page.xpath(f"//table[@id='{table}']/tbody/tr")
+    return [[_text(cell) for cell in row] for row in rows]
+
+
+def _page(robot: RobotRecord) -> html.HtmlElement:
+    return html.fromstring(render_robot(robot))
+
+
+def _named(name: str) -> RobotRecord:
+    return next(robot for robot in records.corpus() if robot.name == name)
+
+
+def test_the_index_says_at_once_how_many_conform(tmp_path: Path) -> None:
+    """Two of the eight do."""
+    page = _index(records.corpus(), tmp_path)
+    assert _text(_one(page, "//h1")) == "2 of 8 robots conform"
+    counts = [_text(item) for item in page.xpath("//ul[@class='counts']/li")]
+    assert counts[:4] == ["1 ✓ exact", "1 ≈ close", "1 ✗ fails", "1 ? disputed"]
+
+
+def test_the_matrix_shows_grades_reason_and_position_error(tmp_path: Path) -> None:
+    """The row of the robot that fails is the first."""
+    page = _index(records.corpus(), tmp_path)
+    header = [_text(th) for th in page.xpath("//table[@id='matrix']/thead//th")]
+    assert header[2:6] == ["structure", "kinematics", "mass", "limits"]
+    assert _rows(page, "matrix")[0] == [
+        "Shifted pybullet:Shifted.urdf",
+        "✗ fails",
+        "✓ exact",
+        "✗ fails",
+        "✓ exact, not comparable in 1 of its checks",
+        "",
+        "3.1 mm",
+        "link wrist: position differs by 3.1 mm",
+    ]
+
+
+def test_worst_errors_name_robot_place_and_exact_value(tmp_path: Path) -> None:
+    """The abbreviated value carries every digit in its title."""
+    page = _index(records.corpus(), tmp_path)
+    rows = {row[0]: row for row in _rows(page, "worst")}
+    assert rows["link position"][2:] == [
+        "3.1 mm",
+        "0.21 µm",
+        "10 µm",
+        "Shifted",
+        "link wrist",
+    ]
+    amount = _one(page, "//table[@id='worst']//data[@value='0.0031']")
+    assert amount.get("title", "").split() == ["0.0031", "m"]
+
+
+def test_witnesses_are_counted_with_percentage_and_reason(tmp_path: Path) -> None:
+    """One of the six readable robots killed the reader of the USD."""
+    page = _index(records.corpus(), tmp_path)
+    rows = {row[0]: row[1:] for row in _rows(page, "participation")}
+    assert rows["usdphysics"] == [
+        "USD",
+        "26.11",
+        "5 (83 %)",
+        "0",
+        "1",
+        "0",
+        "1 \N{MULTIPLICATION SIGN} signal 11",
+    ]
+    assert rows["pybullet"][2:4] == ["0 (0 %)", "6"]
+
+
+def test_reader_deviations_are_collected(tmp_path: Path) -> None:
+    """Engine, cause, and the number of robots."""
+    (row,) = _rows(_index(records.corpus(), tmp_path), "reader-deviations")
+    assert row[0] == "pybullet"
+    assert "gives a link without inertial a mass of 1 kg" in row[1]
+    assert row[3] == "2"
+
+
+def test_the_environment_and_the_command_are_stated(tmp_path: Path) -> None:
+    """Enough to run it again."""
+    page = _index(records.corpus(), tmp_path)
+    assert ["mujoco", "4.0.0"] in _rows(page, "versions")
+    assert ["bodies", "nested"] in _rows(page, "options")
+    assert "urdf-usd run pybullet --out report" in _text(page)
+
+
+def test_every_link_leads_somewhere(tmp_path: Path) -> None:
+    """Also where an id needs quoting in an address."""
+    robots = (*records.corpus(), records.robot(name="50% #1", id="50% #1?"))
+    page = _index(robots, tmp_path)
+    for path in tmp_path.rglob("*.html"):
+        page = html.fromstring(path.read_text("utf-8"))
+        page.make_links_absolute(path.as_uri())
+        ids = set(page.xpath("//@id"))
+        for _, _, link, _ in page.iterlinks():
+            if link.startswith("data:"):
+                continue
+            target, _, fragment = link.partition("#")
+            assert not fragment or fragment in ids
+            assert not target or html.parse(target) is not None
+
+
+@pytest.mark.parametrize("identity", ["", ".", "..", "../evil", "a\\b", "a\0b"])
+def test_an_id_that_is_no_file_name_is_refused(identity: str, tmp_path: Path) -> None:
+    """A record cannot write outside the folder."""
+    robot = records.robot(id=identity)
+    with pytest.raises(ValueError, match="no file name"):
+        write_site(records.summary((robot,)), (robot,), tmp_path / "site")
+
+
+def test_a_robot_page_begins_with_what_is_wrong() -> None:
+    """Where, expected, actual, difference and tolerance, before anything else."""
+    page = _page(_named("Shifted"))
+    assert _text(_one(page, "//h1")) == "Shifted"
+    assert _text(page.xpath("//main//h2")[0]) == "What is wrong"
+    (row,) = _rows(page, "finding-fails-kinematics-position")
+    assert row[0] == "✗ fails"
+    assert row[1].startswith("link wrist The wrist stands 3.1 mm away")
+    assert "sample 4" in row[1]
+    assert row[2:] == [
+        "(0.1, -0.2, 0.3)",
+        "(0.1, -0.2, 0.3031)",
+        "3.1 mm",
+        "10 µm",
+        "0.21 µm",
+    ]
+
+
+def test_a_robot_page_shows_each_witness_per_quantity() -> None:
+    """Largest difference and its place; a reason where nothing was compared."""
+    page = _page(_named("Shifted"))
+    header = [_text(th) for th in page.xpath("//table[@id='check-table']/thead//th")]
+    rows = {
+        row[0].split(" the ")[0]: dict(zip(header, row, strict=True))
+        for row in _rows(page, "check-table")
+        if len(row) > 1
+    }
+    assert rows["link position"]["mujoco"] == "3.4 mm link wrist"
+    assert rows["link position"]["pybullet"].endswith("loses the axis of planar joints")
+    assert rows["link mass"]["mujoco"] == "0"
+    assert rows["link mass"]["pybullet"] == "50 % link camera reader deviation"
+    assert rows["joint types"]["spec"] == "equal"
+    assert rows["link inertia"]["pybullet"] == ""
+
+
+def test_a_robot_page_that_conforms_says_so_and_keeps_what_is_close() -> None:
+    """Text values such as inf are shown as they are."""
+    page = _page(_named("Alpha"))
+    assert "Nothing: every value that could be compared" in _text(page)
+    (row,) = _rows(page, "finding-close-limits-upper")
+    assert row[2:4] == ["inf", "2.8973"]
+
+
+def test_diagnostics_point_into_the_file() -> None:
+    """File, line and column, as compilers write them."""
+    (row,) = _rows(_page(_named("Alpha")), "diagnostic-table")
+    assert row == [
+        "warning",
+        "arm.urdf:41:5",
+        "joint 'elbow' is revolute and has no <limit>",
+        "joint-limit-missing",
+    ]
+
+
+def test_an_unreadable_robot_shows_its_diagnostics() -> None:
+    """There is nothing else to show."""
+    page = _page(_named("Broken"))
+    assert "broken.urdf:12:3" in _text(page)
+    assert not page.xpath("//table[@id='check-table']")
+
+
+def test_a_crashed_witness_shows_what_it_printed() -> None:
+    """The end of its output is all there is to go on."""
+    assert "Segmentation fault" in _text(_page(_named("Fatal")))
+
+
+def test_a_single_page_has_no_link_to_an_index(tmp_path: Path) -> None:
+    """Only a page of a site has one to go back to."""
+    robot = _named("Zeta")
+    assert not _page(robot).xpath("//a[contains(@href, 'index.html')]")
+    write_site(records.summary((robot,)), (robot,), tmp_path)
+    page = html.fromstring((tmp_path / "robots" / "zeta.html").read_text("utf-8"))
+    assert page.xpath("//a[@href='../index.html']")
+
+
+def test_more_findings_than_anybody_reads_are_counted() -> None:
+    """The page stays small; the record has them all."""
+    findings = tuple(
+        FindingRecord(subject=f"link {i}", message="moved", grade=Grade.FAILS)
+        for i in range(130)
+    )
+    check = records.position(Grade.FAILS, findings=findings)
+    page = _page(records.robot(Verdict.FAILS, checks=(check,)))
+    assert len(_rows(page, "finding-fails-kinematics-position")) == 100
+    assert "30 more are in the JSON record." in _text(page)
+
+
+@pytest.mark.parametrize(
+    "name", [_HOSTILE, _TURNED, _LONG, "a\x00b", "\ud800", "{{ 7*7 }}"]
+)
+def test_hostile_names_are_shown_as_text(name: str, tmp_path: Path) -> None:
+    """Wherever a name may stand, on both pages."""
+    finding = FindingRecord(
+        subject=f"link {name}",
+        message=f"{name} moved",
+        grade=Grade.FAILS,
+        expected=name,
+        actual=name,
+    )
+    robot = records.robot(
+        Verdict.FAILS,
+        name=name,
+        id="hostile",
+        reason=f"link {name} moved",
+        checks=(records.position(Grade.FAILS, 1.0, name, (finding,)),),
+    )
+    index = _index((robot,), tmp_path)
+    page = html.fromstring((tmp_path / "robots" / "hostile.html").read_text("utf-8"))
+    shown = name.replace("\x00", "␀").replace("\ud800", "\ufffd")
+    assert len(index.xpath("//script")) == 1
+    assert not page.xpath("//script")
+    assert _one(page, "//h1").text_content() == shown
+    for where in (index, page):
+        holders = [e for e in where.xpath("//bdi") if shown in e.text_content()]
+        assert holders
+        assert all(("long" in e.classes) == (len(name) > 300) for e in holders)
+        # Outside <bdi> no name is left that could turn or stretch the page.
+        for element in where.xpath("//bdi"):
+            element.drop_tree()
+        body = _one(where, "//main").text_content().replace("pybullet:", "")
+        if name not in {"\ud800", "{{ 7*7 }}"}:
+            assert shown not in re.sub(r"urdf-usd run .*", "", body)
+
+
+@pytest.mark.parametrize("verdict", list(Verdict))
+def test_every_verdict_is_shown_as_sign_word_and_colour(
+    verdict: Verdict, tmp_path: Path
+) -> None:
+    """In the matrix and at the top of its page."""
+    robot = records.robot(verdict)
+    chip = _one(
+        _index((robot,), tmp_path),
+        "//table[@id='matrix']//span[contains(@class,'chip')]",
+    )
+    look = appearance(verdict)
+    assert _text(chip) == f"{look.sign} {verdict}"
+    assert look.name in chip.classes
+    banner = _one(_page(robot), "//div[contains(@class,'verdict')]")
+    assert look.name in banner.classes
+    assert _text(banner).startswith(f"{look.sign} {verdict}")
+
+
+@pytest.mark.parametrize("grade", list(Grade))
+def test_every_grade_is_shown_as_sign_word_and_colour(
+    grade: Grade, tmp_path: Path
+) -> None:
+    """The word is there for screen readers."""
+    robot = records.robot(checks=(records.mass(grade),))
+    cell = _one(
+        _index((robot,), tmp_path),
+        "//table[@id='matrix']//td[contains(@class,'grade')]",
+    )
+    look = appearance(grade)
+    assert _text(cell) == f"{look.sign} {grade}"
+    assert look.name in cell.classes
+
+
+def test_pages_are_self_contained_and_can_be_operated(tmp_path: Path) -> None:
+    """No address leaves the folder; tables, headings and controls are labelled."""
+    _index(records.corpus(), tmp_path)
+    for path in tmp_path.rglob("*.html"):
+        text = path.read_text("utf-8")
+        page = html.fromstring(text)
+        assert not re.search(r"https?://|@import|url\(", text)
+        assert page.get("lang") == "en"
+        assert page.xpath("//title/text()")
+        assert len(page.xpath("//h1")) == 1
+        assert len(page.xpath("//main[@id='main']")) == 1
+        assert page.xpath("//body/a[@href='#main']")
+        for table in page.xpath("//table"):
+            assert _text(_one(table, "./caption"))
+            assert all(th.get("scope") for th in table.iter("th"))
+            region = table.getparent()
+            assert region is not None
+            assert region.get("tabindex") == "0"
+            assert region.get("aria-labelledby") in page.xpath("//@id")
+        for control in page.xpath("//input | //select"):
+            assert page.xpath(f"//label[@for='{control.get('id')}']")
+        ids = page.xpath("//@id")
+        assert len(set(ids)) == len(ids)
+
+
+def test_the_index_works_without_scripts(tmp_path: Path) -> None:
+    """The filter shows itself only if it can filter; the policy admits it alone."""
+    page = _index(records.corpus(), tmp_path)
+    assert _one(page, "//form").get("hidden") is not None
+    policy = _one(page, "//meta[@http-equiv='Content-Security-Policy']").get("content")
+    assert policy is not None
+    assert "default-src 'none'" in policy
+    assert "script-src 'sha256-" in policy
+
+
+def test_the_same_records_give_the_same_bytes(tmp_path: Path) -> None:
+    """Reports can be compared and cached."""
+    first, second = tmp_path / "first", tmp_path / "second"
+    for folder in (first, second):
+        _index(records.corpus(), folder)
+    names = sorted(p.relative_to(first) for p in first.rglob("*.html"))
+    assert len(names) == 9
+    assert all((first / n).read_bytes() == (second / n).read_bytes() for n in names)
+
+
+def test_an_empty_run_has_an_index_too(tmp_path: Path) -> None:
+    """A corpus may match nothing."""
+    page = _index((), tmp_path)
+    assert _text(_one(page, "//h1")) == "0 of 0 robots conform"
+
+
+def test_an_index_of_1200_robots_stays_small(tmp_path: Path) -> None:
+    """A page that opens from disk on a phone."""
+    checks = (
+        records.joint_types(),
+        records.position(),
+        records.mass(),
+        records.limits(),
+    )
+    robots = tuple(
+        records.robot(name=f"Robot {i:04d}", checks=checks) for i in range(1_200)
+    )
+    page = _index(robots, tmp_path)
+    assert len(page.xpath("//table[@id='matrix']/tbody/tr")) == 1_200
+    assert (tmp_path / "index.html").stat().st_size < 2_500_000

@@ -1,0 +1,76 @@
+"""Tests of the summary in the terminal."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+from conformance.record import Verdict
+from reports import terminal_summary
+from tests.reports import records
+
+if TYPE_CHECKING:
+    from conformance.record import RobotRecord
+
+
+def _shown(
+    robots: tuple[RobotRecord, ...], *, terminal: bool = False, width: int = 100
+) -> str:
+    stream = io.StringIO()
+    console = Console(
+        file=stream,
+        width=width,
+        force_terminal=terminal,
+        color_system="standard" if terminal else None,
+    )
+    console.print(terminal_summary(records.summary(robots), robots))
+    return stream.getvalue()
+
+
+def test_a_run_is_told_in_about_thirty_lines() -> None:
+    """What conforms, what does not, the worst figure and where, who took part."""
+    robots = records.corpus() + tuple(
+        records.robot(Verdict.FAILS, name=f"Wrong {i}") for i in range(40)
+    )
+    text = _shown(robots)
+    lines = [" ".join(line.split()) for line in text.splitlines()]
+    assert lines[0] == "2 of 48 robots conform"
+    assert "and 38 more" in text
+    assert "✗ link position 3.1 mm of 10 µm Shifted, link wrist" in lines
+    assert "usdphysics 45 of 46 1 crashed: signal 11" in lines
+    assert len(lines) <= 36
+
+
+def test_one_robot_is_told_by_its_findings() -> None:
+    """What `check` prints."""
+    robot = next(r for r in records.corpus() if r.name == "Shifted")
+    lines = [" ".join(line.split()) for line in _shown((robot,)).splitlines()]
+    assert lines[0] == "✗ fails Shifted"
+    assert "✗ link wrist link position differs by 3.1 mm (tolerance 10 µm)" in lines
+
+
+def test_colours_are_for_terminals_alone() -> None:
+    """A pipe gets text."""
+    assert "\x1b[" not in _shown(records.corpus())
+    assert "\x1b[31m" in _shown(records.corpus(), terminal=True)
+
+
+def test_hostile_names_reach_no_terminal() -> None:
+    """Neither escape sequences nor markup nor marks of direction are obeyed."""
+    name = "[red]x\x1b[2J\u202e" + "n" * 10_000
+    robots = (
+        records.robot(Verdict.FAILS, name=name, id="a", reason=name),
+        records.robot(name="Zeta"),
+    )
+    for shown in (_shown(robots), _shown(robots[:1])):
+        assert "[red]x␛[2J\\u202e" in shown
+        assert "\x1b" not in shown
+        assert "\u202e" not in shown
+        assert len(shown.splitlines()) < 30
+
+
+def test_an_empty_run_is_told_too() -> None:
+    """A corpus may match nothing."""
+    assert _shown(()).strip() == "0 of 0 robots conform"
