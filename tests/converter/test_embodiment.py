@@ -1,0 +1,230 @@
+"""Massless links, welded groups and bases become the right bodies."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+from converter.diagnostics import AuthoringError
+from converter.embodiment import (
+    INVENTED_MASS,
+    Base,
+    BaseOption,
+    Embodiment,
+    MasslessOption,
+    embody,
+)
+from converter.kinematics import rest_transforms
+from converter.model import (
+    Box,
+    Collision,
+    Continuous,
+    Fixed,
+    Floating,
+    Inertial,
+    Joint,
+    JointKind,
+    Link,
+    Pose,
+    Robot,
+)
+from converter.spatial import (
+    inertia_tensor,
+    quat_wxyz_from_rpy,
+    rotation_from_quat_wxyz,
+)
+from converter.topology import build_tree
+from tests.converter.strategies import robots
+
+_HEAVY = Inertial(
+    2.0,
+    Pose((0.1, 0.2, 0.3), quat_wxyz_from_rpy((0.4, 0.5, 0.6))),
+    (0.10, 0.01, 0.02, 0.12, 0.03, 0.15),
+)
+_MOVES = Continuous((0.0, 0.6, 0.8))
+_STEP = Pose((0.3, -0.1, 0.2), quat_wxyz_from_rpy((0.1, 0.7, -0.3)))
+
+
+def _robot(
+    masses: dict[str, Inertial | None], *joints: tuple[str, str, JointKind]
+) -> Robot:
+    return Robot(
+        "r",
+        tuple(Link(name, inertial) for name, inertial in masses.items()),
+        tuple(Joint(p + c, p, c, kind, _STEP) for p, c, kind in joints),
+    )
+
+
+def _bodies(robot: Robot, base: BaseOption = BaseOption.AUTO) -> Embodiment:
+    return embody(build_tree(robot), base)
+
+
+def test_a_massless_link_behind_a_fixed_joint_is_a_frame_of_its_parents_body() -> None:
+    """Frames on frames belong to the same body."""
+    robot = _robot(
+        {"a": _HEAVY, "b": None, "c": None}, ("a", "b", Fixed()), ("b", "c", Fixed())
+    )
+
+    embodiment = _bodies(robot)
+
+    assert embodiment.body_of == {"a": "a", "b": "a", "c": "a"}
+    assert embodiment.bodies[0].mass == 2.0
+    assert {d.rule for d in embodiment.diagnostics} == {"link-massless"}
+
+
+def test_a_welded_massive_link_stays_a_body_of_its_own() -> None:
+    """Per-link masses survive wherever USD can hold them."""
+    robot = _robot({"a": _HEAVY, "b": _HEAVY}, ("a", "b", Fixed()))
+
+    assert _bodies(robot).body_of == {"a": "a", "b": "b"}
+
+
+@pytest.mark.parametrize("head_moves", [False, True])
+def test_a_massless_head_takes_the_mass_of_its_welded_group(
+    head_moves: bool,  # noqa: FBT001  pytest passes parameters by name
+) -> None:
+    """The composite is worked out from point sums, not from the code under test."""
+    masses: dict[str, Inertial | None] = {"h": None, "b": _HEAVY, "c": _HEAVY}
+    joints = [("h", "b", Fixed()), ("b", "c", Fixed())]
+    robot = _robot(masses, *joints)
+    if head_moves:
+        robot = _robot({"r": _HEAVY, **masses}, ("r", "h", _MOVES), *joints)
+
+    embodiment = _bodies(robot)
+
+    body = embodiment.bodies[-1]
+    assert body.link == "h"
+    assert embodiment.lumped == {"b", "c"}
+    rest = rest_transforms(build_tree(_robot(masses, *joints)))
+    points = np.concatenate([_point_masses(_HEAVY, rest[name]) for name in "bc"])
+    weight = points[:, 0].sum()
+    center = points[:, 0] @ points[:, 1:] / weight
+    arms = points[:, 1:] - center
+    tensor = np.einsum("k,ki,ki->", points[:, 0], arms, arms) * np.eye(3)
+    tensor -= np.einsum("k,ki,kj->ij", points[:, 0], arms, arms)
+    assert body.mass == pytest.approx(weight)
+    np.testing.assert_allclose(body.center, center, atol=1e-14)
+    np.testing.assert_allclose(inertia_tensor(body.inertia), tensor, atol=1e-14)
+
+
+def _point_masses(inertial: Inertial, rest: np.ndarray) -> np.ndarray:
+    """Six points (m, x, y, z) in the root frame with the mass properties given."""
+    moments, axes = np.linalg.eigh(inertia_tensor(inertial.inertia))
+    # Second moments of mass along the axes from the principal moments.
+    seconds = moments.sum() / 2 - moments
+    arms = np.sqrt(seconds / (2 * inertial.mass / 6))[:, None] * axes.T
+    rotation = rotation_from_quat_wxyz(inertial.origin.quat_wxyz)
+    local = inertial.origin.position + np.concatenate([arms, -arms]) @ rotation.T
+    world = rest[:3, 3] + local @ rest[:3, :3].T
+    return np.column_stack([np.full(6, inertial.mass / 6), world])
+
+
+def test_a_moving_group_without_mass_receives_a_harmless_one() -> None:
+    """Less than a millionth of the robot, whatever the number of such links."""
+    robot = _robot(
+        {"a": _HEAVY, "b": None, "c": None}, ("a", "b", _MOVES), ("b", "c", _MOVES)
+    )
+
+    embodiment = _bodies(robot)
+
+    invented = [body for body in embodiment.bodies if body.link != "a"]
+    assert sum(body.mass for body in invented) == pytest.approx(2.0 * INVENTED_MASS)
+    assert all(body.inertia[0] > 0 for body in invented)
+    rules = [d.rule for d in embodiment.diagnostics]
+    assert rules == ["link-regularised", "link-regularised"]
+
+
+def test_a_moving_group_without_mass_can_be_made_an_error() -> None:
+    """The error names the link."""
+    robot = _robot({"a": _HEAVY, "b": None}, ("a", "b", _MOVES))
+
+    with pytest.raises(AuthoringError, match="'b' moves and has no mass"):
+        embody(build_tree(robot), massless=MasslessOption.ERROR)
+
+
+def test_a_mass_too_small_for_float32_counts_as_none() -> None:
+    """USD would store zero, which means: compute a mass from the colliders."""
+    dust = Inertial(1e-60, Pose(), (0.0,) * 6)
+    robot = _robot({"a": _HEAVY, "b": dust}, ("a", "b", Fixed()))
+
+    assert _bodies(robot).body_of["b"] == "a"
+
+
+def test_zero_inertia_of_a_massive_link_is_replaced_and_reported() -> None:
+    """Zero would mean: compute an inertia from the colliders."""
+    point = Inertial(3.0, Pose((0.5, 0.0, 0.0)), (0.0,) * 6)
+
+    embodiment = _bodies(_robot({"a": point}))
+
+    assert [d.rule for d in embodiment.diagnostics] == ["inertia-regularised"]
+    assert 0 < embodiment.bodies[0].inertia[0] < 1e-5 * 3.0 * 0.5**2
+
+
+@pytest.mark.parametrize(
+    "inertia", [(1.0, 0, 0, 1.0, 0, 3.0), (-1.0, 0, 0, 1.0, 0, 1.0)]
+)
+def test_an_impossible_inertia_is_kept_and_reported(
+    inertia: tuple[float, float, float, float, float, float],
+) -> None:
+    """A + B < C, or a negative moment."""
+    embodiment = _bodies(_robot({"a": Inertial(1.0, Pose(), inertia)}))
+
+    assert embodiment.bodies[0].inertia == inertia
+    assert [d.rule for d in embodiment.diagnostics] == ["inertia-implausible"]
+
+
+@pytest.mark.parametrize(
+    ("masses", "kind", "option", "base", "owner"),
+    [
+        ({"world": None, "a": _HEAVY}, Fixed(), "auto", Base.FIXED, None),
+        ({"world": None, "a": _HEAVY}, Fixed(), "floating", Base.FLOATING, "world"),
+        ({"world": None, "a": _HEAVY}, Floating(), "auto", Base.FLOATING, None),
+        ({"world": None, "a": _HEAVY}, _MOVES, "auto", Base.FIXED, None),
+        ({"world": _HEAVY, "a": _HEAVY}, Fixed(), "auto", Base.FLOATING, "world"),
+        ({"base": _HEAVY, "a": _HEAVY}, _MOVES, "auto", Base.FLOATING, "base"),
+        ({"base": _HEAVY, "a": _HEAVY}, _MOVES, "fixed", Base.FIXED, "base"),
+        ({"base": None, "a": _HEAVY}, _MOVES, "fixed", Base.FIXED, None),
+        ({"base": None, "a": _HEAVY}, _MOVES, "auto", Base.FLOATING, "base"),
+        ({"base": None, "a": None}, Fixed(), "auto", Base.STATIC, None),
+        ({"base": None, "a": None}, Fixed(), "fixed", Base.STATIC, None),
+        ({"base": None, "a": None}, Fixed(), "floating", Base.FLOATING, "base"),
+    ],
+)
+def test_the_base_follows_the_option_and_the_world_link(
+    masses: dict[str, Inertial | None],
+    kind: JointKind,
+    option: str,
+    base: Base,
+    owner: str | None,
+) -> None:
+    """``owner`` is the body that carries the root link."""
+    root, child = masses
+
+    embodiment = _bodies(_robot(masses, (root, child, kind)), BaseOption(option))
+
+    assert embodiment.base is base
+    assert embodiment.body_of[root] == owner
+
+
+def test_a_world_link_with_a_shape_is_a_part_of_the_robot() -> None:
+    """Only a bare link named world stands for the world."""
+    table = Link("world", None, (), (Collision(None, Pose(), Box((1.0, 1.0, 0.1))),))
+    robot = Robot("r", (table, Link("a", _HEAVY)), (Joint("j", "world", "a", Fixed()),))
+
+    assert _bodies(robot).base is Base.FLOATING
+
+
+@given(robots())
+def test_every_body_has_mass_and_the_total_is_kept(robot: Robot) -> None:
+    """No body is left for a consumer to invent a mass for."""
+    for option in BaseOption:
+        embodiment = _bodies(robot, option)
+
+        assert all(np.float32(body.mass) > 0 for body in embodiment.bodies)
+        assert all(np.float32(body.inertia[0]) > 0 for body in embodiment.bodies)
+        total = sum(link.mass for link in robot.links)
+        written = sum(body.mass for body in embodiment.bodies)
+        assert written == pytest.approx(total, rel=1e-6, abs=1e-6)
+        carriers = {body.link for body in embodiment.bodies}
+        assert set(embodiment.body_of.values()) <= {*carriers, None}
