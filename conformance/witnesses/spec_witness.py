@@ -79,7 +79,7 @@ class SpecWitness:
             AbstentionError: The URDF cannot be understood.
         """
         try:
-            robot = parse(request.path, request.packages).robot
+            robot = parse(request.path, packages=request.packages).robot
             return observe_robot(robot, request.configurations)
         except SourceError as error:
             raise AbstentionError(str(error.diagnostics[0])) from error
@@ -155,9 +155,7 @@ def _mass_properties(link: Link) -> MassProperties | None:
 
 
 def _frames(robot: Robot, configurations: Configurations) -> Frames:
-    positions = dict(
-        zip(configurations.joints, configurations.positions, strict=True)
-    )
+    positions = dict(zip(configurations.joints, configurations.positions, strict=True))
     transforms = link_transforms(robot, positions)
     # Without a moving joint there is one placement, whatever the number of questions.
     stacked = np.stack(

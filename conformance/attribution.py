@@ -1,0 +1,168 @@
+"""Whose fault a difference is, value by value.
+
+The specification's reading shares its reader with the converter, so each of its values
+is put to the engines. An engine that departs in a known way is not heard on that value.
+If nobody who is heard supports the specification, the value is disputed where the
+engines contradict what the USD says, or side with the USD against the specification.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from conformance.comparison import Compared
+from conformance.deviations import UNEXPLAINED, Case, explain
+from conformance.record import DeviationRecord, Grade
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from conformance.comparison import Comparison, Difference
+    from conformance.deviations import Deviation
+    from conformance.observation import Observation
+
+_UNEXPLAINED = "It departs from the specification in a way that is not known."
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Voice:
+    """One engine on one check.
+
+    Attributes:
+        stated: What it says about the robot.
+        from_spec: The specification's reading against it.
+        to_usd: Its reading against the USD.
+    """
+
+    stated: Observation
+    from_spec: Comparison
+    to_usd: Comparison
+
+
+@dataclass(frozen=True, slots=True)
+class Dissent:
+    """An engine that departs from the specification on one value.
+
+    Attributes:
+        witness: The engine.
+        difference: From the specification to the engine.
+        known: Deviations that account for it; empty if any part is unaccounted for.
+        sides_with_usd: Whether it says what the USD says.
+    """
+
+    witness: str
+    difference: Difference
+    known: tuple[Deviation, ...]
+    sides_with_usd: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Attribution:
+    """What the engines make of one check.
+
+    Attributes:
+        disputed: Values on which nothing can be said, with those who contradict.
+        deviations: Departures of engines, never counted against the USD.
+    """
+
+    disputed: Mapping[str, tuple[Dissent, ...]]
+    deviations: tuple[DeviationRecord, ...]
+
+
+def attribute(
+    check: str, spec: Observation, to_usd: Comparison, voices: Iterable[Voice]
+) -> Attribution:
+    """Hear the engines on every value of a check.
+
+    Args:
+        check: Identifier of the check.
+        spec: The specification's reading.
+        to_usd: That reading against the USD.
+        voices: The engines that read the file.
+    """
+    supported: set[str] = set()
+    dissents: dict[str, list[Dissent]] = {}
+    for voice in voices:
+        agreed, departed = _hear(check, spec, voice)
+        supported |= agreed
+        for dissent in departed:
+            dissents.setdefault(dissent.difference.item, []).append(dissent)
+    verdicts = _by_item(to_usd)
+    disputed = {}
+    for item, against in dissents.items():
+        heard = tuple(dissent for dissent in against if not dissent.known)
+        difference = verdicts.get(item)
+        if not heard or item in supported or difference is None:
+            continue
+        fails = difference.grade is Grade.FAILS
+        if not fails or all(dissent.sides_with_usd for dissent in heard):
+            disputed[item] = heard
+    every = [dissent for against in dissents.values() for dissent in against]
+    return Attribution(disputed, _records(check, every))
+
+
+def _by_item(comparison: Comparison) -> dict[str, Difference]:
+    if not isinstance(comparison, Compared):
+        return {}
+    return {difference.item: difference for difference in comparison.differences}
+
+
+def _hear(
+    check: str, spec: Observation, voice: Voice
+) -> tuple[set[str], list[Dissent]]:
+    """Return the values on which an engine agrees, and those on which it does not."""
+    to_usd = _by_item(voice.to_usd)
+    agreed, departed = set(), []
+    for item, difference in _by_item(voice.from_spec).items():
+        if difference.grade in {Grade.EXACT, Grade.CLOSE}:
+            agreed.add(item)
+        elif difference.grade is Grade.FAILS:
+            same = to_usd.get(item)
+            departed.append(
+                Dissent(
+                    witness=voice.stated.witness,
+                    difference=difference,
+                    known=_known(check, difference, spec, voice.stated),
+                    sides_with_usd=same is not None
+                    and same.grade in {Grade.EXACT, Grade.CLOSE},
+                )
+            )
+    return agreed, departed
+
+
+def _known(
+    check: str, difference: Difference, spec: Observation, stated: Observation
+) -> tuple[Deviation, ...]:
+    parts = difference.traces or (difference.item,)
+    found = [explain(Case(check, part, spec, stated)) for part in parts]
+    known = tuple(dict.fromkeys(deviation for deviation in found if deviation))
+    return known if all(found) else ()
+
+
+def _records(check: str, dissents: Iterable[Dissent]) -> tuple[DeviationRecord, ...]:
+    """One record per engine and cause, with all it concerns."""
+    by_cause: dict[tuple[str, str, str], list[Difference]] = {}
+    for dissent in dissents:
+        causes = [(known.id, known.cause) for known in dissent.known]
+        for identifier, cause in causes or [(UNEXPLAINED, _UNEXPLAINED)]:
+            key = dissent.witness, identifier, cause
+            by_cause.setdefault(key, []).append(dissent.difference)
+    return tuple(
+        DeviationRecord(
+            witness=witness,
+            id=identifier,
+            cause=cause,
+            check=check,
+            subjects=tuple(difference.subject for difference in differences),
+            largest=max(
+                (
+                    difference.amount
+                    for difference in differences
+                    if difference.amount < float("inf")
+                ),
+                default=None,
+            ),
+        )
+        for (witness, identifier, cause), differences in by_cause.items()
+    )

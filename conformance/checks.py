@@ -1,0 +1,252 @@
+"""The closed list of checks: what is compared, in which unit, and why.
+
+How each is compared is in :mod:`conformance.comparisons`, under the same identifier.
+Identifiers are stable and never reused.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from conformance.observation import Quantity
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One question about two readings of a robot.
+
+    Attributes:
+        id: Stable identifier.
+        title: What is compared, in a few words.
+        group: Heading under which it is shown.
+        unit: Unit of differences; empty for equality and ``1`` for ratios.
+        quantity: What both readers must be able to state.
+        clause: What it compares, and why that matters.
+    """
+
+    id: str
+    title: str
+    group: str
+    unit: str
+    quantity: Quantity
+    clause: str
+
+
+CHECKS = (
+    Check(
+        "structure.links",
+        "links",
+        "structure",
+        "",
+        Quantity.LINKS,
+        "Every URDF link can be found in the USD by its name, and nothing else "
+        "passes for a link.",
+    ),
+    Check(
+        "structure.joints",
+        "joints",
+        "structure",
+        "",
+        Quantity.JOINTS,
+        "Every URDF joint can be found in the USD by its name, and no other joint "
+        "holds the robot. A weld may also be stated by one body that carries both "
+        "links.",
+    ),
+    Check(
+        "structure.types",
+        "joint types",
+        "structure",
+        "",
+        Quantity.JOINT_TYPES,
+        "Joints of one name allow the same motion. A continuous joint and a revolute "
+        "one without limits are the same motion.",
+    ),
+    Check(
+        "structure.parents",
+        "parents and children",
+        "structure",
+        "",
+        Quantity.JOINTS,
+        "Joints of one name connect the same two links, in the same direction.",
+    ),
+    Check(
+        "structure.mimic",
+        "mimic couplings",
+        "structure",
+        "",
+        Quantity.MIMIC,
+        "Followers, leaders, multipliers and offsets are the same to float32. A lost "
+        "coupling frees a finger; an offset in the wrong unit bends it.",
+    ),
+    Check(
+        "structure.articulation",
+        "articulation roots",
+        "structure",
+        "",
+        Quantity.JOINTS,
+        "A robot that moves has exactly one articulation root: without it solvers "
+        "fall back to loose bodies, with two they refuse or simulate two robots.",
+    ),
+    Check(
+        "structure.base",
+        "base",
+        "structure",
+        "",
+        Quantity.BASE,
+        "The root is fixed or floating as the URDF says or the user asked: a welded "
+        "quadruped never walks, a floating arm falls.",
+    ),
+    Check(
+        "kinematics.position",
+        "positions of link frames",
+        "kinematics",
+        "m",
+        Quantity.FRAMES,
+        "Origin of every link frame relative to the root link, over all "
+        "configurations: zero, both limits, samples inside the limits.",
+    ),
+    Check(
+        "kinematics.rotation",
+        "rotations of link frames",
+        "kinematics",
+        "rad",
+        Quantity.FRAMES,
+        "Orientation of every link frame relative to the root link, over all "
+        "configurations.",
+    ),
+    Check(
+        "kinematics.assembly.position",
+        "bodies stand at their joints",
+        "kinematics",
+        "m",
+        Quantity.FRAMES,
+        "Distance between a joint's frame in its parent and in its child, where the "
+        "file places the bodies: a solver snaps the gap shut in its first step.",
+    ),
+    Check(
+        "kinematics.assembly.rotation",
+        "bodies are turned as their joints",
+        "kinematics",
+        "rad",
+        Quantity.FRAMES,
+        "Angle between a joint's frame in its parent and in its child, where the file "
+        "places the bodies.",
+    ),
+    Check(
+        "mass.stated",
+        "every body states its mass",
+        "mass",
+        "",
+        Quantity.MASS,
+        "A rigid body without mass receives one from its colliders, or a kilogram: "
+        "a consumer invents what the URDF does not say.",
+    ),
+    Check(
+        "mass.link.mass",
+        "mass per link",
+        "mass",
+        "1",
+        Quantity.MASS,
+        "Effective mass of every link, relative to its own; not compared where the "
+        "USD counts a link in another body of its rigid group: the group decides.",
+    ),
+    Check(
+        "mass.link.center",
+        "centre of mass per link",
+        "mass",
+        "m",
+        Quantity.MASS,
+        "Centre of mass in the link frame, of links that have mass.",
+    ),
+    Check(
+        "mass.link.inertia",
+        "inertia per link",
+        "mass",
+        "1",
+        Quantity.MASS,
+        "Inertia tensor about the centre of mass in the link frame, relative to the "
+        "link's largest principal moment; tensors, because axes and their order are "
+        "free.",
+    ),
+    Check(
+        "mass.group.mass",
+        "mass per rigid group",
+        "mass",
+        "1",
+        Quantity.MASS,
+        "Mass of links that fixed joints weld, taken together: what a solver moves.",
+    ),
+    Check(
+        "mass.group.center",
+        "centre of mass per rigid group",
+        "mass",
+        "m",
+        Quantity.MASS,
+        "Centre of mass of welded links together, in the frame of the group's head.",
+    ),
+    Check(
+        "mass.group.inertia",
+        "inertia per rigid group",
+        "mass",
+        "1",
+        Quantity.MASS,
+        "Inertia of welded links together about their centre of mass, relative to "
+        "its largest principal moment.",
+    ),
+    Check(
+        "mass.total",
+        "mass of the robot",
+        "mass",
+        "1",
+        Quantity.MASS,
+        "Sum over all links: mass that was invented or lost anywhere shows here.",
+    ),
+    Check(
+        "limits.lower",
+        "lower position limits",
+        "limits",
+        "rad or m",
+        Quantity.LIMITS,
+        "Lower limit of every joint with one axis; unlimited equals unlimited.",
+    ),
+    Check(
+        "limits.upper",
+        "upper position limits",
+        "limits",
+        "rad or m",
+        Quantity.LIMITS,
+        "Upper limit of every joint with one axis; unlimited equals unlimited.",
+    ),
+    Check(
+        "limits.effort",
+        "effort limits",
+        "limits",
+        "1",
+        Quantity.EFFORT,
+        "Largest force or torque; absent is not zero.",
+    ),
+    Check(
+        "limits.velocity",
+        "velocity limits",
+        "limits",
+        "1",
+        Quantity.VELOCITY,
+        "Largest speed; absent is not zero.",
+    ),
+    Check(
+        "dynamics.damping",
+        "joint damping",
+        "dynamics",
+        "1",
+        Quantity.DYNAMICS,
+        "Viscous damping; absent is not zero.",
+    ),
+    Check(
+        "dynamics.friction",
+        "joint friction",
+        "dynamics",
+        "1",
+        Quantity.DYNAMICS,
+        "Dry friction; absent is not zero.",
+    ),
+)

@@ -1,0 +1,170 @@
+"""What comparing two observations gives, and the yardstick it is measured with."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from conformance.groups import rigid_groups
+from conformance.observation import Observation
+from conformance.record import Grade
+from conformance.tolerance import FrameBound, Tolerance, frame_bounds
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from conformance.observation import JointObservation
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One value on two sides.
+
+    Attributes:
+        item: Name of the link, joint or group: the same for all pairs of readers.
+        subject: What the value is about, for the reader: ``link forearm``.
+        amount: Size in the unit of the check; inf for unequal, nan if a side that
+            should state this value does not.
+        bound: What float32 storage allows.
+        tolerance: What engineering allows.
+        expected: Value on the first side, as text.
+        actual: Value on the second side, as text.
+        message: One sentence that names quantity, sides and amount.
+        configuration: Label of the configuration, if one matters.
+        traces: The parts in which the difference arises; ``item`` itself unless other
+            parts are to blame.
+    """
+
+    item: str
+    subject: str
+    amount: float
+    bound: float = 0.0
+    tolerance: float = 0.0
+    expected: str | None = None
+    actual: str | None = None
+    message: str = ""
+    configuration: str | None = None
+    traces: tuple[str, ...] = ()
+
+    @property
+    def grade(self) -> Grade:
+        """Grade of this value, before anybody is asked whose fault it is."""
+        if math.isnan(self.amount):
+            return Grade.NOT_COMPARABLE
+        if self.amount <= self.bound:
+            return Grade.EXACT
+        return Grade.CLOSE if self.amount <= self.tolerance else Grade.FAILS
+
+    @property
+    def severity(self) -> float:
+        """Amount in tolerances: what makes one failure worse than another."""
+        if math.isnan(self.amount):
+            return -1.0
+        return self.amount / self.tolerance if self.tolerance else self.amount
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """Both sides spoke.
+
+    Attributes:
+        differences: One per value, equal ones included.
+        told: The same for the reader of a report, where several values have one
+            cause; None if they stand for themselves.
+        note: Why nothing, or not everything, was compared.
+    """
+
+    differences: tuple[Difference, ...]
+    told: tuple[Difference, ...] | None = None
+    note: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Incomparable:
+    """A side is silent."""
+
+    reason: str
+
+
+Comparison: TypeAlias = Compared | Incomparable
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Yardstick:
+    """What the specification's reading of a robot sets for all comparisons of it.
+
+    Attributes:
+        tolerance: Engineering tolerance.
+        joint_to: Joint that leads to a link, by child link.
+        groups: Links welded by fixed joints, head first.
+        bounds: Rounding of link poses.
+        total_mass: [kg].
+        size: Largest distance of a link or centre of mass from the root at zero [m];
+            1 if all coincide.
+    """
+
+    tolerance: Tolerance
+    joint_to: Mapping[str, JointObservation]
+    groups: tuple[tuple[str, ...], ...]
+    bounds: Mapping[str, FrameBound]
+    total_mass: float
+    size: float
+
+    def chain(self, link: str) -> tuple[JointObservation, ...]:
+        """Joints from the root to a link."""
+        path = []
+        while joint := self.joint_to.get(link):
+            path.append(joint)
+            link = joint.parent
+        return tuple(reversed(path))
+
+
+Comparer: TypeAlias = Callable[[Observation, Observation, Yardstick], Comparison]
+
+
+def yardstick(spec: Observation, tolerance: Tolerance) -> Yardstick:
+    """Derive the yardstick from the specification's reading of a robot.
+
+    Raises:
+        ValueError: The observation states no frames.
+    """
+    if spec.frames is None:
+        raise ValueError(f"witness {spec.witness!r} states no frames")
+    joint_to = {joint.child: joint for joint in spec.joints}
+    masses = [link.mass.mass for link in spec.links if link.mass]
+    return Yardstick(
+        tolerance=tolerance,
+        joint_to=joint_to,
+        groups=rigid_groups([link.name for link in spec.links], spec.joints),
+        bounds=frame_bounds(
+            spec.frames, {child: joint.parent for child, joint in joint_to.items()}
+        ),
+        total_mass=sum(masses),
+        size=_size(spec),
+    )
+
+
+def _size(spec: Observation) -> float:
+    frames = spec.frames
+    if frames is None:
+        return 1.0
+    column = {name: index for index, name in enumerate(frames.links)}
+    distances = []
+    for link in spec.links:
+        position = frames.positions[0, column[link.name]]
+        rotation = frames.rotations[0, column[link.name]]
+        center = link.mass.center if link.mass else (0.0, 0.0, 0.0)
+        ends = position, position + rotation @ center
+        distances += [math.hypot(*point) for point in ends]
+    return max(distances, default=0.0) or 1.0
+
+
+def number(value: float | None, unit: str = "") -> str:
+    """Write a value for the reader of a report."""
+    if value is None:
+        return "absent"
+    if math.isinf(value):
+        return "unlimited" if value > 0 else "unlimited below"
+    return f"{value:.7g} {unit}".rstrip()

@@ -1,0 +1,38 @@
+"""How each check compares two observations, by check identifier."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from conformance.comparisons import kinematics, limits, mass, structure
+
+if TYPE_CHECKING:
+    from conformance.comparison import Comparer
+
+COMPARERS: dict[str, Comparer] = {
+    "structure.links": structure.links,
+    "structure.joints": structure.joints,
+    "structure.types": structure.types,
+    "structure.parents": structure.parents,
+    "structure.mimic": structure.mimic,
+    "structure.articulation": structure.articulation,
+    "structure.base": structure.base,
+    "kinematics.position": kinematics.positions,
+    "kinematics.rotation": kinematics.rotations,
+    "kinematics.assembly.position": kinematics.assembly_positions,
+    "kinematics.assembly.rotation": kinematics.assembly_rotations,
+    "mass.stated": mass.stated,
+    "mass.link.mass": mass.link_masses,
+    "mass.link.center": mass.link_centers,
+    "mass.link.inertia": mass.link_inertias,
+    "mass.group.mass": mass.group_masses,
+    "mass.group.center": mass.group_centers,
+    "mass.group.inertia": mass.group_inertias,
+    "mass.total": mass.total,
+    "limits.lower": limits.lower,
+    "limits.upper": limits.upper,
+    "limits.effort": limits.effort,
+    "limits.velocity": limits.velocity,
+    "dynamics.damping": limits.damping,
+    "dynamics.friction": limits.friction,
+}

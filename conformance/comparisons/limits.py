@@ -1,0 +1,177 @@
+"""Position limits, effort, velocity, damping and friction of joints with one axis."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from conformance.comparison import Compared, Difference, number
+from conformance.comparisons.structure import shared_joints, unit_hint
+from conformance.observation import COORDINATES, JointType
+from conformance.tolerance import scalar_bound
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from conformance.comparison import Comparison, Yardstick
+    from conformance.observation import JointObservation, Observation
+
+# Beyond this a limit in degrees overflows float32 and is stored as none.
+_STORABLE = math.radians(3.4028234e38)
+
+
+def lower(
+    expected: Observation, actual: Observation, yardstick: Yardstick
+) -> Comparison:
+    """Compare lower position limits [rad or m]."""
+    return _positions(
+        expected, actual, yardstick.tolerance.limit, "lower limit", _lower
+    )
+
+
+def upper(
+    expected: Observation, actual: Observation, yardstick: Yardstick
+) -> Comparison:
+    """Compare upper position limits [rad or m]."""
+    return _positions(
+        expected, actual, yardstick.tolerance.limit, "upper limit", _upper
+    )
+
+
+def effort(
+    expected: Observation, actual: Observation, yardstick: Yardstick
+) -> Comparison:
+    """Compare effort limits, relative."""
+    return _ratios(
+        expected, actual, yardstick.tolerance.force, "effort", lambda j: j.effort
+    )
+
+
+def velocity(
+    expected: Observation, actual: Observation, yardstick: Yardstick
+) -> Comparison:
+    """Compare velocity limits, relative."""
+    return _ratios(
+        expected, actual, yardstick.tolerance.force, "velocity", lambda j: j.velocity
+    )
+
+
+def damping(
+    expected: Observation, actual: Observation, yardstick: Yardstick
+) -> Comparison:
+    """Compare damping, relative."""
+    return _ratios(
+        expected, actual, yardstick.tolerance.force, "damping", lambda j: j.damping
+    )
+
+
+def friction(
+    expected: Observation, actual: Observation, yardstick: Yardstick
+) -> Comparison:
+    """Compare friction, relative."""
+    return _ratios(
+        expected, actual, yardstick.tolerance.force, "friction", lambda j: j.friction
+    )
+
+
+def _lower(joint: JointObservation) -> float:
+    return -math.inf if joint.lower is None else _stored(joint.lower)
+
+
+def _upper(joint: JointObservation) -> float:
+    return math.inf if joint.upper is None else _stored(joint.upper)
+
+
+def _stored(limit: float) -> float:
+    return limit if abs(limit) <= _STORABLE else math.copysign(math.inf, limit)
+
+
+def _pairs(
+    expected: Observation, actual: Observation
+) -> list[tuple[JointObservation, JointObservation]]:
+    """Pair joints that have one position on both sides; types are another check."""
+    return [
+        (here, there)
+        for here, there in shared_joints(expected, actual)
+        if COORDINATES[here.type] == 1 and COORDINATES[there.type] == 1
+    ]
+
+
+def _positions(
+    expected: Observation,
+    actual: Observation,
+    tolerance: float,
+    what: str,
+    limit: Callable[[JointObservation], float],
+) -> Comparison:
+    differences = []
+    for here, there in _pairs(expected, actual):
+        unit = "m" if here.type is JointType.PRISMATIC else "rad"
+        ours, theirs = limit(here), limit(there)
+        amount = 0.0 if ours == theirs else abs(ours - theirs)
+        text = tuple(
+            "unlimited" if math.isinf(value) else number(value, unit)
+            for value in (ours, theirs)
+        )
+        differences.append(
+            Difference(
+                item=here.name,
+                subject=f"joint {here.name}",
+                amount=amount,
+                bound=0.0 if math.isinf(ours) else scalar_bound(ours),
+                tolerance=tolerance,
+                expected=text[0],
+                actual=text[1],
+                message=(
+                    f"joint {here.name}: {what} is {text[1]}, not {text[0]}"
+                    f"{unit_hint(ours, theirs)}"
+                ),
+            )
+        )
+    return Compared(tuple(differences), note=None if differences else _NONE)
+
+
+def _ratios(
+    expected: Observation,
+    actual: Observation,
+    tolerance: float,
+    what: str,
+    value: Callable[[JointObservation], float | None],
+) -> Comparison:
+    differences = []
+    for here, there in _pairs(expected, actual):
+        ours, theirs = value(here), value(there)
+        if ours is None and theirs is None:
+            continue
+        hint = unit_hint(ours or 0.0, theirs or 0.0)
+        differences.append(
+            Difference(
+                item=here.name,
+                subject=f"joint {here.name}",
+                amount=_ratio(ours, theirs),
+                bound=scalar_bound(1.0),
+                tolerance=tolerance,
+                expected=number(ours),
+                actual=number(theirs),
+                message=(
+                    f"joint {here.name}: {what} is {number(theirs)}, "
+                    f"not {number(ours)}{hint}"
+                ),
+            )
+        )
+    note = None if differences else f"no joint states {what}"
+    return Compared(tuple(differences), note=note)
+
+
+def _ratio(ours: float | None, theirs: float | None) -> float:
+    """Return the difference relative to the larger of two numbers."""
+    if ours is None or theirs is None:
+        return math.inf
+    if ours == theirs:
+        return 0.0
+    if math.isinf(ours) or math.isinf(theirs):
+        return math.inf
+    return abs(ours - theirs) / max(abs(ours), abs(theirs))
+
+
+_NONE = "no joint has one axis"

@@ -1,0 +1,279 @@
+"""Links, joints, types, parents, mimic couplings, articulation and base: equality."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from conformance.comparison import Compared, Difference, Incomparable, number
+from conformance.observation import COORDINATES, Base, JointType
+from conformance.tolerance import scalar_bound
+
+if TYPE_CHECKING:
+    from conformance.comparison import Comparison, Yardstick
+    from conformance.observation import (
+        JointObservation,
+        MimicObservation,
+        Observation,
+    )
+
+_DEGREES = math.degrees(1.0)
+# How well a ratio must fit 180/pi before a message suggests a confusion of units.
+_UNIT_FIT = 1e-3
+_NOWHERE = object()
+
+
+def links(expected: Observation, actual: Observation, _: Yardstick) -> Comparison:
+    """Compare the names of links.
+
+    A frame without a body of its own may hold a shape or a sensor; only a body that
+    the URDF does not have is one too many.
+    """
+    ours = {link.name for link in expected.links}
+    theirs = {
+        link.name
+        for link in actual.links
+        if link.name in ours or link.mass or link.body == link.name
+    }
+    return Compared(
+        tuple(
+            _presence("link", name, expected=name in ours, actual=name in theirs)
+            for name in sorted(ours | theirs)
+        )
+    )
+
+
+def joints(expected: Observation, actual: Observation, _: Yardstick) -> Comparison:
+    """Compare the names of joints; a weld may be stated by one body instead."""
+    ours = {joint.name: joint for joint in expected.joints}
+    theirs = {joint.name: joint for joint in actual.joints}
+    differences = []
+    for name in sorted(ours.keys() | theirs.keys()):
+        here, there = ours.get(name), theirs.get(name)
+        if (here and not there and _welded_otherwise(here, actual)) or (
+            there and not here and _welded_otherwise(there, expected)
+        ):
+            continue
+        differences.append(
+            _presence("joint", name, expected=bool(here), actual=bool(there))
+        )
+    return Compared(tuple(differences))
+
+
+def _welded_otherwise(joint: JointObservation, observation: Observation) -> bool:
+    """Say whether a reader without this fixed joint holds its links together anyway."""
+    body = {link.name: link.body for link in observation.links}
+    return (
+        joint.type is JointType.FIXED
+        and joint.parent in body
+        and joint.child in body
+        and body[joint.parent] == body[joint.child]
+    )
+
+
+def _presence(kind: str, name: str, *, expected: bool, actual: bool) -> Difference:
+    message = ""
+    if not actual:
+        message = f"{kind} {name} is missing"
+    elif not expected:
+        message = f"{kind} {name} is not in the URDF"
+    return Difference(
+        item=name,
+        subject=f"{kind} {name}",
+        amount=0.0 if expected == actual else math.inf,
+        expected="present" if expected else "absent",
+        actual="present" if actual else "absent",
+        message=message,
+    )
+
+
+def types(expected: Observation, actual: Observation, _: Yardstick) -> Comparison:
+    """Compare the motions that joints allow."""
+    return Compared(
+        tuple(
+            _equality(
+                here.name,
+                "type",
+                _motion(here),
+                _motion(there),
+            )
+            for here, there in shared_joints(expected, actual)
+        )
+    )
+
+
+def _motion(joint: JointObservation) -> str:
+    unlimited = joint.lower in (None, -math.inf) and joint.upper in (None, math.inf)
+    if joint.type is JointType.REVOLUTE and unlimited:
+        return JointType.CONTINUOUS.value
+    return joint.type.value
+
+
+def parents(expected: Observation, actual: Observation, _: Yardstick) -> Comparison:
+    """Compare which links joints connect.
+
+    A joint on a frame is a joint on the body that carries the frame.
+    """
+    body = {link.name: link.body for link in actual.links}
+    differences = []
+    for here, there in shared_joints(expected, actual):
+        ours, theirs = (
+            f"{here.parent} -> {here.child}",
+            f"{there.parent} -> {there.child}",
+        )
+        same = all(
+            one == other or (one in body and body[one] == body.get(other, _NOWHERE))
+            for one, other in ((here.parent, there.parent), (here.child, there.child))
+        )
+        differences.append(
+            _equality(here.name, "links", ours, ours if same else theirs)
+        )
+    return Compared(tuple(differences))
+
+
+def mimic(expected: Observation, actual: Observation, _: Yardstick) -> Comparison:
+    """Compare couplings of joints; numbers to float32."""
+    differences = []
+    for here, there in shared_joints(expected, actual):
+        if here.mimic is None and there.mimic is None:
+            continue
+        ours, theirs = _coupling(here.mimic), _coupling(there.mimic)
+        reason = _mimic_problem(here.mimic, there.mimic)
+        differences.append(
+            Difference(
+                item=here.name,
+                subject=f"joint {here.name}",
+                amount=math.inf if reason else 0.0,
+                expected=ours,
+                actual=theirs,
+                message=f"joint {here.name}: {reason}" if reason else "",
+            )
+        )
+    note = None if differences else "no joint mimics another"
+    return Compared(tuple(differences), note=note)
+
+
+def _coupling(mimic: MimicObservation | None) -> str:
+    if mimic is None:
+        return "no mimic"
+    return f"{mimic.multiplier:.7g} * {mimic.leader} + {mimic.offset:.7g}"
+
+
+def _mimic_problem(
+    ours: MimicObservation | None, theirs: MimicObservation | None
+) -> str | None:
+    if theirs is None:
+        return f"mimic of {ours.leader if ours else 'nothing'} is missing"
+    if ours is None:
+        return f"mimics {theirs.leader}, which the URDF does not say"
+    if ours.leader != theirs.leader:
+        return f"mimics {theirs.leader} instead of {ours.leader}"
+    for name, here, there in (
+        ("multiplier", ours.multiplier, theirs.multiplier),
+        ("offset", ours.offset, theirs.offset),
+    ):
+        if abs(here - there) > scalar_bound(here):
+            hint = unit_hint(here, there)
+            return f"mimic {name} is {number(there)}, not {number(here)}{hint}"
+    return None
+
+
+def articulation(
+    expected: Observation, actual: Observation, _: Yardstick
+) -> Comparison:
+    """Count articulation roots against what the joints call for."""
+    count = actual.articulation_roots
+    if count is None:
+        return Incomparable(f"{actual.witness} knows no articulations")
+    least, most = _roots_wanted(expected)
+    wanted = str(least) if least == most else f"{least} or more"
+    message = f"{count} articulation roots instead of {wanted}"
+    return Compared(
+        (
+            Difference(
+                item="robot",
+                subject="robot",
+                amount=0.0 if least <= count <= most else math.inf,
+                expected=wanted,
+                actual=str(count),
+                message=message,
+            ),
+        )
+    )
+
+
+def _roots_wanted(observation: Observation) -> tuple[float, float]:
+    """Return the least and largest number of articulation roots."""
+    moving = [joint for joint in observation.joints if COORDINATES[joint.type]]
+    driven = any(joint.type is not JointType.FLOATING for joint in moving)
+    # A link that floats in mid tree starts a mechanism of its own.
+    split = any(
+        joint.type is JointType.FLOATING and joint.parent != observation.root
+        for joint in moving
+    )
+    if split:
+        return int(driven), math.inf
+    return (1, 1) if driven else (0, 1)
+
+
+def base(expected: Observation, actual: Observation, _: Yardstick) -> Comparison:
+    """Compare how the root is held, where anything says so."""
+    if actual.base is None:
+        return Incomparable(f"{actual.witness} does not say how the base is held")
+    scenery = not any(COORDINATES[joint.type] for joint in expected.joints) and not any(
+        link.mass and link.mass.mass for link in expected.links
+    )
+    wanted = expected.base
+    if wanted is None:
+        if actual.base is not Base.STATIC or scenery:
+            return Compared((), note="the URDF does not say how the base is held")
+        wanted = Base.FLOATING
+    # Where nothing has mass and nothing moves, all three are the same.
+    equal = wanted is actual.base or (scenery and actual.base is Base.STATIC)
+    return Compared(
+        (
+            Difference(
+                item="robot",
+                subject=f"link {expected.root}",
+                amount=0.0 if equal else math.inf,
+                expected=wanted.value,
+                actual=actual.base.value,
+                message=f"the base is {actual.base.value}, not {wanted.value}",
+            ),
+        )
+    )
+
+
+def shared_joints(
+    expected: Observation, actual: Observation
+) -> list[tuple[JointObservation, JointObservation]]:
+    """Pair the joints that both sides have; others are for ``joints`` to report."""
+    theirs = {joint.name: joint for joint in actual.joints}
+    return [
+        (joint, theirs[joint.name]) for joint in expected.joints if joint.name in theirs
+    ]
+
+
+def unit_hint(expected: float, actual: float) -> str:
+    """Suggest a confusion of degrees and radians where the numbers fit one."""
+    if not expected or not actual:
+        return ""
+    ratio = actual / expected
+    for factor, words in (
+        (_DEGREES, "degrees where radians belong?"),
+        (1 / _DEGREES, "radians where degrees belong?"),
+    ):
+        if abs(ratio / factor - 1) < _UNIT_FIT:
+            return f" ({words})"
+    return ""
+
+
+def _equality(joint: str, what: str, expected: str, actual: str) -> Difference:
+    return Difference(
+        item=joint,
+        subject=f"joint {joint}",
+        amount=0.0 if expected == actual else math.inf,
+        expected=expected,
+        actual=actual,
+        message=f"joint {joint}: {what}: {actual} instead of {expected}",
+    )

@@ -1,0 +1,174 @@
+"""How exactly two readings of one robot can agree, derived rather than chosen.
+
+UsdPhysics stores float32. Rounding to nearest changes a number x by at most half a unit
+in the last place, which is at most u |x| with u = 2^-24. Every bound below is what that
+rounding of the stored numbers alone can do, carried to the quantity that is compared;
+no converter can promise less. Bounds add up worst cases, so they are never beaten by
+correct rounding, and a difference above one has another cause.
+
+A unit quaternion moves by at most 2^-24 as a vector (its largest sum of squared half
+units is four times 2^-50, when all components are one half), and a rotation turns by
+twice the angle of its quaternion: 2^-23 rad per stored quaternion.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from conformance.groups import Part
+    from conformance.observation import Frames, Vec3
+
+RELATIVE = 2.0**-24
+QUATERNION = 2.0**-23  # [rad]
+# Sines, products and sums of readers that compute in double, over a whole robot: far
+# above their rounding (1e-16 of a few metres) and far below any stored number's.
+ARITHMETIC = 1e-12
+# A joint stores the rotations of its frame in the parent and in the child.
+_PER_JOINT = 2 * QUATERNION
+# What may be invented where the URDF has no mass or inertia and the USD needs one, as a
+# part of the robot's mass, and of mass times the square of its size.
+INVENTED = 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class Tolerance:
+    """Engineering tolerance: differences that no simulation would notice.
+
+    Attributes:
+        position: Of frames and centres of mass [m].
+        rotation: Of frames [rad].
+        mass: Relative.
+        inertia: Relative to the body's own largest principal moment.
+        limit: Of joint limits [rad or m].
+        force: Of effort, velocity, damping and friction, relative.
+    """
+
+    position: float = 1e-5
+    rotation: float = 1e-5
+    mass: float = 1e-4
+    inertia: float = 1e-4
+    limit: float = 1e-5
+    force: float = 1e-4
+
+
+@dataclass(frozen=True, slots=True)
+class FrameBound:
+    """What rounding can do to the pose of one link, over all configurations."""
+
+    position: float
+    rotation: float
+
+
+def scalar_bound(value: float) -> float:
+    """Return the rounding of a stored number, in its own unit.
+
+    A value in degrees is rounded after the factor 180/pi, which a relative bound does
+    not see; the factor itself costs a part in 2^52, which ``ARITHMETIC`` covers.
+    """
+    return (RELATIVE + ARITHMETIC) * abs(value)
+
+
+def center_bound(center: Vec3) -> float:
+    """Return the rounding of a stored point [m]: u times its distance."""
+    return RELATIVE * float(np.linalg.norm(center)) + ARITHMETIC
+
+
+def inertia_bound(tensor: NDArray[np.float64]) -> float:
+    """Return the rounding of a stored inertia, relative to its largest moment.
+
+    Three moments, each u relative, and one quaternion. Turning a tensor by a small
+    angle changes it by the commutator [rotation, I - c 1], whose spectral norm is at
+    most angle * (largest - smallest moment).
+    """
+    moments = np.linalg.eigvalsh(tensor)
+    largest = float(np.abs(moments).max())
+    if not largest:
+        return ARITHMETIC
+    spread = float(moments[-1] - moments[0]) / largest
+    return RELATIVE + QUATERNION * spread + ARITHMETIC
+
+
+def frame_bounds(frames: Frames, parents: Mapping[str, str]) -> dict[str, FrameBound]:
+    """Bound the rounding of link poses along the chain from the root.
+
+    Each joint on the way stores localPos0, localRot0 and localRot1. The position is off
+    by u times its length. A rotation that is off by an angle moves whatever lies beyond
+    it by that angle times the distance: from the joint's place in the parent for
+    localRot0, from the child for localRot1, at the configuration where it is largest.
+
+    Args:
+        frames: What the specification says; its first configuration is zero.
+        parents: Parent link by child link.
+    """
+    index = {name: column for column, name in enumerate(frames.links)}
+    bounds = {}
+    for name in frames.links:
+        at = frames.positions[:, index[name]]
+        shift = np.zeros(len(at))
+        depth = 0
+        child = name
+        while child in parents:
+            parent = parents[child]
+            start, end = index[parent], index[child]
+            arm = frames.positions[0, end] - frames.positions[0, start]
+            local = frames.rotations[0, start].T @ arm
+            anchor = frames.positions[:, start] + frames.rotations[:, start] @ local
+            shift += RELATIVE * float(np.linalg.norm(local))
+            shift += QUATERNION * np.linalg.norm(at - anchor, axis=1)
+            shift += QUATERNION * np.linalg.norm(at - frames.positions[:, end], axis=1)
+            depth += 1
+            child = parent
+        bounds[name] = FrameBound(
+            float(shift.max()) + ARITHMETIC, depth * _PER_JOINT + ARITHMETIC
+        )
+    return bounds
+
+
+def lump_center_bound(parts: Sequence[Part]) -> float:
+    """Bound the centre of mass of welded links [m].
+
+    With r the largest distance from the group's head: each centre, each mass and the
+    sum's own storage cost u r, each weld on the way u r and two quaternions.
+    """
+    reach = _reach(parts)
+    welds = max((part.depth for part in parts), default=0)
+    per_weld = RELATIVE + _PER_JOINT
+    return (3 * RELATIVE + welds * per_weld) * reach + ARITHMETIC
+
+
+def lump_inertia_bound(
+    parts: Sequence[Part], center: NDArray[np.float64], tensor: NDArray[np.float64]
+) -> float:
+    """Bound the inertia of welded links, relative to its largest moment.
+
+    Of m |d|^2, the mass costs u and d twice the error of a centre. A part's own tensor
+    costs its storage and the rotations of its welds, and the sum its own storage.
+    """
+    largest = float(np.abs(np.linalg.eigvalsh(tensor)).max())
+    if not largest:
+        return ARITHMETIC
+    arm_error = 2 * lump_center_bound(parts)
+    absolute = inertia_bound(tensor) * largest
+    for part in parts:
+        moment = float(np.abs(np.linalg.eigvalsh(part.tensor)).max())
+        angle = QUATERNION + part.depth * _PER_JOINT
+        absolute += (RELATIVE + 2 * angle) * moment
+        arm = float(np.linalg.norm(part.center - center))
+        absolute += part.mass * (RELATIVE * arm**2 + 2 * arm * arm_error)
+    return absolute / largest + ARITHMETIC
+
+
+def _reach(parts: Sequence[Part]) -> float:
+    distances = (
+        max(float(np.linalg.norm(part.center)), float(np.linalg.norm(part.origin)))
+        for part in parts
+    )
+    return max(distances, default=0.0)

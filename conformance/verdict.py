@@ -1,0 +1,360 @@
+"""From outcomes of witnesses to checks, deviations and a verdict on the USD.
+
+The specification's reading is the reference. A check that fails is the USD's fault,
+unless the engines contradict the reference; a reader that stands alone is a deviation.
+The verdict is the worst check.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, assert_never
+
+from conformance.attribution import Voice, attribute
+from conformance.checks import CHECKS
+from conformance.comparison import Compared, Incomparable, yardstick
+from conformance.comparisons import COMPARERS
+from conformance.record import (
+    CheckRecord,
+    DeviationRecord,
+    DifferenceRecord,
+    FindingRecord,
+    Grade,
+    Verdict,
+)
+from conformance.tolerance import Tolerance
+from conformance.witness import Abstained, Crashed, Observed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from conformance.attribution import Attribution, Dissent
+    from conformance.checks import Check
+    from conformance.comparison import Comparison, Difference, Yardstick
+    from conformance.observation import Base, Observation
+    from conformance.witness import Outcome
+
+REFERENCE = "spec"
+# Findings shown per check; the check says how many there are.
+MOST_FINDINGS = 20
+_ORDER = (
+    Grade.EXACT,
+    Grade.CLOSE,
+    Grade.NOT_COMPARABLE,
+    Grade.DISPUTED,
+    Grade.FAILS,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What is said about one USD.
+
+    Attributes:
+        checks: In the order of the list of checks; empty if nothing was compared.
+        deviations: Departures of readers, never counted against the USD.
+        verdict: The worst check.
+        reason: One sentence that names what decided.
+    """
+
+    checks: tuple[CheckRecord, ...]
+    deviations: tuple[DeviationRecord, ...]
+    verdict: Verdict
+    reason: str
+
+
+def judge(
+    urdf: Mapping[str, Outcome],
+    usd: Outcome,
+    *,
+    tolerance: Tolerance | None = None,
+    expected_base: Base | None = None,
+) -> Judgement:
+    """Judge a USD by what witnesses say about it and about the URDF.
+
+    Args:
+        urdf: Outcome per URDF witness, ``spec`` among them.
+        usd: Outcome of the USD witness.
+        tolerance: Engineering tolerance; the default one if absent.
+        expected_base: How the base shall be held, where the user said so; otherwise
+            what the URDF says counts, if anything.
+
+    Raises:
+        ValueError: ``spec`` was not asked.
+    """
+    if REFERENCE not in urdf:
+        raise ValueError(f"the reference witness {REFERENCE!r} was not asked")
+    match urdf[REFERENCE], usd:
+        case Abstained(reason), _:
+            return _nothing(Verdict.UNREADABLE, reason)
+        case Crashed(reason), _:
+            return _nothing(Verdict.CRASHED, f"{REFERENCE} crashed: {reason}")
+        case _, Crashed(reason):
+            return _nothing(Verdict.CRASHED, f"the USD reader crashed: {reason}")
+        case _, Abstained(reason):
+            return _nothing(Verdict.NOT_COMPARABLE, f"the USD is unreadable: {reason}")
+        case Observed(spec), Observed(actual):
+            bench = _Bench(
+                spec=spec,
+                asked=replace(spec, base=expected_base or spec.base),
+                actual=actual,
+                engines={
+                    name: outcome for name, outcome in urdf.items() if name != REFERENCE
+                },
+                yardstick=yardstick(spec, tolerance or Tolerance()),
+            )
+            return _judge(bench)
+        case unknown:
+            raise TypeError(f"not outcomes: {unknown}")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Bench:
+    """Everything that is compared for one robot.
+
+    Attributes:
+        spec: The reference as it reads the URDF.
+        asked: The reference with what the user asked for.
+        actual: The USD.
+        engines: Outcomes of the other URDF witnesses.
+        yardstick: What all comparisons are measured with.
+    """
+
+    spec: Observation
+    asked: Observation
+    actual: Observation
+    engines: Mapping[str, Outcome]
+    yardstick: Yardstick
+
+
+def _nothing(verdict: Verdict, reason: str) -> Judgement:
+    return Judgement((), (), verdict, reason)
+
+
+def _judge(bench: _Bench) -> Judgement:
+    judged = [_judge_check(check, bench) for check in CHECKS]
+    checks = tuple(record for record, _ in judged)
+    deviations = [deviation for _, found in judged for deviation in found]
+    deviations += _departures(bench.actual)
+    worst = max((check.grade for check in checks), key=_ORDER.index)
+    return Judgement(checks, tuple(deviations), Verdict(worst.value), _reason(checks))
+
+
+def _compare(
+    check: Check, expected: Observation, actual: Observation, measure: Yardstick
+) -> Comparison:
+    for side in (expected, actual):
+        if check.quantity not in side.states:
+            return Incomparable(f"{side.witness} does not state {check.quantity}")
+    return COMPARERS[check.id](expected, actual, measure)
+
+
+def _judge_check(
+    check: Check, bench: _Bench
+) -> tuple[CheckRecord, tuple[DeviationRecord, ...]]:
+    comparison = _compare(check, bench.asked, bench.actual, bench.yardstick)
+    voices = {
+        name: Voice(
+            stated=outcome.observation,
+            from_spec=_compare(check, bench.spec, outcome.observation, bench.yardstick),
+            to_usd=_compare(check, outcome.observation, bench.actual, bench.yardstick),
+        )
+        for name, outcome in bench.engines.items()
+        if isinstance(outcome, Observed)
+    }
+    attribution = attribute(check.id, bench.spec, comparison, voices.values())
+    differences = [_difference_record(check, REFERENCE, comparison)]
+    for name, outcome in bench.engines.items():
+        heard = voices[name].to_usd if name in voices else _absent(outcome)
+        differences.append(_difference_record(check, name, heard))
+    record = _check_record(check, comparison, attribution, tuple(differences))
+    return record, attribution.deviations
+
+
+def _absent(outcome: Outcome) -> Incomparable:
+    match outcome:
+        case Abstained(reason):
+            return Incomparable(f"abstained: {reason}")
+        case Crashed(reason):
+            return Incomparable(f"crashed: {reason}")
+        case Observed():
+            raise TypeError("an observation is compared, not excused")
+        case _:
+            assert_never(outcome)
+
+
+def _check_record(
+    check: Check,
+    comparison: Comparison,
+    attribution: Attribution,
+    differences: tuple[DifferenceRecord, ...],
+) -> CheckRecord:
+    if isinstance(comparison, Incomparable):
+        return CheckRecord(
+            id=check.id,
+            title=check.title,
+            group=check.group,
+            unit=check.unit,
+            grade=Grade.NOT_COMPARABLE,
+            compared=0,
+            reason=comparison.reason,
+            differences=differences,
+        )
+    grades = [_grade(difference, attribution) for difference in comparison.differences]
+    findings = _findings(check, comparison, attribution)
+    reasons = [
+        _dispute(attribution.disputed),
+        comparison.note,
+        f"{MOST_FINDINGS} of {len(findings)} findings are shown"
+        if len(findings) > MOST_FINDINGS
+        else None,
+    ]
+    worst = _worst(comparison.differences)
+    return CheckRecord(
+        id=check.id,
+        title=check.title,
+        group=check.group,
+        unit=check.unit,
+        grade=max(grades, key=_ORDER.index, default=Grade.EXACT),
+        compared=len(grades),
+        worst=_amount(check, worst),
+        worst_subject=worst.subject if worst and worst.amount else None,
+        bound=worst.bound if worst and check.unit else None,
+        tolerance=worst.tolerance if worst and check.unit else None,
+        reason="; ".join(reason for reason in reasons if reason) or None,
+        differences=differences,
+        findings=tuple(findings[:MOST_FINDINGS]),
+    )
+
+
+def _grade(difference: Difference, attribution: Attribution) -> Grade:
+    if difference.item in attribution.disputed:
+        return Grade.DISPUTED
+    return difference.grade
+
+
+def _worst(differences: Sequence[Difference]) -> Difference | None:
+    """Return the largest difference; values that one side does not state come last."""
+    return max(
+        differences,
+        key=lambda difference: (
+            -1.0 if math.isnan(difference.amount) else difference.amount
+        ),
+        default=None,
+    )
+
+
+def _amount(check: Check, difference: Difference | None) -> float | None:
+    """Return a difference that is a number in the unit of the check, else None."""
+    if difference is None or not check.unit or not math.isfinite(difference.amount):
+        return None
+    return difference.amount
+
+
+def _difference_record(
+    check: Check, witness: str, comparison: Comparison
+) -> DifferenceRecord:
+    if isinstance(comparison, Incomparable):
+        return DifferenceRecord(witness=witness, compared=0, reason=comparison.reason)
+    values = comparison.differences
+    worst = _worst(values)
+    return DifferenceRecord(
+        witness=witness,
+        compared=sum(not math.isnan(value.amount) for value in values),
+        largest=_amount(check, worst),
+        subject=worst.subject if worst and worst.amount else None,
+        unequal=sum(value.grade is Grade.FAILS for value in values),
+        reason=None if values else comparison.note,
+    )
+
+
+def _findings(
+    check: Check, comparison: Compared, attribution: Attribution
+) -> list[FindingRecord]:
+    """Return what is not exact, worst first; disputed values in the readers' words."""
+    told = comparison.differences if comparison.told is None else comparison.told
+    own = [
+        difference
+        for difference in told
+        if difference.item not in attribution.disputed
+        and difference.grade is not Grade.EXACT
+    ]
+    own.sort(key=lambda value: (-_ORDER.index(value.grade), -value.severity))
+    graded = [_finding(check, value, value.grade, value.message) for value in own]
+    disputed = [
+        _finding(check, difference, Grade.DISPUTED, _contradiction(dissents))
+        for difference in comparison.differences
+        if (dissents := attribution.disputed.get(difference.item))
+    ]
+    failing = sum(finding.grade is Grade.FAILS for finding in graded)
+    return graded[:failing] + disputed + graded[failing:]
+
+
+def _contradiction(dissents: Iterable[Dissent]) -> str:
+    return "; ".join(
+        f"{dissent.witness} says {dissent.difference.message}" for dissent in dissents
+    )
+
+
+def _finding(
+    check: Check, difference: Difference, grade: Grade, message: str
+) -> FindingRecord:
+    return FindingRecord(
+        subject=difference.subject,
+        message=message,
+        grade=grade,
+        expected=difference.expected,
+        actual=difference.actual,
+        difference=_amount(check, difference),
+        bound=difference.bound if check.unit else None,
+        tolerance=difference.tolerance if check.unit else None,
+        configuration=difference.configuration,
+    )
+
+
+def _dispute(disputed: Mapping[str, tuple[Dissent, ...]]) -> str | None:
+    if not disputed:
+        return None
+    witnesses = dict.fromkeys(
+        dissent.witness for dissents in disputed.values() for dissent in dissents
+    )
+    return f"{' and '.join(witnesses)} contradict {REFERENCE}, which nobody supports"
+
+
+def _departures(actual: Observation) -> list[DeviationRecord]:
+    """State where the USD reader's own utility replaces what the file says."""
+    by_cause: dict[tuple[str, str], list[tuple[str, float]]] = {}
+    for departure in actual.departures:
+        scale = max(map(abs, departure.stated), default=0.0) or 1.0
+        amount = max(
+            abs(ours - theirs)
+            for ours, theirs in zip(departure.stated, departure.computed, strict=True)
+        )
+        key = departure.quantity, departure.cause
+        by_cause.setdefault(key, []).append((departure.link, amount / scale))
+    return [
+        DeviationRecord(
+            witness=actual.witness,
+            id=f"{actual.witness}-{quantity}",
+            cause=cause,
+            check="mass.link.inertia" if quantity == "inertia" else quantity,
+            subjects=tuple(f"link {link}" for link, _ in found),
+            largest=max(amount for _, amount in found),
+        )
+        for (quantity, cause), found in by_cause.items()
+    ]
+
+
+def _reason(checks: Sequence[CheckRecord]) -> str:
+    """Name what decided, in one sentence."""
+    worst = max((check.grade for check in checks), key=_ORDER.index)
+    if worst is Grade.EXACT:
+        return f"all {len(checks)} checks are exact"
+    deciding = [check for check in checks if check.grade is worst]
+    first = deciding[0]
+    finding = next((f for f in first.findings if f.grade is worst), None)
+    said = finding.message if finding else first.reason or first.title
+    more = len(deciding) - 1
+    others = f" (and {more} more {'checks' if more > 1 else 'check'})" if more else ""
+    return f"{first.title}: {said}{others}"
