@@ -11,10 +11,10 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from converter.model import Vec3, Vec4
 from converter.urdf.kinds import Name, Number, Text, Vector
 
 if TYPE_CHECKING:
+    from converter.model import Vec3, Vec4
     from converter.urdf.kinds import Kind
 
 T = TypeVar("T")

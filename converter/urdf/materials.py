@@ -21,6 +21,7 @@ from converter.urdf.grammar import (
     RGBA,
     TEXTURE,
 )
+from converter.urdf.wording import times
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -114,5 +115,5 @@ def _undefined(
         if name is not None and not one.defines and name not in defined:
             uses.setdefault(name, []).append(one.location)
     for name, places in uses.items():
-        message = f"material {name!r} is not defined (used {len(places)} x)"
+        message = f"material {name!r} is nowhere defined (used {times(len(places))})"
         yield Diagnostic("material-undefined", message, places[0])

@@ -23,10 +23,11 @@ from converter.urdf.findings import drain, gather
 from converter.urdf.joints import build_joint, drop_broken_mimics
 from converter.urdf.links import build_link
 from converter.urdf.materials import build_materials
-from converter.urdf.reader import describe, read, walk
+from converter.urdf.reader import read, walk
 from converter.urdf.source import load, parse_markup
 from converter.urdf.unexpanded import find_unexpanded
 from converter.urdf.uris import resolve
+from converter.urdf.wording import describe, times
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -153,7 +154,7 @@ def _resolve(
         path = resolve(uri, urdf=Path(file), packages=packages)
         paths[uri] = str(path) if path else None
         if path is None and uri:
-            message = f"{uri!r} is not found (used {uses[uri]} x)"
+            message = f"{uri!r} is not found (used {times(uses[uri])})"
             yield Diagnostic(rule, message, node.location)
     return paths
 
@@ -176,5 +177,5 @@ def _unknown(root: Element) -> Findings[None]:
             counts[subject] += 1
             first.setdefault(subject, element.location)
     for subject, count in counts.items():
-        message = f"{''.join(subject)} is not URDF; not converted ({count} x)"
+        message = f"{''.join(subject)} is not URDF; not converted ({times(count)})"
         yield Diagnostic("element-unknown", message, first[subject])

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from converter.diagnostics import Diagnostic
+from converter.urdf.wording import describe, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from converter.urdf.source import Element
 
 T = TypeVar("T")
-_LONGEST = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,19 +121,6 @@ def walk(
             yield from walk(inner, child.type)
         else:
             yield inner, None
-
-
-def describe(element: Element) -> str:
-    """Name an element for a message: its tag, and its name if it has one."""
-    name = element.get("name")
-    if not name:
-        return f"<{element.tag}>"
-    return f"<{element.tag} name={shorten(repr(name))}>"
-
-
-def shorten(text: str) -> str:
-    """Cut a text that would drown a message."""
-    return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."
 
 
 def _content(

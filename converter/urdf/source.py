@@ -201,10 +201,10 @@ def _tree(data: bytes, positions: list[tuple[int, int]], file: str) -> Element:
     built: dict[etree._Element, Element] = {}
     # Backwards, children come before their parents: no recursion.
     for node, (line, column) in zip(reversed(nodes), reversed(positions), strict=True):
-        name = etree.QName(node)
+        namespace, _, name = str(node.tag).rpartition("}")
         built[node] = Element(
-            tag=f"{node.prefix}:{name.localname}" if node.prefix else name.localname,
-            namespace=name.namespace,
+            tag=f"{node.prefix}:{name}" if node.prefix else name,
+            namespace=namespace.removeprefix("{") or None,
             attributes=tuple((str(key), str(value)) for key, value in node.items()),
             children=tuple(built.pop(child) for child in node),
             location=Location(file, line, column),

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from converter.diagnostics import Diagnostic
 from converter.urdf.grammar import LINK, ROBOT
 from converter.urdf.kinds import Name
-from converter.urdf.reader import describe, shorten, walk
+from converter.urdf.reader import walk
+from converter.urdf.wording import describe, shorten
 
 if TYPE_CHECKING:
     from converter.urdf.source import Element

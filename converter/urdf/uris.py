@@ -15,8 +15,10 @@ from urllib.parse import unquote
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-# One letter before the colon is a Windows drive.
-_SCHEME = re.compile(r"(?is)(?P<scheme>[a-z][a-z0-9+.-]+):(?://)?(?P<rest>.*)")
+# Only "file" may lack its slashes: "part:2.stl" is a file name.
+_SCHEME = re.compile(
+    r"(?is)(?P<scheme>[a-z][a-z0-9+.-]+(?=://)|file):(?://)?(?P<rest>.*)"
+)
 _PACKAGE_NAME = re.compile(rb"<name>\s*([^<\s]+)\s*</name>")
 
 
@@ -32,8 +34,9 @@ def resolve(
     ``package://NAME/REST`` and ``model://NAME/REST`` are looked up in ``packages``,
     which are final for the names they hold; then in ``ROS_PACKAGE_PATH`` and
     ``AMENT_PREFIX_PATH``; then among the folders above the URDF: one that is called
-    NAME, or that holds NAME, or whose ``package.xml`` says NAME, and last any that
-    holds REST. Plain paths are relative to the URDF's folder, else to one above it.
+    NAME, or that holds NAME, or whose ``package.xml`` says NAME, and last any that is
+    not another package. Plain paths are relative to the URDF's folder, else to one
+    above it.
 
     Args:
         uri: The reference as written.
@@ -60,6 +63,7 @@ def _candidates(
     folder = Path(os.path.abspath(urdf)).parent  # noqa: PTH100  keeps symbolic links
     if scheme in {"package", "model"}:
         name, _, inner = rest.partition("/")
+        inner = inner.lstrip("/")
         if name in packages:
             yield Path(packages[name], inner)
         elif name and inner:
@@ -90,13 +94,16 @@ def _in_environment(
 
 def _around(name: str, inner: str, folder: Path) -> Iterator[Path]:
     ancestors = (folder, *folder.parents)
-    for ancestor in ancestors:
-        if name in {ancestor.name, _package_name(ancestor)}:
+    declared = [_package_name(ancestor) for ancestor in ancestors]
+    for ancestor, package in zip(ancestors, declared, strict=True):
+        if name in {ancestor.name, package}:
             yield ancestor / inner
         yield ancestor / name / inner
-    # A checkout is often not called what its package is called.
-    for ancestor in ancestors:
-        yield ancestor / inner
+    # A checkout is often not called what its package is called; but a folder that says
+    # it is another package is believed.
+    for ancestor, package in zip(ancestors, declared, strict=True):
+        if package is None:
+            yield ancestor / inner
 
 
 def _local(rest: str, folder: Path) -> Iterator[Path]:

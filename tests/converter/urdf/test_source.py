@@ -1,0 +1,205 @@
+"""Bytes to elements."""
+
+from __future__ import annotations
+
+import codecs
+from pathlib import Path
+
+import pytest
+
+from converter.diagnostics import Diagnostic, SourceError
+from converter.urdf.findings import drain
+from converter.urdf.source import Element, load, parse_markup
+
+
+def _elements(data: bytes) -> tuple[Element, tuple[Diagnostic, ...]]:
+    return drain(parse_markup(data, "r.urdf"))
+
+
+def _refusal(data: bytes) -> Diagnostic:
+    with pytest.raises(SourceError) as caught:
+        _elements(data)
+    (diagnostic,) = caught.value.diagnostics
+    return diagnostic
+
+
+def _place(diagnostic: Diagnostic) -> tuple[int, int]:
+    assert diagnostic.location is not None
+    return diagnostic.location.line, diagnostic.location.column
+
+
+def test_every_element_knows_line_and_column_of_its_bracket() -> None:
+    """Counted by hand; comments, umlauts and tabs are one column per character."""
+    text = '<?xml version="1.0"?>\n<!-- é --><robot>\n\t<link\n name="ä"/><b/></robot>'
+
+    root, found = _elements(text.encode())
+
+    assert not found
+    places = [
+        (e.tag, e.location.line, e.location.column) for e in (root, *root.children)
+    ]
+    assert places == [("robot", 2, 11), ("link", 3, 2), ("b", 4, 12)]
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
+def test_every_kind_of_line_end_counts_as_one(newline: str) -> None:
+    """Files come from three families of systems."""
+    root, _ = _elements(newline.join(["<robot>", "", "<a/>", "</robot>"]).encode())
+
+    assert root.children[0].location.line == 3
+
+
+def test_an_unknown_xml_version_is_read_as_1_0_and_said() -> None:
+    """PyBullet's exporter writes version 0.0; the declaration keeps its place."""
+    root, found = _elements(b'<?xml version="0.0" ?><robot/>')
+
+    assert root.location.column == 23
+    assert [(d.rule, _place(d)) for d in found] == [("xml-version", (1, 1))]
+
+
+@pytest.mark.parametrize(
+    "encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-32", "iso-8859-1"]
+)
+def test_encodings_are_recognised(encoding: str) -> None:
+    """By mark, by pattern, or by the declaration."""
+    text = f'<?xml version="1.0" encoding="{encoding}"?><robot name="Bär"/>'
+
+    root, found = _elements(text.encode(encoding))
+
+    assert root.get("name") == "Bär"
+    assert not found
+
+
+def test_a_multibyte_encoding_that_expat_does_not_know_is_read() -> None:
+    """Comments in Chinese files."""
+    text = '<?xml version="1.0" encoding="gb2312"?><robot name="机器人"/>'
+
+    root, _ = _elements(text.encode("gb2312"))
+
+    assert root.get("name") == "机器人"
+
+
+@pytest.mark.parametrize(
+    ("data", "place"),
+    [
+        (b"<robot>\n  <link></robot>", (2, 11)),
+        (b"\n\n<?xml version='1.0'?><robot/>", (3, 1)),
+        (b"solid cube\n facet", (1, 1)),
+        (b"\x00\x01\x02", (1, 1)),
+        (b"<robot/>\n<robot/>", (2, 1)),
+        (b"<robot a='1' a='2'/>", (1, 14)),
+        (b"<robot>&undefined;</robot>", (1, 8)),
+        (b'<?xml version="1.0" encoding="klingon"?><robot/>', (1, 1)),
+        (b"<robot>\n <!-- \xe9 -->", (2, 7)),
+        (codecs.BOM_UTF16_LE + b"<\0", (1, 1)),
+    ],
+)
+def test_malformed_text_gives_one_error_with_its_place(
+    data: bytes, place: tuple[int, int]
+) -> None:
+    """The place is where reading had to stop."""
+    found = _refusal(data)
+
+    assert (found.rule, _place(found)) == ("xml-syntax", place)
+
+
+@pytest.mark.parametrize("data", [b"", b" \n\t", codecs.BOM_UTF8])
+def test_blank_files_are_empty(data: bytes) -> None:
+    """A byte order mark alone is nothing either."""
+    found = _refusal(data)
+
+    assert (found.rule, _place(found)) == ("file-empty", (1, 1))
+
+
+def test_entities_are_refused_before_they_can_grow() -> None:
+    """The billion laughs."""
+    levels = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">' for n in range(1, 10))
+    text = f'<!DOCTYPE r [<!ENTITY l0 "ha">{levels}]><robot>&l9;</robot>'
+
+    assert _refusal(text.encode()).rule == "xml-entity"
+
+
+@pytest.mark.parametrize(
+    "doctype",
+    [
+        '<!DOCTYPE r [<!ENTITY x SYSTEM "file:///etc/passwd">]>',
+        '<!DOCTYPE r [<!ENTITY % p SYSTEM "http://localhost/p">%p;]>',
+        '<!DOCTYPE r SYSTEM "http://localhost/r.dtd">',
+        '<!DOCTYPE r PUBLIC "-//X" "r.dtd">',
+    ],
+)
+def test_nothing_outside_the_file_is_read(doctype: str) -> None:
+    """Neither files nor addresses."""
+    found = _refusal(f"{doctype}\n<robot>&x;</robot>".encode())
+
+    assert found.rule == "xml-entity"
+
+
+def test_a_document_type_without_entities_does_no_harm() -> None:
+    """Some editors write one."""
+    root, found = _elements(b"<!DOCTYPE robot><robot/>")
+
+    assert (root.tag, found) == ("robot", ())
+
+
+def test_bottomless_nesting_is_refused() -> None:
+    """Where it goes too deep is said."""
+    found = _refusal(b"<robot>" + b"<a>" * 5000 + b"</a>" * 5000 + b"</robot>")
+
+    assert found.rule == "xml-syntax"
+
+
+def test_prefixes_need_no_declaration() -> None:
+    """Old ROS files use some that are not declared; other readers do not mind."""
+    root, _ = _elements(b'<robot><sensor:camera x:a="1"/></robot>')
+
+    assert root.children[0].tag == "sensor:camera"
+
+
+def test_a_default_namespace_does_not_change_tags() -> None:
+    """The schema of URDF declares one."""
+    root, _ = _elements(b'<robot xmlns="http://www.ros.org"><link/></robot>')
+
+    assert [root.tag, root.children[0].tag] == ["robot", "link"]
+
+
+def test_a_missing_file_is_said(tmp_path: Path) -> None:
+    """Also below something that is no folder, and with an impossible name."""
+    (tmp_path / "file").touch()
+    for name in ("no.urdf", "file/no.urdf", "\0"):
+        with pytest.raises(SourceError) as caught:
+            load(str(tmp_path / name))
+
+        assert [d.rule for d in caught.value.diagnostics] == ["file-missing"]
+
+
+def test_a_folder_is_said(tmp_path: Path) -> None:
+    """A package is not a robot."""
+    with pytest.raises(SourceError) as caught:
+        load(str(tmp_path))
+
+    (found,) = caught.value.diagnostics
+    assert (found.rule, _place(found)) == ("file-not-regular", (1, 1))
+
+
+def test_a_device_is_not_read() -> None:
+    """Some never end."""
+    with pytest.raises(SourceError) as caught:
+        load("/dev/null")
+
+    assert [d.rule for d in caught.value.diagnostics] == ["file-not-regular"]
+
+
+def test_an_unreadable_file_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Simulated, because a superuser may read everything."""
+    file = tmp_path / "r.urdf"
+    file.touch()
+
+    def deny(_: Path) -> bytes:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "read_bytes", deny)
+    with pytest.raises(SourceError, match=r"Permission denied \[file-unreadable\]"):
+        load(str(file))
