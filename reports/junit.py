@@ -3,7 +3,9 @@
 A check that fails or is disputed is a *failure*. A robot whose converter or reader
 died is an *error*. What could not be judged is *skipped*, with its reason: a check in
 which one side is silent, a robot that could not be fetched, and a URDF without a
-meaning, for which a diagnostic in place of a USD is the right result.
+meaning, for which a diagnostic in place of a USD is the right result. A robot that was
+read and does not conform is never all green: where no check says so, a case of its own
+does.
 """
 
 from __future__ import annotations
@@ -24,11 +26,7 @@ if TYPE_CHECKING:
 
 _MESSAGE_LIMIT = 300
 _FINDINGS_IN_TEXT = 20
-_WITHOUT_CHECKS = {
-    Verdict.UNREADABLE: "skipped",
-    Verdict.NOT_AVAILABLE: "skipped",
-    Verdict.NOT_COMPARABLE: "skipped",
-}
+_NOT_READ = (Verdict.UNREADABLE, Verdict.NOT_AVAILABLE)
 _OUTCOMES = {
     Grade.FAILS: "failure",
     Grade.DISPUTED: "failure",
@@ -62,7 +60,9 @@ def write_junit(robots: Iterable[RobotRecord], path: Path) -> None:
 def _suite(robot: RobotRecord) -> ET.Element:
     suite = ET.Element("testsuite", name=one_line(robot.id, _MESSAGE_LIMIT))
     cases = [_check_case(robot, check) for check in robot.checks]
-    if not cases or robot.verdict is Verdict.CRASHED:
+    red = any(case.find("failure") is not None for case in cases)
+    told = robot.verdict.conforms or (red and robot.verdict is not Verdict.CRASHED)
+    if not cases or not told:
         cases.insert(0, _robot_case(robot))
     suite.extend(cases)
     suite.set("tests", str(len(cases)))
@@ -79,8 +79,12 @@ def _robot_case(robot: RobotRecord) -> ET.Element:
     case = _case(robot, "conversion")
     if robot.verdict.conforms:
         return case
-    tag = _WITHOUT_CHECKS.get(robot.verdict, "error")
+    tag = "skipped" if robot.verdict in _NOT_READ else "failure"
+    if robot.verdict is Verdict.CRASHED:
+        tag = "error"
     outcome = _outcome(case, tag, f"{robot.verdict}: {robot.reason}")
+    if tag != "skipped":
+        outcome.set("type", robot.verdict.value)
     lines = [plain(robot.reason)]
     for diagnostic in robot.diagnostics:
         place = ":".join(

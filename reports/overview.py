@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -128,7 +129,7 @@ def worst_figures(robots: Iterable[RobotRecord]) -> tuple[WorstFigure, ...]:
     worst: dict[str, WorstFigure] = {}
     for robot in robots:
         for check in robot.checks:
-            if check.worst is None or not check.unit:
+            if check.worst is None or math.isnan(check.worst) or not check.unit:
                 continue
             known = worst.get(check.id)
             if known is None or check.worst > known.value:

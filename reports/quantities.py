@@ -8,7 +8,9 @@ import re
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _PREFIXES = ((1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n"))
 # A prefix may stand before a symbol of the first power alone: 1 µm² is no micro(m²).
-_TAKES_PREFIX = re.compile(r"(m|rad|s|N)(?![A-Za-z^])")
+_TAKES_PREFIX = re.compile(r"(m|rad|s|N|g)(?![A-Za-z^])")
+# Angles and lengths may share a check, as joint positions do: each takes the prefix.
+_OR = " or "
 _SMALLEST_MANTISSA = 0.1
 _LARGEST_PLAIN = 1e6
 _SMALLEST_PLAIN = 1e-3
@@ -21,8 +23,8 @@ def quantity(value: float, unit: str, digits: int = 2) -> str:
 
     Args:
         value: Amount in ``unit``.
-        unit: Such as ``m``, ``rad/s`` or ``kg m^2``; ``1`` for a ratio, and empty for
-            a bare number.
+        unit: Such as ``m``, ``kg m^2`` or, where either may be meant, ``rad or m``;
+            ``1`` for a ratio, and empty for a bare number.
         digits: Significant digits; digits before the decimal point are always shown.
 
     Returns:
@@ -37,7 +39,7 @@ def quantity(value: float, unit: str, digits: int = 2) -> str:
         return _ratio(number, digits)
     if unit == "kg":
         return _mass(number, digits)
-    if _TAKES_PREFIX.match(unit):
+    if all(_TAKES_PREFIX.match(choice) for choice in unit.split(_OR)):
         return _prefixed(number, unit, digits)
     return _plain(number, unit, digits)
 
@@ -50,7 +52,7 @@ def exact(value: float, unit: str) -> str:
 def unit_symbol(unit: str) -> str:
     """Write a unit as in print: ``kg m^2`` becomes ``kg·m²``."""
     raised = re.sub(r"\^(-?\d+)", lambda m: m[1].translate(_SUPERSCRIPTS), unit)
-    return raised.replace(" ", "·")
+    return _OR.join(choice.replace(" ", "·") for choice in raised.split(_OR))
 
 
 def _ratio(number: float, digits: int) -> str:
@@ -70,7 +72,8 @@ def _prefixed(number: float, unit: str, digits: int) -> str:
         mantissa = number / factor
         # The margin keeps 1e-4 m, which is 0.0999… mm in binary, with the millimetres.
         if abs(mantissa) >= _SMALLEST_MANTISSA * (1 - 1e-9):
-            return _plain(mantissa, prefix + unit, digits)
+            prefixed = _OR.join(prefix + choice for choice in unit.split(_OR))
+            return _plain(mantissa, prefixed, digits)
     return _plain(number, unit, digits)
 
 

@@ -91,7 +91,7 @@ def _robot_page(environment: Environment, robot: RobotRecord, index: str | None)
         urgent=_checks_with(robot, _URGENT),
         tolerated=_checks_with(robot, (Grade.CLOSE,)),
         # Where a witness departs from the URDF, a difference is not the USD's fault.
-        deviations={(each.check, each.witness) for each in robot.deviations},
+        deviations={(each.check, each.witness): each.id for each in robot.deviations},
         command=_command(robot.source.reference),
     )
 

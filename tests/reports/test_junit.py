@@ -81,7 +81,7 @@ def test_outcomes_follow_verdicts_and_grades(tmp_path: Path) -> None:
         "zeta": set(),
         "shifted": {"failure", "skipped"},
         "ambiguous": {"failure"},
-        "quiet": {"skipped"},
+        "quiet": {"failure", "skipped"},
         "broken": {"skipped"},
         "remote": {"skipped"},
         "fatal": {"error"},
@@ -94,11 +94,14 @@ def test_outcomes_follow_verdicts_and_grades(tmp_path: Path) -> None:
     assert silent == "the USD reader invents the inertia of every link"
 
 
-def test_a_robot_that_fails_without_checks_is_an_error(tmp_path: Path) -> None:
-    """Nothing that does not conform may look green."""
-    for verdict in (Verdict.FAILS, Verdict.DISPUTED, Verdict.CRASHED):
-        root = _written((records.robot(verdict, checks=()),), tmp_path)
-        assert root.get("errors") == "1"
+def test_what_does_not_conform_is_never_green(tmp_path: Path) -> None:
+    """Also where no check says so, as when there is none."""
+    for verdict in (Verdict.FAILS, Verdict.DISPUTED, Verdict.NOT_COMPARABLE):
+        for checks in ((), (records.mass(),), (records.silent(),)):
+            root = _written((records.robot(verdict, checks=checks),), tmp_path)
+            assert root.get("failures") == "1"
+    root = _written((records.robot(Verdict.CRASHED),), tmp_path)
+    assert root.get("errors") == "1"
 
 
 def test_hostile_text_stays_well_formed(tmp_path: Path) -> None:
