@@ -1,8 +1,7 @@
 """Names from anywhere, made fit to be shown.
 
-Names in a URDF are free text. Two forms are used: :func:`visible` for HTML, where
-``<bdi>`` isolates the direction of writing, and :func:`plain` for formats without such
-an element.
+Names in a URDF are free text. What cannot be seen in one is spelled out: a mark that
+turns the direction of writing would also turn the numbers of the sentence around it.
 """
 
 from __future__ import annotations
@@ -22,18 +21,14 @@ _MARKDOWN = re.compile(r"[&<>|`*_\[\]~\\@#]")
 
 
 def visible(text: str) -> str:
-    """Replace characters that cannot be printed by ones that can."""
-    return _UNPRINTABLE.sub(_picture, text)
-
-
-def plain(text: str) -> str:
-    """Make text visible and spell out marks that turn the direction of writing."""
-    return _DIRECTION.sub(lambda mark: f"\\u{ord(mark[0]):04x}", visible(text))
+    """Replace controls by pictures of them, and spell out marks of direction."""
+    shown = _UNPRINTABLE.sub(_picture, text)
+    return _DIRECTION.sub(lambda mark: f"\\u{ord(mark[0]):04x}", shown)
 
 
 def one_line(text: str, limit: int) -> str:
-    """Make text plain, on one line, with its middle left out beyond ``limit``."""
-    line = " ".join(plain(text).split())
+    """Make text visible, on one line, with its middle left out beyond ``limit``."""
+    line = " ".join(visible(text).split())
     if len(line) <= limit:
         return line
     tail = limit // 4
