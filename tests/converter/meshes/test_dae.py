@@ -1,0 +1,406 @@
+"""COLLADA: frames, instances, and parts that must not cost the mesh."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from converter.meshes import MeshError, PolygonMesh, read_mesh
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+# A tetrahedron without symmetry, counter-clockwise seen from outside.
+CORNERS: NDArray[np.float64] = np.array(
+    [[0.0, 0.125, 0.25], [1.5, 0.0, -0.25], [0.5, 1.25, 0.0], [0.25, 0.5, 2.0]]
+)
+FACES = np.array([[0, 2, 1], [0, 1, 3], [1, 2, 3], [2, 0, 3]])
+TRIANGLES = (
+    '<triangles count="4"><input semantic="VERTEX" source="#v" offset="0"/>'
+    f"<p>{' '.join(map(str, FACES.ravel()))}</p></triangles>"
+)
+INSTANCE = '<instance_geometry url="#g"/>'
+
+
+def geometry(primitives: str = TRIANGLES, vertices: str = "") -> str:
+    """Write a geometry with the tetrahedron's corners."""
+    numbers = " ".join(map(str, CORNERS.ravel()))
+    return f"""<geometry id="g"><mesh>
+      <source id="s"><float_array id="a" count="12">{numbers}</float_array>
+        <technique_common><accessor source="#a" count="4" stride="3">
+          <param name="X" type="float"/><param name="Y" type="float"/>
+          <param name="Z" type="float"/></accessor></technique_common></source>
+      <vertices id="v"><input semantic="POSITION" source="#s"/>{vertices}</vertices>
+      {primitives}</mesh></geometry>"""
+
+
+def document(
+    nodes: str = f"<node>{INSTANCE}</node>",
+    shape: str | None = None,
+    asset: str = "<up_axis>Z_UP</up_axis>",
+    libraries: str = "",
+) -> str:
+    """Write a document; ``nodes`` are the scene."""
+    return f"""<?xml version="1.0" encoding="utf-8"?>
+    <COLLADA xmlns="http://www.collada.org/2005/11/COLLADASchema" version="1.4.1">
+      <asset>{asset}</asset>{libraries}
+      <library_geometries>{shape or geometry()}</library_geometries>
+      <library_visual_scenes><visual_scene id="scene">{nodes}</visual_scene>
+      </library_visual_scenes>
+      <scene><instance_visual_scene url="#scene"/></scene></COLLADA>"""
+
+
+def read(tmp_path: Path, text: str | bytes, name: str = "part.dae") -> PolygonMesh:
+    """Read text as a file of that name."""
+    path = tmp_path / name
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return read_mesh(path)
+
+
+def assert_tetrahedron(mesh: PolygonMesh) -> None:
+    """Assert that the mesh is the untransformed tetrahedron, and complete."""
+    assert mesh.face_counts.tolist() == [3, 3, 3, 3]
+    corners = mesh.points[mesh.face_indices.reshape(-1, 3)]
+    np.testing.assert_array_equal(corners, CORNERS[FACES])
+
+
+def shifted(*offset: float) -> NDArray[np.float64]:
+    """Corners of the tetrahedron, moved."""
+    return np.add(CORNERS, offset)
+
+
+def signed_volume(mesh: PolygonMesh) -> float:
+    """Volume of a mesh of triangles; positive if they face outwards."""
+    corners = mesh.points[mesh.face_indices.reshape(-1, 3)]
+    return float(np.linalg.det(corners).sum()) / 6
+
+
+# A sixth of the triple product of the edges that meet in the first corner.
+VOLUME = float(np.linalg.det(CORNERS[1:] - CORNERS[0])) / 6
+
+
+def test_a_plain_document_is_read_exactly(tmp_path: Path) -> None:
+    """Numbers with an exact binary form stay exact."""
+    mesh = read(tmp_path, document())
+
+    assert_tetrahedron(mesh)
+    assert mesh.ignored_up_axis is None
+    assert mesh.skipped == ()
+    assert signed_volume(mesh) == pytest.approx(VOLUME)
+
+
+def test_units_are_applied_after_the_scene(tmp_path: Path) -> None:
+    """Translations are in the document's unit too."""
+    nodes = f"<node><translate>10 0 -20</translate>{INSTANCE}</node>"
+
+    mesh = read(tmp_path, document(nodes, asset='<unit name="cm" meter="0.01"/>'))
+
+    np.testing.assert_allclose(mesh.points, shifted(10, 0, -20) * 0.01, rtol=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("asset", "ignored"),
+    [
+        ("<up_axis>Z_UP</up_axis>", None),
+        ("<up_axis> z_up </up_axis>", None),
+        ("<up_axis>Y_UP</up_axis>", "Y_UP"),
+        ("<up_axis>X_UP</up_axis>", "X_UP"),
+        # COLLADA's default.
+        ("", "Y_UP"),
+    ],
+)
+def test_the_up_axis_is_reported_and_not_applied(
+    tmp_path: Path, asset: str, ignored: str | None
+) -> None:
+    """As rviz, MoveIt and Gazebo do."""
+    mesh = read(tmp_path, document(asset=asset))
+
+    assert_tetrahedron(mesh)
+    assert mesh.ignored_up_axis == ignored
+
+
+def test_transforms_of_nested_nodes_are_applied_in_order(tmp_path: Path) -> None:
+    """Within a node the first transform is the outermost."""
+    nodes = f"""<node><translate>1 2 3</translate><rotate>0 0 1 90</rotate>
+      <node><scale>2 3 4</scale><node><matrix>1 0 0 0.5 0 0 -1 0.25 0 1 0 -1 0 0 0 1
+      </matrix>{INSTANCE}</node></node></node>"""
+    x, y, z = CORNERS.T
+    # The matrix takes y to z; then the scale; then a quarter turn takes x to y.
+    inner = np.array([2 * (x + 0.5), 3 * (-z + 0.25), 4 * (y - 1)])
+    expected = np.array([-inner[1] + 1, inner[0] + 2, inner[2] + 3]).T
+
+    mesh = read(tmp_path, document(nodes))
+
+    np.testing.assert_allclose(mesh.points, expected, atol=1e-6)
+    assert signed_volume(mesh) == pytest.approx(24 * VOLUME)
+
+
+def test_instances_are_multiplied_and_merged(tmp_path: Path) -> None:
+    """A library node, used twice, and the geometry itself."""
+    library = f'<library_nodes><node id="n">{INSTANCE}</node></library_nodes>'
+    nodes = f"""<node>{INSTANCE}</node>
+      <node><translate>5 0 0</translate><instance_node url="#n"/></node>
+      <node><translate>0 7 0</translate><instance_node url="#n"/></node>"""
+
+    mesh = read(tmp_path, document(nodes, libraries=library))
+
+    stacked = np.concatenate([CORNERS, shifted(5, 0, 0), shifted(0, 7, 0)])
+    triangles = np.concatenate([FACES, FACES + 4, FACES + 8])
+    np.testing.assert_array_equal(
+        mesh.points[mesh.face_indices.reshape(-1, 3)], stacked[triangles]
+    )
+
+
+def test_mirrored_instances_still_face_outwards(tmp_path: Path) -> None:
+    """A negative determinant would turn the surface inside out."""
+    nodes = f"<node><scale>-1 2 1</scale>{INSTANCE}</node>"
+
+    mesh = read(tmp_path, document(nodes))
+
+    assert signed_volume(mesh) == pytest.approx(2 * VOLUME)
+    np.testing.assert_array_equal(mesh.points, CORNERS * [-1, 2, 1])
+
+
+def test_skinned_surfaces_are_read_in_their_bind_pose(tmp_path: Path) -> None:
+    """The bind shape matrix stands between the geometry and the node."""
+    accessor = '<technique_common><accessor source="#{0}" count="1" stride="{1}">{2}'
+    close = "</accessor></technique_common></source>"
+    skin = f"""<library_controllers><controller id="c"><skin source="#g">
+      <bind_shape_matrix>1 0 0 3 0 1 0 0 0 0 1 0 0 0 0 1</bind_shape_matrix>
+      <source id="j"><Name_array id="ja" count="1">bone</Name_array>
+      {accessor.format("ja", 1, '<param name="JOINT" type="name"/>')}{close}
+      <source id="m"><float_array id="ma" count="16">1 0 0 0 0 1 0 0 0 0 1 0 0 0 0 1
+      </float_array>
+      {accessor.format("ma", 16, '<param name="TRANSFORM" type="float4x4"/>')}{close}
+      <source id="w"><float_array id="wa" count="1">1</float_array>
+      {accessor.format("wa", 1, '<param name="WEIGHT" type="float"/>')}{close}
+      <joints><input semantic="JOINT" source="#j"/>
+      <input semantic="INV_BIND_MATRIX" source="#m"/></joints>
+      <vertex_weights count="4"><input semantic="JOINT" source="#j" offset="0"/>
+      <input semantic="WEIGHT" source="#w" offset="1"/>
+      <vcount>1 1 1 1</vcount><v>0 0 0 0 0 0 0 0</v></vertex_weights>
+      </skin></controller></library_controllers>"""
+    nodes = '<node><scale>2 2 2</scale><instance_controller url="#c"/></node>'
+    text = document(nodes)
+    text = text.replace("<library_visual_scenes>", skin + "<library_visual_scenes>")
+
+    np.testing.assert_array_equal(read(tmp_path, text).points, 2 * shifted(3, 0, 0))
+
+
+def primitive(tag: str, body: str, count: int = 1) -> str:
+    """Write a primitive that indexes positions only."""
+    entry = '<input semantic="VERTEX" source="#v" offset="0"/>'
+    return f'<{tag} count="{count}">{entry}{body}</{tag}>'
+
+
+@pytest.mark.parametrize(
+    ("primitives", "counts", "indices"),
+    [
+        (
+            primitive("polylist", "<vcount>3 4</vcount><p>0 2 1 0 1 2 3</p>", 2),
+            [3, 4],
+            [0, 2, 1, 0, 1, 2, 3],
+        ),
+        (primitive("polygons", "<p>0 1 2 3</p><p>0 2 1</p>", 2), [4, 3], None),
+        (primitive("tristrips", "<p>0 1 2 3</p>"), [3, 3], [0, 1, 2, 2, 1, 3]),
+        (primitive("trifans", "<p>0 1 2 3</p>"), [3, 3], [0, 1, 2, 0, 2, 3]),
+        (
+            primitive("triangles", "<p>0 1 2</p>")
+            + primitive("polylist", "<vcount>3</vcount><p>2 1 3</p>"),
+            [3, 3],
+            [0, 1, 2, 2, 1, 3],
+        ),
+    ],
+)
+def test_every_kind_of_polygon_is_read(
+    tmp_path: Path, primitives: str, counts: list[int], indices: list[int] | None
+) -> None:
+    """Polygons stay polygons, and several primitives share the points."""
+    mesh = read(tmp_path, document(shape=geometry(primitives)))
+
+    assert len(mesh.points) == 4
+    assert mesh.face_counts.tolist() == counts
+    if indices is not None:
+        starts = np.cumsum(counts) - counts
+        for start, count in zip(starts, counts, strict=True):
+            face = mesh.face_indices[start : start + count].tolist()
+            wanted = indices[start : start + count]
+            # The same cycle, wherever it starts.
+            assert face in [wanted[i:] + wanted[:i] for i in range(count)]
+
+
+def test_holes_in_polygons_are_filled_and_reported(tmp_path: Path) -> None:
+    """The outline is kept."""
+    hole = primitive("polygons", "<ph><p>0 1 2 3</p><h>0 1 2</h></ph>")
+
+    mesh = read(tmp_path, document(shape=geometry(hole)))
+
+    assert mesh.face_counts.tolist() == [4]
+    assert mesh.skipped == ("holes in polygons are filled",)
+
+
+BROKEN_NORMAL = '<input semantic="NORMAL" source="#nowhere" offset="0"/>'
+HARMLESS = {
+    "camera": document(f'<node><instance_camera url="#none"/>{INSTANCE}</node>'),
+    "light": document(f'<node><instance_light url="#none"/>{INSTANCE}</node>'),
+    "material": document(
+        f"<node>{INSTANCE[:-2]}><bind_material><technique_common><instance_material "
+        'symbol="m" target="#none"/></technique_common></bind_material>'
+        "</instance_geometry></node>"
+    ),
+    "effect": document(libraries="<library_effects><effect/></library_effects>"),
+    "comment": document(shape=geometry(f"<!-- faces -->{TRIANGLES}")),
+    "lines": document(
+        shape=geometry(TRIANGLES + primitive("lines", "<p>0 9</p>")),
+    ),
+    "linestrips": document(shape=geometry(primitive("linestrips", "") + TRIANGLES)),
+    "unknown tag": document(shape=geometry(f"<sculpture/>{TRIANGLES}")),
+    "normals of nowhere": document(
+        shape=geometry(TRIANGLES.replace("<p>", BROKEN_NORMAL + "<p>"))
+    ),
+    "empty source": document(shape=geometry(f'<source id="n"/>{TRIANGLES}')),
+    "normals at vertices": document(shape=geometry(vertices=BROKEN_NORMAL)),
+    "extra": document(f"<node><extra><x/></extra>{INSTANCE}</node>"),
+    "empty namespace": re.sub(r' xmlns="[^"]*"', "", document()),
+    "other namespace": document().replace("2005/11", "2008/03"),
+    "spline": document(shape=geometry() + '<geometry id="s"><spline/></geometry>'),
+    "contributor": document(asset="<created>not a date</created>"),
+}
+
+
+@pytest.mark.parametrize("case", HARMLESS)
+def test_what_is_not_surface_does_not_cost_the_surface(
+    tmp_path: Path, case: str
+) -> None:
+    """Nor is it reported: nothing that a robot needs is lost."""
+    mesh = read(tmp_path, HARMLESS[case])
+
+    assert_tetrahedron(mesh)
+    assert mesh.skipped == ()
+
+
+@pytest.mark.parametrize(
+    ("nodes", "shape", "skipped"),
+    [
+        (f'<node><instance_node url="#x"/>{INSTANCE}</node>', None, "#x"),
+        (f'<node><instance_geometry url="#x"/>{INSTANCE}</node>', None, "#x"),
+        (f"<node><instance_geometry/>{INSTANCE}</node>", None, "instance_geometry"),
+        (
+            f'<node>{INSTANCE}<instance_geometry url="#h"/></node>',
+            geometry()
+            + geometry(TRIANGLES.replace("0 2 1", "0 9 1")).replace('"g"', '"h"'),
+            "beyond the limits",
+        ),
+    ],
+)
+def test_broken_surfaces_are_reported_and_the_others_kept(
+    tmp_path: Path, nodes: str, shape: str | None, skipped: str
+) -> None:
+    """One message per cause."""
+    mesh = read(tmp_path, document(nodes, shape))
+
+    assert_tetrahedron(mesh)
+    assert skipped in " ".join(mesh.skipped)
+
+
+def test_other_inputs_do_not_shift_the_indices(tmp_path: Path) -> None:
+    """Positions are the second of three numbers per corner here."""
+    rows = " ".join(f"7 {index} 8" for index in FACES.ravel())
+    inputs = (
+        '<input semantic="NORMAL" source="#s" offset="0"/>'
+        '<input semantic="VERTEX" source="#v" offset="1"/>'
+        '<input semantic="TEXCOORD" source="#s" offset="2" set="0"/>'
+    )
+    primitives = f'<triangles count="4">{inputs}<p>{rows}</p></triangles>'
+
+    assert_tetrahedron(read(tmp_path, document(shape=geometry(primitives))))
+
+
+def test_a_document_without_scene_shows_each_geometry_once(tmp_path: Path) -> None:
+    """Some exporters write geometries alone."""
+    text = re.sub(r"<library_visual_scenes>.*</scene>", "", document(), flags=re.DOTALL)
+
+    assert_tetrahedron(read(tmp_path, text))
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "iso-8859-1"])
+def test_encodings_are_honoured(tmp_path: Path, encoding: str) -> None:
+    """The declaration or the byte order mark decides."""
+    text = document().replace("utf-8", encoding.removesuffix("-sig"))
+    text = text.replace("<asset>", "<asset><title>Gerät</title>")
+
+    assert_tetrahedron(read(tmp_path, text.encode(encoding)))
+
+
+def node_bomb(leaf: str) -> str:
+    """Write forty library nodes, each of which shows the one before twice."""
+    levels = "".join(
+        f'<node id="n{i}">' + f'<instance_node url="#n{i - 1}"/>' * 2 + "</node>"
+        for i in range(1, 40)
+    )
+    return f'<library_nodes><node id="n0">{leaf}</node>{levels}</library_nodes>'
+
+
+TOP = '<node><instance_node url="#n39"/></node>'
+ENTITIES = "".join(f'<!ENTITY e{i} "{f"&e{i - 1};" * 10}">' for i in range(1, 14))
+DAMAGED = {
+    "not XML": (document()[:-30], "well-formed"),
+    "unknown encoding": (document().replace("utf-8", "utf-80"), "well-formed"),
+    "not COLLADA": ("<robot/>", "root is <robot>"),
+    "no surface": (document("<node/>"), "no surface"),
+    "NaN": (document().replace("1.25", "NaN"), "not finite"),
+    "overflow": (document().replace("1.25", "1e60"), "not finite"),
+    "not a number": (document().replace("1.25", "1,25"), "no surface; Corrupted"),
+    "negative index": (document().replace("0 2 1", "0 -2 1"), "none of its 4"),
+    "vcount": (
+        document(
+            shape=geometry(
+                primitive("polylist", "<vcount>2000000000</vcount><p>0 1 2</p>")
+            )
+        ),
+        "do not add up",
+    ),
+    "offset": (document().replace('offset="0"', 'offset="999999999"'), "schema"),
+    "unit": (document(asset='<unit meter="0"/>'), "<unit>"),
+    "unit text": (document(asset='<unit meter="inch"/>'), "<unit>"),
+    "deep": (document("<node>" * 9000 + "</node>" * 9000), "schema"),
+    "cycle": (
+        document(
+            TOP,
+            libraries=node_bomb("").replace(
+                '"n0">', '"n0"><instance_node url="#n39"/>'
+            ),
+        ),
+        "not found",
+    ),
+    "instances": (document(TOP, libraries=node_bomb(INSTANCE)), "multiply"),
+    "empty instances": (document(TOP, libraries=node_bomb("")), "multiply"),
+    "entities": (
+        document()
+        .replace("<COLLADA", f'<!DOCTYPE c [<!ENTITY e0 "spam">{ENTITIES}]><COLLADA', 1)
+        .replace("<asset>", "<asset>&e13;"),
+        "well-formed",
+    ),
+    "external entity": (
+        document()
+        .replace("<COLLADA", '<!DOCTYPE c [<!ENTITY f SYSTEM "/etc/hosts">]><COLLADA')
+        .replace("<asset>", "<asset>&f;"),
+        "well-formed",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", DAMAGED)
+def test_damaged_and_hostile_files_are_refused_with_a_reason(
+    tmp_path: Path, case: str
+) -> None:
+    """None crashes, hangs or takes memory beyond its size."""
+    text, reason = DAMAGED[case]
+
+    with pytest.raises(MeshError, match=re.escape(reason)):
+        read(tmp_path, text)

@@ -1,0 +1,160 @@
+"""OBJ: polygons, indices, and what does not belong to the surface."""
+
+from __future__ import annotations
+
+from io import BytesIO
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+import trimesh
+
+from converter.meshes import MeshError, PolygonMesh, read_mesh
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+VERTICES = """v 0.1 0.2 0.3
+v 1.4 0.0 -0.2
+v 1.2 1.1 0.1
+v -0.1 0.9 0.2
+v 0.5 0.4 1.6
+"""
+POINTS = np.array([line.split()[1:] for line in VERTICES.splitlines()], dtype=float)
+PYRAMID = [[3, 2, 1, 0], [0, 1, 4], [1, 2, 4], [2, 3, 4], [3, 0, 4]]
+
+
+def read(tmp_path: Path, text: str | bytes, name: str = "part.obj") -> PolygonMesh:
+    """Read text as a file of that name."""
+    path = tmp_path / name
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return read_mesh(path)
+
+
+def faces(mesh: PolygonMesh) -> list[list[int]]:
+    """Corners of each face."""
+    pieces = np.split(mesh.face_indices, np.cumsum(mesh.face_counts)[:-1])
+    return [piece.tolist() for piece in pieces]
+
+
+def face_lines(form: str) -> str:
+    """Write the pyramid's faces; ``form`` makes a corner of a number from one."""
+    rows = (" ".join(form.format(i + 1) for i in face) for face in PYRAMID)
+    return "".join(f"f {row}\n" for row in rows)
+
+
+@pytest.mark.parametrize("form", ["{}", "{}/1", "{}//2", "{}/1/2", "{}/", "{}//"])
+def test_polygons_are_kept_in_every_form_of_index(tmp_path: Path, form: str) -> None:
+    """Texture and normal indices do not split points or faces."""
+    mesh = read(tmp_path, VERTICES + "vt 0 0\nvn 0 0 1\nvn 1 0 0\n" + face_lines(form))
+
+    np.testing.assert_array_equal(mesh.points, POINTS)
+    assert faces(mesh) == PYRAMID
+
+
+def test_negative_indices_count_from_their_own_line(tmp_path: Path) -> None:
+    """The specification's relative form: -1 is the vertex read last."""
+    text = """
+        v 0 0 0
+        v 1 0 0
+        v 0 1 0
+        f -3 -2 -1
+        v 0 0 5
+        v 1 0 5
+        v 0 1 5
+        f -3 -2 -1
+    """
+
+    mesh = read(tmp_path, text)
+
+    assert faces(mesh) == [[0, 1, 2], [3, 4, 5]]
+    assert mesh.points[3:, 2].tolist() == [5, 5, 5]
+
+
+def test_objects_groups_and_materials_become_one_mesh(tmp_path: Path) -> None:
+    """The order of the file is kept, and the material library need not exist."""
+    lines = face_lines("{}").splitlines()
+    text = f"""# exported
+mtllib missing.mtl
+o base
+{VERTICES}s off
+usemtl red
+{lines[0]}
+g side one
+usemtl blue
+{lines[1]}
+{lines[2]}
+o top
+usemtl red
+{lines[3]}
+{lines[4]}
+l 1 2
+p 3
+"""
+
+    assert faces(read(tmp_path, text)) == PYRAMID
+
+
+def test_colours_and_weights_after_a_position_are_ignored(tmp_path: Path) -> None:
+    """Both are common extensions, also mixed in one file."""
+    tails = [" 1 0 0", " 1.0", "", " 0.5 0.5 0.5 1", " 1"]
+    rows = zip(VERTICES.splitlines(), tails, strict=True)
+    text = "\n".join(row + tail for row, tail in rows) + "\n" + face_lines("{}")
+
+    np.testing.assert_array_equal(read(tmp_path, text).points, POINTS)
+
+
+def test_lines_may_be_continued_and_end_in_any_way(tmp_path: Path) -> None:
+    """A backslash joins lines; tabs separate as spaces do."""
+    text = (VERTICES + face_lines("{}")).replace(" 2 1\n", " \\\n2 1\n")
+    text = text.replace("v 1.4 ", "v\t1.4\t").replace("\n", "\r\n")
+
+    mesh = read(tmp_path, text)
+
+    np.testing.assert_array_equal(mesh.points, POINTS)
+    assert faces(mesh) == PYRAMID
+
+
+def test_faces_may_precede_their_vertices(tmp_path: Path) -> None:
+    """Positive numbers count over the whole file."""
+    assert faces(read(tmp_path, face_lines("{}") + VERTICES)) == PYRAMID
+
+
+def test_area_is_the_one_of_an_independent_reader(tmp_path: Path) -> None:
+    """Compare with trimesh, which cuts the base into two triangles."""
+    text = VERTICES + face_lines("{}")
+    mesh = read(tmp_path, text)
+    other = trimesh.load_mesh(BytesIO(text.encode()), file_type="obj")
+    fans = [
+        (face[0], *face[i : i + 2])
+        for face in faces(mesh)
+        for i in range(1, len(face) - 1)
+    ]
+
+    assert len(fans) == len(other.faces)
+    assert np.ptp(mesh.points, axis=0) == pytest.approx(other.extents)
+    assert trimesh.Trimesh(mesh.points, fans).volume == pytest.approx(other.volume)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (VERTICES, "no faces"),
+        ("f 1 2 3\n", "none of its 0 vertices"),
+        (VERTICES + "f 1 2 6\n", "none of its 5 vertices"),
+        (VERTICES + "f -6 1 2\n", "none of its 5 vertices"),
+        (VERTICES + "f 0 1 2\n", "vertex 0"),
+        (VERTICES + "f 1 b 2\n", "not a number"),
+        (VERTICES + f"f 1 2 {10**30}\n", "cannot exist"),
+        ("v 1 2\n" + VERTICES + "f 1 2 3\n", "fewer than three"),
+        ("v 1 2 z\n" + VERTICES + "f 1 2 3\n", "coordinate"),
+        ("v 1 2 nan\n" + VERTICES + "f 1 2 3\n", "not finite"),
+        ("v 1 2 1e999\n" + VERTICES + "f 1 2 3\n", "not finite"),
+    ],
+)
+def test_damaged_files_are_refused_with_a_reason(
+    tmp_path: Path, text: str, reason: str
+) -> None:
+    """The reason names the damage."""
+    with pytest.raises(MeshError, match=reason):
+        read(tmp_path, text)

@@ -1,0 +1,163 @@
+"""The mesh type: what is kept, dropped, merged and refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as npst
+
+from converter.meshes.polygon_mesh import (
+    MeshError,
+    build_mesh,
+    merge_equal_points,
+    reversed_faces,
+)
+
+# An irregular pyramid over a quadrilateral: one face of four corners, four of three.
+POINTS = np.array(
+    [
+        [0.1, 0.2, 0.0],
+        [1.3, 0.1, 0.2],
+        [1.1, 0.9, -0.1],
+        [0.0, 1.2, 0.1],
+        [0.4, 0.6, 1.7],
+    ]
+)
+COUNTS = np.array([4, 3, 3, 3, 3])
+INDICES = np.array([3, 2, 1, 0, 0, 1, 4, 1, 2, 4, 2, 3, 4, 3, 0, 4])
+
+finite_points = npst.arrays(
+    np.float64,
+    st.tuples(st.integers(1, 40), st.just(3)),
+    elements=st.sampled_from([-1.5, -0.0, 0.0, 1e-30, 0.25, 3.0]),
+)
+
+
+def test_a_sound_mesh_is_kept_as_it_is() -> None:
+    """Nothing is reordered, and n-gons stay n-gons."""
+    mesh = build_mesh(POINTS, COUNTS, INDICES)
+
+    np.testing.assert_array_equal(mesh.points, POINTS)
+    np.testing.assert_array_equal(mesh.face_counts, COUNTS)
+    np.testing.assert_array_equal(mesh.face_indices, INDICES)
+
+
+def test_arrays_are_read_only_and_of_the_promised_types() -> None:
+    """A shared mesh cannot be edited by one of its users."""
+    mesh = build_mesh(POINTS.astype(np.float32), COUNTS, INDICES)
+
+    assert mesh.points.dtype == np.float64
+    assert mesh.face_counts.dtype == mesh.face_indices.dtype == np.int32
+    for array in (mesh.points, mesh.face_counts, mesh.face_indices):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 0
+
+
+def test_the_input_stays_writable() -> None:
+    """Freezing the result does not freeze what it was built from."""
+    points, counts = POINTS.copy(), COUNTS.astype(np.int32)
+    build_mesh(points, counts, INDICES)
+
+    points[0] = counts[0] = 7
+
+
+@pytest.mark.parametrize(
+    "collapsed", [[], [2], [1, 1], [1, 2], [0, 0, 0], [0, 4, 0], [3, 1, 1, 3]]
+)
+def test_faces_with_fewer_than_three_distinct_points_are_dropped(
+    collapsed: list[int],
+) -> None:
+    """They have no area, wherever in the list they stand."""
+    for at, corner in ((0, 0), (1, 4), (5, 16)):
+        mesh = build_mesh(
+            POINTS,
+            np.insert(COUNTS, at, len(collapsed)),
+            np.concatenate([INDICES[:corner], collapsed, INDICES[corner:]]).astype(int),
+        )
+
+        np.testing.assert_array_equal(mesh.face_counts, COUNTS)
+        np.testing.assert_array_equal(mesh.face_indices, INDICES)
+
+
+def test_slivers_of_three_distinct_points_stay() -> None:
+    """They close the surface, although they have no area."""
+    points = np.array([[0.0, 0, 0], [1, 0, 0], [2, 0, 0]])
+
+    assert build_mesh(points, np.array([3]), np.array([0, 1, 2])).face_counts.size == 1
+
+
+def test_points_without_a_face_are_dropped() -> None:
+    """They would count in bounds and hulls."""
+    points = np.insert(POINTS, [0, 2, 5], [[99.0, 0, 0]], axis=0)
+    moved = np.array([1, 2, 4, 5, 6])[INDICES]
+
+    mesh = build_mesh(points, COUNTS, moved)
+
+    np.testing.assert_array_equal(mesh.points, POINTS)
+    np.testing.assert_array_equal(mesh.face_indices, INDICES)
+
+
+def test_a_point_that_is_not_finite_matters_only_if_a_face_uses_it() -> None:
+    """An unused NaN is dropped, a used one refused."""
+    points = np.vstack([POINTS, [np.nan, 0, 0]])
+    build_mesh(points, COUNTS, INDICES)
+
+    with pytest.raises(MeshError, match="not finite"):
+        build_mesh(points, np.array([3]), np.array([0, 1, 5]))
+
+
+@pytest.mark.parametrize(
+    ("counts", "indices", "reason"),
+    [
+        ([], [], "no faces"),
+        ([3], [1, 1, 1], "no faces"),
+        ([3], [0, 1, 5], "none of its 5 vertices"),
+        ([3], [0, 1, -1], "none of its 5 vertices"),
+        ([4], [0, 1, 2], "do not add up"),
+        ([-3, 6], [0, 1, 2], "negative"),
+    ],
+)
+def test_a_surface_that_contradicts_itself_is_refused(
+    counts: list[int], indices: list[int], reason: str
+) -> None:
+    """Each contradiction has its own reason."""
+    with pytest.raises(MeshError, match=reason) as caught:
+        build_mesh(POINTS, np.array(counts, int), np.array(indices, int))
+
+    assert caught.value.reason == str(caught.value)
+
+
+@given(finite_points)
+def test_merging_loses_no_position_and_leaves_no_two_equal(
+    corners: np.ndarray[tuple[int, int], np.dtype[np.float64]],
+) -> None:
+    """Each corner keeps its position; the order is that of first occurrence."""
+    points, indices = merge_equal_points(corners)
+
+    np.testing.assert_array_equal(points[indices], corners)
+    assert len({tuple(point) for point in points}) == len(points)
+    first = [int(np.argmax(indices == index)) for index in range(len(points))]
+    assert first == sorted(first)
+
+
+def test_close_points_stay_apart() -> None:
+    """Merging is exact: there is no tolerance to choose."""
+    corners = np.array([[1.0, 2.0, 3.0], [1.0, 2.0, np.nextafter(3.0, 4.0)]])
+
+    assert len(merge_equal_points(corners)[0]) == 2
+
+
+@given(st.lists(st.integers(0, 6), max_size=12))
+def test_reversing_faces_reverses_each_face_alone(sizes: list[int]) -> None:
+    """Also where faces have different numbers of corners, or none."""
+    counts = np.array(sizes, dtype=np.int64)
+    indices = np.arange(counts.sum()) * 3 % 7
+
+    pieces = np.split(reversed_faces(counts, indices), np.cumsum(counts)[:-1])
+
+    for piece, original in zip(
+        pieces, np.split(indices, np.cumsum(counts)[:-1]), strict=True
+    ):
+        np.testing.assert_array_equal(piece, original[::-1])

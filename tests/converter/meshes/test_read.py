@@ -1,0 +1,249 @@
+"""Recognition of formats, and real files."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+from typing import TYPE_CHECKING
+from xml.etree import ElementTree as ET
+
+import numpy as np
+import pybullet_data
+import pytest
+import trimesh
+from scipy.spatial.transform import Rotation
+
+from converter.meshes import MeshError, PolygonMesh, read_mesh
+
+if TYPE_CHECKING:
+    from xml.etree.ElementTree import Element
+
+    from numpy.typing import NDArray
+
+DATA = Path(pybullet_data.getDataPath())
+OBJ = b"# part\nv 0 0 0\nv 1 0 0\nv 0 2 0\nv 0 0 3\nf 1 2 3\n"
+STL_TEXT = b"""solid
+facet normal 0 0 0
+outer loop
+vertex 0 0 0
+vertex 1 0 0
+vertex 0 2 0
+endloop
+endfacet
+endsolid"""
+STL_BINARY = bytes(80) + struct.pack("<I12fH", 1, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0)
+DAE = b"""<COLLADA><library_geometries><geometry id="g"><mesh><source id="s">
+<float_array id="a" count="9">0 0 0 1 0 0 0 2 0</float_array><technique_common>
+<accessor source="#a" count="3" stride="3"><param name="X" type="float"/>
+<param name="Y" type="float"/><param name="Z" type="float"/></accessor>
+</technique_common></source><vertices id="v"><input semantic="POSITION" source="#s"/>
+</vertices><triangles count="1"><input semantic="VERTEX" source="#v" offset="0"/>
+<p>0 1 2</p></triangles></mesh></geometry></library_geometries></COLLADA>"""
+CONTENTS = {"obj": OBJ, "text": STL_TEXT, "binary": STL_BINARY, "dae": DAE}
+
+
+def corpus() -> list[Path]:
+    """List the mesh files of the robots that ship with pybullet."""
+    return sorted(
+        path
+        for path in DATA.rglob("*")
+        if path.suffix.lower() in {".stl", ".obj", ".dae"}
+        and "random_urdfs" not in path.parts
+    )
+
+
+def triangles(mesh: PolygonMesh) -> NDArray[np.float64]:
+    """(T, 3, 3) corners of all triangles, polygons cut into fans."""
+    spans = mesh.face_counts - 2
+    first = np.repeat(np.cumsum(mesh.face_counts) - mesh.face_counts, spans)
+    step = np.arange(spans.sum()) - np.repeat(np.cumsum(spans) - spans, spans)
+    corners = np.stack([first, first + step + 1, first + step + 2], axis=1)
+    cut: NDArray[np.float64] = mesh.points[mesh.face_indices[corners]]
+    return cut
+
+
+def reference_triangles(path: Path) -> NDArray[np.float64]:
+    """Read a file with trimesh, or COLLADA with the standard library alone."""
+    if path.suffix.lower() == ".dae":
+        root = ET.parse(path).getroot()  # noqa: S314  (files of an installed package)
+        return reference_collada(root)
+    scene = trimesh.load_scene(str(path), process=False, skip_materials=True)
+    shapes = scene.geometry.values()
+    pieces = [np.array(s.triangles, dtype=np.float64) for s in shapes]
+    return np.concatenate(pieces)
+
+
+def reference_collada(root: Element) -> NDArray[np.float64]:
+    """(T, 3, 3) triangles of a document, in its own frame [m]."""
+    for element in root.iter():
+        element.tag = element.tag.rpartition("}")[2]
+    by_id = {element.get("id"): element for element in root.iter()}
+    unit = root.find("asset/unit")
+    pieces: list[NDArray[np.float64]] = []
+
+    def show(node: Element, above: NDArray[np.float64]) -> None:
+        for child in node:
+            above = above @ matrix(child)
+        for instance in node.findall("instance_geometry"):
+            shape = by_id[instance.get("url", "")[1:]]
+            points = np.pad(positions(shape), ((0, 0), (0, 1)), constant_values=1)
+            pieces.append((points @ above.T)[corners(shape), :3])
+        for child in node.findall("node"):
+            show(child, above)
+
+    for scene in root.findall("library_visual_scenes/visual_scene"):
+        show(scene, np.eye(4))
+    return np.concatenate(pieces) * float("1" if unit is None else unit.get("meter", 1))
+
+
+def matrix(transform: Element) -> NDArray[np.float64]:
+    """(4, 4) matrix of an element that may be a transform."""
+    result = np.eye(4)
+    match transform.tag:
+        case "matrix":
+            result = numbers(transform).reshape(4, 4)
+        case "translate":
+            result[:3, 3] = numbers(transform)
+        case "scale":
+            result[:3, :3] = np.diag(numbers(transform))
+        case "rotate":
+            *axis, angle = numbers(transform)
+            turn = Rotation.from_rotvec(np.array(axis) * angle, degrees=True)
+            result[:3, :3] = turn.as_matrix()
+    return result
+
+
+def numbers(element: Element | None) -> NDArray[np.float64]:
+    """Read the numbers in an element."""
+    assert element is not None
+    return np.array((element.text or "").split(), dtype=np.float64)
+
+
+def positions(shape: Element) -> NDArray[np.float64]:
+    """(N, 3) positions, which the corpus puts into the first source."""
+    return numbers(shape.find("mesh/source/float_array")).reshape(-1, 3)
+
+
+def corners(shape: Element) -> NDArray[np.int64]:
+    """(T, 3) points of all triangles, polygons cut into fans."""
+    fans: list[NDArray[np.int64]] = []
+    for primitive in shape.findall("mesh/*[p]"):
+        if primitive.tag not in {"triangles", "polylist"}:
+            continue
+        offsets = {
+            entry.get("semantic"): int(entry.get("offset", ""))
+            for entry in primitive.findall("input")
+        }
+        rows = numbers(primitive.find("p")).reshape(-1, max(offsets.values()) + 1)
+        points = rows[:, offsets["VERTEX"]].astype(np.int64)
+        listed = primitive.find("vcount")
+        sizes = [3] * (len(points) // 3) if listed is None else numbers(listed)
+        for face in np.split(points, np.cumsum(sizes).astype(int)[:-1]):
+            fans += [face[[0, i, i + 1]] for i in range(1, len(face) - 1)]
+    return np.array(fans)
+
+
+def measures(corners: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Bounds [m], area [m^2] and signed volume [m^3] of triangles."""
+    across = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    area = np.linalg.norm(across, axis=1).sum() / 2
+    volume = np.einsum("ij,ij->", corners[:, 0], across) / 6
+    points = corners.reshape(-1, 3)
+    return np.array([*points.min(axis=0), *points.max(axis=0), area, volume])
+
+
+@pytest.mark.parametrize("name", ["p.stl", "p.OBJ", "p.dae", "p.Stl", "p.mesh", "p"])
+@pytest.mark.parametrize("content", CONTENTS)
+def test_the_content_decides_the_format(
+    tmp_path: Path, content: str, name: str
+) -> None:
+    """Whatever the file is called."""
+    path = tmp_path / name
+    path.write_bytes(CONTENTS[content])
+
+    mesh = read_mesh(path)
+
+    assert mesh.points.tolist() == [[0, 0, 0], [1, 0, 0], [0, 2, 0]]
+    assert mesh.face_indices.tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "reason"),
+    [
+        ("a.stl", b"version https://git-lfs.github.com/spec/v1\noid x", "Git LFS"),
+        ("a.dae", b"PK\x03\x04" + bytes(99), "zip archive"),
+        ("a.obj", b"glTF\x02\0\0\0", "glTF"),
+        ("a.stl", b"ply\nformat ascii 1.0\n", "PLY"),
+        ("a.png", b"\x89PNG\r\n", "not STL, OBJ or COLLADA"),
+        ("a", b"some words", "not STL, OBJ or COLLADA"),
+        ("a.obj", b"some words", "no faces"),
+        ("a.dae", b"<html>", "well-formed"),
+    ],
+)
+def test_other_formats_are_named(
+    tmp_path: Path, name: str, content: bytes, reason: str
+) -> None:
+    """The author of the file learns what it is."""
+    path = tmp_path / name
+    path.write_bytes(content)
+
+    with pytest.raises(MeshError, match=reason):
+        read_mesh(path)
+
+
+def test_files_that_cannot_be_opened_are_refused(tmp_path: Path) -> None:
+    """A missing file and a folder."""
+    for path in (tmp_path, tmp_path / "none.stl"):
+        with pytest.raises(MeshError, match="cannot be opened"):
+            read_mesh(path)
+
+
+def test_libraries_stay_silent(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Neither numpy nor pycollada prints or logs; warnings are errors here."""
+    for name, content in CONTENTS.items():
+        path = tmp_path / name
+        path.write_bytes(content.replace(b"2 0", b"2e40 0"))
+        try:
+            read_mesh(path)
+        except MeshError:
+            continue
+
+    assert capfd.readouterr() == ("", "")
+
+
+SAMPLE = (
+    "duck.dae",
+    "racecar/meshes/chassis.dae",
+    "racecar/meshes/hokuyo.dae",
+    "differential/diff_arm.stl",
+    "bicycle/files/handlebar_scaled.stl",
+    "a1/meshes/thigh_mirror.obj",
+    "bunny.obj",
+)
+
+
+def relative_measures(path: Path) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the measures of a file and of its reference, in units of its size."""
+    expected = measures(reference_triangles(path))
+    size = np.ptp(expected[:6].reshape(2, 3), axis=0).max()
+    units = np.array([size] * 6 + [expected[6], size**3])
+    return measures(triangles(read_mesh(path))) / units, expected / units
+
+
+@pytest.mark.parametrize("name", SAMPLE)
+def test_real_files_have_the_size_that_other_readers_find(name: str) -> None:
+    """Bounds, area and volume."""
+    actual, expected = relative_measures(DATA / name)
+
+    np.testing.assert_allclose(actual, expected, atol=1e-6)
+
+
+@pytest.mark.corpus
+def test_every_mesh_that_ships_with_pybullet_is_read_as_others_read_it() -> None:
+    """The whole corpus, in bounds, area and volume."""
+    for path in corpus():
+        actual, expected = relative_measures(path)
+
+        np.testing.assert_allclose(actual, expected, atol=1e-6, err_msg=str(path))

@@ -1,0 +1,171 @@
+"""STL: binary, text, and files that pretend."""
+
+from __future__ import annotations
+
+import struct
+import tracemalloc
+from io import BytesIO
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+import trimesh
+
+from converter.meshes import MeshError, PolygonMesh, read_mesh
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+# A tetrahedron without symmetry, counter-clockwise seen from outside; all numbers have
+# an exact binary form.
+CORNERS = np.array(
+    [[0.0, 0.125, 0.25], [1.5, 0.0, -0.25], [0.5, 1.25, 0.0], [0.25, 0.5, 2.0]]
+)
+FACES = np.array([[0, 2, 1], [0, 1, 3], [1, 2, 3], [2, 0, 3]])
+# A sixth of the triple product of the edges that meet in the first corner.
+VOLUME = float(np.linalg.det(CORNERS[1:] - CORNERS[0])) / 6
+
+
+def binary(header: bytes = b"exported", extra: bytes = b"", count: int = 4) -> bytes:
+    """Write the tetrahedron as binary STL with zero normals."""
+    records = b"".join(
+        struct.pack("<12fH", 0, 0, 0, *CORNERS[face].ravel(), 0x8123) for face in FACES
+    )
+    return header.ljust(80, b"\0") + struct.pack("<I", count) + records + extra
+
+
+def text(name: str = "part", newline: str = "\n") -> bytes:
+    """Write the tetrahedron as text STL."""
+    lines = [f"solid {name}"]
+    for face in FACES:
+        lines += ["  facet normal 0 0 0", "    outer loop"]
+        lines += [f"      vertex {x} {y:e} {z}" for x, y, z in CORNERS[face]]
+        lines += ["    endloop", "  endfacet"]
+    return newline.join([*lines, f"endsolid {name}", ""]).encode()
+
+
+def read(tmp_path: Path, data: bytes, name: str = "part.stl") -> PolygonMesh:
+    """Read bytes as a file of that name."""
+    path = tmp_path / name
+    path.write_bytes(data)
+    return read_mesh(path)
+
+
+def assert_tetrahedron(mesh: PolygonMesh) -> None:
+    """Assert that the mesh is the tetrahedron, with shared points."""
+    assert mesh.face_counts.tolist() == [3, 3, 3, 3]
+    triangles = mesh.face_indices.reshape(-1, 3)
+    np.testing.assert_array_equal(mesh.points[triangles], CORNERS[FACES])
+    assert len(mesh.points) == 4
+    assert VOLUME > 0
+    assert trimesh.Trimesh(mesh.points, triangles).volume == pytest.approx(VOLUME)
+
+
+@pytest.mark.parametrize("header", [b"exported", b"solid part\n", b"SOLID", b"\0"])
+def test_binary_is_recognised_whatever_its_header_says(
+    tmp_path: Path, header: bytes
+) -> None:
+    """Many exporters begin binary files with the first word of text files."""
+    assert_tetrahedron(read(tmp_path, binary(header)))
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("name", ["part", "", "a vertex of the facet 1 2 3"])
+def test_text_is_read_whatever_its_newlines_and_names(
+    tmp_path: Path, newline: str, name: str
+) -> None:
+    """A solid's name is free text and may hold keywords."""
+    assert_tetrahedron(read(tmp_path, text(name, newline)))
+
+
+def test_text_may_be_upper_case_indented_and_start_late(tmp_path: Path) -> None:
+    """Keywords have no case."""
+    assert_tetrahedron(read(tmp_path, b"\n \t" + text().upper(), "PART.STL"))
+
+
+def test_bytes_after_the_last_triangle_are_ignored(tmp_path: Path) -> None:
+    """Some exporters append a footer."""
+    assert_tetrahedron(read(tmp_path, binary(extra=b"footer")))
+
+
+def test_all_solids_of_a_file_become_one_mesh(tmp_path: Path) -> None:
+    """The format allows several; a mesh element of a robot shows them all."""
+    moved = text().replace(b"vertex 0.0 1.250000e-01 0.25", b"vertex -9 0 0")
+
+    assert len(read(tmp_path, text() + moved).face_counts) == 8
+
+
+def test_text_facets_of_four_corners_stay_quadrilaterals(tmp_path: Path) -> None:
+    """The format forbids them, and exporters write them."""
+    data = b"""solid
+      facet normal 0 0 1 outer loop
+        vertex 0 0 0 vertex 2 0 0 vertex 2 1 0 vertex 0 1 .5
+      endloop endfacet
+    endsolid"""
+
+    assert read(tmp_path, data).face_counts.tolist() == [4]
+
+
+def test_triangles_are_those_that_an_independent_reader_finds(tmp_path: Path) -> None:
+    """Compare with trimesh, in the order of the file."""
+    for data in (binary(), text()):
+        mesh = read(tmp_path, data)
+        other = trimesh.load_mesh(BytesIO(data), file_type="stl", process=False)
+
+        np.testing.assert_array_equal(
+            mesh.points[mesh.face_indices], other.vertices[other.faces.ravel()]
+        )
+
+
+def test_collapsed_triangles_are_dropped(tmp_path: Path) -> None:
+    """Two corners in one position, which only shows after merging."""
+    sliver = struct.pack("<12fH", 0, 0, 0, *CORNERS[[0, 1, 1]].ravel(), 0)
+
+    assert_tetrahedron(read(tmp_path, binary(extra=sliver, count=5)))
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"", "empty"),
+        (b"solid", "no faces"),
+        (b"\0\1\2", "too short"),
+        (bytes(84), "no faces"),
+        (binary()[:-1], "announces 4 triangles but holds 3"),
+        (binary(b"solid x", count=5), "announces 5 triangles but holds 4"),
+        (text()[: text().rindex(b"endloop")], "incomplete"),
+        (text().replace(b"1.5 ", b"1.5x "), "not three numbers"),
+        (text().replace(b"1.5 ", b"nan "), "not finite"),
+        (binary().replace(struct.pack("<f", 1.5), b"\0\0\xc0\x7f"), "not finite"),
+    ],
+)
+def test_damaged_files_are_refused_with_a_reason(
+    tmp_path: Path, data: bytes, reason: str
+) -> None:
+    """The reason is one line, and names the damage."""
+    with pytest.raises(MeshError, match=reason) as caught:
+        read(tmp_path, data)
+
+    assert "\n" not in caught.value.reason
+
+
+def test_text_that_stops_between_facets_is_kept_and_reported(tmp_path: Path) -> None:
+    """Whether the rest is missing cannot be known."""
+    mesh = read(tmp_path, text()[: text().rindex(b"endsolid")])
+
+    assert_tetrahedron(mesh)
+    assert mesh.skipped == ("the text ends without endsolid",)
+
+
+def test_an_announced_size_is_not_allocated(tmp_path: Path) -> None:
+    """Four thousand million triangles in a file of a hundred bytes."""
+    data = bytes(80) + b"\xff" * 4 + bytes(50)
+    tracemalloc.start()
+    try:
+        with pytest.raises(MeshError, match="announces 4294967295 triangles"):
+            read(tmp_path, data)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+    assert peak < 1_000_000
