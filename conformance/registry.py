@@ -1,0 +1,51 @@
+"""The witnesses that are installed, by name.
+
+Any package can bring one along under the entry point group :data:`GROUP`; the value of
+an entry point is a class or function that makes a witness without arguments.
+"""
+
+from __future__ import annotations
+
+from importlib.metadata import EntryPoint, entry_points
+from typing import TYPE_CHECKING, cast
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from conformance.witness import Witness
+
+GROUP = "urdf_usd.witnesses"
+
+
+class UnknownWitnessError(LookupError):
+    """No witness of that name is installed; the message lists those that are."""
+
+
+def names() -> tuple[str, ...]:
+    """Names of all witnesses, sorted; none is loaded."""
+    return tuple(sorted(_entries()))
+
+
+def witnesses() -> tuple[Witness, ...]:
+    """Make every witness, sorted by name."""
+    return tuple(witness(name) for name in names())
+
+
+def witness(name: str) -> Witness:
+    """Make one witness.
+
+    Raises:
+        UnknownWitnessError: There is none of that name.
+    """
+    entries = _entries()
+    if name not in entries:
+        raise UnknownWitnessError(
+            f"no witness is called {name!r}; there are {', '.join(names())}"
+        )
+    make = cast("Callable[[], Witness]", entries[name].load())
+    return make()
+
+
+def _entries() -> dict[str, EntryPoint]:
+    # A distribution that is installed twice is listed twice; names are unique here.
+    return {entry.name: entry for entry in entry_points(group=GROUP)}

@@ -1,0 +1,162 @@
+"""From a prepared URDF to a compiled MuJoCo model whose parts go by URDF names."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import mujoco
+
+from conformance.witness import AbstentionError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from conformance.witnesses.urdf_text import UrdfText
+
+# MuJoCo's own name for its world body, and for any URDF link of that name.
+WORLD = "world"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Compiled:
+    """A compiled model, and what is needed to name its parts as the URDF does.
+
+    Attributes:
+        model: The ``mujoco.MjModel``.
+        robot: Name of the robot.
+        root: URDF name of the root link.
+        bodies: Body index of each link, by URDF name.
+        joint_of_child: Name that the file gives to each joint, by the link it carries.
+        mass_unknown: Links whose mass properties in the model are not the file's.
+        inertia_unknown: Links of which that holds for the inertia tensor alone.
+        notes: What was put in, and what MuJoCo warned about.
+    """
+
+    model: Any
+    robot: str | None
+    root: str
+    bodies: Mapping[str, int]
+    joint_of_child: Mapping[str, str]
+    mass_unknown: frozenset[str]
+    inertia_unknown: frozenset[str]
+    notes: tuple[str, ...]
+
+
+def compile_urdf(urdf: UrdfText) -> Compiled:
+    """Let MuJoCo read and compile a prepared copy.
+
+    Raises:
+        AbstentionError: It refuses.
+    """
+    try:
+        with _warnings() as said:
+            spec = mujoco.MjSpec.from_string(urdf.text.decode())
+            spec.compiler.fusestatic = False
+            mass, inertia = _replace_refused_inertia(spec)
+            model = spec.compile()
+    except ValueError as error:
+        raise _refusal(error) from error
+    bodies = {
+        urdf.original(model.body(index).name): index
+        for index in range(model.nbody)
+        if index or WORLD in urdf.links
+    }
+    return Compiled(
+        model=model,
+        robot=spec.modelname or None,
+        root=_root(model, bodies),
+        bodies=bodies,
+        joint_of_child={
+            urdf.original(child): joint for child, joint in urdf.joint_of_child.items()
+        },
+        mass_unknown=urdf.mass_unknown | frozenset(map(urdf.original, mass)),
+        inertia_unknown=urdf.inertia_unknown | frozenset(map(urdf.original, inertia)),
+        notes=(
+            *_placeholder_note(map(urdf.original, sorted(mass | inertia))),
+            *(f"MuJoCo warns: {text.strip()}" for text in dict.fromkeys(said)),
+        ),
+    )
+
+
+@contextlib.contextmanager
+def _warnings() -> Iterator[list[str]]:
+    """Collect warnings, which MuJoCo would write to a file in the working directory."""
+    previous = mujoco.get_mju_user_warning()
+    said: list[str] = []
+    mujoco.set_mju_user_warning(said.append)
+    try:
+        yield said
+    finally:
+        mujoco.set_mju_user_warning(previous)
+
+
+def _refusal(error: ValueError) -> AbstentionError:
+    # Line numbers would be those of the prepared copy.
+    text = re.sub(r", line \d+", "", str(error))
+    return AbstentionError("; ".join(filter(None, text.splitlines())))
+
+
+def _root(model: Any, bodies: Mapping[str, int]) -> str:  # noqa: ANN401  untyped engine
+    if WORLD in bodies:
+        return WORLD
+    roots = [link for link, index in bodies.items() if not model.body_parentid[index]]
+    if len(roots) != 1:
+        raise AbstentionError(f"MuJoCo finds {len(roots)} root links")
+    return roots[0]
+
+
+def _placeholder_note(links: Iterable[str]) -> tuple[str, ...]:
+    listed = ", ".join(links)
+    if not listed:
+        return ()
+    note = (
+        "MuJoCo refuses mass or inertia of some links, which got placeholders while it"
+        f" read and are not stated: {listed}."
+    )
+    return (note,)
+
+
+def _replace_refused_inertia(spec: Any) -> tuple[set[str], set[str]]:  # noqa: ANN401  likewise
+    """Put placeholders where the compiler would refuse mass or inertia.
+
+    Returns:
+        Bodies whose mass properties were put in, and those whose tensor alone was.
+    """
+    mass, inertia = set(), set()
+    for body in spec.bodies:
+        moving = bool(body.joints)
+        if not (moving or body.explicitinertial) or _accepted(body, moving=moving):
+            continue
+        body.explicitinertial = True
+        body.fullinertia = [math.nan, 0, 0, 0, 0, 0]
+        body.inertia = [1, 1, 1]
+        if _accepted(body, moving=moving):
+            inertia.add(body.name)
+        else:
+            body.mass = 1
+            mass.add(body.name)
+    return mass, inertia
+
+
+def _accepted(body: Any, *, moving: bool) -> bool:  # noqa: ANN401  likewise
+    """Ask the compiler itself, with this body alone."""
+    trial = mujoco.MjSpec()
+    alone = trial.worldbody.add_body(
+        explicitinertial=body.explicitinertial,
+        mass=body.mass,
+        ipos=body.ipos,
+        iquat=body.iquat,
+        inertia=body.inertia,
+        fullinertia=body.fullinertia,
+    )
+    if moving:
+        alone.add_joint()
+    try:
+        trial.compile()
+    except ValueError:
+        return False
+    return True
