@@ -22,6 +22,8 @@ class Check:
         unit: Unit of differences; empty for equality and ``1`` for ratios.
         quantity: What both readers must be able to state.
         clause: What it compares, and why that matters.
+        usd_alone: Whether it is a question about the USD, on which no reader of the
+            URDF has a say.
     """
 
     id: str
@@ -30,6 +32,7 @@ class Check:
     unit: str
     quantity: Quantity
     clause: str
+    usd_alone: bool = False
 
 
 CHECKS = (
@@ -86,6 +89,7 @@ CHECKS = (
         Quantity.JOINTS,
         "A robot that moves has exactly one articulation root: without it solvers "
         "fall back to loose bodies, with two they refuse or simulate two robots.",
+        usd_alone=True,
     ),
     Check(
         "structure.base",
@@ -122,6 +126,7 @@ CHECKS = (
         Quantity.FRAMES,
         "Distance between a joint's frame in its parent and in its child, where the "
         "file places the bodies: a solver snaps the gap shut in its first step.",
+        usd_alone=True,
     ),
     Check(
         "kinematics.assembly.rotation",
@@ -131,6 +136,7 @@ CHECKS = (
         Quantity.FRAMES,
         "Angle between a joint's frame in its parent and in its child, where the file "
         "places the bodies.",
+        usd_alone=True,
     ),
     Check(
         "mass.stated",
@@ -140,6 +146,7 @@ CHECKS = (
         Quantity.MASS,
         "A rigid body without mass receives one from its colliders, or a kilogram: "
         "a consumer invents what the URDF does not say.",
+        usd_alone=True,
     ),
     Check(
         "mass.link.mass",

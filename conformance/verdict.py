@@ -161,25 +161,26 @@ def _judge_check(
             to_usd=_compare(check, outcome.observation, bench.actual, bench.yardstick),
         )
         for name, outcome in bench.engines.items()
-        if isinstance(outcome, Observed)
+        if isinstance(outcome, Observed) and not check.usd_alone
     }
     attribution = attribute(check.id, bench.spec, comparison, voices.values())
     differences = [_difference_record(check, REFERENCE, comparison)]
     for name, outcome in bench.engines.items():
-        heard = voices[name].to_usd if name in voices else _absent(outcome)
+        heard = voices[name].to_usd if name in voices else _absent(check, outcome)
         differences.append(_difference_record(check, name, heard))
     record = _check_record(check, comparison, attribution, tuple(differences))
     return record, attribution.deviations
 
 
-def _absent(outcome: Outcome) -> Incomparable:
+def _absent(check: Check, outcome: Outcome) -> Incomparable:
+    """Say why an engine has no part in a check."""
     match outcome:
         case Abstained(reason):
             return Incomparable(f"abstained: {reason}")
         case Crashed(reason):
             return Incomparable(f"crashed: {reason}")
         case Observed():
-            raise TypeError("an observation is compared, not excused")
+            return Incomparable(f"{check.title}: a question about the USD alone")
         case _:
             assert_never(outcome)
 

@@ -308,9 +308,18 @@ def _travel(ours: NDArray[np.float64], theirs: NDArray[np.float64]) -> float:
     return float(np.sum(ours * theirs) / np.sum(ours * ours)) if np.any(ours) else 1.0
 
 
+def _joins_bodies(observation: Observation) -> bool:
+    body = {link.name: link.body for link in observation.links}
+    return any(
+        body.get(joint.parent) != body.get(joint.child) for joint in observation.joints
+    )
+
+
 def _assembly(actual: Observation, yardstick: Yardstick, what: str) -> Comparison:
     if not actual.assembly:
-        return Incomparable(f"{actual.witness} does not place bodies apart from joints")
+        if _joins_bodies(actual):
+            return Incomparable(f"{actual.witness} does not say where bodies stand")
+        return Compared((), note="no joint holds two bodies together")
     unit = "m" if what == "position" else "rad"
     joint_named = {joint.name: joint for joint in yardstick.joint_to.values()}
     differences = []

@@ -218,8 +218,6 @@ def _roots_wanted(observation: Observation) -> tuple[float, float]:
 
 def base(expected: Observation, actual: Observation, _: Yardstick) -> Comparison:
     """Compare how the root is held, where anything says so."""
-    if actual.base is None:
-        return Incomparable(f"{actual.witness} does not say how the base is held")
     scenery = not any(COORDINATES[joint.type] for joint in expected.joints) and not any(
         link.mass and link.mass.mass for link in expected.links
     )
@@ -228,6 +226,8 @@ def base(expected: Observation, actual: Observation, _: Yardstick) -> Comparison
         if actual.base is not Base.STATIC or scenery:
             return Compared((), note="the URDF does not say how the base is held")
         wanted = Base.FLOATING
+    if actual.base is None:
+        return Incomparable(f"{actual.witness} does not say how the base is held")
     # Where nothing has mass and nothing moves, all three are the same.
     equal = wanted is actual.base or (scenery and actual.base is Base.STATIC)
     return Compared(
