@@ -15,7 +15,7 @@ from xml.etree import ElementTree as ET
 
 from conformance.record import Grade, Verdict
 from reports.quantities import quantity
-from reports.text import one_line, visible
+from reports.text import one_line, plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -85,7 +85,7 @@ def _robot_case(robot: RobotRecord) -> ET.Element:
     outcome = _outcome(case, tag, f"{robot.verdict}: {robot.reason}")
     if tag != "skipped":
         outcome.set("type", robot.verdict.value)
-    lines = [visible(robot.reason)]
+    lines = [plain(robot.reason)]
     for diagnostic in robot.diagnostics:
         place = ":".join(
             str(part)
@@ -93,7 +93,7 @@ def _robot_case(robot: RobotRecord) -> ET.Element:
             if part is not None
         )
         statement = f"{diagnostic.severity}: {diagnostic.message} [{diagnostic.rule}]"
-        lines.append(visible(f"{place}: {statement}" if place else statement))
+        lines.append(plain(f"{place}: {statement}" if place else statement))
     outcome.text = "\n".join(lines)
     return case
 
@@ -135,7 +135,7 @@ def _explanation(check: CheckRecord, findings: list[FindingRecord]) -> list[str]
             lines.append(f"  configuration:   {finding.configuration}")
     if more := len(findings) - _FINDINGS_IN_TEXT:
         lines += ["", f"{more} more are in the JSON record."] if more > 0 else []
-    return [visible(line) for line in (*lines, "", _ADVICE[check.grade])]
+    return [plain(line) for line in (*lines, "", _ADVICE[check.grade])]
 
 
 def _case(robot: RobotRecord, name: str) -> ET.Element:

@@ -13,7 +13,7 @@ from reports.appearance import GRADES, VERDICTS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from conformance.record import CheckRecord, RobotRecord
+    from conformance.record import CheckRecord, RobotRecord, RobotSummary
 
 POSITION_CHECK = "kinematics.position"
 _NOT_READABLE = frozenset({Verdict.UNREADABLE, Verdict.NOT_AVAILABLE})
@@ -75,12 +75,17 @@ def readable(robots: Iterable[RobotRecord]) -> tuple[RobotRecord, ...]:
     return tuple(robot for robot in robots if robot.verdict not in _NOT_READABLE)
 
 
+def title(robot: RobotRecord | RobotSummary) -> str:
+    """Return the robot's name, or its id where a URDF leaves the name empty."""
+    return robot.name if robot.name.strip() else robot.id
+
+
 def most_urgent_first(robots: Iterable[RobotRecord]) -> tuple[RobotRecord, ...]:
     """Order robots: what does not conform by urgency, then what does; then by name."""
 
     def key(robot: RobotRecord) -> tuple[int, str, str]:
         rank = VERDICTS[robot.verdict].rank if not robot.verdict.conforms else 99
-        return rank, robot.name.casefold(), robot.id
+        return rank, title(robot).casefold(), robot.id
 
     return tuple(sorted(robots, key=key))
 

@@ -15,7 +15,7 @@ from markupsafe import Markup
 from conformance.record import Grade, Verdict, WitnessStatus
 from reports import overview, quantities
 from reports.appearance import GRADES, VERDICTS, appearance
-from reports.text import visible
+from reports.text import plain
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -122,6 +122,7 @@ def _environment() -> Environment:
         "exact": quantities.exact,
         "unit": quantities.unit_symbol,
         "page": lambda robot: quote(_page(robot)),
+        "title": overview.title,
         "group_grades": overview.group_grades,
         "silent_checks": overview.silent_checks,
         "position_check": overview.position_check,
@@ -141,7 +142,7 @@ def _environment() -> Environment:
 
 
 def _printable(value: object) -> object:
-    return value if isinstance(value, Markup) else visible(str(value))
+    return value if isinstance(value, Markup) else plain(str(value))
 
 
 def _asset(name: str) -> str:

@@ -81,7 +81,7 @@ def _nonconforming(robots: Sequence[RobotRecord]) -> Iterator[RenderableType]:
         look = VERDICTS[robot.verdict]
         table.add_row(
             Text(look.sign, style=look.style),
-            Text(one_line(robot.name, _NAME_LIMIT)),
+            Text(one_line(overview.title(robot), _NAME_LIMIT)),
             Text(one_line(f"{robot.verdict}: {robot.reason}", _TEXT_LIMIT)),
         )
     yield _indented(table)
@@ -92,7 +92,7 @@ def _nonconforming(robots: Sequence[RobotRecord]) -> Iterator[RenderableType]:
 def _one_robot(robot: RobotRecord) -> Iterator[RenderableType]:
     look = VERDICTS[robot.verdict]
     line = Text(f"{look.sign} {robot.verdict}", style=f"bold {look.style}")
-    line.append(f"  {one_line(robot.name, _NAME_LIMIT)}", style="bold")
+    line.append(f"  {one_line(overview.title(robot), _NAME_LIMIT)}", style="bold")
     yield line
     yield Text(one_line(robot.reason, 2 * _TEXT_LIMIT))
     findings = [
@@ -138,7 +138,9 @@ def _worst(robots: Sequence[RobotRecord]) -> Iterator[RenderableType]:
         if figure.value and figure.check.worst_subject:
             place = one_line(figure.check.worst_subject, _NAME_LIMIT)
             if len(robots) > 1:
-                place = f"{one_line(figure.robot.name, _NAME_LIMIT)}, {place}"
+                place = (
+                    f"{one_line(overview.title(figure.robot), _NAME_LIMIT)}, {place}"
+                )
         table.add_row(
             Text(look.sign, style=look.style),
             Text(figure.check.title),

@@ -20,7 +20,7 @@ _REPLACEMENT = "\ufffd"
 _MARKDOWN = re.compile(r"[&<>|`*_\[\]~\\@#]")
 
 
-def visible(text: str) -> str:
+def plain(text: str) -> str:
     """Replace controls by pictures of them, and spell out marks of direction."""
     shown = _UNPRINTABLE.sub(_picture, text)
     return _DIRECTION.sub(lambda mark: f"\\u{ord(mark[0]):04x}", shown)
@@ -28,7 +28,7 @@ def visible(text: str) -> str:
 
 def one_line(text: str, limit: int) -> str:
     """Make text visible, on one line, with its middle left out beyond ``limit``."""
-    line = " ".join(visible(text).split())
+    line = " ".join(plain(text).split())
     if len(line) <= limit:
         return line
     tail = limit // 4

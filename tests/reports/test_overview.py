@@ -22,6 +22,11 @@ def test_what_does_not_conform_comes_first_then_names_in_order() -> None:
     ]
 
 
+def test_a_robot_without_a_name_goes_by_its_id() -> None:
+    """A link to it would have no text."""
+    assert overview.title(records.robot(name=" ", id="arm-2")) == "arm-2"
+
+
 def test_a_group_has_the_most_urgent_grade_of_its_checks() -> None:
     """Silence in one check hides neither success nor failure in another."""
     checks = (records.silent(), records.mass())

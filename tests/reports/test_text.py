@@ -8,22 +8,22 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reports.text import markdown, one_line, visible
+from reports.text import markdown, one_line, plain
 
 
 def test_controls_become_pictures_of_themselves() -> None:
     """The Unicode block of control pictures mirrors the controls."""
-    assert visible("a\x00b\x1bc\x7f") == "a␀b␛c␡"
+    assert plain("a\x00b\x1bc\x7f") == "a␀b␛c␡"
 
 
 def test_what_utf8_cannot_encode_becomes_a_replacement() -> None:
     """Names from a file system may hold lone surrogates."""
-    assert visible("\ud800\ufffe") == "\ufffd\ufffd"
+    assert plain("\ud800\ufffe") == "\ufffd\ufffd"
 
 
 def test_marks_of_direction_are_spelled_out() -> None:
     """A right-to-left override would turn the numbers after it around."""
-    assert visible("gripper\u202egpj") == "gripper\\u202egpj"
+    assert plain("gripper\u202egpj") == "gripper\\u202egpj"
 
 
 def test_a_long_line_keeps_its_beginning_and_its_end() -> None:
@@ -33,9 +33,9 @@ def test_a_long_line_keeps_its_beginning_and_its_end() -> None:
 
 
 @given(st.text(st.characters(), max_size=200))
-def test_visible_text_can_be_encoded_and_holds_no_control(text: str) -> None:
+def test_plain_text_can_be_encoded_and_holds_no_control(text: str) -> None:
     """Holds for every string that Python can hold."""
-    shown = visible(text)
+    shown = plain(text)
     assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e]", shown)
     assert shown.encode().decode() == shown
 
