@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import faulthandler
 import os
+import re
 import signal
 import sys
 import tempfile
@@ -107,7 +108,13 @@ class Isolation:
                 child process can import.
             request: What to read, and where to state frames.
             timeout: Time limit [s]; waiting for a free worker does not count.
+
+        Raises:
+            UnknownWitnessError: No witness of that name is registered.
+            CancelledError: The isolation was left meanwhile.
         """
+        if isinstance(witness, str):
+            registry.require(witness)
         portable = Request(request.path, request.configurations, dict(request.packages))
         ending = self.call(_ask, witness, portable, timeout=timeout)
         return ending if isinstance(ending, Crashed) else ending.value
@@ -197,7 +204,14 @@ def _last_words(folder: str) -> str:
         Path(folder).rglob("printed-*.txt"), key=lambda file: file.stat().st_mtime
     )
     texts = (file.read_text(errors="replace").strip() for file in files)
-    return "\n".join(filter(None, texts))[-_OUTPUT_END:]
+    return _portable("\n".join(filter(None, texts)), folder)[-_OUTPUT_END:]
+
+
+def _portable(text: str, folder: str) -> str:
+    """Text without what differs between machines and runs: folders, addresses."""
+    for place in sorted({folder, *filter(None, sys.path)}, key=len, reverse=True):
+        text = text.replace(place + os.sep, "")
+    return re.sub(r"0x[0-9a-f]{6,}", "0x...", text)
 
 
 def _ask(witness: str | Callable[[], Witness], request: Request) -> Outcome:
@@ -218,8 +232,9 @@ def _run(
         # Whatever a reader or converter raises is a statement about it, and must
         # not end a run over many robots.
         except Exception as error:  # noqa: BLE001
-            text = "".join(traceback.format_exception_only(error)).strip()
-            return Crashed(text, traceback.format_exc()[-_OUTPUT_END:])
+            reason = "".join(traceback.format_exception_only(error)).strip()
+            output = _portable(traceback.format_exc(), folder)
+            return Crashed(_portable(reason, folder), output[-_OUTPUT_END:])
 
 
 @contextlib.contextmanager

@@ -37,13 +37,21 @@ def witness(name: str) -> Witness:
     Raises:
         UnknownWitnessError: There is none of that name.
     """
-    entries = _entries()
-    if name not in entries:
+    require(name)
+    make = cast("Callable[[], Witness]", _entries()[name].load())
+    return make()
+
+
+def require(name: str) -> None:
+    """Check that a witness is installed, without loading it.
+
+    Raises:
+        UnknownWitnessError: There is none of that name.
+    """
+    if name not in _entries():
         raise UnknownWitnessError(
             f"no witness is called {name!r}; there are {', '.join(names())}"
         )
-    make = cast("Callable[[], Witness]", entries[name].load())
-    return make()
 
 
 def _entries() -> dict[str, EntryPoint]:
