@@ -29,7 +29,7 @@ class AttributeType(Generic[T]):
         name: As written.
         kind: How its text is read.
         default: Value if it is absent. For a required attribute it only stands in
-            until the error is raised.
+            until the error is raised, and is chosen to cause no other.
         required: An element without it has no meaning.
         since: First URDF version (major, minor) that has it.
         unit: SI unit, if it has one.
@@ -77,7 +77,7 @@ def _optional_number(name: str, unit: str = "") -> AttributeType[float | None]:
 
 
 def _required_number(name: str, unit: str) -> AttributeType[float]:
-    return AttributeType(name, Number(), 0.0, required=True, unit=unit)
+    return AttributeType(name, Number(), 1.0, required=True, unit=unit)
 
 
 def _required_name(name: str) -> AttributeType[str]:
@@ -133,7 +133,7 @@ INERTIAL = ElementType(
 )
 
 # Shapes
-SIZE = AttributeType("size", _VEC3, (0.0, 0.0, 0.0), required=True, unit="m")
+SIZE = AttributeType("size", _VEC3, (1.0, 1.0, 1.0), required=True, unit="m")
 RADIUS = _required_number("radius", "m")
 LENGTH = _required_number("length", "m")
 FILENAME = AttributeType("filename", Text(), "", required=True)

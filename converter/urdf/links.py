@@ -105,9 +105,7 @@ def _build_geometry(
         yield Diagnostic("element-repeated", message, others[0].location)
     built, lengths = _build_shape(shape, files)
     degenerate = not all(lengths) if shape.type is g.MESH else min(lengths) <= 0.0
-    # Without its required numbers a shape is an error already.
-    complete = all(a.name in shape.written for a in shape.type.attributes if a.required)
-    if complete and degenerate:
+    if degenerate:
         sizes = " ".join(f"{length:g}" for length in lengths)
         message = f"the {shape.type.tag} of {subject} has size {sizes}; left out"
         yield Diagnostic("geometry-invalid", message, shape.location)

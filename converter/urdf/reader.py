@@ -26,7 +26,7 @@ class Node:
     Attributes:
         type: Its entry in the grammar.
         values: Value per attribute of the grammar, defaults applied.
-        written: Names of the attributes whose text was used.
+        written: Names of the attributes that the file gives, readable or not.
         children: Nodes inside, in document order.
         location: Position of its ``<``.
     """
@@ -77,12 +77,9 @@ def read(
         version: URDF version of the file.
     """
     values: dict[str, object] = {}
-    written: set[str] = set()
     for attribute in element_type.attributes:
         content = yield from _content(element, attribute, version)
         values[attribute.name] = attribute.default if content is None else content
-        if content is not None:
-            written.add(attribute.name)
     children: list[Node] = []
     seen: set[str] = set()
     repeated: set[str] = set()
@@ -102,9 +99,8 @@ def read(
         if child.required and child.type.tag not in seen:
             message = f"{describe(element)} has no <{child.type.tag}>"
             yield Diagnostic("element-missing", message, element.location)
-    return Node(
-        element_type, values, frozenset(written), tuple(children), element.location
-    )
+    written = frozenset(values) & {name for name, _ in element.attributes}
+    return Node(element_type, values, written, tuple(children), element.location)
 
 
 def walk(

@@ -1,0 +1,136 @@
+"""The generic reader, on a language made up for the purpose, and the grammar itself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from converter.urdf import grammar
+from converter.urdf.findings import drain
+from converter.urdf.grammar import AttributeType, Child, ElementType
+from converter.urdf.kinds import Name, Number, Vector
+from converter.urdf.reader import Node, read, walk
+from converter.urdf.source import parse_markup
+
+if TYPE_CHECKING:
+    from converter.diagnostics import Diagnostic
+
+_COUNT = AttributeType("count", Number(), 7.0)
+_NAME = AttributeType("name", Name(), "", required=True)
+_MASS = AttributeType("mass", Number(), 0.0, required=True)
+_YEAR = AttributeType("year", Number(), 1.0, since=(1, 1))
+_PAIR: AttributeType[tuple[float, ...]] = AttributeType("pair", Vector(2), (3.0, 4.0))
+_LEAF = ElementType("leaf", "test", (_COUNT, _PAIR, _YEAR))
+_STEM = ElementType("stem", "test", (_NAME,))
+_TREE = ElementType(
+    "tree",
+    "test",
+    (_NAME, _MASS),
+    (Child(_LEAF, repeats=True), Child(_STEM, required=True)),
+)
+
+
+def _read(text: str) -> tuple[Node, tuple[Diagnostic, ...]]:
+    root, _ = drain(parse_markup(text.encode(), "t.xml"))
+    return drain(read(root, _TREE, (1, 0)))
+
+
+def test_values_are_typed_and_defaults_applied() -> None:
+    """What is written counts as written, what is not has its default."""
+    node, found = _read(
+        '<tree name="oak" mass="5"><leaf count="2"/><stem name="s"/><leaf/></tree>'
+    )
+
+    assert not found
+    assert (node[_NAME], node[_MASS]) == ("oak", 5.0)
+    assert [leaf[_COUNT] for leaf in node.all(_LEAF)] == [2.0, 7.0]
+    assert [sorted(leaf.written) for leaf in node.all(_LEAF)] == [["count"], []]
+    assert [child.type.tag for child in node.children] == ["leaf", "stem", "leaf"]
+
+
+def test_an_absent_element_is_made_of_defaults() -> None:
+    """And says that nothing of it was written."""
+    node, _ = _read('<tree name="oak" mass="5"><stem name="s"/></tree>')
+
+    leaf = node.first_or_default(_LEAF)
+
+    assert node.first(_LEAF) is None
+    assert (leaf[_COUNT], leaf[_PAIR], leaf.written) == (7.0, (3.0, 4.0), frozenset())
+
+
+@pytest.mark.parametrize(
+    ("leaf", "rule", "message"),
+    [
+        ('count="x"', "number-invalid", "count of <leaf> is not a number: 'x'"),
+        ('count=""', "number-invalid", "count of <leaf> is not a number: ''"),
+        ('count="7,"', "number-punctuation", "stray punctuation: '7,'"),
+        ('count="7 8"', "vector-length", "more than 1 number: '7 8'"),
+        ('count="nan"', "number-nonfinite", "is not finite: 'nan'"),
+        ('count="inf"', "number-nonfinite", "is not finite: 'inf'"),
+        ('pair="3"', "number-invalid", "holds 1 of 2 numbers: '3'"),
+        ('pair="3 nan"', "number-nonfinite", "is not finite: '3 nan'"),
+        ('year="3"', "attribute-version", "year of <leaf> needs <robot version='1.1'>"),
+    ],
+)
+def test_a_flawed_value_is_named_and_its_default_taken(
+    leaf: str, rule: str, message: str
+) -> None:
+    """Wherever some of the text can be used, that is the default's value here."""
+    node, found = _read(
+        f'<tree name="oak" mass="5">\n <leaf {leaf}/><stem name="s"/></tree>'
+    )
+
+    assert [d.rule for d in found] == [rule]
+    assert message in found[0].message
+    assert str(found[0].location) == "t.xml:2:2"
+    one = node.first_or_default(_LEAF)
+    assert (one[_COUNT], one[_PAIR], one[_YEAR]) == (7.0, (3.0, 4.0), 1.0)
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        ('<tree mass="5"><stem name="s"/></tree>', "attribute-missing"),
+        ('<tree name=" " mass="5"><stem name="s"/></tree>', "attribute-missing"),
+        ('<tree name="oak"><stem name="s"/></tree>', "attribute-missing"),
+        ('<tree name="oak" mass="x"><stem name="s"/></tree>', "number-required"),
+        ('<tree name="oak" mass=""><stem name="s"/></tree>', "number-required"),
+        ('<tree name="oak" mass="5"/>', "element-missing"),
+        (
+            '<tree name="oak" mass="5"><stem name="s"/><stem/><stem/></tree>',
+            "element-repeated",
+        ),
+    ],
+)
+def test_what_is_required_is_asked_for_once(text: str, rule: str) -> None:
+    """One statement, however often the element is repeated."""
+    _, found = _read(text)
+
+    assert [d.rule for d in found] == [rule]
+
+
+def test_walking_stops_at_what_is_unknown() -> None:
+    """What another tool's element holds is its own affair."""
+    root, _ = drain(
+        parse_markup(b"<tree><moss><leaf/></moss><leaf><leaf/></leaf></tree>", "t.xml")
+    )
+
+    visited = [(e.tag, known is not None) for e, known in walk(root, _TREE)]
+
+    assert visited == [("tree", True), ("moss", False), ("leaf", True), ("leaf", False)]
+
+
+def _element_types(root: ElementType) -> list[ElementType]:
+    below = [t for child in root.children for t in _element_types(child.type)]
+    return [root, *below]
+
+
+def test_the_grammar_names_nothing_twice_inside_one_element() -> None:
+    """Lookups are by name."""
+    for element_type in _element_types(grammar.ROBOT):
+        tags = [child.type.tag for child in element_type.children]
+        names = [attribute.name for attribute in element_type.attributes]
+        assert len({*tags}) == len(tags)
+        assert len({*names}) == len(names)
+        assert element_type.clause
