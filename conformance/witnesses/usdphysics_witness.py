@@ -255,7 +255,7 @@ def _gap_notes(gaps: Sequence[AssemblyGap]) -> list[str]:
         return []
     worst = max(apart, key=lambda gap: max(gap.position, gap.rotation))
     amount = f"{worst.position:.3g} m, {worst.rotation:.3g} rad"
-    return [f"{len(apart)} joints do not meet; worst is {worst.joint}: {amount}"]
+    return [f"joints that do not meet: {len(apart)}, worst {worst.joint} ({amount})"]
 
 
 def _listed(paths: Sequence[str]) -> str:

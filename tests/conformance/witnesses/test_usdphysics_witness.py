@@ -1,0 +1,258 @@
+"""What the USD witness says about structure, and when it says nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from conformance.observation import Base, JointType
+from conformance.witness import AbstentionError, Available, Side
+from conformance.witnesses.usdphysics_witness import UsdphysicsWitness
+from tests.conformance.witnesses.usd_readings import (
+    DATA,
+    ask,
+    body,
+    joint,
+    joint_named,
+    stage,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+DEFAULT = '#usda 1.0\n(\n    defaultPrim = "r"\n    {}\n)\n'
+TWO = body("a") + body("b")
+FLOATING = """
+    bool physics:jointEnabled = false
+    bool physics:excludeFromArticulation = true
+    custom uniform string urdf:joint:type = "floating"
+"""
+
+
+def test_it_names_itself_and_its_engine() -> None:
+    """The version is that of the USD wheel."""
+    witness = UsdphysicsWitness()
+    available = witness.availability()
+
+    assert (witness.name, witness.side) == ("usdphysics", Side.USD)
+    assert isinstance(available, Available)
+    assert available.version.startswith("usd-core 2")
+
+
+def test_links_are_bodies_and_frames_by_their_urdf_names() -> None:
+    """A container of geometry is a candidate too; nobody asks for its name."""
+    arm = ask(DATA / "nested_arm.usda")
+
+    assert {link.name: link.body for link in arm.links} == {
+        "world": None,
+        "base-link": "base-link",
+        "visual": "base-link",
+        "tool": "base-link",
+        "upper": "upper",
+        "slider": "slider",
+        "wrist": "wrist",
+    }
+    assert (arm.robot, arm.root) == ("test arm", "world")
+
+
+def test_joints_connect_the_links_that_they_target() -> None:
+    """A frame that a joint targets is its parent, though the body carries it."""
+    arm = ask(DATA / "nested_arm.usda")
+
+    assert {(j.name, j.type, j.parent, j.child) for j in arm.joints} == {
+        ("world-joint", JointType.FIXED, "world", "base-link"),
+        ("tool weld", JointType.FIXED, "base-link", "tool"),
+        ("elbow", JointType.REVOLUTE, "tool", "upper"),
+        ("slide", JointType.PRISMATIC, "upper", "slider"),
+        ("wrist_turn", JointType.CONTINUOUS, "slider", "wrist"),
+    }
+
+
+def test_base_that_a_joint_ties_to_the_world_is_fixed() -> None:
+    """The default prim stands for the world."""
+    arm = ask(DATA / "nested_arm.usda")
+
+    assert arm.base is Base.FIXED
+    assert arm.articulation_roots == 1
+
+
+def test_base_without_such_a_joint_floats() -> None:
+    """Its articulation starts at a body."""
+    cart = ask(DATA / "flat_cart.usda")
+
+    assert (cart.base, cart.root, cart.articulation_roots) == (
+        Base.FLOATING,
+        "chassis",
+        1,
+    )
+
+
+def test_child_on_side_zero_is_still_the_child() -> None:
+    """Parent and child follow the tree from the base, not the order of the sides."""
+    tilt = joint_named(ask(DATA / "flat_cart.usda"), "tilt")
+
+    assert (tilt.parent, tilt.child) == ("chassis", "pole")
+    assert tilt.note == "its first body is the child"
+
+
+def test_stage_without_bodies_is_static(tmp_path: Path) -> None:
+    """An Xform alone may be a massless link."""
+    floor = ask(stage(tmp_path, 'def Xform "floor"\n{\n}'))
+
+    assert (floor.base, floor.root) == (Base.STATIC, "floor")
+
+
+def test_disabled_body_is_static(tmp_path: Path) -> None:
+    """A disabled body does not move, and gets a note."""
+    path = stage(tmp_path, body("a", "bool physics:rigidBodyEnabled = false"))
+    reading = ask(path)
+
+    assert reading.base is Base.STATIC
+    assert "body /robot/a is disabled" in reading.notes
+
+
+def test_disabled_joint_connects_nothing(tmp_path: Path) -> None:
+    """Only a joint that is marked as floating keeps its name while disabled."""
+    off = joint("PhysicsFixedJoint", "off", "bool physics:jointEnabled = false")
+    reading = ask(stage(tmp_path, TWO + off))
+
+    assert reading.joints == ()
+    assert "joint off is disabled and connects nothing" in reading.notes
+    assert "no joint places /robot/b" in reading.notes
+
+
+def test_disabled_joint_that_is_marked_floating_is_floating(tmp_path: Path) -> None:
+    """A free body has no constraint; the prim only keeps its joint's name."""
+    reading = ask(stage(tmp_path, TWO + joint("PhysicsJoint", "loose", FLOATING)))
+
+    assert joint_named(reading, "loose").type is JointType.FLOATING
+    assert reading.base is Base.FLOATING
+
+
+def test_floating_joint_to_the_world_leaves_the_base_floating(tmp_path: Path) -> None:
+    """The frame that it starts from is the root link."""
+    content = 'def Xform "world"\n{\n' + body("a") + "}\n"
+    content += joint("PhysicsJoint", "loose", FLOATING, ("world", "world/a"))
+    reading = ask(stage(tmp_path, content))
+
+    assert (reading.base, reading.root) == (Base.FLOATING, "world")
+
+
+def test_body_names_its_floating_joint_by_attributes(tmp_path: Path) -> None:
+    """A writer may spend no joint prim on it at all."""
+    marked = """
+        custom uniform string urdf:joint:name = "loose"
+        custom uniform string urdf:joint:type = "floating"
+        custom uniform string urdf:joint:parent = "a"
+    """
+    loose = joint_named(ask(stage(tmp_path, body("a") + body("b", marked))), "loose")
+
+    assert (loose.type, loose.parent, loose.child) == (JointType.FLOATING, "a", "b")
+
+
+def test_target_that_does_not_exist_ties_to_the_world(tmp_path: Path) -> None:
+    """OpenUSD says nothing about it, so the witness does."""
+    astray = joint("PhysicsFixedJoint", "astray", sides=("typo", "a"))
+    reading = ask(stage(tmp_path, body("a") + astray))
+
+    assert reading.base is Base.FIXED
+    assert reading.notes[0] == (
+        "joint astray targets /robot/typo, which does not exist: "
+        "that side is attached to the world"
+    )
+
+
+def test_articulation_on_a_body_that_the_world_holds_is_noted(tmp_path: Path) -> None:
+    """OpenUSD reports its root as if it were floating."""
+    held = body("a", schemas=["PhysicsArticulationRootAPI"]) + body("b")
+    held += joint("PhysicsRevoluteJoint", "hinge")
+    held += 'def PhysicsFixedJoint "hold"\n{\n    rel physics:body1 = </robot/a>\n}\n'
+    reading = ask(stage(tmp_path, held))
+
+    assert reading.base is Base.FIXED
+    assert any("as if floating" in note for note in reading.notes)
+
+
+def test_moving_joint_outside_articulations_is_noted(tmp_path: Path) -> None:
+    """Without a root, no solver in reduced coordinates picks the robot up."""
+    reading = ask(stage(tmp_path, TWO + joint("PhysicsRevoluteJoint", "hinge")))
+
+    assert reading.articulation_roots == 0
+    assert "no articulation holds /robot/a, /robot/b" in reading.notes
+
+
+def test_closed_loop_is_stated_once_per_joint(tmp_path: Path) -> None:
+    """A joint outside the articulation does not lead the tree."""
+    loop = TWO + body("c")
+    loop += joint(
+        "PhysicsRevoluteJoint",
+        "closing",
+        "bool physics:excludeFromArticulation = true",
+        ("a", "c"),
+    )
+    loop += joint("PhysicsRevoluteJoint", "first")
+    loop += joint("PhysicsRevoluteJoint", "second", sides=("b", "c"))
+    reading = ask(stage(tmp_path, loop))
+
+    assert [j.name for j in reading.joints] == ["first", "second", "closing"]
+    assert joint_named(reading, "closing").note == "it closes a loop"
+
+
+def test_second_body_of_one_name_is_left_out_loudly(tmp_path: Path) -> None:
+    """Links are looked up by name."""
+    twins = 'def Scope "left"\n{\n' + body("arm") + "}\n"
+    twins += 'def Scope "right"\n{\n' + body("arm") + "}\n"
+    reading = ask(stage(tmp_path, twins))
+
+    assert [link.name for link in reading.links] == ["arm"]
+    assert "body /robot/right/arm is left out: another body has its name" in (
+        reading.notes
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("not a layer", "OpenUSD: "),
+        ('#usda 1.0\ndef Xform "robot"\n{\n}\n', "no default prim"),
+        (DEFAULT.format("") + 'def Scope "r"\n{\n}\n', "neither a body nor a frame"),
+        (
+            DEFAULT.format("") + 'def Xform "r" (payload = @gone.usda@)\n{\n}\n',
+            "the stage is incomplete: Could not open asset",
+        ),
+        (
+            DEFAULT.format("subLayers = [@gone.usda@]") + 'def Xform "r"\n{\n}\n',
+            "the stage is incomplete: Could not load sublayer",
+        ),
+    ],
+    ids=["text", "default", "empty", "payload", "sublayer"],
+)
+def test_it_abstains_from_what_it_cannot_read(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], text: str, reason: str
+) -> None:
+    """The reason is one line, and nothing reaches the terminal."""
+    path = tmp_path / "robot.usda"
+    path.write_text(text)
+
+    with pytest.raises(AbstentionError, match=reason) as abstention:
+        ask(path)
+
+    assert "\n" not in str(abstention.value)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_it_abstains_from_a_missing_file(tmp_path: Path) -> None:
+    """A missing file has its reason in OpenUSD's words."""
+    with pytest.raises(AbstentionError, match="Failed to open layer"):
+        ask(tmp_path / "robot.usda")
+
+
+def test_warnings_of_openusd_become_notes(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """A body without anything makes the mass utility complain."""
+    reading = ask(stage(tmp_path, body("a")))
+
+    assert any("possibly invalid inertia tensor" in note for note in reading.notes)
+    assert capfd.readouterr() == ("", "")
