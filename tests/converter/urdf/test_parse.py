@@ -1,0 +1,275 @@
+"""Whole files: what is refused, with one statement per fault, and what is noted."""
+
+from __future__ import annotations
+
+import locale
+from typing import TYPE_CHECKING
+
+import pytest
+
+from converter.diagnostics import SourceError
+from converter.model import Pose
+from converter.urdf import parse
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from converter.diagnostics import Diagnostic
+    from converter.urdf import Parsed
+
+    Read = Callable[[str], Parsed]
+    Refuse = Callable[[str], tuple[Diagnostic, ...]]
+
+
+def _brief(diagnostics: tuple[Diagnostic, ...]) -> list[tuple[str, int, int]]:
+    """Rule, line and column of each diagnostic."""
+    return [
+        (d.rule, d.location.line, d.location.column) for d in diagnostics if d.location
+    ]
+
+
+def _fixed(name: str, parent: str, child: str) -> str:
+    return (
+        f'<joint name="{name}" type="fixed">'
+        f'<parent link="{parent}"/><child link="{child}"/></joint>'
+    )
+
+
+_LINKS = '<link name="a"/><link name="b"/>'
+_LINK_C = '<link name="c"/>'
+
+
+@pytest.mark.parametrize(
+    ("inside", "rule", "line", "column"),
+    [
+        ("", "robot-empty", 1, 1),
+        (f"{_LINKS}", "tree-roots", 2, 17),
+        (f"{_LINKS}\n{_fixed('j', 'a', 'a')}", "tree-loop", 3, 1),
+        (
+            f"{_LINKS}\n{_fixed('j', 'a', 'b')}\n {_fixed('k', 'b', 'a')}",
+            "tree-loop",
+            4,
+            2,
+        ),
+        (
+            f"{_LINKS}{_LINK_C}\n{_fixed('j', 'a', 'c')}\n{_fixed('k', 'b', 'c')}",
+            "tree-parents",
+            4,
+            1,
+        ),
+        (f"{_LINKS}\n{_fixed('j', 'a', 'z')}", "link-undefined", 3, 1),
+        (f"{_LINKS}\n{_fixed('j', 'z', 'b')}", "link-undefined", 3, 1),
+        ('<link name="a"/>\n  <link name="a"/>', "name-duplicate", 3, 3),
+        (
+            f'{_LINKS}<link name="c"/>{_fixed("j", "a", "b")}\n{_fixed("j", "b", "c")}',
+            "name-duplicate",
+            3,
+            1,
+        ),
+        (
+            f"{_LINKS}\n{_fixed('j', 'a', 'b').replace('fixed', 'screw')}",
+            "joint-type",
+            3,
+            1,
+        ),
+        ("<link/>", "attribute-missing", 2, 1),
+        ('<link name=""/>', "attribute-missing", 2, 1),
+        (
+            f'{_LINKS}<joint name="j" type="fixed"><parent link="a"/></joint>',
+            "element-missing",
+            2,
+            33,
+        ),
+        (
+            f'{_LINKS}<joint name="j"><parent link="a"/><child link="b"/></joint>',
+            "attribute-missing",
+            2,
+            33,
+        ),
+    ],
+)
+def test_every_fault_gives_one_diagnostic_at_its_place(
+    refuse: Refuse, inside: str, rule: str, line: int, column: int
+) -> None:
+    """Columns are counted by hand."""
+    found = refuse(f'<robot name="r">\n{inside}</robot>')
+
+    assert _brief(found) == [(rule, line, column)]
+
+
+def test_independent_faults_are_all_reported(refuse: Refuse) -> None:
+    """In the order of the file."""
+    found = refuse(
+        f'<robot name="r">{_LINKS}\n{_fixed("j", "a", "z")}\n'
+        f"{_fixed('k', 'a', 'b').replace('fixed', 'screw')}\n"
+        '<link name="b"><inertial><mass value="-1"/></inertial></link></robot>'
+    )
+
+    rules = [rule for rule, _, _ in _brief(found)]
+    errors = [rule for rule in rules if rule != "inertia-missing"]
+    assert errors == ["link-undefined", "joint-type", "name-duplicate", "mass-negative"]
+
+
+@pytest.mark.parametrize("name", ["missing.urdf", ".", "empty.urdf", "text.urdf"])
+def test_what_is_no_urdf_gives_one_diagnostic(tmp_path: Path, name: str) -> None:
+    """With the path as it was given, and line and column even so."""
+    (tmp_path / "empty.urdf").touch()
+    (tmp_path / "text.urdf").write_text("a robot", encoding="utf-8")
+    path = tmp_path / name
+
+    with pytest.raises(SourceError) as caught:
+        parse(path)
+
+    (found,) = caught.value.diagnostics
+    assert str(found.location) == f"{path}:1:1"
+
+
+@pytest.mark.parametrize("root", ["sdf", "mujoco", "Robot", "x:robot"])
+def test_another_root_is_another_format(refuse: Refuse, root: str) -> None:
+    """Only <robot> is URDF."""
+    assert _brief(refuse(f"\n<{root}/>")) == [("root-element", 2, 1)]
+
+
+def test_a_robot_without_name_is_called_after_its_file(read: Read) -> None:
+    """As an empty name is none."""
+    for root in ("<robot>", '<robot name="">'):
+        parsed = read(f'{root}<link name="a"/></robot>')
+
+        assert parsed.robot.name == "robot"
+        assert [d.rule for d in parsed.diagnostics] == ["robot-unnamed"]
+
+
+def test_what_is_not_urdf_is_noted_once_per_name(read: Read) -> None:
+    """With a count, and without looking inside."""
+    parsed = read(
+        '<robot name="r" xmlns:x="http://x"><gazebo><link name="z"/></gazebo>\n'
+        '<link name="a" kind="1" x:k="2"><gazebo/></link><gazebo/></robot>'
+    )
+
+    assert [(str(d.severity), d.message) for d in parsed.diagnostics] == [
+        ("note", "<gazebo> is not URDF; not converted (3 times)"),
+        ("note", "kind of <link> is not URDF; not converted (once)"),
+        ("note", "{http://x}k of <link> is not URDF; not converted (once)"),
+    ]
+
+
+def _origin(read: Read, version: str, attributes: str) -> tuple[Pose, list[str]]:
+    parsed = read(
+        f'<robot name="r" {version}>{_LINKS}<joint name="j" type="fixed">'
+        f'<origin {attributes}/><parent link="a"/><child link="b"/></joint></robot>'
+    )
+    rules = [diagnostic.rule for diagnostic in parsed.diagnostics]
+    return parsed.robot.joints[0].origin, rules
+
+
+@pytest.mark.parametrize("version", ["1.1", "1.2", "1.17"])
+def test_a_quaternion_counts_from_version_1_1_on(read: Read, version: str) -> None:
+    """It is normalised, and ordered (w, x, y, z)."""
+    pose, rules = _origin(
+        read, f'version="{version}"', 'xyz="1 2 3" quat_xyzw="2 -4 4 8"'
+    )
+
+    assert pose == Pose((1.0, 2.0, 3.0), (0.8, 0.2, -0.4, 0.4))
+    assert rules == []
+
+
+@pytest.mark.parametrize(
+    ("version", "attributes", "rules"),
+    [
+        ("", 'quat_xyzw="2 -4 4 8"', ["attribute-version"]),
+        ('version="1.0"', 'quat_xyzw="2 -4 4 8"', ["attribute-version"]),
+        ('version="1.1"', 'quat_xyzw="0 0 0 0"', ["number-invalid"]),
+        ('version="1.1"', 'quat_xyzw="0 0 0 1 1"', ["vector-length"]),
+        ('version="1.1"', 'rpy="0 0 0" quat_xyzw="1 0 0 0"', ["rotation-conflict"]),
+        ("", 'rpy=""', ["number-invalid"]),
+        ("", 'rpy="${pi} 0 0"', ["number-invalid"]),
+        ("", 'rpy="$(optenv R 0 1 2)"', ["number-invalid"]),
+    ],
+)
+def test_an_orientation_that_does_not_count_is_said(
+    read: Read, version: str, attributes: str, rules: list[str]
+) -> None:
+    """Each of these leaves no rotation, as for most readers."""
+    assert _origin(read, version, attributes) == (Pose(), rules)
+
+
+@pytest.mark.parametrize("version", ["2.0", "one", ""])
+def test_an_unknown_version_is_said_and_read(read: Read, version: str) -> None:
+    """Refusing would help nobody."""
+    _, rules = _origin(read, f'version="{version}"', "")
+
+    assert rules == ["urdf-version"]
+
+
+@pytest.mark.parametrize(
+    "inside",
+    [
+        '<xacro:include filename="x"/>',
+        '<x:if value="1" xmlns:x="http://www.ros.org/wiki/xacro"/>',
+        '<link name="b"><xacro:insert_block name="i"/></link>',
+        '<link name="${prefix}b"/>',
+        '<joint name="$(arg j)"/>',
+    ],
+)
+def test_xacro_that_would_change_the_robot_is_refused(
+    refuse: Refuse, inside: str
+) -> None:
+    """Once, whatever else would follow from it."""
+    found = refuse(f'<robot name="r"><link name="a"/>{inside}<link/></robot>')
+
+    assert [d.rule for d in found] == ["xacro-unexpanded"]
+
+
+def test_xacro_definitions_that_nothing_uses_do_no_harm(
+    read: Read, refuse: Refuse
+) -> None:
+    """Unless there is nothing else in the file."""
+    definition = '<xacro:macro name="m"><link name="${n}"/></xacro:macro>'
+
+    parsed = read(f'<robot name="r">{definition}<link name="a"/></robot>')
+    found = refuse(f'<robot name="r">{definition}</robot>')
+
+    assert [d.rule for d in parsed.diagnostics] == ["element-unknown"]
+    assert [d.rule for d in found] == ["xacro-unexpanded"]
+
+
+def test_a_xacro_file_is_refused(tmp_path: Path) -> None:
+    """Even if it happens to use nothing of xacro."""
+    file = tmp_path / "r.urdf.xacro"
+    file.write_text('<robot name="r"><link name="a"/></robot>', encoding="utf-8")
+
+    with pytest.raises(SourceError, match="xacro-unexpanded"):
+        parse(file)
+
+
+def test_packages_are_passed_on(tmp_path: Path) -> None:
+    """A missing mesh is found once its package is named."""
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere/m.stl").touch()
+    file = tmp_path / "r.urdf"
+    file.write_text(
+        '<robot name="r"><link name="a"><visual><geometry>'
+        '<mesh filename="package://p/m.stl"/></geometry></visual></link></robot>',
+        encoding="utf-8",
+    )
+
+    assert [d.rule for d in parse(file).diagnostics] == ["mesh-missing"]
+    assert not parse(file, packages={"p": str(tmp_path / "elsewhere")}).diagnostics
+
+
+def test_a_locale_with_decimal_comma_changes_nothing(read: Read) -> None:
+    """Graphical programs set it for the whole process."""
+    previous = locale.setlocale(locale.LC_NUMERIC)
+    for name in ("de_DE.UTF-8", "fr_FR.UTF-8"):
+        try:
+            locale.setlocale(locale.LC_NUMERIC, name)
+        except locale.Error:
+            continue
+        break
+    try:
+        pose, _ = _origin(read, "", 'xyz="0.5 1.5 -2.5"')
+    finally:
+        locale.setlocale(locale.LC_NUMERIC, previous)
+
+    assert pose.position == (0.5, 1.5, -2.5)
