@@ -208,9 +208,10 @@ def _last_words(folder: str) -> str:
 
 
 def _portable(text: str, folder: str) -> str:
-    """Text without what differs between machines and runs: folders, addresses."""
+    """Text without what differs between machines and runs, or helps nobody."""
     for place in sorted({folder, *filter(None, sys.path)}, key=len, reverse=True):
         text = text.replace(place + os.sep, "")
+    text = re.sub(r"\n+Extension modules: .*", "", text)
     return re.sub(r"0x[0-9a-f]{6,}", "0x...", text)
 
 

@@ -101,9 +101,11 @@ def _refusal(error: ValueError) -> AbstentionError:
 
 
 def _root(model: Any, bodies: Mapping[str, int]) -> str:  # noqa: ANN401  untyped engine
-    if WORLD in bodies:
-        return WORLD
-    roots = [link for link, index in bodies.items() if not model.body_parentid[index]]
+    # The world is its own parent, and a link only if the file says so.
+    worlds = [link for link, index in bodies.items() if index == 0]
+    roots = worlds or [
+        link for link, index in bodies.items() if model.body_parentid[index] == 0
+    ]
     if len(roots) != 1:
         raise AbstentionError(f"MuJoCo finds {len(roots)} root links")
     return roots[0]

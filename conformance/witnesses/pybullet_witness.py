@@ -65,6 +65,8 @@ if TYPE_CHECKING:
 
 _STEPS = (strip_shapes, complete_inertials, name_robot, add_missing_limits)
 _BASE = -1
+# Neither of PyBullet's functions that set a joint has any effect on a planar one.
+_IMMOVABLE = frozenset({JointType.PLANAR})
 _STATES = frozenset(
     {
         Quantity.LINKS,
@@ -105,7 +107,7 @@ class PybulletWitness:
             joints = tuple(
                 _joint(row, body, urdf.limits_unknown) for row in body.joint_rows
             )
-            blocked = unreachable_joints(joints, request.configurations)
+            blocked = unreachable_joints(joints, request.configurations, _IMMOVABLE)
             reach = links_in_reach(body.links[0], joints, blocked)
             frames, silence = _frames(body, joints, reach, request.configurations)
             links = tuple(

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from conformance.observation import (
         Configurations,
         JointObservation,
+        JointType,
         Vec3,
         Vec6,
     )
@@ -51,14 +52,25 @@ def tensor_along_link(moments: ArrayLike, rotation: NDArray[np.float64]) -> Vec6
 
 
 def unreachable_joints(
-    joints: Sequence[JointObservation], configurations: Configurations
+    joints: Sequence[JointObservation],
+    configurations: Configurations,
+    immovable: frozenset[JointType] = frozenset(),
 ) -> tuple[str, ...]:
     """Joints that the engine cannot bring to the configurations.
 
-    The engine reads them as a type with other coordinates, or not at all. A joint
-    that stays at zero is nowhere out of reach.
+    The engine reads them as a type with other coordinates, or not at all, or has no
+    way to set their type. A joint that stays at zero is nowhere out of reach.
+
+    Args:
+        joints: What the engine reads.
+        configurations: What it is asked to set.
+        immovable: Types that it cannot set.
     """
-    width = {joint.name: COORDINATES[joint.type] for joint in joints}
+    width = {
+        joint.name: COORDINATES[joint.type]
+        for joint in joints
+        if joint.type not in immovable
+    }
     return tuple(
         name
         for name, positions in zip(
