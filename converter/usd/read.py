@@ -7,6 +7,7 @@ marked as links. A fixed base without a link of its own hangs on a ``world`` lin
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -201,7 +202,8 @@ def _frame_joints(
         if name in jointed or parent is None or joint_name is None:
             continue
         pose = pose_from_transform(_relative(stage, path, parent))
-        joints.append(Joint(joint_name, names[parent], name, Fixed(), pose))
+        joint = Joint(joint_name, names[parent], name, Fixed(), pose)
+        joints.append(replace(joint, **read_gaps(prim)))
     return joints
 
 
