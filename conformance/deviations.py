@@ -170,6 +170,10 @@ def _one_kilogram(case: Case) -> bool:
     return case.part in case.stated.invented
 
 
+def _repaired(case: Case) -> bool:
+    return case.part in case.spec.repaired
+
+
 def _world_with_mass(case: Case) -> bool:
     return case.part == case.spec.root == "world"
 
@@ -363,6 +367,22 @@ DEVIATIONS = (
         ("structure.types", *_FRAMES),
         _is(JointType.FLOATING),
         _file('type="floating">'),
+    ),
+    Deviation(
+        "pybullet-malformed-text",
+        "pybullet",
+        "PyBullet reads text that has no exact meaning in its own way.",
+        ("",),
+        _repaired,
+        _hinge(_FREE).replace("0.1 0.2 0.3", "${x} 0.2 0.3"),
+    ),
+    Deviation(
+        "mujoco-repeated-element",
+        "mujoco",
+        "MuJoCo reads text that has no exact meaning in its own way.",
+        ("",),
+        _repaired,
+        _hinge(_FREE + '<dynamics damping="0.3" friction="0.4"/>'),
     ),
     Deviation(
         "pybullet-planar",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -18,8 +19,10 @@ if TYPE_CHECKING:
         Frames,
         JointObservation,
         MassProperties,
+        Observation,
         Vec6,
     )
+    from conformance.tolerance import Tolerance
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,6 +91,57 @@ def weld_depths(
             depth += 1
         depths[name] = depth
     return depths
+
+
+def masses_of(observation: Observation) -> dict[str, MassProperties | None]:
+    """Return what each link has of its own."""
+    return {link.name: link.mass for link in observation.links}
+
+
+def departing(
+    links: Sequence[str],
+    ours: Mapping[str, MassProperties | None],
+    theirs: Mapping[str, MassProperties | None],
+    tolerance: Tolerance,
+    aspects: Sequence[str],
+) -> tuple[str, ...]:
+    """Name the links whose own mass properties make a sum depart.
+
+    Args:
+        links: Links that are summed.
+        ours: Mass properties on the first side.
+        theirs: Mass properties on the second side.
+        tolerance: What counts as equal.
+        aspects: Which of ``mass``, ``center`` and ``inertia`` enter the sum.
+    """
+    return tuple(
+        name
+        for name in links
+        if any(
+            _departs(ours.get(name), theirs.get(name), tolerance, aspect)
+            for aspect in aspects
+        )
+    )
+
+
+def _departs(
+    ours: MassProperties | None,
+    theirs: MassProperties | None,
+    tolerance: Tolerance,
+    aspect: str,
+) -> bool:
+    here = ours.mass if ours else 0.0
+    there = theirs.mass if theirs else 0.0
+    if aspect == "mass":
+        return abs(here - there) > tolerance.mass * here
+    if ours is None or theirs is None or not (here and there):
+        return False
+    if aspect == "center":
+        return math.dist(ours.center, theirs.center) > tolerance.position
+    if ours.inertia is None or theirs.inertia is None:
+        return ours.inertia is not theirs.inertia
+    scale = max(map(abs, ours.inertia))
+    return math.dist(ours.inertia, theirs.inertia) > tolerance.inertia * scale
 
 
 def tensor_of(values: Vec6) -> NDArray[np.float64]:

@@ -233,6 +233,8 @@ class Observation:
         departures: Values that the reader replaces by others.
         assembly: One entry per joint, if the format places links and joints apart.
         invented: Links whose mass the reader has to make up: the file states none.
+        repaired: Links and joints whose text has no exact meaning, so that every
+            reader repairs it in its own way.
     """
 
     witness: str
@@ -248,3 +250,4 @@ class Observation:
     departures: tuple[Departure, ...] = ()
     assembly: tuple[AssemblyGap, ...] = ()
     invented: tuple[str, ...] = ()
+    repaired: tuple[str, ...] = ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from conformance.comparisons import kinematics, limits, mass, structure
+from conformance.comparisons import kinematics, limits, mass, rigid_groups, structure
 
 if TYPE_CHECKING:
     from conformance.comparison import Comparer
@@ -25,9 +25,9 @@ COMPARERS: dict[str, Comparer] = {
     "mass.link.mass": mass.link_masses,
     "mass.link.center": mass.link_centers,
     "mass.link.inertia": mass.link_inertias,
-    "mass.group.mass": mass.group_masses,
-    "mass.group.center": mass.group_centers,
-    "mass.group.inertia": mass.group_inertias,
+    "mass.group.mass": rigid_groups.masses,
+    "mass.group.center": rigid_groups.centers,
+    "mass.group.inertia": rigid_groups.inertias,
     "mass.total": mass.total,
     "limits.lower": limits.lower,
     "limits.upper": limits.upper,

@@ -6,6 +6,8 @@ that nobody here wrote confirm or contradict it, value by value.
 
 from __future__ import annotations
 
+import sys
+from bisect import bisect_right
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
@@ -44,12 +46,29 @@ from converter.topology import build_tree
 from converter.urdf.parse import parse
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from conformance.observation import Configurations
     from conformance.witness import Request
+    from converter.diagnostics import Diagnostic
     from converter.model import Joint, Link, Robot
     from converter.topology import Tree
 
 NAME = "spec"
+
+# Rules that say: the text has no exact meaning, this is the one that was chosen.
+_REPAIRS = frozenset(
+    {
+        "element-repeated",
+        "number-invalid",
+        "number-nonfinite",
+        "number-punctuation",
+        "rotation-conflict",
+        "vector-completed",
+        "vector-length",
+    }
+)
+_AFTER_ALL = chr(sys.maxunicode)
 
 _TYPES = {
     Revolute: JointType.REVOLUTE,
@@ -79,18 +98,25 @@ class SpecWitness:
             AbstentionError: The URDF cannot be understood.
         """
         try:
-            robot = parse(request.path, packages=request.packages).robot
-            return observe_robot(robot, request.configurations)
+            parsed = parse(request.path, packages=request.packages)
+            return observe_robot(
+                parsed.robot, request.configurations, parsed.diagnostics
+            )
         except SourceError as error:
             raise AbstentionError(str(error.diagnostics[0])) from error
 
 
-def observe_robot(robot: Robot, configurations: Configurations) -> Observation:
+def observe_robot(
+    robot: Robot,
+    configurations: Configurations,
+    diagnostics: Sequence[Diagnostic] = (),
+) -> Observation:
     """State everything about a robot that is read already.
 
     Args:
         robot: A robot that is a tree.
         configurations: Positions of every moving joint.
+        diagnostics: What the reader noticed in the text.
 
     Raises:
         SourceError: The robot is not a tree.
@@ -107,6 +133,7 @@ def observe_robot(robot: Robot, configurations: Configurations) -> Observation:
         joints=structure(robot),
         frames=_frames(robot, configurations),
         base=_base(tree),
+        repaired=_repaired(robot, diagnostics),
     )
 
 
@@ -172,6 +199,26 @@ def _frames(robot: Robot, configurations: Configurations) -> Frames:
         rotations=stacked[..., :3, :3],
         labels=configurations.labels,
     )
+
+
+def _repaired(robot: Robot, diagnostics: Sequence[Diagnostic]) -> tuple[str, ...]:
+    """Name the links and joints in whose text the reader had to choose a meaning."""
+    parts: tuple[Link | Joint, ...] = (*robot.links, *robot.joints)
+    starts = sorted(
+        (part.location.line, part.location.column, part.name)
+        for part in parts
+        if part.location
+    )
+    found: dict[str, None] = {}
+    for diagnostic in diagnostics:
+        place = diagnostic.location
+        if diagnostic.rule not in _REPAIRS or place is None:
+            continue
+        # The part that starts last before the place holds it.
+        index = bisect_right(starts, (place.line, place.column, _AFTER_ALL)) - 1
+        if index >= 0:
+            found[starts[index][2]] = None
+    return tuple(found)
 
 
 def _base(tree: Tree) -> Base | None:
