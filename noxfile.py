@@ -1,0 +1,60 @@
+"""Sessions of development and CI; dependencies come from pyproject.toml."""
+
+from __future__ import annotations
+
+import nox
+
+nox.needs_version = ">=2025.2.9"
+nox.options.default_venv_backend = "venv"
+nox.options.reuse_venv = "yes"
+nox.options.sessions = ["lint", "types", "tests"]
+
+GROUPS = nox.project.load_toml("pyproject.toml")
+
+# Minutes rather than seconds, and only by request: `nox -s tests -- -m corpus`.
+FAST = ("-m", "not corpus and not benchmark_run")
+
+
+def install(session: nox.Session, *groups: str, package: bool = True) -> None:
+    """Install dependency groups and, unless told otherwise, the package itself."""
+    requirements = nox.project.dependency_groups(GROUPS, *groups)
+    session.install(*requirements, *(["."] if package else []))
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Check style and formatting."""
+    install(session, "lint", package=False)
+    session.run("ruff", "check", ".")
+    session.run("ruff", "format", "--check", ".")
+
+
+@nox.session
+def types(session: nox.Session) -> None:
+    """Check types."""
+    install(session, "types")
+    session.run("mypy", *session.posargs)
+
+
+@nox.session
+def tests(session: nox.Session) -> None:
+    """Run the fast tests; arguments replace the selection."""
+    install(session, "test")
+    session.run("pytest", "--numprocesses=auto", *(session.posargs or FAST))
+
+
+@nox.session
+def conformance(session: nox.Session) -> None:
+    """Convert and check robots; arguments go to `urdf-usd run`.
+
+    Fails if a robot does not conform. The report is in conformance-report/.
+    """
+    install(session)
+    session.run("urdf-usd", "run", "--out", "conformance-report", *session.posargs)
+
+
+@nox.session
+def bench(session: nox.Session) -> None:
+    """Measure speed, each as a ratio to a reference measured in the same run."""
+    install(session, "bench")
+    session.run("pytest", "-m", "benchmark_run", "tests/benchmarks", *session.posargs)

@@ -1,0 +1,339 @@
+"""The architecture, enforced: who may import whom, and how large a module may be.
+
+The arrows are those of ARCHITECTURE.md. Imports for type checking count as well: an
+arrow that only types follow is still an arrow.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+ROOT = Path(__file__).parent.parent
+PACKAGES = ("converter", "conformance", "corpus", "reports")
+
+LONGEST_MODULE = 400
+LONGEST_FUNCTION = 60
+# Modules that may be longer, with the reason.
+LONG = {"converter.diagnostics": "a table: one entry per rule, and nothing else"}
+
+BANNED_WORDS = frozenset(
+    {"base", "common", "core", "data", "helper", "helpers", "info", "manager"}
+    | {"misc", "util", "utils"}
+)
+
+# The parts of the harness that bring everything together.
+ORCHESTRATION = (
+    "conformance.assembly",
+    "conformance.cli",
+    "conformance.commands",
+    "conformance.panel",
+    "conformance.run",
+    "conformance.tasks",
+)
+
+
+@dataclass(frozen=True)
+class Arrow:
+    """What some modules may import from our own packages.
+
+    Attributes:
+        source: Module or package that imports; the longest match counts.
+        targets: Modules or packages that it may import, besides itself.
+        barred: Exceptions to the targets.
+    """
+
+    source: str
+    targets: tuple[str, ...]
+    barred: tuple[str, ...] = ()
+
+
+ARROWS = (
+    Arrow("converter", ("converter",)),
+    Arrow("corpus", ("corpus",)),
+    Arrow("reports", ("reports", "conformance.record")),
+    Arrow("conformance", ("conformance",), ("conformance.witnesses", *ORCHESTRATION)),
+    *(Arrow(name, PACKAGES) for name in ORCHESTRATION),
+    # A witness shares no mathematics with what it judges.
+    Arrow(
+        "conformance.witnesses",
+        ("conformance.observation", "conformance.witness", "conformance.witnesses"),
+    ),
+    # The specification's own reading is the converter's: it never decides alone.
+    Arrow(
+        "conformance.witnesses.spec_witness",
+        ("converter", "conformance.observation", "conformance.witness"),
+    ),
+)
+
+# Untyped or heavy dependencies, and the only places that may import them. A name that
+# ends in * stands for all modules that begin with it.
+QUARANTINE = {
+    "click": ("conformance.cli", "conformance.commands"),
+    "collada": ("converter.meshes.dae",),
+    "jinja2": ("reports",),
+    "lxml": ("converter.urdf", "corpus.packages", "conformance.witnesses"),
+    "mujoco": ("conformance.witnesses.mujoco*",),
+    "newton_usd_schemas": ("converter.usd", "conformance.witnesses.usdphysics*"),
+    "pebble": ("conformance.isolation",),
+    "pxr": ("converter.usd", "conformance.witnesses.usdphysics*"),
+    "pybullet": ("conformance.witnesses.pybullet*",),
+    "pybullet_data": ("corpus",),
+    "rich": ("conformance.commands", "reports.terminal"),
+    "robot_descriptions": ("corpus",),
+    # The tests' independent reader of meshes.
+    "trimesh": (),
+}
+
+
+@dataclass(frozen=True)
+class Module:
+    """One source file."""
+
+    name: str
+    path: Path
+    tree: ast.Module
+    lines: int
+
+
+def find_modules(root: Path) -> tuple[Module, ...]:
+    """Parse all modules of our packages below a folder."""
+    found = []
+    for path in sorted(p for name in PACKAGES for p in (root / name).rglob("*.py")):
+        parts = path.relative_to(root).with_suffix("").parts
+        name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+        text = path.read_text(encoding="utf-8")
+        found.append(Module(name, path, ast.parse(text), len(text.splitlines())))
+    return tuple(found)
+
+
+def imports(module: Module, known: frozenset[str]) -> Iterator[tuple[int, str]]:
+    """Yield line and full name of every module that a module imports."""
+    for node in ast.walk(module.tree):
+        match node:
+            case ast.Import(names=names):
+                yield from ((node.lineno, alias.name) for alias in names)
+            case ast.ImportFrom(names=names):
+                origin = absolute_origin(module, node)
+                for alias in names:
+                    inner = f"{origin}.{alias.name}"
+                    yield node.lineno, inner if inner in known else origin
+            case ast.Call(
+                func=ast.Attribute(attr="import_module")
+                | ast.Name(id="import_module" | "__import__"),
+                args=[ast.Constant(value=str(name)), *_],
+            ):
+                yield node.lineno, name
+
+
+def absolute_origin(module: Module, node: ast.ImportFrom) -> str:
+    """Name what stands between ``from`` and ``import``, in full."""
+    if not node.level:
+        return node.module or ""
+    package = module.name.split(".")
+    if module.path.name != "__init__.py":
+        package = package[:-1]
+    package = package[: len(package) - node.level + 1]
+    return ".".join([*package, *filter(None, [node.module])])
+
+
+def within(name: str, scope: str) -> bool:
+    """Whether a module is the scope, lies in it, or begins like it."""
+    if scope.endswith("*"):
+        return name.startswith(scope[:-1])
+    return name == scope or name.startswith(f"{scope}.")
+
+
+def arrow_of(name: str) -> Arrow:
+    """Find the most specific arrow of a module."""
+    matching = (arrow for arrow in ARROWS if within(name, arrow.source))
+    return max(matching, key=lambda arrow: len(arrow.source))
+
+
+def may_import(name: str, target: str) -> bool:
+    """Whether a module may import one of ours."""
+    # A package's front door shows what is inside.
+    if within(target, name) or name == "conformance":
+        return True
+    arrow = arrow_of(name)
+    return any(within(target, scope) for scope in arrow.targets) and not any(
+        within(target, scope) for scope in arrow.barred
+    )
+
+
+def import_violations(root: Path) -> list[str]:
+    """Say which imports break an arrow or a quarantine."""
+    modules = find_modules(root)
+    known = frozenset(module.name for module in modules)
+    found = []
+    for module in modules:
+        for line, target in dict.fromkeys(imports(module, known)):
+            top = target.partition(".")[0]
+            places = QUARANTINE.get(top)
+            if top in PACKAGES and not may_import(module.name, target):
+                found.append(f"{module.name}:{line} may not import {target}")
+            elif places is not None and not any(within(module.name, p) for p in places):
+                found.append(f"{module.name}:{line} may not import {top}")
+    return found
+
+
+def size_violations(root: Path, long: Mapping[str, str]) -> list[str]:
+    """Say which modules and functions are too long."""
+    found = []
+    for module in find_modules(root):
+        if module.lines > LONGEST_MODULE and module.name not in long:
+            found.append(f"{module.name} has {module.lines} lines")
+        for node in ast.walk(module.tree):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                length = (node.end_lineno or node.lineno) - node.lineno + 1
+                if length > LONGEST_FUNCTION:
+                    found.append(f"{module.name}.{node.name} has {length} lines")
+    return found
+
+
+def name_violations(root: Path) -> list[str]:
+    """Say which modules have a name that says nothing, or a dependency's."""
+    found = []
+    for module in find_modules(root):
+        last = module.name.rpartition(".")[2]
+        if BANNED_WORDS.intersection(last.split("_")) or last in QUARANTINE:
+            found.append(f"{module.name} is no name for a module")
+    return found
+
+
+def test_imports_follow_the_arrows() -> None:
+    """Every package imports only what lies below it."""
+    assert import_violations(ROOT) == []
+
+
+def test_modules_and_functions_stay_small() -> None:
+    """A long module has a reason, or two subjects."""
+    assert size_violations(ROOT, LONG) == []
+
+
+def test_modules_are_named_after_their_subject() -> None:
+    """Neither drawers nor dependencies."""
+    assert name_violations(ROOT) == []
+
+
+def test_exceptions_to_the_size_are_still_needed() -> None:
+    """An exemption that nobody needs is removed."""
+    sizes = {module.name: module.lines for module in find_modules(ROOT)}
+
+    assert [name for name in LONG if sizes.get(name, 0) <= LONGEST_MODULE] == []
+
+
+def write_tree(root: Path, files: dict[str, str]) -> None:
+    """Write modules of a small project, with the packages they lie in."""
+    for name, text in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "target"),
+    [
+        ("converter/model.py", "import conformance.record", "conformance.record"),
+        ("converter/model.py", "from corpus import catalogue", "corpus"),
+        ("converter/usd/read.py", "from reports.site import x", "reports.site"),
+        ("corpus/files.py", "from converter.urdf.parse import x", "converter"),
+        ("reports/site.py", "from conformance.run import run", "conformance.run"),
+        ("reports/site.py", "import converter.model", "converter.model"),
+        ("conformance/verdict.py", "import converter.model", "converter.model"),
+        ("conformance/verdict.py", "from conformance import run", "conformance.run"),
+        ("conformance/verdict.py", "from . import run", "conformance.run"),
+        (
+            "conformance/verdict.py",
+            "from .witnesses.spec_witness import x",
+            "conformance.witnesses.spec_witness",
+        ),
+        ("conformance/witnesses/a.py", "from ..record import x", "conformance.record"),
+        ("conformance/witnesses/a.py", "import converter", "converter"),
+        ("conformance/witnesses/spec_witness.py", "import corpus", "corpus"),
+        ("converter/urdf/parse.py", "import pxr.Usd", "pxr"),
+        ("converter/meshes/dae.py", "import trimesh", "trimesh"),
+        ("converter/model.py", "from lxml import etree", "lxml"),
+        ("conformance/sampling.py", "import mujoco", "mujoco"),
+        ("conformance/witnesses/mujoco_witness.py", "import pybullet", "pybullet"),
+        ("conformance/witnesses/pybullet_a.py", "import pybullet_data", "pybullet_d"),
+        ("corpus/a.py", "import importlib\nimportlib.import_module('pxr')", "pxr"),
+        ("corpus/a.py", "def f():\n    from pxr import Usd", "pxr"),
+        ("corpus/a.py", "if TYPE_CHECKING:\n    import converter.model", "converter"),
+    ],
+)
+def test_an_import_against_the_arrows_is_caught(
+    tmp_path: Path, file: str, text: str, target: str
+) -> None:
+    """In whatever way it is written."""
+    write_tree(tmp_path, {"conformance/run.py": "", file: text})
+
+    (violation,) = import_violations(tmp_path)
+
+    assert f"may not import {target}" in violation
+    assert violation.startswith(file.removesuffix(".py").replace("/", "."))
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("converter/__init__.py", "from converter.urdf.parse import parse"),
+        ("converter/urdf/source.py", "from lxml import etree"),
+        ("converter/usd/joints.py", "from pxr import Usd"),
+        ("conformance/__init__.py", "from conformance.run import run"),
+        ("conformance/run.py", "import corpus, converter, reports"),
+        ("conformance/commands/run.py", "from conformance.cli import x; import click"),
+        ("conformance/verdict.py", "from conformance.record import Verdict"),
+        ("conformance/witnesses/usdphysics_a.py", "from pxr import UsdPhysics"),
+        ("conformance/witnesses/a.py", "from .statements import x"),
+        ("conformance/witnesses/spec_witness.py", "from converter.model import Robot"),
+        ("reports/site.py", "from conformance.record import Verdict\nimport jinja2"),
+        ("corpus/sources/pybullet_assets.py", "import pybullet_data"),
+    ],
+)
+def test_an_import_along_the_arrows_is_allowed(
+    tmp_path: Path, file: str, text: str
+) -> None:
+    """One example for each arrow."""
+    write_tree(tmp_path, {file: text})
+
+    assert import_violations(tmp_path) == []
+
+
+def test_what_is_too_long_is_caught(tmp_path: Path) -> None:
+    """One line too many, for a module, a function and a method."""
+    body = "    x = 1\n" * LONGEST_FUNCTION
+    write_tree(
+        tmp_path,
+        {
+            "converter/a.py": "\n" * (LONGEST_MODULE + 1),
+            "converter/b.py": "\n" * LONGEST_MODULE,
+            "converter/c.py": f"def long():\n{body}",
+            "converter/d.py": f"class C:\n  async def long(self):\n{body}",
+            "converter/e.py": f"def short():\n{body[10:]}",
+        },
+    )
+
+    assert size_violations(tmp_path, {}) == [
+        "converter.a has 401 lines",
+        "converter.c.long has 61 lines",
+        "converter.d.long has 61 lines",
+    ]
+    assert len(size_violations(tmp_path, {"converter.a": "a reason"})) == 2
+
+
+@pytest.mark.parametrize(
+    "file", ["utils.py", "usd/mesh_helpers.py", "core/__init__.py", "usd/mujoco.py"]
+)
+def test_a_name_that_says_nothing_is_caught(tmp_path: Path, file: str) -> None:
+    """Drawers, and modules that hide a dependency's name."""
+    write_tree(tmp_path, {f"converter/{file}": "", "converter/database.py": ""})
+
+    assert len(name_violations(tmp_path)) == 1
