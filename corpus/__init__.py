@@ -1,7 +1,7 @@
 """Where robots come from: references, and the sources that they lead to."""
 
-from corpus.references import GRAMMAR, Reference, parse_reference
-from corpus.resolution import Resolved, resolve_corpora, resolve_robot
+from corpus.references import GRAMMAR, WHOLE_CORPORA, Reference, Scheme, parse_reference
+from corpus.resolution import Resolved, resolve_corpora, resolve_robot, robot_names
 from corpus.robots import (
     Announce,
     CorpusError,
@@ -13,15 +13,18 @@ from corpus.robots import (
 
 __all__ = [
     "GRAMMAR",
+    "WHOLE_CORPORA",
     "Announce",
     "CorpusError",
     "Reference",
     "ReferenceSyntaxError",
     "Resolved",
     "RobotSource",
+    "Scheme",
     "UnavailableError",
     "UnavailableSource",
     "parse_reference",
     "resolve_corpora",
     "resolve_robot",
+    "robot_names",
 ]

@@ -86,11 +86,16 @@ def _robots(reference: Reference, announce: Announce) -> Iterator[Resolved]:
         case Reference(scheme, str(target)):
             yield _locate(scheme, target, announce)
         case Reference(scheme, None):
-            for name in _names(scheme):
+            for name in robot_names(scheme):
                 yield _locate_if_available(scheme, name, announce)
 
 
-def _names(scheme: Scheme) -> tuple[str, ...]:
+def robot_names(scheme: Scheme) -> tuple[str, ...]:
+    """List what can follow a scheme that is a whole corpus; nothing is downloaded.
+
+    Raises:
+        UnavailableError: The source is not installed.
+    """
     match scheme:
         case Scheme.PYBULLET:
             return pybullet_assets.names()

@@ -1,0 +1,242 @@
+"""Robot records and run summaries from what witnesses, converter and judge said.
+
+Everything that depends on the machine (paths, temporary names) is left out here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import structs
+
+from conformance.checks import CHECKS
+from conformance.environment import environment
+from conformance.observation import JointType
+from conformance.panel import USD_READER
+from conformance.portable_text import portable
+from conformance.record import (
+    CheckHeading,
+    DiagnosticRecord,
+    RobotRecord,
+    RobotSummary,
+    RunSummary,
+    SourceRecord,
+    Verdict,
+    WitnessRecord,
+    WitnessStatus,
+)
+from conformance.verdict import REFERENCE
+from conformance.witness import (
+    Abstained,
+    Available,
+    Crashed,
+    Observed,
+    Unavailable,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from conformance.observation import JointObservation, Observation
+    from conformance.panel import Testimony
+    from conformance.tasks import InstalledWitness
+    from conformance.verdict import Judgement
+    from conformance.witness import Outcome
+    from converter import Diagnostic
+
+# Independent coordinates per joint type.
+_FREEDOMS = {
+    JointType.REVOLUTE: 1,
+    JointType.CONTINUOUS: 1,
+    JointType.PRISMATIC: 1,
+    JointType.PLANAR: 3,
+    JointType.FIXED: 0,
+    JointType.FLOATING: 6,
+    JointType.SPHERICAL: 3,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What a record is about.
+
+    Attributes:
+        id: Identifier of the robot.
+        reference: How it is named in its corpus.
+        converter: Name and version of what made the USD.
+        urdf: Its file; None if it could not be had.
+        usd: Folder of its USD.
+        packages: Folder of each ROS package, by name.
+    """
+
+    id: str
+    reference: str
+    converter: str
+    urdf: Path | None = None
+    usd: Path | None = None
+    packages: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def folders(self) -> dict[str, Path]:
+        """Folders by the name that stands for them in records."""
+        folders: dict[str, Path] = {}
+        if self.urdf:
+            above = self.urdf.absolute().parents
+            # Meshes lie beside the folder of the URDF more often than in it.
+            folders |= dict(zip(("", "..", "../.."), above, strict=False))
+        if self.usd:
+            folders["<usd>"] = self.usd
+        for name, folder in self.packages.items():
+            folders[f"package://{name}"] = Path(folder)
+        return folders
+
+
+def unread_record(
+    subject: Subject,
+    verdict: Verdict,
+    reason: str,
+    diagnostics: Iterable[Diagnostic] = (),
+) -> RobotRecord:
+    """Record a robot about which no witness was asked."""
+    return RobotRecord(
+        id=subject.id,
+        name=subject.urdf.stem if subject.urdf else subject.id,
+        source=_source(subject),
+        converter=subject.converter,
+        verdict=verdict,
+        reason=portable(reason, subject.folders),
+        diagnostics=_diagnostics(subject, diagnostics),
+    )
+
+
+def judged_record(
+    subject: Subject,
+    judgement: Judgement,
+    testimony: Testimony,
+    diagnostics: Iterable[Diagnostic] = (),
+) -> RobotRecord:
+    """Record a robot about which witnesses were asked."""
+    record = unread_record(subject, judgement.verdict, judgement.reason, diagnostics)
+    spec = testimony.observation(REFERENCE)
+    usd = testimony.observation(USD_READER)
+    return structs.replace(
+        record if spec is None else _described(record, spec),
+        base=usd.base.value if usd and usd.base else None,
+        configurations=testimony.configurations,
+        witnesses=_witnesses(subject, testimony),
+        checks=judgement.checks,
+        deviations=judgement.deviations,
+    )
+
+
+def summary_of(
+    robots: Iterable[RobotRecord],
+    corpus: Sequence[str],
+    options: Mapping[str, str],
+) -> RunSummary:
+    """Sum up a run; robots are ordered by id."""
+    ordered = sorted(robots, key=lambda robot: robot.id)
+    verdicts = Counter(robot.verdict for robot in ordered)
+    return RunSummary(
+        corpus=tuple(corpus),
+        environment=environment(),
+        options=dict(options),
+        verdicts={v.value: verdicts[v] for v in Verdict if verdicts[v]},
+        robots=tuple(_summary(robot) for robot in ordered),
+        checks=tuple(
+            CheckHeading(
+                id=check.id, title=check.title, group=check.group, unit=check.unit
+            )
+            for check in CHECKS
+        ),
+    )
+
+
+def _summary(robot: RobotRecord) -> RobotSummary:
+    return RobotSummary(
+        id=robot.id,
+        name=robot.name,
+        reference=robot.source.reference,
+        verdict=robot.verdict,
+        reason=robot.reason,
+        grades={check.id: check.grade for check in robot.checks},
+        worst={c.id: c.worst for c in robot.checks if c.worst is not None},
+        witnesses={witness.name: witness.status for witness in robot.witnesses},
+    )
+
+
+def _source(subject: Subject) -> SourceRecord:
+    digest = None
+    if subject.urdf and subject.urdf.is_file():
+        digest = hashlib.sha256(subject.urdf.read_bytes()).hexdigest()
+    return SourceRecord(reference=subject.reference, sha256=digest)
+
+
+def _described(record: RobotRecord, spec: Observation) -> RobotRecord:
+    return structs.replace(
+        record,
+        name=spec.robot or record.name,
+        links=len(spec.links),
+        joints=len(spec.joints),
+        degrees_of_freedom=sum(map(_freedoms, spec.joints)),
+        total_mass=sum(link.mass.mass for link in spec.links if link.mass),
+    )
+
+
+def _freedoms(joint: JointObservation) -> int:
+    return 0 if joint.mimic else _FREEDOMS[joint.type]
+
+
+def _diagnostics(
+    subject: Subject, diagnostics: Iterable[Diagnostic]
+) -> tuple[DiagnosticRecord, ...]:
+    return tuple(
+        DiagnosticRecord(
+            rule=diagnostic.rule,
+            severity=diagnostic.severity.value,
+            message=portable(diagnostic.message, subject.folders),
+            file=portable(place.file, subject.folders) if place else None,
+            line=place.line if place else None,
+            column=place.column if place else None,
+        )
+        for diagnostic in diagnostics
+        for place in [diagnostic.location]
+    )
+
+
+def _witnesses(subject: Subject, testimony: Testimony) -> tuple[WitnessRecord, ...]:
+    return tuple(
+        _witness(subject, witness, testimony.outcomes.get(witness.name))
+        for witness in testimony.witnesses
+    )
+
+
+def _witness(
+    subject: Subject, witness: InstalledWitness, outcome: Outcome | None
+) -> WitnessRecord:
+    version = reason = output = None
+    notes: tuple[str, ...] = ()
+    match witness.availability, outcome:
+        case Unavailable(why, remedy), _:
+            status, reason = WitnessStatus.UNAVAILABLE, f"{why}; {remedy}"
+        case Available(version), Observed(observation):
+            status, notes = WitnessStatus.OBSERVED, observation.notes
+        case Available(version), Abstained(reason):
+            status = WitnessStatus.ABSTAINED
+        case Available(version), Crashed(reason, output):
+            status = WitnessStatus.CRASHED
+        case _:
+            raise ValueError(f"witness {witness.name!r} was not asked")
+    return WitnessRecord(
+        name=witness.name,
+        side=witness.side.value,
+        status=status,
+        version=version,
+        reason=None if reason is None else portable(reason, subject.folders),
+        output=None if output is None else portable(output, subject.folders),
+        notes=tuple(portable(note, subject.folders) for note in notes),
+    )

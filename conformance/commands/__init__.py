@@ -1,0 +1,1 @@
+"""The subcommands of ``urdf-usd``, one module each, and what they share."""

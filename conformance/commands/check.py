@@ -1,0 +1,83 @@
+"""``urdf-usd check``: any USD against its URDF."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from conformance.assembly import summary_of
+from conformance.commands.console import stdout
+from conformance.commands.failures import ExitCode
+from conformance.commands.parameters import (
+    HelpfulCommand,
+    Packages,
+    base_option,
+    package_option,
+    witness_option,
+)
+from conformance.results import record_json, write_atomically
+from conformance.run import CheckOptions, check
+from converter.embodiment import BaseOption
+from corpus import resolve_robot
+from reports import render_robot, terminal_summary
+
+if TYPE_CHECKING:
+    from conformance.record import RobotRecord
+
+_FILE = click.Path(path_type=Path, dir_okay=False)
+
+
+@click.command(
+    "check",
+    cls=HelpfulCommand,
+    examples=(
+        "urdf-usd check robot.urdf out/robot.usda",
+        "urdf-usd check robot.urdf robot.usd --base fixed --html report.html",
+        "urdf-usd check pybullet:r2d2.urdf r2d2.usda --witness mujoco --json r2d2.json",
+    ),
+)
+@click.argument("urdf", metavar="URDF")
+@click.argument("usd", metavar="USD", type=click.Path(path_type=Path, exists=True))
+@witness_option
+@base_option
+@package_option
+@click.option("--json", "json_file", type=_FILE, help="Write the whole record here.")
+@click.option("--html", "html_file", type=_FILE, help="Write the robot's page here.")
+def check_command(  # noqa: PLR0913  # one parameter per option
+    *,
+    urdf: str,
+    usd: Path,
+    witnesses: tuple[str, ...],
+    base: str,
+    packages: Packages,
+    json_file: Path | None,
+    html_file: Path | None,
+) -> None:
+    """Compare the robot in USD with URDF, quantity by quantity.
+
+    URDF is a file or a reference such as rd:panda_description; USD is the root layer
+    of an asset from any converter.
+    """
+    source = resolve_robot(urdf)
+    # The last one of a name counts: what the user says.
+    known = tuple((name, str(path)) for name, path in (*source.packages, *packages))
+    options = CheckOptions(base=BaseOption(base), packages=known, witnesses=witnesses)
+    record = check(
+        source.path, usd, options, name=source.id, reference=source.reference
+    )
+    if json_file:
+        write_atomically(json_file, record_json(record))
+    if html_file:
+        write_atomically(html_file, render_robot(record).encode())
+    summary = summary_of([record], [source.reference], {"base": base})
+    stdout().print(terminal_summary(summary, [record]))
+    click.get_current_context().exit(_exit_code(record))
+
+
+def _exit_code(record: RobotRecord) -> ExitCode:
+    if record.verdict.conforms:
+        return ExitCode.DONE
+    # Without a single check, a side could not be read at all.
+    return ExitCode.DOES_NOT_CONFORM if record.checks else ExitCode.NOT_DONE

@@ -1,0 +1,69 @@
+"""``urdf-usd convert``: one robot to a USD asset."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from conformance.commands.console import show_diagnostics
+from conformance.commands.parameters import (
+    HelpfulCommand,
+    Packages,
+    base_option,
+    bodies_option,
+    massless_option,
+    package_option,
+)
+from converter import ConvertOptions, convert
+from converter.embodiment import BaseOption, MasslessOption
+from converter.usd.prims import BodyNesting
+from corpus import resolve_robot
+
+
+@click.command(
+    "convert",
+    cls=HelpfulCommand,
+    examples=(
+        "urdf-usd convert robot.urdf out",
+        "urdf-usd convert pybullet:kuka_iiwa/model.urdf kuka --base fixed",
+        "urdf-usd convert robot.urdf out --package my_robot=path/to/my_robot",
+        "usdview $(urdf-usd convert rd:panda_description panda)",
+    ),
+)
+@click.argument("source")
+@click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
+@bodies_option
+@base_option
+@massless_option
+@package_option
+@click.option("--strict", is_flag=True, help="Treat every warning as an error.")
+def convert_command(  # noqa: PLR0913  # one parameter per option
+    *,
+    source: str,
+    directory: Path,
+    bodies: str,
+    base: str,
+    massless: str,
+    packages: Packages,
+    strict: bool,
+) -> None:
+    """Convert the robot SOURCE to a USD asset in DIR.
+
+    SOURCE is a URDF file or a reference such as rd:panda_description. DIR receives
+    <robot>.usda and payload/; a former conversion of the same robot is replaced. The
+    path of the root layer is printed on stdout, diagnostics go to stderr.
+    """
+    robot = resolve_robot(source)
+    # The last one of a name counts: what the user says.
+    known = tuple((name, str(path)) for name, path in (*robot.packages, *packages))
+    options = ConvertOptions(
+        bodies=BodyNesting(bodies),
+        base=BaseOption(base),
+        massless=MasslessOption(massless),
+        packages=known,
+        strict=strict,
+    )
+    conversion = convert(robot.path, directory, options)
+    show_diagnostics(conversion.diagnostics)
+    click.echo(conversion.root_layer)

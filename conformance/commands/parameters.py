@@ -1,0 +1,100 @@
+"""Options and help texts that several commands share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeAlias, TypeVar
+
+import click
+
+from conformance.commands.failures import EXIT_CODES
+
+Packages: TypeAlias = tuple[tuple[str, Path], ...]
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+
+class HelpfulCommand(click.Command):
+    """A command whose help ends with examples and the exit codes."""
+
+    def __init__(self, *args: Any, examples: tuple[str, ...], **kwargs: Any) -> None:  # noqa: ANN401  # click's own signature
+        lines = "\n".join(f"  {example}" for example in examples)
+        epilog = f"\b\nExamples:\n{lines}\n\n{EXIT_CODES}"
+        super().__init__(*args, epilog=epilog, **kwargs)
+
+
+class NamedFolder(click.ParamType):
+    """``NAME=PATH``: a ROS package and the folder it lies in."""
+
+    name = "NAME=PATH"
+
+    def convert(
+        self,
+        value: str | tuple[str, Path],
+        param: click.Parameter | None,
+        ctx: click.Context | None,
+    ) -> tuple[str, Path]:
+        """Split the text; the folder has to exist."""
+        if isinstance(value, tuple):
+            return value
+        name, equals, path = value.partition("=")
+        if not (name and equals and path):
+            self.fail(f"{value!r} is not NAME=PATH", param, ctx)
+        if not Path(path).is_dir():
+            self.fail(f"{path!r} is not a folder", param, ctx)
+        return name, Path(path)
+
+
+def bodies_option(command: _Command) -> _Command:
+    """Add ``--bodies``."""
+    return click.option(
+        "--bodies",
+        type=click.Choice(["nested", "flat"]),
+        default="nested",
+        show_default=True,
+        help="Nest rigid bodies along the kinematic tree, or lay them side by side.",
+    )(command)
+
+
+def base_option(command: _Command) -> _Command:
+    """Add ``--base``."""
+    return click.option(
+        "--base",
+        type=click.Choice(["auto", "fixed", "floating"]),
+        default="auto",
+        show_default=True,
+        help="Fix the root to the world or not; auto: a root link 'world' is fixed.",
+    )(command)
+
+
+def massless_option(command: _Command) -> _Command:
+    """Add ``--massless``."""
+    return click.option(
+        "--massless",
+        type=click.Choice(["regularise", "error"]),
+        default="regularise",
+        show_default=True,
+        help="Give moving links without mass the smallest harmless one, or refuse.",
+    )(command)
+
+
+def package_option(command: _Command) -> _Command:
+    """Add ``--package``."""
+    return click.option(
+        "--package",
+        "packages",
+        type=NamedFolder(),
+        multiple=True,
+        help="Where the ROS package NAME of package:// URIs lies. Repeatable.",
+    )(command)
+
+
+def witness_option(command: _Command) -> _Command:
+    """Add ``--witness``."""
+    return click.option(
+        "--witness",
+        "witnesses",
+        multiple=True,
+        metavar="NAME",
+        help="Ask only this witness, see doctor. Repeatable. [default: all available]",
+    )(command)

@@ -1,0 +1,138 @@
+"""``urdf-usd run``: convert and check whole corpora."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from conformance.commands.console import say, stdout
+from conformance.commands.failures import CommandError, ExitCode
+from conformance.commands.parameters import (
+    HelpfulCommand,
+    Packages,
+    base_option,
+    bodies_option,
+    massless_option,
+    package_option,
+    witness_option,
+)
+from conformance.commands.progress import shown_progress
+from conformance.commands.target import prepare_run_folder
+from conformance.gate import Gate, gate
+from conformance.results import write_record
+from conformance.run import RunOptions, run, summarise
+from converter import ConvertOptions
+from converter.embodiment import BaseOption, MasslessOption
+from converter.usd.prims import BodyNesting
+from corpus import parse_reference, resolve_corpora
+from reports import terminal_summary, write_junit, write_markdown, write_site
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from conformance.record import RobotRecord, RunSummary
+
+DEFAULT_CORPUS = "pybullet"
+_EXITS = {
+    Gate.PASSES: ExitCode.DONE,
+    Gate.FAILS: ExitCode.DOES_NOT_CONFORM,
+}
+
+
+@click.command(
+    "run",
+    cls=HelpfulCommand,
+    examples=(
+        "urdf-usd run --out report",
+        "urdf-usd run dir:my_robots --out report --jobs 4",
+        "urdf-usd run rd:panda_description erd pybullet:r2d2.urdf --out report",
+    ),
+)
+@click.argument("corpus", nargs=-1)
+@click.option(
+    "--out",
+    required=True,
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder of the report; a former report in it is replaced.",
+)
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    help="Robots that are worked on at the same time.  [default: one per CPU]",
+)
+@bodies_option
+@base_option
+@massless_option
+@package_option
+@witness_option
+@click.option(
+    "--strict", is_flag=True, help="Fail also on robots that cannot be read or fetched."
+)
+def run_command(  # noqa: PLR0913  # one parameter per option
+    *,
+    corpus: tuple[str, ...],
+    out: Path,
+    jobs: int | None,
+    bodies: str,
+    base: str,
+    massless: str,
+    packages: Packages,
+    witnesses: tuple[str, ...],
+    strict: bool,
+) -> None:
+    """Convert and check every robot of CORPUS, and write a report.
+
+    CORPUS is a file, a reference such as rd:panda_description, or a whole corpus:
+    pybullet (the default), rd, erd or dir:<folder>. OUT receives index.html, a page
+    and a JSON record per robot, summary.json, summary.md, junit.xml, and the assets.
+
+    Files that are no URDF, or that cannot be fetched, are listed in the report; they
+    change the exit status with --strict alone.
+    """
+    texts = corpus or (DEFAULT_CORPUS,)
+    options = RunOptions(
+        convert=ConvertOptions(
+            bodies=BodyNesting(bodies),
+            base=BaseOption(base),
+            massless=MasslessOption(massless),
+            packages=tuple((name, str(path)) for name, path in packages),
+        ),
+        witnesses=witnesses,
+        jobs=jobs,
+    )
+    shown = tuple(parse_reference(text).portable for text in texts)
+    sources = resolve_corpora(texts, say)
+    prepare_run_folder(out)
+    records: list[RobotRecord] = []
+    try:
+        with shown_progress(len(sources)) as show:
+
+            def finished(record: RobotRecord) -> None:
+                records.append(record)
+                show(record)
+
+            run(sources, out, options, corpus=shown, progress=finished)
+    finally:
+        # An interrupted run leaves a report on what is finished.
+        records.sort(key=lambda record: record.id)
+        summary = summarise(records, options, shown)
+        index = _write_reports(summary, records, out)
+        if len(records) < len(sources):
+            say(f"the report covers {len(records)} of {len(sources)} robots: {index}")
+    stdout().print(terminal_summary(summary, records))
+    click.echo(f"\nReport: {index}")
+    decision = gate((record.verdict for record in records), strict=strict)
+    if decision is Gate.NOTHING_READ:
+        raise CommandError("no robot could be read, so nothing was checked")
+    click.get_current_context().exit(_EXITS[decision])
+
+
+def _write_reports(
+    summary: RunSummary, records: Sequence[RobotRecord], out: Path
+) -> Path:
+    write_record(summary, out / "summary.json")
+    write_junit(records, out / "junit.xml")
+    write_markdown(summary, out / "summary.md")
+    return write_site(summary, records, out)

@@ -1,0 +1,165 @@
+"""The witnesses of a run, and how one robot is put before them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from conformance import registry
+from conformance.isolation import DEFAULT_TIMEOUT, Completed, Isolation
+from conformance.tasks import (
+    InstalledWitness,
+    Reading,
+    convert_robot,
+    installed_witnesses,
+    read_robot,
+)
+from conformance.verdict import REFERENCE, Judgement, judge
+from conformance.witness import Available, Crashed, Observed, Request, Side
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from conformance.observation import Base, Observation
+    from conformance.witness import Outcome
+    from converter import Conversion, ConvertOptions
+    from converter.diagnostics import ConversionError, SourceError
+
+# The reader of USDs whose word is judged.
+USD_READER = "usdphysics"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Testimony:
+    """What every witness of one robot said.
+
+    Attributes:
+        witnesses: All that were wanted.
+        outcomes: By name, of those that are available.
+        configurations: Number of configurations at which they were asked.
+    """
+
+    witnesses: tuple[InstalledWitness, ...]
+    outcomes: Mapping[str, Outcome]
+    configurations: int
+
+    def observation(self, name: str) -> Observation | None:
+        """Return what a witness observed, if it did."""
+        outcome = self.outcomes.get(name)
+        return outcome.observation if isinstance(outcome, Observed) else None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Panel:
+    """Witnesses in child processes.
+
+    Attributes:
+        isolation: Where everything is done.
+        witnesses: Those that are asked about every robot.
+        time_limit: Longest time for one task on one robot [s].
+    """
+
+    isolation: Isolation
+    witnesses: tuple[InstalledWitness, ...]
+    time_limit: float = DEFAULT_TIMEOUT
+
+    def read(
+        self, urdf: Path, packages: Mapping[str, str]
+    ) -> Reading | SourceError | Crashed:
+        """Read a URDF as far as the witnesses' questions need it."""
+        ending = self.isolation.call(
+            read_robot, str(urdf), packages, timeout=self.time_limit
+        )
+        return ending.value if isinstance(ending, Completed) else ending
+
+    def convert(
+        self, urdf: Path, directory: Path, options: ConvertOptions
+    ) -> Conversion | ConversionError | Crashed:
+        """Convert a URDF with our own converter."""
+        ending = self.isolation.call(
+            convert_robot,
+            str(urdf),
+            str(directory),
+            options,
+            timeout=self.time_limit,
+        )
+        return ending.value if isinstance(ending, Completed) else ending
+
+    def hear(
+        self, urdf: Path, usd: Path, packages: Mapping[str, str], reading: Reading
+    ) -> Testimony:
+        """Ask every witness that is available about its side."""
+        paths = {Side.URDF: str(urdf), Side.USD: str(usd)}
+        outcomes = {
+            witness.name: self.isolation.ask(
+                witness.name,
+                Request(paths[witness.side], reading.configurations, packages),
+                timeout=self.time_limit,
+            )
+            for witness in self.witnesses
+            if isinstance(witness.availability, Available)
+        }
+        return Testimony(self.witnesses, outcomes, reading.configurations.count)
+
+    def judge(self, testimony: Testimony, base: Base | None) -> Judgement | Crashed:
+        """Have a testimony judged.
+
+        Args:
+            testimony: With the word of the reference and of the reader of USDs.
+            base: How the base has to be held; None if the URDF alone decides.
+        """
+        urdf = {
+            witness.name: testimony.outcomes[witness.name]
+            for witness in testimony.witnesses
+            if witness.side is Side.URDF and witness.name in testimony.outcomes
+        }
+        usd = testimony.outcomes[USD_READER]
+        task = partial(judge, urdf, usd, expected_base=base)
+        ending = self.isolation.call(task, timeout=self.time_limit)
+        return ending.value if isinstance(ending, Completed) else ending
+
+
+def convene(
+    isolation: Isolation,
+    wanted: Sequence[str] = (),
+    time_limit: float = DEFAULT_TIMEOUT,
+) -> Panel:
+    """Choose the witnesses: those wanted, and the two that every verdict needs.
+
+    Args:
+        isolation: Where they are asked.
+        wanted: Names; all installed witnesses if empty.
+        time_limit: Longest time for one task on one robot [s].
+
+    Raises:
+        UnknownWitnessError: A name is not that of an installed witness.
+        RuntimeError: The reference or the reader of USDs cannot work here.
+    """
+    installed = registry.names()
+    for name in wanted:
+        if name not in installed:
+            raise registry.UnknownWitnessError(
+                f"no witness is called {name!r}; there are {', '.join(installed)}"
+            )
+    ending = isolation.call(installed_witnesses, timeout=time_limit)
+    match ending:
+        case Crashed(reason):
+            raise RuntimeError(f"the witnesses cannot be listed: {reason}")
+    needed = {REFERENCE, USD_READER}
+    for witness in ending.value:
+        if witness.name in needed and not isinstance(witness.availability, Available):
+            reason = f"{witness.availability.reason}; {witness.availability.remedy}"
+            raise RuntimeError(f"witness {witness.name} cannot work here: {reason}")
+    chosen = {*wanted, *needed} if wanted else {w.name for w in ending.value}
+    return Panel(
+        isolation,
+        tuple(
+            witness
+            for witness in ending.value
+            if witness.name in chosen
+            and (witness.side is Side.URDF or witness.name == USD_READER)
+        ),
+        time_limit,
+    )

@@ -1,0 +1,270 @@
+"""The only orchestrator: reads, converts, asks witnesses, has them judged, records.
+
+Everything that an engine, OpenUSD or a hostile file could bring down happens in child
+processes with a time limit. Threads only wait for them, one per robot at work.
+"""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from conformance.assembly import Subject, judged_record, summary_of, unread_record
+from conformance.environment import DISTRIBUTION, environment
+from conformance.isolation import DEFAULT_TIMEOUT, Isolation
+from conformance.observation import COORDINATES, Base
+from conformance.panel import Panel, Testimony, convene
+from conformance.record import RobotRecord, RunSummary, Verdict
+from conformance.results import write_record
+from conformance.verdict import REFERENCE, Judgement
+from conformance.witness import Crashed
+from converter import ConvertOptions
+from converter.diagnostics import ConversionError, Severity, SourceError
+from converter.embodiment import BaseOption
+from corpus import UnavailableSource
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from conformance.observation import Observation
+    from converter import Diagnostic
+    from corpus import Resolved
+
+EXTERNAL = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class CheckOptions:
+    """What can be chosen about a check.
+
+    Attributes:
+        base: How the robot's base shall be held; ``auto`` follows the URDF.
+        packages: Folder of each ROS package, by name.
+        witnesses: Engines to ask on the URDF besides the specification; all if empty.
+        time_limit: Longest time for one task on one robot [s].
+    """
+
+    base: BaseOption = BaseOption.AUTO
+    packages: tuple[tuple[str, str], ...] = ()
+    witnesses: tuple[str, ...] = ()
+    time_limit: float = DEFAULT_TIMEOUT
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """What can be chosen about a run.
+
+    Attributes:
+        convert: Choices of the converter.
+        witnesses: As in :class:`CheckOptions`; likewise the time limit.
+        jobs: Robots that are worked on at the same time; one per CPU if None.
+    """
+
+    convert: ConvertOptions = field(default_factory=ConvertOptions)
+    witnesses: tuple[str, ...] = ()
+    jobs: int | None = None
+    time_limit: float = DEFAULT_TIMEOUT
+
+    def as_text(self) -> dict[str, str]:
+        """Return the choices that change results, for the summary."""
+        return {
+            "bodies": self.convert.bodies.value,
+            "base": self.convert.base.value,
+            "massless": self.convert.massless.value,
+            "witnesses": ", ".join(self.witnesses) or "all",
+        }
+
+
+CHECK_DEFAULTS = CheckOptions()
+RUN_DEFAULTS = RunOptions()
+
+
+def check(
+    urdf: str | os.PathLike[str],
+    usd: str | os.PathLike[str],
+    options: CheckOptions = CHECK_DEFAULTS,
+    *,
+    name: str | None = None,
+    reference: str | None = None,
+) -> RobotRecord:
+    """Compare a USD, from any converter, with its URDF.
+
+    Args:
+        urdf: URDF file.
+        usd: Root layer of the USD.
+        options: Choices.
+        name: Identifier in the record; the URDF's stem if absent.
+        reference: How the URDF is named in the record; its file name if absent.
+
+    Raises:
+        SourceError: The URDF cannot be understood.
+        UnknownWitnessError: A witness is named that is not installed.
+    """
+    urdf, usd = Path(urdf), Path(usd)
+    subject = Subject(
+        id=name or urdf.stem,
+        reference=reference or f"file:{urdf.name}",
+        converter=EXTERNAL,
+        urdf=urdf,
+        usd=usd.parent,
+        packages=dict(options.packages),
+    )
+    with Isolation() as isolation:
+        panel = convene(isolation, options.witnesses, options.time_limit)
+        reading = panel.read(urdf, subject.packages)
+        match reading:
+            case SourceError():
+                raise reading
+            case Crashed(reason):
+                return unread_record(subject, Verdict.CRASHED, _reader_died(reason))
+        testimony = panel.hear(urdf, usd, subject.packages, reading)
+        base = None if options.base is BaseOption.AUTO else Base(options.base.value)
+        return _judged(panel, subject, testimony, base, reading.diagnostics)
+
+
+def run(
+    sources: Sequence[Resolved],
+    out: str | os.PathLike[str],
+    options: RunOptions = RUN_DEFAULTS,
+    *,
+    corpus: Sequence[str] = (),
+    progress: Callable[[RobotRecord], None] | None = None,
+) -> RunSummary:
+    """Convert and check robots; write a record of each as soon as it is finished.
+
+    Args:
+        sources: Robots, with distinct ids.
+        out: Folder that receives ``results/<id>.json`` and ``assets/<id>/``.
+        options: Choices.
+        corpus: The references that led to the robots, for the summary.
+        progress: Called with each record, in the order in which robots finish.
+
+    Raises:
+        UnknownWitnessError: A witness is named that is not installed.
+    """
+    folder = Path(out)
+    jobs = options.jobs or _cpus()
+    records: list[RobotRecord] = []
+    # On an interruption the isolation is left first: it stops all children, and so
+    # frees the threads that wait for them.
+    with ThreadPoolExecutor(jobs) as threads, Isolation(jobs) as isolation:
+        panel = convene(isolation, options.witnesses, options.time_limit)
+        futures = [
+            threads.submit(_robot_record, panel, source, folder, options)
+            for source in sources
+        ]
+        try:
+            for future in as_completed(futures):
+                record = future.result()
+                write_record(record, folder / "results" / f"{record.id}.json")
+                records.append(record)
+                if progress:
+                    progress(record)
+        finally:
+            threads.shutdown(wait=False, cancel_futures=True)
+    return summarise(records, options, corpus)
+
+
+def summarise(
+    records: Iterable[RobotRecord], options: RunOptions, corpus: Sequence[str]
+) -> RunSummary:
+    """Sum up the records of a run, also of one that was interrupted."""
+    return summary_of(records, corpus, options.as_text())
+
+
+def _robot_record(
+    panel: Panel, source: Resolved, out: Path, options: RunOptions
+) -> RobotRecord:
+    converter = f"{DISTRIBUTION} {environment()[DISTRIBUTION]}"
+    if isinstance(source, UnavailableSource):
+        subject = Subject(source.id, source.reference, converter)
+        return unread_record(subject, Verdict.NOT_AVAILABLE, source.reason)
+    packages = {name: str(folder) for name, folder in source.packages}
+    packages |= dict(options.convert.packages)
+    assets = out / "assets" / source.id
+    subject = Subject(
+        id=source.id,
+        reference=source.reference,
+        converter=converter,
+        urdf=source.path,
+        usd=assets,
+        packages=packages,
+    )
+    return _converted_record(panel, source.path, assets, subject, options.convert)
+
+
+def _converted_record(
+    panel: Panel, urdf: Path, assets: Path, subject: Subject, options: ConvertOptions
+) -> RobotRecord:
+    reading = panel.read(urdf, subject.packages)
+    match reading:
+        case SourceError(diagnostics=found):
+            reason = _first_error(found)
+            return unread_record(subject, Verdict.UNREADABLE, reason, found)
+        case Crashed(reason):
+            return unread_record(subject, Verdict.CRASHED, _reader_died(reason))
+    conversion = panel.convert(
+        urdf,
+        assets,
+        replace(options, packages=tuple(subject.packages.items())),
+    )
+    match conversion:
+        case ConversionError(diagnostics=found):
+            reason = f"no USD was written: {_first_error(found)}"
+            return unread_record(subject, Verdict.NOT_COMPARABLE, reason, found)
+        case Crashed(reason):
+            return unread_record(
+                subject,
+                Verdict.CRASHED,
+                f"the converter died: {reason}",
+                reading.diagnostics,
+            )
+    testimony = panel.hear(urdf, conversion.root_layer, subject.packages, reading)
+    base = _required_base(options.base, testimony.observation(REFERENCE))
+    return _judged(panel, subject, testimony, base, conversion.diagnostics)
+
+
+def _judged(
+    panel: Panel,
+    subject: Subject,
+    testimony: Testimony,
+    base: Base | None,
+    diagnostics: Sequence[Diagnostic],
+) -> RobotRecord:
+    judgement = panel.judge(testimony, base)
+    if isinstance(judgement, Crashed):
+        reason = f"the comparison died: {judgement.reason}"
+        judgement = Judgement((), (), Verdict.CRASHED, reason)
+    return judged_record(subject, judgement, testimony, diagnostics)
+
+
+def _required_base(option: BaseOption, spec: Observation | None) -> Base | None:
+    """Say how our converter has to hold the base: floating unless told otherwise."""
+    if option is not BaseOption.AUTO:
+        return Base(option.value)
+    if spec is None or spec.base is not None:
+        return None
+    moves = any(COORDINATES[joint.type] for joint in spec.joints)
+    weighs = any(link.mass and link.mass.mass for link in spec.links)
+    return Base.FLOATING if moves or weighs else Base.STATIC
+
+
+def _first_error(diagnostics: Sequence[Diagnostic]) -> str:
+    errors = [found for found in diagnostics if found.severity is Severity.ERROR]
+    first = (errors or list(diagnostics))[0]
+    place = f"line {first.location.line}: " if first.location else ""
+    return f"{place}{first.message}"
+
+
+def _cpus() -> int:
+    """Count the CPUs that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _reader_died(reason: str) -> str:
+    return f"the URDF reader died: {reason}"

@@ -1,0 +1,73 @@
+"""What is done in child processes: reading, sampling, converting.
+
+Errors that concern the user's file come back as values; anything else that is raised
+here is a crash, and is recorded as one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from conformance import registry
+from conformance.sampling import configurations
+from conformance.witnesses.spec_witness import structure
+from converter import convert
+from converter.diagnostics import ConversionError, SourceError
+from converter.urdf.parse import parse
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from conformance.observation import Configurations
+    from conformance.witness import Availability, Side
+    from converter import Conversion, ConvertOptions, Diagnostic
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reading:
+    """What has to be known of a URDF before witnesses can be asked.
+
+    Attributes:
+        configurations: Where link frames are compared.
+        diagnostics: What the reader noticed.
+    """
+
+    configurations: Configurations
+    diagnostics: tuple[Diagnostic, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class InstalledWitness:
+    """A witness that is installed, and whether it can be asked here."""
+
+    name: str
+    side: Side
+    availability: Availability
+
+
+def read_robot(path: str, packages: Mapping[str, str]) -> Reading | SourceError:
+    """Read a URDF and choose the configurations at which its readers are compared."""
+    try:
+        parsed = parse(path, packages=packages)
+    except SourceError as error:
+        return error
+    return Reading(configurations(structure(parsed.robot)), parsed.diagnostics)
+
+
+def convert_robot(
+    path: str, directory: str, options: ConvertOptions
+) -> Conversion | ConversionError:
+    """Convert a URDF with our own converter."""
+    try:
+        return convert(path, directory, options)
+    except ConversionError as error:
+        return error
+
+
+def installed_witnesses() -> tuple[InstalledWitness, ...]:
+    """List all witnesses, sorted by name."""
+    return tuple(
+        InstalledWitness(witness.name, witness.side, witness.availability())
+        for witness in registry.witnesses()
+    )
