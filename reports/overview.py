@@ -27,6 +27,13 @@ class WorstFigure:
     robot: RobotRecord
     value: float
 
+    @property
+    def share(self) -> float:
+        """Part of the tolerance that it uses up; more than 1 where it fails."""
+        if not self.check.tolerance:
+            return math.inf if self.value else 0.0
+        return self.value / self.check.tolerance
+
 
 @dataclass(frozen=True, slots=True)
 class Participation:
@@ -139,6 +146,16 @@ def worst_figures(robots: Iterable[RobotRecord]) -> tuple[WorstFigure, ...]:
             known = worst.get(check.id)
             if known is None or check.worst > known.value:
                 worst[check.id] = WorstFigure(check, robot, check.worst)
+    return tuple(worst.values())
+
+
+def worst_per_group(figures: Iterable[WorstFigure]) -> tuple[WorstFigure, ...]:
+    """Keep the figure of every group that uses most of its tolerance."""
+    worst: dict[str, WorstFigure] = {}
+    for figure in figures:
+        known = worst.setdefault(figure.check.group, figure)
+        if figure.share > known.share:
+            worst[figure.check.group] = figure
     return tuple(worst.values())
 
 

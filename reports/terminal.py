@@ -126,34 +126,31 @@ def _what(check: CheckRecord, finding: FindingRecord) -> str:
 
 
 def _worst(robots: Sequence[RobotRecord]) -> Iterator[RenderableType]:
-    figures = overview.worst_figures(robots)
+    figures = overview.worst_per_group(overview.worst_figures(robots))
     if not figures:
         return
     yield _heading("Worst errors")
-    table = _table("left", "left", "right", "right")
+    table = _table("left", "right", "right")
     for figure in figures:
-        look = appearance(figure.check.grade)
-        tolerance = figure.check.tolerance
-        place = ""
-        if figure.value and figure.check.worst_subject:
-            place = one_line(figure.check.worst_subject, _NAME_LIMIT)
-            if len(robots) > 1:
-                place = (
-                    f"{one_line(overview.title(figure.robot), _NAME_LIMIT)}, {place}"
-                )
+        check = figure.check
+        look = appearance(check.grade)
+        limit = check.tolerance
         table.add_row(
             Text(look.sign, style=look.style),
-            Text(figure.check.title),
-            Text(quantity(figure.value, figure.check.unit), style="bold"),
-            Text(
-                ""
-                if tolerance is None
-                else f"of {quantity(tolerance, figure.check.unit)}",
-                style="dim",
-            ),
-            Text(place),
+            Text(quantity(figure.value, check.unit), style="bold"),
+            Text(f"of {quantity(limit, check.unit)}" if limit else "", style="dim"),
+            Text(_place(figure, name_robot=len(robots) > 1)),
         )
     yield _indented(table)
+
+
+def _place(figure: overview.WorstFigure, *, name_robot: bool) -> str:
+    parts = [figure.check.title]
+    if figure.value and name_robot:
+        parts.append(one_line(overview.title(figure.robot), _NAME_LIMIT))
+    if figure.value and figure.check.worst_subject:
+        parts.append(one_line(figure.check.worst_subject, _NAME_LIMIT))
+    return ", ".join(parts)
 
 
 def _witnesses(robots: Sequence[RobotRecord]) -> Iterator[RenderableType]:

@@ -45,6 +45,16 @@ def test_the_worst_figure_of_every_measured_check_names_its_robot() -> None:
     assert "structure.joint_types" not in found
 
 
+def test_a_group_is_told_by_what_uses_most_of_its_tolerance() -> None:
+    """3.1 mm of 10 µm is more than any ratio of masses here."""
+    figures = overview.worst_per_group(overview.worst_figures(records.corpus()))
+    assert {f.check.group: round(f.share, 4) for f in figures} == {
+        "kinematics": 310.0,
+        "mass": 0.0003,
+        "limits": 0.017,
+    }
+
+
 def test_participation_counts_readable_robots_alone() -> None:
     """Of eight robots one is unreadable and one could not be fetched."""
     witnesses = {w.name: w for w in overview.participation(records.corpus())}
