@@ -35,7 +35,7 @@ from conformance.witnesses.usdphysics_transforms import inverses, rigid_part, ro
 
 if TYPE_CHECKING:
     from conformance.observation import Vec6
-    from conformance.witnesses.usdphysics_stage import Physics, Placement
+    from conformance.witnesses.usdphysics_stage import Physics, Placement, Units
     from conformance.witnesses.usdphysics_transforms import Array
 
 _AXES = {UsdPhysics.Axis.X: 0, UsdPhysics.Axis.Y: 1, UsdPhysics.Axis.Z: 2}
@@ -82,18 +82,8 @@ def body_mass(physics: Physics, placement: Placement, path: str) -> BodyMass:
     computed = _tensor(diagonal, quat) * units.inertia
     stated = _authored_inertia(prim)
     inertia = computed if stated is None else stated * units.inertia
-    departures = []
-    if _departs(inertia, computed):
-        departures.append(
-            _departure(name, inertia, computed, "OpenUSD ignores small moments")
-        )
-    newton = prim.GetAttribute("newton:inertia")
-    if newton.HasAuthoredValue() and len(newton.Get()) == 6:  # noqa: PLR2004  a tensor
-        full = _newton_tensor(newton.Get()) * units.inertia
-        if _departs(inertia, full):
-            departures.append(
-                _departure(name, inertia, full, "newton:inertia says another tensor")
-            )
+    departures = [] if stated is None else _ignored(name, inertia, computed)
+    departures += _contradicted(name, inertia, prim, units)
     finite = bool(np.isfinite(inertia).all())
     if not finite:
         notes.append(f"the inertia of {name} is not finite")
@@ -106,6 +96,45 @@ def body_mass(physics: Physics, placement: Placement, path: str) -> BodyMass:
         invented,
         tuple(notes),
     )
+
+
+def _ignored(name: str, stated: Array, computed: Array) -> list[Departure]:
+    if not _departs(stated, computed):
+        return []
+    return [
+        Departure(
+            link=name,
+            quantity="inertia",
+            stated=_six(stated),
+            computed=_six(computed),
+            cause="OpenUSD takes moments below 1e-5 for unauthored",
+        )
+    ]
+
+
+def _contradicted(
+    name: str,
+    stated: Array,
+    prim: Any,  # noqa: ANN401  pxr is untyped
+    units: Units,
+) -> list[Departure]:
+    """Return what Newton reads instead, if the prim says so."""
+    values = prim.GetAttribute("newton:inertia").Get()
+    if values is None or len(values) != len(_UPPER):
+        return []
+    xx, yy, zz, xy, xz, yz = (float(value) * units.inertia for value in values)
+    full = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    if not _departs(stated, full):
+        return []
+    return [
+        Departure(
+            link=name,
+            quantity="inertia",
+            stated=_six(stated),
+            computed=_six(full),
+            cause="newton:inertia says another tensor",
+        )
+    ]
 
 
 def _authored_mass(prim: Any) -> bool:  # noqa: ANN401  pxr is untyped
@@ -148,19 +177,9 @@ def _tensor(moments: Any, quat: Any) -> Array:  # noqa: ANN401  pxr is untyped
     return tensor
 
 
-def _newton_tensor(values: Any) -> Array:  # noqa: ANN401  pxr is untyped
-    """Return the (3, 3) tensor of [Ixx, Iyy, Izz, Ixy, Ixz, Iyz]."""
-    xx, yy, zz, xy, xz, yz = (float(value) for value in values)
-    return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-
-
 def _departs(stated: Array, computed: Array) -> bool:
     difference = np.abs(stated - computed).max()
     return not difference <= _DEPARTS * np.abs(stated).max()
-
-
-def _departure(name: str, stated: Array, computed: Array, cause: str) -> Departure:
-    return Departure(name, "inertia", _six(stated), _six(computed), cause)
 
 
 def _six(tensor: Array) -> Vec6:
