@@ -41,6 +41,8 @@ INVENTED_MASS = 5e-7
 _INVENTED_GYRATION = 0.4 * 0.1**2
 # Inertia invented for a point mass m on a robot of size L, as a part of m L^2.
 INVENTED_INERTIA = 1e-6
+# The smallest positive float32 rounds this up to itself, and anything less to zero.
+_SMALLEST_MASS = float(np.finfo(np.float32).smallest_subnormal) / 2
 # Moments of a valid tensor satisfy A + B >= C; text rounds each of them.
 _TRIANGLE_SLACK = 1e-4
 
@@ -115,7 +117,7 @@ def is_world(tree: Tree) -> bool:
 
 def has_mass(link: Link) -> bool:
     """Say whether a link has a mass that float32 tells from zero."""
-    return bool(np.float32(link.mass) > 0)
+    return link.mass > _SMALLEST_MASS
 
 
 def embody(
@@ -241,13 +243,14 @@ def _bodies(
             bodies.append(
                 Body(name, mass, (0.0, 0.0, 0.0), (moment, 0, 0, moment, 0, moment))
             )
-            message = f"link {name!r} moves and has no mass; it received {mass:.3g} kg"
+            why = "moves" if name != tree.root else "is a floating base"
+            message = f"link {name!r} {why} and has no mass; it received {mass:.3g} kg"
             notes.append(Diagnostic("link-regularised", message, location))
             continue
         members = [link for link in tree.links if body_of[link] == name]
         body = _lump(tree, rest, name, members)
         moments, _ = principal_inertia(inertia_tensor(body.inertia))
-        if not np.any(np.asarray(moments, dtype=np.float32)):
+        if max(abs(moment) for moment in moments) <= _SMALLEST_MASS:
             moment = INVENTED_INERTIA * body.mass * size**2
             body = replace(body, inertia=(moment, 0, 0, moment, 0, moment))
             message = (

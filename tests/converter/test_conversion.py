@@ -1,0 +1,124 @@
+"""A conversion replaces its own output, and leaves everything else as it was."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from pxr import Usd
+
+from converter import ConversionError, ConvertOptions, convert
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_URDF = """<robot name="{name}">
+  <link name="base">
+    <inertial><mass value="1.5"/><inertia ixx="0.1" ixy="0.01" ixz="0" iyy="0.2"
+      iyz="0" izz="0.25"/></inertial>
+    <visual><geometry><mesh filename="package://parts/none.stl"/></geometry></visual>
+  </link>
+</robot>
+"""
+
+
+def _urdf(folder: Path, name: str = "arm") -> Path:
+    path = folder / "arm.urdf"
+    path.write_text(_URDF.format(name=name))
+    return path
+
+
+def _tree(folder: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
+def test_the_asset_has_an_interface_and_a_payload(tmp_path: Path) -> None:
+    """The layers that consumers and artists expect, and nothing beside them."""
+    result = convert(_urdf(tmp_path), tmp_path / "deep" / "asset")
+
+    assert result.root_layer == tmp_path / "deep" / "asset" / "arm.usda"
+    assert set(_tree(tmp_path / "deep")) == {
+        "asset/arm.usda",
+        "asset/payload/Contents.usda",
+        "asset/payload/Geometry.usda",
+        "asset/payload/GeometryLibrary.usdc",
+        "asset/payload/Materials.usda",
+        "asset/payload/MaterialsLibrary.usdc",
+        "asset/payload/Physics.usda",
+    }
+    stage = Usd.Stage.Open(str(result.root_layer))
+    assert stage.GetDefaultPrim().GetAssetInfo()["name"] == "arm"
+    assert [d.rule for d in result.diagnostics] == ["mesh-missing"]
+
+
+def test_a_former_conversion_is_replaced(tmp_path: Path) -> None:
+    """Also when the robot was renamed in between: no layer of the old one stays."""
+    asset = tmp_path / "asset"
+    convert(_urdf(tmp_path, "old"), asset)
+
+    convert(_urdf(tmp_path, "new"), asset)
+
+    assert {path.name for path in asset.iterdir()} == {"new.usda", "payload"}
+
+
+@pytest.mark.parametrize("stranger", ["notes.txt", "payload/other.usda", "b.usda"])
+def test_a_folder_with_other_files_is_refused_and_untouched(
+    tmp_path: Path, stranger: str
+) -> None:
+    """Nobody loses a file to a wrong folder name."""
+    asset = tmp_path / "asset"
+    (asset / stranger).parent.mkdir(parents=True)
+    (asset / stranger).write_text("mine")
+    before = _tree(tmp_path)
+
+    with pytest.raises(ConversionError, match="no conversion wrote"):
+        convert(tmp_path / "arm.urdf", asset)
+
+    assert _tree(tmp_path) == before
+
+
+def test_a_file_in_the_way_is_refused(tmp_path: Path) -> None:
+    """The message says that a folder is needed."""
+    (tmp_path / "asset").write_text("mine")
+
+    with pytest.raises(ConversionError, match="needs a folder"):
+        convert(_urdf(tmp_path), tmp_path / "asset")
+
+
+def test_a_failure_leaves_the_former_conversion(tmp_path: Path) -> None:
+    """A mass beyond float32 is found only while layers are written."""
+    asset = tmp_path / "asset"
+    urdf = _urdf(tmp_path)
+    convert(urdf, asset)
+    before = _tree(asset)
+    urdf.write_text(urdf.read_text().replace('"1.5"', '"1e39"'))
+
+    with pytest.raises(ConversionError, match="float32"):
+        convert(urdf, asset)
+
+    assert _tree(asset) == before
+    assert {path.name for path in tmp_path.iterdir()} == {"arm.urdf", "asset"}
+
+
+def test_strict_refuses_what_lenient_warns_about(tmp_path: Path) -> None:
+    """The refusal carries the warnings themselves."""
+    with pytest.raises(ConversionError) as caught:
+        convert(_urdf(tmp_path), tmp_path / "asset", ConvertOptions(strict=True))
+
+    assert [d.rule for d in caught.value.diagnostics] == ["mesh-missing"]
+    assert not (tmp_path / "asset").exists()
+
+
+def test_an_asset_can_move_to_another_folder(tmp_path: Path) -> None:
+    """Everything inside is found by relative paths."""
+    result = convert(_urdf(tmp_path), tmp_path / "asset")
+    moved = (tmp_path / "asset").rename(tmp_path / "elsewhere")
+
+    stage = Usd.Stage.Open(str(moved / result.root_layer.name))
+
+    assert stage.GetPrimAtPath("/arm/Geometry/base").GetTypeName() == "Xform"
+    assert stage.GetCompositionErrors() == []

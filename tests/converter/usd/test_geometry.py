@@ -1,0 +1,160 @@
+"""Shapes, meshes and materials as a consumer of the stage sees them."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from pxr import Usd, UsdGeom, UsdPhysics, UsdShade
+
+from converter import convert
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+# A tetrahedron with volume 1/6 and outward faces.
+_TETRAHEDRON = """v 0 0 0
+v 1 0 0
+v 0 1 0
+v 0 0 1
+f 1 3 2
+f 1 2 4
+f 1 4 3
+f 2 3 4
+"""
+
+
+def _convert(folder: Path, body: str) -> Usd.Stage:
+    (folder / "part.obj").write_text(_TETRAHEDRON)
+    urdf = folder / "r.urdf"
+    urdf.write_text(f'<robot name="r"><link name="a">{body}</link></robot>')
+    return Usd.Stage.Open(str(convert(urdf, folder / "asset").root_layer))
+
+
+def _mesh(scale: str) -> str:
+    return f'<geometry><mesh filename="part.obj" scale="{scale}"/></geometry>'
+
+
+def _world_points(prim: Usd.Prim) -> np.ndarray:
+    points = np.array(UsdGeom.Mesh(prim).GetPointsAttr().Get())
+    matrix = np.array(UsdGeom.Xformable(prim).ComputeLocalToWorldTransform(0))
+    world: np.ndarray = points @ matrix[:3, :3] + matrix[3, :3]
+    return world
+
+
+def _volume(prim: Usd.Prim) -> float:
+    """Signed volume by the divergence theorem, in world space."""
+    points = _world_points(prim)
+    counts = UsdGeom.Mesh(prim).GetFaceVertexCountsAttr().Get()
+    corners = list(UsdGeom.Mesh(prim).GetFaceVertexIndicesAttr().Get())
+    total = 0.0
+    for count in counts:
+        face, corners = corners[:count], corners[count:]
+        for second, third in pairwise(face[1:]):
+            triangle = points[[face[0], second, third]]
+            total += float(np.linalg.det(triangle)) / 6
+    return total
+
+
+@pytest.mark.parametrize(
+    ("scale", "factors"),
+    [
+        ("2 3 4", (2, 3, 4)),
+        ("-2 3 4", (-2, 3, 4)),
+        ("-2 -3 4", (-2, -3, 4)),
+        ("-2 -3 -4", (-2, -3, -4)),
+    ],
+)
+def test_a_scaled_or_mirrored_mesh_keeps_its_faces_outwards(
+    tmp_path: Path, scale: str, factors: tuple[float, float, float]
+) -> None:
+    """The volume is positive, and no prim carries a negative scale."""
+    stage = _convert(tmp_path, f"<visual>{_mesh(scale)}</visual>")
+
+    prim = stage.GetPrimAtPath("/r/Geometry/a/visual")
+    assert _volume(prim) == pytest.approx(2 * 3 * 4 / 6)
+    assert min(prim.GetAttribute("xformOp:scale").Get()) > 0
+    tips = _world_points(prim)[np.abs(_world_points(prim)).sum(axis=1) > 0]
+    np.testing.assert_allclose(tips, np.diag(factors))
+    assert UsdGeom.Mesh(prim).GetSubdivisionSchemeAttr().Get() == "none"
+    assert UsdGeom.Mesh(prim).GetOrientationAttr().Get() == "rightHanded"
+
+
+def test_one_file_is_one_library_prim_for_visuals_and_colliders(tmp_path: Path) -> None:
+    """Each use has its own scale and physics."""
+    shapes = f"<visual>{_mesh('1 1 1')}</visual><collision>{_mesh('2 2 2')}</collision>"
+    stage = _convert(tmp_path, shapes)
+
+    library = Usd.Stage.Open(str(tmp_path / "asset/payload/GeometryLibrary.usdc"))
+    assert [p.GetName() for p in library.GetDefaultPrim().GetAllChildren()] == ["part"]
+    visual = stage.GetPrimAtPath("/r/Geometry/a/visual")
+    collider = stage.GetPrimAtPath("/r/Geometry/a/collision")
+    assert _volume(collider) == pytest.approx(8 * _volume(visual))
+    assert not visual.HasAPI(UsdPhysics.CollisionAPI)
+    approximation = UsdPhysics.MeshCollisionAPI(collider).GetApproximationAttr().Get()
+    assert approximation == "convexHull"
+    assert UsdGeom.Imageable(collider).ComputePurpose() == "guide"
+    assert UsdGeom.Imageable(visual).ComputePurpose() == "default"
+
+
+def test_primitives_have_their_sizes_in_the_world(tmp_path: Path) -> None:
+    """Bounds by OpenUSD itself, turned by a right angle about Y."""
+    origin = '<origin rpy="0 1.5707963267948966 0"/>'
+    body = "".join(
+        f'<visual name="{name}">{origin}<geometry>{shape}</geometry></visual>'
+        for name, shape in {
+            "box": '<box size="1 2 3"/>',
+            "rod": '<cylinder radius="0.5" length="4"/>',
+            "pill": '<capsule radius="0.5" length="4"/>',
+            "ball": '<sphere radius="0.5"/>',
+        }.items()
+    )
+    stage = _convert(tmp_path, body)
+
+    cache = UsdGeom.BBoxCache(0, [UsdGeom.Tokens.default_])
+    for name, size in {
+        "box": (3, 2, 1),
+        "rod": (4, 1, 1),
+        "pill": (5, 1, 1),
+        "ball": (1, 1, 1),
+    }.items():
+        prim = stage.GetPrimAtPath(f"/r/Geometry/a/{name}")
+        actual = cache.ComputeWorldBound(prim).ComputeAlignedRange().GetSize()
+        np.testing.assert_allclose(actual, size, rtol=1e-6)
+
+
+def test_colours_are_linear_and_bound_inside_the_asset(tmp_path: Path) -> None:
+    """The sRGB value 0.5 is 0.21404114 in linear light (IEC 61966-2-1)."""
+    material = '<material name="steel blue"><color rgba="0.5 0 1 0.25"/></material>'
+    shape = '<geometry><sphere radius="1"/></geometry>'
+    stage = _convert(tmp_path, f"<visual>{shape}{material}</visual>")
+
+    prim = stage.GetPrimAtPath("/r/Geometry/a/visual")
+    bound, _ = UsdShade.MaterialBindingAPI(prim).ComputeBoundMaterial()
+    shader, *_ = bound.ComputeSurfaceSource()
+    assert bound.GetPath() == "/r/Materials/steel_blue"
+    assert bound.GetPrim().GetDisplayName() == "steel blue"
+    color = shader.GetInput("diffuseColor").Get()
+    np.testing.assert_allclose(color, (0.21404114, 0, 1), rtol=1e-6)
+    assert shader.GetInput("opacity").Get() == 0.25
+
+
+def test_layers_hold_only_what_they_are_named_for(tmp_path: Path) -> None:
+    """Geometry without physics or materials, materials without physics."""
+    material = '<material name="m"><color rgba="0.5 0 1 1"/></material>'
+    shape = '<geometry><sphere radius="1"/></geometry>'
+    mass = '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1"/></inertial>'
+    _convert(
+        tmp_path,
+        f"{mass}<visual>{shape}{material}</visual><collision>{shape}</collision>",
+    )
+
+    payload = tmp_path / "asset" / "payload"
+    geometry = (payload / "Geometry.usda").read_text()
+    assert "physics:" not in geometry
+    assert "Physics" not in geometry
+    assert "material" not in geometry
+    assert "physics:" not in (payload / "Materials.usda").read_text()
+    assert 'def Xform "a"' not in (payload / "Physics.usda").read_text()

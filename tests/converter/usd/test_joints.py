@@ -1,0 +1,309 @@
+"""What is authored on joints: frames, degrees, locks and couplings."""
+
+from __future__ import annotations
+
+from math import degrees, inf, radians
+from typing import TYPE_CHECKING
+
+import newton_usd_schemas  # noqa: F401  registers the schemas
+import numpy as np
+import pytest
+from pxr import Usd, UsdPhysics
+from scipy.spatial.transform import Rotation
+
+from converter.embodiment import BaseOption, embody
+from converter.model import (
+    Calibration,
+    Continuous,
+    Dynamics,
+    Fixed,
+    Floating,
+    Inertial,
+    Joint,
+    Link,
+    Mimic,
+    Planar,
+    Pose,
+    Prismatic,
+    Range,
+    Revolute,
+    Robot,
+    SafetyController,
+)
+from converter.topology import build_tree
+from converter.usd.layers import asset_name, author_asset
+from converter.usd.prims import BodyNesting
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from converter.model import JointKind, Vec3, Vec4
+
+_HEAVY = Inertial(2.0, Pose((0.1, 0.2, 0.3)), (0.10, 0.01, 0.02, 0.12, 0.03, 0.15))
+_TURN = Rotation.from_euler("xyz", (0.3, -0.4, 0.5))
+_OBLIQUE: Vec3 = (2 / 7, -3 / 7, -6 / 7)
+
+
+def _pose(position: Vec3, rotation: Rotation = _TURN) -> Pose:
+    w, x, y, z = rotation.as_quat(scalar_first=True)
+    quat: Vec4 = (w, x, y, z)
+    return Pose(position, quat)
+
+
+def _author(
+    folder: Path,
+    *joints: Joint,
+    massless: str = "",
+    base: BaseOption = BaseOption.AUTO,
+    nesting: BodyNesting = BodyNesting.NESTED,
+) -> Usd.Stage:
+    """Write a robot; every link but those named in ``massless`` is heavy."""
+    names = dict.fromkeys(n for joint in joints for n in (joint.parent, joint.child))
+    links = tuple(Link(n, None if n in massless.split() else _HEAVY) for n in names)
+    robot = Robot("r", links, joints)
+    tree = build_tree(robot)
+    author_asset(robot, tree, embody(tree, base), nesting, folder)
+    return Usd.Stage.Open(str(folder / asset_name(robot)))
+
+
+def _get(stage: Usd.Stage, path: str, name: str) -> object:
+    return stage.GetPrimAtPath(path).GetAttribute(name).Get()
+
+
+def _applied(prim: Usd.Prim) -> list[str]:
+    """Applied schemas, whether or not their plugin is registered."""
+    listed = prim.GetMetadata("apiSchemas")
+    return list(listed.GetAppliedItems()) if listed else []
+
+
+def _require_declared(prim: Usd.Prim, schema: str) -> None:
+    """Hold every authored newton: property against the schema's own declaration."""
+    assert schema in _applied(prim)
+    definition = Usd.SchemaRegistry().FindAppliedAPIPrimDefinition(schema)
+    names = [n for n in prim.GetAuthoredPropertyNames() if n.startswith("newton:")]
+    assert names
+    for name in names:
+        declared = definition.GetSchemaPropertySpec(name)
+        assert declared
+        attribute = prim.GetAttribute(name)
+        if attribute:
+            assert attribute.GetTypeName() == declared.typeName
+
+
+@pytest.mark.parametrize("axis", [_OBLIQUE, (0.0, 0.0, -1.0), (0.0, 1.0, 0.0)])
+def test_the_joint_frame_carries_the_axis_exactly_and_does_not_move_the_child(
+    tmp_path: Path, axis: Vec3
+) -> None:
+    """Token axis turned by localRot1 is the URDF axis; both sides meet at zero."""
+    origin = _pose((0.1, -0.2, 0.3))
+    stage = _author(tmp_path, Joint("j", "a", "b", Continuous(axis), origin))
+
+    joint = UsdPhysics.RevoluteJoint.Get(stage, "/r/Physics/j")
+    frames = []
+    for quat in (joint.GetLocalRot0Attr().Get(), joint.GetLocalRot1Attr().Get()):
+        parts = (quat.GetReal(), *quat.GetImaginary())
+        frames.append(Rotation.from_quat(parts, scalar_first=True))
+    token = np.eye(3)["XYZ".index(joint.GetAxisAttr().Get())]
+    np.testing.assert_allclose(frames[1].apply(token), axis, atol=1e-7)
+    meeting = frames[0] * frames[1].inv()
+    np.testing.assert_allclose(meeting.as_matrix(), _TURN.as_matrix(), atol=2e-7)
+    np.testing.assert_allclose(joint.GetLocalPos0Attr().Get(), origin.position)
+    assert tuple(joint.GetLocalPos1Attr().Get()) == (0, 0, 0)
+
+
+def test_a_massless_parent_is_skipped_towards_its_body(tmp_path: Path) -> None:
+    """Of a - frame - b, body0 is a, and the frame's origin is part of localPos0."""
+    stage = _author(
+        tmp_path,
+        Joint("weld", "a", "frame", Fixed(), _pose((1.0, 2.0, 3.0))),
+        Joint("j", "frame", "b", Continuous(_OBLIQUE), _pose((0.1, 0.2, 0.3))),
+        massless="frame",
+    )
+
+    joint = UsdPhysics.Joint.Get(stage, "/r/Physics/j")
+    assert joint.GetBody0Rel().GetTargets() == ["/r/Geometry/a"]
+    expected = np.array([1.0, 2.0, 3.0]) + _TURN.apply([0.1, 0.2, 0.3])
+    np.testing.assert_allclose(joint.GetLocalPos0Attr().Get(), expected, rtol=1e-6)
+    assert _get(stage, "/r/Physics/j", "urdf:joint:parent") == "frame"
+    assert not stage.GetPrimAtPath("/r/Physics/weld")
+    assert _get(stage, "/r/Geometry/a/frame", "urdf:joint:name") == "weld"
+
+
+@pytest.mark.parametrize(
+    ("kind", "lower", "upper"),
+    [
+        (Revolute(_OBLIQUE, Range(-1.0, 2.0)), degrees(-1.0), degrees(2.0)),
+        (Prismatic(_OBLIQUE, Range(-1.0, 2.0)), -1.0, 2.0),
+        (Revolute(_OBLIQUE, Range(0.0, 0.0)), 0.0, 0.0),
+        (Revolute(_OBLIQUE, Range(2.0, -1.0)), degrees(2.0), degrees(-1.0)),
+        (Continuous(_OBLIQUE), -inf, inf),
+        (Prismatic(_OBLIQUE, Range(-inf, inf)), -inf, inf),
+        (Prismatic(_OBLIQUE, Range(-inf, 0.5)), -np.finfo(np.float32).max, 0.5),
+        (Revolute(_OBLIQUE, Range(-1e300, 1e300)), -inf, inf),
+    ],
+)
+def test_limits_are_degrees_for_turns_and_metres_for_slides(
+    tmp_path: Path, kind: JointKind, lower: float, upper: float
+) -> None:
+    """One open side is the largest float32: the parser ignores a half-open pair."""
+    stage = _author(tmp_path, Joint("j", "a", "b", kind))
+
+    assert _get(stage, "/r/Physics/j", "physics:lowerLimit") == np.float32(lower)
+    assert _get(stage, "/r/Physics/j", "physics:upperLimit") == np.float32(upper)
+
+
+def test_a_planar_joint_is_free_in_its_plane_and_locked_out_of_it(
+    tmp_path: Path,
+) -> None:
+    """As the parser reads it: enabled with low above high is locked."""
+    stage = _author(tmp_path, Joint("j", "a", "b", Planar((0.0, -1.0, 0.0))))
+
+    parsed = UsdPhysics.UsdPhysicsLoadStageFromPrimRange(stage, ["/"])
+    (description,) = parsed[UsdPhysics.ObjectType.D6Joint][1]
+    locked = {
+        pair.first.name
+        for pair in description.jointLimits
+        if pair.second.enabled and pair.second.lower > pair.second.upper
+    }
+    free = {p.first.name for p in description.jointLimits if not p.second.enabled}
+    assert locked == {"TransY", "RotX", "RotZ"}
+    assert free == {"TransX", "TransZ", "RotY"}
+
+
+def test_gaps_go_out_in_si_units_and_for_newton_in_degrees(tmp_path: Path) -> None:
+    """Newton's damping is per degree and its velocity in degrees per second."""
+    joint = Joint(
+        "j",
+        "a",
+        "b",
+        Continuous(_OBLIQUE),
+        effort=7.0,
+        velocity=3.0,
+        dynamics=Dynamics(damping=0.5, friction=0.25),
+        safety=SafetyController(1.0, 2.0, -0.5, 0.75),
+        calibration=Calibration(rising=0.1, falling=-0.2),
+    )
+    stage = _author(tmp_path, joint)
+
+    prim = stage.GetPrimAtPath("/r/Physics/j")
+    said = {
+        attribute.GetName(): attribute.Get()
+        for attribute in prim.GetAttributes()
+        if attribute.GetNamespace() and attribute.HasAuthoredValue()
+    }
+    for name, value in {
+        "urdf:limit:effort": 7.0,
+        "urdf:limit:velocity": 3.0,
+        "urdf:dynamics:damping": 0.5,
+        "urdf:dynamics:friction": 0.25,
+        "urdf:safety_controller:k_velocity": 1.0,
+        "urdf:safety_controller:k_position": 2.0,
+        "urdf:safety_controller:soft_lower_limit": -0.5,
+        "urdf:safety_controller:soft_upper_limit": 0.75,
+        "urdf:calibration:rising": 0.1,
+        "urdf:calibration:falling": -0.2,
+        "newton:damping": np.float32(radians(0.5)),
+        "newton:friction": 0.25,
+        "newton:velocityLimit": np.float32(degrees(3.0)),
+    }.items():
+        assert said[name] == value
+    _require_declared(prim, "NewtonJointAPI")
+
+
+def test_absent_effort_and_velocity_stay_absent_and_zero_stays_zero(
+    tmp_path: Path,
+) -> None:
+    """Zero is a declaration; Newton's velocity limit has no zero, so it is left out."""
+    stage = _author(
+        tmp_path,
+        Joint("absent", "a", "b", Continuous(_OBLIQUE)),
+        Joint("zero", "b", "c", Continuous(_OBLIQUE), effort=0.0, velocity=0.0),
+    )
+
+    assert _get(stage, "/r/Physics/absent", "urdf:limit:effort") is None
+    assert _get(stage, "/r/Physics/absent", "urdf:limit:velocity") is None
+    assert _get(stage, "/r/Physics/zero", "urdf:limit:effort") == 0.0
+    assert _get(stage, "/r/Physics/zero", "urdf:limit:velocity") == 0.0
+    prim = stage.GetPrimAtPath("/r/Physics/zero")
+    assert "NewtonJointAPI" not in _applied(prim)
+
+
+def test_mimic_offsets_are_degrees_for_newton_and_types_must_match(
+    tmp_path: Path,
+) -> None:
+    """A slide that follows a turn keeps its coupling in urdf: attributes alone."""
+    turn = Continuous(_OBLIQUE)
+    slide = Prismatic(_OBLIQUE, Range(-1.0, 1.0))
+    stage = _author(
+        tmp_path,
+        Joint("turns", "a", "b", turn, mimic=Mimic("leads", -2.0, 0.5)),
+        Joint("leads", "a", "c", turn),
+        Joint("slides", "a", "d", slide, mimic=Mimic("leads", 0.1, 0.2)),
+    )
+
+    prim = stage.GetPrimAtPath("/r/Physics/turns")
+    leader = prim.GetRelationship("newton:mimicJoint").GetTargets()
+    assert leader == ["/r/Physics/leads"]
+    assert prim.GetAttribute("newton:mimicCoef0").Get() == np.float32(degrees(0.5))
+    assert prim.GetAttribute("newton:mimicCoef1").Get() == -2.0
+    assert prim.GetAttribute("urdf:mimic:offset").Get() == 0.5
+    other = stage.GetPrimAtPath("/r/Physics/slides")
+    _require_declared(prim, "NewtonMimicAPI")
+    assert "NewtonMimicAPI" not in _applied(other)
+    assert other.GetAttribute("urdf:mimic:joint").Get() == "leads"
+    assert other.GetAttribute("urdf:mimic:multiplier").Get() == 0.1
+
+
+@pytest.mark.parametrize(
+    ("joint", "massless", "base", "roots"),
+    [
+        (Joint("j", "a", "b", Continuous(_OBLIQUE)), "", "auto", ["/r/Geometry/a"]),
+        (Joint("j", "a", "b", Continuous(_OBLIQUE)), "", "fixed", ["/r"]),
+        (Joint("j", "a", "b", Continuous(_OBLIQUE)), "a", "fixed", ["/r"]),
+        (Joint("j", "world", "b", Fixed()), "world", "auto", []),
+        (Joint("j", "a", "b", Floating()), "", "auto", []),
+        (Joint("j", "a", "b", Fixed()), "b", "auto", []),
+    ],
+)
+@pytest.mark.parametrize("nesting", BodyNesting)
+def test_an_articulation_is_marked_where_bodies_are_jointed(  # noqa: PLR0913, PLR0917  one case per row
+    tmp_path: Path,
+    nesting: BodyNesting,
+    joint: Joint,
+    massless: str,
+    base: str,
+    roots: list[str],
+) -> None:
+    """A fixed base is marked above its joint to the world, as UsdPhysics asks."""
+    stage = _author(
+        tmp_path, joint, massless=massless, base=BaseOption(base), nesting=nesting
+    )
+
+    marked = [
+        str(prim.GetPath())
+        for prim in stage.Traverse()
+        if prim.HasAPI(UsdPhysics.ArticulationRootAPI)
+    ]
+    assert marked == roots
+
+
+def test_a_fixed_base_is_read_as_fixed_by_the_parser(tmp_path: Path) -> None:
+    """The root that the parser reports is the joint to the world, not the body."""
+    joint = Joint("j", "a", "b", Continuous(_OBLIQUE))
+    stage = _author(tmp_path, joint, base=BaseOption.FIXED)
+
+    parsed = UsdPhysics.UsdPhysicsLoadStageFromPrimRange(stage, ["/"])
+
+    (articulation,) = parsed[UsdPhysics.ObjectType.Articulation][1]
+    assert articulation.rootPrims == ["/r/Physics/base_anchor"]
+
+
+def test_a_floating_joint_is_kept_but_switched_off(tmp_path: Path) -> None:
+    """Name and origin survive, and the child does not ride on its parent's prim."""
+    origin = _pose((0.1, 0.2, 0.3))
+    stage = _author(tmp_path, Joint("free", "a", "b", Floating(), origin))
+
+    assert _get(stage, "/r/Physics/free", "physics:jointEnabled") is False
+    assert _get(stage, "/r/Physics/free", "physics:excludeFromArticulation") is True
+    moved = stage.GetPrimAtPath("/r/Geometry/b").GetAttribute("xformOp:translate")
+    assert tuple(moved.Get()) == origin.position
