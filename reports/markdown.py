@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from conformance.record import Verdict
 from reports.appearance import GRADES, VERDICTS
-from reports.overview import title
 from reports.quantities import exact, quantity
 from reports.text import markdown
 
@@ -48,7 +47,7 @@ def _counts(summary: RunSummary) -> Iterator[str]:
 def _nonconforming(summary: RunSummary) -> Iterator[str]:
     robots = sorted(
         (robot for robot in summary.robots if not robot.verdict.conforms),
-        key=lambda robot: (VERDICTS[robot.verdict].rank, title(robot).casefold()),
+        key=lambda robot: (VERDICTS[robot.verdict].rank, robot.reference),
     )
     if not robots:
         return
@@ -102,4 +101,4 @@ def _worst_robot(
 
 
 def _name(robot: RobotSummary) -> str:
-    return f"<code>{markdown(title(robot), _NAME_LIMIT)}</code>"
+    return f"<code>{markdown(robot.reference, _NAME_LIMIT)}</code>"

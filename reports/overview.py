@@ -13,7 +13,7 @@ from reports.appearance import GRADES, VERDICTS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from conformance.record import CheckRecord, RobotRecord, RobotSummary
+    from conformance.record import CheckRecord, RobotRecord
 
 POSITION_CHECK = "kinematics.position"
 _NOT_READABLE = frozenset({Verdict.UNREADABLE, Verdict.NOT_AVAILABLE})
@@ -82,7 +82,7 @@ def readable(robots: Iterable[RobotRecord]) -> tuple[RobotRecord, ...]:
     return tuple(robot for robot in robots if robot.verdict not in _NOT_READABLE)
 
 
-def title(robot: RobotRecord | RobotSummary) -> str:
+def title(robot: RobotRecord) -> str:
     """Return the robot's name, or its id where a URDF leaves the name empty."""
     return robot.name if robot.name.strip() else robot.id
 

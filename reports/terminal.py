@@ -81,7 +81,7 @@ def _nonconforming(robots: Sequence[RobotRecord]) -> Iterator[RenderableType]:
         look = VERDICTS[robot.verdict]
         table.add_row(
             Text(look.sign, style=look.style),
-            Text(one_line(overview.title(robot), _NAME_LIMIT)),
+            Text(one_line(robot.source.reference, _NAME_LIMIT)),
             Text(one_line(f"{robot.verdict}: {robot.reason}", _TEXT_LIMIT)),
         )
     yield _indented(table)
@@ -146,8 +146,9 @@ def _worst(robots: Sequence[RobotRecord]) -> Iterator[RenderableType]:
 
 def _place(figure: overview.WorstFigure, *, name_robot: bool) -> str:
     parts = [figure.check.title]
+    # Names repeat within a corpus, and references can be passed on to a command.
     if figure.value and name_robot:
-        parts.append(one_line(overview.title(figure.robot), _NAME_LIMIT))
+        parts.append(one_line(figure.robot.source.reference, _NAME_LIMIT))
     if figure.value and figure.check.worst_subject:
         parts.append(one_line(figure.check.worst_subject, _NAME_LIMIT))
     return ", ".join(parts)

@@ -27,7 +27,8 @@ def test_it_says_what_conforms_what_does_not_and_by_how_much(tmp_path: Path) -> 
     assert "| ✗ | fails | 1 |" in lines
     start = lines.index("### What does not conform")
     assert lines[start + 4] == (
-        "| <code>Shifted</code> | ✗ fails | link wrist: position differs by 3.1 mm |"
+        "| <code>pybullet:Shifted.urdf</code> | ✗ fails "
+        "| link wrist: position differs by 3.1 mm |"
     )
     worst = next(line for line in lines if line.startswith("| link position"))
     assert "3.1\N{NO-BREAK SPACE}mm" in worst

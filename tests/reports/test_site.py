@@ -84,7 +84,7 @@ def test_worst_errors_name_robot_place_and_exact_value(tmp_path: Path) -> None:
         "3.1 mm",
         "0.21 µm",
         "10 µm",
-        "Shifted",
+        "pybullet:Shifted.urdf",
         "link wrist",
     ]
     amount = _one(page, "//table[@id='worst']//data[@value='0.0031']")
