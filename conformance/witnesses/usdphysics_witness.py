@@ -207,26 +207,39 @@ def _structure_notes(
     notes += (
         f"body {path} is left out: another body has its name" for path in links.shadowed
     )
-    if len(tree.roots) > 1:
-        notes.append(f"no joint places {_listed(tree.roots[1:])}")
+    if adrift := tuple(root for root in tree.roots if root != tree.base):
+        notes.append(f"no joint places {_listed(adrift)}")
     notes += (
         f"body {path} is {'kinematic' if body.kinematicBody else 'disabled'}"
         for path, body in physics.bodies.items()
         if body.kinematicBody or not body.rigidBodyEnabled
     )
+    notes += _articulation_notes(physics, tree)
+    unnamed = [
+        link.name
+        for link in links.by_name.values()
+        if not link.is_body and link.weld is None and link.name != root
+    ]
+    if unnamed:
+        notes.append(f"{_listed(unnamed)} name no joint: links, or folders of geometry")
+    return notes
+
+
+def _articulation_notes(physics: Physics, tree: BodyTree) -> list[str]:
+    # Not by bodies: of a single body that a joint ties to the world, the parser lists
+    # the joint alone.
     articulated = {
         str(path)
         for found in physics.articulations.values()
-        for path in found.articulatedBodies
+        for path in found.articulatedJoints
     }
-    jointed = {
-        body
+    outside = [
+        joint.name
         for joint in tree.joints
-        if joint.mobility.type not in {JointType.FLOATING, JointType.FIXED}
-        for body in joint.bodies
-    } - {WORLD}
-    if outside := sorted(jointed - articulated):
-        notes.append(f"no articulation holds {_listed(outside)}")
+        if joint.path not in articulated
+        and joint.mobility.type not in {JointType.FLOATING, JointType.FIXED}
+    ]
+    notes = [f"no articulation holds joint {_listed(outside)}"] if outside else []
     held = {
         joint.bodies[joint.child]
         for joint in tree.joints
@@ -239,13 +252,6 @@ def _structure_notes(
         for path in _articulated_bodies(physics)
         if path in held
     )
-    unnamed = [
-        link.name
-        for link in links.by_name.values()
-        if not link.is_body and link.weld is None and link.name != root
-    ]
-    if unnamed:
-        notes.append(f"{_listed(unnamed)} name no joint: links, or folders of geometry")
     return notes
 
 
@@ -258,7 +264,7 @@ def _gap_notes(gaps: Sequence[AssemblyGap]) -> list[str]:
     return [f"joints that do not meet: {len(apart)}, worst {worst.joint} ({amount})"]
 
 
-def _listed(paths: Sequence[str]) -> str:
-    shown = ", ".join(paths[:3])
-    more = len(paths) - 3
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:3])
+    more = len(names) - 3
     return f"{shown} and {more} more" if more > 0 else shown

@@ -179,7 +179,7 @@ def test_moving_joint_outside_articulations_is_noted(tmp_path: Path) -> None:
     reading = ask(stage(tmp_path, TWO + joint("PhysicsRevoluteJoint", "hinge")))
 
     assert reading.articulation_roots == 0
-    assert "no articulation holds /robot/a, /robot/b" in reading.notes
+    assert "no articulation holds joint hinge" in reading.notes
 
 
 def test_closed_loop_is_stated_once_per_joint(tmp_path: Path) -> None:
@@ -256,3 +256,17 @@ def test_warnings_of_openusd_become_notes(
 
     assert any("possibly invalid inertia tensor" in note for note in reading.notes)
     assert capfd.readouterr() == ("", "")
+
+
+def test_single_body_on_a_moving_base_joint_is_articulated(tmp_path: Path) -> None:
+    """OpenUSD lists no body then, only the joint."""
+    hinge = joint(
+        "PhysicsRevoluteJoint",
+        "hinge",
+        sides=("", "a"),
+        schemas=["PhysicsArticulationRootAPI"],
+    ).replace("</robot/>", "</robot>")
+    reading = ask(stage(tmp_path, body("a", "float physics:mass = 1") + hinge))
+
+    assert (reading.base, reading.articulation_roots) == (Base.FIXED, 1)
+    assert not any("articulation" in note for note in reading.notes)
