@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
 from conformance.record import Grade, Verdict
+from reports.overview import statement
 from reports.quantities import quantity
 from reports.text import one_line, plain
 
@@ -121,7 +122,7 @@ def _explanation(check: CheckRecord, findings: list[FindingRecord]) -> list[str]
     if check.reason:
         lines.append(check.reason)
     for finding in findings[:_FINDINGS_IN_TEXT]:
-        lines += ["", f"{finding.subject}: {finding.message}"]
+        lines += ["", f"{finding.subject}: {statement(finding)}"]
         if finding.expected is not None:
             lines.append(f"  expected (URDF): {finding.expected}")
         if finding.actual is not None:

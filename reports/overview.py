@@ -13,7 +13,7 @@ from reports.appearance import GRADES, VERDICTS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from conformance.record import CheckRecord, RobotRecord
+    from conformance.record import CheckRecord, FindingRecord, RobotRecord
 
 POSITION_CHECK = "kinematics.position"
 _NOT_READABLE = frozenset({Verdict.UNREADABLE, Verdict.NOT_AVAILABLE})
@@ -85,6 +85,11 @@ def readable(robots: Iterable[RobotRecord]) -> tuple[RobotRecord, ...]:
 def title(robot: RobotRecord) -> str:
     """Return the robot's name, or its id where a URDF leaves the name empty."""
     return robot.name if robot.name.strip() else robot.id
+
+
+def statement(finding: FindingRecord) -> str:
+    """Return what is said about a finding's subject, without naming it again."""
+    return finding.message.removeprefix(f"{finding.subject}: ")
 
 
 def most_urgent_first(robots: Iterable[RobotRecord]) -> tuple[RobotRecord, ...]:

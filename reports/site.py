@@ -123,6 +123,7 @@ def _environment() -> Environment:
         "unit": quantities.unit_symbol,
         "page": lambda robot: quote(_page(robot)),
         "title": overview.title,
+        "statement": overview.statement,
         "group_grades": overview.group_grades,
         "silent_checks": overview.silent_checks,
         "position_check": overview.position_check,

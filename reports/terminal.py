@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from conformance.record import (
-        CheckRecord,
-        FindingRecord,
         RobotRecord,
         RunSummary,
     )
@@ -110,19 +108,13 @@ def _one_robot(robot: RobotRecord) -> Iterator[RenderableType]:
         table.add_row(
             Text(mark.sign, style=mark.style),
             Text(one_line(finding.subject, _NAME_LIMIT)),
-            Text(one_line(_what(check, finding), _TEXT_LIMIT)),
+            Text(
+                one_line(f"{check.title}: {overview.statement(finding)}", _TEXT_LIMIT)
+            ),
         )
     yield _indented(table)
     if more := findings[_FINDINGS:]:
         yield _indented(Text(f"and {len(more)} more", style="dim"))
-
-
-def _what(check: CheckRecord, finding: FindingRecord) -> str:
-    if finding.difference is None or finding.tolerance is None:
-        return finding.message
-    difference = quantity(finding.difference, check.unit)
-    tolerance = quantity(finding.tolerance, check.unit)
-    return f"{check.title} differs by {difference} (tolerance {tolerance})"
 
 
 def _worst(robots: Sequence[RobotRecord]) -> Iterator[RenderableType]:

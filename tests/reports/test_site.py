@@ -155,7 +155,7 @@ def test_a_robot_page_begins_with_what_is_wrong() -> None:
     (row,) = _rows(page, "finding-fails-kinematics-position")
     assert row[0] == "✗ fails"
     assert row[1].startswith("link wrist The wrist stands 3.1 mm away")
-    assert "sample 4" in row[1]
+    assert row[1].endswith("(configuration: sample 4)")
     assert row[2:] == [
         "(0.1, -0.2, 0.3)",
         "(0.1, -0.2, 0.3031)",
@@ -163,6 +163,18 @@ def test_a_robot_page_begins_with_what_is_wrong() -> None:
         "10 µm",
         "0.21 µm",
     ]
+
+
+def test_a_finding_names_its_subject_once() -> None:
+    """And has no column for values that nobody states."""
+    finding = FindingRecord(
+        subject="joint elbow", message="joint elbow: is missing", grade=Grade.FAILS
+    )
+    check = records.joint_types(Grade.FAILS, (finding,))
+    page = _page(records.robot(Verdict.FAILS, checks=(check,)))
+    table = "finding-fails-structure-joint_types"
+    assert _rows(page, table) == [["✗ fails", "joint elbow is missing"]]
+    assert len(page.xpath(f"//table[@id='{table}']/thead//th")) == 2
 
 
 def test_a_robot_page_shows_each_witness_per_quantity() -> None:
