@@ -20,10 +20,14 @@ from conformance.panel import Panel, Testimony, convene
 from conformance.record import RobotRecord, RunSummary, Verdict
 from conformance.results import write_record
 from conformance.verdict import REFERENCE, Judgement
-from conformance.witness import Crashed
+from conformance.witness import Crashed, Side
 from converter import ConvertOptions
-from converter.diagnostics import ConversionError, Severity, SourceError
+from converter.diagnostics import (
+    ConversionError,
+    SourceError,
+)
 from converter.embodiment import BaseOption
+from converter.rules import Severity
 from corpus import UnavailableSource
 
 if TYPE_CHECKING:
@@ -120,7 +124,8 @@ def check(
                 raise reading
             case Crashed(reason):
                 return unread_record(subject, Verdict.CRASHED, _reader_died(reason))
-        testimony = panel.hear(urdf, usd, subject.packages, reading)
+        files = {Side.URDF: urdf, Side.USD: usd}
+        testimony = panel.hear(files, subject.packages, reading.configurations)
         base = None if options.base is BaseOption.AUTO else Base(options.base.value)
         return _judged(panel, subject, testimony, base, reading.diagnostics)
 
@@ -202,8 +207,7 @@ def _converted_record(
     reading = panel.read(urdf, subject.packages)
     match reading:
         case SourceError(diagnostics=found):
-            reason = _first_error(found)
-            return unread_record(subject, Verdict.UNREADABLE, reason, found)
+            return _unreadable(panel, subject, urdf, found)
         case Crashed(reason):
             return unread_record(subject, Verdict.CRASHED, _reader_died(reason))
     conversion = panel.convert(
@@ -222,9 +226,22 @@ def _converted_record(
                 f"the converter died: {reason}",
                 reading.diagnostics,
             )
-    testimony = panel.hear(urdf, conversion.root_layer, subject.packages, reading)
+    files = {Side.URDF: urdf, Side.USD: conversion.root_layer}
+    testimony = panel.hear(files, subject.packages, reading.configurations)
     base = _required_base(options.base, testimony.observation(REFERENCE))
     return _judged(panel, subject, testimony, base, conversion.diagnostics)
+
+
+def _unreadable(
+    panel: Panel, subject: Subject, urdf: Path, diagnostics: Sequence[Diagnostic]
+) -> RobotRecord:
+    """Record a URDF that we refuse, and which engines read it all the same."""
+    testimony = panel.hear({Side.URDF: urdf}, subject.packages)
+    reason = _first_error(diagnostics)
+    if testimony.heard:
+        reason += f"; {' and '.join(testimony.heard)} read it all the same"
+    judgement = Judgement((), (), Verdict.UNREADABLE, reason)
+    return judged_record(subject, judgement, testimony, diagnostics)
 
 
 def _judged(

@@ -7,8 +7,13 @@ Example:
 """
 
 from converter.conversion import Conversion, ConvertOptions, convert
-from converter.diagnostics import ConversionError, Diagnostic, Location, Severity
+from converter.diagnostics import (
+    ConversionError,
+    Diagnostic,
+    Location,
+)
 from converter.model import Robot
+from converter.rules import Severity
 
 __all__ = [
     "Conversion",

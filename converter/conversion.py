@@ -11,9 +11,9 @@ from converter.diagnostics import (
     AuthoringError,
     ConversionError,
     Diagnostic,
-    Severity,
 )
 from converter.embodiment import Base, BaseOption, MasslessOption, embody
+from converter.rules import Severity
 from converter.topology import build_tree
 from converter.urdf.parse import parse
 from converter.usd.layers import PAYLOAD, asset_name, author_asset

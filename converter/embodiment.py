@@ -40,7 +40,7 @@ INVENTED_MASS = 5e-7
 # is what OpenUSD computes for a body that has a mass and no collider.
 _INVENTED_GYRATION = 0.4 * 0.1**2
 # Inertia invented for a point mass m on a robot of size L, as a part of m L^2.
-INVENTED_INERTIA = 1e-6
+INVENTED_INERTIA = 5e-7
 # The smallest positive float32 rounds this up to itself, and anything less to zero.
 _SMALLEST_MASS = float(np.finfo(np.float32).smallest_subnormal) / 2
 # Moments of a valid tensor satisfy A + B >= C; text rounds each of them.

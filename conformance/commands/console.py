@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.text import Text
 
-from converter.diagnostics import Severity
+from converter.rules import Severity
 from reports.text import plain
 
 if TYPE_CHECKING:

@@ -16,8 +16,12 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from converter import topology
-from converter.diagnostics import Diagnostic, Severity, SourceError
+from converter.diagnostics import (
+    Diagnostic,
+    SourceError,
+)
 from converter.model import Robot
+from converter.rules import Severity
 from converter.urdf import grammar as g
 from converter.urdf.findings import drain, gather
 from converter.urdf.joints import build_joint, drop_broken_mimics

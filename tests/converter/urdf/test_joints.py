@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from converter.diagnostics import Severity, SourceError
+from converter.diagnostics import (
+    SourceError,
+)
 from converter.model import (
     UNLIMITED,
     Calibration,
@@ -24,6 +26,7 @@ from converter.model import (
     SafetyController,
     Spherical,
 )
+from converter.rules import Severity
 
 if TYPE_CHECKING:
     from collections.abc import Callable
