@@ -85,7 +85,6 @@ class Physics:
         joints: Descriptors of joints.
         shapes: Descriptors of the colliders whose volume can be computed.
         articulations: Descriptors of articulations.
-        invalid: Paths of the objects that the parser reports as invalid.
     """
 
     stage: Any
@@ -95,7 +94,6 @@ class Physics:
     joints: Mapping[str, Any]
     shapes: Mapping[str, Any]
     articulations: Mapping[str, Any]
-    invalid: tuple[str, ...]
 
 
 @contextmanager
@@ -152,7 +150,6 @@ def read_physics(path: str) -> Physics:
     if not default:
         raise AbstentionError("the stage has no default prim")
     found = UsdPhysics.UsdPhysicsLoadStageFromPrimRange(stage, [default.GetPath()])
-    invalid: list[str] = []
     return Physics(
         stage=stage,
         default=default,
@@ -160,27 +157,22 @@ def read_physics(path: str) -> Physics:
             float(UsdGeom.GetStageMetersPerUnit(stage)),
             float(UsdPhysics.GetStageKilogramsPerUnit(stage)),
         ),
-        bodies=_descriptors(found, (UsdPhysics.ObjectType.RigidBody,), invalid),
-        joints=_descriptors(found, _JOINTS, invalid),
-        shapes=_descriptors(found, _SHAPES, invalid),
-        articulations=_descriptors(
-            found, (UsdPhysics.ObjectType.Articulation,), invalid
-        ),
-        invalid=tuple(invalid),
+        bodies=_descriptors(found, (UsdPhysics.ObjectType.RigidBody,)),
+        joints=_descriptors(found, _JOINTS),
+        shapes=_descriptors(found, _SHAPES),
+        articulations=_descriptors(found, (UsdPhysics.ObjectType.Articulation,)),
     )
 
 
 def _descriptors(
-    found: Mapping[Any, tuple[Any, Any]], types: tuple[Any, ...], invalid: list[str]
+    found: Mapping[Any, tuple[Any, Any]], types: tuple[Any, ...]
 ) -> dict[str, Any]:
-    described: dict[str, Any] = {}
-    for kind in types:
-        for path, descriptor in zip(*found.get(kind, ((), ())), strict=True):
-            if descriptor.isValid:
-                described[str(path)] = descriptor
-            else:
-                invalid.append(str(path))
-    return described
+    return {
+        str(path): descriptor
+        for kind in types
+        for path, descriptor in zip(*found.get(kind, ((), ())), strict=True)
+        if descriptor.isValid
+    }
 
 
 class Placement:

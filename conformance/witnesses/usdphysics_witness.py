@@ -203,10 +203,9 @@ def _frames(
 def _structure_notes(
     physics: Physics, links: LinkPrims, tree: BodyTree, root: str
 ) -> list[str]:
-    notes = [f"OpenUSD's parser reports {path} as invalid" for path in physics.invalid]
-    notes += (
+    notes = [
         f"body {path} is left out: another body has its name" for path in links.shadowed
-    )
+    ]
     if adrift := tuple(root for root in tree.roots if root != tree.base):
         notes.append(f"no joint places {_listed(adrift)}")
     notes += (

@@ -331,3 +331,30 @@ def test_separation_recovers_distance_and_angle(axis: int, angle: float) -> None
     second = first @ transforms(turns(axis, np.array([angle]))[0], (0, 0.3, 0.4))
 
     assert separation(first, second) == pytest.approx((0.5, angle), abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("kind", "rows"),
+    [
+        ("PhysicsRevoluteJoint", [[0.1, 0.2, 0.3, 0.4]]),
+        ("PhysicsFixedJoint", [[]]),
+        ("PhysicsDistanceJoint", [[0.5]]),
+    ],
+)
+def test_joint_that_has_other_coordinates_stays_at_zero(
+    tmp_path: Path, kind: str, rows: list[list[float]]
+) -> None:
+    """Its type is wrong, which is stated elsewhere; the links still get a place."""
+    hinge = "    point3f physics:localPos0 = (0, 0, 0.5)\n"
+    content = body("a") + body("b") + joint(kind, "it", hinge)
+    reading = ask(stage(tmp_path, content), {"it": rows})
+
+    np.testing.assert_allclose(placed(reading, "b", 0), pose((0, 0, 0.5)), atol=CLOSE)
+
+
+def test_limits_on_a_plane_are_noted(tmp_path: Path) -> None:
+    """URDF's planar joint has none."""
+    reading = ask(stage(tmp_path, six(IN_PLANE | {"transX": ("-1", "2")})))
+
+    assert joint_named(reading, "six").type is JointType.PLANAR
+    assert joint_named(reading, "six").note == "some of its free axes have limits"

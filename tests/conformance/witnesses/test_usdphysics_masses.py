@@ -223,9 +223,10 @@ def test_zero_mass_counts_as_unstated(tmp_path: Path) -> None:
     assert mass_of(reading, "a").mass == pytest.approx(8.0)
 
 
-def test_collider_without_volume_is_noted(tmp_path: Path) -> None:
-    """A mesh without points makes the inertia undefined, which is not stated."""
-    empty = 'def Mesh "m" (prepend apiSchemas = ["PhysicsCollisionAPI"])\n{\n}\n'
+@pytest.mark.parametrize("shape", ["Mesh", "Plane"])
+def test_collider_without_volume_is_noted(tmp_path: Path, shape: str) -> None:
+    """It makes the inertia undefined, which then is not stated."""
+    empty = f'def {shape} "m" (prepend apiSchemas = ["PhysicsCollisionAPI"])\n{{\n}}\n'
     reading = ask(stage(tmp_path, body("a", "float physics:mass = 2\n" + empty, MASS)))
 
     assert mass_of(reading, "a").inertia is None

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from pxr import UsdPhysics
 
 from conformance.observation import Base, JointType
-from conformance.witness import AbstentionError, Available, Side
+from conformance.witness import AbstentionError, Available, Side, Unavailable
 from conformance.witnesses.usdphysics_witness import UsdphysicsWitness
 from tests.conformance.witnesses.usd_readings import (
     DATA,
@@ -270,3 +271,51 @@ def test_single_body_on_a_moving_base_joint_is_articulated(tmp_path: Path) -> No
 
     assert (reading.base, reading.articulation_roots) == (Base.FIXED, 1)
     assert not any("articulation" in note for note in reading.notes)
+
+
+def test_joint_between_a_body_and_its_own_frame_is_noted(tmp_path: Path) -> None:
+    """Both sides resolve to one body."""
+    within = joint("PhysicsFixedJoint", "self", sides=("a/tip", "a"))
+    reading = ask(stage(tmp_path, body("a", 'def Xform "tip"\n{\n}') + within))
+
+    assert "joint self has one body, or none, on both sides" in reading.notes
+
+
+def test_distance_joint_is_noted(tmp_path: Path) -> None:
+    """URDF has no rope."""
+    reading = ask(stage(tmp_path, TWO + joint("PhysicsDistanceJoint", "rope")))
+
+    assert reading.joints == ()
+    assert "joint rope is not stated: it is a distance joint" in reading.notes
+
+
+def test_frame_without_anything_above_it_states_no_joint(tmp_path: Path) -> None:
+    """A joint needs a parent link."""
+    orphan = 'def Xform "tip"\n{\n    custom uniform string urdf:joint:name = "w"\n}\n'
+
+    assert ask(stage(tmp_path, orphan)).joints == ()
+
+
+def test_frame_that_is_named_floating_is_stated_as_it_acts(tmp_path: Path) -> None:
+    """Without a body it rides along, whatever the writer meant."""
+    marked = """
+        def Xform "tip"
+        {
+            custom uniform string urdf:joint:name = "loose"
+            custom uniform string urdf:joint:type = "floating"
+        }
+    """
+    loose = joint_named(ask(stage(tmp_path, body("a", marked))), "loose")
+
+    assert (loose.type, loose.parent, loose.child) == (JointType.FIXED, "a", "tip")
+    assert loose.note == "named as floating, but its prim has no body"
+
+
+def test_older_openusd_makes_it_unavailable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The parser's entry point came late."""
+    monkeypatch.delattr(UsdPhysics, "UsdPhysicsLoadStageFromPrimRange")
+
+    assert UsdphysicsWitness().availability() == Unavailable(
+        "this OpenUSD has no UsdPhysicsLoadStageFromPrimRange",
+        "install usd-core 25.11 or newer",
+    )
