@@ -1,0 +1,589 @@
+"""Wrong converters: a good reading of a good robot with one thing corrupted.
+
+A check without a miniature that trips it is not a check. Nothing about the robot is
+convenient: every axis is oblique, every origin turned, every offset non-zero.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from conformance.observation import (
+    AssemblyGap,
+    Base,
+    JointType,
+    MassProperties,
+    MimicObservation,
+)
+from conformance.sampling import configurations
+from conformance.witnesses.spec_witness import observe_robot, structure
+from converter.model import (
+    Continuous,
+    Dynamics,
+    Fixed,
+    Inertial,
+    Joint,
+    Link,
+    Mimic,
+    Planar,
+    Pose,
+    Prismatic,
+    Range,
+    Revolute,
+    Robot,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from conformance.observation import (
+        Configurations,
+        JointObservation,
+        Observation,
+    )
+    from converter.model import Vec3, Vec6
+
+_RPY = {
+    "shoulder": (0.3, -1.2, 2.5),
+    "elbow": (-2.2, 0.45, 0.15),
+    "weld": (0.9, -0.8, 0.7),
+    "frame": (0.1, 0.2, -0.3),
+    "finger_a": (-0.4, 0.6, 1.1),
+    "finger_b": (0.5, -0.7, 0.2),
+    "wheel": (1.3, 0.35, -0.65),
+    "table": (-0.15, 0.25, 0.85),
+}
+_INERTIA = (0.05, 0.004, 0.003, 0.06, -0.002, 0.04)
+
+
+def _unit(x: float, y: float, z: float) -> Vec3:
+    length = math.hypot(x, y, z)
+    return x / length, y / length, z / length
+
+
+def _pose(xyz: Vec3, rpy: Vec3, order: str = "xyz") -> Pose:
+    """Fixed axes in lower case, as URDF has it; moving axes in upper case."""
+    w, x, y, z = Rotation.from_euler(order, rpy).as_quat(scalar_first=True).tolist()
+    return Pose(xyz, (w, x, y, z))
+
+
+def _link(name: str, mass: float, rpy: Vec3, inertia: Vec6 = _INERTIA) -> Link:
+    scaled = tuple(mass * moment for moment in inertia)
+    return Link(name, Inertial(mass, _pose((0.02, -0.03, 0.05), rpy), scaled))  # type: ignore[arg-type]  # six in, six out
+
+
+def _origin(joint: str, xyz: Vec3) -> Pose:
+    return _pose(xyz, _RPY[joint])
+
+
+ROBOT = Robot(
+    name="miniature",
+    links=(
+        _link("base", 7.5, (0.4, -0.5, 0.6)),
+        _link("arm", 2.25, (1.1, 0.7, -0.9)),
+        _link("forearm", 0.75, (-0.6, 0.25, 2.1)),
+        _link("hand", 0.5, (0.2, 0.3, 0.4)),
+        Link("sensor"),
+        _link("finger_a", 0.125, (0.7, -0.2, 0.1)),
+        _link("finger_b", 0.15, (-0.3, 0.8, 0.5)),
+        _link("wheel", 1.5, (0.15, 0.45, -0.75)),
+        _link("plate", 0.875, (-1.0, 0.1, 0.3)),
+    ),
+    joints=(
+        Joint(
+            "shoulder",
+            "base",
+            "arm",
+            origin=_origin("shoulder", (0.5, -0.6, 0.7)),
+            kind=Revolute(_unit(1, -2, 3), Range(-1.25, 0.75)),
+            effort=12.0,
+            velocity=3.5,
+            dynamics=Dynamics(0.7, 0.3),
+        ),
+        Joint(
+            "elbow",
+            "arm",
+            "forearm",
+            origin=_origin("elbow", (-0.1, 0.25, 0.35)),
+            kind=Revolute(_unit(-0.48, 0.6, 0.64), Range(0.2, 2.4)),
+            effort=5.0,
+            velocity=2.0,
+            dynamics=Dynamics(0.0, None),
+        ),
+        Joint(
+            "weld",
+            "forearm",
+            "hand",
+            origin=_origin("weld", (0.04, 0.05, -0.06)),
+            kind=Fixed(),
+        ),
+        Joint(
+            "frame",
+            "hand",
+            "sensor",
+            origin=_origin("frame", (0.01, 0.02, 0.03)),
+            kind=Fixed(),
+        ),
+        Joint(
+            "finger_a",
+            "hand",
+            "finger_a",
+            origin=_origin("finger_a", (0.07, -0.02, 0.04)),
+            kind=Prismatic(_unit(2, 1, -1), Range(-0.01, 0.04)),
+            effort=1.0,
+        ),
+        Joint(
+            "finger_b",
+            "hand",
+            "finger_b",
+            origin=_origin("finger_b", (-0.07, 0.03, 0.05)),
+            kind=Revolute(_unit(-1, 0.5, 2), Range(-1.0, 1.0)),
+            mimic=Mimic("finger_a", -12.5, 0.125),
+        ),
+        Joint(
+            "wheel",
+            "base",
+            "wheel",
+            origin=_origin("wheel", (-0.3, 0.2, -0.1)),
+            kind=Continuous(_unit(0.3, 0.9, -0.2)),
+            velocity=20.0,
+        ),
+        Joint(
+            "table",
+            "base",
+            "plate",
+            origin=_origin("table", (0.2, 0.4, -0.5)),
+            kind=Planar(_unit(0.2, -0.3, 1)),
+        ),
+    ),
+)
+CONFIGURATIONS = configurations(structure(ROBOT))
+
+
+def urdf_reading(
+    robot: Robot = ROBOT, configurations: Configurations = CONFIGURATIONS
+) -> Observation:
+    """What the specification says about a robot."""
+    return observe_robot(robot, configurations)
+
+
+def usd_reading(
+    robot: Robot = ROBOT, configurations: Configurations = CONFIGURATIONS
+) -> Observation:
+    """What a USD reader says about a faithful USD of a robot."""
+    reading = observe_robot(robot, configurations)
+    body = {link.name: link.name if link.inertial else None for link in robot.links}
+    for joint in robot.joints:
+        body[joint.child] = body[joint.child] or body[joint.parent]
+    return replace(
+        reading,
+        witness="usd",
+        links=tuple(replace(link, body=body[link.name]) for link in reading.links),
+        base=Base.FLOATING,
+        articulation_roots=1,
+        assembly=tuple(
+            AssemblyGap(joint.name, 0.0, 0.0)
+            for joint in robot.joints
+            if not isinstance(joint.kind, Fixed)
+        ),
+    )
+
+
+def engine_reading(name: str, robot: Robot = ROBOT) -> Observation:
+    """What an engine says that reads a robot by the letter."""
+    return replace(observe_robot(robot, CONFIGURATIONS), witness=name)
+
+
+def with_joint(robot: Robot, name: str, **changes: object) -> Robot:
+    """Return a robot with one joint changed."""
+    joints = tuple(
+        replace(joint, **changes) if joint.name == name else joint  # type: ignore[arg-type]  # fields of Joint, by name
+        for joint in robot.joints
+    )
+    return replace(robot, joints=joints)
+
+
+def with_inertial(robot: Robot, name: str, **changes: object) -> Robot:
+    """Return a robot with the inertial of one link changed."""
+    links = tuple(
+        replace(link, inertial=replace(link.inertial, **changes))  # type: ignore[arg-type]  # fields of Inertial, by name
+        if link.name == name and link.inertial
+        else link
+        for link in robot.links
+    )
+    return replace(robot, links=links)
+
+
+def restating_joint(reading: Observation, name: str, **changes: object) -> Observation:
+    """Return a reading with one joint stated otherwise."""
+    joints = tuple(
+        replace(joint, **changes) if joint.name == name else joint  # type: ignore[arg-type]  # fields of JointObservation, by name
+        for joint in reading.joints
+    )
+    return replace(reading, joints=joints)
+
+
+def restating_mass(
+    reading: Observation, name: str, mass: MassProperties | None
+) -> Observation:
+    """Return a reading with the mass of one link stated otherwise."""
+    links = tuple(
+        replace(link, mass=mass) if link.name == name else link
+        for link in reading.links
+    )
+    return replace(reading, links=links)
+
+
+def joint_of(reading: Observation, name: str) -> JointObservation:
+    """Return one joint of a reading."""
+    return next(joint for joint in reading.joints if joint.name == name)
+
+
+def mass_of(reading: Observation, name: str) -> MassProperties:
+    """Return the mass properties of one link, which it has."""
+    mass = next(link.mass for link in reading.links if link.name == name)
+    assert mass is not None
+    return mass
+
+
+@dataclass(frozen=True)
+class Miniature:
+    """One wrong converter.
+
+    Attributes:
+        name: What it does wrong.
+        reading: What a reader says about its USD.
+        trips: Checks that must fail, each with the subject that must be named.
+        says: Words that must be in the message of the first check's finding.
+    """
+
+    name: str
+    reading: Callable[[], Observation]
+    trips: dict[str, str]
+    says: str = ""
+
+
+def _negated_axis() -> Observation:
+    x, y, z = _unit(1, -2, 3)
+    kind = Revolute((-x, -y, -z), Range(-1.25, 0.75))
+    return usd_reading(with_joint(ROBOT, "shoulder", kind=kind))
+
+
+def _snapped_axis() -> Observation:
+    kind = Revolute((0.0, 0.0, 1.0), Range(0.2, 2.4))
+    return usd_reading(with_joint(ROBOT, "elbow", kind=kind))
+
+
+def _negated_slide() -> Observation:
+    x, y, z = _unit(2, 1, -1)
+    kind = Prismatic((-x, -y, -z), Range(-0.01, 0.04))
+    return usd_reading(with_joint(ROBOT, "finger_a", kind=kind))
+
+
+def _rpy_about_moving_axes() -> Observation:
+    pose = _pose((-0.1, 0.25, 0.35), _RPY["elbow"], order="XYZ")
+    return usd_reading(with_joint(ROBOT, "elbow", origin=pose))
+
+
+def _shifted_frame() -> Observation:
+    pose = _pose((0.04, 0.05 + 20e-6, -0.06), _RPY["weld"])
+    return usd_reading(with_joint(ROBOT, "weld", origin=pose))
+
+
+def _inertia_not_turned() -> Observation:
+    pose = Pose((0.02, -0.03, 0.05))
+    return usd_reading(with_inertial(ROBOT, "arm", origin=pose))
+
+
+def _inertial_at_origin() -> Observation:
+    pose = _pose((0.0, 0.0, 0.0), (1.1, 0.7, -0.9))
+    return usd_reading(with_inertial(ROBOT, "arm", origin=pose))
+
+
+def _welded_inertial_at_origin() -> Observation:
+    pose = _pose((0.0, 0.0, 0.0), (0.2, 0.3, 0.4))
+    return usd_reading(with_inertial(ROBOT, "hand", origin=pose))
+
+
+def _lost_weld_mass() -> Observation:
+    return restating_mass(usd_reading(), "hand", None)
+
+
+def _parents_swapped() -> Observation:
+    swapped = with_joint(ROBOT, "wheel", parent="arm")
+    return usd_reading(with_joint(swapped, "elbow", parent="base"))
+
+
+def _without_link(name: str) -> Observation:
+    reading = usd_reading()
+    links = tuple(link for link in reading.links if link.name != name)
+    return replace(reading, links=links)
+
+
+def _without_joint(name: str) -> Observation:
+    reading = usd_reading()
+    joints = tuple(joint for joint in reading.joints if joint.name != name)
+    return replace(reading, joints=joints)
+
+
+def _mimic(**changes: object) -> Observation:
+    coupling = replace(MimicObservation("finger_a", -12.5, 0.125), **changes)  # type: ignore[arg-type]  # fields by name
+    return restating_joint(usd_reading(), "finger_b", mimic=coupling)
+
+
+def _gap(position: float, rotation: float) -> Observation:
+    reading = usd_reading()
+    gaps = tuple(
+        AssemblyGap(gap.joint, position, rotation) if gap.joint == "elbow" else gap
+        for gap in reading.assembly
+    )
+    return replace(reading, assembly=gaps)
+
+
+def _joint_says(name: str, **changes: object) -> Callable[[], Observation]:
+    return lambda: restating_joint(usd_reading(), name, **changes)
+
+
+MINIATURES = (
+    Miniature(
+        "axis negated",
+        _negated_axis,
+        {
+            "kinematics.rotation": "joint shoulder",
+            "kinematics.position": "joint shoulder",
+        },
+        "axis is reversed",
+    ),
+    Miniature(
+        "slide negated",
+        _negated_slide,
+        {"kinematics.position": "joint finger_a"},
+        "axis is reversed",
+    ),
+    Miniature(
+        "oblique axis snapped to a coordinate axis",
+        _snapped_axis,
+        {"kinematics.rotation": "joint elbow"},
+        "its axis or its kind of motion differs",
+    ),
+    Miniature(
+        "rpy about moving axes",
+        _rpy_about_moving_axes,
+        {
+            "kinematics.rotation": "joint elbow",
+            "kinematics.position": "joint elbow",
+        },
+        "its frame at zero is turned",
+    ),
+    Miniature(
+        "frame shifted by 20 um",
+        _shifted_frame,
+        {"kinematics.position": "joint weld"},
+        "its frame at zero is shifted by 2e-05 m",
+    ),
+    Miniature(
+        "limits left in degrees",
+        _joint_says("elbow", lower=math.degrees(0.2), upper=math.degrees(2.4)),
+        {"limits.lower": "joint elbow", "limits.upper": "joint elbow"},
+        "degrees where radians belong?",
+    ),
+    Miniature(
+        "limits in radians where degrees belong",
+        _joint_says("elbow", lower=math.radians(0.2), upper=math.radians(2.4)),
+        {"limits.lower": "joint elbow", "limits.upper": "joint elbow"},
+        "radians where degrees belong?",
+    ),
+    Miniature(
+        "limits lost",
+        _joint_says("finger_a", lower=-math.inf, upper=math.inf),
+        {"limits.lower": "joint finger_a", "limits.upper": "joint finger_a"},
+        "unlimited",
+    ),
+    Miniature(
+        "continuous joint limited",
+        _joint_says("wheel", type=JointType.REVOLUTE, lower=-math.pi, upper=math.pi),
+        {"limits.upper": "joint wheel", "structure.types": "joint wheel"},
+        "not unlimited",
+    ),
+    Miniature(
+        "effort dropped",
+        _joint_says("shoulder", effort=None),
+        {"limits.effort": "joint shoulder"},
+        "absent",
+    ),
+    Miniature(
+        "absent velocity made zero",
+        _joint_says("finger_a", velocity=0.0),
+        {"limits.velocity": "joint finger_a"},
+        "not absent",
+    ),
+    Miniature(
+        "damping per degree",
+        _joint_says("shoulder", damping=math.radians(0.7)),
+        {"dynamics.damping": "joint shoulder"},
+        "radians where degrees belong?",
+    ),
+    Miniature(
+        "friction dropped",
+        _joint_says("shoulder", friction=None),
+        {"dynamics.friction": "joint shoulder"},
+        "absent",
+    ),
+    Miniature(
+        "mimic dropped",
+        _joint_says("finger_b", mimic=None),
+        {"structure.mimic": "joint finger_b"},
+        "mimic of finger_a is missing",
+    ),
+    Miniature(
+        "mimic offset in degrees",
+        lambda: _mimic(offset=math.degrees(0.125)),
+        {"structure.mimic": "joint finger_b"},
+        "degrees where radians belong?",
+    ),
+    Miniature(
+        "mimic multiplier's sign lost",
+        lambda: _mimic(multiplier=12.5),
+        {"structure.mimic": "joint finger_b"},
+        "multiplier is 12.5, not -12.5",
+    ),
+    Miniature(
+        "mimic of another joint",
+        lambda: _mimic(leader="elbow"),
+        {"structure.mimic": "joint finger_b"},
+        "mimics elbow instead of finger_a",
+    ),
+    Miniature(
+        "inertia not turned into the link frame",
+        _inertia_not_turned,
+        {"mass.link.inertia": "link arm"},
+        "about the wrong axes",
+    ),
+    Miniature(
+        "inertial origin ignored",
+        _inertial_at_origin,
+        {"mass.link.center": "link arm"},
+        "centre of mass",
+    ),
+    Miniature(
+        "inertial origin of a welded link ignored",
+        _welded_inertial_at_origin,
+        {
+            "mass.group.center": "group forearm",
+            "mass.group.inertia": "group forearm",
+            "mass.link.center": "link hand",
+        },
+    ),
+    Miniature(
+        "mass halved",
+        lambda: usd_reading(with_inertial(ROBOT, "arm", mass=1.125)),
+        {"mass.link.mass": "link arm", "mass.total": "robot"},
+        "mass is 1.125 kg, not 2.25 kg",
+    ),
+    Miniature(
+        "mass of a welded link lost",
+        _lost_weld_mass,
+        {"mass.group.mass": "group forearm", "mass.total": "robot"},
+        "mass is 0.75 kg, not 1.25 kg",
+    ),
+    Miniature(
+        "frame given a kilogram",
+        lambda: restating_mass(
+            usd_reading(),
+            "sensor",
+            MassProperties(1.0, (0.0, 0.0, 0.0), (1.0, 0.0, 0.0, 1.0, 0.0, 1.0)),
+        ),
+        {"mass.group.mass": "group forearm", "mass.total": "robot"},
+    ),
+    Miniature(
+        "mass left to the colliders",
+        lambda: replace(usd_reading(), invented=("arm",)),
+        {"mass.stated": "link arm"},
+        "without a mass",
+    ),
+    Miniature(
+        "parents swapped",
+        _parents_swapped,
+        {"structure.parents": "joint elbow", "kinematics.position": "joint elbow"},
+        "base -> forearm instead of arm -> forearm",
+    ),
+    Miniature(
+        "joint type changed",
+        _joint_says("elbow", type=JointType.PRISMATIC),
+        {"structure.types": "joint elbow"},
+        "prismatic instead of revolute",
+    ),
+    Miniature(
+        "link lost",
+        lambda: _without_link("wheel"),
+        {"structure.links": "link wheel"},
+        "missing",
+    ),
+    Miniature(
+        "moving joint lost",
+        lambda: _without_joint("wheel"),
+        {"structure.joints": "joint wheel"},
+        "missing",
+    ),
+    Miniature(
+        "weld between bodies lost",
+        lambda: _without_joint("weld"),
+        {"structure.joints": "joint weld"},
+        "missing",
+    ),
+    Miniature(
+        "base welded",
+        lambda: replace(usd_reading(), base=Base.FIXED),
+        {"structure.base": "link base"},
+        "fixed, not floating",
+    ),
+    Miniature(
+        "written as scenery",
+        lambda: replace(usd_reading(), base=Base.STATIC),
+        {"structure.base": "link base"},
+        "static, not floating",
+    ),
+    Miniature(
+        "no articulation root",
+        lambda: replace(usd_reading(), articulation_roots=0),
+        {"structure.articulation": "robot"},
+        "0 articulation roots instead of 1",
+    ),
+    Miniature(
+        "two articulation roots",
+        lambda: replace(usd_reading(), articulation_roots=2),
+        {"structure.articulation": "robot"},
+        "2 articulation roots instead of 1",
+    ),
+    Miniature(
+        "body 2.6 mm beside its joint",
+        lambda: _gap(2.6e-3, 0.0),
+        {"kinematics.assembly.position": "joint elbow"},
+        "0.0026 m apart",
+    ),
+    Miniature(
+        "body turned against its joint",
+        lambda: _gap(0.0, 0.05),
+        {"kinematics.assembly.rotation": "joint elbow"},
+        "0.05 rad apart",
+    ),
+    Miniature(
+        "link frames not finite",
+        lambda: _with_nan("plate"),
+        {"kinematics.position": "joint table"},
+    ),
+)
+
+
+def _with_nan(link: str) -> Observation:
+    reading = usd_reading()
+    frames = reading.frames
+    assert frames is not None
+    positions = frames.positions.copy()
+    positions[3, frames.links.index(link)] = np.nan
+    return replace(reading, frames=replace(frames, positions=positions))
