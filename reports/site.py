@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 # More rows than anybody reads; the JSON record holds them all.
 _ROWS_PER_TABLE = 100
+# Options of a summary that the command takes under the same name.
+_COMMAND_OPTIONS = ("bodies", "base", "massless")
 _URGENT = (Grade.FAILS, Grade.DISPUTED)
 
 
@@ -45,7 +47,9 @@ def write_site(
     pages = directory / "robots"
     pages.mkdir(parents=True, exist_ok=True)
     for robot in robots:
-        _write(pages / _page(robot), _robot_page(environment, robot, "../index.html"))
+        command = _command(summary, robot.source.reference)
+        page = _robot_page(environment, robot, "../index.html", command)
+        _write(pages / _page(robot), page)
     index = directory / "index.html"
     _write(index, _index_page(environment, summary, robots))
     return index
@@ -53,7 +57,7 @@ def write_site(
 
 def render_robot(record: RobotRecord) -> str:
     """Return the page of one robot, complete in itself."""
-    return _robot_page(_environment(), record, None)
+    return _robot_page(_environment(), record)
 
 
 def _index_page(
@@ -72,11 +76,16 @@ def _index_page(
         deviations=overview.reader_deviations(robots),
         script=Markup(script),  # noqa: S704  # our own file
         script_digest=digest,
-        command=_command(*summary.corpus),
+        command=_command(summary, *summary.corpus),
     )
 
 
-def _robot_page(environment: Environment, robot: RobotRecord, index: str | None) -> str:
+def _robot_page(
+    environment: Environment,
+    robot: RobotRecord,
+    index: str | None = None,
+    command: str | None = None,
+) -> str:
     return environment.get_template("robot.html.j2").render(
         robot=robot,
         index=index,
@@ -92,7 +101,7 @@ def _robot_page(environment: Environment, robot: RobotRecord, index: str | None)
         tolerated=_checks_with(robot, (Grade.CLOSE,)),
         # Where a witness departs from the URDF, a difference is not the USD's fault.
         deviations={(each.check, each.witness): each.id for each in robot.deviations},
-        command=_command(robot.source.reference),
+        command=command,
     )
 
 
@@ -150,8 +159,14 @@ def _asset(name: str) -> str:
     return (resources.files("reports") / "templates" / name).read_text("utf-8")
 
 
-def _command(*sources: str) -> str:
-    return shlex.join(("urdf-usd", "run", *sources, "--out", "report"))
+def _command(summary: RunSummary, *sources: str) -> str:
+    options = (
+        word
+        for name in _COMMAND_OPTIONS
+        if name in summary.options
+        for word in (f"--{name}", summary.options[name])
+    )
+    return shlex.join(("urdf-usd", "run", *sources, *options, "--out", "report"))
 
 
 def _page(robot: RobotRecord) -> str:

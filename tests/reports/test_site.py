@@ -120,7 +120,10 @@ def test_the_environment_and_the_command_are_stated(tmp_path: Path) -> None:
     page = _index(records.corpus(), tmp_path)
     assert ["mujoco", "4.0.0"] in _rows(page, "versions")
     assert ["bodies", "nested"] in _rows(page, "options")
-    assert "urdf-usd run pybullet --out report" in _text(page)
+    command = "urdf-usd run pybullet --bodies nested --base auto --out report"
+    assert command in _text(page)
+    page = html.fromstring((tmp_path / "robots" / "zeta.html").read_text("utf-8"))
+    assert command.replace("pybullet", "pybullet:Zeta.urdf") in _text(page)
 
 
 def test_every_link_leads_somewhere(tmp_path: Path) -> None:
