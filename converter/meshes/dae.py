@@ -5,8 +5,8 @@ Units and axes:
 * ``<unit>`` is applied, and so are the transforms of all nodes above a geometry.
 * ``<up_axis>`` is not applied but reported. So do the tools that robots are made with:
   rviz and geometric_shapes (hence MoveIt) reset the rotation that assimp derives from
-  it, Gazebo never reads it, and exporters write ``Y_UP`` on Z-up parts. (Bullet and
-  three.js do apply it.)
+  it, Gazebo and trimesh never read it, PyBullet 3.2.7 was measured to leave a ``Y_UP``
+  mesh as it is, and MeshLab writes ``Y_UP`` on Z-up parts. (three.js does apply it.)
 
 pycollada parses the document, in single precision, which is what USD stores. It gives
 up a whole geometry for one part that it does not know or cannot resolve, so it is

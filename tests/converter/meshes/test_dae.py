@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pybullet
+import pybullet_data
 import pytest
 
 from converter.meshes import MeshError, PolygonMesh, read_mesh
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from numpy.typing import NDArray
 
 # A tetrahedron without symmetry, counter-clockwise seen from outside.
@@ -122,6 +123,29 @@ def test_the_up_axis_is_reported_and_not_applied(
 
     assert_tetrahedron(mesh)
     assert mesh.ignored_up_axis == ignored
+
+
+def test_unit_and_up_axis_are_those_of_pybullet(tmp_path: Path) -> None:
+    """Let an engine judge a Y-up file in centimetres."""
+    mesh_file = Path(pybullet_data.getDataPath(), "duck.dae")
+    urdf = tmp_path / "duck.urdf"
+    urdf.write_text(
+        '<robot name="duck"><link name="duck"><collision><geometry>'
+        f'<mesh filename="{mesh_file}"/></geometry></collision></link></robot>'
+    )
+    client = pybullet.connect(pybullet.DIRECT)
+    try:
+        body = pybullet.loadURDF(str(urdf), physicsClientId=client)
+        low, high = pybullet.getAABB(body, physicsClientId=client)
+    finally:
+        pybullet.disconnect(client)
+
+    mesh = read_mesh(mesh_file)
+
+    assert mesh.ignored_up_axis == "Y_UP"
+    # Bullet draws its boxes a few millimetres wider.
+    np.testing.assert_allclose(mesh.points.min(axis=0), low, atol=0.005)
+    np.testing.assert_allclose(mesh.points.max(axis=0), high, atol=0.005)
 
 
 def test_transforms_of_nested_nodes_are_applied_in_order(tmp_path: Path) -> None:
