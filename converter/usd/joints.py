@@ -31,7 +31,7 @@ from converter.spatial import (
 )
 from converter.usd.custom import write_number, write_text
 from converter.usd.geometry import show_name
-from converter.usd.storage import LARGEST, limit, single
+from converter.usd.storage import FARTHEST, limit, single
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -154,9 +154,8 @@ def _author_freedom(prim: Usd.Prim, kind: JointKind) -> None:
         case Prismatic():
             slider = UsdPhysics.PrismaticJoint(prim)
             slider.CreateAxisAttr(rotation_onto(kind.axis)[0])
-            lower, upper = _one_sided(limit(kind.range.lower), limit(kind.range.upper))
-            slider.CreateLowerLimitAttr(lower)
-            slider.CreateUpperLimitAttr(upper)
+            slider.CreateLowerLimitAttr(limit(kind.range.lower))
+            slider.CreateUpperLimitAttr(limit(kind.range.upper))
         case Planar():
             _author_plane(prim, rotation_onto(kind.axis)[0])
         case Floating():
@@ -172,18 +171,15 @@ def _author_freedom(prim: Usd.Prim, kind: JointKind) -> None:
 
 
 def _limits_deg(limits: Range) -> tuple[float, float]:
-    return _one_sided(limit(degrees(limits.lower)), limit(degrees(limits.upper)))
+    """Convert limits to degrees, keeping a limit on one side effective.
 
-
-def _one_sided(lower: float, upper: float) -> tuple[float, float]:
-    """Keep a limit on one side effective.
-
-    OpenUSD's parser disables a pair with one infinite side, so the largest float32
-    stands for infinity there.
+    OpenUSD's parser disables both limits of a revolute joint if one is infinite, so a
+    very large angle stands for infinity there.
     """
+    lower, upper = limit(degrees(limits.lower)), limit(degrees(limits.upper))
     if isinf(lower) and isinf(upper):
         return lower, upper
-    return max(lower, -LARGEST), min(upper, LARGEST)
+    return max(lower, -FARTHEST), min(upper, FARTHEST)
 
 
 def _author_plane(prim: Usd.Prim, normal: str) -> None:

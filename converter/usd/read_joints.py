@@ -28,7 +28,7 @@ from converter.model import (
 )
 from converter.spatial import rotation_from_quat_wxyz
 from converter.usd.custom import read_number, read_text
-from converter.usd.storage import LARGEST
+from converter.usd.storage import FARTHEST
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -180,8 +180,8 @@ def _range(limit: UsdPhysics.JointLimit, *, angular: bool) -> Range:
 
 
 def _unlimited(value: float) -> float:
-    """Read the largest float32 as infinity, which is how one side is left open."""
-    return float(np.copysign(np.inf, value)) if abs(value) >= LARGEST else float(value)
+    """Read a very distant limit as none, which is how one side is left open."""
+    return float(np.copysign(np.inf, value)) if abs(value) >= FARTHEST else float(value)
 
 
 def _d6_kind(prim: Usd.Prim, description: UsdPhysics.D6JointDesc) -> JointKind:

@@ -7,6 +7,9 @@ import numpy as np
 from converter.diagnostics import AuthoringError, Diagnostic
 
 LARGEST = float(np.finfo(np.float32).max)
+# A limit at or beyond this is no limit. OpenUSD's parser ignores revolute limits from
+# about 5e37 degrees on.
+FARTHEST = float(np.float32(1e37))
 
 
 def single(value: float, what: str) -> float:
@@ -26,7 +29,7 @@ def single(value: float, what: str) -> float:
 
 
 def limit(value: float) -> float:
-    """Round a position limit to float32; beyond its range there is no limit."""
-    if abs(value) > LARGEST:
+    """Round a position limit to float32; a very distant one is none."""
+    if abs(value) >= FARTHEST:
         return float("inf") if value > 0 else float("-inf")
     return float(np.float32(value))

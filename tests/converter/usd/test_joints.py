@@ -33,6 +33,7 @@ from converter.model import (
 from converter.topology import build_tree
 from converter.usd.layers import asset_name, author_asset
 from converter.usd.prims import BodyNesting
+from converter.usd.read import read_usd
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -138,18 +139,44 @@ def test_a_massless_parent_is_skipped_towards_its_body(tmp_path: Path) -> None:
         (Revolute(_OBLIQUE, Range(2.0, -1.0)), degrees(2.0), degrees(-1.0)),
         (Continuous(_OBLIQUE), -inf, inf),
         (Prismatic(_OBLIQUE, Range(-inf, inf)), -inf, inf),
-        (Prismatic(_OBLIQUE, Range(-inf, 0.5)), -np.finfo(np.float32).max, 0.5),
+        (Prismatic(_OBLIQUE, Range(-inf, 0.5)), -inf, 0.5),
         (Revolute(_OBLIQUE, Range(-1e300, 1e300)), -inf, inf),
     ],
 )
 def test_limits_are_degrees_for_turns_and_metres_for_slides(
     tmp_path: Path, kind: JointKind, lower: float, upper: float
 ) -> None:
-    """One open side is the largest float32: the parser ignores a half-open pair."""
+    """Beyond what float32 tells from infinity, there is no limit."""
     stage = _author(tmp_path, Joint("j", "a", "b", kind))
 
     assert _get(stage, "/r/Physics/j", "physics:lowerLimit") == np.float32(lower)
     assert _get(stage, "/r/Physics/j", "physics:upperLimit") == np.float32(upper)
+
+
+@pytest.mark.parametrize("make", [Revolute, Prismatic])
+@pytest.mark.parametrize(("lower", "upper"), [(-inf, 0.5), (-0.25, inf)])
+def test_a_limit_on_one_side_is_effective(
+    tmp_path: Path, make: type[Revolute | Prismatic], lower: float, upper: float
+) -> None:
+    """What counts is that the parser reads an enabled limit with that bound."""
+    kind = make(_OBLIQUE, Range(lower, upper))
+    stage = _author(tmp_path, Joint("j", "a", "b", kind))
+
+    parsed = UsdPhysics.UsdPhysicsLoadStageFromPrimRange(stage, ["/"])
+    revolute = parsed.get(UsdPhysics.ObjectType.RevoluteJoint)
+    _, (description,) = revolute or parsed[UsdPhysics.ObjectType.PrismaticJoint]
+    factor = degrees(1.0) if make is Revolute else 1.0
+    assert description.limit.enabled
+    stored = [description.limit.lower, description.limit.upper]
+    for actual, wanted in zip(stored, (lower, upper), strict=True):
+        if wanted in {inf, -inf}:
+            assert abs(actual) > 1e30
+        else:
+            assert actual == pytest.approx(wanted * factor)
+    again = read_usd(tmp_path / "r.usda").joints[0].kind
+    assert isinstance(again, make)
+    assert again.range.lower == pytest.approx(lower)
+    assert again.range.upper == pytest.approx(upper)
 
 
 def test_a_planar_joint_is_free_in_its_plane_and_locked_out_of_it(
