@@ -73,7 +73,7 @@ class Deviation:
         cause: What it does, in one sentence.
         checks: Beginnings of the identifiers of the checks in which it shows.
         applies: Whether the circumstance is given.
-        urdf: Minimal file that shows it.
+        file: Stem of the minimal file that shows it, in ``tests/data/deviations``.
     """
 
     id: str
@@ -81,7 +81,7 @@ class Deviation:
     cause: str
     checks: tuple[str, ...]
     applies: Callable[[Case], bool]
-    urdf: str
+    file: str
 
 
 def explain(case: Case) -> Deviation | None:
@@ -174,8 +174,8 @@ def _repaired(case: Case) -> bool:
     return case.part in case.spec.repaired
 
 
-def _world_with_mass(case: Case) -> bool:
-    return case.part == case.spec.root == "world"
+def _turned_by_quaternion(case: Case) -> bool:
+    return case.part in case.spec.quaternions
 
 
 def _refused_tensor(ours: LinkObservation, theirs: LinkObservation) -> bool:
@@ -196,30 +196,6 @@ def _long_axis(case: Case) -> bool:
     return factor is not None and abs(factor - 1) > 1e-6  # noqa: PLR2004  rounding
 
 
-_INERTIAL = (
-    '<inertial><mass value="2"/><inertia ixx="0.02" ixy="0" ixz="0" iyy="0.03" '
-    'iyz="0" izz="0.04"/></inertial>'
-)
-
-
-def _file(joint: str, child: str = _INERTIAL, root: str = "base") -> str:
-    """Return a robot of two links."""
-    return (
-        f'<robot name="minimal"><link name="{root}">{_INERTIAL}</link>'
-        f'<link name="arm">{child}</link>'
-        f'<joint name="joint" {joint}<parent link="{root}"/><child link="arm"/>'
-        '<origin xyz="0.1 0.2 0.3" rpy="0.4 0.5 0.6"/></joint></robot>'
-    )
-
-
-def _hinge(limit: str, kind: str = "revolute", axis: str = "0 1 0") -> str:
-    return _file(f'type="{kind}">{limit}<axis xyz="{axis}"/>')
-
-
-_BOUNDS = 'lower="-1" upper="2"'
-_DRIVE = 'effort="5" velocity="6"'
-_FREE = f'<limit {_BOUNDS} {_DRIVE}/><dynamics damping="0.1" friction="0.2"/>'
-
 DEVIATIONS = (
     Deviation(
         "mujoco-empty-range",
@@ -227,7 +203,7 @@ DEVIATIONS = (
         "MuJoCo reads limits that are both zero as no limits.",
         _LIMITS,
         _about_joints(_no_range),
-        _hinge(f'<limit lower="0" upper="0" {_DRIVE}/>'),
+        "zero-range",
     ),
     Deviation(
         "mujoco-one-sided-range",
@@ -235,7 +211,7 @@ DEVIATIONS = (
         "MuJoCo reads a <limit> that gives only one bound as no limits.",
         _LIMITS,
         _about_joints(_one_sided),
-        _hinge(f'<limit upper="1.5" {_DRIVE}/>'),
+        "upper-bound-alone",
     ),
     Deviation(
         "mujoco-reversed-range",
@@ -243,7 +219,7 @@ DEVIATIONS = (
         "MuJoCo reads a lower limit above the upper one as no limits.",
         _LIMITS,
         _about_joints(_reversed),
-        _hinge(f'<limit lower="1" upper="-1" {_DRIVE}/>'),
+        "reversed-limits",
     ),
     Deviation(
         "mujoco-zero-effort",
@@ -251,7 +227,7 @@ DEVIATIONS = (
         "MuJoCo reads an effort limit of zero as no limit.",
         ("limits.effort",),
         _zero_is_absent("effort"),
-        _hinge(f'<limit {_BOUNDS} effort="0" velocity="6"/>'),
+        "zero-effort",
     ),
     Deviation(
         "mujoco-absent-damping",
@@ -259,7 +235,7 @@ DEVIATIONS = (
         "MuJoCo has no word for absent damping and says zero.",
         ("dynamics.damping",),
         _absent_is_zero("damping"),
-        _hinge(f"<limit {_BOUNDS} {_DRIVE}/>"),
+        "zero-effort",
     ),
     Deviation(
         "mujoco-absent-friction",
@@ -267,15 +243,7 @@ DEVIATIONS = (
         "MuJoCo has no word for absent friction and says zero.",
         ("dynamics.friction",),
         _absent_is_zero("friction"),
-        _hinge(f"<limit {_BOUNDS} {_DRIVE}/>"),
-    ),
-    Deviation(
-        "mujoco-world-merged",
-        "mujoco",
-        "MuJoCo merges a root link called world into its own world, without its mass.",
-        _MASS,
-        _world_with_mass,
-        _file(f'type="revolute">{_FREE}', root="world"),
+        "zero-effort",
     ),
     Deviation(
         "pybullet-no-inertial",
@@ -283,7 +251,7 @@ DEVIATIONS = (
         "PyBullet gives a link without <inertial> one kilogram.",
         _MASS,
         _one_kilogram,
-        _file(f'type="revolute">{_FREE}', child=""),
+        "massless-moving-link",
     ),
     Deviation(
         "pybullet-impossible-inertia",
@@ -291,10 +259,7 @@ DEVIATIONS = (
         "PyBullet replaces inertia that no body can have by zero.",
         ("mass.link.inertia", "mass.group."),
         _about_links(_refused_tensor),
-        _file(
-            f'type="revolute">{_FREE}',
-            child=_INERTIAL.replace('izz="0.04"', 'izz="0.09"'),
-        ),
+        "implausible-inertia",
     ),
     Deviation(
         "pybullet-no-bounds",
@@ -302,7 +267,7 @@ DEVIATIONS = (
         "PyBullet reads a <limit> without bounds as no limits.",
         _LIMITS,
         _about_joints(_no_range),
-        _hinge(f"<limit {_DRIVE}/>"),
+        "absent-bounds",
     ),
     Deviation(
         "pybullet-reversed-range",
@@ -310,7 +275,7 @@ DEVIATIONS = (
         "PyBullet says no limits by a lower limit above the upper one.",
         _LIMITS,
         _about_joints(_reversed),
-        _hinge(f'<limit lower="1" upper="-1" {_DRIVE}/>'),
+        "reversed-limits",
     ),
     Deviation(
         "pybullet-continuous-range",
@@ -318,7 +283,7 @@ DEVIATIONS = (
         "PyBullet reports the bounds of a continuous joint, which has none.",
         _LIMITS,
         _about_joints(_bounded_continuous),
-        _hinge(f"<limit {_BOUNDS} {_DRIVE}/>", kind="continuous"),
+        "continuous-with-bounds",
     ),
     Deviation(
         "pybullet-absent-effort",
@@ -326,7 +291,7 @@ DEVIATIONS = (
         "PyBullet reads an absent effort limit as zero.",
         ("limits.effort",),
         _absent_is_zero("effort"),
-        _hinge(f'<limit {_BOUNDS} velocity="6"/>'),
+        "absent-effort",
     ),
     Deviation(
         "pybullet-absent-velocity",
@@ -334,7 +299,7 @@ DEVIATIONS = (
         "PyBullet reads an absent velocity limit as zero.",
         ("limits.velocity",),
         _absent_is_zero("velocity"),
-        _hinge(f'<limit {_BOUNDS} effort="5"/>'),
+        "absent-effort",
     ),
     Deviation(
         "pybullet-absent-damping",
@@ -342,7 +307,7 @@ DEVIATIONS = (
         "PyBullet has no word for absent damping and says zero.",
         ("dynamics.damping",),
         _absent_is_zero("damping"),
-        _hinge(f"<limit {_BOUNDS} {_DRIVE}/>"),
+        "zero-effort",
     ),
     Deviation(
         "pybullet-absent-friction",
@@ -350,7 +315,7 @@ DEVIATIONS = (
         "PyBullet has no word for absent friction and says zero.",
         ("dynamics.friction",),
         _absent_is_zero("friction"),
-        _hinge(f"<limit {_BOUNDS} {_DRIVE}/>"),
+        "zero-effort",
     ),
     Deviation(
         "pybullet-long-axis",
@@ -358,15 +323,15 @@ DEVIATIONS = (
         "PyBullet multiplies the travel of a prismatic joint by its axis' length.",
         _FRAMES,
         _long_axis,
-        _hinge(_FREE, kind="prismatic", axis="0 0 2"),
+        "axis-length",
     ),
     Deviation(
         "pybullet-floating-welded",
         "pybullet",
         "PyBullet welds floating joints.",
-        ("structure.types", *_FRAMES),
+        ("structure.types",),
         _is(JointType.FLOATING),
-        _file('type="floating">'),
+        "floating-joint",
     ),
     Deviation(
         "pybullet-malformed-text",
@@ -374,22 +339,22 @@ DEVIATIONS = (
         "PyBullet reads text that has no exact meaning in its own way.",
         ("",),
         _repaired,
-        _hinge(_FREE).replace("0.1 0.2 0.3", "${x} 0.2 0.3"),
+        "unexpanded-vector",
     ),
     Deviation(
-        "mujoco-repeated-element",
+        "mujoco-quaternion",
         "mujoco",
-        "MuJoCo reads text that has no exact meaning in its own way.",
-        ("",),
-        _repaired,
-        _hinge(_FREE + '<dynamics damping="0.3" friction="0.4"/>'),
+        "MuJoCo ignores quat_xyzw, by which URDF 1.1 turns an origin.",
+        (*_FRAMES, "mass."),
+        _turned_by_quaternion,
+        "quaternion-origin",
     ),
     Deviation(
-        "pybullet-planar",
+        "pybullet-quaternion",
         "pybullet",
-        "PyBullet loses the axis of planar joints and places them by their mass.",
-        _FRAMES,
-        _is(JointType.PLANAR),
-        _hinge("", kind="planar", axis="1 0 0"),
+        "PyBullet ignores quat_xyzw, by which URDF 1.1 turns an origin.",
+        (*_FRAMES, "mass."),
+        _turned_by_quaternion,
+        "quaternion-origin",
     ),
 )

@@ -235,6 +235,8 @@ class Observation:
         invented: Links whose mass the reader has to make up: the file states none.
         repaired: Links and joints whose text has no exact meaning, so that every
             reader repairs it in its own way.
+        quaternions: Links and joints whose origin is turned by a quaternion, which
+            came with URDF 1.1.
     """
 
     witness: str
@@ -251,3 +253,4 @@ class Observation:
     assembly: tuple[AssemblyGap, ...] = ()
     invented: tuple[str, ...] = ()
     repaired: tuple[str, ...] = ()
+    quaternions: tuple[str, ...] = ()

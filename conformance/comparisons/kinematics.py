@@ -111,6 +111,15 @@ def angles(
     return 2 * halves
 
 
+def joints_at_fault(
+    expected: Observation, actual: Observation, yardstick: Yardstick
+) -> tuple[str, ...]:
+    """Name the joints whose own motion, child relative to parent, departs."""
+    if expected.frames is None or actual.frames is None:
+        return ()
+    return tuple(_faults(expected.frames, actual.frames, yardstick))
+
+
 def travel_factor(
     joint: JointObservation, ours: Observation, theirs: Observation
 ) -> float | None:

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from conformance.comparison import Compared, Difference
+from conformance.comparisons.kinematics import joints_at_fault
 from conformance.comparisons.mass_values import (
     center_difference,
     inertia_difference,
@@ -15,7 +16,7 @@ from conformance.groups import departing, lump, masses_of, weld_depths
 from conformance.tolerance import lump_center_bound, lump_inertia_bound
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from conformance.comparison import Comparison, Yardstick
     from conformance.groups import Lump
@@ -53,6 +54,7 @@ def centers(
 ) -> Comparison:
     """Compare centres of mass of rigid groups, in the frame of their head [m]."""
     aspects = "mass", "center"
+    blame = _blame(expected, actual, yardstick)
     differences = []
     for group, ours, theirs in _lumps(expected, actual, yardstick):
         if theirs is None:
@@ -66,13 +68,7 @@ def centers(
                 theirs.center,
                 bound=lump_center_bound(ours.parts),
                 tolerance=yardstick.tolerance.position,
-                traces=departing(
-                    group,
-                    masses_of(expected),
-                    masses_of(actual),
-                    yardstick.tolerance,
-                    aspects,
-                ),
+                traces=blame(group, aspects),
             )
         )
     return Compared(tuple(differences), note=None if differences else _NO_GROUP)
@@ -83,6 +79,7 @@ def inertias(
 ) -> Comparison:
     """Compare inertias of rigid groups, relative to their largest moment."""
     aspects = "mass", "center", "inertia"
+    blame = _blame(expected, actual, yardstick)
     differences = []
     for group, ours, theirs in _lumps(expected, actual, yardstick):
         if theirs is None:
@@ -100,13 +97,7 @@ def inertias(
                 pointlike=sum(
                     part.mass for part in ours.parts if not part.tensor.any()
                 ),
-                traces=departing(
-                    group,
-                    masses_of(expected),
-                    masses_of(actual),
-                    yardstick.tolerance,
-                    aspects,
-                ),
+                traces=blame(group, aspects),
             )
         )
     return Compared(tuple(differences), note=None if differences else _NO_GROUP)
@@ -133,6 +124,21 @@ def _lumps(
         )
         if ours and ours.mass > 0 and (theirs is None or theirs.mass > 0):
             yield group, ours, theirs
+
+
+def _blame(
+    expected: Observation, actual: Observation, yardstick: Yardstick
+) -> Callable[[tuple[str, ...], tuple[str, ...]], tuple[str, ...]]:
+    """Return what names the links and welds that make a group depart."""
+    ours, theirs = masses_of(expected), masses_of(actual)
+    faults = frozenset(joints_at_fault(expected, actual, yardstick))
+
+    def blame(group: tuple[str, ...], aspects: tuple[str, ...]) -> tuple[str, ...]:
+        links = departing(group, ours, theirs, yardstick.tolerance, aspects)
+        welds = [yardstick.joint_to[child].name for child in group[1:]]
+        return links + tuple(name for name in welds if name in faults)
+
+    return blame
 
 
 def _unstated(head: str, witness: str) -> Difference:

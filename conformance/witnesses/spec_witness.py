@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import sys
 from bisect import bisect_right
+from dataclasses import replace
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 import numpy as np
+from lxml import etree
 
 from conformance.observation import (
     COORDINATES,
@@ -99,11 +101,12 @@ class SpecWitness:
         """
         try:
             parsed = parse(request.path, packages=request.packages)
-            return observe_robot(
+            reading = observe_robot(
                 parsed.robot, request.configurations, parsed.diagnostics
             )
         except SourceError as error:
             raise AbstentionError(str(error.diagnostics[0])) from error
+        return replace(reading, quaternions=_quaternions(request.path))
 
 
 def observe_robot(
@@ -198,6 +201,18 @@ def _frames(robot: Robot, configurations: Configurations) -> Frames:
         positions=stacked[..., :3, 3],
         rotations=stacked[..., :3, :3],
         labels=configurations.labels,
+    )
+
+
+def _quaternions(path: str) -> tuple[str, ...]:
+    """Name the links and joints whose pose the text turns by a quaternion."""
+    lenient = etree.XMLParser(recover=True, resolve_entities=False, no_network=True)
+    document = etree.parse(path, lenient)
+    return tuple(
+        part.get("name", "")
+        for part in document.iterfind("*")
+        if part.find("origin[@quat_xyzw]") is not None
+        or part.find("inertial/origin[@quat_xyzw]") is not None
     )
 
 

@@ -1,0 +1,194 @@
+"""Who is at fault when readings of one robot differ."""
+
+from __future__ import annotations
+
+from itertools import permutations
+from typing import TYPE_CHECKING
+
+import pytest
+
+from conformance.deviations import UNEXPLAINED
+from conformance.record import CheckRecord, Grade, Verdict
+from conformance.verdict import Judgement, judge
+from conformance.witness import Abstained, Observed, Outcome
+from tests.conformance.miniatures import (
+    ROBOT,
+    engine_reading,
+    restating_joint,
+    urdf_reading,
+    usd_reading,
+    with_inertial,
+)
+
+if TYPE_CHECKING:
+    from conformance.observation import Observation
+
+SPEC = Observed(urdf_reading())
+# Three values of one limit: the specification's, and two others.
+RIGHT, WRONG, OTHER = 2.4, 2.0, 1.7
+
+
+def _says(reading: Observation, upper: float) -> Observation:
+    return restating_joint(reading, "elbow", upper=upper)
+
+
+def _judge(usd: float, **engines: float) -> Judgement:
+    urdf: dict[str, Outcome] = {"spec": SPEC}
+    for name, upper in engines.items():
+        urdf[name] = Observed(_says(engine_reading(name), upper))
+    return judge(urdf, Observed(_says(usd_reading(), usd)))
+
+
+def _upper(judgement: Judgement) -> CheckRecord:
+    return next(check for check in judgement.checks if check.id == "limits.upper")
+
+
+def _unexplained(judgement: Judgement) -> set[str]:
+    return {d.witness for d in judgement.deviations if d.id == UNEXPLAINED}
+
+
+@pytest.mark.parametrize(
+    ("usd", "mujoco", "pybullet", "grade", "deviating"),
+    [
+        (RIGHT, RIGHT, RIGHT, Grade.EXACT, set()),
+        (RIGHT, WRONG, RIGHT, Grade.EXACT, {"mujoco"}),
+        (RIGHT, RIGHT, WRONG, Grade.EXACT, {"pybullet"}),
+        (RIGHT, WRONG, WRONG, Grade.DISPUTED, {"mujoco", "pybullet"}),
+        (RIGHT, WRONG, OTHER, Grade.DISPUTED, {"mujoco", "pybullet"}),
+        (WRONG, RIGHT, RIGHT, Grade.FAILS, set()),
+        (WRONG, WRONG, RIGHT, Grade.FAILS, {"mujoco"}),
+        (WRONG, WRONG, WRONG, Grade.DISPUTED, {"mujoco", "pybullet"}),
+        (WRONG, WRONG, OTHER, Grade.FAILS, {"mujoco", "pybullet"}),
+        (WRONG, OTHER, OTHER, Grade.FAILS, {"mujoco", "pybullet"}),
+    ],
+)
+def test_two_engines_decide_whose_fault_it_is(
+    usd: float, mujoco: float, pybullet: float, grade: Grade, deviating: set[str]
+) -> None:
+    """One engine that supports the specification settles the matter."""
+    judgement = _judge(usd, mujoco=mujoco, pybullet=pybullet)
+
+    assert _upper(judgement).grade is grade
+    assert _unexplained(judgement) == deviating
+
+
+@pytest.mark.parametrize(
+    ("usd", "engine", "grade"),
+    [
+        (RIGHT, RIGHT, Grade.EXACT),
+        (RIGHT, WRONG, Grade.DISPUTED),
+        (WRONG, RIGHT, Grade.FAILS),
+        (WRONG, WRONG, Grade.DISPUTED),
+        (WRONG, OTHER, Grade.FAILS),
+    ],
+)
+def test_only_engine_that_reads_the_file_is_heard(
+    usd: float, engine: float, grade: Grade
+) -> None:
+    """The other one abstained."""
+    urdf: dict[str, Outcome] = {
+        "spec": SPEC,
+        "mujoco": Abstained("bad origin"),
+        "pybullet": Observed(_says(engine_reading("pybullet"), engine)),
+    }
+    judgement = judge(urdf, Observed(_says(usd_reading(), usd)))
+
+    assert _upper(judgement).grade is grade
+
+
+@pytest.mark.parametrize("order", list(permutations(("mujoco", "pybullet", "drake"))))
+def test_order_of_witnesses_does_not_matter(order: tuple[str, ...]) -> None:
+    """Nor does their number: one supporter is enough."""
+    values = {"mujoco": WRONG, "pybullet": WRONG, "drake": RIGHT}
+    judgement = _judge(RIGHT, **{name: values[name] for name in order})
+
+    assert _upper(judgement).grade is Grade.EXACT
+    assert _unexplained(judgement) == {"mujoco", "pybullet"}
+
+
+def test_specification_decides_where_no_engine_read_the_file() -> None:
+    """It is the only reading there is."""
+    judgement = judge(
+        {"spec": SPEC, "mujoco": Abstained("x"), "pybullet": Abstained("y")},
+        Observed(_says(usd_reading(), WRONG)),
+    )
+
+    assert judgement.verdict is Verdict.FAILS
+
+
+def test_known_deviation_is_not_heard() -> None:
+    """MuJoCo's way with empty ranges is no evidence, alone or against a wrong USD."""
+    spec = restating_joint(urdf_reading(), "elbow", lower=0.0, upper=0.0)
+    unlimited = restating_joint(
+        engine_reading("mujoco"), "elbow", lower=float("-inf"), upper=float("inf")
+    )
+    for usd, verdict in (
+        (restating_joint(usd_reading(), "elbow", lower=0.0, upper=0.0), Verdict.EXACT),
+        (
+            restating_joint(usd_reading(), "elbow", lower=None, upper=None),
+            Verdict.FAILS,
+        ),
+    ):
+        urdf = {"spec": Observed(spec), "mujoco": Observed(unlimited)}
+        judgement = judge(urdf, Observed(usd))
+
+        assert judgement.verdict is verdict
+        assert {d.id for d in judgement.deviations} == {"mujoco-empty-range"}
+
+
+def test_deviation_of_another_reader_does_not_excuse_this_one() -> None:
+    """PyBullet does read empty ranges."""
+    spec = restating_joint(urdf_reading(), "elbow", lower=-0.5, upper=0.0)
+    unlimited = restating_joint(
+        engine_reading("pybullet"), "elbow", lower=float("-inf"), upper=float("inf")
+    )
+    usd = restating_joint(usd_reading(), "elbow", lower=-0.5, upper=0.0)
+    judgement = judge(
+        {"spec": Observed(spec), "pybullet": Observed(unlimited)}, Observed(usd)
+    )
+
+    assert _unexplained(judgement) == {"pybullet"}
+    assert judgement.verdict is Verdict.DISPUTED
+
+
+def test_dispute_names_both_readers_and_the_value() -> None:
+    """The reader of the report can look it up."""
+    check = _upper(_judge(RIGHT, mujoco=WRONG, pybullet=WRONG))
+    (finding,) = check.findings
+
+    assert finding.subject == "joint elbow"
+    assert finding.grade is Grade.DISPUTED
+    assert (
+        "mujoco says joint elbow: upper limit is 2 rad, not 2.4 rad" in finding.message
+    )
+    assert check.reason == "mujoco and pybullet contradict spec, which nobody supports"
+
+
+def test_dispute_of_one_value_does_not_hide_the_failure_of_another() -> None:
+    """Items are judged one by one."""
+    urdf: dict[str, Outcome] = {"spec": SPEC}
+    urdf["mujoco"] = Observed(_says(engine_reading("mujoco"), WRONG))
+    usd = restating_joint(usd_reading(), "shoulder", upper=0.5)
+    check = _upper(judge(urdf, Observed(usd)))
+
+    assert check.grade is Grade.FAILS
+    assert [(f.subject, f.grade) for f in check.findings] == [
+        ("joint shoulder", Grade.FAILS),
+        ("joint elbow", Grade.DISPUTED),
+    ]
+
+
+def test_deviation_states_its_size_and_all_it_concerns() -> None:
+    """One record per engine, cause and check."""
+    robot = with_inertial(with_inertial(ROBOT, "arm", mass=2.5), "wheel", mass=3.0)
+    urdf: dict[str, Outcome] = {
+        "spec": SPEC,
+        "drake": Observed(engine_reading("drake")),
+    }
+    urdf["mujoco"] = Observed(engine_reading("mujoco", robot))
+    judgement = judge(urdf, Observed(usd_reading()))
+    (deviation,) = (d for d in judgement.deviations if d.check == "mass.link.mass")
+
+    assert judgement.verdict is Verdict.EXACT
+    assert deviation.subjects == ("link arm", "link wheel")
+    assert deviation.largest == pytest.approx(0.5)
