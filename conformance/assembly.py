@@ -126,7 +126,7 @@ def judged_record(
     return structs.replace(
         record if spec is None else _described(record, spec),
         base=usd.base.value if usd and usd.base else None,
-        configurations=testimony.configurations,
+        configurations=testimony.configurations if judgement.checks else None,
         witnesses=_witnesses(subject, testimony),
         checks=judgement.checks,
         deviations=judgement.deviations,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from conformance import registry
 from conformance.isolation import DEFAULT_TIMEOUT, Completed, Isolation
+from conformance.observation import Configurations
 from conformance.tasks import (
     InstalledWitness,
     Reading,
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 # The reader of USDs whose word is judged.
 USD_READER = "usdphysics"
+AT_REST = Configurations((), (), ("zero",))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,7 +38,7 @@ class Testimony:
     """What every witness of one robot said.
 
     Attributes:
-        witnesses: All that were wanted.
+        witnesses: All that should have been asked.
         outcomes: By name, of those that are available.
         configurations: Number of configurations at which they were asked.
     """
@@ -49,6 +51,11 @@ class Testimony:
         """Return what a witness observed, if it did."""
         outcome = self.outcomes.get(name)
         return outcome.observation if isinstance(outcome, Observed) else None
+
+    @property
+    def heard(self) -> tuple[str, ...]:
+        """Names of those that read their file."""
+        return tuple(name for name in self.outcomes if self.observation(name))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,20 +95,29 @@ class Panel:
         return ending.value if isinstance(ending, Completed) else ending
 
     def hear(
-        self, urdf: Path, usd: Path, packages: Mapping[str, str], reading: Reading
+        self,
+        files: Mapping[Side, Path],
+        packages: Mapping[str, str],
+        configurations: Configurations = AT_REST,
     ) -> Testimony:
-        """Ask every witness that is available about its side."""
-        paths = {Side.URDF: str(urdf), Side.USD: str(usd)}
+        """Ask every witness that is available about its side, if there is a file.
+
+        Args:
+            files: File of each side.
+            packages: Folder of each ROS package, by name.
+            configurations: Where link frames are compared.
+        """
+        asked = tuple(witness for witness in self.witnesses if witness.side in files)
         outcomes = {
             witness.name: self.isolation.ask(
                 witness.name,
-                Request(paths[witness.side], reading.configurations, packages),
+                Request(str(files[witness.side]), configurations, packages),
                 timeout=self.time_limit,
             )
-            for witness in self.witnesses
+            for witness in asked
             if isinstance(witness.availability, Available)
         }
-        return Testimony(self.witnesses, outcomes, reading.configurations.count)
+        return Testimony(asked, outcomes, configurations.count)
 
     def judge(self, testimony: Testimony, base: Base | None) -> Judgement | Crashed:
         """Have a testimony judged.
@@ -121,6 +137,20 @@ class Panel:
         return ending.value if isinstance(ending, Completed) else ending
 
 
+def require_installed(wanted: Sequence[str]) -> None:
+    """Refuse names that are not those of witnesses; none is loaded.
+
+    Raises:
+        UnknownWitnessError: A witness of that name is not installed.
+    """
+    installed = registry.names()
+    for name in wanted:
+        if name not in installed:
+            raise registry.UnknownWitnessError(
+                f"no witness is called {name!r}; there are {', '.join(installed)}"
+            )
+
+
 def convene(
     isolation: Isolation,
     wanted: Sequence[str] = (),
@@ -137,12 +167,7 @@ def convene(
         UnknownWitnessError: A name is not that of an installed witness.
         RuntimeError: The reference or the reader of USDs cannot work here.
     """
-    installed = registry.names()
-    for name in wanted:
-        if name not in installed:
-            raise registry.UnknownWitnessError(
-                f"no witness is called {name!r}; there are {', '.join(installed)}"
-            )
+    require_installed(wanted)
     ending = isolation.call(installed_witnesses, timeout=time_limit)
     match ending:
         case Crashed(reason):

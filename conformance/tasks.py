@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from conformance import registry
-from conformance.sampling import configurations
 from conformance.witnesses.spec_witness import structure
 from converter import convert
 from converter.diagnostics import ConversionError, SourceError
@@ -52,6 +51,9 @@ def read_robot(path: str, packages: Mapping[str, str]) -> Reading | SourceError:
         parsed = parse(path, packages=packages)
     except SourceError as error:
         return error
+    # Its Sobol sequences take half a second to import: let child processes pay that.
+    from conformance.sampling import configurations  # noqa: PLC0415
+
     return Reading(configurations(structure(parsed.robot)), parsed.diagnostics)
 
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from conformance.commands.console import say, stdout
-from conformance.commands.failures import CommandError, ExitCode
+from conformance.commands.console import say, say_error, stdout
+from conformance.commands.failures import ExitCode
 from conformance.commands.parameters import (
     HelpfulCommand,
     Packages,
@@ -21,6 +21,7 @@ from conformance.commands.parameters import (
 from conformance.commands.progress import shown_progress
 from conformance.commands.target import prepare_run_folder
 from conformance.gate import Gate, gate
+from conformance.panel import require_installed
 from conformance.results import write_record
 from conformance.run import RunOptions, run, summarise
 from converter import ConvertOptions
@@ -35,10 +36,6 @@ if TYPE_CHECKING:
     from conformance.record import RobotRecord, RunSummary
 
 DEFAULT_CORPUS = "pybullet"
-_EXITS = {
-    Gate.PASSES: ExitCode.DONE,
-    Gate.FAILS: ExitCode.DOES_NOT_CONFORM,
-}
 
 
 @click.command(
@@ -103,6 +100,7 @@ def run_command(  # noqa: PLR0913  # one parameter per option
         jobs=jobs,
     )
     shown = tuple(parse_reference(text).portable for text in texts)
+    require_installed(witnesses)
     sources = resolve_corpora(texts, say)
     prepare_run_folder(out)
     records: list[RobotRecord] = []
@@ -113,20 +111,24 @@ def run_command(  # noqa: PLR0913  # one parameter per option
                 records.append(record)
                 show(record)
 
-            run(sources, out, options, corpus=shown, progress=finished)
-    finally:
-        # An interrupted run leaves a report on what is finished.
+            summary = run(sources, out, options, corpus=shown, progress=finished)
+    except KeyboardInterrupt:
+        # What is finished is worth a report.
         records.sort(key=lambda record: record.id)
-        summary = summarise(records, options, shown)
-        index = _write_reports(summary, records, out)
-        if len(records) < len(sources):
-            say(f"the report covers {len(records)} of {len(sources)} robots: {index}")
+        _write_reports(summarise(records, options, shown), records, out)
+        say(f"{len(records)} of {len(sources)} robots are finished; report in {out}")
+        raise
+    records.sort(key=lambda record: record.id)
+    index = _write_reports(summary, records, out)
     stdout().print(terminal_summary(summary, records))
     click.echo(f"\nReport: {index}")
     decision = gate((record.verdict for record in records), strict=strict)
     if decision is Gate.NOTHING_READ:
-        raise CommandError("no robot could be read, so nothing was checked")
-    click.get_current_context().exit(_EXITS[decision])
+        say_error("no robot could be read, so nothing is proven")
+    passes = decision is Gate.PASSES
+    click.get_current_context().exit(
+        ExitCode.DONE if passes else ExitCode.DOES_NOT_CONFORM
+    )
 
 
 def _write_reports(
