@@ -17,14 +17,14 @@ import sys
 import tempfile
 import threading
 import traceback
-from concurrent.futures import CancelledError
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
+from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar, cast
 
-from pebble import ProcessExpired, ProcessPool
+from pebble import ProcessExpired, ProcessFuture, ProcessPool
 
 from conformance import registry
 from conformance.witness import (
@@ -42,8 +42,6 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
-    from pebble import ProcessFuture
-
 _Result = TypeVar("_Result")
 
 DEFAULT_TIMEOUT = 120.0
@@ -60,7 +58,9 @@ class Completed(Generic[_Result]):
     value: _Result
 
 
+# Folder for what the task prints, function, arguments.
 _Task: TypeAlias = "tuple[str, Callable[..., object], tuple[object, ...]]"
+_Future: TypeAlias = "ProcessFuture[Completed[object] | Crashed]"
 
 
 class Isolation:
@@ -75,7 +75,7 @@ class Isolation:
         self._slots = threading.BoundedSemaphore(workers)
         self._lock = threading.Lock()
         self._pool: ProcessPool | None = self._new_pool()
-        self._running: set[ProcessFuture[Completed[object] | Crashed]] = set()
+        self._running: dict[str, _Future] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -89,11 +89,11 @@ class Isolation:
         """Stop all workers; a task that still runs raises ``CancelledError``."""
         with self._lock:
             pool, self._pool = self._pool, None
-            running = tuple(self._running)
+            running = tuple(self._running.values())
         if pool is not None:
             _stop(pool)
         for future in running:
-            future.cancel()  # type: ignore[no-untyped-call]  # pebble annotates most
+            _cancel(future)
 
     def ask(
         self,
@@ -154,36 +154,50 @@ class Isolation:
 
     def _outcome(self, task: _Task, timeout: float) -> Completed[object] | Crashed:
         folder = task[0]
-        future = self._schedule(task, timeout)
+        answers: SimpleQueue[_Future] = SimpleQueue()
+        # Ctrl-C is raised in the main thread. Inside the pool's queue it could leave a
+        # lock closed for ever, so another thread goes there.
+        threading.Thread(
+            target=self._schedule, args=(task, timeout, answers), daemon=True
+        ).start()
         try:
             # A worker is free, so the limit can be watched from here as well: a pool
             # can lose track of a worker that dies as it accepts its task.
-            return future.result(timeout + _GRACE)
+            return answers.get(timeout=timeout + _GRACE).result()
         except ProcessExpired as death:
             return Crashed(_cause_of_death(death.exitcode), _last_words(folder))
-        except TimeoutError:
-            future.cancel()  # type: ignore[no-untyped-call]  # pebble annotates most
+        except (TimeoutError, Empty):
             return Crashed(f"no answer after {timeout:g} s", _last_words(folder))
         finally:
             with self._lock:
-                self._running.discard(future)
+                future = self._running.pop(folder, None)
+            _cancel(future)
 
     def _schedule(
-        self, task: _Task, timeout: float
-    ) -> ProcessFuture[Completed[object] | Crashed]:
+        self, task: _Task, timeout: float, answers: SimpleQueue[_Future]
+    ) -> None:
+        """Hand a task to the pool; its future goes to ``answers`` once it is done."""
         with self._lock:
             if self._pool is None:
-                raise CancelledError
-            if not self._pool.active:
-                _stop(self._pool)
-                self._pool = self._new_pool()
-            future = self._pool.schedule(_run, args=task, timeout=timeout)
-            self._running.add(future)
-            return future
+                future: _Future = ProcessFuture()
+                _cancel(future)
+            else:
+                if not self._pool.active:
+                    _stop(self._pool)
+                    self._pool = self._new_pool()
+                future = self._pool.schedule(_run, args=task, timeout=timeout)
+                self._running[task[0]] = future
+        future.add_done_callback(lambda _: answers.put(future))
 
     def _new_pool(self) -> ProcessPool:
         # Spawned, not forked: engines keep threads and locks of their own.
         return ProcessPool(max_workers=self.workers, context=get_context("spawn"))
+
+
+def _cancel(future: _Future | None) -> None:
+    """Cancel a future; one that is done stays as it is."""
+    if future is not None:
+        future.cancel()  # type: ignore[no-untyped-call]  # pebble annotates most
 
 
 def _stop(pool: ProcessPool) -> None:

@@ -321,8 +321,10 @@ def _set(
             case JointType.REVOLUTE | JointType.CONTINUOUS | JointType.PRISMATIC:
                 body.ask("resetJointState", index, float(values[0]))
             case JointType.SPHERICAL:
-                quat_xyzw = np.roll(values, -1).tolist()
-                body.ask("resetJointStateMultiDof", index, quat_xyzw)
+                # PyBullet turns the link about the axes of its inertial frame.
+                to_link = _rotation(body.ask("getDynamicsInfo", index)[4])
+                turn = to_link.inv() * _rotation(np.roll(values, -1)) * to_link
+                body.ask("resetJointStateMultiDof", index, turn.as_quat().tolist())
 
 
 def _poses(

@@ -127,7 +127,6 @@ _HARMLESS = {
     etree.ErrorTypes.ERR_UNKNOWN_VERSION: "a declaration of an unknown XML version",
     etree.ErrorTypes.ERR_RESERVED_XML_NAME: "an XML declaration that is not at the top",
     etree.ErrorTypes.ERR_HYPHEN_IN_COMMENT: "a double hyphen within a comment",
-    etree.ErrorTypes.ERR_ATTRIBUTE_REDEFINED: "a repeated attribute",
     etree.ErrorTypes.ERR_DOCUMENT_END: "text after the end of the document",
     etree.ErrorTypes.NS_ERR_UNDEFINED_NAMESPACE: "an undeclared namespace prefix",
 }

@@ -1,0 +1,257 @@
+"""Whatever a child process does, its parent gets an answer and loses nothing."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from concurrent.futures import CancelledError, ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from conformance.isolation import Completed, Isolation
+from conformance.observation import Configurations, Observation
+from conformance.registry import UnknownWitnessError
+from conformance.witness import (
+    Abstained,
+    Available,
+    Crashed,
+    Observed,
+    Request,
+    Side,
+)
+from tests.conformance.witnesses import oblique_arm
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from conformance.witness import Availability
+
+_DEVIATIONS = Path(__file__).parents[1] / "data/deviations"
+_NOWHERE = Configurations((), (), ("zero",))
+
+
+class _Miniature:
+    """A witness that does the wrong thing that the path names."""
+
+    name = "miniature"
+    side = Side.URDF
+
+    def availability(self) -> Availability:
+        """Always."""
+        return Available("1")
+
+    def observe(self, request: Request) -> Observation:
+        """Raise, or print the last words of native code and die."""
+        if request.path == "raise":
+            raise ZeroDivisionError("a miniature raised")
+        os.write(2, b"last words of native code\n")
+        os.abort()
+
+
+@pytest.fixture(scope="module")
+def isolation() -> Iterator[Isolation]:
+    """One pool for all tests: each must leave it usable."""
+    with Isolation(workers=2) as pool:
+        yield pool
+
+
+def _say_and_sleep(seconds: float) -> None:
+    os.write(1, b"about to hang\n")
+    time.sleep(seconds)
+
+
+def _report_temporary_folder() -> str:
+    import tempfile  # noqa: PLC0415  the child's, not ours
+
+    folder = tempfile.mkdtemp()
+    Path(folder, "left behind").touch()
+    return folder
+
+
+def test_result_comes_back(isolation: Isolation) -> None:
+    """Values pass through unchanged."""
+    completed = isolation.call(divmod, 17, 5)
+
+    assert isinstance(completed, Completed)
+    assert completed.value == (3, 2)
+
+
+def test_exception_is_a_crash_with_its_text(isolation: Isolation) -> None:
+    """The place where it was raised is in the output."""
+    crash = isolation.call(int, "seven")
+
+    assert isinstance(crash, Crashed)
+    assert crash.reason == "ValueError: invalid literal for int() with base 10: 'seven'"
+    assert "Traceback" in crash.output
+    assert str(Path.cwd()) not in crash.output
+
+
+def test_exit_code_of_a_dead_process_is_named(isolation: Isolation) -> None:
+    """No signal, but no result either."""
+    crash = isolation.call(os._exit, 3)
+
+    assert crash == Crashed("the process ended with exit code 3")
+
+
+def test_hang_is_a_crash_after_the_time_limit(isolation: Isolation) -> None:
+    """What was printed until then is kept."""
+    crash = isolation.call(_say_and_sleep, 600.0, timeout=0.5)
+
+    assert crash == Crashed("no answer after 0.5 s", "about to hang")
+
+
+def test_last_words_of_a_dead_witness_are_kept(isolation: Isolation) -> None:
+    """Also what it wrote past Python's streams."""
+    crash = isolation.ask(_Miniature, Request("abort", _NOWHERE))
+
+    assert isinstance(crash, Crashed)
+    assert crash.reason == "the process died: SIGABRT"
+    assert "last words of native code" in crash.output
+
+
+def test_exception_of_a_witness_is_a_crash(isolation: Isolation) -> None:
+    """It is a fault of the reader, not a statement about the file."""
+    crash = isolation.ask(_Miniature, Request("raise", _NOWHERE))
+
+    assert isinstance(crash, Crashed)
+    assert crash.reason == "ZeroDivisionError: a miniature raised"
+
+
+def test_segmentation_fault_of_an_engine_costs_one_answer(isolation: Isolation) -> None:
+    """PyBullet dies of two root links; the next robot is read as if nothing was."""
+    crash = isolation.ask(
+        "pybullet", Request(str(_DEVIATIONS / "two-roots.urdf"), _NOWHERE)
+    )
+    after = isolation.ask(
+        "pybullet", Request(str(_DEVIATIONS / "axis-length.urdf"), _NOWHERE)
+    )
+
+    assert isinstance(crash, Crashed)
+    assert crash.reason == "the process died: SIGSEGV"
+    assert "multiple root links found: base arm" in crash.output
+    assert isinstance(after, Observed)
+
+
+def test_observation_comes_back_whole(isolation: Isolation, tmp_path: Path) -> None:
+    """Arrays included."""
+    outcome = isolation.ask(
+        "mujoco",
+        oblique_arm.request(
+            tmp_path,
+            oblique_arm.URDF,
+            shoulder=oblique_arm.SHOULDER,
+            elbow=oblique_arm.ELBOW,
+        ),
+    )
+    assert isinstance(outcome, Observed)
+    frames = outcome.observation.frames
+    assert frames is not None
+    positions, _ = oblique_arm.expected_frames()
+
+    np.testing.assert_allclose(
+        frames.positions[:, frames.links.index("tip")], positions[:, -1], atol=1e-13
+    )
+
+
+def test_abstention_is_no_crash(isolation: Isolation, tmp_path: Path) -> None:
+    """The reason is one line."""
+    path = tmp_path / "robot.urdf"
+    path.write_text("<sdf/>")
+
+    assert isolation.ask("mujoco", Request(str(path), _NOWHERE)) == Abstained(
+        "the root element is sdf, not robot"
+    )
+
+
+def test_unknown_witness_is_an_error_of_the_caller(isolation: Isolation) -> None:
+    """No process is started for it."""
+    with pytest.raises(UnknownWitnessError):
+        isolation.ask("mujocco", Request("robot.urdf", _NOWHERE))
+
+
+def test_temporary_files_of_a_task_do_not_outlive_it(isolation: Isolation) -> None:
+    """Even those that a dying process could not remove."""
+    completed = isolation.call(_report_temporary_folder)
+
+    assert isinstance(completed, Completed)
+    assert not Path(completed.value).exists()
+
+
+def test_threads_share_the_pool(isolation: Isolation) -> None:
+    """Every thread gets the answer to its own question, deaths in between or not."""
+    questions = [(os._exit, 5) if n % 5 == 0 else (abs, -n) for n in range(20)]
+
+    with ThreadPoolExecutor(max_workers=8) as threads:
+        endings = list(
+            threads.map(lambda question: isolation.call(*question), questions)
+        )
+
+    expected = [None if n % 5 == 0 else n for n in range(20)]
+    assert [
+        ending.value if isinstance(ending, Completed) else None for ending in endings
+    ] == expected
+
+
+def test_leaving_cancels_what_still_runs() -> None:
+    """A thread that waits for an answer is not left waiting."""
+    with ThreadPoolExecutor(max_workers=1) as threads:
+        with Isolation() as pool:
+            waiting = threads.submit(pool.call, time.sleep, 600.0)
+            while not pool._running:
+                time.sleep(0.01)
+        with pytest.raises(CancelledError):
+            waiting.result()
+        with pytest.raises(CancelledError):
+            pool.call(abs, -1)
+
+
+def _group_exists(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+@pytest.mark.skipif(os.name != "posix", reason="process groups are POSIX")
+def test_interruption_leaves_no_process_behind(tmp_path: Path) -> None:
+    """Ctrl-C reaches the whole process group; all of it must be gone afterwards."""
+    script = tmp_path / "interrupted.py"
+    script.write_text(
+        textwrap.dedent(
+            """
+            import sys, time
+            from conformance.isolation import Isolation
+
+            if __name__ == "__main__":
+                with Isolation(workers=2) as isolation:
+                    isolation.call(abs, -1)
+                    print("ready", flush=True)
+                    isolation.call(time.sleep, 600.0)
+            """
+        )
+    )
+    process = subprocess.Popen(  # noqa: S603  our own interpreter and script
+        [sys.executable, script],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    with process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+        os.killpg(process.pid, signal.SIGINT)
+        assert process.wait(timeout=60) != 0
+
+    # A process that has ended stays in its group until init collects it.
+    deadline = time.monotonic() + 30
+    while _group_exists(process.pid) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not _group_exists(process.pid)

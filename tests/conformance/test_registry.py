@@ -1,0 +1,31 @@
+"""Witnesses are found by name, through entry points."""
+
+from __future__ import annotations
+
+import pytest
+
+from conformance import registry
+from conformance.witness import Available, Side
+
+
+def test_every_witness_of_the_project_is_registered() -> None:
+    """Each under the name that it gives itself."""
+    found = registry.witnesses()
+
+    assert [witness.name for witness in found] == list(registry.names())
+    assert {"mujoco", "pybullet", "spec", "usdphysics"} <= set(registry.names())
+    assert all(isinstance(witness.availability(), Available) for witness in found)
+
+
+def test_witness_is_made_by_name() -> None:
+    """With the side that it reads."""
+    assert registry.witness("mujoco").side is Side.URDF
+    assert registry.witness("usdphysics").side is Side.USD
+
+
+def test_unknown_name_is_answered_with_the_valid_ones() -> None:
+    """So that a typing error on the command line explains itself."""
+    with pytest.raises(registry.UnknownWitnessError, match="mujocco") as error:
+        registry.witness("mujocco")
+
+    assert "mujoco, pybullet" in str(error.value)
