@@ -71,6 +71,17 @@ def test_implausible_inertia_is_read_as_zero(tmp_path: Path) -> None:
     assert arm.inertia == (0, 0, 0, 0, 0, 0)
 
 
+def test_small_products_of_inertia_are_lost(tmp_path: Path) -> None:
+    """PyBullet's diagonalisation stops at 1e-5 of the trace; stated as read."""
+    base = _observe("small-products", tmp_path).links[0].mass
+
+    assert base is not None
+    assert base.inertia is not None
+    assert base.inertia == pytest.approx((1, 5e-6, 3.5e-6, 2, -2.5e-6, 2.5), abs=5.5e-5)
+    assert base.inertia[2] == pytest.approx(0, abs=1e-9)
+    assert base.inertia[4] == pytest.approx(0, abs=1e-9)
+
+
 def test_continuous_joint_keeps_limits(tmp_path: Path) -> None:
     """PyBullet does not tell it from a revolute one."""
     joint = hinge(_observe("continuous-with-bounds", tmp_path))
