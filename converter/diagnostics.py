@@ -53,8 +53,10 @@ class Diagnostic:
         return RULES[self.rule].severity
 
     def __str__(self) -> str:
+        """One line; an error says what to do about it."""
         place = f"{self.location}: " if self.location else ""
-        return f"{place}{self.severity}: {self.message} [{self.rule}]"
+        remedy = f". {RULES[self.rule].remedy}" if self.severity == "error" else ""
+        return f"{place}{self.severity}: {self.message}{remedy} [{self.rule}]"
 
 
 class ConversionError(Exception):

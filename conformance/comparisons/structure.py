@@ -44,14 +44,20 @@ def links(expected: Observation, actual: Observation, _: Yardstick) -> Compariso
 
 
 def joints(expected: Observation, actual: Observation, _: Yardstick) -> Comparison:
-    """Compare the names of joints; a weld may be stated by one body instead."""
+    """Compare the names of joints.
+
+    A weld may be stated by one body instead, and a joint that only holds the base to
+    the world says how the base is held, which is a check of its own.
+    """
     ours = {joint.name: joint for joint in expected.joints}
     theirs = {joint.name: joint for joint in actual.joints}
     differences = []
     for name in sorted(ours.keys() | theirs.keys()):
         here, there = ours.get(name), theirs.get(name)
         if (here and not there and _welded_otherwise(here, actual)) or (
-            there and not here and _welded_otherwise(there, expected)
+            there
+            and not here
+            and (_welded_otherwise(there, expected) or _holds_base(there, expected))
         ):
             continue
         differences.append(
@@ -68,6 +74,16 @@ def _welded_otherwise(joint: JointObservation, observation: Observation) -> bool
         and joint.parent in body
         and joint.child in body
         and body[joint.parent] == body[joint.child]
+    )
+
+
+def _holds_base(joint: JointObservation, expected: Observation) -> bool:
+    """Say whether a joint welds the root to what is no link of the robot."""
+    names = {link.name for link in expected.links}
+    return (
+        joint.type is JointType.FIXED
+        and joint.child == expected.root
+        and joint.parent not in names
     )
 
 
