@@ -168,7 +168,7 @@ def convene(
         RuntimeError: The reference or the reader of USDs cannot work here.
     """
     require_installed(wanted)
-    ending = isolation.call(installed_witnesses, timeout=time_limit)
+    ending = isolation.call(installed_witnesses)
     match ending:
         case Crashed(reason):
             raise RuntimeError(f"the witnesses cannot be listed: {reason}")
