@@ -218,7 +218,9 @@ def _witnesses(subject: Subject, testimony: Testimony) -> tuple[WitnessRecord, .
 def _witness(
     subject: Subject, witness: InstalledWitness, outcome: Outcome | None
 ) -> WitnessRecord:
-    version = reason = output = None
+    version: str | None = None
+    reason: str | None = None
+    output: str | None = None
     notes: tuple[str, ...] = ()
     match witness.availability, outcome:
         case Unavailable(why, remedy), _:

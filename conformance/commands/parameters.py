@@ -18,31 +18,24 @@ class HelpfulCommand(click.Command):
     """A command whose help ends with examples and the exit codes."""
 
     def __init__(self, *args: Any, examples: tuple[str, ...], **kwargs: Any) -> None:  # noqa: ANN401  # click's own signature
+        super().__init__(*args, **kwargs)
         lines = "\n".join(f"  {example}" for example in examples)
-        epilog = f"\b\nExamples:\n{lines}\n\n{EXIT_CODES}"
-        super().__init__(*args, epilog=epilog, **kwargs)
+        self.epilog = f"\b\nExamples:\n{lines}\n\n{EXIT_CODES}"
 
 
-class NamedFolder(click.ParamType):
-    """``NAME=PATH``: a ROS package and the folder it lies in."""
-
-    name = "NAME=PATH"
-
-    def convert(
-        self,
-        value: str | tuple[str, Path],
-        param: click.Parameter | None,
-        ctx: click.Context | None,
-    ) -> tuple[str, Path]:
-        """Split the text; the folder has to exist."""
-        if isinstance(value, tuple):
-            return value
+def _named_folders(
+    _: click.Context, parameter: click.Parameter, values: tuple[str, ...]
+) -> Packages:
+    """Split ``NAME=PATH``; the folder has to exist."""
+    packages = []
+    for value in values:
         name, equals, path = value.partition("=")
         if not (name and equals and path):
-            self.fail(f"{value!r} is not NAME=PATH", param, ctx)
+            raise click.BadParameter(f"{value!r} is not NAME=PATH", param=parameter)
         if not Path(path).is_dir():
-            self.fail(f"{path!r} is not a folder", param, ctx)
-        return name, Path(path)
+            raise click.BadParameter(f"{path!r} is not a folder", param=parameter)
+        packages.append((name, Path(path)))
+    return tuple(packages)
 
 
 def bodies_option(command: _Command) -> _Command:
@@ -83,7 +76,8 @@ def package_option(command: _Command) -> _Command:
     return click.option(
         "--package",
         "packages",
-        type=NamedFolder(),
+        metavar="NAME=PATH",
+        callback=_named_folders,
         multiple=True,
         help="Where the ROS package NAME of package:// URIs lies. Repeatable.",
     )(command)

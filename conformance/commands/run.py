@@ -122,13 +122,15 @@ def run_command(  # noqa: PLR0913  # one parameter per option
     index = _write_reports(summary, records, out)
     stdout().print(terminal_summary(summary, records))
     click.echo(f"\nReport: {index}")
+    click.get_current_context().exit(_decide(records, strict=strict))
+
+
+def _decide(records: Sequence[RobotRecord], *, strict: bool) -> ExitCode:
     decision = gate((record.verdict for record in records), strict=strict)
     if decision is Gate.NOTHING_READ:
         say_error("no robot could be read, so nothing is proven")
     passes = decision is Gate.PASSES
-    click.get_current_context().exit(
-        ExitCode.DONE if passes else ExitCode.DOES_NOT_CONFORM
-    )
+    return ExitCode.DONE if passes else ExitCode.DOES_NOT_CONFORM
 
 
 def _write_reports(

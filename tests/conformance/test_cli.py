@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -515,9 +516,15 @@ def test_a_file_that_cannot_be_written_is_no_bug(
 # As a process of its own.
 
 
+def _installed() -> str:
+    script = shutil.which("urdf-usd", path=Path(sys.executable).parent)
+    assert script, "the package is not installed"
+    return script
+
+
 def _command(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(  # noqa: S603  # our own command
-        [sys.executable, "-m", "conformance", *arguments],
+        [_installed(), *arguments],
         capture_output=True,
         text=True,
         check=False,
@@ -563,8 +570,8 @@ def test_ctrl_c_ends_a_run_and_all_its_children(
     folder: Path, processes: list[subprocess.Popen[str]]
 ) -> None:
     """Exit 130, a report on what is finished, no process left."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "conformance", "run", "--out", "report", "--jobs", "2"],
+    process = subprocess.Popen(  # noqa: S603  # our own command
+        [_installed(), "run", "--out", "report", "--jobs", "2"],
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
