@@ -90,24 +90,53 @@ def convert(
     embodiment = embody(tree, options.base, options.massless)
     diagnostics = (*parsed.diagnostics, *embodiment.diagnostics)
     _refuse_warnings(diagnostics, options)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(
-        prefix=f".{target.name}-", dir=target.parent
-    ) as scratch:
-        folder = Path(scratch, "asset")
-        folder.mkdir()
-        found = author_asset(parsed.robot, tree, embodiment, options.bodies, folder)
-        diagnostics = (*diagnostics, *found)
-        _refuse_warnings(diagnostics, options)
-        if target.exists():
-            target.rename(Path(scratch, "former"))
-        folder.rename(target)
+    try:
+        with tempfile.TemporaryDirectory(
+            prefix=".urdf-usd-", dir=_nearest_folder(target)
+        ) as scratch:
+            folder = Path(scratch, "asset")
+            folder.mkdir()
+            found = author_asset(parsed.robot, tree, embodiment, options.bodies, folder)
+            diagnostics = (*diagnostics, *found)
+            _refuse_warnings(diagnostics, options)
+            _move_into_place(folder, target, Path(scratch, "former"))
+    except OSError as error:
+        message = f"{target} cannot be written: {error.strerror or error}"
+        raise AuthoringError((Diagnostic("target-unwritable", message),)) from error
     return Conversion(
         root_layer=target / asset_name(parsed.robot),
         robot=parsed.robot,
         base=embodiment.base,
         diagnostics=diagnostics,
     )
+
+
+def _nearest_folder(target: Path) -> Path:
+    """Folder on the way to the target that exists: nothing else is created early."""
+    folder = target.absolute()
+    while not folder.is_dir():
+        folder = folder.parent
+    return folder.parent if folder == target.absolute() else folder
+
+
+def _move_into_place(folder: Path, target: Path, former: Path) -> None:
+    """Put a finished asset where it belongs, and a former one out of the way.
+
+    The target folder itself stays: it may be the working folder, or a mount. If a move
+    fails, what was there before is put back.
+    """
+    target.mkdir(parents=True, exist_ok=True)
+    former.mkdir()
+    moved: list[tuple[Path, Path]] = []
+    try:
+        for source, destination in ((target, former), (folder, target)):
+            for entry in sorted(source.iterdir()):
+                entry.rename(destination / entry.name)
+                moved.append((entry, destination / entry.name))
+    except OSError:
+        for origin, place in reversed(moved):
+            place.rename(origin)
+        raise
 
 
 def _refuse_warnings(

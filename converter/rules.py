@@ -376,6 +376,12 @@ RULES = _rules(
         "See the message.",
     ),
     Rule(
+        "target-unwritable",
+        _E,
+        "The target cannot be written.",
+        "Check permissions and free space, or choose another folder.",
+    ),
+    Rule(
         "target-exists",
         _E,
         "The target is in the way.",

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from pxr import Usd
 
 from converter import ConversionError, ConvertOptions, convert
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 _URDF = """<robot name="{name}">
   <link name="base">
@@ -102,6 +99,55 @@ def test_a_failure_leaves_the_former_conversion(tmp_path: Path) -> None:
 
     assert _tree(asset) == before
     assert {path.name for path in tmp_path.iterdir()} == {"arm.urdf", "asset"}
+
+
+def test_a_failure_creates_no_folders(tmp_path: Path) -> None:
+    """Neither the target nor its parents."""
+    urdf = _urdf(tmp_path)
+    urdf.write_text(urdf.read_text().replace('"1.5"', '"1e39"'))
+
+    with pytest.raises(ConversionError):
+        convert(urdf, tmp_path / "new" / "deep" / "asset")
+
+    assert [path.name for path in tmp_path.iterdir()] == ["arm.urdf"]
+
+
+def test_the_working_folder_can_be_the_target(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A folder that is in use cannot be renamed; its contents can."""
+    urdf = _urdf(tmp_path)
+    (tmp_path / "asset").mkdir()
+    monkeypatch.chdir(tmp_path / "asset")
+
+    for _ in range(2):
+        convert(urdf, ".")
+
+    assert {path.name for path in Path().iterdir()} == {"arm.usda", "payload"}
+
+
+def test_a_move_that_fails_half_way_is_taken_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The former asset is whole again, and the error says what happened."""
+    asset = tmp_path / "asset"
+    urdf = _urdf(tmp_path)
+    convert(urdf, asset)
+    before = _tree(asset)
+    rename = Path.rename
+
+    def fail_on_payload(self: Path, target: Path) -> Path:
+        if target == asset / "payload" and self.parent.name == "asset":
+            raise OSError(28, "No space left on device")
+        return rename(self, target)
+
+    urdf.write_text(urdf.read_text().replace('"1.5"', '"2.5"'))
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "rename", fail_on_payload)
+        with pytest.raises(ConversionError, match="No space left on device"):
+            convert(urdf, asset)
+
+    assert _tree(asset) == before
 
 
 def test_strict_refuses_what_lenient_warns_about(tmp_path: Path) -> None:
