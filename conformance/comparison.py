@@ -59,10 +59,15 @@ class Difference:
 
     @property
     def severity(self) -> float:
-        """Amount in tolerances: what makes one failure worse than another."""
+        """Amount in units of what is allowed: what makes one value worse than another.
+
+        Where float32 is coarser than the tolerance, as for an angle of 1e16 rad, its
+        bound is what is allowed.
+        """
         if math.isnan(self.amount):
             return -1.0
-        return self.amount / self.tolerance if self.tolerance else self.amount
+        allowed = max(self.bound, self.tolerance)
+        return self.amount / allowed if allowed else self.amount
 
 
 @dataclass(frozen=True, slots=True)

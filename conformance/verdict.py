@@ -236,14 +236,8 @@ def _grade(difference: Difference, attribution: Attribution) -> Grade:
 
 
 def _worst(differences: Sequence[Difference]) -> Difference | None:
-    """Return the largest difference; values that one side does not state come last."""
-    return max(
-        differences,
-        key=lambda difference: (
-            -1.0 if math.isnan(difference.amount) else difference.amount
-        ),
-        default=None,
-    )
+    """Return the gravest difference; values that one side does not state come last."""
+    return max(differences, key=lambda difference: difference.severity, default=None)
 
 
 def _amount(check: Check, difference: Difference | None) -> float | None:

@@ -29,10 +29,14 @@ class WorstFigure:
 
     @property
     def share(self) -> float:
-        """Part of the tolerance that it uses up; more than 1 where it fails."""
-        if not self.check.tolerance:
+        """Part of what is allowed that it uses up; more than 1 where it fails.
+
+        Where float32 is coarser than the tolerance, its bound is what is allowed.
+        """
+        allowed = max(self.check.bound or 0.0, self.check.tolerance or 0.0)
+        if not allowed:
             return math.inf if self.value else 0.0
-        return self.value / self.check.tolerance
+        return self.value / allowed
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,15 +146,16 @@ def position_check(robot: RobotRecord) -> CheckRecord | None:
 
 
 def worst_figures(robots: Iterable[RobotRecord]) -> tuple[WorstFigure, ...]:
-    """Return the largest difference of every check that measures one."""
+    """Return the gravest difference of every check that measures one."""
     worst: dict[str, WorstFigure] = {}
     for robot in robots:
         for check in robot.checks:
             if check.worst is None or math.isnan(check.worst) or not check.unit:
                 continue
-            known = worst.get(check.id)
-            if known is None or check.worst > known.value:
-                worst[check.id] = WorstFigure(check, robot, check.worst)
+            figure = WorstFigure(check, robot, check.worst)
+            known = worst.setdefault(check.id, figure)
+            if figure.share > known.share:
+                worst[check.id] = figure
     return tuple(worst.values())
 
 
