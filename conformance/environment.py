@@ -17,6 +17,8 @@ _DISTRIBUTIONS = (
     "lxml",
     "trimesh",
     "pycollada",
+    "numpy-stl",
+    "tinyobjloader",
     "newton-usd-schemas",
     "robot-descriptions",
     "example-robot-data",

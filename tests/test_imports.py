@@ -86,6 +86,8 @@ QUARANTINE = {
     "pxr": ("converter.usd", "conformance.witnesses.usdphysics*"),
     "pybullet": ("conformance.witnesses.pybullet*",),
     "pybullet_data": ("corpus",),
+    "stl": ("converter.meshes.stl_triangles",),
+    "tinyobjloader": ("converter.meshes.obj",),
     "rich": ("conformance.commands", "reports.terminal"),
     "robot_descriptions": ("corpus",),
     # The tests' independent reader of meshes.

@@ -1,18 +1,40 @@
 """Wavefront OBJ: the polygons of all objects and groups.
 
-Read here rather than through trimesh, which counts relative indices from the end of
-the file instead of from the line they stand in, splits polygons into triangles, and
-reorders vertices; a converter must do none of these. Only ``v`` and ``f`` matter for
-the surface: colours after a position, materials and their libraries do not.
+tinyobjloader reads the file. Of the libraries that were tried, it alone keeps polygons,
+the order of the file, and relative indices that count from their own line: trimesh 5.2
+and assimp-py 1.2 cut polygons into triangles, trimesh counts relative indices from the
+end of the file and meshio 5.3 takes them for absolute ones.
+
+It takes damaged numbers for zero or for what stands before the damage, so lines that it
+would misread are refused before it sees them. Its numpy accessors, in the wheels of
+2.0.0rc13, repeat the first number under numpy 2: the lists are right.
+
+Only ``v`` and ``f`` matter for the surface: colours after a position, materials and
+their libraries do not.
 """
 
 from __future__ import annotations
 
+import re
+from itertools import chain
+
 import numpy as np
+import tinyobjloader
 
 from converter.meshes.polygon_mesh import MeshError, PolygonMesh, build_mesh
 
-_DIMENSIONS = 3
+_NUMBER = rb"[ \t]++[+-]?+(?:\d++\.?+\d*+|\.\d++)(?:[eE][+-]?+\d++)?+(?=\s|$)"
+_MISREAD_VERTEX = re.compile(
+    rb"^[ \t]*+v(?=\s|$)(?!(?:" + _NUMBER + rb"){3})[^\n]*", re.MULTILINE
+)
+# Ten digits may exceed the 32 bits of an index, and would wrap around; a line ends for
+# the library with the first NUL.
+_MISREAD_FACE = re.compile(
+    rb"^[ \t]*+f(?=\s|$)(?:[ \t]++[+-]?+\d{1,9}+(?:/[^\s/\0]*+){0,2}+(?=\s|$))*+"
+    rb"[ \t]*+[^\s][^\n]*",
+    re.MULTILINE,
+)
+_SHOWN = 40
 
 
 def read_obj(data: bytes) -> PolygonMesh:
@@ -21,48 +43,28 @@ def read_obj(data: bytes) -> PolygonMesh:
     Raises:
         MeshError: A number is malformed, an index is out of range, or no face is left.
     """
-    coordinates: list[bytes] = []
-    vertex_count = 0
-    counts: list[int] = []
-    indices: list[int] = []
-    for line in data.replace(b"\\\r\n", b" ").replace(b"\\\n", b" ").splitlines():
-        words = line.split()
-        if not words:
-            continue
-        if words[0] == b"v":
-            if len(words) <= _DIMENSIONS:
-                raise MeshError("a vertex has fewer than three numbers")
-            coordinates += words[1 : 1 + _DIMENSIONS]
-            vertex_count += 1
-        elif words[0] == b"f":
-            corners = _corners(words[1:], vertex_count)
-            counts.append(len(corners))
-            indices += corners
-    points = _positions(coordinates)
-    try:
-        face_indices = np.array(indices, dtype=np.int64)
-    except OverflowError as error:
-        raise MeshError("a face refers to a vertex that cannot exist") from error
-    return build_mesh(points, np.array(counts, dtype=np.int64), face_indices)
+    # The library takes a byte order mark for the name of the first line, and knows no
+    # continued lines.
+    text = b"\n".join(data.removeprefix(b"\xef\xbb\xbf").splitlines()) + b"\n"
+    text = text.replace(b"\\\n", b" ")
+    _refuse(_MISREAD_VERTEX.search(text), "a vertex is not three numbers")
+    _refuse(_MISREAD_FACE.search(text), "a face refers to something that is no vertex")
+    config = tinyobjloader.ObjReaderConfig()
+    config.triangulate = False
+    reader = tinyobjloader.ObjReader()
+    if not reader.ParseFromString(text, "", config):
+        raise MeshError(f"its OBJ is broken: {' '.join(reader.Error().split())}")
+    shapes = [shape.mesh for shape in reader.GetShapes()]
+    counts = chain.from_iterable(shape.num_face_vertices for shape in shapes)
+    indices = chain.from_iterable(shape.vertex_indices() for shape in shapes)
+    return build_mesh(
+        np.array(reader.GetAttrib().vertices, dtype=np.float64).reshape(-1, 3),
+        np.fromiter(counts, dtype=np.int64),
+        np.fromiter(indices, dtype=np.int64),
+    )
 
 
-def _corners(words: list[bytes], vertex_count: int) -> list[int]:
-    """Zero-based points of one face; ``vertex_count`` vertices stand above it."""
-    try:
-        numbers = [int(word.partition(b"/")[0]) for word in words]
-    except ValueError as error:
-        raise MeshError("a face refers to something that is not a number") from error
-    if 0 in numbers:
-        raise MeshError("a face refers to vertex 0; the first vertex is 1")
-    # Positive numbers may refer to vertices that follow; build_mesh checks the range.
-    return [n - 1 if n > 0 else vertex_count + n for n in numbers]
-
-
-def _positions(
-    coordinates: list[bytes],
-) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
-    try:
-        numbers = np.array([float(word) for word in coordinates], dtype=np.float64)
-    except ValueError as error:
-        raise MeshError("a vertex has a coordinate that is not a number") from error
-    return numbers.reshape(-1, _DIMENSIONS)
+def _refuse(line: re.Match[bytes] | None, reason: str) -> None:
+    if line:
+        shown = line[0].strip()[:_SHOWN].decode(errors="replace")
+        raise MeshError(f"{reason}: {shown!r}")

@@ -9,7 +9,11 @@ from typing import TYPE_CHECKING, TypeAlias
 from converter.meshes.dae import read_dae
 from converter.meshes.obj import read_obj
 from converter.meshes.polygon_mesh import MeshError, PolygonMesh
-from converter.meshes.stl import holds_binary_stl, read_binary_stl, read_text_stl
+from converter.meshes.stl_triangles import (
+    holds_binary_stl,
+    read_binary_stl,
+    read_text_stl,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 import trimesh
+from hypothesis import given
+from hypothesis import strategies as st
 
 from converter.meshes import MeshError, PolygonMesh, read_mesh
+from converter.meshes.obj import read_obj
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -37,6 +40,11 @@ def faces(mesh: PolygonMesh) -> list[list[int]]:
     return [piece.tolist() for piece in pieces]
 
 
+def assert_points(mesh: PolygonMesh) -> None:
+    """Assert that the points are the pyramid's, in the single precision of USD."""
+    np.testing.assert_array_equal(mesh.points.astype("f4"), POINTS.astype("f4"))
+
+
 def face_lines(form: str) -> str:
     """Write the pyramid's faces; ``form`` makes a corner of a number from one."""
     rows = (" ".join(form.format(i + 1) for i in face) for face in PYRAMID)
@@ -48,8 +56,40 @@ def test_polygons_are_kept_in_every_form_of_index(tmp_path: Path, form: str) -> 
     """Texture and normal indices do not split points or faces."""
     mesh = read(tmp_path, VERTICES + "vt 0 0\nvn 0 0 1\nvn 1 0 0\n" + face_lines(form))
 
-    np.testing.assert_array_equal(mesh.points, POINTS)
+    assert_points(mesh)
     assert faces(mesh) == PYRAMID
+
+
+def test_polygons_may_have_hundreds_of_corners(tmp_path: Path) -> None:
+    """The count of corners does not end with a byte."""
+    turns = np.linspace(0, 2 * np.pi, 300, endpoint=False)
+    rows = [f"v {x} {y} 0.5" for x, y in zip(np.cos(turns), np.sin(turns), strict=True)]
+    order = range(1, 301)
+
+    mesh = read(tmp_path, "\n".join([*rows, f"f {' '.join(map(str, order))}"]))
+
+    assert mesh.face_counts.tolist() == [300]
+    assert mesh.face_indices.tolist() == list(range(300))
+
+
+@given(
+    st.lists(
+        st.floats(min_value=-1e30, max_value=1e30, width=64), min_size=9, max_size=9
+    ),
+    st.sampled_from(["r", ".6f", ".9e", "+g", ".17G"]),
+)
+def test_numbers_are_those_of_python_in_single_precision(
+    numbers: list[float], form: str
+) -> None:
+    """Whatever way an exporter writes them."""
+    words = [repr(x) if form == "r" else format(x, form) for x in numbers]
+    rows = "".join(f"v {' '.join(words[i : i + 3])}\n" for i in (0, 3, 6))
+    expected = np.array([float(word) for word in words]).reshape(3, 3)
+
+    mesh = read_obj(f"{rows}f 1 2 3\n".encode())
+
+    # Halfway cases aside, which the last bit of a double decides.
+    np.testing.assert_allclose(mesh.points, expected, rtol=4e-15, atol=1e-300)
 
 
 def test_negative_indices_count_from_their_own_line(tmp_path: Path) -> None:
@@ -101,7 +141,15 @@ def test_colours_and_weights_after_a_position_are_ignored(tmp_path: Path) -> Non
     rows = zip(VERTICES.splitlines(), tails, strict=True)
     text = "\n".join(row + tail for row, tail in rows) + "\n" + face_lines("{}")
 
-    np.testing.assert_array_equal(read(tmp_path, text).points, POINTS)
+    assert_points(read(tmp_path, text))
+
+
+def test_a_byte_order_mark_costs_no_vertex(tmp_path: Path) -> None:
+    """Even if the first line is a vertex."""
+    mesh = read(tmp_path, "\ufeff" + VERTICES + face_lines("{}"))
+
+    assert_points(mesh)
+    assert faces(mesh) == PYRAMID
 
 
 def test_lines_may_be_continued_and_end_in_any_way(tmp_path: Path) -> None:
@@ -111,7 +159,7 @@ def test_lines_may_be_continued_and_end_in_any_way(tmp_path: Path) -> None:
 
     mesh = read(tmp_path, text)
 
-    np.testing.assert_array_equal(mesh.points, POINTS)
+    assert_points(mesh)
     assert faces(mesh) == PYRAMID
 
 
@@ -142,13 +190,18 @@ def test_area_is_the_one_of_an_independent_reader(tmp_path: Path) -> None:
         (VERTICES, "no faces"),
         ("f 1 2 3\n", "none of its 0 vertices"),
         (VERTICES + "f 1 2 6\n", "none of its 5 vertices"),
-        (VERTICES + "f -6 1 2\n", "none of its 5 vertices"),
-        (VERTICES + "f 0 1 2\n", "vertex 0"),
-        (VERTICES + "f 1 b 2\n", "not a number"),
-        (VERTICES + f"f 1 2 {10**30}\n", "cannot exist"),
-        ("v 1 2\n" + VERTICES + "f 1 2 3\n", "fewer than three"),
-        ("v 1 2 z\n" + VERTICES + "f 1 2 3\n", "coordinate"),
-        ("v 1 2 nan\n" + VERTICES + "f 1 2 3\n", "not finite"),
+        (VERTICES + "f -6 1 2\n", "invalid relative vertex index"),
+        (VERTICES + "f 0 1 2\n", "zero value for vertex index"),
+        (VERTICES + "f 1 b 2\n", "no vertex: 'f 1 b 2'"),
+        (VERTICES + "f 1 2/\0 3\nf 1 2 3\n", "no vertex: 'f 1 2/"),
+        (VERTICES + "f 1 2.5 3\n", "no vertex: 'f 1 2.5 3'"),
+        (VERTICES + f"f 1 2 {10**30}\n", "no vertex: 'f 1 2 1000"),
+        (VERTICES + f"f 1 2 {2**32 + 1}\n", "no vertex: 'f 1 2 4294967297'"),
+        ("v 1 2\n" + VERTICES + "f 1 2 3\n", "not three numbers: 'v 1 2'"),
+        ("v\n" + VERTICES + "f 1 2 3\n", "not three numbers: 'v'"),
+        ("v 1 2 z\n" + VERTICES + "f 1 2 3\n", "not three numbers: 'v 1 2 z'"),
+        ("v 1,5 2 3\n" + VERTICES + "f 1 2 3\n", "not three numbers: 'v 1,5 2 3'"),
+        ("v 1 2 nan\n" + VERTICES + "f 1 2 3\n", "not three numbers: 'v 1 2 nan'"),
         ("v 1 2 1e999\n" + VERTICES + "f 1 2 3\n", "not finite"),
     ],
 )

@@ -95,15 +95,38 @@ def test_all_solids_of_a_file_become_one_mesh(tmp_path: Path) -> None:
     assert len(read(tmp_path, text() + moved).face_counts) == 8
 
 
-def test_text_facets_of_four_corners_stay_quadrilaterals(tmp_path: Path) -> None:
-    """The format forbids them, and exporters write them."""
+def test_text_facets_of_four_corners_become_two_triangles(tmp_path: Path) -> None:
+    """The format forbids them, and exporters write them; nothing of them is lost."""
     data = b"""solid
       facet normal 0 0 1 outer loop
         vertex 0 0 0 vertex 2 0 0 vertex 2 1 0 vertex 0 1 .5
       endloop endfacet
     endsolid"""
 
-    assert read(tmp_path, data).face_counts.tolist() == [4]
+    mesh = read(tmp_path, data)
+
+    assert mesh.points.tolist() == [[0, 0, 0], [2, 0, 0], [2, 1, 0], [0, 1, 0.5]]
+    assert mesh.face_counts.tolist() == [3, 3]
+    assert mesh.face_indices.tolist() == [0, 1, 2, 0, 2, 3]
+
+
+@pytest.mark.parametrize(
+    "layout",
+    [
+        text().replace(b"\n", b" ").replace(b"solid part ", b"solid part\n", 1),
+        text().replace(b"normal 0 0 0", b"normal -nan(ind) -1.#IND 0"),
+        text().replace(b"normal 0 0 0", b"normal"),
+        text().replace(b"normal 0 0 0", b""),
+        text().replace(b"    endloop", b"endloop").replace(b"\n", b"\n\n"),
+    ],
+)
+def test_layout_and_normals_of_text_do_not_matter(
+    tmp_path: Path, layout: bytes
+) -> None:
+    """Only the corners of a facet count."""
+    layout = layout.replace(b"endsolid", b"\nendsolid")
+
+    assert_tetrahedron(read(tmp_path, layout))
 
 
 def test_triangles_are_those_that_an_independent_reader_finds(tmp_path: Path) -> None:
@@ -134,8 +157,15 @@ def test_collapsed_triangles_are_dropped(tmp_path: Path) -> None:
         (binary()[:-1], "announces 4 triangles but holds 3"),
         (binary(b"solid x", count=5), "announces 5 triangles but holds 4"),
         (text()[: text().rindex(b"endloop")], "incomplete"),
-        (text().replace(b"1.5 ", b"1.5x "), "not three numbers"),
+        (text()[: text().rindex(b"vertex")] + b"endsolid", "incomplete"),
+        (text().replace(b"vertex 1.5 ", b"endsolid 1.5 ", 1), "b'vertex'"),
+        (text().replace(b"vertex 1.5 ", b"endsolidvertex 1.5 ", 1), "b'vertex'"),
+        (text().replace(b"1.5 ", b"1.5x "), "1.5x"),
+        (text().replace(b"vertex 1.5 ", b"vertex "), "Incorrect value"),
+        (text().replace(b"vertex 1.5 ", b"1.5 ", 1), "should start with b'vertex'"),
+        (text().replace(b"    endloop\n", b"", 1), "a facet is not a triangle"),
         (text().replace(b"1.5 ", b"nan "), "not finite"),
+        (text().replace(b"1.5 ", b"1e60 "), "not finite"),
         (binary().replace(struct.pack("<f", 1.5), b"\0\0\xc0\x7f"), "not finite"),
     ],
 )

@@ -1,0 +1,137 @@
+"""STL: loose triangles, as 50-byte records or as text.
+
+Which of the two a file holds is decided by its size, because binary files may well
+begin with ``solid``, the first word of text files.
+
+numpy-stl reads both. It refuses what it does not understand, where trimesh 5.2 and
+meshio 5.3 pair the wrong corners or drop the rest without a word. What it refuses in
+text though other readers of robots accept it is laid out anew, and read again: words
+of one facet that share a line, normals that are not numbers, and facets of more than
+three corners, which no library that was tried reads.
+
+Positions are single precision. The format knows neither shared points nor units: equal
+positions become one point, and numbers are metres, as every reader of URDF takes them.
+Normals are not kept: many files leave them zero, and readers derive the side of a
+triangle from the order of its corners.
+"""
+
+from __future__ import annotations
+
+import re
+from io import BytesIO
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+from stl import Mesh, Mode
+
+from converter.meshes.polygon_mesh import (
+    MeshError,
+    PolygonMesh,
+    build_mesh,
+    merge_equal_points,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_HEADER_SIZE = 80
+_COUNT_SIZE = 4
+_TRIANGLE_SIZE = 50
+
+# Names of solids are free text, which may hold any keyword. What follows an end is not
+# read by the library, which takes any line for one that begins so.
+_SOLID_LINE = re.compile(
+    rb"^[^\S\n]*+(end[^\S\n]*+)?solid[^\n]*", re.IGNORECASE | re.MULTILINE
+)
+_CORNER = rb"vertex(?:\s++[-+.\deE]++){3}"
+_FACET = re.compile(
+    rb"\bfacet\s++(?:normal\s++)?(?:(?!outer\b)\S++\s++){0,3}+outer\s++loop\s++"
+    rb"((?:" + _CORNER + rb"\s++){3,}+)endloop\s++endfacet\b",
+    re.IGNORECASE,
+)
+_CORNERS = re.compile(_CORNER, re.IGNORECASE)
+
+
+def holds_binary_stl(data: bytes) -> bool:
+    """Whether the size is the one that a binary STL header announces."""
+    return len(data) == _announced_size(data)
+
+
+def read_binary_stl(data: bytes) -> PolygonMesh:
+    """Read binary STL; bytes after the last announced triangle are ignored.
+
+    Raises:
+        MeshError: The data are shorter than announced, or hold no usable triangle.
+    """
+    size = _announced_size(data)
+    if size is None:
+        raise MeshError("it is too short for an STL file")
+    start = _HEADER_SIZE + _COUNT_SIZE
+    if len(data) < size:
+        announced, held = ((n - start) // _TRIANGLE_SIZE for n in (size, len(data)))
+        raise MeshError(f"it announces {announced} triangles but holds {held}")
+    return _build(_load(data[:size], Mode.BINARY))
+
+
+def read_text_stl(data: bytes) -> PolygonMesh:
+    """Read text STL, all solids of the file as one mesh.
+
+    Raises:
+        MeshError: A number is malformed, a facet incomplete, or there is no facet.
+    """
+    text = data.replace(b"\r", b"\n")
+    ends = any(line[1] for line in _SOLID_LINE.finditer(text))
+    facets = _SOLID_LINE.sub(b"", text).strip()
+    # The library would leave out what is cut off.
+    if facets and not facets.lower().endswith(b"endfacet"):
+        raise MeshError("its last facet is incomplete")
+    try:
+        corners = _load(_one_solid(facets), Mode.ASCII)
+    except MeshError:
+        corners = _load(_one_solid(_FACET.sub(_triangles, facets)), Mode.ASCII)
+    return _build(corners, () if ends else ("the text ends without endsolid",))
+
+
+def _one_solid(facets: bytes) -> bytes:
+    return b"solid\n" + facets + b"\nendsolid\n"
+
+
+def _triangles(facet: re.Match[bytes]) -> bytes:
+    """Lay out one facet line by line, cut into triangles with a common corner."""
+    first, *others = (b" ".join(c.split()) for c in _CORNERS.findall(facet[1]))
+    head, tail = (b"facet normal 0 0 0", b"outer loop"), (b"endloop", b"endfacet")
+    return b"\n".join(
+        line
+        for side in pairwise(others)
+        for line in (b"", *head, first, *side, *tail, b"")
+    )
+
+
+def _load(data: bytes, mode: Mode) -> NDArray[np.float32]:
+    """Return the (M, 3) corners of all triangles."""
+    try:
+        # What exceeds single precision becomes infinite, which _build refuses.
+        with np.errstate(over="ignore"):
+            _, triangles = Mesh.load(BytesIO(data), mode=mode)
+    except (AssertionError, RuntimeError, ValueError) as error:
+        said = " ".join(str(error.args[-1]).split()) or "a facet is not a triangle"
+        raise MeshError(f"its STL is broken: {said}") from error
+    corners: NDArray[np.float32] = triangles["vectors"].reshape(-1, 3)
+    return corners
+
+
+def _announced_size(data: bytes) -> int | None:
+    start = _HEADER_SIZE + _COUNT_SIZE
+    if len(data) < start:
+        return None
+    count = int.from_bytes(data[_HEADER_SIZE:start], "little")
+    return start + count * _TRIANGLE_SIZE
+
+
+def _build(corners: NDArray[np.float32], skipped: tuple[str, ...] = ()) -> PolygonMesh:
+    # Before merging, because NaN differs from itself.
+    if not np.isfinite(corners).all():
+        raise MeshError("a vertex is not finite")
+    points, indices = merge_equal_points(corners)
+    return build_mesh(points, np.full(len(indices) // 3, 3), indices, skipped=skipped)
