@@ -78,6 +78,7 @@ class RunOptions:
             "bodies": self.convert.bodies.value,
             "base": self.convert.base.value,
             "massless": self.convert.massless.value,
+            "merge-fixed": "yes" if self.convert.merge_fixed else "no",
             "witnesses": ", ".join(self.witnesses) or "all",
         }
 

@@ -33,6 +33,8 @@ class ConvertOptions:
         bodies: Nest body prims along the tree, or put them side by side.
         base: How the root is held.
         massless: What happens to a group that moves and has no mass.
+        merge_fixed: Make one body of links that fixed joints weld, except across joints
+            that say ``dont_collapse``.
         packages: Folder of each ROS package, by name.
         strict: Refuse the robot if there is any warning.
     """
@@ -40,6 +42,7 @@ class ConvertOptions:
     bodies: BodyNesting = BodyNesting.NESTED
     base: BaseOption = BaseOption.AUTO
     massless: MasslessOption = MasslessOption.REGULARISE
+    merge_fixed: bool = False
     packages: tuple[tuple[str, str], ...] = ()
     strict: bool = False
 
@@ -87,7 +90,9 @@ def convert(
     _require_replaceable(target)
     parsed = parse(source, packages=dict(options.packages))
     tree = build_tree(parsed.robot)
-    embodiment = embody(tree, options.base, options.massless)
+    embodiment = embody(
+        tree, options.base, options.massless, merge_fixed=options.merge_fixed
+    )
     diagnostics = (*parsed.diagnostics, *embodiment.diagnostics)
     _refuse_warnings(diagnostics, options)
     try:

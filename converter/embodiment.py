@@ -124,6 +124,8 @@ def embody(
     tree: Tree,
     base: BaseOption = BaseOption.AUTO,
     massless: MasslessOption = MasslessOption.REGULARISE,
+    *,
+    merge_fixed: bool = False,
 ) -> Embodiment:
     """Decide on the bodies of a robot.
 
@@ -131,6 +133,8 @@ def embody(
         tree: The robot.
         base: ``auto`` fixes the base if the root is a bare link named ``world``.
         massless: Whether a moving group without mass is an error.
+        merge_fixed: Whether links that are welded become one body, except across
+            joints that say ``dont_collapse``.
 
     Raises:
         AuthoringError: Masses are needed that may not be invented.
@@ -138,35 +142,19 @@ def embody(
     anchored = base is BaseOption.FIXED or (base is BaseOption.AUTO and is_world(tree))
     groups = rigid_groups(tree)
     if base is BaseOption.AUTO and not anchored and _is_scenery(tree):
-        note = Diagnostic(
-            "robot-static",
-            f"robot has no mass and no moving joint: {tree.root!r} is static scenery",
-            tree.link[tree.root].location,
-        )
-        return Embodiment(
-            Base.STATIC, (), dict.fromkeys(tree.links), frozenset(), (note,)
-        )
-
+        return _scenery(tree)
     body_of: dict[str, str | None] = {}
     invented: list[str] = []
     for group in groups:
         held = anchored and group[0] == tree.root
-        body_of.update(_group_bodies(tree, group, held=held))
+        owners = _group_bodies(tree, group, held=held, merge=merge_fixed)
+        body_of.update(owners)
         if body_of[group[0]] == group[0] and not any(
             has_mass(tree.link[name]) for name in group
         ):
             invented.append(group[0])
-    if invented and massless is MasslessOption.ERROR:
-        raise AuthoringError(
-            tuple(
-                Diagnostic(
-                    "link-massless-moving",
-                    f"link {name!r} moves and has no mass",
-                    tree.link[name].location,
-                )
-                for name in invented
-            )
-        )
+    if massless is MasslessOption.ERROR:
+        _refuse_massless(tree, invented)
     bodies, notes = _bodies(tree, body_of, invented)
     return Embodiment(
         base=_base_of(tree, body_of, anchored=anchored),
@@ -186,6 +174,29 @@ def _is_scenery(tree: Tree) -> bool:
     return still and not any(has_mass(link) for link in tree.link.values())
 
 
+def _scenery(tree: Tree) -> Embodiment:
+    note = Diagnostic(
+        "robot-static",
+        f"robot has no mass and no moving joint: {tree.root!r} is static scenery",
+        tree.link[tree.root].location,
+    )
+    return Embodiment(Base.STATIC, (), dict.fromkeys(tree.links), frozenset(), (note,))
+
+
+def _refuse_massless(tree: Tree, invented: list[str]) -> None:
+    if invented:
+        raise AuthoringError(
+            tuple(
+                Diagnostic(
+                    "link-massless-moving",
+                    f"link {name!r} moves and has no mass",
+                    tree.link[name].location,
+                )
+                for name in invented
+            )
+        )
+
+
 def _base_of(tree: Tree, body_of: dict[str, str | None], *, anchored: bool) -> Base:
     if not anchored:
         return Base.FLOATING
@@ -202,7 +213,7 @@ def _base_of(tree: Tree, body_of: dict[str, str | None], *, anchored: bool) -> B
 
 
 def _group_bodies(
-    tree: Tree, group: tuple[str, ...], *, held: bool
+    tree: Tree, group: tuple[str, ...], *, held: bool, merge: bool
 ) -> dict[str, str | None]:
     """Assign the links of one welded group to bodies.
 
@@ -210,19 +221,37 @@ def _group_bodies(
         tree: The robot.
         group: Links of the group, head first.
         held: Whether the group is welded to the world at its head.
+        merge: Whether a massive link joins the body that it is welded to.
     """
     head = group[0]
-    if has_mass(tree.link[head]):
-        owner: dict[str, str | None] = {head: head}
-    elif held:
-        owner = {head: None}
-    else:
-        # A massless head: the whole group is one body at the head's frame.
-        return dict.fromkeys(group, head)
+    owner: dict[str, str | None] = {head: head}
+    if not has_mass(tree.link[head]):
+        if not held:
+            # A massless head: the whole group is one body at the head's frame.
+            return dict.fromkeys(group, head)
+        owner[head] = None
+    heavy = _heavy_branches(tree, group) if merge else frozenset()
     for name in group[1:]:
-        parent = tree.parent_joint[name].parent
-        owner[name] = name if has_mass(tree.link[name]) else owner[parent]
+        joint = tree.parent_joint[name]
+        carrier = owner[joint.parent]
+        if not merge:
+            apart = has_mass(tree.link[name])
+        else:
+            apart = name in heavy and (carrier is None or joint.dont_collapse)
+        owner[name] = name if apart else carrier
     return owner
+
+
+def _heavy_branches(tree: Tree, group: tuple[str, ...]) -> frozenset[str]:
+    """Links of a group that carry mass themselves or merge with one that does."""
+    heavy: set[str] = set()
+    for name in reversed(group):
+        if name in heavy or has_mass(tree.link[name]):
+            heavy.add(name)
+            joint = tree.parent_joint.get(name)
+            if joint and isinstance(joint.kind, Fixed) and not joint.dont_collapse:
+                heavy.add(joint.parent)
+    return frozenset(heavy)
 
 
 def _bodies(

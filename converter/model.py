@@ -267,6 +267,7 @@ class Joint:
         origin: Child frame in the parent frame at position zero.
         effort: Largest force [N or N m]; None is absent, zero is a declared zero.
         velocity: Largest speed [m/s or rad/s]; None is absent.
+        dont_collapse: Whether a fixed joint stays where others are merged.
     """
 
     name: str
@@ -280,6 +281,7 @@ class Joint:
     mimic: Mimic | None = None
     safety: SafetyController | None = None
     calibration: Calibration | None = None
+    dont_collapse: bool = False
     location: Location | None = field(default=None, compare=False, repr=False)
 
 

@@ -131,6 +131,12 @@ RULES = _rules(
         "Write a plain decimal number.",
     ),
     Rule(
+        "flag-invalid",
+        _W,
+        "Text that should be true or false is neither; the default is used.",
+        "Write true or false.",
+    ),
+    Rule(
         "number-required",
         _E,
         "Text that should be a number is not, and there is no default.",

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 _ROWS_PER_TABLE = 100
 # Options of a summary that the command takes under the same name.
 _COMMAND_OPTIONS = ("bodies", "base", "massless")
+_FLAGS = ("merge-fixed",)
 _URGENT = (Grade.FAILS, Grade.DISPUTED)
 
 
@@ -166,7 +167,10 @@ def _command(summary: RunSummary, *sources: str) -> str:
         if name in summary.options
         for word in (f"--{name}", summary.options[name])
     )
-    return shlex.join(("urdf-usd", "run", *sources, *options, "--out", "report"))
+    flags = (f"--{name}" for name in _FLAGS if summary.options.get(name) == "yes")
+    return shlex.join(
+        ("urdf-usd", "run", *sources, *options, *flags, "--out", "report")
+    )
 
 
 def _page(robot: RobotRecord) -> str:

@@ -13,6 +13,7 @@ from conformance.commands.parameters import (
     base_option,
     bodies_option,
     massless_option,
+    merge_option,
     package_option,
 )
 from converter import ConvertOptions, convert
@@ -36,6 +37,7 @@ from corpus import resolve_robot
 @bodies_option
 @base_option
 @massless_option
+@merge_option
 @package_option
 @click.option("--strict", is_flag=True, help="Treat every warning as an error.")
 def convert_command(  # noqa: PLR0913  # one parameter per option
@@ -45,6 +47,7 @@ def convert_command(  # noqa: PLR0913  # one parameter per option
     bodies: str,
     base: str,
     massless: str,
+    merge_fixed: bool,
     packages: Packages,
     strict: bool,
 ) -> None:
@@ -61,6 +64,7 @@ def convert_command(  # noqa: PLR0913  # one parameter per option
         bodies=BodyNesting(bodies),
         base=BaseOption(base),
         massless=MasslessOption(massless),
+        merge_fixed=merge_fixed,
         packages=known,
         strict=strict,
     )

@@ -71,6 +71,16 @@ def massless_option(command: _Command) -> _Command:
     )(command)
 
 
+def merge_option(command: _Command) -> _Command:
+    """Add ``--merge-fixed``."""
+    return click.option(
+        "--merge-fixed",
+        is_flag=True,
+        help="Make one body of links welded by fixed joints, except across joints that "
+        'say dont_collapse="true".',
+    )(command)
+
+
 def package_option(command: _Command) -> _Command:
     """Add ``--package``."""
     return click.option(

@@ -15,6 +15,7 @@ from conformance.commands.parameters import (
     base_option,
     bodies_option,
     massless_option,
+    merge_option,
     package_option,
     witness_option,
 )
@@ -62,6 +63,7 @@ DEFAULT_CORPUS = "pybullet"
 @bodies_option
 @base_option
 @massless_option
+@merge_option
 @package_option
 @witness_option
 @click.option(
@@ -75,6 +77,7 @@ def run_command(  # noqa: PLR0913  # one parameter per option
     bodies: str,
     base: str,
     massless: str,
+    merge_fixed: bool,
     packages: Packages,
     witnesses: tuple[str, ...],
     strict: bool,
@@ -94,6 +97,7 @@ def run_command(  # noqa: PLR0913  # one parameter per option
             bodies=BodyNesting(bodies),
             base=BaseOption(base),
             massless=MasslessOption(massless),
+            merge_fixed=merge_fixed,
             packages=tuple((name, str(path)) for name, path in packages),
         ),
         witnesses=witnesses,

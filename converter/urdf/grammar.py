@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from converter.urdf.kinds import Name, Number, Text, Vector
+from converter.urdf.kinds import Flag, Name, Number, Text, Vector
 
 if TYPE_CHECKING:
     from converter.model import Vec3, Vec4
@@ -222,10 +222,13 @@ RISING = _optional_number("rising", "rad or m")
 FALLING = _optional_number("falling", "rad or m")
 CALIBRATION = ElementType("calibration", "joint: calibration", (RISING, FALLING))
 TYPE = _required_name("type")
+# An extension that Isaac Sim's importer introduced: keep this fixed joint where others
+# are merged.
+DONT_COLLAPSE = AttributeType("dont_collapse", Flag(), default=False)
 JOINT = ElementType(
     "joint",
     "joint",
-    (NAME, TYPE),
+    (NAME, TYPE, DONT_COLLAPSE),
     (
         Child(ORIGIN),
         Child(PARENT, required=True),

@@ -67,6 +67,7 @@ def build_joint(node: Node) -> Findings[Joint]:
         mimic=_build_mimic(node.first(g.MIMIC)),
         safety=_build_safety(node.first(g.SAFETY_CONTROLLER)),
         calibration=_build_calibration(node.first(g.CALIBRATION)),
+        dont_collapse=node[g.DONT_COLLAPSE],
         location=node.location,
     )
 

@@ -53,6 +53,22 @@ class Name(Text):
 
 
 @dataclass(frozen=True, slots=True)
+class Flag:
+    """A truth value: ``true`` or ``false``, ``1`` or ``0``, in any case."""
+
+    def read(self, text: str) -> Value[bool]:
+        """Return the truth value; nothing if the text is none."""
+        word = text.strip().lower()
+        if word in {"true", "1"}:
+            return Value(content=True)
+        if word in {"false", "0"}:
+            return Value(content=False)
+        return Value(
+            None, (Flaw("flag-invalid", f"{text!r} is neither true nor false"),)
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Number:
     """One number.
 

@@ -120,6 +120,78 @@ def _point_masses(inertial: Inertial, rest: np.ndarray) -> np.ndarray:
     return np.column_stack([np.full(6, inertial.mass / 6), world])
 
 
+_WELDED = (("a", "b"), ("b", "c"), ("c", "d"))
+
+
+@pytest.mark.parametrize(
+    ("kept", "light", "bodies"),
+    [
+        ("", "", {"a": "abcd"}),
+        ("c", "", {"a": "ab", "c": "cd"}),
+        ("bd", "", {"a": "a", "b": "bc", "d": "d"}),
+        # A massless link at a joint that stays heads the mass that merges behind it.
+        ("c", "c", {"a": "ab", "c": "cd"}),
+        # Without any mass behind it, it is a frame whatever its joint says.
+        ("d", "d", {"a": "abcd"}),
+        ("", "a", {"a": "abcd"}),
+    ],
+)
+def test_merging_makes_one_body_of_what_is_welded_up_to_joints_that_stay(
+    kept: str, light: str, bodies: dict[str, str]
+) -> None:
+    """``kept`` are children of joints that say dont_collapse."""
+    robot = Robot(
+        "r",
+        tuple(Link(name, None if name in light else _HEAVY) for name in "abcd"),
+        tuple(
+            Joint(p + c, p, c, Fixed(), _STEP, dont_collapse=c in kept)
+            for p, c in _WELDED
+        ),
+    )
+
+    embodiment = embody(build_tree(robot), merge_fixed=True)
+
+    expected = {name: head for head, members in bodies.items() for name in members}
+    assert embodiment.body_of == expected
+    assert sum(body.mass for body in embodiment.bodies) == pytest.approx(
+        2.0 * (4 - len(light))
+    )
+
+
+def test_merging_keeps_a_body_at_the_joint_to_the_world() -> None:
+    """The base of an arm stays a body: it is held, not dissolved."""
+    robot = _robot(
+        {"world": None, "a": None, "b": _HEAVY},
+        ("world", "a", Fixed()),
+        ("a", "b", Fixed()),
+    )
+
+    embodiment = embody(build_tree(robot), merge_fixed=True)
+
+    assert embodiment.body_of == {"world": None, "a": "a", "b": "a"}
+    assert embodiment.base is Base.FIXED
+
+
+@given(robots())
+def test_merging_keeps_the_mass_and_never_splits_what_was_one_body(
+    robot: Robot,
+) -> None:
+    """Bodies after merging are unions of bodies before."""
+    tree = build_tree(robot)
+    apart, merged = embody(tree), embody(tree, merge_fixed=True)
+
+    assert len(merged.bodies) <= len(apart.bodies)
+    assert sum(b.mass for b in merged.bodies) == pytest.approx(
+        sum(b.mass for b in apart.bodies)
+    )
+    for one in tree.links:
+        for other in tree.links:
+            if apart.body_of[one] is not None is not apart.body_of[other] and (
+                apart.body_of[one] == apart.body_of[other]
+            ):
+                assert merged.body_of[one] == merged.body_of[other]
+
+
 def test_a_moving_group_without_mass_receives_a_harmless_one() -> None:
     """Less than a millionth of the robot, whatever the number of such links."""
     robot = _robot(
