@@ -23,6 +23,8 @@ import tinyobjloader
 
 from converter.meshes.polygon_mesh import MeshError, PolygonMesh, build_mesh
 
+# Points, lines and weights: the library gives up the file for one that is dangling.
+_NO_SURFACE = re.compile(rb"^[ \t]*+(?:l|p|vw)[ \t][^\n]*", re.MULTILINE)
 _NUMBER = rb"[ \t]++[+-]?+(?:\d++\.?+\d*+|\.\d++)(?:[eE][+-]?+\d++)?+(?=\s|$)"
 _MISREAD_VERTEX = re.compile(
     rb"^[ \t]*+v(?=\s|$)(?!(?:" + _NUMBER + rb"){3})[^\n]*", re.MULTILINE
@@ -46,7 +48,7 @@ def read_obj(data: bytes) -> PolygonMesh:
     # The library takes a byte order mark for the name of the first line, and knows no
     # continued lines.
     text = b"\n".join(data.removeprefix(b"\xef\xbb\xbf").splitlines()) + b"\n"
-    text = text.replace(b"\\\n", b" ")
+    text = _NO_SURFACE.sub(b"", text.replace(b"\\\n", b" "))
     _refuse(_MISREAD_VERTEX.search(text), "a vertex is not three numbers")
     _refuse(_MISREAD_FACE.search(text), "a face refers to something that is no vertex")
     config = tinyobjloader.ObjReaderConfig()

@@ -135,6 +135,19 @@ p 3
     assert faces(read(tmp_path, text)) == PYRAMID
 
 
+@pytest.mark.parametrize(
+    "line", ["l 0 9", "l -9 1", "p x", "vw 1 a b", "vt", "vn x", "t a 9/9/9", "curv a"]
+)
+def test_what_is_not_surface_does_not_cost_the_surface(
+    tmp_path: Path, line: str
+) -> None:
+    """However broken it is."""
+    mesh = read(tmp_path, f"{VERTICES}{line}\n{face_lines('{}')}")
+
+    assert_points(mesh)
+    assert faces(mesh) == PYRAMID
+
+
 def test_colours_and_weights_after_a_position_are_ignored(tmp_path: Path) -> None:
     """Both are common extensions, also mixed in one file."""
     tails = [" 1 0 0", " 1.0", "", " 0.5 0.5 0.5 1", " 1"]
