@@ -31,7 +31,7 @@ from converter.spatial import (
 )
 from converter.usd.custom import write_number, write_text
 from converter.usd.geometry import show_name
-from converter.usd.storage import FARTHEST, limit, single
+from converter.usd.storage import FARTHEST, finest_frame, limit, single
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -122,7 +122,12 @@ def _author_frames(
         write_text(prim, "joint:parent", joint.parent)
     turn = np.eye(4)
     if isinstance(joint.kind, (Revolute, Continuous, Prismatic, Planar)):
-        _, turn[:3, :3] = rotation_onto(joint.kind.axis)
+        axis = joint.kind.axis
+        _, turn[:3, :3] = rotation_onto(axis)
+        # Coordinate axes keep plain frames: legible, and safe with consumers that read
+        # the token and forget the frame.
+        if sum(c != 0 for c in axis) > 1:
+            turn[:3, :3] = finest_frame(origin[:3, :3], turn[:3, :3], axis)
     _author_pose(usd_joint, 0, origin @ turn, f"the origin of joint {joint.name!r}")
     _author_pose(usd_joint, 1, turn, f"the axis of joint {joint.name!r}")
 

@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from converter.diagnostics import AuthoringError, Diagnostic
+from converter.spatial import (
+    quat_wxyz_from_rotation,
+    rotation_about,
+    rotation_from_quat_wxyz,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from converter.model import Vec3
 
 LARGEST = float(np.finfo(np.float32).max)
+# Turns about the axis that are tried for a joint frame.
+_TWISTS = 128
 # A limit at or beyond this is no limit. OpenUSD's parser ignores revolute limits from
 # about 5e37 degrees on.
 FARTHEST = float(np.float32(1e37))
@@ -33,3 +47,39 @@ def limit(value: float) -> float:
     if abs(value) >= FARTHEST:
         return float("inf") if value > 0 else float("-inf")
     return float(np.float32(value))
+
+
+def finest_frame(
+    origin: NDArray[np.float64], frame: NDArray[np.float64], axis: Vec3
+) -> NDArray[np.float64]:
+    """Choose the joint frame that survives rounding best.
+
+    A joint's frame may be turned about the joint's axis, on both sides alike, without
+    any effect on the motion. The two quaternions round differently at every turn, and
+    what counts is how well their quotient gives the child's orientation, and how well
+    the child's side gives the axis.
+
+    Args:
+        origin: (3, 3) orientation of the child in the parent body.
+        frame: (3, 3) orientation of a joint frame in the child.
+        axis: Unit vector in the child's frame, along an axis of ``frame``.
+
+    Returns:
+        (3, 3) orientation of the joint frame in the child.
+    """
+    angles = np.linspace(0.0, 2 * np.pi, _TWISTS, endpoint=False, dtype=np.float64)
+    twists = rotation_about(axis, angles) @ frame
+    token = frame.T @ axis
+    errors = []
+    for twist in twists:
+        parent, child = _stored(origin @ twist), _stored(twist)
+        turned = np.linalg.norm(parent @ child.T - origin)
+        errors.append(turned + np.linalg.norm(child @ token - axis))
+    best: NDArray[np.float64] = twists[int(np.argmin(errors))]
+    return best
+
+
+def _stored(rotation: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return a rotation as it comes back from a float32 quaternion."""
+    w, x, y, z = (float(np.float32(c)) for c in quat_wxyz_from_rotation(rotation))
+    return rotation_from_quat_wxyz((w, x, y, z))

@@ -91,7 +91,19 @@ def _require_declared(prim: Usd.Prim, schema: str) -> None:
             assert attribute.GetTypeName() == declared.typeName
 
 
-@pytest.mark.parametrize("axis", [_OBLIQUE, (0.0, 0.0, -1.0), (0.0, 1.0, 0.0)])
+_NEARLY_Z = 1.0 / np.hypot(1.0, 7.8e-4)
+
+
+@pytest.mark.parametrize(
+    "axis",
+    [
+        _OBLIQUE,
+        (0.0, 0.0, -1.0),
+        (0.0, 1.0, 0.0),
+        # Not snapped to Z: that would turn the joint by 780 microradians.
+        (7.8e-4 * _NEARLY_Z, 0.0, _NEARLY_Z),
+    ],
+)
 def test_the_joint_frame_carries_the_axis_exactly_and_does_not_move_the_child(
     tmp_path: Path, axis: Vec3
 ) -> None:
@@ -110,6 +122,26 @@ def test_the_joint_frame_carries_the_axis_exactly_and_does_not_move_the_child(
     np.testing.assert_allclose(meeting.as_matrix(), _TURN.as_matrix(), atol=2e-7)
     np.testing.assert_allclose(joint.GetLocalPos0Attr().Get(), origin.position)
     assert tuple(joint.GetLocalPos1Attr().Get()) == (0, 0, 0)
+
+
+def test_the_freedom_about_the_axis_is_spent_on_precision(tmp_path: Path) -> None:
+    """Better than a quaternion of float32 alone would do: half an ulp is 3e-8."""
+    random = np.random.default_rng(7)
+    for number in range(5):
+        axis = random.normal(size=3)
+        x, y, z = (float(c) for c in axis / np.linalg.norm(axis))
+        turn = Rotation.random(rng=random)
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        joint = Joint("j", "a", "b", Continuous((x, y, z)), _pose((0, 0, 1), turn))
+
+        _author(folder, joint)
+        again = read_usd(folder / "r.usda").joints[0]
+
+        stored = Rotation.from_quat(again.origin.quat_wxyz, scalar_first=True)
+        assert (stored * turn.inv()).magnitude() < 2e-8
+        assert isinstance(again.kind, Continuous)
+        np.testing.assert_allclose(again.kind.axis, (x, y, z), atol=2e-8)
 
 
 def test_a_massless_parent_is_skipped_towards_its_body(tmp_path: Path) -> None:
