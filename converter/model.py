@@ -48,6 +48,7 @@ class Inertial:
     mass: float
     origin: Pose
     inertia: Vec6
+    location: Location | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +124,7 @@ class Visual:
     origin: Pose
     geometry: Geometry
     material: Material | None = None
+    location: Location | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +134,7 @@ class Collision:
     name: str | None
     origin: Pose
     geometry: Geometry
+    location: Location | None = field(default=None, compare=False, repr=False)
 
 
 Shape: TypeAlias = Visual | Collision

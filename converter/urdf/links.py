@@ -52,13 +52,15 @@ def build_link(
         material = visual.first(g.MATERIAL)
         look = materials[material.location] if material else None
         if geometry:
-            visuals.append(Visual(visual[g.OPTIONAL_NAME], origin, geometry, look))
+            shape = visual[g.OPTIONAL_NAME], origin, geometry
+            visuals.append(Visual(*shape, look, visual.location))
     collisions = []
     for collision in node.all(g.COLLISION):
         geometry = yield from _build_geometry(collision, name, files)
         origin = yield from build_origin(collision)
         if geometry:
-            collisions.append(Collision(collision[g.OPTIONAL_NAME], origin, geometry))
+            shape = collision[g.OPTIONAL_NAME], origin, geometry
+            collisions.append(Collision(*shape, collision.location))
     return Link(name, inertial, tuple(visuals), tuple(collisions), node.location)
 
 
@@ -84,7 +86,8 @@ def _build_inertial(node: Node, link: str) -> Findings[Inertial]:
             inertia[g.IYZ],
             inertia[g.IZZ],
         )
-    return Inertial(mass[g.MASS_VALUE] if mass else 0.0, origin, tensor)
+    value = mass[g.MASS_VALUE] if mass else 0.0
+    return Inertial(value, origin, tensor, node.location)
 
 
 def _build_geometry(
