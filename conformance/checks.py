@@ -212,17 +212,19 @@ CHECKS = (
         "limits.lower",
         "lower position limits",
         "limits",
-        "rad or m",
+        "1",
         Quantity.LIMITS,
-        "Lower limit of every joint with one axis; unlimited equals unlimited.",
+        "Lower limit of every joint with one axis, relative to itself or, if it is "
+        "smaller, to 1 rad or 1 m; unlimited equals unlimited.",
     ),
     Check(
         "limits.upper",
         "upper position limits",
         "limits",
-        "rad or m",
+        "1",
         Quantity.LIMITS,
-        "Upper limit of every joint with one axis; unlimited equals unlimited.",
+        "Upper limit of every joint with one axis, relative to itself or, if it is "
+        "smaller, to 1 rad or 1 m; unlimited equals unlimited.",
     ),
     Check(
         "limits.effort",

@@ -47,7 +47,7 @@ class Tolerance:
         rotation: Of frames [rad].
         mass: Relative.
         inertia: Relative to the body's own largest principal moment.
-        limit: Of joint limits [rad or m].
+        limit: Of joint limits, relative to the limit or to 1 rad or 1 m.
         force: Of effort, velocity, damping and friction, relative.
     """
 

@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from conformance.comparison import Comparison, Yardstick
     from conformance.observation import JointObservation, Observation
 
-# Beyond this a limit in degrees overflows float32 and is stored as none.
-_STORABLE = math.radians(3.4028234e38)
+# Beyond this a reader of the USD takes a limit, in degrees or metres, for none.
+_STORABLE = math.radians(1e30)
 
 
 def lower(
     expected: Observation, actual: Observation, yardstick: Yardstick
 ) -> Comparison:
-    """Compare lower position limits [rad or m]."""
+    """Compare lower position limits, relative."""
     return _positions(
         expected, actual, yardstick.tolerance.limit, "lower limit", _lower
     )
@@ -32,7 +32,7 @@ def lower(
 def upper(
     expected: Observation, actual: Observation, yardstick: Yardstick
 ) -> Comparison:
-    """Compare upper position limits [rad or m]."""
+    """Compare upper position limits, relative."""
     return _positions(
         expected, actual, yardstick.tolerance.limit, "upper limit", _upper
     )
@@ -108,7 +108,9 @@ def _positions(
     for here, there in _pairs(expected, actual):
         unit = "m" if here.type is JointType.PRISMATIC else "rad"
         ours, theirs = limit(here), limit(there)
-        amount = 0.0 if ours == theirs else abs(ours - theirs)
+        # Limits are angles of a radian or so; a few stand for "none", such as 1e16.
+        scale = 1.0 if math.isinf(ours) else max(1.0, abs(ours))
+        amount = 0.0 if ours == theirs else abs(ours - theirs) / scale
         text = tuple(
             "unlimited" if math.isinf(value) else number(value, unit)
             for value in (ours, theirs)
@@ -118,7 +120,7 @@ def _positions(
                 item=here.name,
                 subject=f"joint {here.name}",
                 amount=amount,
-                bound=0.0 if math.isinf(ours) else scalar_bound(ours),
+                bound=0.0 if math.isinf(ours) else scalar_bound(ours) / scale,
                 tolerance=tolerance,
                 expected=text[0],
                 actual=text[1],
