@@ -1,0 +1,46 @@
+"""What can be wrong with a USD stage, or with the place where one is written."""
+
+from __future__ import annotations
+
+from converter.rules.rule import Rule, Severity
+
+_E, _W, _N = Severity.ERROR, Severity.WARNING, Severity.NOTE
+
+OUTPUT_RULES = (
+    Rule(
+        "value-range",
+        _E,
+        "A number lies outside what float32 can store.",
+        "Use SI units of a plausible size.",
+    ),
+    Rule(
+        "stage-unreadable",
+        _E,
+        "The USD cannot be opened.",
+        "Check the path and that every layer resolves.",
+    ),
+    Rule(
+        "stage-units",
+        _E,
+        "The stage is not in metres, kilograms and Z up.",
+        "Convert the stage first.",
+    ),
+    Rule(
+        "stage-structure",
+        _E,
+        "The stage does not hold one readable robot.",
+        "See the message.",
+    ),
+    Rule(
+        "target-unwritable",
+        _E,
+        "The target cannot be written.",
+        "Check permissions and free space, or choose another folder.",
+    ),
+    Rule(
+        "target-exists",
+        _E,
+        "The target is in the way.",
+        "Choose another folder.",
+    ),
+)
