@@ -88,15 +88,19 @@ def _canonical(quat: Matrix) -> Vec4:
 
 
 def rpy_from_rotation(rotation: Matrix) -> Vec3:
-    """Return roll, pitch, yaw [rad] of a (3, 3) rotation; yaw is 0 at gimbal lock."""
-    cos_pitch = float(np.hypot(rotation[0, 0], rotation[1, 0]))
-    pitch = float(np.arctan2(-rotation[2, 0], cos_pitch))
-    if cos_pitch > 1e-9:  # noqa: PLR2004  below it, roll and yaw are one angle
-        roll = float(np.arctan2(rotation[2, 1], rotation[2, 2]))
-        yaw = float(np.arctan2(rotation[1, 0], rotation[0, 0]))
-    else:
-        roll = float(np.arctan2(-rotation[1, 2], rotation[1, 1]))
-        yaw = 0.0
+    """Return roll, pitch, yaw [rad] of a (3, 3) rotation; roll is 0 at gimbal lock.
+
+    Near gimbal lock, roll is known badly. Yaw and pitch are those of what remains
+    when that very roll is undone, so together they are as exact as anywhere else.
+    """
+    # Below rounding, the two numbers say nothing.
+    lock = np.hypot(rotation[2, 1], rotation[2, 2]) < 1e-15  # noqa: PLR2004
+    roll = 0.0 if lock else float(np.arctan2(rotation[2, 1], rotation[2, 2]))
+    cos_roll, sin_roll = np.cos(roll), np.sin(roll)
+    second = rotation[:, 1] * cos_roll - rotation[:, 2] * sin_roll
+    third = rotation[:, 1] * sin_roll + rotation[:, 2] * cos_roll
+    pitch = float(np.arctan2(-rotation[2, 0], third[2]))
+    yaw = float(np.arctan2(-second[0], second[1]))
     return roll, pitch, yaw
 
 

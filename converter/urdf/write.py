@@ -1,0 +1,247 @@
+"""A :class:`~converter.model.Robot` to URDF text.
+
+Reading the text gives the robot again: numbers are written in the fewest digits that
+stand for the same double, rotations as the roll, pitch and yaw that reproduce the
+quaternion. What URDF has no number for is said in the way that most readers take:
+
+- Unlimited rotation is a ``continuous`` joint; a limit that is open on one side is the
+  largest float32, which USD and its consumers store as no limit. ``inf`` would be
+  refused by ROS and Drake.
+- What is absent is left out: zero would be a statement.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, TypeAlias, assert_never
+
+from lxml import etree
+
+from converter.model import (
+    IDENTITY,
+    UNLIMITED,
+    Box,
+    Capsule,
+    Continuous,
+    Cylinder,
+    MeshFile,
+    Planar,
+    Prismatic,
+    Revolute,
+    Sphere,
+)
+from converter.urdf import grammar as g
+from converter.urdf.angles import rpy_from_quat_wxyz
+
+if TYPE_CHECKING:
+    from converter.model import (
+        Geometry,
+        Inertial,
+        Joint,
+        JointKind,
+        Link,
+        Material,
+        Pose,
+        Robot,
+        Visual,
+    )
+    from converter.urdf.grammar import AttributeType, ElementType
+
+    # lxml's own name for this type is private.
+    _Element: TypeAlias = etree._Element  # noqa: SLF001
+
+_Value: TypeAlias = "str | float | tuple[float, ...] | None"
+# The largest float32: finite for every reader of text, none for consumers of USD.
+_FARTHEST = 3.4028234663852886e38
+# Capsules came with it; older files may not hold any.
+_CAPSULE_VERSION = "1.1"
+
+
+def write(robot: Robot, *, comment: str | None = None) -> bytes:
+    """Write a robot as a URDF document in UTF-8.
+
+    Mesh and texture references are written as the robot has them. The text depends on
+    the robot alone.
+
+    Args:
+        robot: The robot; its names must be expressible in XML.
+        comment: Text of a comment above everything else.
+
+    Raises:
+        ValueError: A name holds characters that XML does not allow.
+    """
+    root = etree.Element(g.ROBOT.tag)
+    _set(root, g.OPTIONAL_NAME, robot.name)
+    if _has_capsule(robot):
+        _set(root, g.VERSION, _CAPSULE_VERSION)
+    for link in robot.links:
+        _write_link(root, link)
+    for joint in robot.joints:
+        _write_joint(root, joint)
+    if comment is not None:
+        root.addprevious(etree.Comment(f" {comment} "))
+    etree.indent(root)
+    return etree.tostring(
+        root.getroottree(), encoding="utf-8", xml_declaration=True, pretty_print=True
+    )
+
+
+def _has_capsule(robot: Robot) -> bool:
+    return any(
+        isinstance(shape.geometry, Capsule)
+        for link in robot.links
+        for shape in link.shapes
+    )
+
+
+def _add(
+    parent: _Element, kind: ElementType, *values: tuple[AttributeType[Any], _Value]
+) -> _Element:
+    element = etree.SubElement(parent, kind.tag)
+    for attribute, value in values:
+        _set(element, attribute, value)
+    return element
+
+
+def _set(element: _Element, attribute: AttributeType[Any], value: _Value) -> None:
+    match value:
+        case None:
+            return
+        case str():
+            text = value
+        case tuple():
+            text = " ".join(map(_number, value))
+        case _:
+            text = _number(value)
+    element.set(attribute.name, text)
+
+
+def _number(value: float) -> str:
+    if math.isinf(value):
+        value = math.copysign(_FARTHEST, value)
+    return repr(float(value)).removesuffix(".0")
+
+
+def _write_origin(parent: _Element, pose: Pose) -> None:
+    if pose == IDENTITY:
+        return
+    rpy = rpy_from_quat_wxyz(pose.quat_wxyz)
+    _add(parent, g.ORIGIN, (g.XYZ, pose.position), (g.RPY, rpy))
+
+
+def _write_link(robot: _Element, link: Link) -> None:
+    element = _add(robot, g.LINK, (g.NAME, link.name))
+    if link.inertial is not None:
+        _write_inertial(element, link.inertial)
+    for visual in link.visuals:
+        _write_visual(element, visual)
+    for collision in link.collisions:
+        shape = _add(element, g.COLLISION, (g.OPTIONAL_NAME, collision.name))
+        _write_origin(shape, collision.origin)
+        _write_geometry(shape, collision.geometry)
+
+
+def _write_inertial(link: _Element, inertial: Inertial) -> None:
+    element = _add(link, g.INERTIAL)
+    _write_origin(element, inertial.origin)
+    _add(element, g.MASS, (g.MASS_VALUE, inertial.mass))
+    tensor = _add(element, g.INERTIA)
+    names = (g.IXX, g.IXY, g.IXZ, g.IYY, g.IYZ, g.IZZ)
+    for name, value in zip(names, inertial.inertia, strict=True):
+        _set(tensor, name, value)
+
+
+def _write_visual(link: _Element, visual: Visual) -> None:
+    element = _add(link, g.VISUAL, (g.OPTIONAL_NAME, visual.name))
+    _write_origin(element, visual.origin)
+    _write_geometry(element, visual.geometry)
+    if visual.material is not None:
+        _write_material(element, visual.material)
+
+
+def _write_material(visual: _Element, material: Material) -> None:
+    """Define the material where it is used: equal names may mean different looks."""
+    # ROS requires the attribute, even if there is no name.
+    element = _add(visual, g.MATERIAL, (g.OPTIONAL_NAME, material.name or ""))
+    if material.rgba is not None:
+        _add(element, g.COLOR, (g.RGBA, material.rgba))
+    if material.texture_uri is not None:
+        _add(element, g.TEXTURE, (g.FILENAME, material.texture_uri))
+
+
+def _write_geometry(shape: _Element, geometry: Geometry) -> None:
+    element = _add(shape, g.GEOMETRY)
+    match geometry:
+        case Box(size):
+            _add(element, g.BOX, (g.SIZE, size))
+        case Cylinder(radius, length):
+            _add(element, g.CYLINDER, (g.RADIUS, radius), (g.LENGTH, length))
+        case Capsule(radius, length):
+            _add(element, g.CAPSULE, (g.RADIUS, radius), (g.LENGTH, length))
+        case Sphere(radius):
+            _add(element, g.SPHERE, (g.RADIUS, radius))
+        case MeshFile(uri=uri, scale=scale):
+            factors = None if scale == g.SCALE.default else scale
+            _add(element, g.MESH, (g.FILENAME, uri), (g.SCALE, factors))
+        case _:
+            assert_never(geometry)
+
+
+def _write_joint(robot: _Element, joint: Joint) -> None:
+    kind = joint.kind
+    element = _add(
+        robot,
+        g.JOINT,
+        (g.NAME, joint.name),
+        (g.TYPE, _type_name(kind)),
+        (g.DONT_COLLAPSE, "true" if joint.dont_collapse else None),
+    )
+    _write_origin(element, joint.origin)
+    _add(element, g.PARENT, (g.LINK_NAME, joint.parent))
+    _add(element, g.CHILD, (g.LINK_NAME, joint.child))
+    if isinstance(kind, Revolute | Continuous | Prismatic | Planar):
+        _add(element, g.AXIS, (g.AXIS_XYZ, kind.axis))
+    limits: list[tuple[AttributeType[Any], _Value]] = []
+    if isinstance(kind, Revolute | Prismatic) and _type_name(kind) != "continuous":
+        limits += [(g.LOWER, kind.range.lower), (g.UPPER, kind.range.upper)]
+    limits += [(g.EFFORT, joint.effort), (g.VELOCITY, joint.velocity)]
+    if any(value is not None for _, value in limits):
+        _add(element, g.LIMIT, *limits)
+    _write_extras(element, joint)
+
+
+def _write_extras(element: _Element, joint: Joint) -> None:
+    if found := joint.dynamics:
+        _add(
+            element,
+            g.DYNAMICS,
+            (g.DAMPING, found.damping),
+            (g.FRICTION, found.friction),
+        )
+    if mimic := joint.mimic:
+        _add(
+            element,
+            g.MIMIC,
+            (g.LEADER, mimic.joint),
+            (g.MULTIPLIER, mimic.multiplier),
+            (g.OFFSET, mimic.offset),
+        )
+    if safety := joint.safety:
+        _add(
+            element,
+            g.SAFETY_CONTROLLER,
+            (g.K_VELOCITY, safety.k_velocity),
+            (g.K_POSITION, safety.k_position),
+            (g.SOFT_LOWER_LIMIT, safety.soft_lower_limit),
+            (g.SOFT_UPPER_LIMIT, safety.soft_upper_limit),
+        )
+    if edges := joint.calibration:
+        _add(
+            element, g.CALIBRATION, (g.RISING, edges.rising), (g.FALLING, edges.falling)
+        )
+
+
+def _type_name(kind: JointKind) -> str:
+    if isinstance(kind, Revolute) and kind.range == UNLIMITED:
+        kind = Continuous(kind.axis)
+    return type(kind).__name__.lower()
