@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from conformance.observation import Frames, Vec3
 
 RELATIVE = 2.0**-24
+SMALLEST = 2.0**-126
 QUATERNION = 2.0**-23  # [rad]
 # Sines, products and sums of readers that compute in double, over a whole robot: far
 # above their rounding (1e-16 of a few metres) and far below any stored number's.
@@ -71,9 +72,10 @@ def scalar_bound(value: float) -> float:
     """Return the rounding of a stored number, in its own unit.
 
     A value in degrees is rounded after the factor 180/pi, which a relative bound does
-    not see; the factor itself costs a part in 2^52, which ``ARITHMETIC`` covers.
+    not see; the factor itself costs a part in 2^52, which ``ARITHMETIC`` covers. Below
+    the smallest normal float32 nothing is relative any more.
     """
-    return (RELATIVE + ARITHMETIC) * abs(value)
+    return (RELATIVE + ARITHMETIC) * abs(value) + SMALLEST
 
 
 def center_bound(center: Vec3) -> float:

@@ -153,6 +153,11 @@ def embody(
             has_mass(tree.link[name]) for name in group
         ):
             invented.append(group[0])
+    if _branches(tree, body_of) > 1:
+        # The world would cut the robot into several articulations: the root, held by
+        # the world, keeps it one.
+        body_of.update({name: tree.root for name in groups[0] if not body_of[name]})
+        invented.append(tree.root)
     if massless is MasslessOption.ERROR:
         _refuse_massless(tree, invented)
     bodies, notes = _bodies(tree, body_of, invented)
@@ -210,6 +215,16 @@ def _base_of(tree: Tree, body_of: dict[str, str | None], *, anchored: bool) -> B
     ]
     floating = held and all(isinstance(joint.kind, Floating) for joint in held)
     return Base.FLOATING if floating else Base.FIXED if held else Base.STATIC
+
+
+def _branches(tree: Tree, body_of: dict[str, str | None]) -> int:
+    """Number of joints that hold bodies to a root at rest in the world."""
+    return sum(
+        body_of[joint.parent] is None
+        and body_of[joint.child] is not None
+        and not isinstance(joint.kind, Floating)
+        for joint in tree.parent_joint.values()
+    )
 
 
 def _group_bodies(
@@ -272,7 +287,7 @@ def _bodies(
             bodies.append(
                 Body(name, mass, (0.0, 0.0, 0.0), (moment, 0, 0, moment, 0, moment))
             )
-            why = "moves" if name != tree.root else "is a floating base"
+            why = "moves" if name != tree.root else "is the base"
             message = f"link {name!r} {why} and has no mass; it received {mass:.3g} kg"
             notes.append(Diagnostic("link-regularised", message, location))
             continue

@@ -10,6 +10,8 @@ from conformance.observation import COORDINATES, Base, JointType
 from conformance.tolerance import scalar_bound
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from conformance.comparison import Comparison, Yardstick
     from conformance.observation import (
         JointObservation,
@@ -202,7 +204,7 @@ def articulation(
     if count is None:
         return Incomparable(f"{actual.witness} knows no articulations")
     least, most = _roots_wanted(expected)
-    wanted = str(least) if least == most else f"{least} or more"
+    wanted = str(least) if least == most else f"{least} to {most}"
     message = f"{count} articulation roots instead of {wanted}"
     return Compared(
         (
@@ -218,18 +220,26 @@ def articulation(
     )
 
 
-def _roots_wanted(observation: Observation) -> tuple[float, float]:
-    """Return the least and largest number of articulation roots."""
-    moving = [joint for joint in observation.joints if COORDINATES[joint.type]]
-    driven = any(joint.type is not JointType.FLOATING for joint in moving)
-    # A link that floats in mid tree starts a mechanism of its own.
-    split = any(
-        joint.type is JointType.FLOATING and joint.parent != observation.root
-        for joint in moving
-    )
-    if split:
-        return int(driven), math.inf
-    return (1, 1) if driven else (0, 1)
+def _roots_wanted(observation: Observation) -> tuple[int, int]:
+    """Return the least and largest number of articulation roots.
+
+    Floating joints cut a robot into mechanisms. One that a joint drives is an
+    articulation; one that is welded alone may be.
+    """
+    linked = [j for j in observation.joints if j.type is not JointType.FLOATING]
+    parent = {joint.child: joint.parent for joint in linked}
+    driven = {_head(joint.child, parent) for joint in linked if COORDINATES[joint.type]}
+    jointed = {_head(joint.child, parent) for joint in linked}
+    return len(driven), len(jointed)
+
+
+def _head(link: str, parent: Mapping[str, str]) -> str:
+    """Return the first link of a mechanism; a loop ends where it was entered."""
+    seen = {link}
+    while (above := parent.get(link, link)) not in seen:
+        seen.add(above)
+        link = above
+    return link
 
 
 def base(expected: Observation, actual: Observation, _: Yardstick) -> Comparison:

@@ -174,7 +174,11 @@ def _end(
     for path in (joint.targets[side], joint.bodies[side]):
         if path in links.by_path:
             return links.by_path[path].name
-    return "world" if joint.bodies[side] == WORLD else joint.bodies[side]
+    if joint.bodies[side] != WORLD:
+        return joint.bodies[side]
+    # A link that is called world and moves is not the world.
+    namesake = links.by_name.get("world")
+    return "world" if namesake is None or namesake.body == WORLD else "(the world)"
 
 
 def _value(

@@ -68,7 +68,11 @@ def span_tree(
             of articulations.
     """
     seconds = {joint.bodies[1] for joint in joints}
-    starts = [body for body in preferred if body in bodies]
+    # What floats off another body starts a mechanism, but not the robot.
+    adrift = {
+        joint.bodies[1] for joint in joints if joint.mobility.type is JointType.FLOATING
+    }
+    starts = [body for body in preferred if body in bodies and body not in adrift]
     starts += [body for body in bodies if body not in seconds]
     starts += bodies
     placed = {WORLD}

@@ -26,9 +26,10 @@ def author_articulation(
     """Mark the root of every articulation.
 
     A floating base is marked on its root body. A fixed one is marked on the default
-    prim, an ancestor of the joint to the world: marked on the body, OpenUSD's parser
-    reports a floating articulation. A body without joints is no articulation. Trees
-    that a floating joint cuts off are articulations of their own.
+    prim, an ancestor of the joint to the world, or on that joint where free bodies lie
+    beside it: marked on the body, OpenUSD's parser reports a floating articulation. A
+    body without joints is no articulation. Trees that a floating joint cuts off are
+    articulations of their own.
     """
     for path in _roots(tree, embodiment, prims):
         UsdPhysics.ArticulationRootAPI.Apply(stage.GetPrimAtPath(path))
@@ -56,5 +57,6 @@ def _roots(tree: Tree, embodiment: Embodiment, prims: Prims) -> list[Sdf.Path]:
     floating = [prims.link[name] for name in articulated if name != _WORLD]
     if _WORLD not in articulated:
         return floating
-    # Roots may not nest, so the default prim serves only if it is the only one.
-    return [*held, *floating] if floating else [prims.robot]
+    # Everything below the default prim would be articulated, free bodies as well.
+    alone = set(component.values()) == {_WORLD}
+    return [prims.robot] if alone else [*held, *floating]

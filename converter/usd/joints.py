@@ -7,7 +7,7 @@ from the parent's body, which may lie several welded frames up.
 
 from __future__ import annotations
 
-from math import degrees, isinf, radians
+from math import degrees, isinf
 from typing import TYPE_CHECKING, assert_never
 
 import numpy as np
@@ -16,6 +16,7 @@ from pxr import Gf, Sdf, UsdPhysics
 from converter.kinematics import rest_transforms
 from converter.model import (
     Continuous,
+    Dynamics,
     Fixed,
     Floating,
     Planar,
@@ -31,7 +32,7 @@ from converter.spatial import (
 )
 from converter.usd.custom import write_number, write_text
 from converter.usd.geometry import show_name
-from converter.usd.storage import FARTHEST, finest_frame, limit, single
+from converter.usd.storage import FARTHEST, finest_frame, is_single, limit, single
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 # not lock: OpenUSD's parser reads them as "no limit".
 _LOCKED = (1.0, -1.0)
 _FREE = (float("-inf"), float("inf"))
+_DEGREES = degrees(1.0)
 
 
 def author_joints(
@@ -224,25 +226,27 @@ def _author_gaps(prim: Usd.Prim, joint: Joint) -> None:
 def _author_newton_joint(prim: Usd.Prim, joint: Joint) -> None:
     """Apply NewtonJointAPI where it can say the same; angles are degrees there."""
     angular = prim.IsA(UsdPhysics.RevoluteJoint)
-    damping = joint.dynamics.damping if joint.dynamics else None
-    friction = joint.dynamics.friction if joint.dynamics else None
-    values = {}
-    if damping is not None:
-        values["newton:damping"] = radians(damping) if angular else damping
-    if friction is not None:
-        values["newton:friction"] = friction
-    # The schema has no zero: a joint that may not move would be a fixed one. Many
-    # URDFs write zero for "unknown", which stays in urdf:limit:velocity.
-    if joint.velocity and joint.velocity > 0:
-        values["newton:velocityLimit"] = (
-            degrees(joint.velocity) if angular else joint.velocity
-        )
+    dynamics = joint.dynamics or Dynamics()
+    # The schema has no zero velocity: a joint that may not move would be a fixed one.
+    # Many URDFs write zero for "unknown", which stays in urdf:limit:velocity.
+    velocity = joint.velocity if joint.velocity and joint.velocity > 0 else None
+    said = (
+        ("newton:damping", dynamics.damping, 1 / _DEGREES if angular else 1.0),
+        ("newton:friction", dynamics.friction, 1.0),
+        ("newton:velocityLimit", velocity, _DEGREES if angular else 1.0),
+    )
+    # What float32 would turn into zero or infinity stays in urdf: alone.
+    values = {
+        name: value * factor
+        for name, value, factor in said
+        if value is not None and is_single(value) and is_single(value * factor)
+    }
     if not values:
         return
     prim.AddAppliedSchema("NewtonJointAPI")
     for name, value in values.items():
         attribute = prim.CreateAttribute(name, Sdf.ValueTypeNames.Float, custom=False)
-        attribute.Set(limit(value))
+        attribute.Set(value)
 
 
 def _author_mimic(stage: Usd.Stage, joint: Joint, prims: Prims) -> None:

@@ -42,6 +42,12 @@ def single(value: float, what: str) -> float:
     return float(np.float32(value))
 
 
+def is_single(value: float) -> bool:
+    """Say whether float32 keeps a number, other than zero, from zero and infinity."""
+    smallest = float(np.finfo(np.float32).smallest_normal)
+    return value == 0 or smallest <= abs(value) <= LARGEST
+
+
 def limit(value: float) -> float:
     """Round a position limit to float32; a very distant one is none."""
     if abs(value) >= FARTHEST:

@@ -279,6 +279,19 @@ def test_the_base_follows_the_option_and_the_world_link(
     assert embodiment.body_of[root] == owner
 
 
+def test_a_fixed_base_with_two_arms_stays_one_articulation() -> None:
+    """A massless base that holds several branches is a body, held by the world."""
+    masses = {"base": None, "mount": None, "left": _HEAVY, "right": _HEAVY}
+    arms = [("base", "left", _MOVES), ("mount", "right", _MOVES)]
+    robot = _robot(masses, ("base", "mount", Fixed()), *arms)
+
+    embodiment = _bodies(robot, BaseOption.FIXED)
+
+    assert embodiment.base is Base.FIXED
+    assert embodiment.body_of["base"] == embodiment.body_of["mount"] == "base"
+    assert [d.rule for d in embodiment.diagnostics].count("link-regularised") == 1
+
+
 def test_a_world_link_with_a_shape_is_a_part_of_the_robot() -> None:
     """Only a bare link named world stands for the world."""
     table = Link("world", None, (), (Collision(None, Pose(), Box((1.0, 1.0, 0.1))),))

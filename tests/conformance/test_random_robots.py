@@ -1,0 +1,53 @@
+"""Whatever robot is converted, its USD says what the robot says."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from conformance.observation import Base
+from conformance.sampling import configurations
+from conformance.verdict import judge
+from conformance.witness import Observed, Request
+from conformance.witnesses.spec_witness import observe_robot, structure
+from conformance.witnesses.usdphysics_witness import UsdphysicsWitness
+from converter.embodiment import BaseOption, embody
+from converter.topology import build_tree
+from converter.usd.layers import asset_name, author_asset
+from converter.usd.prims import BodyNesting
+from tests.converter.strategies import robots
+
+if TYPE_CHECKING:
+    from converter.model import Robot
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    robots(), st.sampled_from(BodyNesting), st.sampled_from(BaseOption), st.booleans()
+)
+def test_every_conversion_of_a_random_robot_conforms(
+    robot: Robot,
+    nesting: BodyNesting,
+    base: BaseOption,
+    merge_fixed: bool,  # noqa: FBT001  hypothesis passes by position
+) -> None:
+    """Read back by OpenUSD's parser, for every option, and judged value by value."""
+    tree = build_tree(robot)
+    embodiment = embody(tree, base, merge_fixed=merge_fixed)
+    asked = configurations(structure(robot))
+    with tempfile.TemporaryDirectory() as folder:
+        author_asset(robot, tree, embodiment, nesting, Path(folder))
+        path = Path(folder, asset_name(robot))
+        usd = UsdphysicsWitness().observe(Request(str(path), asked))
+
+    judgement = judge(
+        {"spec": Observed(observe_robot(robot, asked))},
+        Observed(usd),
+        expected_base=Base(embodiment.base.value),
+    )
+
+    assert judgement.verdict.conforms, judgement.reason
