@@ -62,6 +62,24 @@ ROBOT_RULES = (
         "A joint has bounds that its type does not use.",
         "Remove lower and upper, or change the type.",
     ),
+    Rule(
+        "joint-type-spelling",
+        _W,
+        "The joint type is not in lower case, or has blanks around it.",
+        "Write it as URDF does; other readers refuse the file.",
+    ),
+    Rule(
+        "part-repeated",
+        _W,
+        "A link or joint is written twice, word for word; one is kept.",
+        "Remove the other.",
+    ),
+    Rule(
+        "joint-dangling",
+        _W,
+        "A joint names a link that is nowhere defined; the joint is left out.",
+        "Define the link or correct the name.",
+    ),
     Rule("name-duplicate", _E, "A name occurs twice.", "Rename one of the two."),
     Rule(
         "link-undefined",
@@ -74,7 +92,13 @@ ROBOT_RULES = (
         "tree-roots",
         _E,
         "The robot has several root links.",
-        "Connect the trees with joints.",
+        "Connect the trees with joints, or convert one of them with --root LINK.",
+    ),
+    Rule(
+        "root-unknown",
+        _E,
+        "The link that shall be the root is not defined.",
+        "Name a link of the robot.",
     ),
     Rule(
         "tree-parents",

@@ -68,6 +68,12 @@ SHAPES_RULES = (
         "Bind the texture in USD.",
     ),
     Rule(
+        "texture-unnamed",
+        _W,
+        "A <texture> names no file; left out.",
+        "Add filename, or remove the element.",
+    ),
+    Rule(
         "texture-missing",
         _W,
         "A texture file cannot be found.",

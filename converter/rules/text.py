@@ -30,6 +30,67 @@ TEXT_RULES = (
         'Write <?xml version="1.0"?>.',
     ),
     Rule(
+        "xml-encoding",
+        _W,
+        "The bytes are not in the declared encoding; another one is used.",
+        "Save the file as UTF-8, and declare that or nothing.",
+    ),
+    Rule(
+        "xml-declaration",
+        _W,
+        "The XML declaration is not at the start of the file; ignored.",
+        "Make it the first line, without anything before it.",
+    ),
+    Rule(
+        "xml-outside",
+        _W,
+        "There is something before or after <robot>; left out.",
+        "Move it into <robot>, or remove it.",
+    ),
+    Rule(
+        "xml-nesting",
+        _W,
+        "Tags do not match: an open element ends with its parent, "
+        "an end tag without a start is ignored.",
+        "Close every element where it ends.",
+    ),
+    Rule(
+        "xml-attribute",
+        _W,
+        "An attribute is malformed; it is read if its value is clear, else ignored.",
+        'Write name="value", and a space between attributes.',
+    ),
+    Rule(
+        "attribute-repeated",
+        _W,
+        "An attribute is repeated; the first counts.",
+        "Remove the others.",
+    ),
+    Rule(
+        "xml-character",
+        _W,
+        "A character is not allowed there; '<' is kept, a control character replaced.",
+        "Write '&lt;' for '<', and remove control characters.",
+    ),
+    Rule(
+        "xml-reference",
+        _W,
+        "An '&' begins no reference that XML knows; kept as it is.",
+        "Write '&amp;'.",
+    ),
+    Rule(
+        "xml-comment",
+        _W,
+        "A comment holds a double hyphen.",
+        "Write single hyphens inside comments.",
+    ),
+    Rule(
+        "xml-prefix",
+        _W,
+        "A namespace prefix is not declared; the name is used as it is written.",
+        "Add xmlns:prefix=... to <robot>.",
+    ),
+    Rule(
         "root-element",
         _E,
         "The root element is not <robot>.",
@@ -65,6 +126,24 @@ TEXT_RULES = (
         _W,
         "An element that may occur once is repeated; the first counts.",
         "Remove the others.",
+    ),
+    Rule(
+        "element-incomplete",
+        _W,
+        "An element lacks what it cannot do without; left out.",
+        "Complete or remove it.",
+    ),
+    Rule(
+        "element-version",
+        _N,
+        "Something belongs to a later URDF version than the file's; read all the same.",
+        "State that version in <robot version=...>; urdfdom ignores or refuses it.",
+    ),
+    Rule(
+        "text-ignored",
+        _N,
+        "There is text inside an element that holds none; ignored.",
+        "Remove it, or make it a comment.",
     ),
     Rule(
         "element-unknown",

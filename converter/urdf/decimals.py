@@ -2,7 +2,7 @@
 
 The grammar of a number is fixed here, not left to ``float``: no locale, no digit
 separators, no digits beyond ASCII. What hand-written files get wrong without becoming
-ambiguous (``0.07,`` or ``[0, 0, 1]``) is read and reported.
+ambiguous (``0.07,``, ``-1.57.`` or ``[0, 0, 1]``) is read and reported.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ def read(text: str, count: int) -> Decimals | None:
         None if the text starts with anything else than numbers, or is blank.
     """
     words = text.split()
-    bare = [word.strip(_STRAY) for word in words]
+    bare = [_bare(word) for word in words]
     if any("," in word or ";" in word for word in bare):
         # Commas without spaces separate only if the count proves that they are not
         # decimal commas: "1,2,3" is a vector, "0,5" is not a number.
         bare = [word for word in _SEPARATORS.split(text.strip()) if word]
-        bare = [word.strip(_STRAY) for word in bare]
+        bare = [_bare(word) for word in bare]
         if len([word for word in bare if word]) != count:
             return None
     numbers = [word for word in bare if word]
@@ -58,3 +58,11 @@ def read(text: str, count: int) -> Decimals | None:
         stray=bare != words,
         surplus=len(numbers) > count,
     )
+
+
+def _bare(word: str) -> str:
+    """Drop punctuation around a word, and full stops after a number that has one."""
+    inner = word.strip(_STRAY)
+    if inner.endswith(".") and not _NUMBER.fullmatch(inner):
+        return inner.rstrip(".")
+    return inner

@@ -28,6 +28,18 @@ def gather(steps: Iterable[Findings[T]]) -> Findings[tuple[T, ...]]:
     return tuple(results)
 
 
+def count(step: Findings[T]) -> Findings[tuple[int, T]]:
+    """Pass a step on, and count what it finds."""
+    found = 0
+    try:
+        while True:
+            diagnostic = next(step)
+            found += 1
+            yield diagnostic
+    except StopIteration as stop:
+        return found, stop.value
+
+
 def drain(step: Findings[T]) -> tuple[T, tuple[Diagnostic, ...]]:
     """Run a step to its end.
 

@@ -37,10 +37,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from converter.diagnostics import Location
+    from converter.urdf.elements import Element
     from converter.urdf.findings import Findings
     from converter.urdf.grammar import ElementType
     from converter.urdf.reader import Node
-    from converter.urdf.source import Element
 
 _VERSION = re.compile(r"([0-9]{1,9})(?:\.([0-9]{1,9}))?", re.ASCII)
 _FIRST_VERSION = (1, 0)
@@ -175,7 +175,7 @@ def _unknown(root: Element) -> Findings[None]:
             subjects = [
                 (name, f" of <{element.tag}>")
                 for name, _ in element.attributes
-                if name not in known
+                if name not in known and name.partition(":")[0] != "xmlns"
             ]
         for subject in subjects:
             counts[subject] += 1

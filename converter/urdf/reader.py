@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from converter.diagnostics import Location
+    from converter.urdf.elements import Element
     from converter.urdf.findings import Findings
     from converter.urdf.grammar import AttributeType, ElementType
-    from converter.urdf.source import Element
 
 T = TypeVar("T")
 

@@ -1,22 +1,21 @@
 """Bytes of a URDF file to a tree of elements with positions; hostile input is refused.
 
-Two parsers read the same bytes. Expat is strict, sees every declaration, and knows
-lines and columns. Only what it has passed reaches lxml, which builds the tree; lxml may
-therefore overlook what is not about well-formedness, such as an undeclared prefix.
+Expat reads what is well-formed; it is strict, sees every declaration, and knows lines
+and columns. What it refuses goes through ``recovery``, which says every repair.
 """
 
 from __future__ import annotations
 
 import codecs
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.parsers import expat
 
-from lxml import etree
-
 from converter.diagnostics import Diagnostic, Location, SourceError
+from converter.urdf.elements import Element, TreeBuilder
+from converter.urdf.findings import count
+from converter.urdf.recovery import recover
 
 if TYPE_CHECKING:
     from converter.urdf.findings import Findings
@@ -38,30 +37,10 @@ _DECLARATION = re.compile(
     re.ASCII,
 )
 _DECLARATION_REACH = 400
+_DEFAULT = "utf-8"
+# Every byte means something in it, and for a Western text the right thing.
+_ANY_BYTES = "latin-1"
 _KNOWN_VERSION = re.compile(r"1\.[0-9]+", re.ASCII)
-
-
-@dataclass(frozen=True, slots=True)
-class Element:
-    """An XML element.
-
-    Attributes:
-        tag: As written, prefix included.
-        namespace: What the prefix, or the default namespace, stands for.
-        attributes: Name and value, as written.
-        children: Elements inside, in document order.
-        location: Position of its ``<``.
-    """
-
-    tag: str
-    namespace: str | None
-    attributes: tuple[tuple[str, str], ...]
-    children: tuple[Element, ...]
-    location: Location
-
-    def get(self, name: str) -> str | None:
-        """Return the value of an attribute, or None if it is absent."""
-        return dict(self.attributes).get(name)
 
 
 def load(file: str) -> bytes:
@@ -95,7 +74,7 @@ def parse_markup(data: bytes, file: str) -> Findings[Element]:
     Raises:
         SourceError: There is no well-formed XML, or it declares entities.
     """
-    text = _decode(data, file)
+    text = yield from _decode(data, file)
     if not text.strip():
         raise _fatal("file-empty", f"{file} is empty", file)
     declaration = _DECLARATION.match(text)
@@ -108,9 +87,16 @@ def parse_markup(data: bytes, file: str) -> Findings[Element]:
         # Blanks in its place keep all positions.
         blank = re.sub(r"[^\r\n]", " ", declaration[0])
         text = blank + text[declaration.end() :]
-    # Surrogates, which odd encodings can smuggle in, are left for expat to refuse.
-    encoded = text.encode("utf-8", "surrogatepass")
-    return _tree(encoded, _positions(encoded, file), file)
+    tree = TreeBuilder(file)
+    error = _feed(text, tree, file)
+    if error is None:
+        yield from tree.unbound_prefixes()
+        return tree.roots[0]
+    repairs, root = yield from count(recover(text, file))
+    if not repairs:
+        # Nothing was found to be wrong, so what was refused is unknown.
+        raise error
+    return root
 
 
 def _fatal(
@@ -119,45 +105,54 @@ def _fatal(
     return SourceError((Diagnostic(rule, message, Location(file, line, column)),))
 
 
-def _decode(data: bytes, file: str) -> str:
-    encoding = "utf-8"
-    for mark, name in _BYTE_ORDER_MARKS:
-        if data.startswith(mark):
-            encoding = name
-            break
-    else:
-        beginning = data[:_DECLARATION_REACH].decode("ascii", "replace")
-        declaration = _DECLARATION.match(beginning)
-        if declaration and declaration["encoding"]:
-            encoding = declaration["encoding"]
+def _decode(data: bytes, file: str) -> Findings[str]:
+    marked = (name for mark, name in _BYTE_ORDER_MARKS if data.startswith(mark))
+    encoding = next(marked, None) or (yield from _declared_encoding(data, file))
     try:
         return data.decode(encoding).removeprefix("\ufeff")
-    except LookupError:
-        message = f"unknown encoding {encoding!r}"
-        raise _fatal("xml-syntax", message, file) from None
     except UnicodeError as error:
-        end = error.start if isinstance(error, UnicodeDecodeError) else 0
-        line_start = data.rfind(b"\n", 0, end) + 1
-        column = len(data[line_start:end].decode("utf-8", "replace")) + 1
-        message = f"the bytes are not {encoding}"
-        place = data.count(b"\n", 0, end) + 1, column
-        raise _fatal("xml-syntax", message, file, *place) from None
+        start = error.start if isinstance(error, UnicodeDecodeError) else 0
+        line_start = data.rfind(b"\n", 0, start) + 1
+        column = len(data[line_start:start].decode("utf-8", "replace")) + 1
+        place = Location(file, data.count(b"\n", 0, start) + 1, column)
+        message = f"the bytes are not {encoding}; read as {_ANY_BYTES}"
+        yield Diagnostic("xml-encoding", message, place)
+        return data.decode(_ANY_BYTES)
 
 
-def _positions(data: bytes, file: str) -> list[tuple[int, int]]:
-    """List line and column of every start tag, in document order.
+def _declared_encoding(data: bytes, file: str) -> Findings[str]:
+    """Return the encoding that a document declares, if it can be that one."""
+    declaration = _DECLARATION.search(data[:_DECLARATION_REACH].decode("latin-1"))
+    declared = declaration["encoding"] if declaration else None
+    if declaration is None or declared is None:
+        return _DEFAULT
+    written = declaration[0]
+    try:
+        # An encoding in which the declaration itself could not have been written.
+        if written.encode("latin-1").decode(declared) == written:
+            return declared
+    except (LookupError, UnicodeError):
+        pass
+    message = f"the encoding is not {declared!r}; read as {_DEFAULT}"
+    yield Diagnostic("xml-encoding", message, Location(file, 1, 1))
+    return _DEFAULT
+
+
+def _feed(text: str, tree: TreeBuilder, file: str) -> SourceError | None:
+    """Build a tree of well-formed text; return the error if it is not well-formed.
 
     Raises:
-        SourceError: The data is not well-formed, or declares entities.
+        SourceError: The text declares entities, or is nested too deeply.
     """
-    positions: list[tuple[int, int]] = []
     parser = expat.ParserCreate("utf-8")
+    parser.ordered_attributes = True
+    parser.buffer_text = True
 
     def here() -> tuple[int, int]:
         return parser.CurrentLineNumber, parser.CurrentColumnNumber + 1
 
-    def start_element(_name: str, _attributes: dict[str, str]) -> None:
-        positions.append(here())
+    def start_element(tag: str, flat: list[str]) -> None:
+        tree.start(tag, zip(flat[::2], flat[1::2], strict=True), *here())
 
     def start_doctype(
         _name: str, system: str | None, public: str | None, *_: object
@@ -170,43 +165,14 @@ def _positions(data: bytes, file: str) -> list[tuple[int, int]]:
         raise _fatal("xml-entity", f"entity {name!r} is declared", file, *here())
 
     parser.StartElementHandler = start_element
+    parser.EndElementHandler = lambda _: tree.end()
+    parser.CharacterDataHandler = tree.text
     parser.StartDoctypeDeclHandler = start_doctype
     parser.EntityDeclHandler = declare_entity
     try:
-        parser.Parse(data, True)
+        # Surrogates, which odd encodings can smuggle in, are left for it to refuse.
+        parser.Parse(text.encode("utf-8", "surrogatepass"), True)
     except expat.ExpatError as error:
         message = expat.ErrorString(error.code)
-        place = error.lineno, error.offset + 1
-        raise _fatal("xml-syntax", message, file, *place) from None
-    return positions
-
-
-def _tree(data: bytes, positions: list[tuple[int, int]], file: str) -> Element:
-    parser = etree.XMLParser(
-        resolve_entities=False,
-        no_network=True,
-        load_dtd=False,
-        huge_tree=False,
-        recover=True,
-        remove_comments=True,
-        remove_pis=True,
-    )
-    root = etree.fromstring(data, parser)
-    nodes = list(root.iter()) if root is not None else []
-    if len(nodes) != len(positions):
-        # Only lxml's own bounds on depth and size can make the parsers differ.
-        place = positions[len(nodes) - 1] if nodes else (1, 1)
-        message = "elements are nested too deeply, or a text is too long"
-        raise _fatal("xml-syntax", message, file, *place)
-    built: dict[etree._Element, Element] = {}
-    # Backwards, children come before their parents: no recursion.
-    for node, (line, column) in zip(reversed(nodes), reversed(positions), strict=True):
-        namespace, _, name = str(node.tag).rpartition("}")
-        built[node] = Element(
-            tag=f"{node.prefix}:{name}" if node.prefix else name,
-            namespace=namespace.removeprefix("{") or None,
-            attributes=tuple((str(key), str(value)) for key, value in node.items()),
-            children=tuple(built.pop(child) for child in node),
-            location=Location(file, line, column),
-        )
-    return built[root]
+        return _fatal("xml-syntax", message, file, error.lineno, error.offset + 1)
+    return None

@@ -11,7 +11,7 @@ from converter.urdf.reader import walk
 from converter.urdf.wording import describe, shorten
 
 if TYPE_CHECKING:
-    from converter.urdf.source import Element
+    from converter.urdf.elements import Element
 
 _PREFIX = "xacro:"
 _NAMESPACE_END = "/xacro"

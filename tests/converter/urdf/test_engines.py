@@ -28,11 +28,11 @@ _CORPUS = sorted(
     for file in _BULLET.rglob("*.urdf")
     if "random_urdfs" not in file.parts
 )
-_UNREADABLE = {
-    "biped/biped2d_pybullet.urdf": "xml-syntax",
-    "differential/diff_ring.urdf": "xml-syntax",
-    "humanoid/humanoid.urdf": "xml-syntax",
-    "torus_deform.urdf": "robot-empty",
+_UNREADABLE = {"torus_deform.urdf": "robot-empty"}
+_MALFORMED = {
+    "biped/biped2d_pybullet.urdf": "xml-declaration",
+    "differential/diff_ring.urdf": "xml-declaration",
+    "humanoid/humanoid.urdf": "xml-outside",
 }
 
 
@@ -138,7 +138,7 @@ def test_pybullet_reads_the_same_numbers() -> None:
 def test_every_robot_of_pybullet_data_is_read_or_refused_for_a_reason(
     name: str,
 ) -> None:
-    """Three are not well-formed, one has no links."""
+    """One has no links."""
     if name in _UNREADABLE:
         with pytest.raises(SourceError) as caught:
             parse(_BULLET / name)
@@ -150,7 +150,12 @@ def test_every_robot_of_pybullet_data_is_read_or_refused_for_a_reason(
 
 @pytest.mark.parametrize(
     "name",
-    ["kuka_iiwa/model.urdf", "franka_panda/panda.urdf", "laikago/laikago.urdf"],
+    [
+        "kuka_iiwa/model.urdf",
+        "franka_panda/panda.urdf",
+        "laikago/laikago.urdf",
+        *_MALFORMED,
+    ],
 )
 def test_pybullet_agrees_on_robots_of_its_own(name: str) -> None:
     """A sample; the harness compares them all."""
@@ -160,6 +165,7 @@ def test_pybullet_agrees_on_robots_of_its_own(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "rules"),
     [
+        *((name, {rule: 1}) for name, rule in _MALFORMED.items()),
         ("husky/husky.urdf", {"number-invalid": 2}),
         ("quadruped/microtaur/microtaur.urdf", {"vector-length": 8}),
         ("bicycle/bike.urdf", {"number-punctuation": 2}),

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import codecs
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from converter.diagnostics import Diagnostic, SourceError
 from converter.urdf.findings import drain
-from converter.urdf.source import Element, load, parse_markup
+from converter.urdf.source import load, parse_markup
+
+if TYPE_CHECKING:
+    from converter.urdf.elements import Element
 
 
 def _elements(data: bytes) -> tuple[Element, tuple[Diagnostic, ...]]:
@@ -82,25 +86,43 @@ def test_a_multibyte_encoding_that_expat_does_not_know_is_read() -> None:
 @pytest.mark.parametrize(
     ("data", "place"),
     [
-        (b"<robot>\n  <link></robot>", (2, 11)),
-        (b"\n\n<?xml version='1.0'?><robot/>", (3, 1)),
         (b"solid cube\n facet", (1, 1)),
         (b"\x00\x01\x02", (1, 1)),
-        (b"<robot/>\n<robot/>", (2, 1)),
-        (b"<robot a='1' a='2'/>", (1, 14)),
-        (b"<robot>&undefined;</robot>", (1, 8)),
-        (b'<?xml version="1.0" encoding="klingon"?><robot/>', (1, 1)),
-        (b"<robot>\n <!-- \xe9 -->", (2, 7)),
-        (codecs.BOM_UTF16_LE + b"<\0", (1, 1)),
+        (b"<robot>\n<link", (2, 1)),
+        (b"<robot>\n <!-- \xc3\xa9 ->", (2, 2)),
+        (b"<robot><link name='a></robot>", (1, 19)),
     ],
 )
-def test_malformed_text_gives_one_error_with_its_place(
+def test_text_without_one_reading_is_refused_with_its_place(
     data: bytes, place: tuple[int, int]
 ) -> None:
     """The place is where reading had to stop."""
     found = _refusal(data)
 
     assert (found.rule, _place(found)) == ("xml-syntax", place)
+
+
+@pytest.mark.parametrize(
+    ("data", "place", "name"),
+    [
+        (b'<?xml version="1.0" encoding="klingon"?><robot name="B"/>', (1, 1), "B"),
+        (b'<?xml version="1.0" encoding="utf-16"?><robot name="B"/>', (1, 1), "B"),
+        (
+            b'<?xml version="1.0" encoding="ascii"?>\n<robot name="B\xe9"/>',
+            (2, 15),
+            "Bé",
+        ),
+        (b'<robot\n name="B\xe9"/>', (2, 9), "Bé"),
+    ],
+)
+def test_a_wrong_encoding_is_said_and_another_used(
+    data: bytes, place: tuple[int, int], name: str
+) -> None:
+    """UTF-8 if the bytes are that, else Latin-1, in which all bytes are characters."""
+    root, found = _elements(data)
+
+    assert [(d.rule, _place(d)) for d in found] == [("xml-encoding", place)]
+    assert root.get("name") == name
 
 
 @pytest.mark.parametrize("data", [b"", b" \n\t", codecs.BOM_UTF8])
@@ -150,10 +172,14 @@ def test_bottomless_nesting_is_refused() -> None:
 
 
 def test_prefixes_need_no_declaration() -> None:
-    """Old ROS files use some that are not declared; other readers do not mind."""
-    root, _ = _elements(b'<robot><sensor:camera x:a="1"/></robot>')
+    """Old ROS files use some that are not declared; each is said once."""
+    root, found = _elements(b'<robot><s:camera x:a="1"/><s:b/></robot>')
 
-    assert root.children[0].tag == "sensor:camera"
+    assert [child.tag for child in root.children] == ["s:camera", "s:b"]
+    assert [(d.rule, d.message.split("'")[1]) for d in found] == [
+        ("xml-prefix", "s"),
+        ("xml-prefix", "x"),
+    ]
 
 
 def test_a_default_namespace_does_not_change_tags() -> None:

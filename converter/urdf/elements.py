@@ -1,0 +1,156 @@
+"""XML elements with positions, and how a sequence of tags becomes a tree of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from converter.diagnostics import Diagnostic, Location, SourceError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+# No robot needs more, and what reads the tree may recurse over it.
+DEEPEST = 200
+_DECLARED = "xmlns"
+_PREDEFINED = {"xml", _DECLARED}
+
+
+@dataclass(frozen=True, slots=True)
+class Element:
+    """An XML element.
+
+    Attributes:
+        tag: As written, prefix included.
+        namespace: What the prefix, or the default namespace, stands for.
+        attributes: Name and value, as written.
+        children: Elements inside, in document order.
+        location: Position of its ``<``.
+        text: Character data directly inside; what children separate is stripped and
+            put on lines of its own.
+    """
+
+    tag: str
+    namespace: str | None
+    attributes: tuple[tuple[str, str], ...]
+    children: tuple[Element, ...]
+    location: Location
+    text: str = ""
+
+    def get(self, name: str) -> str | None:
+        """Return the value of an attribute, or None if it is absent."""
+        return dict(self.attributes).get(name)
+
+    def same_text(self, other: Element) -> bool:
+        """Say whether both are written alike, wherever that is."""
+        pairs = [(self, other)]
+        while pairs:
+            one, two = pairs.pop()
+            if (one.tag, one.text) != (two.tag, two.text):
+                return False
+            if sorted(one.attributes) != sorted(two.attributes):
+                return False
+            if len(one.children) != len(two.children):
+                return False
+            pairs.extend(zip(one.children, two.children, strict=True))
+        return True
+
+
+@dataclass(slots=True)
+class _Open:
+    """An element whose end has not been seen."""
+
+    tag: str
+    attributes: tuple[tuple[str, str], ...]
+    location: Location
+    namespaces: Mapping[str, str]
+    children: list[Element] = field(default_factory=list)
+    text: list[str] = field(default_factory=lambda: [""])
+
+    def close(self) -> Element:
+        """Return the finished element."""
+        prefix, _, _ = self.tag.rpartition(":")
+        pieces = (piece.strip() for piece in self.text)
+        return Element(
+            tag=self.tag,
+            namespace=self.namespaces.get(prefix) or None,
+            attributes=self.attributes,
+            children=tuple(self.children),
+            location=self.location,
+            text="\n".join(piece for piece in pieces if piece),
+        )
+
+
+class TreeBuilder:
+    """Makes a tree of tags and text that come in document order.
+
+    Args:
+        file: Path of the document, for locations.
+    """
+
+    def __init__(self, file: str) -> None:
+        self._file = file
+        self._open: list[_Open] = []
+        self._roots: list[Element] = []
+        self._unbound: dict[str, Location] = {}
+
+    @property
+    def open_tags(self) -> tuple[str, ...]:
+        """Tags whose end has not been seen, the outermost first."""
+        return tuple(element.tag for element in self._open)
+
+    @property
+    def innermost(self) -> Location:
+        """Where the element begins that would be closed next."""
+        return self._open[-1].location
+
+    @property
+    def roots(self) -> tuple[Element, ...]:
+        """Finished elements that are inside no other."""
+        return tuple(self._roots)
+
+    def start(
+        self, tag: str, attributes: Iterable[tuple[str, str]], line: int, column: int
+    ) -> None:
+        """Open an element.
+
+        Raises:
+            SourceError: It lies too deep.
+        """
+        location = Location(self._file, line, column)
+        if len(self._open) >= DEEPEST:
+            message = f"elements are nested more than {DEEPEST} deep"
+            raise SourceError((Diagnostic("xml-syntax", message, location),))
+        written = tuple(attributes)
+        outer = self._open[-1].namespaces if self._open else {}
+        declared = {
+            name.removeprefix(_DECLARED).removeprefix(":"): value
+            for name, value in written
+            if name.partition(":")[0] == _DECLARED
+        }
+        namespaces = {**outer, **declared} if declared else outer
+        for name in (tag, *(name for name, _ in written)):
+            prefix, colon, _ = name.rpartition(":")
+            if colon and prefix not in namespaces and prefix not in _PREDEFINED:
+                self._unbound.setdefault(prefix, location)
+        self._open.append(_Open(tag, written, location, namespaces))
+
+    def text(self, content: str) -> None:
+        """Add character data to the innermost element."""
+        if self._open:
+            self._open[-1].text[-1] += content
+
+    def end(self) -> None:
+        """Close the innermost element."""
+        element = self._open.pop().close()
+        if self._open:
+            self._open[-1].children.append(element)
+            self._open[-1].text.append("")
+        else:
+            self._roots.append(element)
+
+    def unbound_prefixes(self) -> Iterator[Diagnostic]:
+        """Say which prefixes stand for no namespace, each once."""
+        for prefix, location in self._unbound.items():
+            message = f"namespace prefix {prefix!r} is not declared"
+            yield Diagnostic("xml-prefix", message, location)

@@ -1,0 +1,182 @@
+"""Text that is not well-formed: what is read from it, and what is said."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from converter.diagnostics import Diagnostic, SourceError
+from converter.urdf.elements import DEEPEST, Element
+from converter.urdf.findings import drain
+from converter.urdf.recovery import recover
+from converter.urdf.source import parse_markup
+
+
+def _recover(text: str) -> tuple[Element, list[tuple[str, int, int]]]:
+    root, found = drain(recover(text, "r.urdf"))
+    return root, _brief(found)
+
+
+def _brief(found: tuple[Diagnostic, ...]) -> list[tuple[str, int, int]]:
+    return [(d.rule, d.location.line, d.location.column) for d in found if d.location]
+
+
+def _outline(element: Element) -> str:
+    """Tags and attributes without anything else."""
+    attributes = "".join(f" {name}={value!r}" for name, value in element.attributes)
+    inside = "".join(map(_outline, element.children))
+    return f"({element.tag}{attributes}{inside})"
+
+
+@pytest.mark.parametrize(
+    ("text", "outline", "rule", "line", "column"),
+    [
+        ("\n\n<?xml version='1.0'?><r/>", "(r)", "xml-declaration", 3, 1),
+        ("<r/>\n\0", "(r)", "xml-outside", 2, 1),
+        ("<r/>\n<r/>", "(r)", "xml-outside", 2, 1),
+        ("junk <robot/>", "(robot)", "xml-outside", 1, 1),
+        ("<gazebo/>\n<robot/>", "(robot)", "xml-outside", 1, 1),
+        ("<r>\n <a><b></a><c/></r>", "(r(a(b))(c))", "xml-nesting", 2, 5),
+        ("<r><a>\n</b></a><c/></r>", "(r(a)(c))", "xml-nesting", 2, 1),
+        ("<r><a/>\n", "(r(a))", "xml-nesting", 1, 1),
+        ("<r a='1' a='2'/>", "(r a='1')", "attribute-repeated", 1, 10),
+        ("<r a=1/>", "(r a='1')", "xml-attribute", 1, 6),
+        ("<r a b='2'/>", "(r b='2')", "xml-attribute", 1, 4),
+        ("<r a='1'b='2'/>", "(r a='1' b='2')", "xml-attribute", 1, 9),
+        ("<r , a='1'/>", "(r a='1')", "xml-attribute", 1, 4),
+        ("<r a='x < y'/>", "(r a='x < y')", "xml-character", 1, 6),
+        ("<r a='\1'/>", "(r a='\ufffd')", "xml-character", 1, 6),
+        ("<r>a < b</r>", "(r)", "xml-character", 1, 6),
+        ("<r a='b & c'/>", "(r a='b & c')", "xml-reference", 1, 6),
+        ("<r a='&b;&lt;'/>", "(r a='&b;<')", "xml-reference", 1, 6),
+        ("<r a='&#0;&#x41;&#66;'/>", "(r a='&#0;AB')", "xml-reference", 1, 6),
+        ("<r><!-- a -- b --></r>", "(r)", "xml-comment", 1, 4),
+        ("<r><x:a/></r>", "(r(x:a))", "xml-prefix", 1, 4),
+    ],
+)
+def test_what_leaves_one_reading_is_read_and_said(
+    text: str, outline: str, rule: str, line: int, column: int
+) -> None:
+    """Columns are counted by hand."""
+    root, found = _recover(text)
+
+    assert _outline(root) == outline
+    assert found[0] == (rule, line, column)
+    assert len(found) == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<r><a></r",
+        "<r><a>",
+        "<r a='1",
+        "<r><a b='1><c d='2'/></r>",
+        "<r><a xyz='0 0 0 rpy='1 2 3'/></r>",
+        "<r><a <b/></r>",
+        "<r><!-- <a/></r>",
+        "<r><![CDATA[ <a/></r>",
+        "<?xml <r/>",
+        "no tags",
+    ],
+)
+def test_what_could_mean_several_things_is_refused(text: str) -> None:
+    """A quote, a bracket or an end that is missing may stand in many places."""
+    with pytest.raises(SourceError) as caught:
+        drain(recover(text, "r.urdf"))
+
+    assert caught.value.diagnostics[-1].rule == "xml-syntax"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<!DOCTYPE r [<!ENTITY a 'b'>]><r>",
+        "<!DOCTYPE r SYSTEM 'file:///etc/passwd'><r>",
+        "<r><!ENTITY a 'b'></r>",
+        "<!DOCTYPE r",
+    ],
+)
+def test_declarations_are_refused_in_malformed_text_too(text: str) -> None:
+    """Even where nothing would come of them."""
+    with pytest.raises(SourceError) as caught:
+        drain(recover(text, "r.urdf"))
+
+    assert caught.value.diagnostics[-1].rule == "xml-entity"
+
+
+def test_a_plain_document_type_is_skipped() -> None:
+    """As in well-formed text."""
+    root, found = _recover("<!DOCTYPE r><r/>")
+
+    assert (_outline(root), found) == ("(r)", [])
+
+
+def test_a_link_ends_the_link_that_was_not_closed() -> None:
+    """The language has no links within links; what was open ends where it begins."""
+    root, found = _recover(
+        '<robot><link name="a"><visual>\n<link name="b"/></robot>',
+    )
+
+    assert _outline(root) == "(robot(link name='a'(visual))(link name='b'))"
+    assert found == [("xml-nesting", 1, 23), ("xml-nesting", 1, 8)]
+
+
+def test_elements_of_other_tools_may_hold_links() -> None:
+    """A transmission has joints inside."""
+    root, _ = _recover(
+        '<robot>\0<transmission><joint name="j"/></transmission></robot>'
+    )
+
+    assert _outline(root) == "(robot(transmission(joint name='j')))"
+
+
+def test_too_deep_is_too_deep_in_malformed_text_too() -> None:
+    """The bound is that of well-formed text."""
+    with pytest.raises(SourceError, match="nested"):
+        drain(recover("<a>" * (DEEPEST + 1), "r.urdf"))
+
+
+def test_text_is_kept_piece_by_piece() -> None:
+    """References are resolved, and children separate pieces."""
+    root, _ = _recover("<r> a &amp; b <c/><![CDATA[<d>]]>\n</r>\0")
+
+    assert root.text == "a & b\n<d>"
+
+
+_PIECES = st.sampled_from(
+    [
+        *("<a>", "</a>", "<b x='1'/>", '<b x="&lt;&#65;">', "</b>", "text", " ", "\n"),
+        *("\r", "\r\n", "<!-- c -->", "<?p?>", "é", "<a:b y = 'z\n\tw'>", "</a:b>"),
+        *("&amp;", "<![CDATA[<c>]]>", "&", "<", ">", "'", '"', "=", "\0"),
+        "<!DOCTYPE a>",
+    ]
+)
+
+
+@given(st.lists(_PIECES, max_size=12).map("".join))
+def test_what_is_well_formed_is_recovered_as_it_is_parsed(inside: str) -> None:
+    """Expat is the judge: tags, attributes, text and positions, without a remark."""
+    text = f"<robot xmlns:a='u'>{inside}</robot>"
+    try:
+        root, found = drain(parse_markup(text.encode(), "r.urdf"))
+    except SourceError:
+        return
+    if found:
+        return
+
+    again, remarks = drain(recover(text, "r.urdf"))
+
+    assert again == root
+    assert remarks == ()
+
+
+@given(st.lists(_PIECES, max_size=20).map("".join) | st.text())
+def test_no_text_makes_recovery_fail_otherwise(text: str) -> None:
+    """It returns an element or refuses."""
+    with suppress(SourceError):
+        root, _ = drain(recover(text, "r.urdf"))
+        assert root.tag
