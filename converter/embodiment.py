@@ -154,10 +154,11 @@ def embody(
         ):
             invented.append(group[0])
     if _branches(tree, body_of) > 1:
-        # The world would cut the robot into several articulations: the root, held by
-        # the world, keeps it one.
-        body_of.update({name: tree.root for name in groups[0] if not body_of[name]})
-        invented.append(tree.root)
+        # The world would cut the robot into several articulations: the root and what is
+        # welded to it, held by the world as one body, keep it one.
+        body_of.update(dict.fromkeys(groups[0], tree.root))
+        if not any(has_mass(tree.link[name]) for name in groups[0]):
+            invented.append(tree.root)
     if massless is MasslessOption.ERROR:
         _refuse_massless(tree, invented)
     bodies, notes = _bodies(tree, body_of, invented)

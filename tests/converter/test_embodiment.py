@@ -292,6 +292,19 @@ def test_a_fixed_base_with_two_arms_stays_one_articulation() -> None:
     assert [d.rule for d in embodiment.diagnostics].count("link-regularised") == 1
 
 
+def test_a_fixed_base_with_two_arms_takes_the_mass_that_is_welded_to_it() -> None:
+    """Nothing is invented beside a mass that is there."""
+    masses = {"base": None, "mount": _HEAVY, "left": _HEAVY, "right": _HEAVY}
+    arms = [("base", "left", _MOVES), ("mount", "right", _MOVES)]
+    robot = _robot(masses, ("base", "mount", Fixed()), *arms)
+
+    embodiment = _bodies(robot, BaseOption.FIXED)
+
+    assert embodiment.bodies[0].link == "base"
+    assert embodiment.bodies[0].mass == 2.0
+    assert embodiment.lumped == {"mount"}
+
+
 def test_a_world_link_with_a_shape_is_a_part_of_the_robot() -> None:
     """Only a bare link named world stands for the world."""
     table = Link("world", None, (), (Collision(None, Pose(), Box((1.0, 1.0, 0.1))),))
