@@ -19,6 +19,11 @@ Vec3: TypeAlias = tuple[float, float, float]
 Vec6: TypeAlias = tuple[float, float, float, float, float, float]
 
 
+# Unit roundoff: the largest relative error of one rounded operation.
+DOUBLE_PRECISION = 2.0**-53
+SINGLE_PRECISION = 2.0**-24
+
+
 class Quantity(StrEnum):
     """The kinds of statement that a witness can make."""
 
@@ -33,6 +38,8 @@ class Quantity(StrEnum):
     EFFORT = "effort"
     VELOCITY = "velocity"
     DYNAMICS = "dynamics"
+    MOTION = "equations of motion"
+    ROLLOUT = "rollout"
 
 
 class JointType(StrEnum):
@@ -60,6 +67,22 @@ COORDINATES = {
     JointType.FLOATING: 7,
     JointType.SPHERICAL: 4,
 }
+
+# Velocities per joint type, and their order: rates of the displacement, along the axes
+# of the joint frame, then angular velocity about axes of the child. What a planar joint
+# is given along its normal has no effect, so that no basis of its plane is needed.
+VELOCITIES = {
+    JointType.REVOLUTE: 1,
+    JointType.CONTINUOUS: 1,
+    JointType.PRISMATIC: 1,
+    JointType.PLANAR: 4,
+    JointType.FIXED: 0,
+    JointType.FLOATING: 6,
+    JointType.SPHERICAL: 3,
+}
+
+ROOT_MOTION = ""
+"""Stands for the free motion of the root link where a joint's name is expected."""
 
 
 class Base(StrEnum):
@@ -125,6 +148,8 @@ class JointObservation:
         damping: [N m s/rad or N s/m]; None is absent.
         friction: [N m or N]; None is absent.
         axis: Unit vector in the child frame, where the witness can state it.
+        anchor: A point of the axis in the child frame [m]; always the child's origin in
+            URDF.
         note: Why a value is absent or unusual, for the reader of the report.
     """
 
@@ -140,6 +165,7 @@ class JointObservation:
     friction: float | None = None
     mimic: MimicObservation | None = None
     axis: Vec3 | None = None
+    anchor: Vec3 = (0.0, 0.0, 0.0)
     note: str | None = None
 
 
@@ -161,6 +187,64 @@ class Frames:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Dynamics:
+    """Equations of motion, M(q) u' + b(q, u) = forces, over configurations.
+
+    The root link is free to move but at rest, and gravity of 9.81 m/s^2 pulls along
+    its -Z. Velocities u are those of :data:`VELOCITIES`. Arrays are read-only.
+
+    Attributes:
+        joints: (n) joint of each degree of freedom, those of one joint in a row;
+            ``ROOT_MOTION`` for the six of the root. A witness leaves out what depends
+            on values that it cannot know.
+        inertia: (K, n, n) joint-space inertia M [kg, kg m or kg m^2].
+        bias: (K, n) gravity, Coriolis and centrifugal forces b [N or N m].
+    """
+
+    joints: tuple[str, ...]
+    inertia: NDArray[np.float64]
+    bias: NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class RolloutPlan:
+    """How the robot shall move on its own: gravity, damping, friction, mimic couplings.
+
+    The root link is held, joints start at rest, and nothing collides; joint limits are
+    off.
+
+    Attributes:
+        configuration: Index of the configuration in which it starts.
+        held: Joints that are held as well, because what they carry has no inertia.
+        step: Time step [s].
+        steps: Number of steps.
+    """
+
+    configuration: int
+    held: tuple[str, ...] = ()
+    step: float = 1e-3
+    steps: int = 1000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rollout:
+    """Where the robot is after it has moved on its own.
+
+    Attributes:
+        joints: Moving joints.
+        positions: End position per joint, in the form of :data:`COORDINATES`.
+        velocities: End velocity per joint, in the form of :data:`VELOCITIES`.
+        neighbours: Where it is if all numbers of the robot are changed by parts in a
+            million, at random; empty if that was not tried.
+    """
+
+    joints: tuple[str, ...]
+    positions: tuple[tuple[float, ...], ...]
+    velocities: tuple[tuple[float, ...], ...]
+    neighbours: tuple[Rollout, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Configurations:
     """The K configurations at which all witnesses are asked.
 
@@ -172,11 +256,16 @@ class Configurations:
         positions: Per joint a (K, d) array, with d and the order of coordinates from
             :data:`COORDINATES`.
         labels: (K) what each configuration is: zero, lower, upper, sample 0 ...
+        velocities: Per joint a (K, d) array in the form of :data:`VELOCITIES`, for the
+            equations of motion; empty if all are at rest.
+        rollout: How the robot shall move on its own, if at all.
     """
 
     joints: tuple[str, ...]
     positions: tuple[NDArray[np.float64], ...]
     labels: tuple[str, ...]
+    velocities: tuple[NDArray[np.float64], ...] = ()
+    rollout: RolloutPlan | None = None
 
     @property
     def count(self) -> int:
@@ -201,6 +290,23 @@ class Departure:
     stated: tuple[float, ...]
     computed: tuple[float, ...]
     cause: str
+
+
+@dataclass(frozen=True, slots=True)
+class Restatement:
+    """The inertia of one link, where the file states it twice.
+
+    Attributes:
+        link: URDF name.
+        attribute: Where the second statement is.
+        first: What the mass schema states, as in :class:`MassProperties`.
+        second: What the attribute states, likewise.
+    """
+
+    link: str
+    attribute: str
+    first: Vec6
+    second: Vec6
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,10 +339,19 @@ class Observation:
         departures: Values that the reader replaces by others.
         assembly: One entry per joint, if the format places links and joints apart.
         invented: Links whose mass the reader has to make up: the file states none.
+        restated: Inertias that the file states twice, whether or not they agree.
+        inert: Links with a body that forces do not move: kinematic or disabled.
+        unarticulated: Joints that belong to no articulation.
+        up: Direction against gravity in the root link's frame, a unit vector, where
+            the file says how the robot stands.
         repaired: Links and joints whose text has no exact meaning, so that every
             reader repairs it in its own way.
         quaternions: Links and joints whose origin is turned by a quaternion, which
             came with URDF 1.1.
+        precision: Unit roundoff of the reader's arithmetic.
+        dynamics: Equations of motion at the configurations; None if they cannot be
+            stated, and a note says why.
+        rollout: Outcome of the rollout that was asked for, if any; None likewise.
     """
 
     witness: str
@@ -252,5 +367,12 @@ class Observation:
     departures: tuple[Departure, ...] = ()
     assembly: tuple[AssemblyGap, ...] = ()
     invented: tuple[str, ...] = ()
+    restated: tuple[Restatement, ...] = ()
+    inert: tuple[str, ...] = ()
+    unarticulated: tuple[str, ...] = ()
+    up: Vec3 | None = None
     repaired: tuple[str, ...] = ()
     quaternions: tuple[str, ...] = ()
+    precision: float = DOUBLE_PRECISION
+    dynamics: Dynamics | None = None
+    rollout: Rollout | None = None

@@ -13,7 +13,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.stats import qmc
 
-from conformance.observation import COORDINATES, Configurations, JointType
+from conformance.observation import (
+    COORDINATES,
+    VELOCITIES,
+    Configurations,
+    JointType,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -29,6 +34,8 @@ _FAR = 1e3
 _WINDOW = {JointType.PRISMATIC: 1.0}
 _TURN = math.pi
 _DISPLACEMENT = 1.0
+_SPEED = 1.0
+_CORNERS = 2
 # Dimensions of the unit cube that each joint takes, by number of coordinates.
 _FREEDOMS = {
     JointType.PLANAR: 3,
@@ -88,7 +95,25 @@ def configurations(
         joints=tuple(joint.name for joint in moving),
         positions=tuple(positions[joint.name] for joint in moving),
         labels=("zero", "lower", "upper", *samples),
+        velocities=_velocities(moving, len(cube) + 1),
     )
+
+
+def _velocities(
+    moving: Sequence[JointObservation], count: int
+) -> tuple[NDArray[np.float64], ...]:
+    """Return (K, d) velocities up to 1 rad/s or m/s; zero, lower and upper are at rest.
+
+    So that forces at rest are gravity's alone, and samples show Coriolis forces too.
+    """
+    random = np.random.default_rng(_SEED)
+    velocities = []
+    for joint in moving:
+        values = random.uniform(-_SPEED, _SPEED, (count, VELOCITIES[joint.type]))
+        values[: _CORNERS + 1] = 0.0
+        values.setflags(write=False)
+        velocities.append(values)
+    return tuple(velocities)
 
 
 def _unit_cube(dimensions: int, count: int) -> NDArray[np.float64]:

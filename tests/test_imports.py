@@ -69,7 +69,13 @@ ARROWS = (
     # The specification's own reading is the converter's: it never decides alone.
     Arrow(
         "conformance.witnesses.spec_witness",
-        ("converter", "conformance.observation", "conformance.witness"),
+        (
+            "converter",
+            "conformance.observation",
+            "conformance.witness",
+            # It has MuJoCo roll out what it read.
+            "conformance.witnesses.mujoco_model",
+        ),
     ),
 )
 
@@ -81,9 +87,12 @@ QUARANTINE = {
     "jinja2": ("reports",),
     "lxml": ("converter.urdf", "corpus.packages", "conformance.witnesses"),
     "mujoco": ("conformance.witnesses.mujoco*",),
+    "newton": ("conformance.witnesses.newton*",),
     "newton_usd_schemas": ("converter.usd", "conformance.witnesses.usdphysics*"),
     "pebble": ("conformance.isolation",),
     "pxr": ("converter.usd", "conformance.witnesses.usdphysics*"),
+    "pinocchio": ("conformance.witnesses.pinocchio*",),
+    "pydrake": ("conformance.witnesses.drake*",),
     "pybullet": ("conformance.witnesses.pybullet*",),
     "pybullet_data": ("corpus",),
     "stl": ("converter.meshes.stl_triangles",),
@@ -92,6 +101,7 @@ QUARANTINE = {
     "robot_descriptions": ("corpus",),
     # The tests' independent reader of meshes.
     "trimesh": (),
+    "warp": ("conformance.witnesses.newton*",),
 }
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import mujoco
+import numpy as np
 
 from conformance.witness import AbstentionError
 
@@ -53,9 +54,8 @@ def compile_urdf(urdf: UrdfText) -> Compiled:
         AbstentionError: It refuses.
     """
     try:
-        with _warnings() as said:
-            spec = mujoco.MjSpec.from_string(urdf.text.decode())
-            spec.compiler.fusestatic = False
+        with collected_warnings() as said:
+            spec = _read(urdf)
             mass, inertia = _replace_refused_inertia(spec)
             model = spec.compile()
     except ValueError as error:
@@ -82,8 +82,58 @@ def compile_urdf(urdf: UrdfText) -> Compiled:
     )
 
 
+def compile_freed(urdf: UrdfText, root: str) -> tuple[Any, frozenset[str]]:
+    """Compile a copy that :func:`compile_urdf` accepts, with a root that moves freely.
+
+    Mass and inertia of zero, which the compiler refuses, are zero in the model.
+
+    Args:
+        urdf: The copy.
+        root: The file's name of the root link; one that MuJoCo takes for its world
+            stays.
+
+    Returns:
+        The ``mujoco.MjModel``, and the links whose mass properties in it are not the
+        file's.
+    """
+    with collected_warnings():
+        spec = _read(urdf)
+        if root != WORLD:
+            spec.worldbody.first_body().add_freejoint()
+        stated = {
+            body.name: (
+                body.mass if body.explicitinertial else 0.0,
+                _is_pointlike(body),
+            )
+            for body in spec.bodies
+        }
+        mass, inertia = _replace_refused_inertia(spec)
+        model = spec.compile()
+        unknown = set(urdf.mass_unknown | urdf.inertia_unknown)
+        for name in mass | inertia:
+            own, pointlike = stated[name]
+            if own < 0 or (own and not pointlike):
+                unknown.add(urdf.original(name))
+            else:
+                model.body_mass[model.body(name).id] = own
+                model.body_inertia[model.body(name).id] = 0.0
+        # The inertia of bodies that move like a single one is taken from constants.
+        mujoco.mj_setConst(model, mujoco.MjData(model))
+    return model, frozenset(unknown)
+
+
+def _is_pointlike(body: Any) -> bool:  # noqa: ANN401  untyped engine
+    return not np.any(body.inertia) and not np.any(np.nan_to_num(body.fullinertia))
+
+
+def _read(urdf: UrdfText) -> Any:  # noqa: ANN401  likewise
+    spec = mujoco.MjSpec.from_string(urdf.text.decode())
+    spec.compiler.fusestatic = False
+    return spec
+
+
 @contextlib.contextmanager
-def _warnings() -> Iterator[list[str]]:
+def collected_warnings() -> Iterator[list[str]]:
     """Collect warnings, which MuJoCo would write to a file in the working directory."""
     previous = mujoco.get_mju_user_warning()
     said: list[str] = []
@@ -100,7 +150,7 @@ def _refusal(error: ValueError) -> AbstentionError:
     return AbstentionError("; ".join(filter(None, text.splitlines())))
 
 
-def _root(model: Any, bodies: Mapping[str, int]) -> str:  # noqa: ANN401  untyped engine
+def _root(model: Any, bodies: Mapping[str, int]) -> str:  # noqa: ANN401  likewise
     # The world is its own parent, and a link only if the file says so.
     worlds = [link for link, index in bodies.items() if index == 0]
     roots = worlds or [

@@ -9,7 +9,7 @@ silence it about the rest of the robot.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import mujoco
@@ -17,7 +17,6 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from conformance.observation import (
-    COORDINATES,
     Frames,
     JointObservation,
     JointType,
@@ -28,7 +27,20 @@ from conformance.observation import (
     Quantity,
 )
 from conformance.witness import AbstentionError, Availability, Available, Side
-from conformance.witnesses.mujoco_compilation import WORLD, Compiled, compile_urdf
+from conformance.witnesses.mujoco_compilation import (
+    WORLD,
+    Compiled,
+    compile_freed,
+    compile_urdf,
+)
+from conformance.witnesses.mujoco_joints import JointPlace, joint_place
+from conformance.witnesses.mujoco_motion import (
+    Mechanism,
+    equations_of_motion,
+    movers,
+    roll_out,
+    states,
+)
 from conformance.witnesses.statements import (
     blocked_note,
     links_in_reach,
@@ -47,10 +59,9 @@ from conformance.witnesses.urdf_text import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from numpy.typing import NDArray
-
     from conformance.observation import Configurations
     from conformance.witness import Request
+    from conformance.witnesses.urdf_text import UrdfText
 
 _STEPS = (
     strip_shapes,
@@ -70,6 +81,8 @@ _STATES = frozenset(
         Quantity.LIMITS,
         Quantity.EFFORT,
         Quantity.DYNAMICS,
+        Quantity.MOTION,
+        Quantity.ROLLOUT,
     }
 )
 
@@ -96,7 +109,7 @@ class MujocoWitness:
         joints = _joints(compiled)
         blocked = unreachable_joints(joints, request.configurations)
         reach = links_in_reach(compiled.root, joints, blocked)
-        return Observation(
+        reading = Observation(
             witness=self.name,
             robot=compiled.robot,
             root=compiled.root,
@@ -108,6 +121,26 @@ class MujocoWitness:
             frames=_frames(compiled, joints, reach, request.configurations),
             notes=(*urdf.notes, *compiled.notes, *blocked_note("MuJoCo", blocked)),
         )
+        return reading if blocked else _moving(reading, urdf, request.configurations)
+
+
+def _moving(
+    reading: Observation, urdf: UrdfText, configurations: Configurations
+) -> Observation:
+    """Add equations of motion and rollout of MuJoCo's own reading of the file."""
+    model, unknown = compile_freed(urdf, reading.root)
+    bodies = {urdf.original(model.body(i).name): i for i in range(model.nbody)}
+    mechanism = Mechanism(
+        model=model,
+        joints=_places(model, bodies, reading.joints),
+        free_root=bodies[reading.root] != 0,
+        unknown=movers(reading, unknown),
+    )
+    return replace(
+        reading,
+        dynamics=equations_of_motion(mechanism, configurations),
+        rollout=roll_out(mechanism, configurations),
+    )
 
 
 def _mass(compiled: Compiled, link: str) -> MassProperties | None:
@@ -218,6 +251,20 @@ def _mimics(model: Any) -> dict[str, MimicObservation]:  # noqa: ANN401  likewis
     }
 
 
+def _places(
+    model: Any,  # noqa: ANN401  untyped engine
+    bodies: Mapping[str, int],
+    joints: tuple[JointObservation, ...],
+) -> tuple[JointPlace, ...]:
+    return tuple(
+        joint_place(
+            model, joint.name, joint.type, model.body_jntadr[bodies[joint.child]]
+        )
+        for joint in joints
+        if joint.type is not JointType.FIXED
+    )
+
+
 def _frames(
     compiled: Compiled,
     joints: tuple[JointObservation, ...],
@@ -225,12 +272,14 @@ def _frames(
     configurations: Configurations,
 ) -> Frames:
     """Poses relative to the root link."""
+    places = _places(compiled.model, compiled.bodies, joints)
+    held = Mechanism(compiled.model, places, free_root=False)
     positions = np.empty((configurations.count, len(links), 3))
     rotations = np.empty((configurations.count, len(links), 3, 3))
     bodies = [compiled.bodies[link] for link in links]
     base = compiled.bodies[compiled.root]
     data = mujoco.MjData(compiled.model)
-    for row, qpos in enumerate(_qpos(compiled.model, joints, configurations)):
+    for row, qpos in enumerate(states(held, configurations)[0]):
         data.qpos[:] = qpos
         mujoco.mj_kinematics(compiled.model, data)
         to_root = data.xmat[base].reshape(3, 3).T
@@ -239,46 +288,3 @@ def _frames(
     for array in (positions, rotations):
         array.flags.writeable = False
     return Frames(links, positions, rotations, configurations.labels)
-
-
-def _qpos(
-    model: Any,  # noqa: ANN401  likewise
-    joints: tuple[JointObservation, ...],
-    configurations: Configurations,
-) -> NDArray[np.float64]:
-    """Positions in MuJoCo's own order and form, (K, nq)."""
-    qpos = np.tile(model.qpos0, (configurations.count, 1))
-    types = {joint.name: joint.type for joint in joints}
-    told = zip(configurations.joints, configurations.positions, strict=True)
-    for name, values in told:
-        kind = types.get(name)
-        if kind is None or COORDINATES[kind] != values.shape[1]:
-            continue
-        # Copied: scipy refuses read-only arrays.
-        start, value = _coordinates(model, name, kind, values.copy())
-        qpos[:, start : start + value.shape[1]] = value
-    return qpos
-
-
-def _coordinates(
-    model: Any,  # noqa: ANN401  likewise
-    name: str,
-    kind: JointType,
-    values: NDArray[np.float64],
-) -> tuple[int, NDArray[np.float64]]:
-    """First index into ``qpos`` of a joint, and the (K, n) values that belong there."""
-    if kind is JointType.PLANAR:
-        slides = [model.joint(name + suffix).id for suffix in _PLANAR_SUFFIXES[:2]]
-        axes = model.jnt_axis[slides]
-        along, *_ = np.linalg.lstsq(axes.T, values[:, :3].T, rcond=None)
-        start = int(model.jnt_qposadr[slides[0]])
-        return start, np.column_stack([along.T, values[:, 3]])
-    start = int(model.jnt_qposadr[model.joint(name).id])
-    if kind is JointType.FLOATING:
-        # A free joint holds the pose in the world, origin included.
-        origin = model.qpos0[start : start + COORDINATES[kind]]
-        turn = Rotation.from_quat(origin[3:], scalar_first=True)
-        turned = turn * Rotation.from_quat(values[:, 3:], scalar_first=True)
-        position = origin[:3] + turn.apply(values[:, :3])
-        return start, np.column_stack([position, turned.as_quat(scalar_first=True)])
-    return start, values

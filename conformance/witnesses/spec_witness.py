@@ -18,6 +18,7 @@ from lxml import etree
 from conformance.observation import (
     COORDINATES,
     Base,
+    Dynamics,
     Frames,
     JointObservation,
     JointType,
@@ -28,7 +29,9 @@ from conformance.observation import (
     Quantity,
 )
 from conformance.witness import AbstentionError, Available, Side
+from conformance.witnesses.mujoco_model import with_motion
 from converter.diagnostics import SourceError
+from converter.dynamics import bias_forces, degrees_of_freedom, inertia_matrices
 from converter.kinematics import link_transforms
 from converter.model import (
     Continuous,
@@ -106,6 +109,8 @@ class SpecWitness:
             )
         except SourceError as error:
             raise AbstentionError(str(error.diagnostics[0])) from error
+        if request.configurations.rollout:
+            reading = with_motion(reading, request.configurations, neighbours=True)
         return replace(reading, quaternions=_quaternions(request.path))
 
 
@@ -137,6 +142,7 @@ def observe_robot(
         frames=_frames(robot, configurations),
         base=_base(tree),
         repaired=_repaired(robot, diagnostics),
+        dynamics=_dynamics(robot, configurations),
     )
 
 
@@ -202,6 +208,24 @@ def _frames(robot: Robot, configurations: Configurations) -> Frames:
         rotations=stacked[..., :3, :3],
         labels=configurations.labels,
     )
+
+
+def _dynamics(robot: Robot, configurations: Configurations) -> Dynamics:
+    asked = configurations
+    positions = dict(zip(asked.joints, asked.positions, strict=True))
+    velocities = dict(zip(asked.joints, asked.velocities, strict=False))
+    names = degrees_of_freedom(robot)
+    size = len(names)
+    # As with frames, a robot without moving joints has one answer to all questions.
+    inertia = np.broadcast_to(
+        inertia_matrices(robot, positions), (asked.count, size, size)
+    )
+    bias = np.broadcast_to(
+        bias_forces(robot, positions, velocities), (asked.count, size)
+    )
+    for array in (inertia, bias):
+        array.setflags(write=False)
+    return Dynamics(names, inertia, bias)
 
 
 def _quaternions(path: str) -> tuple[str, ...]:

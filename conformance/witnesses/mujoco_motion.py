@@ -1,0 +1,247 @@
+"""How MuJoCo moves a robot: equations of motion, and motion without any drive.
+
+Where the robot comes from (MuJoCo's own reading of a URDF, or a model made of what
+another witness states) makes no difference here.
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import mujoco
+import numpy as np
+
+from conformance.observation import (
+    COORDINATES,
+    ROOT_MOTION,
+    VELOCITIES,
+    Dynamics,
+    Rollout,
+)
+from conformance.witnesses.mujoco_compilation import collected_warnings
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from numpy.typing import NDArray
+
+    from conformance.observation import Configurations, Observation, RolloutPlan
+    from conformance.witnesses.mujoco_joints import JointPlace
+
+_ROOT_FREEDOMS = 6
+# Added to the inertia of what is held [kg, kg m^2]: in a second, a force of 1 kN moves
+# it by 1e-9 m. The same on both sides, it costs nothing in a comparison.
+_HELD = 1e12
+# Changes of neighbouring rollouts: ten times what float32 does to a number.
+_NEARBY = 1e-6
+_NEIGHBOURS = 3
+_SEED = 20_240_229
+# Of the solver of friction and couplings: its default would show in the end states.
+_SOLVER_TOLERANCE = 1e-14
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Mechanism:
+    """A model whose joints go by URDF names.
+
+    Attributes:
+        model: The ``mujoco.MjModel``; if its root moves freely, these are its first
+            coordinates.
+        joints: The moving joints.
+        free_root: Whether the root link moves freely, from the origin of the world.
+        unknown: Joints that move links whose mass properties in the model are not the
+            file's; ``ROOT_MOTION`` among them if there are any such links.
+    """
+
+    model: Any
+    joints: tuple[JointPlace, ...]
+    free_root: bool
+    unknown: frozenset[str] = frozenset()
+
+
+def movers(reading: Observation, links: Collection[str]) -> frozenset[str]:
+    """Return the joints that move any of some links, the root's own among them."""
+    if not links:
+        return frozenset()
+    joint_to = {joint.child: joint for joint in reading.joints}
+    found = {ROOT_MOTION}
+    for link in links:
+        while joint := joint_to.get(link):
+            found.add(joint.name)
+            link = joint.parent  # noqa: PLW2901  walks up from each
+    return frozenset(found)
+
+
+def equations_of_motion(
+    mechanism: Mechanism, configurations: Configurations
+) -> Dynamics:
+    """State the equations of motion at all configurations.
+
+    Degrees of freedom that depend on unknown mass properties are left out.
+    """
+    model, data = mechanism.model, mujoco.MjData(mechanism.model)
+    names, rates = _rates(mechanism)
+    count, size = configurations.count, len(names)
+    inertia, bias = np.zeros((count, size, size)), np.zeros((count, size))
+    qpos, qvel = states(mechanism, configurations)
+    for row in range(count):
+        data.qpos[:], data.qvel[:] = qpos[row], qvel[row]
+        # Step by step: the whole stage would factorise what may be singular.
+        mujoco.mj_kinematics(model, data)
+        mujoco.mj_comPos(model, data)
+        mujoco.mj_makeM(model, data)
+        mujoco.mj_comVel(model, data)
+        mujoco.mj_rne(model, data, 0, forces := np.empty(model.nv))
+        inertia[row] = rates.T @ _multiplied(model, data, rates)
+        bias[row] = rates.T @ forces
+    for array in (inertia, bias):
+        array.setflags(write=False)
+    return Dynamics(names, inertia, bias)
+
+
+def _multiplied(
+    model: Any,  # noqa: ANN401  untyped engine
+    data: Any,  # noqa: ANN401  likewise
+    rates: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Multiply the inertia matrix by (v, n) velocities, column by column."""
+    result = np.empty_like(rates)
+    for index, velocity in enumerate(np.ascontiguousarray(rates.T)):
+        mujoco.mj_mulM(model, data, product := np.empty(model.nv), velocity)
+        result[:, index] = product
+    return result
+
+
+def _rates(mechanism: Mechanism) -> tuple[tuple[str, ...], NDArray[np.float64]]:
+    """Return the joint of each known degree of freedom, and the (v, n) rates."""
+    names: list[str] = []
+    columns = [np.zeros((mechanism.model.nv, 0))]
+    if mechanism.free_root and ROOT_MOTION not in mechanism.unknown:
+        names += [ROOT_MOTION] * _ROOT_FREEDOMS
+        columns.append(np.eye(mechanism.model.nv, _ROOT_FREEDOMS))
+    for joint in mechanism.joints:
+        if joint.name not in mechanism.unknown:
+            column = np.zeros((mechanism.model.nv, joint.rates.shape[1]))
+            column[joint.dofs] = joint.rates
+            columns.append(column)
+            names += [joint.name] * column.shape[1]
+    return tuple(names), np.hstack(columns)
+
+
+def states(
+    mechanism: Mechanism, configurations: Configurations
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return (K, nq) positions and (K, nv) velocities in the model's own form.
+
+    Joints that are not told where to be, or in other coordinates, stay at zero.
+    """
+    model = mechanism.model
+    qpos = np.tile(model.qpos0, (configurations.count, 1))
+    qvel = np.zeros((configurations.count, model.nv))
+    given = dict(zip(configurations.joints, configurations.positions, strict=True))
+    moving = dict(zip(configurations.joints, configurations.velocities, strict=False))
+    for joint in mechanism.joints:
+        values = given.get(joint.name)
+        if values is not None and values.shape[1] == COORDINATES[joint.type]:
+            values = joint.to_qpos(values)
+            qpos[:, joint.qpos : joint.qpos + values.shape[1]] = values
+        rates = moving.get(joint.name)
+        if rates is not None and rates.shape[1] == VELOCITIES[joint.type]:
+            qvel[:, joint.dofs] = rates @ joint.rates.T
+    return qpos, qvel
+
+
+def roll_out(
+    mechanism: Mechanism, configurations: Configurations, *, neighbours: bool = False
+) -> Rollout | None:
+    """Let the robot move on its own, as :class:`RolloutPlan` says.
+
+    The integrator treats damping implicitly: dampings far above what an explicit one
+    survives are common in URDFs, and accuracy is not at stake, as both sides take the
+    same steps.
+
+    Args:
+        mechanism: The robot.
+        configurations: Where it starts, with a plan.
+        neighbours: Whether to try nearby robots as well.
+
+    Returns:
+        None if masses are unknown, or if MuJoCo warns that the motion explodes.
+    """
+    plan = configurations.rollout
+    if plan is None or mechanism.unknown:
+        return None
+    qpos, _ = states(mechanism, configurations)
+    start = qpos[plan.configuration]
+    own = _end(mechanism, mechanism.model, plan, start)
+    if own is None or not neighbours:
+        return own
+    random = np.random.default_rng(_SEED)
+    nearby = []
+    for _ in range(_NEIGHBOURS):
+        end = _end(mechanism, _altered(mechanism.model, random), plan, start)
+        if end is None:
+            return None
+        nearby.append(end)
+    return Rollout(own.joints, own.positions, own.velocities, tuple(nearby))
+
+
+def _end(
+    mechanism: Mechanism,
+    model: Any,  # noqa: ANN401  untyped engine
+    plan: RolloutPlan,
+    start: NDArray[np.float64],
+) -> Rollout | None:
+    model = copy.copy(model)
+    model.opt.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
+    model.opt.timestep = plan.step
+    model.opt.tolerance = _SOLVER_TOLERANCE
+    flags = mujoco.mjtDisableBit
+    model.opt.disableflags |= (
+        flags.mjDSBL_CONTACT | flags.mjDSBL_LIMIT | flags.mjDSBL_AUTORESET
+    )
+    if mechanism.free_root:
+        model.dof_armature[:_ROOT_FREEDOMS] = _HELD
+    for joint in mechanism.joints:
+        if joint.name in plan.held:
+            model.dof_armature[joint.dofs] = _HELD
+    data = mujoco.MjData(model)
+    with collected_warnings() as said:
+        mujoco.mj_setConst(model, data)
+        mujoco.mj_resetData(model, data)
+        data.qpos[:] = start
+        mujoco.mj_step(model, data, plan.steps)
+    if said or not (np.isfinite(data.qpos).all() and np.isfinite(data.qvel).all()):
+        return None
+    return Rollout(
+        joints=tuple(joint.name for joint in mechanism.joints),
+        positions=tuple(joint.from_qpos(data.qpos) for joint in mechanism.joints),
+        velocities=tuple(joint.from_qvel(data.qvel) for joint in mechanism.joints),
+    )
+
+
+def _altered(
+    model: Any,  # noqa: ANN401  untyped engine
+    random: np.random.Generator,
+) -> Any:  # noqa: ANN401  likewise
+    """Return a model with all numbers that describe the robot changed a little."""
+    near = copy.copy(model)
+    for field in (
+        "body_mass",
+        "body_inertia",
+        "body_ipos",
+        "body_pos",
+        "jnt_pos",
+        "dof_damping",
+        "dof_frictionloss",
+        "eq_data",
+    ):
+        sizes = getattr(near, field)
+        sizes[:] = sizes * (1 + random.uniform(-_NEARBY, _NEARBY, sizes.shape))
+    for field in ("body_quat", "body_iquat", "jnt_axis"):
+        units = getattr(near, field)
+        turned = units + random.uniform(-_NEARBY, _NEARBY, units.shape)
+        units[:] = turned / np.linalg.norm(turned, axis=1, keepdims=True)
+    return near

@@ -1,0 +1,357 @@
+"""Equations of motion of a robot over many configurations: M(q) u' + b(q, u) = forces.
+
+Algorithms after R. Featherstone, "Rigid Body Dynamics Algorithms", Springer 2008: the
+recursive Newton-Euler algorithm (section 5.3, table 5.1) for b, the composite rigid
+body algorithm (section 6.2, table 6.2) for M. All spatial vectors are in coordinates of
+the root link's frame, about its origin, angular part first: no transforms are needed
+between links, at the price of nothing that matters in double precision.
+
+The root moves freely: the first six degrees of freedom are its own, three translations
+along the axes of the world, then three rotations about its own axes. Those of a robot
+whose base is held are what remains without them. Velocities u of joints are
+displacement rates in the joint's frame (the child's frame at zero) and angular
+velocities about axes of the child. A planar joint has three displacement rates, of
+which the part along its normal does nothing: so no basis of the plane has to be chosen.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias, assert_never
+
+import numpy as np
+
+from converter.kinematics import link_transforms
+from converter.model import (
+    Continuous,
+    Fixed,
+    Floating,
+    Planar,
+    Prismatic,
+    Revolute,
+    Spherical,
+)
+from converter.spatial import (
+    inertia_tensor,
+    rotation_from_quat_wxyz,
+    shift_inertia,
+    transform_from_pose,
+)
+from converter.topology import build_tree
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from converter.model import JointKind, Link, Robot, Vec3
+    from converter.topology import Tree
+
+Matrix: TypeAlias = "NDArray[np.float64]"
+
+ROOT = ""
+"""Stands for the free motion of the root link where the name of a joint is expected."""
+
+GRAVITY: Vec3 = (0.0, 0.0, -9.81)
+"""[m/s^2], in the root's frame."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Freedom:
+    """The free motion of one link relative to its parent.
+
+    Attributes:
+        translations: (K, 6, a) motions along axes that are fixed in the parent.
+        rotations: (K, 6, b) motions about axes that are fixed in the child.
+        columns: Where both stand, in this order, among the degrees of freedom.
+    """
+
+    translations: Matrix
+    rotations: Matrix
+    columns: slice
+
+    @property
+    def motions(self) -> Matrix:
+        """The (K, 6, a + b) motion subspace."""
+        return np.concatenate([self.translations, self.rotations], axis=2)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Mechanism:
+    """A robot at K configurations, all in the root's frame.
+
+    Attributes:
+        tree: The robot.
+        freedoms: By link; in tree order.
+        inertias: (K, 6, 6) spatial inertia by link.
+        names: (n) joint of each degree of freedom.
+        count: K.
+    """
+
+    tree: Tree
+    freedoms: Mapping[str, _Freedom]
+    inertias: Mapping[str, Matrix]
+    names: tuple[str, ...]
+    count: int
+
+
+def degrees_of_freedom(robot: Robot) -> tuple[str, ...]:
+    """Name the joint of each degree of freedom, in the order of the equations.
+
+    Raises:
+        SourceError: The robot is not a tree.
+    """
+    tree = build_tree(robot)
+    joints = (tree.parent_joint[name] for name in tree.links[1:])
+    names = (name for joint in joints for name in [joint.name] * width(joint.kind))
+    return (*[ROOT] * width(Floating()), *names)
+
+
+def width(kind: JointKind) -> int:
+    """Return the number of velocities of a joint."""
+    match kind:
+        case Fixed():
+            return 0
+        case Revolute() | Continuous() | Prismatic():
+            return 1
+        case Spherical():
+            return 3
+        case Planar():
+            return 4
+        case Floating():
+            return 6
+    assert_never(kind)
+
+
+def inertia_matrices(robot: Robot, positions: Mapping[str, Matrix]) -> Matrix:
+    """Return the (K, n, n) joint-space inertia matrices.
+
+    Args:
+        robot: A robot that is a tree.
+        positions: (K, d) positions per moving joint, see
+            :func:`converter.kinematics.motion`.
+
+    Raises:
+        SourceError: The robot is not a tree.
+        KeyError: A moving joint has no position.
+    """
+    mechanism = _mechanism(robot, positions)
+    tree = mechanism.tree
+    size = len(mechanism.names)
+    matrices = np.zeros((mechanism.count, size, size))
+    composite = dict(mechanism.inertias)
+    for name in reversed(tree.links):
+        own = mechanism.freedoms[name]
+        forces = composite[name] @ own.motions
+        above: str | None = name
+        while above is not None:
+            other = mechanism.freedoms[above]
+            block = np.swapaxes(other.motions, 1, 2) @ forces
+            matrices[:, other.columns, own.columns] = block
+            matrices[:, own.columns, other.columns] = np.swapaxes(block, 1, 2)
+            above = _parent(tree, above)
+        parent = _parent(tree, name)
+        if parent is not None:
+            composite[parent] = composite[parent] + composite[name]
+    # Blocks on the diagonal are symmetric but for rounding.
+    symmetric: Matrix = (matrices + np.swapaxes(matrices, 1, 2)) / 2
+    return symmetric
+
+
+def bias_forces(
+    robot: Robot,
+    positions: Mapping[str, Matrix],
+    velocities: Mapping[str, Matrix],
+    gravity: Vec3 = GRAVITY,
+) -> Matrix:
+    """Return the (K, n) forces that hold all accelerations at zero.
+
+    Gravity, Coriolis and centrifugal forces; the root link itself is at rest.
+
+    Args:
+        robot: A robot that is a tree.
+        positions: As for :func:`inertia_matrices`.
+        velocities: (K, width) velocities per moving joint; joints left out are at rest.
+        gravity: [m/s^2], in the root's frame.
+
+    Raises:
+        SourceError: The robot is not a tree.
+        KeyError: A moving joint has no position.
+    """
+    mechanism = _mechanism(robot, positions)
+    tree = mechanism.tree
+    still = np.zeros((mechanism.count, 6))
+    velocity = {tree.root: still}
+    # The root accelerates upwards instead of everything being pulled down.
+    acceleration = {tree.root: still - np.array([0.0, 0.0, 0.0, *gravity])}
+    for name in tree.links[1:]:
+        joint, own = tree.parent_joint[name], mechanism.freedoms[name]
+        before = velocity[joint.parent]
+        after, added = before, still
+        given = velocities.get(joint.name)
+        if given is not None:
+            split = own.translations.shape[2]
+            slide = _apply(own.translations, given[:, :split])
+            turn = _apply(own.rotations, given[:, split:])
+            after = before + slide + turn
+            # Each axis moves with the link that it is fixed in.
+            added = _cross_motion(before, slide) + _cross_motion(after, turn)
+        velocity[name] = after
+        acceleration[name] = acceleration[joint.parent] + added
+    forces = {
+        name: _apply(inertia, acceleration[name])
+        + _cross_force(velocity[name], _apply(inertia, velocity[name]))
+        for name, inertia in mechanism.inertias.items()
+    }
+    bias = np.zeros((mechanism.count, len(mechanism.names)))
+    for name in reversed(tree.links):
+        own = mechanism.freedoms[name]
+        bias[:, own.columns] = _apply(np.swapaxes(own.motions, 1, 2), forces[name])
+        parent = _parent(tree, name)
+        if parent is not None:
+            forces[parent] = forces[parent] + forces[name]
+    return bias
+
+
+def _parent(tree: Tree, link: str) -> str | None:
+    joint = tree.parent_joint.get(link)
+    return joint.parent if joint else None
+
+
+def _mechanism(robot: Robot, positions: Mapping[str, Matrix]) -> _Mechanism:
+    tree = build_tree(robot)
+    transforms = link_transforms(robot, positions)
+    count = len(transforms[tree.root])
+    freedoms = {}
+    start = 0
+    for name in tree.links:
+        joint = tree.parent_joint.get(name)
+        kind = joint.kind if joint else Floating()
+        at_zero = transforms[name]
+        if joint:
+            at_zero = transforms[joint.parent] @ transform_from_pose(joint.origin)
+        end = start + width(kind)
+        freedoms[name] = _freedom(kind, at_zero, transforms[name], slice(start, end))
+        start = end
+    return _Mechanism(
+        tree=tree,
+        freedoms=freedoms,
+        inertias={
+            name: _spatial_inertia(tree.link[name], transforms[name])
+            for name in tree.links
+        },
+        names=degrees_of_freedom(robot),
+        count=count,
+    )
+
+
+def _freedom(
+    kind: JointKind, at_zero: Matrix, transforms: Matrix, columns: slice
+) -> _Freedom:
+    """Express the motion of a joint in the root's frame.
+
+    Args:
+        kind: Kind of joint.
+        at_zero: (K, 4, 4) child frame at zero.
+        transforms: (K, 4, 4) child frame.
+        columns: Where the motion stands among the degrees of freedom.
+    """
+    still, turned = at_zero[:, :3, :3], transforms[:, :3, :3]
+    along = about = np.zeros((3, 0))
+    match kind:
+        case Fixed():
+            pass
+        case Revolute() | Continuous():
+            about = np.array([kind.axis]).T
+        case Prismatic():
+            along = np.array([kind.axis]).T
+        case Planar():
+            along = np.eye(3) - np.outer(kind.axis, kind.axis)
+            about = np.array([kind.axis]).T
+        case Floating():
+            along = about = np.eye(3)
+        case Spherical():
+            about = np.eye(3)
+        case _:
+            assert_never(kind)
+    slides, axes = still @ along, turned @ about
+    moments = np.cross(transforms[:, :3, 3, None], axes, axis=1)
+    return _Freedom(
+        translations=np.concatenate([np.zeros_like(slides), slides], axis=1),
+        rotations=np.concatenate([axes, moments], axis=1),
+        columns=columns,
+    )
+
+
+def _spatial_inertia(link: Link, transforms: Matrix) -> Matrix:
+    """Return the (K, 6, 6) inertia of a link about the root's origin.
+
+    A link without mass has none, whatever its tensor.
+
+    Args:
+        link: The link.
+        transforms: (K, 4, 4) its frame in the root's.
+    """
+    inertia = np.zeros((len(transforms), 6, 6))
+    if not link.inertial or not link.inertial.mass:
+        return inertia
+    mass, origin = link.inertial.mass, link.inertial.origin
+    turn = rotation_from_quat_wxyz(origin.quat_wxyz)
+    tensor = turn @ inertia_tensor(link.inertial.inertia) @ turn.T
+    # About the link's own origin first, where every configuration has the same.
+    center = np.asarray(origin.position)
+    own = np.zeros((6, 6))
+    own[:3, :3] = shift_inertia(tensor, mass, center)
+    own[:3, 3:] = mass * _skew(center)
+    own[3:, :3] = own[:3, 3:].T
+    own[3:, 3:] = mass * np.eye(3)
+    to_link = _motions_to_link(transforms)
+    inertia[:] = np.swapaxes(to_link, 1, 2) @ own @ to_link
+    return inertia
+
+
+def _motions_to_link(transforms: Matrix) -> Matrix:
+    """Return the (K, 6, 6) transforms of motions from the root's frame to a link's."""
+    turn = np.swapaxes(transforms[:, :3, :3], 1, 2)
+    result = np.zeros((len(transforms), 6, 6))
+    result[:, :3, :3] = result[:, 3:, 3:] = turn
+    result[:, 3:, :3] = -turn @ _skew(transforms[:, :3, 3])
+    return result
+
+
+def _skew(vectors: Matrix) -> Matrix:
+    """Return (..., 3, 3) matrices that cross (..., 3) vectors with others."""
+    x, y, z = np.moveaxis(vectors, -1, 0)
+    zero = np.zeros_like(x)
+    rows = [[zero, -z, y], [z, zero, -x], [-y, x, zero]]
+    return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
+
+
+def _apply(matrices: Matrix, vectors: Matrix) -> Matrix:
+    """Multiply (K, i, j) matrices by (K, j) vectors."""
+    product: Matrix = np.einsum("kij,kj->ki", matrices, vectors)
+    return product
+
+
+def _cross_motion(velocity: Matrix, motion: Matrix) -> Matrix:
+    """Return the (K, 6) rate of change of motions that move with a velocity."""
+    angular, linear = velocity[:, :3], velocity[:, 3:]
+    return np.concatenate(
+        [
+            np.cross(angular, motion[:, :3]),
+            np.cross(angular, motion[:, 3:]) + np.cross(linear, motion[:, :3]),
+        ],
+        axis=1,
+    )
+
+
+def _cross_force(velocity: Matrix, force: Matrix) -> Matrix:
+    """Return the (K, 6) rate of change of forces that move with a velocity."""
+    angular, linear = velocity[:, :3], velocity[:, 3:]
+    return np.concatenate(
+        [
+            np.cross(angular, force[:, :3]) + np.cross(linear, force[:, 3:]),
+            np.cross(angular, force[:, 3:]),
+        ],
+        axis=1,
+    )
