@@ -7,6 +7,7 @@ from converter.rules.output import OUTPUT_RULES
 from converter.rules.robot import ROBOT_RULES
 from converter.rules.rule import Rule, Severity
 from converter.rules.shapes import SHAPES_RULES
+from converter.rules.stage import STAGE_RULES
 from converter.rules.text import TEXT_RULES
 
 __all__ = ["RULES", "Rule", "Severity"]
@@ -25,4 +26,5 @@ RULES = _table(
     *MASS_RULES,
     *SHAPES_RULES,
     *OUTPUT_RULES,
+    *STAGE_RULES,
 )

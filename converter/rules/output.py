@@ -20,12 +20,6 @@ OUTPUT_RULES = (
         "Check the path and that every layer resolves.",
     ),
     Rule(
-        "stage-units",
-        _E,
-        "The stage is not in metres, kilograms and Z up.",
-        "Convert the stage first.",
-    ),
-    Rule(
         "stage-structure",
         _E,
         "The stage does not hold one readable robot.",

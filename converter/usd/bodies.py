@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
 from pxr import Gf, UsdGeom, UsdPhysics
 
 from converter.model import MeshFile
@@ -11,6 +12,7 @@ from converter.spatial import (
     inertia_tensor,
     principal_inertia,
     quat_wxyz_from_rotation,
+    rotation_from_quat_wxyz,
 )
 from converter.usd.custom import write_number, write_numbers, write_text
 from converter.usd.storage import single
@@ -36,13 +38,17 @@ def author_bodies(
         prim = stage.GetPrimAtPath(prims.link[body.link])
         UsdPhysics.RigidBodyAPI.Apply(prim)
         _author_mass(prim, body)
+        own = tree.link[body.link].inertial
+        if not _is_own(body, own):
+            _keep_inertial(prim, own)
     for name in tree.links:
         link = tree.link[name]
         if embodiment.body_of[name] != name:
             # Tells a frame from the Xforms that other tools group shapes with.
-            write_text(stage.GetPrimAtPath(prims.link[name]), "link", name)
-        if name in embodiment.lumped and link.inertial:
-            _keep_inertial(stage.GetPrimAtPath(prims.link[name]), link.inertial)
+            frame = stage.GetPrimAtPath(prims.link[name])
+            write_text(frame, "link", name)
+            if link.inertial is not None:
+                _keep_inertial(frame, link.inertial)
         _author_colliders(stage, link, prims)
 
 
@@ -60,8 +66,24 @@ def _author_mass(prim: Usd.Prim, body: Body) -> None:
     mass.CreatePrincipalAxesAttr(Gf.Quatf(w, x, y, z))
 
 
-def _keep_inertial(prim: Usd.Prim, inertial: Inertial) -> None:
-    """Keep what a link contributes to the body that it is counted in."""
+def _is_own(body: Body, own: Inertial | None) -> bool:
+    """Say whether a body is what its link says: nothing counted in, or invented."""
+    if own is None or own.mass != body.mass:
+        return False
+    turn = rotation_from_quat_wxyz(own.origin.quat_wxyz)
+    tensor = turn @ inertia_tensor(own.inertia) @ turn.T
+    stated = inertia_tensor(body.inertia)
+    return bool(np.allclose(tensor, stated, rtol=1e-9, atol=1e-12 * stated.max()))
+
+
+def _keep_inertial(prim: Usd.Prim, inertial: Inertial | None) -> None:
+    """Keep what a link says of its own mass where its body says something else.
+
+    A mass alone says that there is no ``<inertial>``.
+    """
+    if inertial is None:
+        write_number(prim, "inertial:mass", 0.0)
+        return
     write_number(prim, "inertial:mass", inertial.mass)
     write_numbers(prim, "inertial:origin:position", inertial.origin.position)
     write_numbers(prim, "inertial:origin:quat_wxyz", inertial.origin.quat_wxyz)

@@ -39,6 +39,14 @@ def read_number(prim: Usd.Prim, name: str) -> float | None:
     return None if value is None else float(value)
 
 
+def read_numbers(prim: Usd.Prim, name: str, count: int) -> tuple[float, ...] | None:
+    """Return ``urdf:<name>``, or None if it is absent or of another length."""
+    value = prim.GetAttribute(f"urdf:{name}").Get()
+    if value is None or len(value) != count:
+        return None
+    return tuple(float(number) for number in value)
+
+
 def read_text(prim: Usd.Prim, name: str) -> str | None:
     """Return ``urdf:<name>``, or None if it is absent."""
     value = prim.GetAttribute(f"urdf:{name}").Get()

@@ -1,138 +1,170 @@
-"""Mass and shapes of one link, from its prims."""
+"""Which prims are links, and what shapes they have."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-import numpy as np
-from pxr import Gf, Usd, UsdGeom, UsdPhysics, UsdShade
+from pxr import Sdf, Usd, UsdGeom, UsdPhysics
 
-from converter.model import (
-    Box,
-    Capsule,
-    Collision,
-    Cylinder,
-    Inertial,
-    Material,
-    MeshFile,
-    Pose,
-    Sphere,
-    Visual,
-)
-from converter.spatial import (
-    inertia_values,
-    quat_wxyz_from_rotation,
-    rotation_from_quat_wxyz,
-)
+from converter.diagnostics import Diagnostic
+from converter.model import Collision, Visual
+from converter.spatial import compose, pose_from_transform
+from converter.usd.custom import read_text
+from converter.usd.placement import rigid_part
+from converter.usd.read_materials import read_material
+from converter.usd.read_names import unique_names
+from converter.usd.read_shapes import read_shape
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Mapping
 
-    from converter.model import Geometry, Vec3
-
-# Turns of the Z axis onto the axis of a cylinder or capsule.
-_ONTO_AXIS = {
-    "X": np.array([[0.0, 0.0, 1.0], [0.0, 1.0, 0.0], [-1.0, 0.0, 0.0]]),
-    "Y": np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, -1.0, 0.0]]),
-    "Z": np.eye(3),
-}
+    from converter.meshes.polygon_mesh import PolygonMesh
+    from converter.urdf.findings import Findings
+    from converter.usd.placement import Placement
+    from converter.usd.read_shapes import PlacedShape
 
 
-def read_inertial(prim: Usd.Prim) -> Inertial | None:
-    """Read explicit mass properties; None where the stage leaves them to a consumer."""
-    api = UsdPhysics.MassAPI(prim)
-    mass = api.GetMassAttr().Get() if prim.HasAPI(UsdPhysics.MassAPI) else None
-    if not mass:
-        return None
-    center = api.GetCenterOfMassAttr().Get()
-    # An infinite centre and a zero quaternion are the schema's "not authored".
-    position = _vec3(center) if np.isfinite(center).all() else (0.0, 0.0, 0.0)
-    axes = api.GetPrincipalAxesAttr().Get()
-    rotation = np.eye(3)
-    if axes is not None and axes.GetLength() > 0:
-        w, (x, y, z) = axes.GetReal(), axes.GetImaginary()
-        rotation = rotation_from_quat_wxyz((w, x, y, z))
-    tensor = rotation @ np.diag(api.GetDiagonalInertiaAttr().Get()) @ rotation.T
-    return Inertial(float(mass), Pose(position), inertia_values(tensor))
+@dataclass(frozen=True, slots=True)
+class LinkPrim:
+    """A prim that is a link.
+
+    Attributes:
+        path: The prim.
+        name: URDF name.
+        is_body: Whether it is a rigid body, not a frame in one or in the world.
+        body: Body that carries it; its own path for a body, None for the world.
+        above: Link whose prim contains it, if any.
+    """
+
+    path: Sdf.Path
+    name: str
+    is_body: bool
+    body: Sdf.Path | None
+    above: Sdf.Path | None
 
 
-def read_shapes(
-    shapes: Sequence[tuple[Usd.Prim, Pose]],
-) -> tuple[tuple[Visual, ...], tuple[Collision, ...]]:
-    """Split a link's shapes into what is seen and what is touched.
+@dataclass(frozen=True, slots=True, eq=False)
+class LinkShapes:
+    """Shapes of one link, in the frame of its prim."""
+
+    visuals: tuple[Visual, ...]
+    collisions: tuple[Collision, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shapes:
+    """All shapes of a stage.
+
+    Attributes:
+        by_link: Shapes by link prim, of links that have some.
+        colliders: Colliders by gprim, in the frame of their rigid body.
+        meshes: Surface of every mesh, by the URI that stands for it in the shapes.
+    """
+
+    by_link: Mapping[Sdf.Path, LinkShapes]
+    colliders: Mapping[Sdf.Path, PlacedShape]
+    meshes: Mapping[str, PolygonMesh]
+
+
+def read_link_prims(
+    root: Usd.Prim, bodies: Iterable[Sdf.Path]
+) -> Findings[tuple[LinkPrim, ...]]:
+    """Find rigid bodies, and frames that a conversion marked as links, in stage order.
 
     Args:
-        shapes: Gprims with their pose in the link frame.
+        root: Prim below which to look.
+        bodies: Paths of all rigid bodies.
     """
-    visuals, collisions = [], []
-    for prim, pose in shapes:
-        geometry = _geometry(prim)
-        if geometry is None:
-            continue
-        name = prim.GetDisplayName() or prim.GetName()
-        placed = _turned(prim, pose)
-        if prim.HasAPI(UsdPhysics.CollisionAPI):
-            collisions.append(Collision(name, placed, geometry))
-        if UsdGeom.Imageable(prim).ComputePurpose() != UsdGeom.Tokens.guide:
-            visuals.append(Visual(name, placed, geometry, _material(prim)))
-    return tuple(visuals), tuple(collisions)
+    rigid = set(bodies)
+    prims = [
+        prim
+        for prim in Usd.PrimRange(root, Usd.TraverseInstanceProxies())
+        if prim.GetPath() in rigid or read_text(prim, "link") is not None
+    ]
+    names = yield from unique_names("link", prims)
+    paths = {prim.GetPath() for prim in prims}
+    return tuple(
+        LinkPrim(
+            path=path,
+            name=name,
+            is_body=path in rigid,
+            body=nearest(path, rigid),
+            above=nearest(path.GetParentPath(), paths),
+        )
+        for path, name in zip((prim.GetPath() for prim in prims), names, strict=True)
+    )
 
 
-def _geometry(prim: Usd.Prim) -> Geometry | None:
-    x, y, z = _scale(prim)
-    if prim.IsA(UsdGeom.Cube):
-        size = UsdGeom.Cube(prim).GetSizeAttr().Get()
-        return Box((size * x, size * y, size * z))
-    if prim.IsA(UsdGeom.Sphere):
-        return Sphere(UsdGeom.Sphere(prim).GetRadiusAttr().Get() * x)
-    if prim.IsA(UsdGeom.Mesh):
-        return MeshFile(str(prim.GetPath()), None, (x, y, z))
-    for schema, kind in ((UsdGeom.Cylinder, Cylinder), (UsdGeom.Capsule, Capsule)):
-        if prim.IsA(schema):
-            along = {"X": x, "Y": y, "Z": z}[schema(prim).GetAxisAttr().Get()]
-            across = {"X": y, "Y": z, "Z": x}[schema(prim).GetAxisAttr().Get()]
-            radius = schema(prim).GetRadiusAttr().Get() * across
-            return kind(radius, schema(prim).GetHeightAttr().Get() * along)
+def nearest(path: Sdf.Path, among: Iterable[Sdf.Path]) -> Sdf.Path | None:
+    """Return the nearest of some prims at or above a path."""
+    while path not in {Sdf.Path.absoluteRootPath, Sdf.Path.emptyPath}:
+        if path in among:
+            return path
+        path = path.GetParentPath()
     return None
 
 
-def _turned(prim: Usd.Prim, pose: Pose) -> Pose:
-    """Pose of the URDF shape, whose axis is Z whatever the prim's is."""
-    for schema in (UsdGeom.Cylinder, UsdGeom.Capsule):
-        if prim.IsA(schema) and (axis := schema(prim).GetAxisAttr().Get()) != "Z":
-            rotation = rotation_from_quat_wxyz(pose.quat_wxyz) @ _ONTO_AXIS[axis]
-            return Pose(pose.position, quat_wxyz_from_rotation(rotation))
-    return pose
+def read_shapes(
+    root: Usd.Prim, links: Iterable[LinkPrim], placement: Placement
+) -> Findings[Shapes]:
+    """Read all shapes below a prim.
+
+    Args:
+        root: Prim below which to look.
+        links: All links.
+        placement: Where prims are.
+    """
+    link_at = {link.path: link for link in links}
+    visuals: dict[Sdf.Path, list[Visual]] = {}
+    collisions: dict[Sdf.Path, list[Collision]] = {}
+    colliders: dict[Sdf.Path, PlacedShape] = {}
+    meshes: dict[str, PolygonMesh] = {}
+    for prim in Usd.PrimRange(root, Usd.TraverseInstanceProxies()):
+        if not prim.IsA(UsdGeom.Gprim):
+            continue
+        seen, touched = _is_seen(prim), _is_touched(prim)
+        if not (seen or touched):
+            continue
+        path = prim.GetPath()
+        owner = nearest(path, link_at)
+        if owner is None:
+            yield Diagnostic("stage-loose-shape", f"{path} belongs to no link")
+            continue
+        shape = yield from read_shape(prim, placement.within(path, owner))
+        if shape is None:
+            continue
+        if shape.mesh is not None:
+            meshes[str(path)] = shape.mesh
+        name = prim.GetDisplayName() or prim.GetName()
+        if touched:
+            collision = Collision(name, shape.pose, shape.geometry)
+            collisions.setdefault(owner, []).append(collision)
+            body = link_at[owner].body
+            if body is not None:
+                to_body = pose_from_transform(rigid_part(placement.within(owner, body)))
+                colliders[path] = replace(shape, pose=compose(to_body, shape.pose))
+        if seen:
+            look = yield from read_material(prim)
+            visual = Visual(name, shape.pose, shape.geometry, look)
+            visuals.setdefault(owner, []).append(visual)
+    by_link = {
+        path: LinkShapes(tuple(visuals.get(path, ())), tuple(collisions.get(path, ())))
+        for path in visuals | collisions
+    }
+    return Shapes(by_link, colliders, meshes)
 
 
-def _scale(prim: Usd.Prim) -> Vec3:
-    matrix = UsdGeom.Xformable(prim).GetLocalTransformation()
-    x, y, z = (float(np.linalg.norm(row)) for row in np.array(matrix)[:3, :3])
-    return x, y, z
+def _is_seen(prim: Usd.Prim) -> bool:
+    imageable = UsdGeom.Imageable(prim)
+    return bool(
+        imageable.ComputePurpose() != UsdGeom.Tokens.guide
+        and imageable.ComputeVisibility() != UsdGeom.Tokens.invisible
+    )
 
 
-def _material(prim: Usd.Prim) -> Material | None:
-    material, _ = UsdShade.MaterialBindingAPI(prim).ComputeBoundMaterial()
-    if not material:
-        return None
-    name = material.GetPrim().GetDisplayName() or material.GetPrim().GetName()
-    source = material.ComputeSurfaceSource()[0]
-    if not source:
-        return Material(name)
-    color = source.GetInput("diffuseColor").Get() or Gf.Vec3f(0.18)
-    opacity = source.GetInput("opacity").Get()
-    red, green, blue = (_srgb_from_linear(float(value)) for value in color)
-    alpha = 1.0 if opacity is None else float(opacity)
-    return Material(name, (red, green, blue, alpha))
-
-
-def _srgb_from_linear(value: float) -> float:
-    """Return the sRGB component of a linear value (IEC 61966-2-1)."""
-    if value <= 0.0031308:  # noqa: PLR2004  the standard's threshold
-        return value * 12.92
-    return float(1.055 * value ** (1 / 2.4) - 0.055)
-
-
-def _vec3(values: Gf.Vec3f) -> Vec3:
-    x, y, z = (float(value) for value in values)
-    return x, y, z
+def _is_touched(prim: Usd.Prim) -> bool:
+    return bool(
+        prim.HasAPI(UsdPhysics.CollisionAPI)
+        and UsdPhysics.CollisionAPI(prim).GetCollisionEnabledAttr().Get()
+    )

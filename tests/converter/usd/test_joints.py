@@ -136,7 +136,7 @@ def test_the_freedom_about_the_axis_is_spent_on_precision(tmp_path: Path) -> Non
         joint = Joint("j", "a", "b", Continuous((x, y, z)), _pose((0, 0, 1), turn))
 
         _author(folder, joint)
-        again = read_usd(folder / "r.usda").joints[0]
+        again = read_usd(folder / "r.usda").robot.joints[0]
 
         stored = Rotation.from_quat(again.origin.quat_wxyz, scalar_first=True)
         assert (stored * turn.inv()).magnitude() < 2e-8
@@ -205,7 +205,7 @@ def test_a_limit_on_one_side_is_effective(
             assert abs(actual) > 1e30
         else:
             assert actual == pytest.approx(wanted * factor)
-    again = read_usd(tmp_path / "r.usda").joints[0].kind
+    again = read_usd(tmp_path / "r.usda").robot.joints[0].kind
     assert isinstance(again, make)
     assert again.range.lower == pytest.approx(lower)
     assert again.range.upper == pytest.approx(upper)

@@ -82,7 +82,7 @@ def test_tree_joints_frames_and_masses_survive(
 ) -> None:
     """Names exactly; numbers to what float32 keeps over the chain."""
     with tempfile.TemporaryDirectory() as folder:
-        again = read_usd(_written(robot, nesting, BaseOption.AUTO, folder))
+        again = read_usd(_written(robot, nesting, BaseOption.AUTO, folder)).robot
 
     assert again.name == robot.name
     tree, tree_again = build_tree(robot), build_tree(again)
@@ -118,7 +118,7 @@ def test_shapes_survive_with_their_places(
 ) -> None:
     """Every shape is found on its link, whatever the nesting of bodies."""
     with tempfile.TemporaryDirectory() as folder:
-        again = read_usd(_written(robot, nesting, base, folder))
+        again = read_usd(_written(robot, nesting, base, folder)).robot
 
     links = {link.name: link for link in again.links}
     for link in robot.links:

@@ -1,0 +1,228 @@
+"""Mass properties of bodies, and of the links that were counted in one.
+
+What a body states counts. What it leaves open is what OpenUSD computes from colliders
+and densities, and is reported: the stage leaves it to its consumers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+from pxr import Gf, UsdPhysics
+
+from converter.diagnostics import Diagnostic
+from converter.model import Inertial, MeshFile, Pose
+from converter.solids import EMPTY, Solid, hull_solid, mesh_solid, primitive_solid
+from converter.spatial import (
+    inertia_tensor,
+    inertia_values,
+    quat_wxyz_from_rotation,
+    rotation_from_quat_wxyz,
+    shift_inertia,
+    transform_from_pose,
+)
+from converter.usd.custom import read_number, read_numbers
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+    from pxr import Sdf, Usd
+
+    from converter.urdf.findings import Findings
+    from converter.usd.placement import Placement
+    from converter.usd.read_shapes import PlacedShape
+
+Matrix: TypeAlias = "NDArray[np.float64]"
+
+_UNIT_QUATERNION = 1e-3
+# Relative to the body: float32 stores a sum, and the parts are stored in double.
+_ADDS_UP = 1e-5
+# The most that a conversion invents, as a part of the robot's mass.
+_HARMLESS = 1e-6
+
+
+def body_inertial(
+    prim: Usd.Prim, placement: Placement, colliders: Mapping[Sdf.Path, PlacedShape]
+) -> Findings[Inertial | None]:
+    """Read the mass properties of a rigid body; None if it has none at all.
+
+    Args:
+        prim: The body.
+        placement: Where prims are.
+        colliders: Shapes of the stage's colliders, placed in their bodies' frames.
+    """
+    api = UsdPhysics.MassAPI(prim) if prim.HasAPI(UsdPhysics.MassAPI) else None
+    mass = float(api.GetMassAttr().Get()) if api else 0.0
+    center = np.array(api.GetCenterOfMassAttr().Get()) if api else np.full(3, -np.inf)
+    moments = np.array(api.GetDiagonalInertiaAttr().Get()) if api else np.zeros(3)
+    tensor = _turned(moments, api.GetPrincipalAxesAttr().Get()) if api else None
+    units = placement.units
+    place = placement.stretch(prim.GetPath()) @ center.astype(np.float64)
+    open_parts = [
+        what
+        for what, stated in (
+            ("mass", mass > 0),
+            ("centre of mass", np.isfinite(center).all()),
+            ("inertia", moments.any()),
+        )
+        if not stated
+    ]
+    if open_parts:
+        computed = _computed(prim, placement, colliders)
+        if computed is None and not mass > 0:
+            message = f"body {prim.GetPath()} states no mass and has no collider"
+            yield Diagnostic("mass-unstated", message)
+            return None
+        said = f"body {prim.GetPath()} states no {' and no '.join(open_parts)}"
+        yield Diagnostic("mass-computed", f"{said}; computed as OpenUSD does")
+        found = computed or (mass, np.zeros(3), np.zeros((3, 3)))
+        mass = mass if mass > 0 else found[0]
+        place = place if np.isfinite(center).all() else units.length * found[1]
+        tensor = tensor if moments.any() else found[2]
+    x, y, z = (float(c) + 0.0 for c in place)
+    stated = np.zeros((3, 3)) if tensor is None else tensor
+    return Inertial(
+        mass * units.mass, Pose((x, y, z)), inertia_values(stated * units.inertia)
+    )
+
+
+def _turned(moments: Matrix, quat: Gf.Quatf) -> Matrix:
+    """Return moments along principal axes as a tensor in the body's frame.
+
+    A quaternion that is no rotation is the schema's word for none.
+    """
+    diagonal = np.diag(moments.astype(np.float64))
+    x, y, z = quat.GetImaginary()
+    if abs(quat.GetLength() - 1) > _UNIT_QUATERNION:
+        return diagonal
+    rotation = rotation_from_quat_wxyz((quat.GetReal(), x, y, z))
+    turned: Matrix = rotation @ diagonal @ rotation.T
+    return turned
+
+
+def _computed(
+    prim: Usd.Prim, placement: Placement, colliders: Mapping[Sdf.Path, PlacedShape]
+) -> tuple[float, Matrix, Matrix] | None:
+    """Mass, centre and tensor that OpenUSD computes, in stage units."""
+    own: list[Sdf.Path] = []
+
+    def answer(collider: Usd.Prim) -> UsdPhysics.RigidBodyAPI.MassInformation:
+        path = collider.GetPath()
+        shape = colliders.get(path)
+        own.extend([path] if shape else [])
+        return _mass_information(collider, shape, placement.units.length)
+
+    mass, moments, center, axes = UsdPhysics.RigidBodyAPI(prim).ComputeMassProperties(
+        answer
+    )
+    if not (own and mass > 0 and np.isfinite([*moments, *center]).all()):
+        return None
+    return float(mass), np.array(center, np.float64), _turned(np.array(moments), axes)
+
+
+def _mass_information(
+    collider: Usd.Prim, shape: PlacedShape | None, length: float
+) -> UsdPhysics.RigidBodyAPI.MassInformation:
+    solid = _solid(collider, shape) if shape else EMPTY
+    pose = np.eye(4) if shape is None else transform_from_pose(shape.pose)
+    said = UsdPhysics.RigidBodyAPI.MassInformation()
+    said.volume = solid.volume / length**3
+    said.inertia = Gf.Matrix3f(*(float(v) for v in (solid.inertia / length**5).flat))
+    said.centerOfMass = Gf.Vec3f(*(float(c) for c in solid.center / length))
+    said.localPos = Gf.Vec3f(*(float(c) for c in pose[:3, 3] / length))
+    said.localRot = Gf.Quatf(*quat_wxyz_from_rotation(pose[:3, :3]))
+    return said
+
+
+def _solid(collider: Usd.Prim, shape: PlacedShape) -> Solid:
+    if not isinstance(shape.geometry, MeshFile):
+        return primitive_solid(shape.geometry)
+    if shape.mesh is None:
+        return EMPTY
+    scaled = shape.mesh.points * np.array(shape.geometry.scale)
+    approximation = UsdPhysics.MeshCollisionAPI(collider).GetApproximationAttr().Get()
+    if approximation == UsdPhysics.Tokens.convexHull:
+        return hull_solid(scaled)
+    return mesh_solid(scaled, shape.mesh.face_counts, shape.mesh.face_indices)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Share:
+    """What a link says of its own part of a body.
+
+    Attributes:
+        inertial: In the link's frame; None if the link has none.
+        to_body: (4, 4) frame of the link in the frame of the body.
+    """
+
+    inertial: Inertial | None
+    to_body: Matrix
+
+
+def kept_inertial(prim: Usd.Prim) -> tuple[bool, Inertial | None]:
+    """Read the inertial that a conversion kept with a link.
+
+    Returns:
+        Whether there is a statement, and what it says: a mass alone says that the link
+        has no ``<inertial>``.
+    """
+    mass = read_number(prim, "inertial:mass")
+    if mass is None:
+        return False, None
+    position = read_numbers(prim, "inertial:origin:position", 3)
+    quat_wxyz = read_numbers(prim, "inertial:origin:quat_wxyz", 4)
+    inertia = read_numbers(prim, "inertial:inertia", 6)
+    if position is None or quat_wxyz is None or inertia is None:
+        return True, None
+    (x, y, z), (w, i, j, k) = position, quat_wxyz
+    ixx, ixy, ixz, iyy, iyz, izz = inertia
+    pose = Pose((x, y, z), (w, i, j, k))
+    return True, Inertial(mass, pose, (ixx, ixy, ixz, iyy, iyz, izz))
+
+
+def adds_up(body: Inertial, shares: Sequence[Share], robot_mass: float) -> bool:
+    """Say whether the shares of links explain what their body states.
+
+    A conversion invents mass for a body that has none, and inertia for one that has
+    mass alone; the first has to be harmless, the second cannot be told.
+
+    Args:
+        body: What the body states.
+        shares: What its links say.
+        robot_mass: Of all bodies [kg].
+    """
+    massive = [
+        (share.inertial, share.to_body)
+        for share in shares
+        if share.inertial and share.inertial.mass > 0
+    ]
+    mass = sum(inertial.mass for inertial, _ in massive)
+    if mass == 0:
+        return body.mass <= _HARMLESS * max(robot_mass, 1.0)
+    reach = max(float(np.linalg.norm(to_body[:3, 3])) for _, to_body in massive)
+    moment = sum(
+        inertial.mass * (to_body @ (*inertial.origin.position, 1.0))[:3]
+        for inertial, to_body in massive
+    )
+    tensor = sum(_about_origin(inertial, to_body) for inertial, to_body in massive)
+    stated = _about_origin(body, np.eye(4))
+    center = np.array(body.origin.position)
+    size = max(reach, float(np.linalg.norm(center)))
+    pointlike = not any(any(inertial.inertia) for inertial, _ in massive)
+    moments = np.abs(tensor - stated).max()
+    return bool(
+        abs(mass - body.mass) <= _ADDS_UP * body.mass
+        and np.abs(moment - body.mass * center).max() <= _ADDS_UP * body.mass * size
+        and (pointlike or moments <= _ADDS_UP * np.abs(stated).max())
+    )
+
+
+def _about_origin(inertial: Inertial, to_body: Matrix) -> Matrix:
+    """Return the inertia tensor about the body's origin, along the body's axes."""
+    pose = to_body @ transform_from_pose(inertial.origin)
+    rotation = pose[:3, :3]
+    tensor = rotation @ inertia_tensor(inertial.inertia) @ rotation.T
+    return shift_inertia(tensor, inertial.mass, pose[:3, 3])

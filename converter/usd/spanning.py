@@ -1,0 +1,103 @@
+"""The tree within a graph of bodies and joints: names only, nothing of USD.
+
+Joints of a stage need not form a tree, nor point away from its root. URDF wants both.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+# Stands for what no body is: the world. No path is empty.
+WORLD = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """A joint between two bodies.
+
+    Attributes:
+        first: Body on side 0, or :data:`WORLD`.
+        second: Body on side 1, or :data:`WORLD`.
+        closes: Whether it is said to close a loop, so that the tree can do without.
+    """
+
+    first: str
+    second: str
+    closes: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """An edge of the tree.
+
+    Attributes:
+        edge: Index of the edge.
+        parent: End nearer to the root.
+        child: The other end.
+        backwards: Whether the child is the edge's first end.
+    """
+
+    edge: int
+    parent: str
+    child: str
+    backwards: bool
+
+
+def components(nodes: Iterable[str], edges: Iterable[Edge]) -> list[frozenset[str]]:
+    """Partition bodies into those that joints hold together, in the order of nodes.
+
+    The world holds together what is held to it, and is in no part.
+    """
+    neighbours: dict[str, list[str]] = {node: [] for node in (WORLD, *nodes)}
+    for edge in edges:
+        neighbours[edge.first].append(edge.second)
+        neighbours[edge.second].append(edge.first)
+    found: list[frozenset[str]] = []
+    seen: set[str] = set()
+    for node in neighbours:
+        if node in seen or node == WORLD:
+            continue
+        reached = {node}
+        pending = [node]
+        while pending:
+            for other in neighbours[pending.pop()]:
+                if other not in reached:
+                    reached.add(other)
+                    pending.append(other)
+        seen |= reached
+        found.append(frozenset(reached - {WORLD}))
+    return found
+
+
+def spanning_tree(root: str, edges: Sequence[Edge]) -> tuple[Branch, ...]:
+    """Choose the edges of a tree that reaches all that can be reached from a root.
+
+    Edges are followed in their own direction before any is followed backwards, and
+    those that close loops come last.
+    """
+    reached = {root}
+    branches: list[Branch] = []
+    left = list(range(len(edges)))
+    while (branch := _next_branch(edges, left, reached)) is not None:
+        branches.append(branch)
+        left.remove(branch.edge)
+        reached.add(branch.child)
+    return tuple(branches)
+
+
+def _next_branch(
+    edges: Sequence[Edge], left: Sequence[int], reached: set[str]
+) -> Branch | None:
+    for closes in (False, True):
+        for backwards in (False, True):
+            for index in left:
+                edge = edges[index]
+                ends = edge.first, edge.second
+                parent, child = reversed(ends) if backwards else ends
+                if edge.closes == closes and parent in reached and child not in reached:
+                    return Branch(index, parent, child, backwards)
+    return None
