@@ -11,9 +11,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from conformance.circumstances import Case
 from conformance.comparison import Compared
-from conformance.deviations import UNEXPLAINED, Case, explain
+from conformance.deviations import UNEXPLAINED, explain
 from conformance.record import DeviationRecord, Grade
+from conformance.tolerance import RELATIVE, ROUNDINGS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -115,7 +117,8 @@ def _hear(
     to_usd = _by_item(voice.to_usd)
     agreed, departed = set(), []
     for item, difference in _by_item(voice.from_spec).items():
-        if difference.grade in {Grade.EXACT, Grade.CLOSE}:
+        precision = voice.stated.precision
+        if _agrees(difference, precision):
             agreed.add(item)
         elif difference.grade is Grade.FAILS:
             same = to_usd.get(item)
@@ -124,11 +127,20 @@ def _hear(
                     witness=voice.stated.witness,
                     difference=difference,
                     known=_known(check, difference, spec, voice.stated),
-                    sides_with_usd=same is not None
-                    and same.grade in {Grade.EXACT, Grade.CLOSE},
+                    sides_with_usd=same is not None and _agrees(same, precision),
                 )
             )
     return agreed, departed
+
+
+def _agrees(difference: Difference, precision: float) -> bool:
+    """Whether two values are the same, as far as the reader's arithmetic can tell."""
+    if difference.grade in {Grade.EXACT, Grade.CLOSE}:
+        return True
+    rounding = ROUNDINGS * precision / RELATIVE
+    return difference.grade is Grade.FAILS and (
+        difference.amount <= rounding * difference.bound
+    )
 
 
 def _known(

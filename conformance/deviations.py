@@ -1,4 +1,4 @@
-"""Known departures of URDF readers from the specification, each with a minimal file.
+"""Known departures of readers from their file, each with a minimal URDF.
 
 A reader that stands alone is not evidence against the USD. What it is known to do is
 listed here, with the circumstance under which it does it; whatever else it does is
@@ -7,60 +7,50 @@ called unexplained, and counts.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from conformance.comparisons.kinematics import travel_factor
-from conformance.groups import tensor_of
+from conformance.circumstances import (
+    about_joints,
+    about_links,
+    absent_is_zero,
+    bounded_continuous,
+    coupled_in_a_chain,
+    impossible_inertia,
+    invented_mass,
+    is_type,
+    longer_axis,
+    massless_inertia,
+    no_range,
+    not_read,
+    one_sided,
+    open_sided,
+    repaired_text,
+    reversed_limits,
+    thin_inertia,
+    tilted_plane,
+    turned_by_quaternion,
+    welded_to_massless_inertia,
+    zero_is_absent,
+    zeroed_inertia,
+)
 from conformance.observation import JointType
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from conformance.observation import (
-        JointObservation,
-        LinkObservation,
-        Observation,
-    )
+    from conformance.circumstances import Case, Circumstance
 
 _LIMITS = ("limits.lower", "limits.upper", "structure.types")
 _MASS = ("mass.link.", "mass.group.", "mass.total")
+_INERTIA = ("mass.link.inertia", "mass.group.inertia")
 _FRAMES = ("kinematics.position", "kinematics.rotation")
+_TITLES = {
+    "drake": "Drake",
+    "mujoco": "MuJoCo",
+    "newton": "Newton",
+    "pinocchio": "Pinocchio",
+    "pybullet": "PyBullet",
+}
 UNEXPLAINED = "unexplained"
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Case:
-    """A part of a robot in which a reader departs from the specification.
-
-    Attributes:
-        check: Identifier of the check in which it shows.
-        part: Name of the link or joint.
-        spec: What the specification says.
-        stated: What the reader says.
-    """
-
-    check: str
-    part: str
-    spec: Observation
-    stated: Observation
-
-    @property
-    def joints(self) -> tuple[JointObservation, JointObservation] | None:
-        """The joint of this name on both sides."""
-        ours = [joint for joint in self.spec.joints if joint.name == self.part]
-        theirs = [joint for joint in self.stated.joints if joint.name == self.part]
-        return (ours[0], theirs[0]) if ours and theirs else None
-
-    @property
-    def links(self) -> tuple[LinkObservation, LinkObservation] | None:
-        """The link of this name on both sides."""
-        ours = [link for link in self.spec.links if link.name == self.part]
-        theirs = [link for link in self.stated.links if link.name == self.part]
-        return (ours[0], theirs[0]) if ours and theirs else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +70,7 @@ class Deviation:
     witness: str
     cause: str
     checks: tuple[str, ...]
-    applies: Callable[[Case], bool]
+    applies: Circumstance
     file: str
 
 
@@ -98,263 +88,279 @@ def explain(case: Case) -> Deviation | None:
     )
 
 
-def _about_joints(
-    test: Callable[[JointObservation, JointObservation], bool],
-) -> Callable[[Case], bool]:
-    def applies(case: Case) -> bool:
-        joints = case.joints
-        return joints is not None and test(*joints)
-
-    return applies
-
-
-def _about_links(
-    test: Callable[[LinkObservation, LinkObservation], bool],
-) -> Callable[[Case], bool]:
-    def applies(case: Case) -> bool:
-        links = case.links
-        return links is not None and test(*links)
-
-    return applies
-
-
-def _unlimited(joint: JointObservation) -> bool:
-    return joint.lower in (None, -math.inf) and joint.upper in (None, math.inf)
-
-
-def _limits(joint: JointObservation) -> tuple[float, float]:
-    return (
-        -math.inf if joint.lower is None else joint.lower,
-        math.inf if joint.upper is None else joint.upper,
-    )
-
-
-def _no_range(ours: JointObservation, theirs: JointObservation) -> bool:
-    return _limits(ours) == (0.0, 0.0) and _unlimited(theirs)
-
-
-def _one_sided(ours: JointObservation, theirs: JointObservation) -> bool:
-    return _limits(ours).count(0.0) == 1 and _unlimited(theirs)
-
-
-def _reversed(ours: JointObservation, theirs: JointObservation) -> bool:
-    lower, upper = _limits(ours)
-    return lower > upper and _unlimited(theirs)
-
-
-def _bounded_continuous(ours: JointObservation, theirs: JointObservation) -> bool:
-    return ours.type is JointType.CONTINUOUS and not _unlimited(theirs)
-
-
-def _is(joint_type: JointType) -> Callable[[Case], bool]:
-    return _about_joints(lambda ours, _: ours.type is joint_type)
-
-
-def _absent_is_zero(field: str) -> Callable[[Case], bool]:
-    return _about_joints(
-        lambda ours, theirs: (
-            getattr(ours, field) is None and getattr(theirs, field) == 0.0
+def _of(  # noqa: PLR0913, PLR0917  a row of the table below
+    readers: str,
+    name: str,
+    does: str,
+    checks: tuple[str, ...],
+    applies: Circumstance,
+    file: str,
+) -> tuple[Deviation, ...]:
+    """What several readers do alike, one by one."""
+    return tuple(
+        Deviation(
+            f"{reader}-{name}",
+            reader,
+            f"{_TITLES[reader]} {does}.",
+            checks,
+            applies,
+            file,
         )
+        for reader in readers.split()
     )
 
 
-def _zero_is_absent(field: str) -> Callable[[Case], bool]:
-    return _about_joints(
-        lambda ours, theirs: (
-            getattr(ours, field) == 0.0 and getattr(theirs, field) is None
-        )
-    )
-
-
-def _one_kilogram(case: Case) -> bool:
-    return case.part in case.stated.invented
-
-
-def _repaired(case: Case) -> bool:
-    return case.part in case.spec.repaired
-
-
-def _turned_by_quaternion(case: Case) -> bool:
-    return case.part in case.spec.quaternions
-
-
-def _refused_tensor(ours: LinkObservation, theirs: LinkObservation) -> bool:
-    """A tensor that no body has, and zero in its place."""
-    if not ours.mass or not theirs.mass:
-        return False
-    if ours.mass.inertia is None or theirs.mass.inertia is None:
-        return False
-    a, b, c = np.linalg.eigvalsh(tensor_of(ours.mass.inertia))
-    return bool((a < 0 or a + b < c) and not any(theirs.mass.inertia))
-
-
-def _long_axis(case: Case) -> bool:
-    joints = case.joints
-    if joints is None or joints[0].type is not JointType.PRISMATIC:
-        return False
-    factor = travel_factor(joints[0], case.spec, case.stated)
-    return factor is not None and abs(factor - 1) > 1e-6  # noqa: PLR2004  rounding
-
-
-DEVIATIONS = (
-    Deviation(
-        "mujoco-empty-range",
+_LIMIT_DEVIATIONS = (
+    *_of(
         "mujoco",
-        "MuJoCo reads limits that are both zero as no limits.",
+        "empty-range",
+        "reads limits that are both zero as no limits",
         _LIMITS,
-        _about_joints(_no_range),
+        about_joints(no_range),
         "zero-range",
     ),
-    Deviation(
-        "mujoco-one-sided-range",
+    *_of(
         "mujoco",
-        "MuJoCo reads a <limit> that gives only one bound as no limits.",
+        "one-sided-range",
+        "reads a <limit> that gives only one bound as no limits",
         _LIMITS,
-        _about_joints(_one_sided),
+        about_joints(one_sided),
         "upper-bound-alone",
     ),
-    Deviation(
-        "mujoco-reversed-range",
-        "mujoco",
-        "MuJoCo reads a lower limit above the upper one as no limits.",
+    *_of(
+        "drake newton",
+        "one-sided-range",
+        "reads a bound that a <limit> lacks as none, not as zero",
         _LIMITS,
-        _about_joints(_reversed),
-        "reversed-limits",
+        about_joints(open_sided),
+        "upper-bound-alone",
     ),
-    Deviation(
-        "mujoco-zero-effort",
-        "mujoco",
-        "MuJoCo reads an effort limit of zero as no limit.",
-        ("limits.effort",),
-        _zero_is_absent("effort"),
-        "zero-effort",
-    ),
-    Deviation(
-        "mujoco-absent-damping",
-        "mujoco",
-        "MuJoCo has no word for absent damping and says zero.",
-        ("dynamics.damping",),
-        _absent_is_zero("damping"),
-        "zero-effort",
-    ),
-    Deviation(
-        "mujoco-absent-friction",
-        "mujoco",
-        "MuJoCo has no word for absent friction and says zero.",
-        ("dynamics.friction",),
-        _absent_is_zero("friction"),
-        "zero-effort",
-    ),
-    Deviation(
-        "pybullet-no-inertial",
+    *_of(
         "pybullet",
-        "PyBullet gives a link without <inertial> one kilogram.",
-        _MASS,
-        _one_kilogram,
-        "massless-moving-link",
-    ),
-    Deviation(
-        "pybullet-impossible-inertia",
-        "pybullet",
-        "PyBullet replaces inertia that no body can have by zero.",
-        ("mass.link.inertia", "mass.group."),
-        _about_links(_refused_tensor),
-        "implausible-inertia",
-    ),
-    Deviation(
-        "pybullet-no-bounds",
-        "pybullet",
-        "PyBullet reads a <limit> without bounds as no limits.",
+        "no-bounds",
+        "reads a <limit> without bounds as no limits",
         _LIMITS,
-        _about_joints(_no_range),
+        about_joints(no_range),
         "absent-bounds",
     ),
-    Deviation(
-        "pybullet-reversed-range",
-        "pybullet",
-        "PyBullet says no limits by a lower limit above the upper one.",
+    *_of(
+        "mujoco",
+        "reversed-range",
+        "reads a lower limit above the upper one as no limits",
         _LIMITS,
-        _about_joints(_reversed),
+        about_joints(reversed_limits),
         "reversed-limits",
     ),
-    Deviation(
-        "pybullet-continuous-range",
+    *_of(
         "pybullet",
-        "PyBullet reports the bounds of a continuous joint, which has none.",
+        "reversed-range",
+        "says no limits by a lower limit above the upper one",
         _LIMITS,
-        _about_joints(_bounded_continuous),
+        about_joints(reversed_limits),
+        "reversed-limits",
+    ),
+    *_of(
+        "drake",
+        "reversed-range",
+        "dies of a lower limit above the upper one, and is asked without them",
+        _LIMITS,
+        about_joints(reversed_limits),
+        "reversed-limits",
+    ),
+    *_of(
+        "drake newton pybullet",
+        "continuous-range",
+        "reports the bounds of a continuous joint, which has none",
+        _LIMITS,
+        about_joints(bounded_continuous),
         "continuous-with-bounds",
     ),
-    Deviation(
-        "pybullet-absent-effort",
-        "pybullet",
-        "PyBullet reads an absent effort limit as zero.",
+    *_of(
+        "mujoco",
+        "zero-effort",
+        "reads an effort limit of zero as no limit",
         ("limits.effort",),
-        _absent_is_zero("effort"),
+        zero_is_absent("effort"),
+        "zero-effort",
+    ),
+    *_of(
+        "pybullet",
+        "absent-effort",
+        "reads an absent effort limit as zero",
+        ("limits.effort",),
+        absent_is_zero("effort"),
         "absent-effort",
     ),
-    Deviation(
-        "pybullet-absent-velocity",
+    *_of(
         "pybullet",
-        "PyBullet reads an absent velocity limit as zero.",
+        "absent-velocity",
+        "reads an absent velocity limit as zero",
         ("limits.velocity",),
-        _absent_is_zero("velocity"),
+        absent_is_zero("velocity"),
         "absent-effort",
     ),
-    Deviation(
-        "pybullet-absent-damping",
-        "pybullet",
-        "PyBullet has no word for absent damping and says zero.",
+)
+
+_DYNAMICS_DEVIATIONS = (
+    *_of(
+        "drake mujoco newton pinocchio pybullet",
+        "absent-damping",
+        "has no word for absent damping and says zero",
         ("dynamics.damping",),
-        _absent_is_zero("damping"),
+        absent_is_zero("damping"),
         "zero-effort",
     ),
-    Deviation(
-        "pybullet-absent-friction",
-        "pybullet",
-        "PyBullet has no word for absent friction and says zero.",
+    *_of(
+        "mujoco newton pinocchio pybullet",
+        "absent-friction",
+        "has no word for absent friction and says zero",
         ("dynamics.friction",),
-        _absent_is_zero("friction"),
+        absent_is_zero("friction"),
         "zero-effort",
     ),
-    Deviation(
-        "pybullet-long-axis",
+    *_of(
+        "drake",
+        "no-friction",
+        "has no friction in joints",
+        ("dynamics.friction",),
+        not_read("friction"),
+        "joint-friction",
+    ),
+)
+
+_MASS_DEVIATIONS = (
+    *_of(
         "pybullet",
-        "PyBullet multiplies the travel of a prismatic joint by its axis' length.",
+        "no-inertial",
+        "gives a link without <inertial> one kilogram",
+        _MASS,
+        invented_mass,
+        "massless-moving-link",
+    ),
+    *_of(
+        "drake",
+        "massless-inertia",
+        "gives a link that has inertia but no mass one kilogram",
+        _MASS,
+        about_links(lambda ours, _: massless_inertia(ours)),
+        "massless-inertia",
+    ),
+    *_of(
+        "pinocchio",
+        "massless-inertia",
+        "counts the inertia of a welded link that has no mass",
+        _INERTIA,
+        welded_to_massless_inertia,
+        "massless-inertia",
+    ),
+    *_of(
+        "pybullet",
+        "impossible-inertia",
+        "replaces inertia that no body can have by zero",
+        _INERTIA,
+        about_links(zeroed_inertia),
+        "implausible-inertia",
+    ),
+    *_of(
+        "drake",
+        "impossible-inertia",
+        "replaces inertia that no body can have by that of a ball of water",
+        _INERTIA,
+        about_links(impossible_inertia),
+        "implausible-inertia",
+    ),
+    *_of(
+        "newton",
+        "thin-inertia",
+        "adds a millionth of a kg m^2 to all moments where one is zero",
+        _INERTIA,
+        about_links(thin_inertia),
+        "thin-inertia",
+    ),
+    *_of(
+        "newton",
+        "impossible-inertia",
+        "enlarges inertia that no body can have until one can",
+        _INERTIA,
+        about_links(impossible_inertia),
+        "implausible-inertia",
+    ),
+)
+
+_FRAME_DEVIATIONS = (
+    *_of(
+        "pybullet",
+        "long-axis",
+        "multiplies the travel of a prismatic joint by its axis' length",
         _FRAMES,
-        _long_axis,
+        longer_axis,
         "axis-length",
     ),
-    Deviation(
-        "pybullet-floating-welded",
+    *_of(
+        "pinocchio",
+        "planar-axis",
+        "moves planar joints in the x, y plane of their frame, whatever the axis",
+        _FRAMES,
+        tilted_plane,
+        "planar-joint",
+    ),
+    *_of(
+        "newton",
+        "planar-turn",
+        "lets a planar joint slide, but not turn",
+        _FRAMES,
+        is_type(JointType.PLANAR),
+        "planar-joint",
+    ),
+    *_of(
+        "drake mujoco newton pybullet",
+        "quaternion",
+        "ignores quat_xyzw, by which URDF 1.1 turns an origin",
+        (*_FRAMES, "mass."),
+        turned_by_quaternion,
+        "quaternion-origin",
+    ),
+)
+
+_STRUCTURE_DEVIATIONS = (
+    *_of(
         "pybullet",
-        "PyBullet welds floating joints.",
+        "floating-welded",
+        "welds floating joints",
         ("structure.types",),
-        _is(JointType.FLOATING),
+        is_type(JointType.FLOATING),
         "floating-joint",
     ),
-    Deviation(
-        "pybullet-malformed-text",
+    *_of(
+        "drake",
+        "floating-lost",
+        "sets the child of a floating joint free in the world, and has no such joint",
+        ("structure.joints",),
+        is_type(JointType.FLOATING),
+        "floating-joint",
+    ),
+    *_of(
+        "newton",
+        "mimic-chain",
+        "couples a joint that mimics a mimic to the first of the chain",
+        ("structure.mimic",),
+        coupled_in_a_chain,
+        "mimic-chain",
+    ),
+    *_of(
         "pybullet",
-        "PyBullet reads text that has no exact meaning in its own way.",
+        "malformed-text",
+        "reads text that has no exact meaning in its own way",
         ("",),
-        _repaired,
+        repaired_text,
         "unexpanded-vector",
     ),
-    Deviation(
-        "mujoco-quaternion",
-        "mujoco",
-        "MuJoCo ignores quat_xyzw, by which URDF 1.1 turns an origin.",
-        (*_FRAMES, "mass."),
-        _turned_by_quaternion,
-        "quaternion-origin",
-    ),
-    Deviation(
-        "pybullet-quaternion",
-        "pybullet",
-        "PyBullet ignores quat_xyzw, by which URDF 1.1 turns an origin.",
-        (*_FRAMES, "mass."),
-        _turned_by_quaternion,
-        "quaternion-origin",
-    ),
+)
+
+DEVIATIONS = (
+    *_LIMIT_DEVIATIONS,
+    *_DYNAMICS_DEVIATIONS,
+    *_MASS_DEVIATIONS,
+    *_FRAME_DEVIATIONS,
+    *_STRUCTURE_DEVIATIONS,
 )

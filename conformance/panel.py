@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from converter import Conversion, ConvertOptions
     from converter.diagnostics import ConversionError, SourceError
 
-# The reader of USDs whose word is judged.
+# The reader of USDs whose word is judged; others are compared with it.
 USD_READER = "usdphysics"
 AT_REST = Configurations((), (), ("zero",))
 
@@ -132,7 +132,14 @@ class Panel:
             if witness.side is Side.URDF and witness.name in testimony.outcomes
         }
         usd = testimony.outcomes[USD_READER]
-        task = partial(judge, urdf, usd, expected_base=base)
+        further = tuple(
+            testimony.outcomes[witness.name]
+            for witness in testimony.witnesses
+            if witness.side is Side.USD
+            and witness.name != USD_READER
+            and witness.name in testimony.outcomes
+        )
+        task = partial(judge, urdf, usd, further_usd=further, expected_base=base)
         ending = self.isolation.call(task, timeout=self.time_limit)
         return ending.value if isinstance(ending, Completed) else ending
 
@@ -160,7 +167,7 @@ def convene(
 
     Args:
         isolation: Where they are asked.
-        wanted: Names; all installed witnesses if empty.
+        wanted: Names; all witnesses whose engines are installed if empty.
         time_limit: Longest time for one task on one robot [s].
 
     Raises:
@@ -177,14 +184,14 @@ def convene(
         if witness.name in needed and not isinstance(witness.availability, Available):
             reason = f"{witness.availability.reason}; {witness.availability.remedy}"
             raise RuntimeError(f"witness {witness.name} cannot work here: {reason}")
-    chosen = {*wanted, *needed} if wanted else {w.name for w in ending.value}
+    # An optional engine that is not installed is only missed where it is asked for.
+    chosen = (
+        {*wanted, *needed}
+        if wanted
+        else {w.name for w in ending.value if isinstance(w.availability, Available)}
+    )
     return Panel(
         isolation,
-        tuple(
-            witness
-            for witness in ending.value
-            if witness.name in chosen
-            and (witness.side is Side.URDF or witness.name == USD_READER)
-        ),
+        tuple(witness for witness in ending.value if witness.name in chosen),
         time_limit,
     )

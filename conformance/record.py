@@ -183,7 +183,7 @@ class CheckRecord(_Record, frozen=True, kw_only=True):
 
 
 class DeviationRecord(_Record, frozen=True, kw_only=True):
-    """A reader that departs from the URDF; never counted against the USD.
+    """A reader that departs from its file; never counted against the USD.
 
     Attributes:
         witness: The reader.

@@ -32,6 +32,10 @@ QUATERNION = 2.0**-23  # [rad]
 # Sines, products and sums of readers that compute in double, over a whole robot: far
 # above their rounding (1e-16 of a few metres) and far below any stored number's.
 ARITHMETIC = 1e-12
+# Rounded operations in a row where a file stores one number: a reader chains three
+# transforms per joint, some ten products and sums each, against the two rotations and
+# one position that are stored. It matters for readers in single precision alone.
+ROUNDINGS = 16
 # A joint stores the rotations of its frame in the parent and in the child.
 _PER_JOINT = 2 * QUATERNION
 # What may be invented where the URDF has no mass or inertia and the USD needs one, as a

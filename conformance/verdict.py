@@ -68,6 +68,7 @@ def judge(
     urdf: Mapping[str, Outcome],
     usd: Outcome,
     *,
+    further_usd: Iterable[Outcome] = (),
     tolerance: Tolerance | None = None,
     expected_base: Base | None = None,
 ) -> Judgement:
@@ -75,7 +76,9 @@ def judge(
 
     Args:
         urdf: Outcome per URDF witness, ``spec`` among them.
-        usd: Outcome of the USD witness.
+        usd: Outcome of the USD witness whose word is judged.
+        further_usd: Outcomes of others who read the USD. Where they depart from the
+            one that is judged, that is a deviation of theirs.
         tolerance: Engineering tolerance; the default one if absent.
         expected_base: How the base shall be held, where the user said so; otherwise
             what the URDF says counts, if anything.
@@ -102,6 +105,11 @@ def judge(
                 engines={
                     name: outcome for name, outcome in urdf.items() if name != REFERENCE
                 },
+                further=tuple(
+                    outcome.observation
+                    for outcome in further_usd
+                    if isinstance(outcome, Observed)
+                ),
                 yardstick=yardstick(spec, tolerance or Tolerance()),
             )
             return _judge(bench)
@@ -118,6 +126,7 @@ class _Bench:
         asked: The reference with what the user asked for.
         actual: The USD.
         engines: Outcomes of the other URDF witnesses.
+        further: What other readers of the USD say.
         yardstick: What all comparisons are measured with.
     """
 
@@ -125,6 +134,7 @@ class _Bench:
     asked: Observation
     actual: Observation
     engines: Mapping[str, Outcome]
+    further: tuple[Observation, ...]
     yardstick: Yardstick
 
 
@@ -169,7 +179,23 @@ def _judge_check(
         heard = voices[name].to_usd if name in voices else _absent(check, outcome)
         differences.append(_difference_record(check, name, heard))
     record = _check_record(check, comparison, attribution, tuple(differences))
-    return record, attribution.deviations
+    return record, attribution.deviations + _further_deviations(check, bench)
+
+
+def _further_deviations(check: Check, bench: _Bench) -> tuple[DeviationRecord, ...]:
+    """Say where other readers of the USD depart from the one that is judged."""
+    if check.usd_alone:
+        return ()
+    silent = Incomparable("the URDF is not in question")
+    voices = (
+        Voice(
+            stated=stated,
+            from_spec=_compare(check, bench.actual, stated, bench.yardstick),
+            to_usd=silent,
+        )
+        for stated in bench.further
+    )
+    return attribute(check.id, bench.actual, silent, voices).deviations
 
 
 def _absent(check: Check, outcome: Outcome) -> Incomparable:

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from conformance.observation import COORDINATES
+from conformance.observation import COORDINATES, Frames
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
@@ -46,9 +46,58 @@ def tensor_along_link(moments: ArrayLike, rotation: NDArray[np.float64]) -> Vec6
     Returns:
         (ixx, ixy, ixz, iyy, iyz, izz) [kg m^2].
     """
-    tensor = rotation @ np.diag(np.asarray(moments, dtype=np.float64)) @ rotation.T
-    ixx, ixy, ixz, iyy, iyz, izz = map(float, tensor[np.triu_indices(3)])
+    return vec6(rotation @ np.diag(np.asarray(moments, dtype=np.float64)) @ rotation.T)
+
+
+def vec6(tensor: ArrayLike) -> Vec6:
+    """(ixx, ixy, ixz, iyy, iyz, izz) of a symmetric (3, 3) tensor."""
+    upper = np.asarray(tensor, dtype=np.float64)[np.triu_indices(3)]
+    ixx, ixy, ixz, iyy, iyz, izz = map(float, upper)
     return ixx, ixy, ixz, iyy, iyz, izz
+
+
+def stated_frames(
+    links: Sequence[str],
+    configurations: Configurations,
+    place: Callable[[int], tuple[NDArray[np.float64], NDArray[np.float64]]],
+) -> Frames:
+    """Poses of links relative to the first of them.
+
+    Args:
+        links: Names of the L links, the root first.
+        configurations: Where they are stated.
+        place: Brings the engine to the configuration of a number, and returns (L, 3)
+            origins and (L, 3, 3) rotations in any one frame, in the order of ``links``.
+    """
+    positions = np.empty((configurations.count, len(links), 3))
+    rotations = np.empty((configurations.count, len(links), 3, 3))
+    for row in range(configurations.count):
+        origins, turns = place(row)
+        to_root = turns[0].T
+        positions[row] = (origins - origins[0]) @ to_root.T
+        rotations[row] = to_root @ turns
+    for array in (positions, rotations):
+        array.flags.writeable = False
+    return Frames(tuple(links), positions, rotations, configurations.labels)
+
+
+def told_positions(
+    joints: Sequence[JointObservation], configurations: Configurations
+) -> dict[str, NDArray[np.float64]]:
+    """(K, d) positions of the joints that the engine reads with as many coordinates.
+
+    Args:
+        joints: What the engine reads.
+        configurations: What it is asked to set.
+    """
+    width = {joint.name: COORDINATES[joint.type] for joint in joints}
+    return {
+        name: positions
+        for name, positions in zip(
+            configurations.joints, configurations.positions, strict=True
+        )
+        if width.get(name) == positions.shape[1]
+    }
 
 
 def unreachable_joints(

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     # lxml's own name for this type is private.
-    _Element: TypeAlias = etree._Element  # noqa: SLF001
+    UrdfElement: TypeAlias = etree._Element  # noqa: SLF001
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +32,8 @@ class Change:
         mass: Links whose mass properties in the copy are not the file's.
         inertia: Links of which that holds for the inertia tensor alone.
         limits: Joints whose ``<limit>`` in the copy is not the file's.
+        effort: Joints of which that holds for the effort.
+        velocity: Joints of which that holds for the velocity.
         renamed: Link names in the copy, each with the one in the file.
         unnamed_robot: Whether the robot's name in the copy is not the file's.
     """
@@ -40,11 +42,13 @@ class Change:
     mass: frozenset[str] = frozenset()
     inertia: frozenset[str] = frozenset()
     limits: frozenset[str] = frozenset()
+    effort: frozenset[str] = frozenset()
+    velocity: frozenset[str] = frozenset()
     renamed: tuple[tuple[str, str], ...] = ()
     unnamed_robot: bool = False
 
 
-Step: TypeAlias = Callable[["_Element"], Change | None]
+Step: TypeAlias = Callable[["UrdfElement"], Change | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +88,16 @@ class UrdfText:
     def limits_unknown(self) -> frozenset[str]:
         """Joints whose limits the engine cannot know from the copy."""
         return frozenset().union(*(change.limits for change in self.changes))
+
+    @property
+    def effort_unknown(self) -> frozenset[str]:
+        """Joints whose effort the engine cannot know from the copy."""
+        return frozenset().union(*(change.effort for change in self.changes))
+
+    @property
+    def velocity_unknown(self) -> frozenset[str]:
+        """Joints whose velocity the engine cannot know from the copy."""
+        return frozenset().union(*(change.velocity for change in self.changes))
 
     @property
     def robot_unnamed(self) -> bool:
@@ -132,7 +146,7 @@ _HARMLESS = {
 }
 
 
-def _read(path: str) -> tuple[_Element, tuple[Change, ...]]:
+def _read(path: str) -> tuple[UrdfElement, tuple[Change, ...]]:
     parser = etree.XMLParser(
         recover=True,
         resolve_entities=False,
@@ -166,11 +180,11 @@ def _read(path: str) -> tuple[_Element, tuple[Change, ...]]:
     return root, changes
 
 
-def _name(element: _Element) -> str:
+def _name(element: UrdfElement) -> str:
     return element.get("name", "")
 
 
-def _links(robot: _Element) -> Iterator[tuple[str, _Element]]:
+def _links(robot: UrdfElement) -> Iterator[tuple[str, UrdfElement]]:
     return ((_name(link), link) for link in robot.iterfind("link"))
 
 
@@ -178,7 +192,7 @@ def _listed(names: Iterable[str]) -> str:
     return ", ".join(sorted(names))
 
 
-def strip_shapes(robot: _Element) -> Change | None:
+def strip_shapes(robot: UrdfElement) -> Change | None:
     """Keep what carries kinematics and mass: no shapes, hence no meshes."""
     strangers = [child for child in robot if child.tag not in {"link", "joint"}]
     strangers += [
@@ -202,7 +216,7 @@ def strip_shapes(robot: _Element) -> Change | None:
 _TENSOR = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 
 
-def complete_inertials(robot: _Element) -> Change | None:
+def complete_inertials(robot: UrdfElement) -> Change | None:
     """Give an ``<inertial>`` that lacks a part zeros in its place.
 
     Both engines refuse the whole file otherwise.
@@ -228,11 +242,11 @@ def complete_inertials(robot: _Element) -> Change | None:
     )
 
 
-def _lacks(element: _Element | None, attributes: Iterable[str]) -> bool:
+def _lacks(element: UrdfElement | None, attributes: Iterable[str]) -> bool:
     return element is None or any(element.get(key) is None for key in attributes)
 
 
-def keep_first_inertial(robot: _Element) -> Change | None:
+def keep_first_inertial(robot: UrdfElement) -> Change | None:
     """Leave out repeated ``<inertial>`` elements."""
     repeated = set()
     for name, link in _links(robot):
@@ -248,7 +262,7 @@ def keep_first_inertial(robot: _Element) -> Change | None:
     )
 
 
-def name_robot(robot: _Element) -> Change | None:
+def name_robot(robot: UrdfElement) -> Change | None:
     """Name a robot that has no name."""
     if robot.get("name") is not None:
         return None
@@ -256,7 +270,7 @@ def name_robot(robot: _Element) -> Change | None:
     return Change("A robot without a name was given one.", unnamed_robot=True)
 
 
-def add_missing_limits(robot: _Element) -> Change | None:
+def add_missing_limits(robot: UrdfElement) -> Change | None:
     """Give a revolute or prismatic joint without ``<limit>`` an empty one."""
     added = set()
     for joint in robot.iterfind("joint"):
@@ -279,26 +293,38 @@ def rename_inner_link(reserved: str) -> Step:
     The step is for an engine that takes any link of that name for its own world.
     """
 
-    def rename(robot: _Element) -> Change | None:
-        ends = [
-            end
-            for tag in ("parent", "child")
-            for end in robot.iterfind(f"joint/{tag}[@link='{reserved}']")
-        ]
-        if not any(end.tag == "child" for end in ends):
-            return None
-        taken = {name for name, _ in _links(robot)}
-        fresh = reserved
-        while fresh in taken:
-            fresh += "_"
-        for end in ends:
-            end.set("link", fresh)
-        for link in robot.iterfind(f"link[@name='{reserved}']"):
-            link.set("name", fresh)
-        return Change(
-            f"Link {reserved} was renamed while the engine read it: it is not the"
-            " root, and the engine would take it for its world.",
-            renamed=((fresh, reserved),),
-        )
+    def rename(robot: UrdfElement) -> Change | None:
+        inner = robot.find(f"joint/child[@link='{reserved}']") is not None
+        return _rename(robot, reserved, "it is not the root, and") if inner else None
 
     return rename
+
+
+def rename_link(reserved: str) -> Step:
+    """Make a step that renames a link called ``reserved``, the root included.
+
+    The step is for an engine whose world has no mass, and no place but its own.
+    """
+
+    def rename(robot: UrdfElement) -> Change | None:
+        found = robot.find(f"link[@name='{reserved}']") is not None
+        return _rename(robot, reserved, "otherwise") if found else None
+
+    return rename
+
+
+def _rename(robot: UrdfElement, reserved: str, because: str) -> Change:
+    taken = {name for name, _ in _links(robot)}
+    fresh = reserved
+    while fresh in taken:
+        fresh += "_"
+    for tag in ("parent", "child"):
+        for end in robot.iterfind(f"joint/{tag}[@link='{reserved}']"):
+            end.set("link", fresh)
+    for link in robot.iterfind(f"link[@name='{reserved}']"):
+        link.set("name", fresh)
+    return Change(
+        f"Link {reserved} was renamed while the engine read it: {because} the engine"
+        " would take it for its world.",
+        renamed=((fresh, reserved),),
+    )

@@ -1,8 +1,12 @@
-"""Each known deviation shows in the engine that is here, on its minimal file."""
+"""Each known deviation shows in the engine, on its minimal file.
+
+Optional engines that are not installed are skipped.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -11,22 +15,33 @@ from conformance.deviations import DEVIATIONS, UNEXPLAINED, Deviation
 from conformance.record import Verdict
 from conformance.sampling import configurations
 from conformance.verdict import Judgement, judge
-from conformance.witness import Observed, Request, Witness
+from conformance.witness import Observed, Request
 from conformance.witnesses.mujoco_witness import MujocoWitness
 from conformance.witnesses.pybullet_witness import PybulletWitness
 from conformance.witnesses.spec_witness import SpecWitness, structure
 from converter.urdf.parse import parse
+from tests.conformance.witnesses.optional_witnesses import URDF_WITNESSES, installed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from conformance.witness import Witness
 
 FOLDER = Path(__file__).parents[1] / "data/deviations"
-ENGINES: dict[str, Witness] = {"mujoco": MujocoWitness(), "pybullet": PybulletWitness()}
+ENGINES: dict[str, Callable[[], Witness]] = {
+    "mujoco": MujocoWitness,
+    "pybullet": PybulletWitness,
+    **URDF_WITNESSES,
+}
 
 
 def _judge(deviation: Deviation) -> Judgement:
     """Judge a USD that says what the specification says, beside one engine."""
+    witness = installed(ENGINES[deviation.witness]())
     path = str(FOLDER / f"{deviation.file}.urdf")
     request = Request(path, configurations(structure(parse(path).robot)))
     spec = Observed(SpecWitness().observe(request))
-    engine = Observed(ENGINES[deviation.witness].observe(request))
+    engine = Observed(witness.observe(request))
     return judge({"spec": spec, deviation.witness: engine}, spec)
 
 

@@ -13,8 +13,10 @@ def test_every_witness_of_the_project_is_registered() -> None:
     found = registry.witnesses()
 
     assert [witness.name for witness in found] == list(registry.names())
-    assert {"mujoco", "pybullet", "spec", "usdphysics"} <= set(registry.names())
-    assert all(isinstance(witness.availability(), Available) for witness in found)
+    required = {"mujoco", "pybullet", "spec", "usdphysics"}
+    here = {w.name for w in found if isinstance(w.availability(), Available)}
+
+    assert required <= here
 
 
 def test_witness_is_made_by_name() -> None:

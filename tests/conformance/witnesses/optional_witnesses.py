@@ -1,0 +1,31 @@
+"""Witnesses whose engines need not be installed: tests of them are skipped without."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from conformance.witness import Unavailable
+from conformance.witnesses.drake_witness import DrakeWitness
+from conformance.witnesses.newton_witness import NewtonWitness
+from conformance.witnesses.pinocchio_witness import PinocchioWitness
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from conformance.witness import Witness
+
+URDF_WITNESSES: dict[str, Callable[[], Witness]] = {
+    "drake": DrakeWitness,
+    "newton": NewtonWitness,
+    "pinocchio": PinocchioWitness,
+}
+
+
+def installed(witness: Witness) -> Witness:
+    """Return a witness that can be asked; skip the test if it cannot."""
+    match witness.availability():
+        case Unavailable(reason, remedy):
+            pytest.skip(f"{reason}; {remedy}")
+    return witness
