@@ -7,6 +7,7 @@ import click
 from conformance.commands.check import check_command
 from conformance.commands.convert import convert_command
 from conformance.commands.doctor import doctor_command
+from conformance.commands.export import export_command
 from conformance.commands.failures import EXIT_CODES, explained_failures
 from conformance.commands.run import run_command
 from conformance.environment import DISTRIBUTION
@@ -35,5 +36,12 @@ def main(*, debug: bool) -> None:
     del debug  # read by the group
 
 
-for _command in (convert_command, check_command, run_command, doctor_command):
+_COMMANDS = (
+    convert_command,
+    check_command,
+    run_command,
+    export_command,
+    doctor_command,
+)
+for _command in _COMMANDS:
     main.add_command(_command)

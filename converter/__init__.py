@@ -1,4 +1,4 @@
-"""URDF to OpenUSD, and back into one robot model.
+"""URDF to OpenUSD, and back again.
 
 Example:
     >>> from converter import convert
@@ -12,16 +12,22 @@ from converter.diagnostics import (
     Diagnostic,
     Location,
 )
+from converter.exporting import Export, export
 from converter.model import Robot
 from converter.rules import Severity
+from converter.usd.read import StageReading, read_usd
 
 __all__ = [
     "Conversion",
     "ConversionError",
     "ConvertOptions",
     "Diagnostic",
+    "Export",
     "Location",
     "Robot",
     "Severity",
+    "StageReading",
     "convert",
+    "export",
+    "read_usd",
 ]

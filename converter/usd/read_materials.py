@@ -46,8 +46,9 @@ def read_material(prim: Usd.Prim) -> Findings[Material | None]:
 def _read_bound(material: UsdShade.Material) -> Findings[Material]:
     prim = material.GetPrim()
     name = prim.GetDisplayName() or prim.GetName()
-    source = material.ComputeSurfaceSource(_CONTEXTS)[0]
-    if not source:
+    sources = (material.ComputeSurfaceSource(context)[0] for context in _CONTEXTS)
+    source = next(filter(None, sources), None)
+    if source is None:
         return Material(name)
     color: tuple[float, ...] | None = _DEFAULT_COLOR
     for input_name in _COLORS:
