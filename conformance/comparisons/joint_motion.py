@@ -107,6 +107,13 @@ def joint_faults(
     return found
 
 
+def joints_at_fault(
+    expected: Observation, actual: Observation, yardstick: Yardstick
+) -> tuple[str, ...]:
+    """Name the joints whose own motion, child relative to parent, departs."""
+    return tuple(joint_faults(expected, actual, yardstick))
+
+
 def _relative(parent: Motion, child: Motion) -> Motion:
     inverse = np.swapaxes(parent.rotation, 1, 2)
     offset = (child.position - parent.position)[:, :, None]

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from conformance.comparison import Compared, Difference
-from conformance.comparisons.joint_motion import joint_faults
+from conformance.comparisons.joint_motion import joints_at_fault
 from conformance.comparisons.mass_values import (
     center_difference,
     inertia_difference,
@@ -131,7 +131,7 @@ def _blame(
 ) -> Callable[[tuple[str, ...], tuple[str, ...]], tuple[str, ...]]:
     """Return what names the links and welds that make a group depart."""
     ours, theirs = masses_of(expected), masses_of(actual)
-    faults = frozenset(joint_faults(expected, actual, yardstick))
+    faults = frozenset(joints_at_fault(expected, actual, yardstick))
 
     def blame(group: tuple[str, ...], aspects: tuple[str, ...]) -> tuple[str, ...]:
         links = departing(group, ours, theirs, yardstick.tolerance, aspects)
