@@ -1,7 +1,8 @@
 """Reduces a COLLADA document to its surfaces, so that nothing else can spoil them.
 
 Only positions and faces stay: a dangling light, an unknown tag, a comment or an empty
-array of normals otherwise costs the whole geometry, or the whole document.
+array of normals otherwise costs the whole geometry, or the whole document. What else a
+surface has is set aside, with a note at its place.
 """
 
 from __future__ import annotations
@@ -10,6 +11,13 @@ import math
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
+from converter.meshes.dae_look import (
+    CARRIES,
+    FROM,
+    WIDTHS,
+    DocumentLook,
+    read_document_look,
+)
 from converter.meshes.polygon_mesh import MeshError
 
 if TYPE_CHECKING:
@@ -55,16 +63,27 @@ class Asset(NamedTuple):
     up_axis: str
 
 
-def surfaces_only(root: Element) -> tuple[Asset, tuple[str, ...]]:
+class Surfaces(NamedTuple):
+    """What was found in a document besides its surfaces.
+
+    Attributes:
+        asset: Its frame.
+        look: Its looks.
+        skipped: What had to be left out though it is surface.
+    """
+
+    asset: Asset
+    look: DocumentLook
+    skipped: tuple[str, ...]
+
+
+def surfaces_only(root: Element) -> Surfaces:
     """Remove from a document, in place, all that is not surface.
 
     Also puts elements into COLLADA's namespace, which some exporters forget or vary.
 
     Args:
         root: Root element of the document.
-
-    Returns:
-        The asset information, and what had to be left out though it is surface.
 
     Raises:
         MeshError: The root is not COLLADA, or a position is not a number.
@@ -74,6 +93,7 @@ def surfaces_only(root: Element) -> tuple[Asset, tuple[str, ...]]:
     if root.tag != "COLLADA":
         raise MeshError(f"it is XML but not COLLADA: its root is <{root.tag}>")
     asset = _asset(root)
+    look = read_document_look(root)
     skipped: list[str] = []
     for element in root.iter():
         wanted = _CHILDREN.get(element.tag)
@@ -86,7 +106,7 @@ def surfaces_only(root: Element) -> tuple[Asset, tuple[str, ...]]:
         _fill_holes(polygons, skipped)
     for element in root.iter():
         element.tag = _NAMESPACE + element.tag
-    return asset, tuple(skipped)
+    return Surfaces(asset, look, tuple(skipped))
 
 
 def _asset(root: Element) -> Asset:
@@ -120,6 +140,10 @@ def _keep_positions(mesh: Element) -> None:
         mesh.clear()
         return
     url = position.get("source", "")
+    shared = {
+        entry.get("semantic", ""): entry.get("source", "")
+        for entry in vertices.findall("input")
+    }
     vertices[:] = [position]
     mesh[:] = [
         child
@@ -132,8 +156,14 @@ def _keep_positions(mesh: Element) -> None:
     # Inputs set the stride of the indices, so they stay, but as one that pycollada
     # neither checks nor resolves elsewhere.
     for primitive in mesh:
+        if primitive.tag not in _PRIMITIVES:
+            continue
+        for semantic in WIDTHS.keys() & shared.keys():
+            primitive.set(semantic, shared[semantic])
         for entry in primitive.findall("input"):
-            if primitive.tag in _PRIMITIVES and entry.get("semantic") != "VERTEX":
+            if entry.get("semantic") != "VERTEX":
+                entry.set(CARRIES, entry.get("semantic", ""))
+                entry.set(FROM, entry.get("source", ""))
                 entry.set("semantic", "COLOR")
                 entry.set("source", url)
 

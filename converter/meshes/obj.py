@@ -9,19 +9,39 @@ It takes damaged numbers for zero or for what stands before the damage, so lines
 would misread are refused before it sees them. Its numpy accessors, in the wheels of
 2.0.0rc13, repeat the first number under numpy 2: the lists are right.
 
-Only ``v`` and ``f`` matter for the surface: colours after a position, materials and
-their libraries do not.
+Normals, texture coordinates (whose v points up, as USD's), colours after all positions
+and materials are read as far as they go: what is wrong with them costs no face.
 """
 
 from __future__ import annotations
 
 import re
-from itertools import chain
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import tinyobjloader
 
-from converter.meshes.polygon_mesh import MeshError, PolygonMesh, build_mesh
+from converter.meshes.appearance import (
+    CornerValues,
+    completed,
+    corner_values,
+    face_normals,
+    unit_vectors,
+)
+from converter.meshes.obj_materials import read_libraries
+from converter.meshes.polygon_mesh import (
+    MeshError,
+    PolygonMesh,
+    SurfaceLook,
+    build_mesh,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from numpy.typing import NDArray
+
+    from converter.meshes.appearance import Neighbours
 
 # Points, lines and weights: the library gives up the file for one that is dangling.
 _NO_SURFACE = re.compile(rb"^[ \t]*+(?:l|p|vw)[ \t][^\n]*", re.MULTILINE)
@@ -39,8 +59,12 @@ _MISREAD_FACE = re.compile(
 _SHOWN = 40
 
 
-def read_obj(data: bytes) -> PolygonMesh:
+def read_obj(data: bytes, neighbours: Neighbours = lambda _: None) -> PolygonMesh:
     """Read all faces of an OBJ file as one mesh [m].
+
+    Args:
+        data: The file.
+        neighbours: Gives the material libraries that the file names.
 
     Raises:
         MeshError: A number is malformed, an index is out of range, or no face is left.
@@ -51,19 +75,71 @@ def read_obj(data: bytes) -> PolygonMesh:
     text = _NO_SURFACE.sub(b"", text.replace(b"\\\n", b" "))
     _refuse(_MISREAD_VERTEX.search(text), "a vertex is not three numbers")
     _refuse(_MISREAD_FACE.search(text), "a face refers to something that is no vertex")
+    libraries, absent = read_libraries(text, neighbours)
     config = tinyobjloader.ObjReaderConfig()
     config.triangulate = False
     reader = tinyobjloader.ObjReader()
-    if not reader.ParseFromString(text, "", config):
+    # One line asks for all libraries: every other one would find them used up.
+    if not reader.ParseFromString(b"mtllib all\n" + text, libraries.text, config):
         raise MeshError(f"its OBJ is broken: {' '.join(reader.Error().split())}")
+    attributes = reader.GetAttrib()
     shapes = [shape.mesh for shape in reader.GetShapes()]
-    counts = chain.from_iterable(shape.num_face_vertices for shape in shapes)
-    indices = chain.from_iterable(shape.vertex_indices() for shape in shapes)
-    return build_mesh(
-        np.array(reader.GetAttrib().vertices, dtype=np.float64).reshape(-1, 3),
-        np.fromiter(counts, dtype=np.int64),
-        np.fromiter(indices, dtype=np.int64),
+    points = _rows(attributes.vertices, 3)
+    counts = _integers(shape.num_face_vertices for shape in shapes)
+    indices = _integers(shape.vertex_indices() for shape in shapes)
+    look = SurfaceLook(
+        normals=_normals(attributes, shapes, _Faces(points, counts, indices)),
+        texture_coordinates=completed(
+            _rows(attributes.texcoords, 2),
+            _integers(shape.texcoord_indices() for shape in shapes),
+            np.zeros(2),
+        ),
+        colors=_colors(attributes, indices),
+        face_materials=_integers(shape.material_ids for shape in shapes),
+        materials=tuple(
+            libraries.material(material) for material in reader.GetMaterials()
+        ),
     )
+    return build_mesh(points, counts, indices, skipped=absent, look=look)
+
+
+class _Faces(NamedTuple):
+    points: NDArray[np.float64]
+    counts: NDArray[np.int32]
+    indices: NDArray[np.int32]
+
+
+def _normals(attributes: Any, shapes: list[Any], faces: _Faces) -> CornerValues | None:  # noqa: ANN401  (untyped)
+    if not attributes.normals or _dangling(faces):
+        return None
+    normals = unit_vectors(_rows(attributes.normals, 3))
+    indices = _integers(shape.normal_indices() for shape in shapes)
+    if ((indices >= 0) & (indices < len(normals))).all():
+        return corner_values(normals, indices)
+    return completed(normals, indices, face_normals(*faces))
+
+
+def _colors(attributes: Any, indices: NDArray[np.int32]) -> CornerValues | None:  # noqa: ANN401  (untyped)
+    """Take colours, unless all are white, as the library makes those of no file."""
+    colors = _rows(attributes.colors, 3)
+    if not (colors != 1.0).any():
+        return None
+    return corner_values(np.clip(colors, 0.0, 1.0), indices)
+
+
+def _dangling(faces: _Faces) -> bool:
+    """Say whether a corner is at no point; build_mesh will say it to the user."""
+    indices = faces.indices
+    return not len(indices) or indices.max() >= len(faces.points)
+
+
+def _rows(numbers: list[float], width: int) -> NDArray[np.float64]:
+    return np.array(numbers, dtype=np.float64).reshape(-1, width)
+
+
+def _integers(lists: Iterable[list[int]]) -> NDArray[np.int32]:
+    arrays = [np.array(one, dtype=np.int32) for one in lists]
+    return np.concatenate(arrays) if arrays else np.zeros(0, dtype=np.int32)
 
 
 def _refuse(line: re.Match[bytes] | None, reason: str) -> None:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
+
+from converter.meshes.appearance import CornerValues, corner_values, frozen
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from converter.meshes.appearance import MeshMaterial
+
 Points: TypeAlias = "NDArray[np.float64]"
 Indices: TypeAlias = "NDArray[np.int32]"
-
-_T = TypeVar("_T", bound=np.generic)
 
 # Points and faces are counted with 32-bit integers, in USD as in here.
 _LARGEST_COUNT = 2**31 - 1
@@ -32,6 +34,28 @@ class MeshError(Exception):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class SurfaceLook:
+    """What a surface has besides its shape; None where a file does not say it.
+
+    Attributes:
+        normals: Unit vectors.
+        texture_coordinates: (u, v) with v upwards: the image's lower edge is v = 0.
+        colors: sRGB components in [0, 1].
+        face_materials: (F,) index of each face's material; negative for none.
+        materials: Materials that faces have.
+    """
+
+    normals: CornerValues | None = None
+    texture_coordinates: CornerValues | None = None
+    colors: CornerValues | None = None
+    face_materials: Indices | None = None
+    materials: tuple[MeshMaterial, ...] = ()
+
+
+PLAIN = SurfaceLook()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class PolygonMesh:
     """A surface of polygons; its arrays are read-only.
 
@@ -45,6 +69,7 @@ class PolygonMesh:
         ignored_up_axis: ``X_UP`` or ``Y_UP`` if the file says that its up axis is not
             Z, and the points were taken as they are; None otherwise.
         skipped: What the file holds but could not be used, one sentence each.
+        look: Normals, texture coordinates, colours and materials.
     """
 
     points: Points
@@ -52,15 +77,17 @@ class PolygonMesh:
     face_indices: Indices
     ignored_up_axis: str | None = None
     skipped: tuple[str, ...] = ()
+    look: SurfaceLook = PLAIN
 
 
-def build_mesh(
+def build_mesh(  # noqa: PLR0913  # one parameter per attribute
     points: NDArray[np.floating],
     face_counts: NDArray[np.integer],
     face_indices: NDArray[np.integer],
     *,
     ignored_up_axis: str | None = None,
     skipped: tuple[str, ...] = (),
+    look: SurfaceLook = PLAIN,
 ) -> PolygonMesh:
     """Check a surface and leave out what does not belong to it.
 
@@ -74,15 +101,20 @@ def build_mesh(
         face_indices: Points of all corners, face by face.
         ignored_up_axis: See :class:`PolygonMesh`.
         skipped: See :class:`PolygonMesh`.
+        look: What belongs to the corners and faces as they are passed.
 
     Raises:
         MeshError: An index is out of range, a position is not finite, or no face is
             left.
     """
     _check_indices(len(points), face_counts, face_indices)
-    face_counts, face_indices = _without_collapsed(face_counts, face_indices)
-    if not len(face_counts):
+    sound = _sound_faces(face_counts, face_indices)
+    if not sound.any():
         raise MeshError("it holds no faces")
+    if not sound.all():
+        look = _look_of_faces(look, sound, face_counts)
+        face_indices = face_indices[np.repeat(sound, face_counts)]
+        face_counts = face_counts[sound]
     used = np.zeros(len(points), dtype=bool)
     used[face_indices] = True
     kept = points[used].astype(np.float64)
@@ -90,12 +122,29 @@ def build_mesh(
         raise MeshError("a vertex is not finite")
     renumbered = np.cumsum(used, dtype=np.int32) - np.int32(1)
     return PolygonMesh(
-        points=_frozen(kept),
-        face_counts=_frozen(face_counts.astype(np.int32)),
-        face_indices=_frozen(renumbered[face_indices]),
+        points=frozen(kept),
+        face_counts=frozen(face_counts.astype(np.int32)),
+        face_indices=frozen(renumbered[face_indices]),
         ignored_up_axis=ignored_up_axis,
         skipped=skipped,
+        look=look,
     )
+
+
+def mirrored(mesh: PolygonMesh, axes: tuple[bool, bool, bool]) -> PolygonMesh:
+    """Mirror a mesh along the given axes, keeping its faces right-handed."""
+    if not any(axes):
+        return mesh
+    signs = np.where(axes, -1.0, 1.0)
+    look = mesh.look
+    if look.normals is not None:
+        turned = CornerValues(frozen(look.normals.values * signs), look.normals.indices)
+        look = replace(look, normals=turned)
+    indices = mesh.face_indices
+    if sum(axes) % 2 == 1:
+        order = reversed_faces(mesh.face_counts, np.arange(len(indices)))
+        indices, look = indices[order], _look_of_corners(look, order)
+    return build_mesh(mesh.points * signs, mesh.face_counts, indices, look=look)
 
 
 def merge_equal_points(corners: NDArray[np.floating]) -> tuple[Points, Indices]:
@@ -150,26 +199,43 @@ def _check_indices(
         raise MeshError(f"a face refers to none of its {point_count} vertices")
 
 
-def _without_collapsed(
+def _sound_faces(
     face_counts: NDArray[np.integer], face_indices: NDArray[np.integer]
-) -> tuple[NDArray[np.integer], NDArray[np.integer]]:
-    """Drop faces with fewer than three distinct points."""
-    face_counts = face_counts[face_counts > 0]
-    if not len(face_counts):
-        return face_counts, face_indices
-    starts = np.cumsum(face_counts, dtype=np.int64) - face_counts
+) -> NDArray[np.bool_]:
+    """Say which faces have at least three distinct points."""
+    sound = face_counts > 0
+    counts = face_counts[sound]
+    if not len(counts):
+        return sound
+    starts = np.cumsum(counts, dtype=np.int64) - counts
     lowest = np.minimum.reduceat(face_indices, starts)
     highest = np.maximum.reduceat(face_indices, starts)
     # A third point exists where a corner is neither the lowest nor the highest.
-    third = (face_indices != np.repeat(lowest, face_counts)) & (
-        face_indices != np.repeat(highest, face_counts)
+    third = (face_indices != np.repeat(lowest, counts)) & (
+        face_indices != np.repeat(highest, counts)
     )
-    sound = np.logical_or.reduceat(third, starts)
-    if sound.all():
-        return face_counts, face_indices
-    return face_counts[sound], face_indices[np.repeat(sound, face_counts)]
+    sound[sound] = np.logical_or.reduceat(third, starts)
+    return sound
 
 
-def _frozen(array: NDArray[_T]) -> NDArray[_T]:
-    array.flags.writeable = False
-    return array
+def _look_of_faces(
+    look: SurfaceLook, faces: NDArray[np.bool_], face_counts: NDArray[np.integer]
+) -> SurfaceLook:
+    look = _look_of_corners(look, np.repeat(faces, face_counts))
+    if look.face_materials is None:
+        return look
+    return replace(look, face_materials=frozen(look.face_materials[faces]))
+
+
+def _look_of_corners(
+    look: SurfaceLook, corners: NDArray[np.integer] | NDArray[np.bool_]
+) -> SurfaceLook:
+    def chosen(held: CornerValues | None) -> CornerValues | None:
+        return held and corner_values(held.values, held.indices[corners])
+
+    return replace(
+        look,
+        normals=chosen(look.normals),
+        texture_coordinates=chosen(look.texture_coordinates),
+        colors=chosen(look.colors),
+    )

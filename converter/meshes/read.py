@@ -18,6 +18,8 @@ from converter.meshes.stl_triangles import (
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from converter.meshes.appearance import Neighbours
+
 Reader: TypeAlias = Callable[[bytes], PolygonMesh]
 
 _HEAD_SIZE = 4096
@@ -38,7 +40,7 @@ def read_mesh(path: Path) -> PolygonMesh:
     unless a COLLADA file says otherwise (see :mod:`converter.meshes.dae`).
 
     Args:
-        path: The file; material libraries and textures beside it are not needed.
+        path: The file; material libraries beside it are read, if they are there.
 
     Raises:
         MeshError: The file cannot be opened, is in no known format, is damaged, or
@@ -50,7 +52,21 @@ def read_mesh(path: Path) -> PolygonMesh:
         raise MeshError(f"it cannot be opened: {error.strerror}") from error
     if not data:
         raise MeshError("it is empty")
-    return _reader(data, path.suffix.lower())(data)
+    reader = _reader(data, path.suffix.lower())
+    if reader is read_obj:
+        return read_obj(data, _neighbours(path.parent))
+    return reader(data)
+
+
+def _neighbours(folder: Path) -> Neighbours:
+    def read(reference: str) -> bytes | None:
+        try:
+            return (folder / reference).read_bytes()
+        except (OSError, ValueError):
+            # not there, a folder, or with a character that no name contains
+            return None
+
+    return read
 
 
 def _reader(data: bytes, suffix: str) -> Reader:

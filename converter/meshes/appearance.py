@@ -1,0 +1,190 @@
+"""What a mesh file says about the look of its surface, in any format."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+    # Bytes of a file that a mesh file refers to, or None if there is none.
+    Neighbours: TypeAlias = Callable[[str], bytes | None]
+
+
+_T = TypeVar("_T", bound=np.generic)
+
+
+@dataclass(frozen=True, slots=True)
+class MeshTexture:
+    """An image that colours a surface.
+
+    Attributes:
+        reference: File as the mesh file writes it, relative to the mesh file's folder;
+            for an image inside the mesh file a name for it.
+        content: The image file, if it is inside the mesh file.
+    """
+
+    reference: str
+    content: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MeshMaterial:
+    """A material of a mesh file, as far as USD's preview surface and URDF know it.
+
+    Attributes:
+        name: As in the file; names may repeat.
+        color: Diffuse colour, sRGB components in [0, 1]; None if none is given.
+        opacity: One is opaque.
+        emissive: Emitted colour, sRGB components in [0, 1].
+        texture: Image in place of the colour.
+    """
+
+    name: str
+    color: tuple[float, float, float] | None = None
+    opacity: float = 1.0
+    emissive: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    texture: MeshTexture | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CornerValues:
+    """Values at the corners of faces; the arrays are read-only, no value is unused.
+
+    Attributes:
+        values: (K, D) distinct values.
+        indices: Value of each corner, in the order of ``face_indices``.
+    """
+
+    values: NDArray[np.float64]
+    indices: NDArray[np.int32]
+
+
+def visible(opacity: float) -> float:
+    """Return an opacity in (0, 1].
+
+    Zero is read as one: nobody ships invisible parts, but exporters that mix up opacity
+    and transparency are common, for MTL and COLLADA alike.
+    """
+    return min(opacity, 1.0) if opacity > 0 else 1.0
+
+
+def unit_color(components: Sequence[float]) -> tuple[float, float, float]:
+    """Clamp the first three components of a colour to [0, 1]; NaN becomes zero."""
+    red, green, blue = (min(max(0.0, float(c)), 1.0) for c in components[:3])
+    return red, green, blue
+
+
+def corner_values(
+    values: NDArray[np.floating], indices: NDArray[np.integer]
+) -> CornerValues | None:
+    """Take values of corners; None unless they are finite and every corner has one.
+
+    Args:
+        values: (K, D) values.
+        indices: Value of each corner.
+    """
+    if not (len(indices) and indices.min() >= 0 and indices.max() < len(values)):
+        return None
+    if not np.isfinite(values).all():
+        return None
+    used = np.zeros(len(values), dtype=bool)
+    used[indices] = True
+    if not used.all():
+        indices = (np.cumsum(used) - 1)[indices]
+        values = values[used]
+    return CornerValues(
+        frozen(values.astype(np.float64)), frozen(indices.astype(np.int32))
+    )
+
+
+def completed(
+    values: NDArray[np.floating],
+    indices: NDArray[np.integer],
+    missing: NDArray[np.floating],
+) -> CornerValues | None:
+    """Give corners without a value another one; None if all corners lack it.
+
+    Args:
+        values: (K, D) values.
+        indices: Value of each corner; out of range where there is none.
+        missing: (D,) value, or (corners, D) values, of corners that lack one.
+    """
+    lacks = (indices < 0) | (indices >= len(values))
+    if lacks.all():
+        return None
+    if not lacks.any():
+        return corner_values(values, indices)
+    filled = np.where(lacks, 0, indices)
+    if missing.ndim == 1:
+        extra = missing[None]
+        filled[lacks] = len(values)
+    else:
+        extra = missing[lacks]
+        filled[lacks] = len(values) + np.arange(len(extra))
+    return corner_values(np.concatenate([values, extra]), filled)
+
+
+def joined(
+    parts: Sequence[CornerValues | None], blanks: Sequence[NDArray[np.float64]]
+) -> CornerValues | None:
+    """Join the values of several surfaces; None if no surface has any.
+
+    Args:
+        parts: Values of each surface, if it has any.
+        blanks: (corners, D) values of each surface for the case that it has none.
+    """
+    if all(part is None for part in parts):
+        return None
+    values, indices, start = [], [], 0
+    for part, blank in zip(parts, blanks, strict=True):
+        one = blank if part is None else part.values
+        values.append(one)
+        indices.append((np.arange(len(one)) if part is None else part.indices) + start)
+        start += len(one)
+    return corner_values(np.concatenate(values), np.concatenate(indices))
+
+
+def face_normals(
+    points: NDArray[np.floating],
+    face_counts: NDArray[np.integer],
+    face_indices: NDArray[np.integer],
+) -> NDArray[np.float64]:
+    """Return the unit normal of its face for every corner (Newell's method).
+
+    Faces without area get the Z axis.
+
+    Args:
+        points: (N, 3) positions.
+        face_counts: (F,) corners per face, none zero.
+        face_indices: Points of all corners, face by face.
+    """
+    starts = np.cumsum(face_counts, dtype=np.int64) - face_counts
+    following = np.arange(1, len(face_indices) + 1)
+    following[starts + face_counts - 1] = starts
+    corners = points[face_indices].astype(np.float64)
+    corners = corners - np.repeat(corners[starts], face_counts, axis=0)
+    doubled = np.add.reduceat(np.cross(corners, corners[following]), starts)
+    return np.repeat(unit_vectors(doubled), face_counts, axis=0)
+
+
+def unit_vectors(vectors: NDArray[np.floating]) -> NDArray[np.float64]:
+    """Scale (K, 3) vectors to length one; the Z axis stands for those of no length."""
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    upward = np.array([0.0, 0.0, 1.0])
+    sound = np.isfinite(lengths) & (lengths > 0)
+    result: NDArray[np.float64] = np.where(
+        sound, vectors / np.where(sound, lengths, 1.0), upward
+    )
+    return result
+
+
+def frozen(array: NDArray[_T]) -> NDArray[_T]:
+    """Make an array read-only."""
+    array.flags.writeable = False
+    return array

@@ -1,0 +1,117 @@
+"""The material libraries of an OBJ file, as far as its reader cannot do it.
+
+tinyobjloader reads MTL, but keeps emission from Python, and takes the text of one
+library alone.
+"""
+
+from __future__ import annotations
+
+import math
+import posixpath
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from converter.meshes.appearance import MeshMaterial, MeshTexture, unit_color, visible
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from converter.meshes.appearance import Neighbours
+
+_LIBRARY = re.compile(rb"^[ \t]*+mtllib[ \t]++([^\n]*)", re.MULTILINE)
+_STATEMENT = re.compile(
+    rb"^[ \t]*+(newmtl|Ke)[ \t]++([^\r\n]*)", re.MULTILINE | re.IGNORECASE
+)
+
+
+@dataclass(frozen=True, slots=True)
+class MaterialLibraries:
+    """Material libraries.
+
+    Attributes:
+        text: All of them, one after the other.
+        emissive: Emitted colour by name of material.
+        folder: Folder by name of material, where textures are relative to it.
+    """
+
+    text: bytes
+    emissive: dict[str, tuple[float, float, float]]
+    folder: dict[str, str]
+
+    def material(self, found: Any) -> MeshMaterial:  # noqa: ANN401  (untyped)
+        """Translate a material that tinyobjloader read."""
+        name = str(found.name)
+        reference = str(found.diffuse_texname).replace("\\", "/")
+        folder = self.folder.get(name, "")
+        return MeshMaterial(
+            name=name,
+            color=unit_color(found.diffuse),
+            opacity=visible(float(found.dissolve)),
+            emissive=self.emissive.get(name, (0.0, 0.0, 0.0)),
+            texture=MeshTexture(posixpath.join(folder, reference))
+            if reference
+            else None,
+        )
+
+
+def read_libraries(
+    text: bytes, neighbours: Neighbours
+) -> tuple[MaterialLibraries, tuple[str, ...]]:
+    """Read the libraries that an OBJ file names.
+
+    Args:
+        text: The OBJ file.
+        neighbours: Gives the bytes of a file that it names.
+
+    Returns:
+        The libraries, and a sentence about each that is not there.
+    """
+    texts: list[bytes] = []
+    absent: list[str] = []
+    emissive: dict[str, tuple[float, float, float]] = {}
+    folders: dict[str, str] = {}
+    for reference in dict.fromkeys(_references(text, neighbours)):
+        content = neighbours(reference)
+        if content is None:
+            absent.append(f"material library {reference!r} is not there")
+            continue
+        content = content.removeprefix(b"\xef\xbb\xbf").replace(b"\r", b"\n")
+        texts.append(content)
+        name = ""
+        for statement, value in _STATEMENT.findall(content):
+            if statement.lower() == b"newmtl":
+                name = _decoded(value.strip())
+                folders[name] = posixpath.dirname(reference)
+            elif statement.lower() == b"ke":
+                color = _numbers(value)
+                if color is not None:
+                    emissive[name] = unit_color(color)
+    libraries = MaterialLibraries(b"\n".join(texts), emissive, folders)
+    # A file that uses no material loses nothing without its library.
+    return libraries, tuple(absent) if b"usemtl" in text else ()
+
+
+def _references(text: bytes, neighbours: Neighbours) -> Iterator[str]:
+    if b"mtllib" not in text:
+        return
+    for match in _LIBRARY.finditer(text):
+        whole = _decoded(match[1].strip()).replace("\\", "/")
+        # A name with spaces, or several names.
+        if neighbours(whole) is not None:
+            yield whole
+        else:
+            yield from whole.split()
+
+
+def _decoded(name: bytes) -> str:
+    return name.decode("utf-8", "replace")
+
+
+def _numbers(value: bytes) -> list[float] | None:
+    try:
+        numbers = [float(word) for word in value.split()[:3]]
+    except ValueError:
+        return None
+    complete = len(numbers) == 3 and all(map(math.isfinite, numbers))  # noqa: PLR2004  a colour
+    return numbers if complete else None
