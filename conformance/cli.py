@@ -7,6 +7,7 @@ import click
 from conformance.commands.check import check_command
 from conformance.commands.convert import convert_command
 from conformance.commands.doctor import doctor_command
+from conformance.commands.expand import expand_command
 from conformance.commands.export import export_command
 from conformance.commands.failures import EXIT_CODES, explained_failures
 from conformance.commands.run import run_command
@@ -41,6 +42,7 @@ _COMMANDS = (
     check_command,
     run_command,
     export_command,
+    expand_command,
     doctor_command,
 )
 for _command in _COMMANDS:

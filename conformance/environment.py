@@ -19,6 +19,8 @@ _DISTRIBUTIONS = (
     "pycollada",
     "numpy-stl",
     "tinyobjloader",
+    "xacrodoc",
+    "xacro",
     "newton-usd-schemas",
     "robot-descriptions",
     "example-robot-data",

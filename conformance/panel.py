@@ -73,11 +73,11 @@ class Panel:
     time_limit: float = DEFAULT_TIMEOUT
 
     def read(
-        self, urdf: Path, packages: Mapping[str, str]
+        self, urdf: Path, packages: Mapping[str, str], arguments: Mapping[str, str]
     ) -> Reading | SourceError | Crashed:
         """Read a URDF as far as the witnesses' questions need it."""
         ending = self.isolation.call(
-            read_robot, str(urdf), packages, timeout=self.time_limit
+            read_robot, str(urdf), packages, arguments, timeout=self.time_limit
         )
         return ending.value if isinstance(ending, Completed) else ending
 

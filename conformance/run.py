@@ -7,6 +7,8 @@ processes with a time limit. Threads only wait for them, one per robot at work.
 from __future__ import annotations
 
 import os
+import shlex
+import tempfile
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -28,12 +30,14 @@ from converter.diagnostics import (
 )
 from converter.embodiment import BaseOption
 from converter.rules import Severity
+from converter.urdf.expansion import is_xacro
 from corpus import UnavailableSource
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from conformance.observation import Observation
+    from conformance.tasks import Reading
     from converter import Diagnostic
     from corpus import Resolved
 
@@ -47,12 +51,14 @@ class CheckOptions:
     Attributes:
         base: How the robot's base shall be held; ``auto`` follows the URDF.
         packages: Folder of each ROS package, by name.
+        arguments: Value of each argument of a xacro file, by name.
         witnesses: Engines to ask on the URDF besides the specification; all if empty.
         time_limit: Longest time for one task on one robot [s].
     """
 
     base: BaseOption = BaseOption.AUTO
     packages: tuple[tuple[str, str], ...] = ()
+    arguments: tuple[tuple[str, str], ...] = ()
     witnesses: tuple[str, ...] = ()
     time_limit: float = DEFAULT_TIMEOUT
 
@@ -74,7 +80,10 @@ class RunOptions:
 
     def as_text(self) -> dict[str, str]:
         """Return the choices that change results, for the summary."""
+        given = (f"{name}:={value}" for name, value in self.convert.arguments)
+        arguments = {"arg": shlex.join(given)} if self.convert.arguments else {}
         return {
+            **arguments,
             "bodies": self.convert.bodies.value,
             "base": self.convert.base.value,
             "massless": self.convert.massless.value,
@@ -98,7 +107,7 @@ def check(
     """Compare a USD, from any converter, with its URDF.
 
     Args:
-        urdf: URDF file.
+        urdf: URDF file, or a file that ends in ``.xacro``.
         usd: Root layer of the USD.
         options: Choices.
         name: Identifier in the record; the URDF's stem if absent.
@@ -117,15 +126,19 @@ def check(
         usd=usd.parent,
         packages=dict(options.packages),
     )
-    with Isolation() as isolation:
+    with (
+        tempfile.TemporaryDirectory(prefix="urdf-usd-") as work,
+        Isolation() as isolation,
+    ):
         panel = convene(isolation, options.witnesses, options.time_limit)
-        reading = panel.read(urdf, subject.packages)
+        reading = panel.read(urdf, subject.packages, dict(options.arguments))
         match reading:
             case SourceError():
                 raise reading
             case Crashed(reason):
                 return unread_record(subject, Verdict.CRASHED, _reader_died(reason))
-        files = {Side.URDF: urdf, Side.USD: usd}
+        said = _plain_urdf(urdf, reading, Path(work, f"{subject.id}.urdf"))
+        files = {Side.URDF: said, Side.USD: usd}
         testimony = panel.hear(files, subject.packages, reading.configurations)
         base = None if options.base is BaseOption.AUTO else Base(options.base.value)
         return _judged(panel, subject, testimony, base, reading.diagnostics)
@@ -143,7 +156,8 @@ def run(
 
     Args:
         sources: Robots, with distinct ids.
-        out: Folder that receives ``results/<id>.json`` and ``assets/<id>/``.
+        out: Folder that receives ``results/<id>.json``, ``assets/<id>/``, and
+            ``expanded/<id>.urdf`` of what is xacro.
         options: Choices.
         corpus: The references that led to the robots, for the summary.
         progress: Called with each record, in the order in which robots finish.
@@ -190,32 +204,33 @@ def _robot_record(
         return unread_record(subject, Verdict.NOT_AVAILABLE, source.reason)
     packages = {name: str(folder) for name, folder in source.packages}
     packages |= dict(options.convert.packages)
-    assets = out / "assets" / source.id
+    arguments = dict(source.arguments) | dict(options.convert.arguments)
     subject = Subject(
         id=source.id,
         reference=source.reference,
         converter=converter,
         urdf=source.path,
-        usd=assets,
+        usd=out / "assets" / source.id,
         packages=packages,
     )
-    return _converted_record(panel, source.path, assets, subject, options.convert)
+    choices = replace(
+        options.convert,
+        packages=tuple(packages.items()),
+        arguments=tuple(arguments.items()),
+    )
+    return _converted_record(panel, source.path, out, subject, choices)
 
 
 def _converted_record(
-    panel: Panel, urdf: Path, assets: Path, subject: Subject, options: ConvertOptions
+    panel: Panel, urdf: Path, out: Path, subject: Subject, options: ConvertOptions
 ) -> RobotRecord:
-    reading = panel.read(urdf, subject.packages)
+    reading = panel.read(urdf, subject.packages, dict(options.arguments))
     match reading:
         case SourceError(diagnostics=found):
             return _unreadable(panel, subject, urdf, found)
         case Crashed(reason):
             return unread_record(subject, Verdict.CRASHED, _reader_died(reason))
-    conversion = panel.convert(
-        urdf,
-        assets,
-        replace(options, packages=tuple(subject.packages.items())),
-    )
+    conversion = panel.convert(urdf, out / "assets" / subject.id, options)
     match conversion:
         case ConversionError(diagnostics=found):
             reason = f"no USD was written: {_first_error(found)}"
@@ -227,16 +242,29 @@ def _converted_record(
                 f"the converter died: {reason}",
                 reading.diagnostics,
             )
-    files = {Side.URDF: urdf, Side.USD: conversion.root_layer}
+    said = _plain_urdf(urdf, reading, out / "expanded" / f"{subject.id}.urdf")
+    files = {Side.URDF: said, Side.USD: conversion.root_layer}
     testimony = panel.hear(files, subject.packages, reading.configurations)
     base = _required_base(options.base, testimony.observation(REFERENCE))
     return _judged(panel, subject, testimony, base, conversion.diagnostics)
+
+
+def _plain_urdf(urdf: Path, reading: Reading, file: Path) -> Path:
+    """Return what engines can read: the URDF, or its expansion written to a file."""
+    if reading.expanded is None:
+        return urdf
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(reading.expanded)
+    return file
 
 
 def _unreadable(
     panel: Panel, subject: Subject, urdf: Path, diagnostics: Sequence[Diagnostic]
 ) -> RobotRecord:
     """Record a URDF that we refuse, and which engines read it all the same."""
+    if is_xacro(str(urdf)):
+        reason = _first_error(diagnostics)
+        return unread_record(subject, Verdict.UNREADABLE, reason, diagnostics)
     testimony = panel.hear({Side.URDF: urdf}, subject.packages)
     reason = _first_error(diagnostics)
     if testimony.heard:

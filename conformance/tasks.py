@@ -13,7 +13,9 @@ from conformance import registry
 from conformance.witnesses.spec_witness import structure
 from converter import convert
 from converter.diagnostics import ConversionError, SourceError
+from converter.urdf.expansion import is_xacro
 from converter.urdf.parse import parse
+from converter.urdf.standalone import standalone_urdf
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,10 +32,12 @@ class Reading:
     Attributes:
         configurations: Where link frames are compared.
         diagnostics: What the reader noticed.
+        expanded: URDF that says what a xacro file says; None if the file is URDF.
     """
 
     configurations: Configurations
     diagnostics: tuple[Diagnostic, ...]
+    expanded: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,16 +49,22 @@ class InstalledWitness:
     availability: Availability
 
 
-def read_robot(path: str, packages: Mapping[str, str]) -> Reading | SourceError:
+def read_robot(
+    path: str, packages: Mapping[str, str], arguments: Mapping[str, str]
+) -> Reading | SourceError:
     """Read a URDF and choose the configurations at which its readers are compared."""
     try:
-        parsed = parse(path, packages=packages)
+        parsed = parse(path, packages=packages, arguments=arguments)
+        expanded = (
+            standalone_urdf(path, packages, arguments) if is_xacro(path) else None
+        )
     except SourceError as error:
         return error
     # Its Sobol sequences take half a second to import: let child processes pay that.
     from conformance.sampling import configurations  # noqa: PLC0415
 
-    return Reading(configurations(structure(parsed.robot)), parsed.diagnostics)
+    chosen = configurations(structure(parsed.robot))
+    return Reading(chosen, parsed.diagnostics, expanded)
 
 
 def convert_robot(

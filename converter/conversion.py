@@ -36,6 +36,7 @@ class ConvertOptions:
         merge_fixed: Make one body of links that fixed joints weld, except across joints
             that say ``dont_collapse``.
         packages: Folder of each ROS package, by name.
+        arguments: Value of each argument of a xacro file, by name.
         strict: Refuse the robot if there is any warning.
     """
 
@@ -44,6 +45,7 @@ class ConvertOptions:
     massless: MasslessOption = MasslessOption.REGULARISE
     merge_fixed: bool = False
     packages: tuple[tuple[str, str], ...] = ()
+    arguments: tuple[tuple[str, str], ...] = ()
     strict: bool = False
 
 
@@ -72,13 +74,13 @@ def convert(
     directory: str | os.PathLike[str],
     options: ConvertOptions = DEFAULTS,
 ) -> Conversion:
-    """Convert a URDF file to a USD asset.
+    """Convert a URDF or xacro file to a USD asset.
 
     The asset is built beside its folder and moved there when it is complete, so a
     failure leaves the folder as it was.
 
     Args:
-        source: URDF file.
+        source: URDF file, or a file that ends in ``.xacro``.
         directory: Folder of the asset: new, empty, or holding a former conversion,
             which is replaced.
         options: Choices.
@@ -88,7 +90,9 @@ def convert(
     """
     target = Path(directory)
     _require_replaceable(target)
-    parsed = parse(source, packages=dict(options.packages))
+    parsed = parse(
+        source, packages=dict(options.packages), arguments=dict(options.arguments)
+    )
     tree = build_tree(parsed.robot)
     embodiment = embody(
         tree, options.base, options.massless, merge_fixed=options.merge_fixed

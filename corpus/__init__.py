@@ -9,6 +9,7 @@ from corpus.robots import (
     RobotSource,
     UnavailableError,
     UnavailableSource,
+    UnknownRobotError,
 )
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "Scheme",
     "UnavailableError",
     "UnavailableSource",
+    "UnknownRobotError",
     "parse_reference",
     "resolve_corpora",
     "resolve_robot",

@@ -24,11 +24,13 @@ def identifier(scheme: str, target: str) -> str:
 
     Args:
         scheme: First part of the name.
-        target: Path with ``/``; leading ``..`` and the suffix ``.urdf`` are dropped.
+        target: Path with ``/``; leading ``..`` and the suffixes ``.urdf``, ``.xacro``
+            and ``.urdf.xacro`` are dropped.
     """
     path = PurePosixPath(target)
-    if path.suffix.lower() == ".urdf":
-        path = path.with_suffix("")
+    for suffix in (".xacro", ".urdf"):
+        if path.suffix.lower() == suffix:
+            path = path.with_suffix("")
     parts = [part for part in path.parts if part not in {"/", ".", ".."}]
     plain = "--".join([scheme, *parts])
     safe = _UNSAFE.sub("_", plain)

@@ -16,7 +16,7 @@ from corpus.robots import ReferenceSyntaxError
 
 GRAMMAR = """\
 A robot is
-  robot.urdf, path/to/robot.urdf   a file (file:<path> for any other suffix)
+  robot.urdf, path/to/robot.xacro  a file (file:<path> for any other suffix)
   rd:<module>                      robot_descriptions, e.g. rd:panda_description
   erd:<name>                       example-robot-data, e.g. erd:panda
   pybullet:<path>                  pybullet_data, e.g. pybullet:kuka_iiwa/model.urdf

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias, assert_never
 
 from corpus.identifiers import distinct, identifier
@@ -13,6 +14,7 @@ from corpus.robots import (
     RobotSource,
     UnavailableError,
     UnavailableSource,
+    UnknownRobotError,
 )
 from corpus.sources import (
     description_modules,
@@ -37,12 +39,12 @@ def announce_on_stderr(line: str) -> None:
 def resolve_robot(text: str, announce: Announce = announce_on_stderr) -> RobotSource:
     """Resolve a reference to one robot.
 
-    A path is taken as it is: whether a URDF lies there is found out, and said with a
+    A path is taken as it is: whether a robot lies there is found out, and said with a
     location, by whoever reads it.
 
     Raises:
         ReferenceSyntaxError: The text is no reference, or names many robots.
-        UnavailableError: There is no URDF to be had from it.
+        UnavailableError: There is no robot to be had from it.
     """
     reference = parse_reference(text)
     if reference.target is None or reference.scheme is Scheme.FOLDER:
@@ -60,23 +62,31 @@ def resolve_corpora(
     All texts are parsed before the first one is resolved.
 
     Returns:
-        Robots; and, for robots of a whole corpus that cannot be had, the reason.
+        Robots; and, for those that cannot be had, the reason.
 
     Raises:
         ReferenceSyntaxError: A text is no reference.
-        UnavailableError: A robot or a folder that is named cannot be had.
+        UnknownRobotError: A file, folder or robot is named that does not exist.
+        UnavailableError: A whole corpus is named whose package is not installed.
     """
     references = tuple(parse_reference(text) for text in texts)
     found: dict[str, Resolved] = {}
     for reference in references:
         for robot in _robots(reference, announce):
-            # A file keeps the first name under which it was met.
-            key = str(robot.path) if isinstance(robot, RobotSource) else robot.reference
-            found.setdefault(key, robot)
+            # A robot keeps the first name under which it was met.
+            found.setdefault(_key(robot), robot)
     robots = tuple(found.values())
     ids = distinct([robot.id for robot in robots], list(found))
     renamed = (_renamed(robot, name) for robot, name in zip(robots, ids, strict=True))
     return tuple(sorted(renamed, key=lambda robot: robot.id))
+
+
+def _key(robot: Resolved) -> str:
+    """Text that tells robots apart: a xacro file makes one with every argument."""
+    if not isinstance(robot, RobotSource):
+        return robot.reference
+    arguments = (f"{name}:={value}" for name, value in robot.arguments)
+    return " ".join((str(robot.path), *arguments))
 
 
 def _robots(reference: Reference, announce: Announce) -> Iterator[Resolved]:
@@ -84,7 +94,7 @@ def _robots(reference: Reference, announce: Announce) -> Iterator[Resolved]:
         case Reference(Scheme.FOLDER, str(target)):
             yield from folder.locate_all(target)
         case Reference(scheme, str(target)):
-            yield _locate(scheme, target, announce)
+            yield _locate_if_available(scheme, target, announce)
         case Reference(scheme, None):
             for name in robot_names(scheme):
                 yield _locate_if_available(scheme, name, announce)
@@ -128,6 +138,8 @@ def _locate(scheme: Scheme, target: str, announce: Announce) -> RobotSource:
 def _locate_if_available(scheme: Scheme, target: str, announce: Announce) -> Resolved:
     try:
         return _locate(scheme, target, announce)
+    except UnknownRobotError:
+        raise
     except UnavailableError as error:
         return UnavailableSource(
             id=identifier(scheme, target),
@@ -139,6 +151,4 @@ def _locate_if_available(scheme: Scheme, target: str, announce: Announce) -> Res
 def _renamed(robot: Resolved, name: str) -> Resolved:
     if robot.id == name:
         return robot
-    if isinstance(robot, RobotSource):
-        return RobotSource(name, robot.reference, robot.path, robot.packages)
-    return UnavailableSource(name, robot.reference, robot.reason)
+    return replace(robot, id=name)

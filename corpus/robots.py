@@ -22,7 +22,11 @@ class ReferenceSyntaxError(CorpusError):
 
 
 class UnavailableError(CorpusError):
-    """The reference is understood, but there is no URDF to be had from it."""
+    """The reference is understood, but there is no robot to be had from it."""
+
+
+class UnknownRobotError(UnavailableError):
+    """The reference names what its source does not have: most likely a mistake."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +36,16 @@ class RobotSource:
     Attributes:
         id: Unique in its corpus, stable between machines, and safe as a file name.
         reference: What a user writes to get this robot; never an absolute path.
-        path: The URDF.
+        path: The URDF, or a xacro file that expands to it.
         packages: ROS packages that its URIs may name, and their folders.
+        arguments: Values of the xacro file's arguments, by name.
     """
 
     id: str
     reference: str
     path: Path
     packages: tuple[tuple[str, Path], ...] = ()
+    arguments: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

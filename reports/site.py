@@ -32,6 +32,8 @@ _ROWS_PER_TABLE = 100
 # Options of a summary that the command takes under the same name.
 _COMMAND_OPTIONS = ("bodies", "base", "massless")
 _FLAGS = ("merge-fixed",)
+# Of these the summary holds all values, quoted as in a shell.
+_REPEATED = ("arg",)
 _URGENT = (Grade.FAILS, Grade.DISPUTED)
 
 
@@ -167,9 +169,15 @@ def _command(summary: RunSummary, *sources: str) -> str:
         if name in summary.options
         for word in (f"--{name}", summary.options[name])
     )
+    repeated = (
+        word
+        for name in _REPEATED
+        for value in shlex.split(summary.options.get(name, ""))
+        for word in (f"--{name}", value)
+    )
     flags = (f"--{name}" for name in _FLAGS if summary.options.get(name) == "yes")
     return shlex.join(
-        ("urdf-usd", "run", *sources, *options, *flags, "--out", "report")
+        ("urdf-usd", "run", *sources, *options, *repeated, *flags, "--out", "report")
     )
 
 

@@ -99,6 +99,8 @@ QUARANTINE = {
     "tinyobjloader": ("converter.meshes.obj",),
     "rich": ("conformance.commands", "reports.terminal"),
     "robot_descriptions": ("corpus",),
+    "xacro": ("converter.urdf.xacro_process",),
+    "xacrodoc": ("converter.urdf.xacro_process",),
     # The tests' independent reader of meshes.
     "trimesh": (),
     "warp": ("conformance.witnesses.newton*",),

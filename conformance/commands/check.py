@@ -11,11 +11,14 @@ from conformance.assembly import summary_of
 from conformance.commands.console import stdout
 from conformance.commands.failures import ExitCode
 from conformance.commands.parameters import (
+    Arguments,
     HelpfulCommand,
     Packages,
+    argument_option,
     base_option,
     package_option,
     witness_option,
+    xacro_arguments,
 )
 from conformance.results import record_json, write_atomically
 from conformance.run import CheckOptions, check
@@ -43,6 +46,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 @witness_option
 @base_option
 @package_option
+@argument_option
 @click.option("--json", "json_file", type=_FILE, help="Write the whole record here.")
 @click.option("--html", "html_file", type=_FILE, help="Write the robot's page here.")
 def check_command(  # noqa: PLR0913  # one parameter per option
@@ -52,18 +56,24 @@ def check_command(  # noqa: PLR0913  # one parameter per option
     witnesses: tuple[str, ...],
     base: str,
     packages: Packages,
+    arguments: Arguments,
     json_file: Path | None,
     html_file: Path | None,
 ) -> None:
     """Compare the robot in USD with URDF, quantity by quantity.
 
-    URDF is a file or a reference such as rd:panda_description; USD is the root layer
-    of an asset from any converter.
+    URDF is a URDF or xacro file or a reference such as rd:panda_description; USD is
+    the root layer of an asset from any converter.
     """
     source = resolve_robot(urdf)
     # The last one of a name counts: what the user says.
     known = tuple((name, str(path)) for name, path in (*source.packages, *packages))
-    options = CheckOptions(base=BaseOption(base), packages=known, witnesses=witnesses)
+    options = CheckOptions(
+        base=BaseOption(base),
+        packages=known,
+        arguments=xacro_arguments(source, arguments),
+        witnesses=witnesses,
+    )
     record = check(
         source.path, usd, options, name=source.id, reference=source.reference
     )

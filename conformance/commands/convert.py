@@ -8,13 +8,16 @@ import click
 
 from conformance.commands.console import show_diagnostics
 from conformance.commands.parameters import (
+    Arguments,
     HelpfulCommand,
     Packages,
+    argument_option,
     base_option,
     bodies_option,
     massless_option,
     merge_option,
     package_option,
+    xacro_arguments,
 )
 from converter import ConvertOptions, convert
 from converter.embodiment import BaseOption, MasslessOption
@@ -29,6 +32,7 @@ from corpus import resolve_robot
         "urdf-usd convert robot.urdf out",
         "urdf-usd convert pybullet:kuka_iiwa/model.urdf kuka --base fixed",
         "urdf-usd convert robot.urdf out --package my_robot=path/to/my_robot",
+        "urdf-usd convert robot.urdf.xacro out --arg hand:=true",
         "usdview $(urdf-usd convert rd:panda_description panda)",
     ),
 )
@@ -39,6 +43,7 @@ from corpus import resolve_robot
 @massless_option
 @merge_option
 @package_option
+@argument_option
 @click.option("--strict", is_flag=True, help="Treat every warning as an error.")
 def convert_command(  # noqa: PLR0913  # one parameter per option
     *,
@@ -49,13 +54,14 @@ def convert_command(  # noqa: PLR0913  # one parameter per option
     massless: str,
     merge_fixed: bool,
     packages: Packages,
+    arguments: Arguments,
     strict: bool,
 ) -> None:
     """Convert the robot SOURCE to a USD asset in DIR.
 
-    SOURCE is a URDF file or a reference such as rd:panda_description. DIR receives
-    <robot>.usda and payload/; a former conversion of the same robot is replaced. The
-    path of the root layer is printed on stdout, diagnostics go to stderr.
+    SOURCE is a URDF or xacro file or a reference such as rd:panda_description. DIR
+    receives <robot>.usda and payload/; a former conversion of the same robot is
+    replaced. The path of the root layer is printed on stdout, diagnostics go to stderr.
     """
     robot = resolve_robot(source)
     # The last one of a name counts: what the user says.
@@ -66,6 +72,7 @@ def convert_command(  # noqa: PLR0913  # one parameter per option
         massless=MasslessOption(massless),
         merge_fixed=merge_fixed,
         packages=known,
+        arguments=xacro_arguments(robot, arguments),
         strict=strict,
     )
     conversion = convert(robot.path, directory, options)

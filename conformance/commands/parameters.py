@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import click
 
-from conformance.commands.failures import EXIT_CODES
+from conformance.commands.failures import EXIT_CODES, CommandError
+from converter.urdf.expansion import SUFFIX, is_xacro
+
+if TYPE_CHECKING:
+    from corpus import RobotSource
 
 Packages: TypeAlias = tuple[tuple[str, Path], ...]
+Arguments: TypeAlias = tuple[tuple[str, str], ...]
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
@@ -90,6 +95,42 @@ def package_option(command: _Command) -> _Command:
         callback=_named_folders,
         multiple=True,
         help="Where the ROS package NAME of package:// URIs lies. Repeatable.",
+    )(command)
+
+
+def _named_values(
+    _: click.Context, parameter: click.Parameter, values: tuple[str, ...]
+) -> Arguments:
+    """Split ``NAME:=VALUE``, as xacro writes it; the value may be empty."""
+    arguments = []
+    for value in values:
+        name, sign, text = value.partition(":=")
+        if not (name and sign):
+            raise click.BadParameter(f"{value!r} is not NAME:=VALUE", param=parameter)
+        arguments.append((name, text))
+    return tuple(arguments)
+
+
+def xacro_arguments(source: RobotSource, given: Arguments) -> Arguments:
+    """Return what is known of a robot's arguments; what the user says counts.
+
+    Raises:
+        CommandError: Arguments are given, but the robot is not xacro.
+    """
+    if given and not is_xacro(str(source.path)):
+        raise CommandError(f"--arg is for {SUFFIX} files; {source.path.name} is none")
+    return tuple({**dict(source.arguments), **dict(given)}.items())
+
+
+def argument_option(command: _Command) -> _Command:
+    """Add ``--arg``."""
+    return click.option(
+        "--arg",
+        "arguments",
+        metavar="NAME:=VALUE",
+        callback=_named_values,
+        multiple=True,
+        help="Value of the argument NAME of a xacro file. Repeatable.",
     )(command)
 
 

@@ -10,8 +10,10 @@ import click
 from conformance.commands.console import say, say_error, stdout
 from conformance.commands.failures import ExitCode
 from conformance.commands.parameters import (
+    Arguments,
     HelpfulCommand,
     Packages,
+    argument_option,
     base_option,
     bodies_option,
     massless_option,
@@ -65,6 +67,7 @@ DEFAULT_CORPUS = "pybullet"
 @massless_option
 @merge_option
 @package_option
+@argument_option
 @witness_option
 @click.option(
     "--strict", is_flag=True, help="Fail also on robots that cannot be read or fetched."
@@ -79,6 +82,7 @@ def run_command(  # noqa: PLR0913  # one parameter per option
     massless: str,
     merge_fixed: bool,
     packages: Packages,
+    arguments: Arguments,
     witnesses: tuple[str, ...],
     strict: bool,
 ) -> None:
@@ -99,6 +103,7 @@ def run_command(  # noqa: PLR0913  # one parameter per option
             massless=MasslessOption(massless),
             merge_fixed=merge_fixed,
             packages=tuple((name, str(path)) for name, path in packages),
+            arguments=arguments,
         ),
         witnesses=witnesses,
         jobs=jobs,

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 # Without it a folder of the user that happens to hold "assets" would be emptied.
 MARKER = ".urdf-usd-run"
 _MARKER_TEXT = "urdf-usd run writes this folder, and replaces all of it.\n"
-_FOLDERS = ("results", "robots", "assets")
+_FOLDERS = ("results", "robots", "assets", "expanded")
 _FILES = ("summary.json", "summary.md", "junit.xml", "index.html")
 _SHOWN = 3
 

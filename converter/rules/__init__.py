@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from converter.rules.files import FILES_RULES
 from converter.rules.mass import MASS_RULES
 from converter.rules.output import OUTPUT_RULES
 from converter.rules.robot import ROBOT_RULES
@@ -22,6 +23,7 @@ def _table(*rules: Rule) -> dict[str, Rule]:
 
 RULES = _table(
     *TEXT_RULES,
+    *FILES_RULES,
     *ROBOT_RULES,
     *MASS_RULES,
     *SHAPES_RULES,

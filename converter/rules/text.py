@@ -94,13 +94,13 @@ TEXT_RULES = (
         "root-element",
         _E,
         "The root element is not <robot>.",
-        "Pass a URDF file; expand xacro first.",
+        "Pass a URDF or xacro file.",
     ),
     Rule(
         "xacro-unexpanded",
         _E,
-        "The file is xacro that has not been expanded.",
-        "Expand it with xacro and convert the result.",
+        "There is xacro in a file that is not called .xacro.",
+        "Rename the file to .xacro, so that it is expanded.",
     ),
     Rule(
         "urdf-version",

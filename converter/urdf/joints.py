@@ -83,7 +83,8 @@ def drop_broken_mimics(joints: tuple[Joint, ...]) -> Findings[tuple[Joint, ...]]
             yield found
             kept.append(replace(joint, mimic=None))
         else:
-            if joint.mimic:
+            # A nameless joint that mimics a nameless one would lead to itself.
+            if joint.mimic and joint.mimic.joint:
                 leaders[joint.name] = joint.mimic.joint
             kept.append(joint)
     return tuple(kept)

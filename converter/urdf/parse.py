@@ -23,14 +23,15 @@ from converter.diagnostics import (
 from converter.model import Robot
 from converter.rules import Severity
 from converter.urdf import grammar as g
+from converter.urdf.expansion import SUFFIX
 from converter.urdf.findings import drain, gather
 from converter.urdf.joints import build_joint, drop_broken_mimics
 from converter.urdf.links import build_link
+from converter.urdf.markup import read_markup
 from converter.urdf.materials import build_materials
 from converter.urdf.reader import read, walk
-from converter.urdf.source import load, parse_markup
 from converter.urdf.unexpanded import find_unexpanded
-from converter.urdf.uris import resolve
+from converter.urdf.uris import Surroundings
 from converter.urdf.wording import describe, times
 
 if TYPE_CHECKING:
@@ -63,40 +64,44 @@ def parse(
     path: str | os.PathLike[str],
     *,
     packages: Mapping[str, str] = MappingProxyType({}),
+    arguments: Mapping[str, str] = MappingProxyType({}),
 ) -> Parsed:
-    """Read a URDF file.
+    """Read a URDF file, or the expansion of a xacro file.
 
     Args:
         path: The file; diagnostics name it as it is given here.
         packages: Folders of ROS packages, by name.
+        arguments: Values of xacro's arguments, by name.
 
     Raises:
         SourceError: The file has no meaning that could be kept. All problems that were
             found are in it.
     """
     file = os.fspath(path)
-    robot, found = drain(_robot(load(file), file, packages))
+    markup = read_markup(file, packages, arguments)
+    around = Surroundings(Path(file), packages, os.environ)
+    robot, found = drain(_robot(markup, around))
     diagnostics = tuple(sorted(found, key=_place))
     if any(diagnostic.severity is Severity.ERROR for diagnostic in diagnostics):
         raise SourceError(diagnostics)
     return Parsed(robot, diagnostics)
 
 
-def _place(diagnostic: Diagnostic) -> tuple[int, int]:
+def _place(diagnostic: Diagnostic) -> tuple[str, int, int]:
     location = diagnostic.location
-    return (location.line, location.column) if location else (0, 0)
+    return (location.file, location.line, location.column) if location else ("", 0, 0)
 
 
-def _robot(data: bytes, file: str, packages: Mapping[str, str]) -> Findings[Robot]:
-    root = yield from parse_markup(data, file)
-    fatal = _not_a_robot(root) or find_unexpanded(root, file)
+def _robot(markup: Findings[Element], around: Surroundings) -> Findings[Robot]:
+    root = yield from markup
+    fatal = _not_a_robot(root) or find_unexpanded(root)
     if fatal:
         raise SourceError((fatal,))
     version = yield from _read_version(root)
     node = yield from read(root, g.ROBOT, version)
     yield from _unknown(root)
-    meshes = yield from _resolve(node, g.MESH, "mesh-missing", file, packages)
-    images = yield from _resolve(node, g.TEXTURE, "texture-missing", file, packages)
+    meshes = yield from _resolve(node, g.MESH, "mesh-missing", around)
+    images = yield from _resolve(node, g.TEXTURE, "texture-missing", around)
     materials = yield from build_materials(node, images)
     links = yield from gather(
         build_link(link, meshes, materials) for link in node.all(g.LINK)
@@ -105,7 +110,7 @@ def _robot(data: bytes, file: str, packages: Mapping[str, str]) -> Findings[Robo
     coupled = yield from drop_broken_mimics(joints)
     name = node[g.OPTIONAL_NAME]
     if name is None:
-        name = Path(file).stem
+        name = Path(around.urdf.name.removesuffix(SUFFIX)).stem
         message = f"the robot has no name; called {name!r} after its file"
         yield Diagnostic("robot-unnamed", message, node.location)
     robot = Robot(name, links, coupled, node.location)
@@ -137,29 +142,35 @@ def _read_version(root: Element) -> Findings[tuple[int, int]]:
     if match is None or version[0] != _FIRST_VERSION[0]:
         message = f"URDF version {text!r} is unknown"
         yield Diagnostic("urdf-version", message, root.location)
-    return version
+    return max(version, _FIRST_VERSION)
 
 
 def _resolve(
-    robot: Node,
-    element_type: ElementType,
-    rule: str,
-    file: str,
-    packages: Mapping[str, str],
+    robot: Node, element_type: ElementType, missing: str, around: Surroundings
 ) -> Findings[Mapping[str, str | None]]:
     """Find the files that one type of element refers to, each once."""
-    nodes = robot.descendants(element_type)
+    nodes = [node for node in robot.descendants(element_type) if node[g.FILENAME]]
     uses = Counter(node[g.FILENAME] for node in nodes)
     paths: dict[str, str | None] = {}
     for node in nodes:
         uri = node[g.FILENAME]
         if uri in paths:
             continue
-        path = resolve(uri, urdf=Path(file), packages=packages)
-        paths[uri] = str(path) if path else None
-        if path is None and uri:
-            message = f"{uri!r} is not found (used {times(uses[uri])})"
-            yield Diagnostic(rule, message, node.location)
+        found = around.find(uri)
+        paths[uri] = str(found.path) if found else None
+        used = f"(used {times(uses[uri])})"
+        if found is None and uri:
+            message = f"{uri!r} is not found {used}"
+            yield Diagnostic(missing, message, node.location)
+        if found and found.read_as:
+            message = f"{uri!r} is read as {found.read_as!r} {used}"
+            yield Diagnostic("file-reference", message, node.location)
+        if found and found.other_case:
+            message = f"{uri!r} is found as {found.path.name!r} {used}"
+            yield Diagnostic("file-letter-case", message, node.location)
+        if found and found.outside:
+            message = f"{uri!r} leads out of the robot's own folders {used}"
+            yield Diagnostic("file-outside", message, node.location)
     return paths
 
 

@@ -20,14 +20,12 @@ _DEFINITIONS = {"property", "arg", "macro"}
 _SUBSTITUTIONS = ("${", "$(")
 
 
-def find_unexpanded(root: Element, file: str) -> Diagnostic | None:
+def find_unexpanded(root: Element) -> Diagnostic | None:
     """Look for the first place where xacro would change the robot.
 
     A substitution in a number is not one: other readers take the default there, and so
     does this one, with a warning.
     """
-    if file.endswith(".xacro"):
-        return _diagnose("this is a .xacro file", root)
     has_links = any(child.tag == LINK.tag for child in root.children)
     for element, element_type in walk(root, ROBOT):
         if element_type is None:
@@ -51,4 +49,4 @@ def _is_xacro(element: Element) -> bool:
 
 
 def _diagnose(what: str, element: Element) -> Diagnostic:
-    return Diagnostic("xacro-unexpanded", f"{what}; expand it first", element.location)
+    return Diagnostic("xacro-unexpanded", what, element.location)

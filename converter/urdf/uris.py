@@ -2,108 +2,211 @@
 
 Nothing is searched for by name alone: every candidate follows from the reference, the
 place of the URDF and the packages, and counts only if it is a file.
+
+A robot's own folders are the URDF's folder, the package and the repository around it
+(where there is neither, the folder above), the packages that the user names, those of
+the ROS environment, and a package beside it that has a manifest and is referred to by
+name. A file elsewhere, or a link that leads elsewhere, is found all the same, and said:
+the URDF of a stranger may name any file.
 """
 
 from __future__ import annotations
 
 import os
 import re
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
+from converter.urdf.packages import (
+    declared_name,
+    is_package,
+    is_repository,
+    packages_below,
+    prefixes,
+    workspaces,
+)
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
 # Only "file" may lack its slashes: "part:2.stl" is a file name.
 _SCHEME = re.compile(
     r"(?is)(?P<scheme>[a-z][a-z0-9+.-]+(?=://)|file):(?://)?(?P<rest>.*)"
 )
-_PACKAGE_NAME = re.compile(rb"<name>\s*([^<\s]+)\s*</name>")
+_OF_PACKAGES = {"package", "model"}
 
 
-def resolve(
-    uri: str,
-    *,
-    urdf: Path,
-    packages: Mapping[str, str],
-    environment: Mapping[str, str] = os.environ,
-) -> Path | None:
-    """Find the file that a URDF refers to.
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A file that a reference leads to.
 
-    ``package://NAME/REST`` and ``model://NAME/REST`` are looked up in ``packages``,
-    which are final for the names they hold; then in ``ROS_PACKAGE_PATH`` and
-    ``AMENT_PREFIX_PATH``; then among the folders above the URDF: one that is called
-    NAME, or that holds NAME, or whose ``package.xml`` says NAME, and last any that is
-    not another package. Plain paths are relative to the URDF's folder, else to one
-    above it.
-
-    Args:
-        uri: The reference as written.
-        urdf: Path of the URDF.
-        packages: Folders of packages, by name.
-        environment: Where the ROS variables are.
-
-    Returns:
-        An absolute path, or None if there is no such file.
+    Attributes:
+        path: Absolute path.
+        outside: Whether it lies, or leads, outside the robot's own folders.
+        other_case: Whether the reference differs from it in letter case.
+        read_as: The reference as it was understood, if it is malformed.
     """
-    for spelling in dict.fromkeys((uri, unquote(uri), uri.replace("\\", "/"))):
-        for candidate in _candidates(spelling.strip(), urdf, packages, environment):
+
+    path: Path
+    outside: bool = False
+    other_case: bool = False
+    read_as: str | None = None
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What lies around a URDF.
+
+    Attributes:
+        urdf: Path of the URDF.
+        packages: Folders of packages by name, which are final for the names they hold.
+        environment: Where the variables of ROS are.
+    """
+
+    urdf: Path
+    packages: Mapping[str, str]
+    environment: Mapping[str, str]
+
+    def find(self, uri: str) -> Found | None:
+        """Find the file that a URDF refers to.
+
+        ``package://NAME/REST`` and ``model://NAME/REST`` are looked up in the packages
+        that are named; then in ``ROS_PACKAGE_PATH`` and ``AMENT_PREFIX_PATH``; then
+        among the folders above the URDF: one that is called NAME, or that holds NAME,
+        or whose ``package.xml`` says NAME, and last any that is not another package.
+        Plain paths are relative to the URDF's folder, else to one above it.
+
+        Where no candidate is a file, one that differs in letter case alone is taken.
+        """
+        candidates: dict[Path, str] = {}
+        for spelling in _spellings(uri):
+            for candidate in self._candidates(spelling):
+                candidates.setdefault(candidate, spelling)
+        for candidate, spelling in candidates.items():
             if _is_file(candidate):
-                return _tidy(candidate)
-    return None
+                return self._found(_tidy(candidate), uri, spelling, other_case=False)
+        for candidate, spelling in candidates.items():
+            spelled = _in_other_case(candidate)
+            if spelled:
+                return self._found(spelled, uri, spelling, other_case=True)
+        return None
+
+    def package(self, name: str) -> Path | None:
+        """Find the folder of a package, in the order of :meth:`find`."""
+        if name in self.packages:
+            folders = iter((Path(self.packages[name]),))
+        else:
+            folders = chain(self._in_environment(name), self._around(name))
+        found = (folder for folder in folders if name and folder.is_dir())
+        return next((Path(os.path.abspath(folder)) for folder in found), None)  # noqa: PTH100  keeps symbolic links
+
+    @cached_property
+    def _folder(self) -> Path:
+        return Path(os.path.abspath(self.urdf)).parent  # noqa: PTH100  likewise
+
+    @cached_property
+    def _declared(self) -> tuple[tuple[Path, str | None], ...]:
+        """The URDF's folder and those above it, with the name of the package."""
+        ancestors = (self._folder, *self._folder.parents)
+        return tuple((folder, declared_name(folder)) for folder in ancestors)
+
+    @cached_property
+    def _crawled(self) -> Mapping[str, Path]:
+        """Packages of the ROS workspaces by name; the first workspace wins."""
+        tables = map(packages_below, reversed(workspaces(self.environment)))
+        return dict(chain.from_iterable(table.items() for table in tables))
+
+    @cached_property
+    def _own(self) -> tuple[Path, ...]:
+        """The robot's own folders, whatever a reference says."""
+        around = [
+            folder
+            for marks in (is_package, is_repository)
+            for folder in _first(marks, (self._folder, *self._folder.parents))
+        ]
+        return (
+            self._folder,
+            *(around or (self._folder.parent,)),
+            *map(Path, self.packages.values()),
+            *workspaces(self.environment),
+            *prefixes(self.environment),
+        )
+
+    def _candidates(self, uri: str) -> Iterator[Path]:
+        scheme, rest = _scheme_and_rest(uri)
+        if scheme in _OF_PACKAGES:
+            name, inner = _package_and_rest(uri)
+            if name in self.packages:
+                yield Path(self.packages[name], inner)
+            elif name and inner:
+                for package in chain(self._in_environment(name), self._around(name)):
+                    yield package / inner
+                # A checkout is often not called what its package is called; but a
+                # folder that says it is another package is believed.
+                for folder, declared in self._declared:
+                    if declared is None:
+                        yield folder / inner
+        elif scheme == "file":
+            yield from _local(rest, self._folder)
+        elif not scheme:
+            yield self._folder / rest
+            if rest and not Path(rest).is_absolute():
+                yield from (parent / rest for parent in self._folder.parents)
+
+    def _in_environment(self, name: str) -> Iterator[Path]:
+        for workspace in workspaces(self.environment):
+            yield workspace / name
+            if workspace.name == name:
+                yield workspace
+        if name in self._crawled:
+            yield self._crawled[name]
+        for prefix in prefixes(self.environment):
+            yield prefix / name
+
+    def _around(self, name: str) -> Iterator[Path]:
+        for folder, declared in self._declared:
+            if name in {folder.name, declared}:
+                yield folder
+            yield folder / name
+
+    def _found(self, path: Path, uri: str, read: str, *, other_case: bool) -> Found:
+        real = path.resolve()
+        name = _package_and_rest(read)[0]
+        own = chain(self._own, filter(is_package, self._around(name) if name else ()))
+        outside = not any(real.is_relative_to(folder.resolve()) for folder in own)
+        proper = read in {uri.strip(), unquote(uri).strip()}
+        return Found(path, outside, other_case, None if proper else read)
 
 
-def _candidates(
-    uri: str, urdf: Path, packages: Mapping[str, str], environment: Mapping[str, str]
-) -> Iterator[Path]:
+def _spellings(uri: str) -> tuple[str, ...]:
+    """Ways to read a reference: as it is, percent-encoded, and two common mistakes."""
+    slashes = uri.replace("\\", "/")
+    one_too_many = re.sub(r"(?i)^(package|model):///+", r"\1://", slashes)
+    ways = (uri, unquote(uri), slashes, one_too_many)
+    return tuple(dict.fromkeys(way.strip() for way in ways))
+
+
+def _scheme_and_rest(uri: str) -> tuple[str, str]:
     match = _SCHEME.fullmatch(uri)
-    scheme = match["scheme"].lower() if match else ""
-    rest = match["rest"] if match else uri
-    folder = Path(os.path.abspath(urdf)).parent  # noqa: PTH100  keeps symbolic links
-    if scheme in {"package", "model"}:
-        name, _, inner = rest.partition("/")
-        inner = inner.lstrip("/")
-        if name in packages:
-            yield Path(packages[name], inner)
-        elif name and inner:
-            yield from _in_environment(name, inner, environment)
-            yield from _around(name, inner, folder)
-    elif scheme == "file":
-        yield from _local(rest, folder)
-    elif not scheme:
-        yield folder / rest
-        if rest and not Path(rest).is_absolute():
-            yield from (parent / rest for parent in folder.parents)
+    return (match["scheme"].lower(), match["rest"]) if match else ("", uri)
 
 
-def _in_environment(
-    name: str, inner: str, environment: Mapping[str, str]
-) -> Iterator[Path]:
-    for entry in filter(
-        None, environment.get("ROS_PACKAGE_PATH", "").split(os.pathsep)
-    ):
-        yield Path(entry, name, inner)
-        if Path(entry).name == name:
-            yield Path(entry, inner)
-    for prefix in filter(
-        None, environment.get("AMENT_PREFIX_PATH", "").split(os.pathsep)
-    ):
-        yield Path(prefix, "share", name, inner)
+def _package_and_rest(uri: str) -> tuple[str, str]:
+    """Name of the package that a reference begins with, and the path within it."""
+    scheme, rest = _scheme_and_rest(uri)
+    name, _, inner = rest.partition("/") if scheme in _OF_PACKAGES else ("", "", rest)
+    return name, inner.lstrip("/")
 
 
-def _around(name: str, inner: str, folder: Path) -> Iterator[Path]:
-    ancestors = (folder, *folder.parents)
-    declared = [_package_name(ancestor) for ancestor in ancestors]
-    for ancestor, package in zip(ancestors, declared, strict=True):
-        if name in {ancestor.name, package}:
-            yield ancestor / inner
-        yield ancestor / name / inner
-    # A checkout is often not called what its package is called; but a folder that says
-    # it is another package is believed.
-    for ancestor, package in zip(ancestors, declared, strict=True):
-        if package is None:
-            yield ancestor / inner
+def _first(
+    holds: Callable[[Path], bool], folders: tuple[Path, ...]
+) -> tuple[Path, ...]:
+    """Return the first folder of which something holds, if there is one."""
+    return tuple(filter(holds, folders))[:1]
 
 
 def _local(rest: str, folder: Path) -> Iterator[Path]:
@@ -114,13 +217,23 @@ def _local(rest: str, folder: Path) -> Iterator[Path]:
         yield Path(rest[1:])
 
 
-def _package_name(folder: Path) -> str | None:
-    manifest = folder / "package.xml"
+def _in_other_case(path: Path) -> Path | None:
+    """Find the one file whose path differs in letter case alone."""
+    place = Path(os.path.normpath(path))
+    missing: list[str] = []
     try:
-        match = _PACKAGE_NAME.search(manifest.read_bytes())
-    except OSError:
+        while not place.is_dir():
+            missing.append(place.name)
+            place = place.parent
+        for name in reversed(missing):
+            alike = [e for e in os.listdir(place) if e.casefold() == name.casefold()]  # noqa: PTH208  names are wanted
+            if len(alike) != 1:
+                return None
+            place /= alike[0]
+    except (OSError, ValueError):
+        # unreadable, too long, or with a character that no name contains
         return None
-    return match[1].decode("utf-8", "replace") if match else None
+    return place if missing and _is_file(place) else None
 
 
 def _is_file(path: Path) -> bool:

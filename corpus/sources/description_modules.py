@@ -18,7 +18,12 @@ from typing import TYPE_CHECKING, Any
 from corpus.identifiers import identifier
 from corpus.packages import first_of_each, ros_packages
 from corpus.references import Scheme
-from corpus.robots import Announce, RobotSource, UnavailableError
+from corpus.robots import (
+    Announce,
+    RobotSource,
+    UnavailableError,
+    UnknownRobotError,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -42,21 +47,21 @@ def locate(target: str, announce: Announce) -> RobotSource:
     """Find one robot by the name of its module, downloading it if need be.
 
     Raises:
-        UnavailableError: There is no such module, it cannot be downloaded, or it has
-            no URDF.
+        UnknownRobotError: There is no such module.
+        UnavailableError: It cannot be downloaded, or has neither URDF nor xacro.
     """
     known = _descriptions()
     if target not in known:
         close = difflib.get_close_matches(f"{target}_description", known, n=3)
         hint = f"; close to it: {', '.join(close)}" if close else ""
-        raise UnavailableError(f"robot_descriptions has no module {target!r}{hint}")
+        raise UnknownRobotError(f"robot_descriptions has no module {target!r}{hint}")
     if not known[target].has_urdf:
         formats = ", ".join(sorted(form.name for form in known[target].formats))
         raise UnavailableError(f"{target} has no URDF, only {formats}")
     module = _import_description(target, known[target].repository, announce)
-    path = getattr(module, "URDF_PATH", None)
+    path, arguments = _description(module)
     if path is None:
-        raise UnavailableError(f"{target} has no URDF, only xacro: it is not expanded")
+        raise UnavailableError(f"{target} has neither URDF nor xacro")
     if not Path(path).is_file():
         raise UnavailableError(
             f"{target}: {Path(path).name} is missing from the downloaded repository"
@@ -66,7 +71,20 @@ def locate(target: str, announce: Announce) -> RobotSource:
         reference=f"{Scheme.DESCRIPTIONS}:{target}",
         path=Path(path),
         packages=_packages(module),
+        arguments=arguments,
     )
+
+
+def _description(
+    module: ModuleType,
+) -> tuple[str | None, tuple[tuple[str, str], ...]]:
+    """Find the file of a module: URDF, or xacro with the arguments that it needs."""
+    urdf: str | None = getattr(module, "URDF_PATH", None)
+    if urdf is not None:
+        return urdf, ()
+    xacro: str | None = getattr(module, "XACRO_PATH", None)
+    arguments: Mapping[str, str] = getattr(module, "XACRO_ARGS", {})
+    return xacro, tuple((name, str(value)) for name, value in arguments.items())
 
 
 def _descriptions() -> Mapping[str, Any]:
@@ -137,7 +155,10 @@ def _cached(cache_path: str, commit: str) -> bool:
 def _packages(module: ModuleType) -> tuple[tuple[str, Path], ...]:
     package = Path(module.PACKAGE_PATH)
     repository = Path(module.REPOSITORY_PATH)
+    # Further repositories whose files a xacro file includes.
+    needed: Mapping[str, str] = getattr(module, "XACRO_PACKAGE_PATHS", {})
     return first_of_each(
+        *((name, Path(path)) for name, path in needed.items()),
         (package.name, package),
         (repository.name, repository),
         *ros_packages(repository),

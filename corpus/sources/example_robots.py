@@ -9,7 +9,7 @@ from pathlib import Path
 
 from corpus.identifiers import identifier
 from corpus.references import Scheme
-from corpus.robots import RobotSource, UnavailableError
+from corpus.robots import RobotSource, UnavailableError, UnknownRobotError
 
 DISTRIBUTION = "example-robot-data"
 REMEDY = "pip install 'urdf-usd-conformance[example-robot-data]'"
@@ -28,11 +28,12 @@ def locate(target: str) -> RobotSource:
     """Find one robot by its name.
 
     Raises:
-        UnavailableError: The wheel is not installed, or has no such robot.
+        UnknownRobotError: The wheel has no such robot.
+        UnavailableError: It is not installed.
     """
     files = _files()
     if target not in files:
-        raise UnavailableError(_no_such(target, tuple(sorted(files))))
+        raise UnknownRobotError(_no_such(target, tuple(sorted(files))))
     # URIs start with package://example-robot-data/robots/, or with a folder in there.
     root = _root()
     folders = sorted(path for path in (root / "robots").iterdir() if path.is_dir())

@@ -8,23 +8,25 @@ from pathlib import Path
 from corpus.identifiers import identifier
 from corpus.packages import ros_packages
 from corpus.references import Scheme
-from corpus.robots import RobotSource, UnavailableError
+from corpus.robots import RobotSource, UnknownRobotError
 
 
 def locate_all(target: str) -> tuple[RobotSource, ...]:
     """Find every ``.urdf`` below a folder, hidden folders left out, in path order.
 
     Raises:
-        UnavailableError: There is no such folder, or nothing in it.
+        UnknownRobotError: There is no such folder, or nothing in it.
     """
     folder = Path(target)
     if folder.is_file():
-        raise UnavailableError(f"{target} is a file, not a folder; write file:{target}")
+        raise UnknownRobotError(
+            f"{target} is a file, not a folder; write file:{target}"
+        )
     if not folder.is_dir():
-        raise UnavailableError(f"{target}: there is no such folder")
+        raise UnknownRobotError(f"{target}: there is no such folder")
     paths = _urdf_files(folder)
     if not paths:
-        raise UnavailableError(f"{target}: no .urdf file lies in or below it")
+        raise UnknownRobotError(f"{target}: no .urdf file lies in or below it")
     packages = ros_packages(folder)
     # Absolute paths differ between machines; records must not.
     shown = Path(folder.resolve().name) if folder.is_absolute() else folder

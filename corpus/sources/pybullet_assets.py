@@ -9,7 +9,7 @@ import pybullet_data
 
 from corpus.identifiers import identifier
 from corpus.references import Scheme
-from corpus.robots import RobotSource, UnavailableError
+from corpus.robots import RobotSource, UnknownRobotError
 
 # A thousand generated objects: they can be named one by one, or as a dir: corpus.
 _GENERATED = "random_urdfs"
@@ -28,7 +28,7 @@ def locate(target: str) -> RobotSource:
     """Find one file of the wheel by its path in ``pybullet_data``.
 
     Raises:
-        UnavailableError: The wheel holds no such URDF.
+        UnknownRobotError: The wheel holds no such URDF.
     """
     relative = PurePosixPath(target)
     path = _root() / relative
@@ -36,7 +36,7 @@ def locate(target: str) -> RobotSource:
     if not (inside and relative.suffix == ".urdf" and path.is_file()):
         close = difflib.get_close_matches(target, names(), n=3, cutoff=0.5)
         hint = f"; close to it: {', '.join(close)}" if close else ""
-        raise UnavailableError(f"pybullet_data has no URDF {target!r}{hint}")
+        raise UnknownRobotError(f"pybullet_data has no URDF {target!r}{hint}")
     name = relative.as_posix()
     return RobotSource(
         id=identifier(Scheme.PYBULLET, name),

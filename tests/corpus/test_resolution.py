@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import NoReturn
 
 import pybullet_data
 import pytest
@@ -11,9 +12,12 @@ from corpus import (
     ReferenceSyntaxError,
     RobotSource,
     UnavailableError,
+    UnavailableSource,
+    UnknownRobotError,
     resolve_corpora,
     resolve_robot,
 )
+from corpus.sources import description_modules
 
 ROBOT = '<robot name="r"><link name="a"/></robot>'
 
@@ -100,10 +104,47 @@ def test_a_corpus_of_paths_wants_files(tmp_path: Path) -> None:
         resolve_corpora([str(tmp_path)], _silent)
 
 
-def test_xacro_is_refused_with_what_to_do() -> None:
-    """It is not URDF yet."""
-    with pytest.raises(UnavailableError, match=r"xacro arm.urdf.xacro > arm.urdf"):
-        resolve_robot("arm.urdf.xacro", _silent)
+def test_xacro_is_a_robot() -> None:
+    """Whoever reads it expands it; its id is that of the URDF."""
+    robot = resolve_robot("bots/arm.urdf.xacro", _silent)
+
+    assert robot.path == Path("bots/arm.urdf.xacro")
+    assert (robot.id, robot.reference) == (
+        "file--bots--arm",
+        "file:bots/arm.urdf.xacro",
+    )
+
+
+def test_unavailability_of_one_robot_is_a_result(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The others are there; why this one is not stands beside them."""
+    _write(tmp_path / "arm.urdf")
+
+    def refuse(target: str, _: object) -> NoReturn:
+        raise UnavailableError(f"{target} cannot be downloaded")
+
+    monkeypatch.setattr(description_modules, "locate", refuse)
+
+    found = resolve_corpora(
+        ["rd:upkie_description", str(tmp_path / "arm.urdf")], _silent
+    )
+
+    assert [type(robot) for robot in found] == [RobotSource, UnavailableSource]
+    assert found[1] == UnavailableSource(
+        "rd--upkie_description",
+        "rd:upkie_description",
+        "upkie_description cannot be downloaded",
+    )
+
+
+@pytest.mark.parametrize(
+    "text", ["no/such.urdf", "dir:no/such", "pybullet:no/such.urdf"]
+)
+def test_what_does_not_exist_is_refused_before_anything_is_done(text: str) -> None:
+    """A name that its source does not know is most likely a mistake."""
+    with pytest.raises(UnknownRobotError):
+        resolve_corpora(["pybullet:r2d2.urdf", text], _silent)
 
 
 def test_a_folder_gives_all_robots_below_it(tmp_path: Path) -> None:

@@ -235,15 +235,6 @@ def test_xacro_definitions_that_nothing_uses_do_no_harm(
     assert [d.rule for d in found] == ["xacro-unexpanded"]
 
 
-def test_a_xacro_file_is_refused(tmp_path: Path) -> None:
-    """Even if it happens to use nothing of xacro."""
-    file = tmp_path / "r.urdf.xacro"
-    file.write_text('<robot name="r"><link name="a"/></robot>', encoding="utf-8")
-
-    with pytest.raises(SourceError, match="xacro-unexpanded"):
-        parse(file)
-
-
 def test_packages_are_passed_on(tmp_path: Path) -> None:
     """A missing mesh is found once its package is named."""
     (tmp_path / "elsewhere").mkdir()

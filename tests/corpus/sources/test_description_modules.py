@@ -10,7 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from corpus import UnavailableError, UnavailableSource, resolve_corpora, resolve_robot
+from corpus import (
+    RobotSource,
+    UnavailableError,
+    UnavailableSource,
+    resolve_corpora,
+    resolve_robot,
+)
 
 pytest.importorskip("robot_descriptions")
 
@@ -135,15 +141,41 @@ def test_a_urdf_that_is_not_in_the_repository_is_named(repository: Path) -> None
         resolve_robot("rd:upkie_description", lambda _: None)
 
 
-def test_a_module_with_xacro_alone_is_named_as_such(
+def test_a_module_with_xacro_gives_its_arguments(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It has a URDF only after expansion."""
-    (tmp_path / "xarm_ros2").mkdir()
+    """One file makes many robots, which must not be taken for one."""
+    package = tmp_path / "xarm_ros2/xarm_description"
+    (package / "urdf").mkdir(parents=True)
+    (package / "package.xml").write_text("<package><name>xarm</name></package>")
+    file = package / "urdf/xarm_device.urdf.xacro"
+    file.touch()
     _clone_from(tmp_path, monkeypatch)
 
-    with pytest.raises(UnavailableError, match="only xacro"):
-        resolve_robot("rd:xarm7_description", lambda _: None)
+    robots = resolve_corpora(
+        ["rd:xarm6_description", "rd:xarm7_description"], lambda _: None
+    )
+
+    sources = [robot for robot in robots if isinstance(robot, RobotSource)]
+    assert [robot.path for robot in sources] == [file, file]
+    assert [dict(robot.arguments)["dof"] for robot in sources] == ["6", "7"]
+    assert all(("xarm", package) in robot.packages for robot in sources)
+
+
+def test_a_module_names_the_packages_that_its_xacro_needs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """``$(find NAME)`` leads to a folder that need not be called NAME."""
+    table = importlib.import_module("robot_descriptions._repositories").REPOSITORIES
+    folder = tmp_path / table["flexiv_description"].cache_path
+    (folder / "urdf").mkdir(parents=True)
+    (folder / "urdf/flexiv.urdf.xacro").touch()
+    _clone_from(tmp_path, monkeypatch)
+
+    robot = resolve_robot("rd:mico_description", lambda _: None)
+
+    assert ("flexiv_description", folder) in robot.packages
+    assert robot.arguments == (("robot_type", "MICO-Core"),)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,165 @@
+"""Xacro to URDF, in a process of its own with limits on time, memory and size.
+
+xacro is a programming language: it has loops, recursion, and Python expressions. See
+``xacro_process`` for what a file can and cannot do there.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from converter.diagnostics import Diagnostic, Location, SourceError
+from converter.urdf.uris import Surroundings
+from converter.urdf.wording import shorten
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from converter.urdf.elements import Element
+
+SUFFIX = ".xacro"
+
+_PROGRAM = Path(__file__).with_name("xacro_process.py")
+
+
+@dataclass(frozen=True, slots=True)
+class Expansion:
+    """What a xacro file expands to.
+
+    Attributes:
+        text: The URDF, without an XML declaration.
+        origins: Of every element, in document order, the place in a xacro file.
+        diagnostics: What xacro warned of.
+    """
+
+    text: str
+    origins: tuple[Location, ...]
+    diagnostics: tuple[Diagnostic, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much an expansion may take.
+
+    Attributes:
+        time: Longest time [s].
+        memory: Largest amount of memory [bytes]; not enforced on Windows.
+        elements: Largest number of elements of the result.
+    """
+
+    time: float = 60.0
+    memory: int = 2 << 30
+    elements: int = 200_000
+
+
+LIMITS = Limits()
+
+
+def is_xacro(file: str) -> bool:
+    """Whether a file is called like xacro."""
+    return file.lower().endswith(SUFFIX)
+
+
+def expand(
+    file: str,
+    packages: Mapping[str, str],
+    arguments: Mapping[str, str],
+    limits: Limits = LIMITS,
+) -> Expansion:
+    """Expand a xacro file.
+
+    ``$(find NAME)`` looks for packages as ``package://NAME`` does. A package that is
+    not found becomes ``package://NAME``: it may only be needed as text.
+
+    Args:
+        file: Its path; places in it are named as it is given here.
+        packages: Folders of ROS packages, by name.
+        arguments: Values of ``<xacro:arg>`` by name.
+        limits: How much it may take.
+
+    Raises:
+        SourceError: It cannot be expanded.
+    """
+    surroundings = Surroundings(Path(file), packages, os.environ)
+    folders: dict[str, str] = {}
+    found: list[Diagnostic] = []
+    while True:
+        request = {
+            "path": file,
+            "arguments": dict(arguments),
+            "packages": folders,
+            "most_elements": limits.elements,
+            "memory": limits.memory,
+        }
+        answer = _ask(file, request, limits.time)
+        missing = answer.get("missing")
+        if missing is None:
+            break
+        folder = surroundings.package(missing)
+        folders[missing] = str(folder) if folder else f"package://{missing}"
+        if folder is None:
+            message = f"package {shorten(repr(missing))} is not found"
+            found.append(
+                Diagnostic("package-missing", message, _location(answer, file))
+            )
+    if "error" in answer:
+        error = Diagnostic("xacro-error", answer["error"], _location(answer, file))
+        raise SourceError((*found, error))
+    for warning in answer["warnings"]:
+        place = _location(warning, file)
+        found.append(Diagnostic("xacro-warning", warning["message"], place))
+    for name in answer["unused"]:
+        message = f"argument {shorten(repr(name))} is not used by {Path(file).name}"
+        found.append(Diagnostic("xacro-argument-unused", message, Location(file, 1, 1)))
+    origins = tuple(Location(*place) for place in answer["places"])
+    return Expansion(answer["text"], origins, tuple(found))
+
+
+def relocated(root: Element, origins: Iterator[Location]) -> Element:
+    """Return an element with the place of itself and all below in the xacro files.
+
+    Args:
+        root: Element of the expanded text.
+        origins: As in :class:`Expansion`, from this element on.
+    """
+    place = next(origins)
+    children = tuple(relocated(child, origins) for child in root.children)
+    return replace(root, location=place, children=children)
+
+
+def _ask(file: str, request: Mapping[str, object], time_limit: float) -> dict[str, Any]:
+    # -P: a module beside the robot must not take the place of an installed one.
+    command = (sys.executable, "-P", str(_PROGRAM))
+    try:
+        process = subprocess.run(  # noqa: S603  our own program
+            command,
+            input=json.dumps(request),
+            capture_output=True,
+            check=False,
+            encoding="utf-8",
+            timeout=time_limit,
+            # The order of Python's sets must not differ between two expansions.
+            env={**os.environ, "PYTHONHASHSEED": "0", "PYTHONIOENCODING": "utf-8"},
+        )
+    except subprocess.TimeoutExpired:
+        raise _failure(file, f"xacro has not ended after {time_limit:g} s") from None
+    if process.returncode:
+        last = (process.stderr.strip().splitlines() or ["no reason was given"])[-1]
+        raise _failure(file, f"xacro died: {shorten(last)}")
+    answer: dict[str, Any] = json.loads(process.stdout)
+    return answer
+
+
+def _failure(file: str, message: str) -> SourceError:
+    return SourceError((Diagnostic("xacro-error", message, Location(file, 1, 1)),))
+
+
+def _location(answer: Mapping[str, Any], file: str) -> Location:
+    place = (answer.get("file"), answer.get("line"), answer.get("column"))
+    return Location(*place) if all(place) else Location(file, 1, 1)  # type: ignore[arg-type]  # all are known then

@@ -1,0 +1,39 @@
+"""A file to its elements, whether it is written in URDF or in xacro."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from converter.urdf.expansion import expand, is_xacro, relocated
+from converter.urdf.source import load, parse_markup
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from converter.urdf.elements import Element
+    from converter.urdf.findings import Findings
+
+
+def read_markup(
+    file: str, packages: Mapping[str, str], arguments: Mapping[str, str]
+) -> Findings[Element]:
+    """Read the root element of a file; xacro is expanded first.
+
+    The places of expanded elements are those in the xacro files.
+
+    Args:
+        file: Its path; what ends in ``.xacro`` is xacro.
+        packages: Folders of ROS packages, by name.
+        arguments: Values of xacro's arguments, by name.
+
+    Raises:
+        SourceError: It cannot be read, expanded or understood as XML.
+    """
+    data = load(file)
+    if not is_xacro(file):
+        return (yield from parse_markup(data, file))
+    expansion = expand(file, packages, arguments)
+    yield from expansion.diagnostics
+    # Should a place in the expanded text be told after all, it is told as such.
+    root = yield from parse_markup(expansion.text.encode(), f"expansion of {file}")
+    return relocated(root, iter(expansion.origins))

@@ -1,0 +1,65 @@
+"""ROS packages, as far as their folders matter."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+_MANIFEST = "package.xml"
+_NAME = re.compile(rb"<name>\s*([^<\s]+)\s*</name>")
+_IGNORED = {"CATKIN_IGNORE", "COLCON_IGNORE", "AMENT_IGNORE"}
+
+
+def declared_name(folder: Path) -> str | None:
+    """Return the name that a folder's manifest declares, if it has one."""
+    try:
+        match = _NAME.search((folder / _MANIFEST).read_bytes())
+    except OSError:
+        return None
+    return match[1].decode("utf-8", "replace") if match else None
+
+
+def is_package(folder: Path) -> bool:
+    """Whether a folder says that it is a package."""
+    return (folder / _MANIFEST).is_file()
+
+
+def is_repository(folder: Path) -> bool:
+    """Whether a folder is a checkout of git; in a worktree ``.git`` is a file."""
+    return (folder / ".git").exists()
+
+
+def prefixes(environment: Mapping[str, str]) -> tuple[Path, ...]:
+    """List the folders of ``AMENT_PREFIX_PATH`` that hold packages."""
+    return tuple(Path(p, "share") for p in _paths(environment, "AMENT_PREFIX_PATH"))
+
+
+def workspaces(environment: Mapping[str, str]) -> tuple[Path, ...]:
+    """List the folders of ``ROS_PACKAGE_PATH``, which hold packages or are one."""
+    return tuple(map(Path, _paths(environment, "ROS_PACKAGE_PATH")))
+
+
+def packages_below(workspace: Path) -> dict[str, Path]:
+    """Map the declared names of all packages at and below a folder to their folders.
+
+    As ROS does it: there are no packages inside packages, hidden folders and ignored
+    ones are not searched, and of two with one name the first in path order counts.
+    """
+    found: dict[str, Path] = {}
+    for root, folders, files in os.walk(workspace):
+        if _MANIFEST in files:
+            folder = Path(root)
+            found.setdefault(declared_name(folder) or folder.name, folder)
+        if _MANIFEST in files or _IGNORED.intersection(files):
+            folders.clear()
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+    return found
+
+
+def _paths(environment: Mapping[str, str], variable: str) -> Iterator[str]:
+    return filter(None, environment.get(variable, "").split(os.pathsep))

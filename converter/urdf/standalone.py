@@ -1,0 +1,43 @@
+"""URDF text of a xacro file that means the same wherever it is stored."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lxml import etree
+
+from converter.urdf import grammar as g
+from converter.urdf.expansion import SUFFIX, expand
+from converter.urdf.uris import Surroundings
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+def standalone_urdf(
+    file: str, packages: Mapping[str, str], arguments: Mapping[str, str]
+) -> bytes:
+    """Expand a xacro file for readers that need a file, which may lie anywhere.
+
+    References to files that are found become absolute paths, and a robot without a
+    name is called after the xacro file.
+
+    Args:
+        file: Its path.
+        packages: Folders of ROS packages, by name.
+        arguments: Values of xacro's arguments, by name.
+
+    Raises:
+        SourceError: It cannot be expanded.
+    """
+    root = etree.fromstring(expand(file, packages, arguments).text)
+    around = Surroundings(Path(file), packages, os.environ)
+    for element in root.iter(g.MESH.tag, g.TEXTURE.tag):
+        found = around.find(element.get(g.FILENAME.name, ""))
+        if found:
+            element.set(g.FILENAME.name, str(found.path))
+    if root.get(g.NAME.name) is None:
+        root.set(g.NAME.name, Path(Path(file).name.removesuffix(SUFFIX)).stem)
+    return etree.tostring(root, encoding="utf-8", xml_declaration=True)

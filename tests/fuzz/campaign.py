@@ -1,0 +1,95 @@
+"""Coverage-guided fuzzing of one target with atheris.
+
+    python -m tests.fuzz.campaign TARGET --seconds 600 --work DIR
+
+``DIR/<target>/corpus`` keeps what reached new code, for the next campaign, and
+``DIR/<target>/findings`` an input per distinct failure, with its traceback beside it.
+A failure does not end the campaign; a death or a hang does, and libFuzzer leaves the
+input among the findings.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import os
+import random
+import sys
+import traceback
+from pathlib import Path
+
+import atheris
+
+with atheris.instrument_imports(include=["converter", "collada", "stl"]):
+    from tests.fuzz.targets import TARGETS
+
+from tests.fuzz.mutation import MUTATIONS
+
+SEEDS = Path(__file__).parent.parent / "data" / "fuzz"
+# Longest answer to one input [s], and most memory [MiB]: beyond, it is a finding.
+TIME_LIMIT = 25
+MEMORY_LIMIT = 3072
+_LONGEST_INPUT = 16384
+
+
+def main() -> None:
+    """Run a campaign; libFuzzer ends the process."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("target", choices=TARGETS)
+    parser.add_argument("--seconds", type=int, default=600)
+    parser.add_argument("--work", type=Path, required=True)
+    options = parser.parse_args()
+    name = options.target
+    corpus, findings = (
+        options.work.absolute() / name / part for part in ("corpus", "findings")
+    )
+    for folder in (corpus, findings):
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def answer(data: bytes) -> None:
+        try:
+            TARGETS[name](data)
+        # Whatever is raised is what a campaign looks for.
+        except Exception as error:  # noqa: BLE001
+            keep(data, error, findings)
+
+    def mutate(data: bytes, max_size: int, seed: int) -> bytes:
+        chance = random.Random(seed)  # noqa: S311
+        if chance.random() < 0.3:
+            return bytes(atheris.Mutate(data, max_size))
+        mutated = chance.choice(MUTATIONS[name])(data, chance)
+        return mutated if len(mutated) <= max_size else data
+
+    arguments = [
+        sys.argv[0],
+        str(corpus),
+        str(SEEDS / name),
+        f"-max_total_time={options.seconds}",
+        f"-timeout={TIME_LIMIT}",
+        f"-rss_limit_mb={MEMORY_LIMIT}",
+        f"-max_len={_LONGEST_INPUT}",
+        f"-artifact_prefix={findings}{os.sep}",
+        # Native code is not seen: without its seeds nothing would lead into it.
+        "-keep_seed=1",
+        "-print_final_stats=1",
+    ]
+    atheris.Setup(arguments, answer, custom_mutator=mutate)
+    atheris.Fuzz()
+
+
+def keep(data: bytes, error: Exception, findings: Path) -> None:
+    """Write an input and its traceback, once per place of failure."""
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    key = f"{type(error).__name__}-{Path(place.filename).stem}-{place.lineno}"
+    input_file = findings / key
+    if input_file.exists() and input_file.stat().st_size <= len(data):
+        return
+    input_file.write_bytes(data)
+    digest = hashlib.sha256(data).hexdigest()[:12]
+    report = "".join(traceback.format_exception(error))
+    findings.joinpath(f"{key}.txt").write_text(f"{digest}\n{report}")
+    sys.stderr.write(f"finding: {key}: {error}\n")
+
+
+if __name__ == "__main__":
+    main()
