@@ -18,6 +18,7 @@ from converter.topology import build_tree
 from converter.urdf.parse import parse
 from converter.usd.layers import PAYLOAD, asset_name, author_asset
 from converter.usd.prims import BodyNesting
+from converter.usd.shading import MaterialNetworks
 
 if TYPE_CHECKING:
     import os
@@ -33,6 +34,7 @@ class ConvertOptions:
         bodies: Nest body prims along the tree, or put them side by side.
         base: How the root is held.
         massless: What happens to a group that moves and has no mass.
+        materials: Which shader networks materials have.
         merge_fixed: Make one body of links that fixed joints weld, except across joints
             that say ``dont_collapse``.
         packages: Folder of each ROS package, by name.
@@ -43,6 +45,7 @@ class ConvertOptions:
     bodies: BodyNesting = BodyNesting.NESTED
     base: BaseOption = BaseOption.AUTO
     massless: MasslessOption = MasslessOption.REGULARISE
+    materials: MaterialNetworks = MaterialNetworks.PREVIEW
     merge_fixed: bool = False
     packages: tuple[tuple[str, str], ...] = ()
     arguments: tuple[tuple[str, str], ...] = ()
@@ -105,7 +108,14 @@ def convert(
         ) as scratch:
             folder = Path(scratch, "asset")
             folder.mkdir()
-            found = author_asset(parsed.robot, tree, embodiment, options.bodies, folder)
+            found = author_asset(
+                parsed.robot,
+                tree,
+                embodiment,
+                options.bodies,
+                folder,
+                networks=options.materials,
+            )
             diagnostics = (*diagnostics, *found)
             _refuse_warnings(diagnostics, options)
             _move_into_place(folder, target, Path(scratch, "former"))

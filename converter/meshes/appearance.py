@@ -51,6 +51,11 @@ class MeshMaterial:
     emissive: tuple[float, float, float] = (0.0, 0.0, 0.0)
     texture: MeshTexture | None = None
 
+    @property
+    def says_something(self) -> bool:
+        """Whether it gives a surface any colour."""
+        return self.color is not None or self.texture is not None or any(self.emissive)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CornerValues:

@@ -28,7 +28,7 @@ from converter.meshes.appearance import (
     face_normals,
     unit_vectors,
 )
-from converter.meshes.obj_materials import read_libraries
+from converter.meshes.obj_materials import in_one_word, read_libraries
 from converter.meshes.polygon_mesh import (
     MeshError,
     PolygonMesh,
@@ -80,7 +80,11 @@ def read_obj(data: bytes, neighbours: Neighbours = lambda _: None) -> PolygonMes
     config.triangulate = False
     reader = tinyobjloader.ObjReader()
     # One line asks for all libraries: every other one would find them used up.
-    if not reader.ParseFromString(b"mtllib all\n" + text, libraries.text, config):
+    if not reader.ParseFromString(
+        b"mtllib all\n" + (in_one_word(text) if libraries.text else text),
+        libraries.text,
+        config,
+    ):
         raise MeshError(f"its OBJ is broken: {' '.join(reader.Error().split())}")
     attributes = reader.GetAttrib()
     shapes = [shape.mesh for shape in reader.GetShapes()]

@@ -1,7 +1,7 @@
 """The material libraries of an OBJ file, as far as its reader cannot do it.
 
-tinyobjloader reads MTL, but keeps emission from Python, and takes the text of one
-library alone.
+tinyobjloader reads MTL, but keeps emission from Python, takes the text of one library
+alone, and takes the first word of a material's name for the name.
 """
 
 from __future__ import annotations
@@ -23,6 +23,9 @@ _LIBRARY = re.compile(rb"^[ \t]*+mtllib[ \t]++([^\n]*)", re.MULTILINE)
 _STATEMENT = re.compile(
     rb"^[ \t]*+(newmtl|Ke)[ \t]++([^\r\n]*)", re.MULTILINE | re.IGNORECASE
 )
+_NAME = re.compile(rb"^[ \t]*+(?:newmtl|usemtl)[ \t]++[^\n]*", re.MULTILINE)
+# Stands for a space in a name while the library reads it.
+_SPACE = "\x1f"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +33,7 @@ class MaterialLibraries:
     """Material libraries.
 
     Attributes:
-        text: All of them, one after the other.
+        text: All of them, one after the other, with names in one word.
         emissive: Emitted colour by name of material.
         folder: Folder by name of material, where textures are relative to it.
     """
@@ -41,7 +44,7 @@ class MaterialLibraries:
 
     def material(self, found: Any) -> MeshMaterial:  # noqa: ANN401  (untyped)
         """Translate a material that tinyobjloader read."""
-        name = str(found.name)
+        name = str(found.name).replace(_SPACE, " ")
         reference = str(found.diffuse_texname).replace("\\", "/")
         folder = self.folder.get(name, "")
         return MeshMaterial(
@@ -87,9 +90,22 @@ def read_libraries(
                 color = _numbers(value)
                 if color is not None:
                     emissive[name] = unit_color(color)
-    libraries = MaterialLibraries(b"\n".join(texts), emissive, folders)
+    all_texts = in_one_word(b"\n".join(texts))
+    libraries = MaterialLibraries(all_texts, emissive, folders)
     # A file that uses no material loses nothing without its library.
     return libraries, tuple(absent) if b"usemtl" in text else ()
+
+
+def in_one_word(text: bytes) -> bytes:
+    """Join the words of the names of materials, in an OBJ file or its libraries."""
+
+    def joined(line: re.Match[bytes]) -> bytes:
+        keyword, name = (
+            line[0].split(None, 1) if line[0].split()[1:] else (line[0], b"")
+        )
+        return keyword + b" " + name.strip().replace(b" ", _SPACE.encode())
+
+    return _NAME.sub(joined, text) if b"mtl" in text else text
 
 
 def _references(text: bytes, neighbours: Neighbours) -> Iterator[str]:

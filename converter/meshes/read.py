@@ -50,6 +50,19 @@ def read_mesh(path: Path) -> PolygonMesh:
         data = path.read_bytes()
     except OSError as error:
         raise MeshError(f"it cannot be opened: {error.strerror}") from error
+    return decode_mesh(data, path)
+
+
+def decode_mesh(data: bytes, path: Path) -> PolygonMesh:
+    """Read the bytes of a mesh file; see :func:`read_mesh`.
+
+    Args:
+        data: Content of the file.
+        path: The file, whose folder holds the files that it refers to.
+
+    Raises:
+        MeshError: As :func:`read_mesh`.
+    """
     if not data:
         raise MeshError("it is empty")
     reader = _reader(data, path.suffix.lower())

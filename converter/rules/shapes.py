@@ -20,6 +20,12 @@ SHAPES_RULES = (
         "Give each appearance a name of its own.",
     ),
     Rule(
+        "material-overridden",
+        _N,
+        "A mesh file brings materials, which win over the URDF's.",
+        "Remove one of the two.",
+    ),
+    Rule(
         "color-range",
         _W,
         "A colour has a component outside [0, 1], which is clamped.",
@@ -64,8 +70,9 @@ SHAPES_RULES = (
     Rule(
         "texture-dropped",
         _W,
-        "A texture is not converted.",
-        "Bind the texture in USD.",
+        "A texture is not converted: it is neither PNG nor JPG, or the shape has no "
+        "texture coordinates.",
+        "Use PNG or JPG, on a mesh with texture coordinates.",
     ),
     Rule(
         "texture-unnamed",

@@ -1,105 +1,31 @@
-"""Link frames and shapes: the geometry layer and its library of meshes.
+"""Link frames and shapes: the geometry layer.
 
 No physics here: this layer suits kinematic and visual work on its own.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias, assert_never
+from typing import TYPE_CHECKING, assert_never
 
 import numpy as np
-from pxr import Gf, Sdf, Usd, UsdGeom, Vt
+from pxr import Gf, Usd, UsdGeom
 
 from converter.diagnostics import Diagnostic
 from converter.kinematics import rest_transforms
-from converter.meshes.polygon_mesh import (
-    MeshError,
-    PolygonMesh,
-    build_mesh,
-    reversed_faces,
-)
-from converter.meshes.read import read_mesh
 from converter.model import Box, Capsule, Cylinder, MeshFile, Pose, Sphere
 from converter.spatial import inverse_transform, pose_from_transform
-from converter.usd.names import sibling_names
+from converter.usd.mesh_library import mesh_key
+from converter.usd.names import show_name
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
-    from converter.diagnostics import Location
-    from converter.model import Geometry, Link, Robot, Vec3
+    from pxr import Sdf
+
+    from converter.model import Geometry, Link, Vec3
     from converter.topology import Tree
+    from converter.usd.mesh_library import MeshLibrary
     from converter.usd.prims import Prims
-
-LIBRARY_ROOT = Sdf.Path("/Geometry")
-
-# A mesh file, and per axis whether its scale mirrors: a mirrored mesh is a mesh of its
-# own, because a negative scale on a prim turns it inside out for some consumers.
-MeshKey: TypeAlias = tuple[str, tuple[bool, bool, bool]]
-
-
-@dataclass(frozen=True, slots=True)
-class MeshLibrary:
-    """Meshes that the robot needs, each read once.
-
-    Attributes:
-        prims: Library prim by mesh.
-        unreadable: Reason by file that could not be read.
-        diagnostics: What was wrong with the files.
-    """
-
-    prims: dict[MeshKey, Sdf.Path]
-    unreadable: dict[str, str]
-    diagnostics: tuple[Diagnostic, ...]
-
-
-def author_library(robot: Robot, stage: Usd.Stage) -> MeshLibrary:
-    """Read every mesh that the robot uses and write it to a library stage.
-
-    Args:
-        robot: The robot; meshes without a file are left out.
-        stage: Empty stage of the library layer.
-    """
-    stage.CreateClassPrim(LIBRARY_ROOT).SetTypeName("Scope")
-    stage.SetDefaultPrim(stage.GetPrimAtPath(LIBRARY_ROOT))
-    wanted = _mesh_uses(robot)
-    meshes: dict[str, PolygonMesh] = {}
-    unreadable: dict[str, str] = {}
-    diagnostics = []
-    for (path, _), location in wanted.items():
-        if path in meshes or path in unreadable:
-            continue
-        name = Path(path).name
-        try:
-            meshes[path] = read_mesh(Path(path))
-        except MeshError as error:
-            unreadable[path] = str(error)
-            message = f"mesh {name!r} cannot be read: {error}"
-            diagnostics.append(Diagnostic("mesh-unreadable", message, location))
-            continue
-        diagnostics += _mesh_notes(name, meshes[path], location)
-    keys = [key for key in wanted if key[0] in meshes]
-    names = sibling_names(Path(path).stem for path, _ in keys)
-    prims = {}
-    for key, name in zip(keys, names, strict=True):
-        prims[key] = LIBRARY_ROOT.AppendChild(name)
-        _write_mesh(stage, prims[key], _mirrored(meshes[key[0]], key[1]))
-    return MeshLibrary(prims, unreadable, tuple(diagnostics))
-
-
-def _mesh_notes(
-    name: str, mesh: PolygonMesh, location: Location | None
-) -> list[Diagnostic]:
-    notes = [
-        Diagnostic("mesh-partial", f"mesh {name!r}: {sentence}", location)
-        for sentence in mesh.skipped
-    ]
-    if mesh.ignored_up_axis:
-        message = f"mesh {name!r} says {mesh.ignored_up_axis}; its axes are kept"
-        notes.append(Diagnostic("mesh-up-axis", message, location))
-    return notes
 
 
 def author_geometry(
@@ -137,12 +63,6 @@ def author_geometry(
         link = tree.link[name]
         diagnostics += _author_shapes(stage, link, prims, library, library_asset)
     return tuple(diagnostics)
-
-
-def show_name(prim: Usd.Prim, name: str) -> None:
-    """Keep a URDF name as ``displayName`` where the prim could not be called so."""
-    if prim.GetName() != name:
-        prim.SetDisplayName(name)
 
 
 def _author_shapes(
@@ -252,43 +172,3 @@ def _place(xform: UsdGeom.Xformable, pose: Pose, scale: Vec3 = (1.0, 1.0, 1.0)) 
     xform.AddOrientOp(double).Set(Gf.Quatd(w, x, y, z))
     if scale != (1.0, 1.0, 1.0):
         xform.AddScaleOp().Set(Gf.Vec3f(*scale))
-
-
-def mesh_key(geometry: MeshFile) -> MeshKey:
-    """Return the library entry of a mesh that has a file."""
-    if geometry.path is None:
-        raise ValueError(f"mesh {geometry.uri!r} has no file")
-    x, y, z = (factor < 0 for factor in geometry.scale)
-    return geometry.path, (x, y, z)
-
-
-def _mesh_uses(robot: Robot) -> Mapping[MeshKey, Location | None]:
-    """Meshes in the order of first use, with the link that uses them first."""
-    uses: dict[MeshKey, Location | None] = {}
-    for link in robot.links:
-        for shape in link.shapes:
-            if isinstance(shape.geometry, MeshFile) and shape.geometry.path is not None:
-                uses.setdefault(mesh_key(shape.geometry), link.location)
-    return uses
-
-
-def _mirrored(mesh: PolygonMesh, mirror: tuple[bool, bool, bool]) -> PolygonMesh:
-    """Mirror a mesh along the given axes, keeping its faces right-handed."""
-    if not any(mirror):
-        return mesh
-    points = mesh.points * np.where(mirror, -1.0, 1.0)
-    if sum(mirror) % 2 == 0:
-        return build_mesh(points, mesh.face_counts, mesh.face_indices)
-    corners = reversed_faces(mesh.face_counts, mesh.face_indices)
-    return build_mesh(points, mesh.face_counts, corners)
-
-
-def _write_mesh(stage: Usd.Stage, path: Sdf.Path, mesh: PolygonMesh) -> None:
-    prim = UsdGeom.Mesh.Define(stage, path)
-    points = Vt.Vec3fArray.FromNumpy(np.ascontiguousarray(mesh.points, np.float32))
-    prim.CreatePointsAttr(points)
-    prim.CreateFaceVertexCountsAttr(Vt.IntArray.FromNumpy(mesh.face_counts))
-    prim.CreateFaceVertexIndicesAttr(Vt.IntArray.FromNumpy(mesh.face_indices))
-    prim.CreateSubdivisionSchemeAttr(UsdGeom.Tokens.none)
-    prim.CreateOrientationAttr(UsdGeom.Tokens.rightHanded)
-    prim.CreateExtentAttr(UsdGeom.PointBased.ComputeExtent(points))

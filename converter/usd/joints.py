@@ -31,7 +31,7 @@ from converter.spatial import (
     transform_from_pose,
 )
 from converter.usd.custom import write_number, write_text
-from converter.usd.geometry import show_name
+from converter.usd.names import show_name
 from converter.usd.storage import FARTHEST, finest_frame, is_single, limit, single
 
 if TYPE_CHECKING:

@@ -14,11 +14,13 @@ from pxr import Gf, Kind, Sdf, Usd, UsdGeom, UsdPhysics
 
 from converter.usd.articulation import author_articulation
 from converter.usd.bodies import author_bodies
-from converter.usd.geometry import author_geometry, author_library, show_name
+from converter.usd.geometry import author_geometry
 from converter.usd.joints import author_joints
 from converter.usd.materials import author_material_library, author_materials
-from converter.usd.names import legal_name
+from converter.usd.mesh_library import author_library
+from converter.usd.names import legal_name, show_name
 from converter.usd.prims import place_prims
+from converter.usd.shading import MaterialNetworks
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -41,8 +43,14 @@ def asset_name(robot: Robot) -> str:
     return f"{legal_name(robot.name)}.usda"
 
 
-def author_asset(
-    robot: Robot, tree: Tree, embodiment: Embodiment, nesting: BodyNesting, folder: Path
+def author_asset(  # noqa: PLR0913  # one parameter per choice
+    robot: Robot,
+    tree: Tree,
+    embodiment: Embodiment,
+    nesting: BodyNesting,
+    folder: Path,
+    *,
+    networks: MaterialNetworks = MaterialNetworks.PREVIEW,
 ) -> tuple[Diagnostic, ...]:
     """Write a robot as a layered asset.
 
@@ -52,6 +60,7 @@ def author_asset(
         embodiment: Its bodies.
         nesting: How body prims are nested.
         folder: Existing empty folder.
+        networks: Which shaders materials have.
 
     Returns:
         What was left out or changed.
@@ -66,7 +75,7 @@ def author_asset(
     shapes = _new_stage(payload / GEOMETRY_LIBRARY)
     meshes = author_library(robot, shapes)
     appearances = _new_stage(payload / MATERIALS_LIBRARY)
-    materials, dropped = author_material_library(robot, appearances)
+    materials = author_material_library(robot, meshes, appearances, payload, networks)
 
     contents = _new_stage(payload / "Contents.usda")
     layer = {name: _new_layer(payload / name) for name in SUBLAYERS}
@@ -76,7 +85,7 @@ def author_asset(
     UsdGeom.Xform.Define(contents, prims.robot)
     left_out = author_geometry(contents, tree, prims, meshes, f"./{GEOMETRY_LIBRARY}")
     contents.SetEditTarget(layer["Materials.usda"])
-    author_materials(contents, tree, prims, materials, f"./{MATERIALS_LIBRARY}")
+    author_materials(contents, prims, materials, f"./{MATERIALS_LIBRARY}")
     contents.SetEditTarget(layer["Physics.usda"])
     UsdGeom.Scope.Define(contents, prims.physics)
     author_bodies(contents, tree, embodiment, prims)
@@ -89,7 +98,7 @@ def author_asset(
     for stage in (shapes, appearances, contents):
         stage.Save()
     _author_interface(robot, prims.robot, contents, folder)
-    return (*meshes.diagnostics, *dropped, *left_out)
+    return (*meshes.diagnostics, *materials.diagnostics, *left_out)
 
 
 def _author_interface(

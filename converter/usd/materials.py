@@ -1,113 +1,238 @@
-"""Materials: a library of preview surfaces, localised in the asset and bound."""
+"""Materials: a library of looks, localised in the asset and bound.
+
+A mesh file's own materials win over the URDF's, part by part; the URDF's material is
+bound to what has none.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from pxr import Gf, Sdf, Usd, UsdShade
+from pxr import Sdf, Usd, UsdShade
 
 from converter.diagnostics import Diagnostic
-from converter.usd.geometry import show_name
-from converter.usd.names import sibling_names
+from converter.model import MeshFile
+from converter.usd.names import show_name, sibling_names
+from converter.usd.shading import Look, MaterialNetworks, write_networks
+from converter.usd.textures import Image, copy_textures, image_of, is_outside
 
 if TYPE_CHECKING:
-    from converter.model import Material, Robot, Vec3
-    from converter.topology import Tree
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+    from converter.diagnostics import Location
+    from converter.meshes.appearance import MeshMaterial
+    from converter.model import Geometry, Link, Material, Robot
+    from converter.usd.mesh_library import MeshLibrary
+    from converter.usd.mesh_prims import SurfaceParts
     from converter.usd.prims import Prims
 
 LIBRARY_ROOT = Sdf.Path("/Materials")
-# A material that has no name in the URDF.
+# Beside the library.
+TEXTURES = "Textures"
+# A material that has no name in its file.
 _UNNAMED = "material"
 
 
-def linear_from_srgb(value: float) -> float:
-    """Return the linear value of an sRGB component (IEC 61966-2-1)."""
-    if value <= 0.04045:  # noqa: PLR2004  the standard's threshold
-        return value / 12.92
-    return float(((value + 0.055) / 1.055) ** 2.4)
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A part of a visual, and what it shall look like.
+
+    Attributes:
+        link: Name of the visual's link.
+        visual: Index of the visual in its link.
+        subset: Name of the subset of its mesh; None for the visual itself.
+        look: Without its texture.
+        image: The texture.
+        mesh_file: The file that brought the material; None if the URDF did.
+        location: Where to point at.
+    """
+
+    link: str
+    visual: int
+    subset: str | None
+    look: Look
+    image: Image | None
+    mesh_file: str | None
+    location: Location | None
+
+
+@dataclass(frozen=True, slots=True)
+class MaterialLibrary:
+    """Materials of an asset.
+
+    Attributes:
+        prims: Library prim by look.
+        bindings: Every part of a visual that has a look, and the look.
+        diagnostics: What was left out.
+    """
+
+    prims: dict[Look, Sdf.Path]
+    bindings: tuple[tuple[Claim, Look], ...]
+    diagnostics: tuple[Diagnostic, ...]
 
 
 def author_material_library(
-    robot: Robot, stage: Usd.Stage
-) -> tuple[dict[Material, Sdf.Path], tuple[Diagnostic, ...]]:
-    """Write each distinct coloured material of a robot to a library stage.
+    robot: Robot,
+    meshes: MeshLibrary,
+    stage: Usd.Stage,
+    folder: Path,
+    networks: MaterialNetworks = MaterialNetworks.PREVIEW,
+) -> MaterialLibrary:
+    """Write each distinct look of a robot to a library stage, and copy its textures.
 
-    Returns:
-        Library prim by material, and what was left out.
+    Args:
+        robot: The robot.
+        meshes: Its meshes, with the materials that they bring.
+        stage: Empty stage of the library layer.
+        folder: Folder of the library layer.
+        networks: Which shaders materials have.
     """
     stage.CreateClassPrim(LIBRARY_ROOT).SetTypeName("Scope")
     stage.SetDefaultPrim(stage.GetPrimAtPath(LIBRARY_ROOT))
-    used = {
-        visual.material: link.location
-        for link in reversed(robot.links)
-        for visual in reversed(link.visuals)
-        if visual.material is not None
-    }
-    ordered = list(reversed(used.items()))
-    diagnostics = tuple(
-        Diagnostic(
-            "texture-dropped",
-            f"texture {material.texture_uri!r} is not converted",
-            location,
-        )
-        for material, location in ordered
-        if material.texture_uri is not None
-    )
-    coloured = [material for material, _ in ordered if material.rgba is not None]
-    names = sibling_names(material.name or _UNNAMED for material in coloured)
+    claims = [claim for link in robot.links for claim in _claims(link, meshes)]
+    images: dict[Image, Location | None] = {}
+    for claim in claims:
+        if claim.image is not None:
+            images.setdefault(claim.image, claim.location)
+    textures = copy_textures(images, folder / TEXTURES)
+    bindings = []
+    for claim in claims:
+        look, file = claim.look, claim.image and textures.files.get(claim.image)
+        if file:
+            look = replace(look, texture=f"./{TEXTURES}/{file}")
+        if claim.mesh_file or look.texture or look.color:
+            bindings.append((claim, look))
+    looks = list(dict.fromkeys(look for _, look in bindings))
+    names = sibling_names(look.name or _UNNAMED for look in looks)
     prims = {}
-    for material, name in zip(coloured, names, strict=True):
-        prims[material] = LIBRARY_ROOT.AppendChild(name)
-        _write_material(stage, prims[material], material)
-    return prims, diagnostics
+    for look, name in zip(looks, names, strict=True):
+        prims[look] = LIBRARY_ROOT.AppendChild(name)
+        material = UsdShade.Material.Define(stage, prims[look])
+        if look.name:
+            show_name(material.GetPrim(), look.name)
+        write_networks(material, look, networks)
+    remarks = (*_remarks(robot, meshes), *_from_outside(claims), *textures.diagnostics)
+    return MaterialLibrary(prims, tuple(bindings), _once(remarks))
 
 
 def author_materials(
-    stage: Usd.Stage,
-    tree: Tree,
-    prims: Prims,
-    library: dict[Material, Sdf.Path],
-    library_asset: str,
+    stage: Usd.Stage, prims: Prims, library: MaterialLibrary, library_asset: str
 ) -> None:
     """Reference the library's materials into the asset and bind them.
 
     Bindings must stay inside the asset: one that crosses a payload is lost.
+
+    Args:
+        stage: Stage of the whole asset.
+        prims: Paths of all prims.
+        library: The materials.
+        library_asset: Layer of the materials, relative to the edit target.
     """
-    if not library:
+    if not library.prims:
         return
     stage.DefinePrim(prims.materials, "Scope")
     local = {}
-    for material, path in library.items():
-        local[material] = prims.materials.AppendChild(path.name)
-        shade = UsdShade.Material.Define(stage, local[material])
-        shade.GetPrim().GetReferences().AddReference(library_asset, path)
-    for name in tree.links:
-        for visual, path in zip(
-            tree.link[name].visuals, prims.visual[name], strict=True
-        ):
-            prim = stage.GetPrimAtPath(path)
-            if not prim or visual.material not in local:
-                continue
-            binding = UsdShade.MaterialBindingAPI.Apply(prim)
-            binding.Bind(UsdShade.Material.Get(stage, local[visual.material]))
+    for look, path in library.prims.items():
+        local[look] = UsdShade.Material.Define(
+            stage, prims.materials.AppendChild(path.name)
+        )
+        local[look].GetPrim().GetReferences().AddReference(library_asset, path)
+    for claim, look in library.bindings:
+        path = prims.visual[claim.link][claim.visual]
+        if claim.subset is not None:
+            path = path.AppendChild(claim.subset)
+        prim = stage.GetPrimAtPath(path)
+        if prim:
+            UsdShade.MaterialBindingAPI.Apply(prim).Bind(local[look])
 
 
-def _write_material(stage: Usd.Stage, path: Sdf.Path, material: Material) -> None:
-    shade = UsdShade.Material.Define(stage, path)
-    if material.name:
-        show_name(shade.GetPrim(), material.name)
-    shader = UsdShade.Shader.Define(stage, path.AppendChild("PreviewSurface"))
-    shader.CreateIdAttr("UsdPreviewSurface")
-    color, opacity = _linear(material)
-    kinds = Sdf.ValueTypeNames
-    shader.CreateInput("diffuseColor", kinds.Color3f).Set(Gf.Vec3f(*color))
-    shader.CreateInput("opacity", kinds.Float).Set(opacity)
-    surface = shader.CreateOutput("surface", kinds.Token)
-    shade.CreateSurfaceOutput().ConnectToSource(surface)
+def _claims(link: Link, meshes: MeshLibrary) -> Iterator[Claim]:
+    for index, visual in enumerate(link.visuals):
+        file, parts = _surface(visual.geometry, meshes)
+        if visual.material is not None and not (parts and parts.covered):
+            yield _claim_of_urdf(link, index, visual.material, parts)
+        for subset, material in parts.materials if parts else ():
+            image = None
+            if material.texture and parts and parts.has_texture_coordinates:
+                image = image_of(material.texture, file)
+            look = _look(material)
+            yield Claim(link.name, index, subset, look, image, file, link.location)
 
 
-def _linear(material: Material) -> tuple[Vec3, float]:
-    """Linear colour and opacity, clamped to the range that both formats define."""
-    clamped = [min(max(value, 0.0), 1.0) for value in material.rgba or ()]
-    red, green, blue = (linear_from_srgb(value) for value in clamped[:3])
-    return (red, green, blue), clamped[3]
+def _claim_of_urdf(
+    link: Link, index: int, material: Material, parts: SurfaceParts | None
+) -> Claim:
+    color, opacity = None, 1.0
+    if material.rgba is not None:
+        red, green, blue, opacity = (min(max(c, 0.0), 1.0) for c in material.rgba)
+        color = red, green, blue
+    image = None
+    if material.texture_path and parts and parts.has_texture_coordinates:
+        image = Image(material.texture_uri or "", material.texture_path)
+    look = Look(material.name, color, opacity)
+    return Claim(link.name, index, None, look, image, None, link.location)
+
+
+def _look(material: MeshMaterial) -> Look:
+    return Look(
+        material.name or None, material.color, material.opacity, material.emissive
+    )
+
+
+def _surface(
+    geometry: Geometry, meshes: MeshLibrary
+) -> tuple[str, SurfaceParts | None]:
+    """Return the file of a mesh and what is in it; None for other shapes."""
+    if not isinstance(geometry, MeshFile) or geometry.path is None:
+        return "", None
+    return geometry.path, meshes.parts.get(geometry.path)
+
+
+def _remarks(robot: Robot, meshes: MeshLibrary) -> Iterator[Diagnostic]:
+    """Say which textures have nothing to lie on, and which materials give way."""
+    for link in robot.links:
+        for visual in link.visuals:
+            _, parts = _surface(visual.geometry, meshes)
+            material, location = visual.material, link.location
+            if material and parts and parts.covered:
+                name = f"material {material.name!r}" if material.name else "a material"
+                message = f"{name} is not used on meshes that have their own"
+                yield Diagnostic("material-overridden", message, location)
+            elif material and material.texture_path and not _can_show(parts):
+                yield _dropped(material.texture_uri, visual.geometry, location)
+            for _, own in parts.materials if parts else ():
+                if own.texture and not _can_show(parts):
+                    yield _dropped(own.texture.reference, visual.geometry, location)
+
+
+def _can_show(parts: SurfaceParts | None) -> bool:
+    return parts is not None and parts.has_texture_coordinates
+
+
+def _dropped(
+    reference: str | None, geometry: Geometry, location: Location | None
+) -> Diagnostic:
+    shape = "mesh" if isinstance(geometry, MeshFile) else "shape"
+    message = (
+        f"texture {reference!r} is not converted: a {shape} it is on has no texture "
+        "coordinates; the colour stays"
+    )
+    return Diagnostic("texture-dropped", message, location)
+
+
+def _from_outside(claims: Iterable[Claim]) -> Iterator[Diagnostic]:
+    for claim in claims:
+        image = claim.image
+        if image and claim.mesh_file and is_outside(image, claim.mesh_file):
+            message = f"{image.path} lies outside the folders of its mesh; it is used"
+            yield Diagnostic("file-outside", message, claim.location)
+
+
+def _once(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
+    """Keep the first of those that say the same."""
+    first: dict[tuple[str, str], Diagnostic] = {}
+    for diagnostic in diagnostics:
+        first.setdefault((diagnostic.rule, diagnostic.message), diagnostic)
+    return tuple(first.values())

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from pxr import Usd
+
 _ILLEGAL = re.compile(r"[^A-Za-z0-9_]")
 # Longer names are legal, and unreadable in every tree view.
 _LONGEST = 200
@@ -23,6 +25,12 @@ def legal_name(name: str) -> str:
     if not legal or legal[0].isdigit():
         legal = f"_{legal}"
     return legal
+
+
+def show_name(prim: Usd.Prim, name: str) -> None:
+    """Keep a name as ``displayName`` where the prim could not be called so."""
+    if prim.GetName() != name:
+        prim.SetDisplayName(name)
 
 
 def sibling_names(names: Iterable[str], taken: Iterable[str] = ()) -> tuple[str, ...]:

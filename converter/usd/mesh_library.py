@@ -1,0 +1,148 @@
+"""The library of meshes: each distinct surface once, however many files hold it."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+from pxr import Sdf
+
+from converter.diagnostics import Diagnostic
+from converter.meshes.polygon_mesh import MeshError, mirrored
+from converter.meshes.read import decode_mesh
+from converter.model import MeshFile
+from converter.usd.mesh_prims import surface_parts, write_mesh
+from converter.usd.names import sibling_names
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pxr import Usd
+
+    from converter.diagnostics import Location
+    from converter.meshes.polygon_mesh import PolygonMesh
+    from converter.model import Robot
+    from converter.usd.mesh_prims import SurfaceParts
+
+LIBRARY_ROOT = Sdf.Path("/Geometry")
+
+Mirror: TypeAlias = tuple[bool, bool, bool]
+# A mesh file, and per axis whether its scale mirrors: a mirrored mesh is a mesh of its
+# own, because a negative scale on a prim turns it inside out for some consumers.
+MeshKey: TypeAlias = tuple[str, Mirror]
+
+# How a file says that part of it is elsewhere. Without these words, equal bytes are
+# equal meshes; with them only within one folder.
+_REFERENCES = (b"mtllib", b"init_from", b'"uri"')
+
+
+@dataclass(frozen=True, slots=True)
+class MeshLibrary:
+    """Meshes that the robot needs.
+
+    Attributes:
+        prims: Library prim by mesh.
+        parts: What the surface in a file consists of, by file.
+        unreadable: Reason by file that could not be read.
+        diagnostics: What was wrong with the files.
+    """
+
+    prims: dict[MeshKey, Sdf.Path]
+    parts: dict[str, SurfaceParts]
+    unreadable: dict[str, str]
+    diagnostics: tuple[Diagnostic, ...]
+
+
+def author_library(robot: Robot, stage: Usd.Stage) -> MeshLibrary:
+    """Read every mesh that the robot uses and write it to a library stage.
+
+    One mesh is in memory at a time.
+
+    Args:
+        robot: The robot; meshes without a file are left out.
+        stage: Empty stage of the library layer.
+    """
+    stage.CreateClassPrim(LIBRARY_ROOT).SetTypeName("Scope")
+    stage.SetDefaultPrim(stage.GetPrimAtPath(LIBRARY_ROOT))
+    uses = _mesh_uses(robot)
+    names = sibling_names(Path(path).stem for path, _ in uses)
+    name = dict(zip(uses, names, strict=True))
+    library = MeshLibrary({}, {}, {}, ())
+    written: dict[tuple[str, Mirror], tuple[Sdf.Path, SurfaceParts]] = {}
+    diagnostics: list[Diagnostic] = []
+    for file, mirrors in _by_file(uses).items():
+        location = uses[file, mirrors[0]]
+        try:
+            data = Path(file).read_bytes()
+            content = _content(data, file)
+            mesh = None
+            for mirror in mirrors:
+                if (content, mirror) not in written:
+                    if mesh is None:
+                        mesh = decode_mesh(data, Path(file))
+                        diagnostics += _mesh_notes(Path(file).name, mesh, location)
+                    path = LIBRARY_ROOT.AppendChild(name[file, mirror])
+                    write_mesh(stage, path, mirrored(mesh, mirror))
+                    written[content, mirror] = path, surface_parts(mesh)
+                path, parts = written[content, mirror]
+                library.prims[file, mirror] = path
+                library.parts[file] = parts
+        except (MeshError, OSError) as error:
+            reason = (
+                f"it cannot be opened: {error.strerror}"
+                if isinstance(error, OSError)
+                else str(error)
+            )
+            library.unreadable[file] = reason
+            message = f"mesh {Path(file).name!r} cannot be read: {reason}"
+            diagnostics.append(Diagnostic("mesh-unreadable", message, location))
+    return MeshLibrary(
+        library.prims, library.parts, library.unreadable, tuple(diagnostics)
+    )
+
+
+def mesh_key(geometry: MeshFile) -> MeshKey:
+    """Return the library entry of a mesh that has a file."""
+    if geometry.path is None:
+        raise ValueError(f"mesh {geometry.uri!r} has no file")
+    x, y, z = (factor < 0 for factor in geometry.scale)
+    return geometry.path, (x, y, z)
+
+
+def _mesh_uses(robot: Robot) -> Mapping[MeshKey, Location | None]:
+    """Meshes in the order of first use, with the link that uses them first."""
+    uses: dict[MeshKey, Location | None] = {}
+    for link in robot.links:
+        for shape in link.shapes:
+            if isinstance(shape.geometry, MeshFile) and shape.geometry.path is not None:
+                uses.setdefault(mesh_key(shape.geometry), link.location)
+    return uses
+
+
+def _by_file(uses: Mapping[MeshKey, Location | None]) -> dict[str, list[Mirror]]:
+    files: dict[str, list[Mirror]] = {}
+    for file, mirror in uses:
+        files.setdefault(file, []).append(mirror)
+    return files
+
+
+def _content(data: bytes, file: str) -> str:
+    """Name what a mesh depends on: equal names are equal meshes."""
+    digest = hashlib.sha256(data).hexdigest()
+    refers = any(word in data for word in _REFERENCES)
+    return f"{digest} {Path(file).parent}" if refers else digest
+
+
+def _mesh_notes(
+    name: str, mesh: PolygonMesh, location: Location | None
+) -> list[Diagnostic]:
+    notes = [
+        Diagnostic("mesh-partial", f"mesh {name!r}: {sentence}", location)
+        for sentence in mesh.skipped
+    ]
+    if mesh.ignored_up_axis:
+        message = f"mesh {name!r} says {mesh.ignored_up_axis}; its axes are kept"
+        notes.append(Diagnostic("mesh-up-axis", message, location))
+    return notes
