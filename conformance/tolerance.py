@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from conformance.observation import Frames, Vec3
 
 RELATIVE = 2.0**-24
-SMALLEST = 2.0**-126
+SMALLEST = 2.0**-149
 QUATERNION = 2.0**-23  # [rad]
 # Sines, products and sums of readers that compute in double, over a whole robot: far
 # above their rounding (1e-16 of a few metres) and far below any stored number's.
@@ -54,6 +54,7 @@ class Tolerance:
         inertia: Relative to the body's own largest principal moment.
         limit: Of joint limits, relative to the limit or to 1 rad or 1 m.
         force: Of effort, velocity, damping and friction, relative.
+        motion: Of equations of motion, relative to the robot's scale.
     """
 
     position: float = 1e-5
@@ -62,6 +63,7 @@ class Tolerance:
     inertia: float = 1e-4
     limit: float = 1e-5
     force: float = 1e-4
+    motion: float = 1e-4
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +79,7 @@ def scalar_bound(value: float) -> float:
 
     A value in degrees is rounded after the factor 180/pi, which a relative bound does
     not see; the factor itself costs a part in 2^52, which ``ARITHMETIC`` covers. Below
-    the smallest normal float32 nothing is relative any more.
+    the smallest normal float32 rounding is no longer relative.
     """
     return (RELATIVE + ARITHMETIC) * abs(value) + SMALLEST
 

@@ -204,6 +204,9 @@ def _author_gaps(prim: Usd.Prim, joint: Joint) -> None:
     """Author what UsdPhysics has no schema for, under ``urdf:`` and for Newton."""
     write_number(prim, "limit:effort", joint.effort)
     write_number(prim, "limit:velocity", joint.velocity)
+    write_number(prim, "limit:acceleration", joint.acceleration)
+    write_number(prim, "limit:deceleration", joint.deceleration)
+    write_number(prim, "limit:jerk", joint.jerk)
     if joint.dynamics is not None:
         write_number(prim, "dynamics:damping", joint.dynamics.damping)
         write_number(prim, "dynamics:friction", joint.dynamics.friction)
@@ -258,20 +261,17 @@ def _author_mimic(stage: Usd.Stage, joint: Joint, prims: Prims) -> None:
     write_number(prim, "mimic:multiplier", mimic.multiplier)
     write_number(prim, "mimic:offset", mimic.offset)
     leader = stage.GetPrimAtPath(prims.joint[mimic.joint])
-    # The schema couples joints of one type only: its coefficients have one unit.
-    if leader.GetTypeName() != prim.GetTypeName():
-        return
     angular = prim.IsA(UsdPhysics.RevoluteJoint)
     offset = degrees(mimic.offset) if angular else mimic.offset
+    # The schema couples joints of one type only: its coefficients have one unit. What
+    # float32 would turn into zero or infinity stays in urdf: alone.
+    alike = leader.GetTypeName() == prim.GetTypeName()
+    if not (alike and is_single(mimic.multiplier) and is_single(offset)):
+        return
     prim.AddAppliedSchema("NewtonMimicAPI")
     prim.CreateRelationship("newton:mimicJoint", custom=False).SetTargets(
         [leader.GetPath()]
     )
     kind = Sdf.ValueTypeNames.Float
-    what = f"the coupling of joint {joint.name!r}"
-    prim.CreateAttribute("newton:mimicCoef0", kind, custom=False).Set(
-        single(offset, what)
-    )
-    prim.CreateAttribute("newton:mimicCoef1", kind, custom=False).Set(
-        single(mimic.multiplier, what)
-    )
+    for name, value in (("mimicCoef0", offset), ("mimicCoef1", mimic.multiplier)):
+        prim.CreateAttribute(f"newton:{name}", kind, custom=False).Set(value)
