@@ -40,6 +40,8 @@ class ConvertOptions:
         packages: Folder of each ROS package, by name.
         arguments: Value of each argument of a xacro file, by name.
         strict: Refuse the robot if there is any warning.
+        root: Link whose tree is converted, without what does not hang on it; None for
+            the whole robot.
     """
 
     bodies: BodyNesting = BodyNesting.NESTED
@@ -50,6 +52,7 @@ class ConvertOptions:
     packages: tuple[tuple[str, str], ...] = ()
     arguments: tuple[tuple[str, str], ...] = ()
     strict: bool = False
+    root: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +97,10 @@ def convert(
     target = Path(directory)
     _require_replaceable(target)
     parsed = parse(
-        source, packages=dict(options.packages), arguments=dict(options.arguments)
+        source,
+        packages=dict(options.packages),
+        arguments=dict(options.arguments),
+        root=options.root,
     )
     tree = build_tree(parsed.robot)
     embodiment = embody(

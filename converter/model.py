@@ -19,6 +19,73 @@ Vec6: TypeAlias = tuple[float, float, float, float, float, float]
 
 
 @dataclass(frozen=True, slots=True)
+class XmlElement:
+    """An element outside the URDF language, as written.
+
+    Attributes:
+        tag: With its prefix, if it has one.
+        attributes: Name and value, in document order.
+        text: Character data directly inside; what children separate is on lines of
+            its own.
+        children: Elements inside, in document order.
+    """
+
+    tag: str
+    attributes: tuple[tuple[str, str], ...] = ()
+    text: str = ""
+    children: tuple[XmlElement, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CustomAttribute:
+    """An attribute that URDF gives no meaning, as written.
+
+    Attributes:
+        name: With its prefix, if it has one.
+        within: Tags of the URDF elements between the owner and the attribute, such as
+            ``("limit",)`` below a joint.
+    """
+
+    name: str
+    value: str
+    within: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CustomElement:
+    """An element outside the URDF language, and where it stands.
+
+    Attributes:
+        within: As in :class:`CustomAttribute`.
+    """
+
+    content: XmlElement
+    within: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Custom:
+    """What an element says beyond the URDF language; kept, and given no meaning.
+
+    Robots that differ in it alone are equal.
+    """
+
+    attributes: tuple[CustomAttribute, ...] = ()
+    elements: tuple[CustomElement, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.attributes or self.elements)
+
+    def __add__(self, other: Custom) -> Custom:
+        return Custom(
+            (*self.attributes, *other.attributes), (*self.elements, *other.elements)
+        )
+
+
+NO_CUSTOM = Custom()
+
+
+@dataclass(frozen=True, slots=True)
 class Pose:
     """Rigid transform of a child frame, expressed in its parent frame.
 
@@ -125,6 +192,7 @@ class Visual:
     geometry: Geometry
     material: Material | None = None
     location: Location | None = field(default=None, compare=False, repr=False)
+    custom: Custom = field(default=NO_CUSTOM, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +203,7 @@ class Collision:
     origin: Pose
     geometry: Geometry
     location: Location | None = field(default=None, compare=False, repr=False)
+    custom: Custom = field(default=NO_CUSTOM, compare=False)
 
 
 Shape: TypeAlias = Visual | Collision
@@ -149,6 +218,7 @@ class Link:
     visuals: tuple[Visual, ...] = ()
     collisions: tuple[Collision, ...] = ()
     location: Location | None = field(default=None, compare=False, repr=False)
+    custom: Custom = field(default=NO_CUSTOM, compare=False)
 
     @property
     def mass(self) -> float:
@@ -270,6 +340,9 @@ class Joint:
         origin: Child frame in the parent frame at position zero.
         effort: Largest force [N or N m]; None is absent, zero is a declared zero.
         velocity: Largest speed [m/s or rad/s]; None is absent.
+        acceleration: Largest acceleration [m/s^2 or rad/s^2]; None is absent.
+        deceleration: The same for slowing down; None is absent.
+        jerk: Largest change of acceleration [m/s^3 or rad/s^3]; None is absent.
         dont_collapse: Whether a fixed joint stays where others are merged.
     """
 
@@ -280,12 +353,16 @@ class Joint:
     origin: Pose = IDENTITY
     effort: float | None = None
     velocity: float | None = None
+    acceleration: float | None = None
+    deceleration: float | None = None
+    jerk: float | None = None
     dynamics: Dynamics | None = None
     mimic: Mimic | None = None
     safety: SafetyController | None = None
     calibration: Calibration | None = None
     dont_collapse: bool = False
     location: Location | None = field(default=None, compare=False, repr=False)
+    custom: Custom = field(default=NO_CUSTOM, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,3 +373,4 @@ class Robot:
     links: tuple[Link, ...]
     joints: tuple[Joint, ...]
     location: Location | None = field(default=None, compare=False, repr=False)
+    custom: Custom = field(default=NO_CUSTOM, compare=False)

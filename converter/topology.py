@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from converter.diagnostics import Diagnostic, SourceError
@@ -14,6 +14,10 @@ if TYPE_CHECKING:
 
     from converter.diagnostics import Location
     from converter.model import Joint, Link, Robot
+
+
+# Of a robot with more roots, few are what anybody wants.
+_MOST_OFFERED = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +99,29 @@ def build_tree(robot: Robot) -> Tree:
         link={link.name: link for link in robot.links},
         parent_joint=parent_joint,
         child_joints={name: tuple(joints) for name, joints in children.items()},
+    )
+
+
+def subtree(robot: Robot, root: str) -> Robot:
+    """Return the part of a robot that hangs on one of its links.
+
+    Joints to links that do not are left out, and so are those links.
+    """
+    children: dict[str, list[str]] = {}
+    for joint in robot.joints:
+        children.setdefault(joint.parent, []).append(joint.child)
+    reached = {root}
+    pending = [root]
+    while pending:
+        below = [
+            name for name in children.get(pending.pop(), []) if name not in reached
+        ]
+        reached.update(below)
+        pending.extend(below)
+    return replace(
+        robot,
+        links=tuple(link for link in robot.links if link.name in reached),
+        joints=tuple(joint for joint in robot.joints if joint.parent in reached),
     )
 
 
@@ -195,7 +222,12 @@ def _several_roots(robot: Robot) -> list[Diagnostic]:
     roots = [link for link in robot.links if link.name not in children]
     if len(roots) == 1:
         return []
-    names = ", ".join(repr(link.name) for link in roots)
+    sizes = [len(subtree(robot, link.name).links) for link in roots[:_MOST_OFFERED]]
+    names = ", ".join(
+        f"{link.name!r} ({size} link{'s' if size > 1 else ''})"
+        for link, size in zip(roots, sizes, strict=False)
+    )
+    names += ", ..." if len(roots) > _MOST_OFFERED else ""
     return [
         Diagnostic(
             "tree-roots",

@@ -15,6 +15,7 @@ from conformance.commands.parameters import (
     base_option,
     bodies_option,
     massless_option,
+    materials_option,
     merge_option,
     package_option,
     xacro_arguments,
@@ -22,6 +23,7 @@ from conformance.commands.parameters import (
 from converter import ConvertOptions, convert
 from converter.embodiment import BaseOption, MasslessOption
 from converter.usd.prims import BodyNesting
+from converter.usd.shading import MaterialNetworks
 from corpus import resolve_robot
 
 
@@ -41,9 +43,15 @@ from corpus import resolve_robot
 @bodies_option
 @base_option
 @massless_option
+@materials_option
 @merge_option
 @package_option
 @argument_option
+@click.option(
+    "--root",
+    metavar="LINK",
+    help="Convert the tree below this link alone, as of a robot with several roots.",
+)
 @click.option("--strict", is_flag=True, help="Treat every warning as an error.")
 def convert_command(  # noqa: PLR0913  # one parameter per option
     *,
@@ -52,9 +60,11 @@ def convert_command(  # noqa: PLR0913  # one parameter per option
     bodies: str,
     base: str,
     massless: str,
+    materials: str,
     merge_fixed: bool,
     packages: Packages,
     arguments: Arguments,
+    root: str | None,
     strict: bool,
 ) -> None:
     """Convert the robot SOURCE to a USD asset in DIR.
@@ -70,10 +80,12 @@ def convert_command(  # noqa: PLR0913  # one parameter per option
         bodies=BodyNesting(bodies),
         base=BaseOption(base),
         massless=MasslessOption(massless),
+        materials=MaterialNetworks(materials),
         merge_fixed=merge_fixed,
         packages=known,
         arguments=xacro_arguments(robot, arguments),
         strict=strict,
+        root=root,
     )
     conversion = convert(robot.path, directory, options)
     show_diagnostics(conversion.diagnostics)

@@ -53,7 +53,7 @@ ROBOT_RULES = (
     Rule(
         "joint-limit-incomplete",
         _W,
-        "A <limit> lacks a bound, which is read as 0; many readers differ.",
+        "A <limit> lacks a bound: 0, or none from URDF 1.2 on; many readers differ.",
         "Write lower and upper.",
     ),
     Rule(

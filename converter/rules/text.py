@@ -148,7 +148,7 @@ TEXT_RULES = (
     Rule(
         "element-unknown",
         _N,
-        "An element is outside the URDF language and is not converted.",
+        "An element or attribute is outside the URDF language; kept as custom data.",
         "Nothing, if the element is meant for another tool.",
     ),
     Rule(

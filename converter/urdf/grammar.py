@@ -31,7 +31,7 @@ class AttributeType(Generic[T]):
         default: Value if it is absent. For a required attribute it only stands in
             until the error is raised, and is chosen to cause no other.
         required: An element without it has no meaning.
-        since: First URDF version (major, minor) that has it.
+        since: First URDF version (major, minor) that has it; ignored in older files.
         unit: SI unit, if it has one.
     """
 
@@ -51,11 +51,16 @@ class Child:
         type: The element.
         required: The parent has no meaning without it.
         repeats: It may occur more than once.
+        dispensable: If something in it has no meaning, it is left out, and the parent
+            keeps its own.
+        since: First URDF version that has it; simulators read it in any.
     """
 
     type: ElementType
     required: bool = False
     repeats: bool = False
+    dispensable: bool = False
+    since: tuple[int, int] = (1, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +79,10 @@ class ElementType:
 
 def _optional_number(name: str, unit: str = "") -> AttributeType[float | None]:
     return AttributeType(name, Number(), None, unit=unit)
+
+
+def _dynamic_limit(name: str, unit: str) -> AttributeType[float | None]:
+    return AttributeType(name, Number(math.inf), None, since=(1, 2), unit=unit)
 
 
 def _required_number(name: str, unit: str) -> AttributeType[float]:
@@ -146,13 +155,20 @@ MESH = ElementType("mesh", "link: geometry", (FILENAME, SCALE))
 GEOMETRY = ElementType(
     "geometry",
     "link: geometry",
-    children=tuple(Child(shape) for shape in (BOX, CYLINDER, CAPSULE, SPHERE, MESH)),
+    children=(
+        Child(BOX, dispensable=True),
+        Child(CYLINDER, dispensable=True),
+        Child(CAPSULE, dispensable=True, since=(1, 1)),
+        Child(SPHERE, dispensable=True),
+        Child(MESH, dispensable=True),
+    ),
 )
 
 # Appearance
 RGBA: AttributeType[Vec4 | None] = AttributeType("rgba", _COLOR, None)
 COLOR = ElementType("color", "link: material", (RGBA,))
-TEXTURE = ElementType("texture", "link: material", (FILENAME,))
+IMAGE: AttributeType[str | None] = AttributeType("filename", Text(), None)
+TEXTURE = ElementType("texture", "link: material", (IMAGE,))
 OPTIONAL_NAME = _optional_name("name")
 MATERIAL = ElementType(
     "material",
@@ -197,7 +213,14 @@ EFFORT: AttributeType[float | None] = AttributeType(
 VELOCITY: AttributeType[float | None] = AttributeType(
     "velocity", Number(math.inf), None, unit="rad/s or m/s"
 )
-LIMIT = ElementType("limit", "joint: limit", (LOWER, UPPER, EFFORT, VELOCITY))
+ACCELERATION = _dynamic_limit("acceleration", "rad/s^2 or m/s^2")
+DECELERATION = _dynamic_limit("deceleration", "rad/s^2 or m/s^2")
+JERK = _dynamic_limit("jerk", "rad/s^3 or m/s^3")
+LIMIT = ElementType(
+    "limit",
+    "joint: limit",
+    (LOWER, UPPER, EFFORT, VELOCITY, ACCELERATION, DECELERATION, JERK),
+)
 DAMPING = _optional_number("damping", "N m s/rad or N s/m")
 FRICTION = _optional_number("friction", "N m or N")
 DYNAMICS = ElementType("dynamics", "joint: dynamics", (DAMPING, FRICTION))
@@ -236,7 +259,7 @@ JOINT = ElementType(
         Child(AXIS),
         Child(LIMIT),
         Child(DYNAMICS),
-        Child(MIMIC),
+        Child(MIMIC, dispensable=True),
         Child(SAFETY_CONTROLLER),
         Child(CALIBRATION),
     ),

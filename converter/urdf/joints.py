@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ from converter.model import (
     UNLIMITED,
     Calibration,
     Continuous,
+    Custom,
     Dynamics,
     Fixed,
     Floating,
@@ -23,12 +25,13 @@ from converter.model import (
     Spherical,
 )
 from converter.urdf import grammar as g
+from converter.urdf.extensions import collect, written
 from converter.urdf.poses import build_origin, unit_axis
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from converter.model import JointKind, Vec3
+    from converter.model import CustomAttribute, JointKind, Vec3
     from converter.urdf.findings import Findings
     from converter.urdf.reader import Node
 
@@ -45,15 +48,21 @@ _UNDIRECTED: Mapping[str, Callable[[], JointKind]] = {
     "floating": Floating,
     "spherical": Spherical,
 }
+_BOUNDS_REQUIRED = (1, 2)
 _TYPES = (*_LIMITED, *_DIRECTED, *_UNDIRECTED)
 
 
-def build_joint(node: Node) -> Findings[Joint]:
-    """Read a joint. Where it is in error, a fixed joint keeps its place in the tree."""
+def build_joint(node: Node, version: tuple[int, int]) -> Findings[Joint]:
+    """Read a joint. Where it is in error, a fixed joint keeps its place in the tree.
+
+    Args:
+        node: Its node.
+        version: URDF version of the file.
+    """
     name = node[g.NAME]
     parent, child = node.first(g.PARENT), node.first(g.CHILD)
     origin = yield from build_origin(node)
-    kind = yield from _build_kind(node)
+    kind = yield from _build_kind(node, version)
     limit = node.first_or_default(g.LIMIT)
     return Joint(
         name=name,
@@ -63,13 +72,28 @@ def build_joint(node: Node) -> Findings[Joint]:
         origin=origin,
         effort=limit[g.EFFORT],
         velocity=limit[g.VELOCITY],
+        acceleration=limit[g.ACCELERATION],
+        deceleration=limit[g.DECELERATION],
+        jerk=limit[g.JERK],
         dynamics=_build_dynamics(node.first(g.DYNAMICS)),
         mimic=_build_mimic(node.first(g.MIMIC)),
         safety=_build_safety(node.first(g.SAFETY_CONTROLLER)),
         calibration=_build_calibration(node.first(g.CALIBRATION)),
         dont_collapse=node[g.DONT_COLLAPSE],
         location=node.location,
+        custom=collect(node, version) + _unused(node, kind),
     )
+
+
+def _unused(node: Node, kind: JointKind) -> Custom:
+    """Keep the axis and the bounds of a joint whose type has no use for them."""
+    axis, limit = node.first(g.AXIS), node.first(g.LIMIT)
+    found: tuple[CustomAttribute, ...] = ()
+    if axis and not isinstance(kind, Revolute | Continuous | Prismatic | Planar):
+        found += written(axis, g.AXIS_XYZ)
+    if limit and not isinstance(kind, Revolute | Prismatic):
+        found += written(limit, g.LOWER, g.UPPER)
+    return Custom(found)
 
 
 def drop_broken_mimics(joints: tuple[Joint, ...]) -> Findings[tuple[Joint, ...]]:
@@ -119,8 +143,9 @@ def _chain(name: str, leaders: dict[str, str]) -> Iterator[str]:
         yield name
 
 
-def _build_kind(node: Node) -> Findings[JointKind]:
-    kind, name = node[g.TYPE], node[g.NAME]
+def _build_kind(node: Node, version: tuple[int, int]) -> Findings[JointKind]:
+    name = node[g.NAME]
+    kind = yield from _spelt_type(node)
     if not kind:
         return Fixed()
     if kind not in _TYPES:
@@ -132,7 +157,7 @@ def _build_kind(node: Node) -> Findings[JointKind]:
     bounds = {g.LOWER.name, g.UPPER.name} & limit.written if limit else set()
     if kind in _LIMITED:
         axis = yield from _build_axis(node)
-        allowed = yield from _build_range(node)
+        allowed = yield from _build_range(node, version)
         return _LIMITED[kind](axis, allowed)
     # Bounds of zero on fixed joints are boilerplate that cannot mislead.
     if bounds and kind != "fixed":
@@ -147,6 +172,17 @@ def _build_kind(node: Node) -> Findings[JointKind]:
     return _UNDIRECTED[kind]()
 
 
+def _spelt_type(node: Node) -> Findings[str]:
+    """Return the joint type as URDF spells it."""
+    kind = node[g.TYPE]
+    plain = kind.strip().lower()
+    if plain == kind or plain not in _TYPES:
+        return kind
+    message = f"joint {node[g.NAME]!r} has type {kind!r}; read as {plain!r}"
+    yield Diagnostic("joint-type-spelling", message, node.location)
+    return plain
+
+
 def _build_axis(node: Node) -> Findings[Vec3]:
     axis_node = node.first_or_default(g.AXIS)
     axis = unit_axis(axis_node[g.AXIS_XYZ])
@@ -157,18 +193,24 @@ def _build_axis(node: Node) -> Findings[Vec3]:
     return axis
 
 
-def _build_range(node: Node) -> Findings[Range]:
+def _build_range(node: Node, version: tuple[int, int]) -> Findings[Range]:
     name = node[g.NAME]
     limit = node.first(g.LIMIT)
     if limit is None:
         message = f"joint {name!r} has no <limit>; read as unlimited"
         yield Diagnostic("joint-limit-missing", message, node.location)
         return UNLIMITED
+    lower, upper = limit[g.LOWER], limit[g.UPPER]
     absent = [a.name for a in (g.LOWER, g.UPPER) if a.name not in limit.written]
     if absent:
-        message = f"limit of joint {name!r} has no {' and no '.join(absent)}; read as 0"
+        meaning = "read as 0"
+        if version >= _BOUNDS_REQUIRED:
+            # No longer zero by default, and refused by urdfdom.
+            meaning = "unlimited on that side"
+            lower = -math.inf if g.LOWER.name in absent else lower
+            upper = math.inf if g.UPPER.name in absent else upper
+        message = f"limit of joint {name!r} has no {' and no '.join(absent)}; {meaning}"
         yield Diagnostic("joint-limit-incomplete", message, limit.location)
-    lower, upper = limit[g.LOWER], limit[g.UPPER]
     if lower > upper:
         message = f"joint {name!r} has lower {lower} above upper {upper}"
         yield Diagnostic("joint-limit-reversed", message, limit.location)

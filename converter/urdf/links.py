@@ -17,6 +17,7 @@ from converter.model import (
     Visual,
 )
 from converter.urdf import grammar as g
+from converter.urdf.extensions import collect, inside
 from converter.urdf.poses import build_origin
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 def build_link(
     node: Node,
+    version: tuple[int, int],
     files: Mapping[str, str | None],
     materials: Mapping[Location, Material],
 ) -> Findings[Link]:
@@ -37,6 +39,7 @@ def build_link(
 
     Args:
         node: Its node.
+        version: URDF version of the file.
         files: Path of every file that the robot refers to, by URI.
         materials: Material per location of a ``<material>`` element.
     """
@@ -45,23 +48,31 @@ def build_link(
     inertial = None
     if inertial_node:
         inertial = yield from _build_inertial(inertial_node, name)
+    custom = collect(node, version)
     visuals = []
     for visual in node.all(g.VISUAL):
         geometry = yield from _build_geometry(visual, name, files)
         origin = yield from build_origin(visual)
         material = visual.first(g.MATERIAL)
         look = materials[material.location] if material else None
+        own = collect(visual, version)
         if geometry:
             shape = visual[g.OPTIONAL_NAME], origin, geometry
-            visuals.append(Visual(*shape, look, visual.location))
+            visuals.append(Visual(*shape, look, visual.location, own))
+        else:
+            custom += inside(own, visual.type.tag)
     collisions = []
     for collision in node.all(g.COLLISION):
         geometry = yield from _build_geometry(collision, name, files)
         origin = yield from build_origin(collision)
+        own = collect(collision, version)
         if geometry:
             shape = collision[g.OPTIONAL_NAME], origin, geometry
-            collisions.append(Collision(*shape, collision.location))
-    return Link(name, inertial, tuple(visuals), tuple(collisions), node.location)
+            collisions.append(Collision(*shape, collision.location, own))
+        else:
+            custom += inside(own, collision.type.tag)
+    shapes = tuple(visuals), tuple(collisions)
+    return Link(name, inertial, *shapes, node.location, custom)
 
 
 def _build_inertial(node: Node, link: str) -> Findings[Inertial]:
@@ -98,6 +109,8 @@ def _build_geometry(
     geometry = node.first(g.GEOMETRY)
     shapes = geometry.children if geometry else ()
     if not shapes:
+        if geometry and geometry.left_out:
+            return None
         message = f"{subject} has no shape of URDF; left out"
         place = geometry.location if geometry else node.location
         yield Diagnostic("geometry-unknown", message, place)

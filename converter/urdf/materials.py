@@ -14,7 +14,7 @@ from converter.diagnostics import Diagnostic
 from converter.model import Material
 from converter.urdf.grammar import (
     COLOR,
-    FILENAME,
+    IMAGE,
     LINK,
     MATERIAL,
     OPTIONAL_NAME,
@@ -80,7 +80,10 @@ def _build_material(node: Node, files: Mapping[str, str | None]) -> Findings[Mat
         r, g, b, a = (min(max(component, 0.0), 1.0) for component in rgba)
         rgba = (r, g, b, a)
     texture = node.first(TEXTURE)
-    uri = texture[FILENAME] if texture else None
+    uri = texture[IMAGE] if texture else None
+    if texture and uri is None:
+        message = "<texture> names no file; left out"
+        yield Diagnostic("texture-unnamed", message, texture.location)
     return Material(
         name=node[OPTIONAL_NAME],
         rgba=rgba,

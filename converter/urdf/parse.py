@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -24,12 +24,15 @@ from converter.model import Robot
 from converter.rules import Severity
 from converter.urdf import grammar as g
 from converter.urdf.expansion import SUFFIX
+from converter.urdf.extensions import collect_robot, hand_out
 from converter.urdf.findings import drain, gather
 from converter.urdf.joints import build_joint, drop_broken_mimics
 from converter.urdf.links import build_link
 from converter.urdf.markup import read_markup
 from converter.urdf.materials import build_materials
-from converter.urdf.reader import read, walk
+from converter.urdf.reader import read
+from converter.urdf.remarks import remarks
+from converter.urdf.repairs import drop_dangling, drop_repeated
 from converter.urdf.unexpanded import find_unexpanded
 from converter.urdf.uris import Surroundings
 from converter.urdf.wording import describe, times
@@ -37,7 +40,6 @@ from converter.urdf.wording import describe, times
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from converter.diagnostics import Location
     from converter.urdf.elements import Element
     from converter.urdf.findings import Findings
     from converter.urdf.grammar import ElementType
@@ -65,6 +67,7 @@ def parse(
     *,
     packages: Mapping[str, str] = MappingProxyType({}),
     arguments: Mapping[str, str] = MappingProxyType({}),
+    root: str | None = None,
 ) -> Parsed:
     """Read a URDF file, or the expansion of a xacro file.
 
@@ -72,6 +75,8 @@ def parse(
         path: The file; diagnostics name it as it is given here.
         packages: Folders of ROS packages, by name.
         arguments: Values of xacro's arguments, by name.
+        root: Link whose tree is read; what does not hang on it is left out. None for
+            the whole robot, which has one root then.
 
     Raises:
         SourceError: The file has no meaning that could be kept. All problems that were
@@ -80,7 +85,7 @@ def parse(
     file = os.fspath(path)
     markup = read_markup(file, packages, arguments)
     around = Surroundings(Path(file), packages, os.environ)
-    robot, found = drain(_robot(markup, around))
+    robot, found = drain(_robot(markup, around, root))
     diagnostics = tuple(sorted(found, key=_place))
     if any(diagnostic.severity is Severity.ERROR for diagnostic in diagnostics):
         raise SourceError(diagnostics)
@@ -92,30 +97,48 @@ def _place(diagnostic: Diagnostic) -> tuple[str, int, int]:
     return (location.file, location.line, location.column) if location else ("", 0, 0)
 
 
-def _robot(markup: Findings[Element], around: Surroundings) -> Findings[Robot]:
+def _robot(
+    markup: Findings[Element], around: Surroundings, tree_root: str | None
+) -> Findings[Robot]:
     root = yield from markup
     fatal = _not_a_robot(root) or find_unexpanded(root)
     if fatal:
         raise SourceError((fatal,))
     version = yield from _read_version(root)
+    root = yield from drop_repeated(root)
     node = yield from read(root, g.ROBOT, version)
-    yield from _unknown(root)
+    yield from remarks(root, version)
     meshes = yield from _resolve(node, g.MESH, "mesh-missing", around)
     images = yield from _resolve(node, g.TEXTURE, "texture-missing", around)
     materials = yield from build_materials(node, images)
     links = yield from gather(
-        build_link(link, meshes, materials) for link in node.all(g.LINK)
+        build_link(link, version, meshes, materials) for link in node.all(g.LINK)
     )
-    joints = yield from gather(build_joint(joint) for joint in node.all(g.JOINT))
-    coupled = yield from drop_broken_mimics(joints)
+    joints = yield from gather(
+        build_joint(joint, version) for joint in node.all(g.JOINT)
+    )
+    joints = yield from drop_dangling(joints, links)
     name = node[g.OPTIONAL_NAME]
     if name is None:
         name = Path(around.urdf.name.removesuffix(SUFFIX)).stem
         message = f"the robot has no name; called {name!r} after its file"
         yield Diagnostic("robot-unnamed", message, node.location)
-    robot = Robot(name, links, coupled, node.location)
+    custom = collect_robot(node, version)
+    robot = hand_out(Robot(name, links, joints, node.location, custom))
+    if tree_root is not None:
+        robot = yield from _tree_below(robot, tree_root)
+    coupled = yield from drop_broken_mimics(robot.joints)
+    robot = replace(robot, joints=coupled)
     if _is_connected(robot):
         yield from topology.problems(robot)
+    return robot
+
+
+def _tree_below(robot: Robot, root: str) -> Findings[Robot]:
+    if any(link.name == root for link in robot.links):
+        return topology.subtree(robot, root)
+    message = f"link {root!r}, which shall be the root, is not defined"
+    yield Diagnostic("root-unknown", message, robot.location)
     return robot
 
 
@@ -172,25 +195,3 @@ def _resolve(
             message = f"{uri!r} leads out of the robot's own folders {used}"
             yield Diagnostic("file-outside", message, node.location)
     return paths
-
-
-def _unknown(root: Element) -> Findings[None]:
-    """Say what is outside the language, once per element name or attribute."""
-    counts: Counter[tuple[str, str]] = Counter()
-    first: dict[tuple[str, str], Location] = {}
-    for element, element_type in walk(root, g.ROBOT):
-        if element_type is None:
-            subjects = [(f"<{element.tag}>", "")]
-        else:
-            known = {attribute.name for attribute in element_type.attributes}
-            subjects = [
-                (name, f" of <{element.tag}>")
-                for name, _ in element.attributes
-                if name not in known and name.partition(":")[0] != "xmlns"
-            ]
-        for subject in subjects:
-            counts[subject] += 1
-            first.setdefault(subject, element.location)
-    for subject, count in counts.items():
-        message = f"{''.join(subject)} is not URDF; not converted ({times(count)})"
-        yield Diagnostic("element-unknown", message, first[subject])

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from converter.diagnostics import Diagnostic
+from converter.rules import Severity
+from converter.urdf.findings import drain
 from converter.urdf.wording import describe, shorten
 
 if TYPE_CHECKING:
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
     from converter.diagnostics import Location
     from converter.urdf.elements import Element
     from converter.urdf.findings import Findings
-    from converter.urdf.grammar import AttributeType, ElementType
+    from converter.urdf.grammar import AttributeType, Child, ElementType
 
 T = TypeVar("T")
 
@@ -29,6 +31,8 @@ class Node:
         written: Names of the attributes that the file gives, readable or not.
         children: Nodes inside, in document order.
         location: Position of its ``<``.
+        left_out: Tags of elements inside that lack what they cannot do without.
+        element: What was read; None for a node that is made of defaults.
     """
 
     type: ElementType
@@ -36,6 +40,8 @@ class Node:
     written: frozenset[str]
     children: tuple[Node, ...]
     location: Location
+    left_out: frozenset[str] = frozenset()
+    element: Element | None = None
 
     def __getitem__(self, attribute: AttributeType[T]) -> T:
         return cast("T", self.values[attribute.name])
@@ -80,7 +86,25 @@ def read(
     for attribute in element_type.attributes:
         content = yield from _content(element, attribute, version)
         values[attribute.name] = attribute.default if content is None else content
+    children, left_out = yield from _children(element, element_type, version)
+    written = frozenset(values) & {name for name, _ in element.attributes}
+    return Node(
+        element_type,
+        values,
+        written,
+        children,
+        element.location,
+        left_out,
+        element,
+    )
+
+
+def _children(
+    element: Element, element_type: ElementType, version: tuple[int, int]
+) -> Findings[tuple[tuple[Node, ...], frozenset[str]]]:
+    """Read the elements inside; also return the tags of those that are left out."""
     children: list[Node] = []
+    left_out: set[str] = set()
     seen: set[str] = set()
     repeated: set[str] = set()
     for inner in element.children:
@@ -94,13 +118,33 @@ def read(
             repeated.add(inner.tag)
             continue
         seen.add(inner.tag)
-        children.append((yield from read(inner, child.type, version)))
+        node = yield from _child(inner, child, version)
+        if node is None:
+            left_out.add(inner.tag)
+        else:
+            children.append(node)
     for child in element_type.children:
         if child.required and child.type.tag not in seen:
             message = f"{describe(element)} has no <{child.type.tag}>"
             yield Diagnostic("element-missing", message, element.location)
-    written = frozenset(values) & {name for name, _ in element.attributes}
-    return Node(element_type, values, written, tuple(children), element.location)
+    return tuple(children), frozenset(left_out)
+
+
+def _child(
+    element: Element, child: Child, version: tuple[int, int]
+) -> Findings[Node | None]:
+    """Read an element; None if it is dispensable and something in it is in error."""
+    if not child.dispensable:
+        return (yield from read(element, child.type, version))
+    node, found = drain(read(element, child.type, version))
+    errors = [one for one in found if one.severity is Severity.ERROR]
+    for one in found:
+        if one not in errors:
+            yield one
+    for one in errors:
+        message = f"{one.message}; <{element.tag}> is left out"
+        yield Diagnostic("element-incomplete", message, one.location)
+    return None if errors else node
 
 
 def walk(

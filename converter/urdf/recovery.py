@@ -111,7 +111,8 @@ class _Scanner:
 
     def _characters(self, raw: str) -> Findings[None]:
         if self._tree.open_tags:
-            content = yield from self._value(raw, self._position, "the text")
+            plain = _LINE_END.sub("\n", raw)
+            content = yield from self._value(plain, self._position, "the text")
             self._tree.text(content)
         elif self._outside is None and raw.strip():
             blank = len(raw) - len(raw.lstrip())
@@ -150,7 +151,8 @@ class _Scanner:
                 message = "the XML declaration is not at the start; ignored"
                 yield self._diagnose("xml-declaration", message, start)
         else:
-            self._tree.text(_FORBIDDEN.sub(_REPLACEMENT, content))
+            plain = _LINE_END.sub("\n", content)
+            self._tree.text(_FORBIDDEN.sub(_REPLACEMENT, plain))
 
     def _declaration(self) -> None:
         """Skip a plain document type; anything more could declare entities.

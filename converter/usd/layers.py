@@ -3,7 +3,8 @@
 ``<robot>.usda`` is the interface: it says what the asset is and holds the rest behind a
 payload. Below ``payload/``, ``Contents.usda`` stacks ``Physics.usda`` over
 ``Materials.usda`` over ``Geometry.usda``; the two libraries hold arrays and shader
-networks in binary form. All references are relative.
+networks in binary form. What the URDF says beyond its language, if anything, lies above
+them in ``Extensions.usda``, where it can be taken away. All references are relative.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from pxr import Gf, Kind, Sdf, Usd, UsdGeom, UsdPhysics
 
 from converter.usd.articulation import author_articulation
 from converter.usd.bodies import author_bodies
+from converter.usd.extensions import author_extensions, has_extensions
 from converter.usd.geometry import author_geometry
 from converter.usd.joints import author_joints
 from converter.usd.materials import author_material_library, author_materials
@@ -36,6 +38,7 @@ GEOMETRY_LIBRARY = "GeometryLibrary.usdc"
 MATERIALS_LIBRARY = "MaterialsLibrary.usdc"
 # Strongest first.
 SUBLAYERS = ("Physics.usda", "Materials.usda", "Geometry.usda")
+EXTENSIONS_LAYER = "Extensions.usda"
 
 
 def asset_name(robot: Robot) -> str:
@@ -78,8 +81,9 @@ def author_asset(  # noqa: PLR0913  # one parameter per choice
     materials = author_material_library(robot, meshes, appearances, payload, networks)
 
     contents = _new_stage(payload / "Contents.usda")
-    layer = {name: _new_layer(payload / name) for name in SUBLAYERS}
-    contents.GetRootLayer().subLayerPaths = [f"./{name}" for name in SUBLAYERS]
+    sublayers = (EXTENSIONS_LAYER, *SUBLAYERS) if has_extensions(robot) else SUBLAYERS
+    layer = {name: _new_layer(payload / name) for name in sublayers}
+    contents.GetRootLayer().subLayerPaths = [f"./{name}" for name in sublayers]
 
     contents.SetEditTarget(layer["Geometry.usda"])
     UsdGeom.Xform.Define(contents, prims.robot)
@@ -91,6 +95,9 @@ def author_asset(  # noqa: PLR0913  # one parameter per choice
     author_bodies(contents, tree, embodiment, prims)
     author_joints(contents, tree, embodiment, prims)
     author_articulation(contents, tree, embodiment, prims)
+    if EXTENSIONS_LAYER in layer:
+        contents.SetEditTarget(layer[EXTENSIONS_LAYER])
+        author_extensions(contents, robot, prims)
     for sublayer in layer.values():
         sublayer.defaultPrim = prims.robot.name
     contents.GetRootLayer().defaultPrim = prims.robot.name

@@ -37,6 +37,9 @@ class Gaps(TypedDict):
 
     effort: float | None
     velocity: float | None
+    acceleration: float | None
+    deceleration: float | None
+    jerk: float | None
     dynamics: Dynamics | None
     mimic: Mimic | None
     safety: SafetyController | None
@@ -91,7 +94,27 @@ def read_gaps(
         _effective(read_number(prim, "dynamics:damping"), damping),
         _effective(read_number(prim, "dynamics:friction"), friction),
     )
-    safety = SafetyController(
+    safety = _safety(prim)
+    calibration = Calibration(
+        read_number(prim, "calibration:rising"),
+        read_number(prim, "calibration:falling"),
+    )
+    return Gaps(
+        effort=_effective(read_number(prim, "limit:effort"), effort),
+        velocity=_effective(read_number(prim, "limit:velocity"), velocity),
+        acceleration=read_number(prim, "limit:acceleration"),
+        deceleration=read_number(prim, "limit:deceleration"),
+        jerk=read_number(prim, "limit:jerk"),
+        dynamics=None if dynamics == Dynamics() else dynamics,
+        mimic=_mimic(prim, scale, joint_names),
+        safety=None if safety == SafetyController() else safety,
+        calibration=None if calibration == Calibration() else calibration,
+        dont_collapse=bool(prim.GetAttribute("urdf:joint:dont_collapse").Get()),
+    )
+
+
+def _safety(prim: Usd.Prim) -> SafetyController:
+    return SafetyController(
         *(
             read_number(prim, f"safety_controller:{name}")
             for name in (
@@ -101,19 +124,6 @@ def read_gaps(
                 "soft_upper_limit",
             )
         )
-    )
-    calibration = Calibration(
-        read_number(prim, "calibration:rising"),
-        read_number(prim, "calibration:falling"),
-    )
-    return Gaps(
-        effort=_effective(read_number(prim, "limit:effort"), effort),
-        velocity=_effective(read_number(prim, "limit:velocity"), velocity),
-        dynamics=None if dynamics == Dynamics() else dynamics,
-        mimic=_mimic(prim, scale, joint_names),
-        safety=None if safety == SafetyController() else safety,
-        calibration=None if calibration == Calibration() else calibration,
-        dont_collapse=bool(prim.GetAttribute("urdf:joint:dont_collapse").Get()),
     )
 
 

@@ -66,6 +66,9 @@ def _robot(*elements: str) -> str:
 
 
 A, B = '<link name="a"/>', '<link name="b"/>'
+BOX_A = (
+    '<link name="a"><visual><geometry><box size="1 2 3"/></geometry></visual></link>'
+)
 # Text of the file; line and rule of the one diagnostic.
 BAD_FILES = {
     "empty": ("", 1, "file-empty"),
@@ -79,13 +82,16 @@ BAD_FILES = {
         "tree-loop",
     ),
     "two roots": (_robot(A, B), 3, "tree-roots"),
-    "a duplicate link": (_robot(A, B, A, _joint("j", "a", "b")), 4, "name-duplicate"),
+    "a duplicate link": (
+        _robot(A, B, BOX_A, _joint("j", "a", "b")),
+        4,
+        "name-duplicate",
+    ),
     "an unknown joint type": (
         _robot(A, B, _joint("j", "a", "b", "hinge")),
         4,
         "joint-type",
     ),
-    "a dangling parent": (_robot(A, B, _joint("j", "x", "b")), 4, "link-undefined"),
 }
 
 

@@ -39,14 +39,8 @@ ROBOTS = (
     "pybullet:cube.urdf",
 )
 WITNESSES = ("mujoco", "pybullet", "spec", "usdphysics")
-# Of the default corpus: an XML declaration in the middle, bytes that are no text, and
-# no link at all.
-NOT_READ = {
-    "pybullet--biped--biped2d_pybullet": "xml-syntax",
-    "pybullet--differential--diff_ring": "xml-syntax",
-    "pybullet--humanoid--humanoid": "xml-syntax",
-    "pybullet--torus_deform": "robot-empty",
-}
+# Of the default corpus: one has no link at all.
+NOT_READ = {"pybullet--torus_deform": "robot-empty"}
 
 
 def _run(
@@ -172,17 +166,21 @@ def test_a_summary_is_ordered_and_complete(tmp_path: Path) -> None:
 def test_a_urdf_without_meaning_is_unreadable_and_says_who_reads_it(
     tmp_path: Path,
 ) -> None:
-    """PyBullet reads the biped; nobody reads a torus without links."""
-    sources = resolve_corpora(
-        ["pybullet:biped/biped2d_pybullet.urdf", "pybullet:torus_deform.urdf"]
+    """PyBullet takes a mass below zero; nobody a torus without links."""
+    light = tmp_path / "light.urdf"
+    light.write_text(
+        '<robot name="r"><link name="a"><inertial><mass value="-1"/>'
+        '<inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/>'
+        "</inertial></link></robot>"
     )
+    sources = resolve_corpora([str(light), "pybullet:torus_deform.urdf"])
 
     records = _run(sources, tmp_path)
 
-    biped = records["pybullet--biped--biped2d_pybullet"]
+    refused = records["file--light"]
     torus = records["pybullet--torus_deform"]
-    assert biped.verdict is torus.verdict is Verdict.UNREADABLE
-    assert biped.reason.endswith("pybullet read it all the same")
+    assert refused.verdict is torus.verdict is Verdict.UNREADABLE
+    assert refused.reason.endswith("pybullet read it all the same")
     assert "all the same" not in torus.reason
     assert torus.diagnostics[0].rule == "robot-empty"
     assert torus.diagnostics[0].file == "torus_deform.urdf"

@@ -38,6 +38,7 @@ def _fixed(name: str, parent: str, child: str) -> str:
 
 _LINKS = '<link name="a"/><link name="b"/>'
 _XACRO = '<robot name="r" xmlns:xacro="http://ros.org/wiki/xacro">'
+_BOX = '<collision><geometry><box size="1 2 3"/></geometry></collision>'
 _LINK_C = '<link name="c"/>'
 
 
@@ -59,9 +60,7 @@ _LINK_C = '<link name="c"/>'
             4,
             1,
         ),
-        (f"{_LINKS}\n{_fixed('j', 'a', 'z')}", "link-undefined", 3, 1),
-        (f"{_LINKS}\n{_fixed('j', 'z', 'b')}", "link-undefined", 3, 1),
-        ('<link name="a"/>\n  <link name="a"/>', "name-duplicate", 3, 3),
+        (f'<link name="a"/>\n  <link name="a">{_BOX}</link>', "name-duplicate", 3, 3),
         (
             f'{_LINKS}<link name="c"/>{_fixed("j", "a", "b")}\n{_fixed("j", "b", "c")}',
             "name-duplicate",
@@ -109,7 +108,7 @@ def test_independent_faults_are_all_reported(refuse: Refuse) -> None:
 
     rules = [rule for rule, _, _ in _brief(found)]
     errors = [rule for rule in rules if rule != "inertia-missing"]
-    assert errors == ["link-undefined", "joint-type", "name-duplicate", "mass-negative"]
+    assert errors == ["joint-dangling", "joint-type", "name-duplicate", "mass-negative"]
 
 
 @pytest.mark.parametrize("name", ["missing.urdf", ".", "empty.urdf", "text.urdf"])
@@ -149,9 +148,9 @@ def test_what_is_not_urdf_is_noted_once_per_name(read: Read) -> None:
     )
 
     assert [(str(d.severity), d.message) for d in parsed.diagnostics] == [
-        ("note", "<gazebo> is not URDF; not converted (3 times)"),
-        ("note", "kind of <link> is not URDF; not converted (once)"),
-        ("note", "x:k of <link> is not URDF; not converted (once)"),
+        ("note", "<gazebo> is not URDF; kept as custom data (3 times)"),
+        ("note", "kind of <link> is not URDF; kept as custom data (once)"),
+        ("note", "x:k of <link> is not URDF; kept as custom data (once)"),
     ]
 
 

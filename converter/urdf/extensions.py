@@ -1,0 +1,146 @@
+"""What a URDF says beyond its language: kept as it is written, by what it belongs to.
+
+Owners are the robot, its links and joints, visuals and collisions. What stands deeper,
+in a ``<limit>`` or a ``<mesh>``, belongs to the owner around it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from converter.model import Custom, CustomAttribute, CustomElement, XmlElement
+from converter.urdf import grammar as g
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from converter.model import Joint, Link, Robot
+    from converter.urdf.elements import Element
+    from converter.urdf.reader import Node
+
+_OWNERS = (g.LINK, g.JOINT, g.VISUAL, g.COLLISION)
+# Gazebo's elements stand at robot level, and name the link or joint that they are for.
+_REFERRING = "gazebo"
+_REFERENCE = "reference"
+
+
+def collect(node: Node, version: tuple[int, int]) -> Custom:
+    """Return what an owner says beyond the language.
+
+    Args:
+        node: The owner's node.
+        version: URDF version of the file: what is newer than that is not read, and
+            so it is kept here.
+    """
+    return Custom(tuple(_attributes(node, version, ())), tuple(_elements(node, ())))
+
+
+def collect_robot(node: Node, version: tuple[int, int]) -> Custom:
+    """Return what the robot itself says beyond the language.
+
+    Materials that nothing uses are among it: they would be lost otherwise.
+    """
+    local = (look for link in node.all(g.LINK) for look in link.descendants(g.MATERIAL))
+    used = {look[g.OPTIONAL_NAME] for look in local}
+    custom = Custom(written(node, g.VERSION)) + collect(node, version)
+    for material in node.all(g.MATERIAL):
+        name = material[g.OPTIONAL_NAME]
+        if name in used:
+            place = (g.MATERIAL.tag, str(name))
+            custom += Custom(
+                tuple(_attributes(material, version, place)),
+                tuple(_elements(material, place)),
+            )
+        elif material.element:
+            custom += Custom(elements=(CustomElement(_copy(material.element)),))
+    return custom
+
+
+def written(
+    node: Node, *attributes: g.AttributeType[Any]
+) -> tuple[CustomAttribute, ...]:
+    """Return attributes of the language as the file writes them."""
+    within = () if node.type in (*_OWNERS, g.ROBOT) else (node.type.tag,)
+    texts = dict(node.element.attributes) if node.element else {}
+    return tuple(
+        CustomAttribute(attribute.name, texts[attribute.name], within)
+        for attribute in attributes
+        if attribute.name in texts
+    )
+
+
+def inside(custom: Custom, tag: str) -> Custom:
+    """Return what an owner says as the words of the one around it."""
+    return Custom(
+        tuple(replace(one, within=(tag, *one.within)) for one in custom.attributes),
+        tuple(replace(one, within=(tag, *one.within)) for one in custom.elements),
+    )
+
+
+def hand_out(robot: Robot) -> Robot:
+    """Give what Gazebo is told of a link or joint to that link or joint."""
+    links = {link.name for link in robot.links}
+    joints = {joint.name for joint in robot.joints} - links
+    addressed: dict[str, list[CustomElement]] = {}
+    kept = []
+    for element in robot.custom.elements:
+        name = dict(element.content.attributes).get(_REFERENCE)
+        if element.content.tag == _REFERRING and name in links | joints:
+            addressed.setdefault(str(name), []).append(element)
+        else:
+            kept.append(element)
+
+    def with_share(part: Link | Joint) -> Custom:
+        return part.custom + Custom(elements=tuple(addressed[part.name]))
+
+    return replace(
+        robot,
+        links=tuple(
+            replace(link, custom=with_share(link)) if link.name in addressed else link
+            for link in robot.links
+        ),
+        joints=tuple(
+            replace(joint, custom=with_share(joint))
+            if joint.name in addressed and joint.name in joints
+            else joint
+            for joint in robot.joints
+        ),
+        custom=Custom(robot.custom.attributes, tuple(kept)),
+    )
+
+
+def _attributes(
+    node: Node, version: tuple[int, int], within: tuple[str, ...]
+) -> Iterator[CustomAttribute]:
+    read = {one.name for one in node.type.attributes if one.since <= version}
+    for name, value in node.element.attributes if node.element else ():
+        if name not in read:
+            yield CustomAttribute(name, value, within)
+    for child in _inner(node):
+        yield from _attributes(child, version, (*within, child.type.tag))
+
+
+def _elements(node: Node, within: tuple[str, ...]) -> Iterator[CustomElement]:
+    for element in node.element.children if node.element else ():
+        if node.type.child(element.tag) is None:
+            yield CustomElement(_copy(element), within)
+    for child in _inner(node):
+        yield from _elements(child, (*within, child.type.tag))
+
+
+def _inner(node: Node) -> tuple[Node, ...]:
+    """Nodes inside that are neither owners nor have an owner of their own."""
+    if node.type is g.ROBOT:
+        return ()
+    return tuple(child for child in node.children if child.type not in _OWNERS)
+
+
+def _copy(element: Element) -> XmlElement:
+    return XmlElement(
+        element.tag,
+        element.attributes,
+        element.text,
+        tuple(map(_copy, element.children)),
+    )

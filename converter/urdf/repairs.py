@@ -1,0 +1,62 @@
+"""Repairs of the robot as a whole: parts written twice, joints to nowhere."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from converter.diagnostics import Diagnostic
+from converter.urdf.grammar import JOINT, LINK
+from converter.urdf.wording import describe
+
+if TYPE_CHECKING:
+    from converter.model import Joint, Link
+    from converter.urdf.elements import Element
+    from converter.urdf.findings import Findings
+
+_PARTS = (LINK.tag, JOINT.tag)
+
+
+def drop_repeated(root: Element) -> Findings[Element]:
+    """Keep one of the links and joints that are written alike, word for word.
+
+    Parts of one name that differ are left for the tree to refuse.
+    """
+    first: dict[tuple[str, str | None], Element] = {}
+    kept = []
+    for element in root.children:
+        key = element.tag, element.get("name")
+        original = first.setdefault(key, element) if element.tag in _PARTS else element
+        if original is element or not element.same_text(original):
+            kept.append(element)
+            continue
+        line = original.location.line
+        message = f"{describe(element)} is written as in line {line}; one is kept"
+        yield Diagnostic("part-repeated", message, element.location)
+    return replace(root, children=tuple(kept))
+
+
+def drop_dangling(
+    joints: tuple[Joint, ...], links: tuple[Link, ...]
+) -> Findings[tuple[Joint, ...]]:
+    """Drop joints that name a link which is nowhere defined.
+
+    Without its parent, the child of such a joint is a root.
+    """
+    defined = {link.name for link in links}
+    kept = []
+    for joint in joints:
+        undefined = [
+            f"{role} link {name!r}"
+            for role, name in (("parent", joint.parent), ("child", joint.child))
+            if name and name not in defined
+        ]
+        if undefined:
+            message = (
+                f"joint {joint.name!r} names {' and '.join(undefined)}, "
+                "nowhere defined; the joint is left out"
+            )
+            yield Diagnostic("joint-dangling", message, joint.location)
+        else:
+            kept.append(joint)
+    return tuple(kept)

@@ -1,0 +1,96 @@
+"""What a URDF said beyond its language, from what ``extensions`` wrote on prims."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pxr import Sdf
+
+from converter.model import Custom, CustomAttribute, CustomElement, XmlElement
+from converter.urdf.grammar import ROBOT
+from converter.usd.extensions import JOINT, NAMESPACE, RESERVED, TEXT, WITHIN
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pxr import Usd
+
+    from converter.urdf.grammar import ElementType
+
+
+def _tags(element_type: ElementType) -> Iterator[str]:
+    for child in element_type.children:
+        yield child.type.tag
+        yield from _tags(child.type)
+
+
+# Elements of the language; in a name they stand before what is custom inside them.
+_TAGS = frozenset(_tags(ROBOT))
+
+
+def read_custom(prim: Usd.Prim) -> Custom:
+    """Read what a URDF says beyond its language of what a prim stands for.
+
+    On the prim of a link that no joint prim leads to, what is said of that joint is
+    left out; see :func:`read_joint_custom`.
+    """
+    both = _read(prim)
+    return Custom(
+        tuple(one for one in both.attributes if one.within[:1] != (JOINT,)),
+        tuple(one for one in both.elements if one.within[:1] != (JOINT,)),
+    )
+
+
+def read_joint_custom(link_prim: Usd.Prim) -> Custom:
+    """Read what the prim of a link says of a joint that has no prim of its own."""
+    both = _read(link_prim)
+    return Custom(
+        tuple(
+            CustomAttribute(one.name, one.value, one.within[1:])
+            for one in both.attributes
+            if one.within[:1] == (JOINT,)
+        ),
+        tuple(
+            CustomElement(one.content, one.within[1:])
+            for one in both.elements
+            if one.within[:1] == (JOINT,)
+        ),
+    )
+
+
+def _read(prim: Usd.Prim) -> Custom:
+    attributes = []
+    for attribute in prim.GetAuthoredAttributes():
+        namespace, _, name = attribute.GetName().partition(":")
+        text = attribute.GetTypeName() == Sdf.ValueTypeNames.String
+        if namespace == NAMESPACE and text and name not in RESERVED:
+            within, said = _split(attribute.GetDisplayName() or name)
+            attributes.append(CustomAttribute(said, str(attribute.Get()), within))
+    elements = [
+        CustomElement(_read_scope(child), tuple(filter(None, within.split("/"))))
+        for child in prim.GetAllChildren()
+        if (within := child.GetAttribute(WITHIN).Get()) is not None
+    ]
+    return Custom(tuple(attributes), tuple(elements))
+
+
+def _split(name: str) -> tuple[tuple[str, ...], str]:
+    """Split a name into the elements of the language, and what is custom in them."""
+    parts = name.split(":")
+    depth = 0
+    while depth < len(parts) - 1 and parts[depth] in _TAGS:
+        depth += 1
+    return tuple(parts[:depth]), ":".join(parts[depth:])
+
+
+def _read_scope(prim: Usd.Prim) -> XmlElement:
+    return XmlElement(
+        prim.GetDisplayName() or prim.GetName(),
+        tuple(
+            (attribute.GetDisplayName() or attribute.GetName(), str(attribute.Get()))
+            for attribute in prim.GetAuthoredAttributes()
+            if attribute.GetName() not in {TEXT, WITHIN}
+        ),
+        prim.GetAttribute(TEXT).Get() or "",
+        tuple(map(_read_scope, prim.GetAllChildren())),
+    )
