@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
-from conformance.checks import CHECKS
+from conformance.checks import CHECKS, ROUND_TRIP_CHECKS
 from conformance.environment import environment
 from conformance.observation import JointType
 from conformance.panel import USD_READER
@@ -151,7 +151,7 @@ def summary_of(
             CheckHeading(
                 id=check.id, title=check.title, group=check.group, unit=check.unit
             )
-            for check in CHECKS
+            for check in (*CHECKS, *ROUND_TRIP_CHECKS)
         ),
     )
 

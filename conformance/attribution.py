@@ -118,7 +118,7 @@ def _hear(
     agreed, departed = set(), []
     for item, difference in _by_item(voice.from_spec).items():
         precision = voice.stated.precision
-        if _agrees(difference, precision):
+        if agrees(difference, precision):
             agreed.add(item)
         elif difference.grade is Grade.FAILS:
             same = to_usd.get(item)
@@ -126,26 +126,38 @@ def _hear(
                 Dissent(
                     witness=voice.stated.witness,
                     difference=difference,
-                    known=_known(check, difference, spec, voice.stated),
-                    sides_with_usd=same is not None and _agrees(same, precision),
+                    known=known_deviations(check, difference, spec, voice.stated),
+                    sides_with_usd=same is not None and agrees(same, precision),
                 )
             )
     return agreed, departed
 
 
-def _agrees(difference: Difference, precision: float) -> bool:
+def agrees(difference: Difference, precision: float) -> bool:
     """Whether two values are the same, as far as the reader's arithmetic can tell."""
     if difference.grade in {Grade.EXACT, Grade.CLOSE}:
         return True
-    rounding = ROUNDINGS * precision / RELATIVE
     return difference.grade is Grade.FAILS and (
-        difference.amount <= rounding * difference.bound
+        difference.amount <= roundings(precision) * difference.bound
     )
 
 
-def _known(
+def roundings(precision: float) -> float:
+    """How many times what storage in float32 does a reader's arithmetic may do."""
+    return ROUNDINGS * precision / RELATIVE
+
+
+def known_deviations(
     check: str, difference: Difference, spec: Observation, stated: Observation
 ) -> tuple[Deviation, ...]:
+    """Return what accounts for a departure; nothing if any part is unaccounted for.
+
+    Args:
+        check: Identifier of the check.
+        difference: From the specification to a reader, or from that reader on.
+        spec: The specification's reading.
+        stated: What the reader says of the same file.
+    """
     parts = difference.traces or (difference.item,)
     found = [explain(Case(check, part, spec, stated)) for part in parts]
     known = tuple(dict.fromkeys(deviation for deviation in found if deviation))

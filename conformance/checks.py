@@ -6,7 +6,7 @@ Identifiers are stable and never reused.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from conformance.observation import Quantity
 
@@ -24,6 +24,7 @@ class Check:
         clause: What it compares, and why that matters.
         usd_alone: Whether it is a question about the USD, on which no reader of the
             URDF has a say.
+        direct: For a question of the round trip, the check that it repeats.
     """
 
     id: str
@@ -33,6 +34,7 @@ class Check:
     quantity: Quantity
     clause: str
     usd_alone: bool = False
+    direct: str | None = None
 
 
 CHECKS = (
@@ -258,4 +260,24 @@ CHECKS = (
         Quantity.DYNAMICS,
         "Dry friction; absent is not zero.",
     ),
+)
+
+
+def _again(check: Check) -> Check:
+    return replace(
+        check,
+        id=f"round-trip.{check.id}",
+        title=f"{check.title}, there and back",
+        group="round-trip",
+        clause=f"One engine reads the URDF, and the URDF that is written back from the "
+        f"USD, so its own quirks cancel. {check.clause}",
+        direct=check.id,
+    )
+
+
+# What an engine can be asked about two URDFs. None says how a base is held.
+ROUND_TRIP_CHECKS = tuple(
+    _again(check)
+    for check in CHECKS
+    if not check.usd_alone and check.quantity is not Quantity.BASE
 )

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from conformance import registry
+from conformance.back_again import hear_back
 from conformance.isolation import DEFAULT_TIMEOUT, Completed, Isolation
 from conformance.observation import Configurations
 from conformance.tasks import (
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from conformance.observation import Base, Observation
+    from conformance.round_trip import Back
     from conformance.witness import Outcome
     from converter import Conversion, ConvertOptions
     from converter.diagnostics import ConversionError, SourceError
@@ -41,11 +43,13 @@ class Testimony:
         witnesses: All that should have been asked.
         outcomes: By name, of those that are available.
         configurations: Number of configurations at which they were asked.
+        back: What became of the URDF written back from the USD, if both were there.
     """
 
     witnesses: tuple[InstalledWitness, ...]
     outcomes: Mapping[str, Outcome]
     configurations: int
+    back: Back | None = None
 
     def observation(self, name: str) -> Observation | None:
         """Return what a witness observed, if it did."""
@@ -102,6 +106,9 @@ class Panel:
     ) -> Testimony:
         """Ask every witness that is available about its side, if there is a file.
 
+        Engines that read the URDF are asked again about the one that is written back
+        from the USD.
+
         Args:
             files: File of each side.
             packages: Folder of each ROS package, by name.
@@ -117,7 +124,20 @@ class Panel:
             for witness in asked
             if isinstance(witness.availability, Available)
         }
-        return Testimony(asked, outcomes, configurations.count)
+        testimony = Testimony(asked, outcomes, configurations.count)
+        engines = [
+            witness.name
+            for witness in asked
+            if witness.side is Side.URDF
+            and witness.name != REFERENCE
+            and testimony.observation(witness.name)
+        ]
+        if Side.USD not in files or not engines:
+            return testimony
+        back = hear_back(
+            self.isolation, engines, files[Side.USD], configurations, self.time_limit
+        )
+        return replace(testimony, back=back)
 
     def judge(self, testimony: Testimony, base: Base | None) -> Judgement | Crashed:
         """Have a testimony judged.
@@ -139,7 +159,14 @@ class Panel:
             and witness.name != USD_READER
             and witness.name in testimony.outcomes
         )
-        task = partial(judge, urdf, usd, further_usd=further, expected_base=base)
+        task = partial(
+            judge,
+            urdf,
+            usd,
+            further_usd=further,
+            back=testimony.back,
+            expected_base=base,
+        )
         ending = self.isolation.call(task, timeout=self.time_limit)
         return ending.value if isinstance(ending, Completed) else ending
 

@@ -11,10 +11,10 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, assert_never
 
-from conformance.attribution import Voice, attribute
-from conformance.checks import CHECKS
+from conformance.attribution import Attribution, Voice, attribute
+from conformance.checks import CHECKS, ROUND_TRIP_CHECKS
 from conformance.comparison import Compared, Incomparable, yardstick
-from conformance.comparisons import COMPARERS
+from conformance.comparisons.asking import compare
 from conformance.record import (
     CheckRecord,
     DeviationRecord,
@@ -23,16 +23,18 @@ from conformance.record import (
     Grade,
     Verdict,
 )
+from conformance.round_trip import compare_back
 from conformance.tolerance import Tolerance
 from conformance.witness import Abstained, Crashed, Observed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from conformance.attribution import Attribution, Dissent
+    from conformance.attribution import Dissent
     from conformance.checks import Check
     from conformance.comparison import Comparison, Difference, Yardstick
     from conformance.observation import Base, Observation
+    from conformance.round_trip import Back
     from conformance.witness import Outcome
 
 REFERENCE = "spec"
@@ -64,11 +66,12 @@ class Judgement:
     reason: str
 
 
-def judge(
+def judge(  # noqa: PLR0913  one argument per source of words
     urdf: Mapping[str, Outcome],
     usd: Outcome,
     *,
     further_usd: Iterable[Outcome] = (),
+    back: Back | None = None,
     tolerance: Tolerance | None = None,
     expected_base: Base | None = None,
 ) -> Judgement:
@@ -79,6 +82,8 @@ def judge(
         usd: Outcome of the USD witness whose word is judged.
         further_usd: Outcomes of others who read the USD. Where they depart from the
             one that is judged, that is a deviation of theirs.
+        back: What became of the URDF that was written back from the USD, if anybody
+            asked.
         tolerance: Engineering tolerance; the default one if absent.
         expected_base: How the base shall be held, where the user said so; otherwise
             what the URDF says counts, if anything.
@@ -110,6 +115,7 @@ def judge(
                     for outcome in further_usd
                     if isinstance(outcome, Observed)
                 ),
+                back=back,
                 yardstick=yardstick(spec, tolerance or Tolerance()),
             )
             return _judge(bench)
@@ -127,6 +133,7 @@ class _Bench:
         actual: The USD.
         engines: Outcomes of the other URDF witnesses.
         further: What other readers of the USD say.
+        back: What became of the URDF written back, if anybody asked.
         yardstick: What all comparisons are measured with.
     """
 
@@ -135,6 +142,7 @@ class _Bench:
     actual: Observation
     engines: Mapping[str, Outcome]
     further: tuple[Observation, ...]
+    back: Back | None
     yardstick: Yardstick
 
 
@@ -144,31 +152,39 @@ def _nothing(verdict: Verdict, reason: str) -> Judgement:
 
 def _judge(bench: _Bench) -> Judgement:
     judged = [_judge_check(check, bench) for check in CHECKS]
-    checks = tuple(record for record, _ in judged)
+    checks = (*(record for record, _ in judged), *_round_trip(bench))
     deviations = [deviation for _, found in judged for deviation in found]
     deviations += _departures(bench.actual)
     worst = max((check.grade for check in checks), key=_ORDER.index)
     return Judgement(checks, tuple(deviations), Verdict(worst.value), _reason(checks))
 
 
-def _compare(
-    check: Check, expected: Observation, actual: Observation, measure: Yardstick
-) -> Comparison:
-    for side in (expected, actual):
-        if check.quantity not in side.states:
-            return Incomparable(f"{side.witness} does not state {check.quantity}")
-    return COMPARERS[check.id](expected, actual, measure)
+def _round_trip(bench: _Bench) -> Iterator[CheckRecord]:
+    """Judge by engines that read the URDF, and the one that is written back."""
+    if bench.back is None:
+        return
+    for check in ROUND_TRIP_CHECKS:
+        trip = compare_back(
+            check, bench.spec, bench.engines, bench.back, bench.yardstick
+        )
+        if trip is not None:
+            differences = tuple(
+                _difference_record(check, engine, comparison)
+                for engine, comparison in trip.by_engine.items()
+            )
+            nobody = Attribution({}, ())
+            yield _check_record(check, trip.comparison, nobody, differences)
 
 
 def _judge_check(
     check: Check, bench: _Bench
 ) -> tuple[CheckRecord, tuple[DeviationRecord, ...]]:
-    comparison = _compare(check, bench.asked, bench.actual, bench.yardstick)
+    comparison = compare(check, bench.asked, bench.actual, bench.yardstick)
     voices = {
         name: Voice(
             stated=outcome.observation,
-            from_spec=_compare(check, bench.spec, outcome.observation, bench.yardstick),
-            to_usd=_compare(check, outcome.observation, bench.actual, bench.yardstick),
+            from_spec=compare(check, bench.spec, outcome.observation, bench.yardstick),
+            to_usd=compare(check, outcome.observation, bench.actual, bench.yardstick),
         )
         for name, outcome in bench.engines.items()
         if isinstance(outcome, Observed) and not check.usd_alone
@@ -190,7 +206,7 @@ def _further_deviations(check: Check, bench: _Bench) -> tuple[DeviationRecord, .
     voices = (
         Voice(
             stated=stated,
-            from_spec=_compare(check, bench.actual, stated, bench.yardstick),
+            from_spec=compare(check, bench.actual, stated, bench.yardstick),
             to_usd=silent,
         )
         for stated in bench.further

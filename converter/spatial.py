@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 Matrix: TypeAlias = "NDArray[np.float64]"
 
+# Error of an eigenvalue of a (3, 3) matrix, relative to the largest one.
+_EIGENVALUE = 2.0**-50
+
 
 def rotation_from_quat_wxyz(quat_wxyz: Vec4) -> Matrix:
     """Return the (3, 3) rotation of a quaternion, which need not be normalised."""
@@ -215,6 +218,9 @@ def principal_inertia(tensor: Matrix) -> tuple[Vec3, Matrix]:
         moments, axes = np.linalg.eigh((tensor + tensor.T) / 2)
         if np.linalg.det(axes) < 0:
             axes = axes * np.array([1.0, 1.0, -1.0])
+        # A thin rod's zero comes out as rounding of either sign.
+        rounding = _EIGENVALUE * np.abs(moments).max()
+        moments = np.where(np.abs(moments) <= rounding, 0.0, moments)
     a, b, c = (float(m) + 0.0 for m in moments)
     return (a, b, c), axes
 

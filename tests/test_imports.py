@@ -32,6 +32,7 @@ BANNED_WORDS = frozenset(
 # The parts of the harness that bring everything together.
 ORCHESTRATION = (
     "conformance.assembly",
+    "conformance.back_again",
     "conformance.cli",
     "conformance.commands",
     "conformance.panel",

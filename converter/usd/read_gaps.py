@@ -28,8 +28,10 @@ if TYPE_CHECKING:
     from converter.usd.placement import Units
 
 _DEGREE = pi / 180
-# A number in double and the same in float32 differ by less.
+# A number in double and the same in float32 differ by less, relative or below what
+# float32 tells from zero.
 _SAME = 1e-6
+_NOTHING = 1e-36
 
 
 class Gaps(TypedDict):
@@ -137,7 +139,7 @@ def has_drive(prim: Usd.Prim) -> bool:
 
 def _effective(custom: float | None, schema: float | None) -> float | None:
     if schema is None or (
-        custom is not None and isclose(custom, schema, rel_tol=_SAME)
+        custom is not None and isclose(custom, schema, rel_tol=_SAME, abs_tol=_NOTHING)
     ):
         return custom
     return schema
@@ -189,6 +191,6 @@ def _kept_mimic(prim: Usd.Prim) -> Mimic | None:
 def _same_mimic(one: Mimic, other: Mimic) -> bool:
     return (
         one.joint == other.joint
-        and isclose(one.multiplier, other.multiplier, rel_tol=_SAME)
+        and isclose(one.multiplier, other.multiplier, rel_tol=_SAME, abs_tol=_NOTHING)
         and isclose(one.offset, other.offset, rel_tol=_SAME, abs_tol=1e-37)
     )

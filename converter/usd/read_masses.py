@@ -38,6 +38,9 @@ if TYPE_CHECKING:
 Matrix: TypeAlias = "NDArray[np.float64]"
 
 _UNIT_QUATERNION = 1e-3
+# Relative excess of two moments over the third, below which a body is flat.
+_FLAT = 1e-6
+_NEWTON_ORDER = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
 # Relative to the body: float32 stores a sum, and the parts are stored in double.
 _ADDS_UP = 1e-5
 # The most that a conversion invents, as a part of the robot's mass.
@@ -54,59 +57,103 @@ def body_inertial(
         placement: Where prims are.
         colliders: Shapes of the stage's colliders, placed in their bodies' frames.
     """
-    api = UsdPhysics.MassAPI(prim) if prim.HasAPI(UsdPhysics.MassAPI) else None
-    mass = float(api.GetMassAttr().Get()) if api else 0.0
-    center = np.array(api.GetCenterOfMassAttr().Get()) if api else np.full(3, -np.inf)
-    moments = np.array(api.GetDiagonalInertiaAttr().Get()) if api else np.zeros(3)
-    tensor = _turned(moments, api.GetPrincipalAxesAttr().Get()) if api else None
-    units = placement.units
-    place = placement.stretch(prim.GetPath()) @ center.astype(np.float64)
-    open_parts = [
+    mass, center, tensor = _stated(prim, placement)
+    left_open = [
         what
         for what, stated in (
-            ("mass", mass > 0),
-            ("centre of mass", np.isfinite(center).all()),
-            ("inertia", moments.any()),
+            ("mass", mass),
+            ("centre of mass", center),
+            ("inertia", tensor),
         )
-        if not stated
+        if stated is None
     ]
-    if open_parts:
+    computed = None
+    if left_open:
         computed = _computed(prim, placement, colliders)
-        if computed is None and not mass > 0:
+        if computed is None and mass is None:
             message = f"body {prim.GetPath()} states no mass and has no collider"
             yield Diagnostic("mass-unstated", message)
             return None
-        said = f"body {prim.GetPath()} states no {' and no '.join(open_parts)}"
+        said = f"body {prim.GetPath()} states no {' and no '.join(left_open)}"
         yield Diagnostic("mass-computed", f"{said}; computed as OpenUSD does")
-        found = computed or (mass, np.zeros(3), np.zeros((3, 3)))
-        mass = mass if mass > 0 else found[0]
-        place = place if np.isfinite(center).all() else units.length * found[1]
-        tensor = tensor if moments.any() else found[2]
-    x, y, z = (float(c) + 0.0 for c in place)
-    stated = np.zeros((3, 3)) if tensor is None else tensor
+    filled = computed or (0.0, np.zeros(3), _Tensor(np.zeros((3, 3)), np.eye(3)))
+    mass = filled[0] if mass is None else mass
+    center = filled[1] if center is None else center
+    tensor = filled[2] if tensor is None else tensor
+    units = placement.units
+    x, y, z = (float(c) + 0.0 for c in center)
     return Inertial(
-        mass * units.mass, Pose((x, y, z)), inertia_values(stated * units.inertia)
+        mass * units.mass,
+        Pose((x, y, z), quat_wxyz_from_rotation(tensor.frame)),
+        inertia_values(tensor.values * units.inertia),
     )
 
 
-def _turned(moments: Matrix, quat: Gf.Quatf) -> Matrix:
-    """Return moments along principal axes as a tensor in the body's frame.
+@dataclass(frozen=True, slots=True, eq=False)
+class _Tensor:
+    """An inertia tensor in units of the stage.
 
-    A quaternion that is no rotation is the schema's word for none.
+    Attributes:
+        values: (3, 3) along the axes of a frame.
+        frame: (3, 3) rotation of that frame in the body.
     """
-    diagonal = np.diag(moments.astype(np.float64))
+
+    values: Matrix
+    frame: Matrix
+
+
+def _stated(
+    prim: Usd.Prim, placement: Placement
+) -> tuple[float | None, Matrix | None, _Tensor | None]:
+    """Return mass, centre [m] and inertia that a body states, each if it does."""
+    if not prim.HasAPI(UsdPhysics.MassAPI):
+        return None, None, None
+    api = UsdPhysics.MassAPI(prim)
+    mass = float(api.GetMassAttr().Get())
+    center = np.array(api.GetCenterOfMassAttr().Get(), dtype=np.float64)
+    place = None
+    if np.isfinite(center).all():
+        place = placement.stretch(prim.GetPath()) @ center
+    moments = np.array(api.GetDiagonalInertiaAttr().Get(), dtype=np.float64)
+    if moments.any():
+        tensor = _turned(moments, api.GetPrincipalAxesAttr().Get())
+        return mass if mass > 0 else None, place, tensor
+    return mass if mass > 0 else None, place, _newton_tensor(prim)
+
+
+def _turned(moments: Matrix, quat: Gf.Quatf) -> _Tensor:
+    """Read moments along principal axes; the tensor is along the body's if it can be.
+
+    A quaternion that is no rotation is the schema's word for none. The tensor of a flat
+    body, whose largest moment is the sum of the others, is not turned: some readers
+    take it for impossible if the last bit says so.
+    """
+    diagonal = np.diag(moments)
     x, y, z = quat.GetImaginary()
-    if abs(quat.GetLength() - 1) > _UNIT_QUATERNION:
-        return diagonal
+    if not abs(quat.GetLength() - 1) <= _UNIT_QUATERNION:
+        return _Tensor(diagonal, np.eye(3))
     rotation = rotation_from_quat_wxyz((quat.GetReal(), x, y, z))
-    turned: Matrix = rotation @ diagonal @ rotation.T
-    return turned
+    a, b, c = np.sort(moments)
+    if a + b <= c * (1 + _FLAT):
+        return _Tensor(diagonal, rotation)
+    return _Tensor(rotation @ diagonal @ rotation.T, np.eye(3))
+
+
+def _newton_tensor(prim: Usd.Prim) -> _Tensor | None:
+    """Return what Newton's schema says in place of moments and axes."""
+    values = prim.GetAttribute("newton:inertia").Get()
+    if values is None or len(values) != len(_NEWTON_ORDER):
+        return None
+    tensor = np.zeros((3, 3))
+    for (row, column), value in zip(_NEWTON_ORDER, values, strict=True):
+        tensor[row, column] = tensor[column, row] = value
+    return _Tensor(tensor, np.eye(3))
 
 
 def _computed(
     prim: Usd.Prim, placement: Placement, colliders: Mapping[Sdf.Path, PlacedShape]
-) -> tuple[float, Matrix, Matrix] | None:
-    """Mass, centre and tensor that OpenUSD computes, in stage units."""
+) -> tuple[float, Matrix, _Tensor] | None:
+    """Mass, centre [m] and tensor that OpenUSD computes."""
     own: list[Sdf.Path] = []
 
     def answer(collider: Usd.Prim) -> UsdPhysics.RigidBodyAPI.MassInformation:
@@ -120,7 +167,8 @@ def _computed(
     )
     if not (own and mass > 0 and np.isfinite([*moments, *center]).all()):
         return None
-    return float(mass), np.array(center, np.float64), _turned(np.array(moments), axes)
+    place = placement.units.length * np.array(center, np.float64)
+    return float(mass), place, _turned(np.array(moments, np.float64), axes)
 
 
 def _mass_information(

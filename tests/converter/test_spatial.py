@@ -153,3 +153,15 @@ def test_parallel_axis_theorem_for_a_rod_about_its_end() -> None:
     end = shift_inertia(middle, mass, np.array([length / 2, 0.0, 0.0]))
 
     np.testing.assert_allclose(end, np.diag([0.0, 1.0, 1.0]) * mass * length**2 / 3)
+
+
+def test_a_thin_rod_has_no_moment_of_rounding_about_its_line() -> None:
+    """Eigenvalues of such a tensor are rounding of either sign; zero is neither."""
+    line = np.array([0.48, 0.6, 0.64])
+    tensor = 0.2504 * (np.eye(3) - np.outer(line, line))
+
+    (smallest, *others), axes = principal_inertia(tensor)
+
+    assert smallest == 0.0
+    assert others == pytest.approx([0.2504, 0.2504])
+    np.testing.assert_allclose(np.abs(axes[:, 0]), np.abs(line), atol=1e-12)

@@ -1,0 +1,23 @@
+"""Put one check to two readings."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from conformance.comparison import Incomparable
+from conformance.comparisons import COMPARERS
+
+if TYPE_CHECKING:
+    from conformance.checks import Check
+    from conformance.comparison import Comparison, Yardstick
+    from conformance.observation import Observation
+
+
+def compare(
+    check: Check, expected: Observation, actual: Observation, yardstick: Yardstick
+) -> Comparison:
+    """Compare what a check is about, if both readings state it."""
+    for side in (expected, actual):
+        if check.quantity not in side.states:
+            return Incomparable(f"{side.witness} does not state {check.quantity}")
+    return COMPARERS[check.direct or check.id](expected, actual, yardstick)

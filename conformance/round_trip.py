@@ -1,0 +1,196 @@
+"""There and back: one engine reads the URDF, and the URDF written back from the USD.
+
+Whatever the engine makes of a URDF it makes of both, so its quirks cancel and what is
+left is the doing of the two conversions. Where an engine reads the first file against
+the specification and the second one by it, the difference is its own.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from conformance.attribution import agrees, known_deviations, roundings
+from conformance.comparison import Compared, Difference, Incomparable
+from conformance.comparisons.asking import compare
+from conformance.record import Grade
+from conformance.witness import Abstained, Crashed, Observed
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from conformance.checks import Check
+    from conformance.comparison import Comparison, Yardstick
+    from conformance.observation import Observation
+    from conformance.witness import Outcome
+
+# The check that tells of an engine that refuses what was written back.
+_READABLE = "structure.links"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Back:
+    """What became of the URDF that was written back from a USD.
+
+    Attributes:
+        outcomes: Of the engines that read the URDF, by name.
+        failure: Why no URDF could be written back.
+    """
+
+    outcomes: Mapping[str, Outcome] = field(default_factory=dict)
+    failure: str | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RoundTrip:
+    """One check over all engines.
+
+    Attributes:
+        comparison: Values of all engines, without what is an engine's own doing.
+        by_engine: All values of each engine.
+    """
+
+    comparison: Comparison
+    by_engine: Mapping[str, Comparison]
+
+
+def compare_back(
+    check: Check,
+    spec: Observation,
+    there: Mapping[str, Outcome],
+    back: Back,
+    yardstick: Yardstick,
+) -> RoundTrip | None:
+    """Compare what engines read in a URDF with what they read in the one written back.
+
+    Args:
+        check: One of the round trip.
+        spec: The specification's reading of the URDF.
+        there: What engines said of the URDF.
+        back: What became of the other.
+        yardstick: What all comparisons are measured with.
+
+    Returns:
+        None if no engine that read the URDF states what the check is about.
+    """
+    readings = [
+        outcome.observation
+        for outcome in there.values()
+        if isinstance(outcome, Observed)
+        and check.quantity in outcome.observation.states
+    ]
+    if not readings:
+        return None
+    by_engine: dict[str, Comparison] = {}
+    merged: list[Compared] = []
+    for reading in readings:
+        outcome = back.outcomes.get(reading.witness)
+        if isinstance(outcome, Observed):
+            again = outcome.observation
+            found = compare(check, reading, again, yardstick)
+            if isinstance(found, Compared):
+                merged.append(
+                    _without_own(check, _Trip(spec, reading, again), found, yardstick)
+                )
+        else:
+            reason = _refusal(reading.witness, outcome, back)
+            found = Incomparable(reason)
+            if check.direct == _READABLE and back.failure is None:
+                merged.append(Compared((_unreadable(reading.witness, reason),)))
+        by_engine[reading.witness] = found
+    return RoundTrip(_merged(merged, by_engine), by_engine)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Trip:
+    """Three readings: by the specification, and by one engine before and after."""
+
+    spec: Observation
+    there: Observation
+    again: Observation
+
+
+def _refusal(engine: str, outcome: Outcome | None, back: Back) -> str:
+    match outcome:
+        case Abstained(reason) | Crashed(reason):
+            return f"{engine} reads the URDF, but not what is written back: {reason}"
+        case _:
+            return f"the USD cannot be written as URDF: {back.failure}"
+
+
+def _unreadable(engine: str, reason: str) -> Difference:
+    return Difference(engine, engine, math.inf, message=reason)
+
+
+def _without_own(
+    check: Check, trip: _Trip, found: Compared, yardstick: Yardstick
+) -> Compared:
+    """Leave out what is the engine's doing, and say whose word the rest is."""
+    engine = trip.there.witness
+    scale = max(1.0, roundings(trip.there.precision))
+    own = _own_doing(check, trip, found, yardstick)
+
+    def told(difference: Difference) -> Difference:
+        return replace(
+            difference,
+            bound=difference.bound * scale,
+            message=f"{engine}: {difference.message}",
+        )
+
+    note = f"{len(own)} left out, where {engine} departs from the URDF"
+    shown = found.differences if found.told is None else found.told
+    return Compared(
+        tuple(told(one) for one in found.differences if one.item not in own),
+        tuple(told(one) for one in shown if one.item not in own),
+        note if own else found.note,
+    )
+
+
+def _own_doing(
+    check: Check, trip: _Trip, found: Compared, yardstick: Yardstick
+) -> frozenset[str]:
+    """Name the values that differ because the engine does not read the URDF by it."""
+    failing = [one for one in found.differences if one.grade is Grade.FAILS]
+    if not failing:
+        return frozenset()
+    before, after = (
+        compare(check, trip.spec, reading, yardstick)
+        for reading in (trip.there, trip.again)
+    )
+    departs = {
+        one.item
+        for one in (before.differences if isinstance(before, Compared) else ())
+        if not agrees(one, trip.there.precision)
+    }
+    follows = {
+        one.item
+        for one in (after.differences if isinstance(after, Compared) else ())
+        if agrees(one, trip.again.precision)
+    }
+    return frozenset(
+        one.item
+        for one in failing
+        if one.item in departs & follows
+        or known_deviations(check.direct or check.id, one, trip.spec, trip.there)
+    )
+
+
+def _merged(parts: list[Compared], by_engine: Mapping[str, Comparison]) -> Comparison:
+    if not parts:
+        reasons = dict.fromkeys(
+            comparison.reason
+            for comparison in by_engine.values()
+            if isinstance(comparison, Incomparable)
+        )
+        return Incomparable("; ".join(reasons))
+    notes = dict.fromkeys(part.note for part in parts if part.note)
+    return Compared(
+        tuple(one for part in parts for one in part.differences),
+        tuple(
+            one
+            for part in parts
+            for one in (part.differences if part.told is None else part.told)
+        ),
+        "; ".join(notes) or None,
+    )

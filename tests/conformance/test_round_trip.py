@@ -1,0 +1,181 @@
+"""What engines say of the URDF that is written back from a USD."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from conformance.checks import CHECKS, ROUND_TRIP_CHECKS
+from conformance.observation import SINGLE_PRECISION, Base, Quantity
+from conformance.record import CheckRecord, Grade
+from conformance.round_trip import Back
+from conformance.verdict import judge
+from conformance.witness import Abstained, Crashed, Observed
+from tests.conformance.miniatures import (
+    MINIATURES,
+    Miniature,
+    restating_joint,
+    urdf_reading,
+    usd_reading,
+)
+
+if TYPE_CHECKING:
+    from conformance.observation import Observation
+    from conformance.witness import Outcome
+
+_DIRECT = {check.direct for check in ROUND_TRIP_CHECKS}
+_TRIPPING = [each for each in MINIATURES if _DIRECT & set(each.trips)]
+
+
+def _judged(
+    there: Observation, back: Outcome | Back, engine: str = "engine"
+) -> dict[str, CheckRecord]:
+    """Judge a faithful USD, with one engine before and after; checks of the trip."""
+    if not isinstance(back, Back):
+        if isinstance(back, Observed):
+            back = Observed(replace(back.observation, witness=engine))
+        back = Back({engine: back})
+    judgement = judge(
+        {
+            "spec": Observed(urdf_reading()),
+            engine: Observed(replace(there, witness=engine)),
+        },
+        Observed(usd_reading()),
+        back=back,
+        expected_base=Base.FLOATING,
+    )
+    return {
+        check.id: check
+        for check in judgement.checks
+        if check.id.startswith("round-trip.")
+    }
+
+
+def test_every_question_to_engines_is_asked_of_the_round_trip() -> None:
+    """Only what a USD alone can answer, and the base, of which URDF has no word."""
+    asked = {check.id for check in CHECKS if not check.usd_alone}
+
+    assert asked - {"structure.base"} == _DIRECT
+
+
+def test_headings_are_those_of_the_group() -> None:
+    """So a report can be read without the list."""
+    assert {check.group for check in ROUND_TRIP_CHECKS} == {"round-trip"}
+    assert all(check.id == f"round-trip.{check.direct}" for check in ROUND_TRIP_CHECKS)
+
+
+def test_a_faithful_round_trip_is_exact() -> None:
+    """In every quantity, and the record says which engine was heard."""
+    checks = _judged(usd_reading(), Observed(usd_reading()))
+
+    stated = usd_reading().states
+    wanted = [check.id for check in ROUND_TRIP_CHECKS if check.quantity in stated]
+    assert list(checks) == wanted
+    assert {check.grade for check in checks.values()} == {Grade.EXACT}
+    (difference,) = checks["round-trip.kinematics.position"].differences
+    assert difference.witness == "engine"
+    assert difference.compared == len(urdf_reading().links)
+
+
+@pytest.mark.parametrize("miniature", _TRIPPING, ids=lambda each: each.name)
+def test_a_wrong_round_trip_is_caught(miniature: Miniature) -> None:
+    """By the same checks, on the same parts, that catch a wrong USD."""
+    checks = _judged(usd_reading(), Observed(miniature.reading()))
+
+    for check, subject in miniature.trips.items():
+        if check not in _DIRECT:
+            continue
+        record = checks[f"round-trip.{check}"]
+        assert record.grade is Grade.FAILS
+        assert record.findings[0].subject == subject
+        assert record.findings[0].message.startswith("engine: ")
+
+
+def test_every_check_of_the_round_trip_can_fail() -> None:
+    """A check that nothing trips is not a check."""
+    tripped = {check for miniature in _TRIPPING for check in miniature.trips}
+
+    assert tripped >= _DIRECT
+
+
+def test_an_engine_that_refuses_what_is_written_back_fails_the_trip() -> None:
+    """It has read the URDF, so the fault is not the file's."""
+    checks = _judged(usd_reading(), Abstained("no such joint"))
+
+    links = checks["round-trip.structure.links"]
+    assert links.grade is Grade.FAILS
+    assert "engine reads the URDF, but not what is written back" in (
+        links.findings[0].message
+    )
+    assert checks["round-trip.limits.lower"].grade is Grade.NOT_COMPARABLE
+
+
+def test_an_engine_that_refuses_the_urdf_has_no_part() -> None:
+    """Nor does its silence about the second file mean anything."""
+    judgement = judge(
+        {"spec": Observed(urdf_reading()), "engine": Crashed("killed")},
+        Observed(usd_reading()),
+        back=Back(),
+    )
+
+    assert not any(check.id.startswith("round-trip.") for check in judgement.checks)
+
+
+def test_without_a_urdf_written_back_nothing_is_comparable() -> None:
+    """A motion that URDF does not have, for example; the reason is told."""
+    checks = _judged(usd_reading(), Back(failure="joint /a/b is free in RotX, RotY"))
+
+    assert {check.grade for check in checks.values()} == {Grade.NOT_COMPARABLE}
+    assert "RotX, RotY" in str(checks["round-trip.mass.total"].reason)
+
+
+def test_an_engine_that_misreads_the_urdf_is_not_held_against_the_usd() -> None:
+    """It reads 0.3 where the URDF says otherwise, and the right number afterwards."""
+    wrong = restating_joint(usd_reading(), "elbow", upper=0.3)
+
+    checks = _judged(wrong, Observed(usd_reading()))
+
+    record = checks["round-trip.limits.upper"]
+    assert record.grade is Grade.EXACT
+    assert record.compared == 4
+    assert record.reason == "1 left out, where engine departs from the URDF"
+
+
+def test_an_engine_that_misreads_both_files_alike_agrees_with_itself() -> None:
+    """That is what the round trip is for: its quirks cancel."""
+    wrong = restating_joint(usd_reading(), "elbow", upper=0.3)
+
+    record = _judged(wrong, Observed(wrong))["round-trip.limits.upper"]
+
+    assert record.grade is Grade.EXACT
+    assert record.compared == 5
+    assert record.reason is None
+
+
+def test_an_engine_in_single_precision_is_allowed_its_rounding() -> None:
+    """Frames that are a few of its last bits apart are the same to it."""
+    reading = usd_reading()
+    frames = reading.frames
+    assert frames is not None
+    positions = frames.positions * (1 + 2.0**-24)
+    moved = replace(
+        reading,
+        precision=SINGLE_PRECISION,
+        frames=replace(frames, positions=positions),
+    )
+    reading = replace(reading, precision=SINGLE_PRECISION)
+
+    assert (
+        _judged(reading, Observed(moved))["round-trip.kinematics.position"].grade
+        is Grade.EXACT
+    )
+
+
+def test_what_no_engine_states_is_left_out() -> None:
+    """An empty check would look like a passed one."""
+    silent = usd_reading()
+    silent = replace(silent, states=silent.states - {Quantity.MIMIC})
+
+    assert "round-trip.structure.mimic" not in _judged(silent, Observed(silent))
