@@ -10,6 +10,7 @@ import click
 
 from conformance.commands.failures import EXIT_CODES, CommandError
 from converter.urdf.expansion import SUFFIX, is_xacro
+from converter.usd.shading import MaterialNetworks
 
 if TYPE_CHECKING:
     from corpus import RobotSource
@@ -73,6 +74,17 @@ def massless_option(command: _Command) -> _Command:
         default="regularise",
         show_default=True,
         help="Give moving links without mass the smallest harmless one, or refuse.",
+    )(command)
+
+
+def materials_option(command: _Command) -> _Command:
+    """Add ``--materials``."""
+    return click.option(
+        "--materials",
+        type=click.Choice([kind.value for kind in MaterialNetworks]),
+        default=MaterialNetworks.PREVIEW.value,
+        show_default=True,
+        help="Write UsdPreviewSurface alone, or MaterialX OpenPBR beside it.",
     )(command)
 
 

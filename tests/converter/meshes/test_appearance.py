@@ -1,0 +1,122 @@
+"""Looks of surfaces in general, and those of OBJ files."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from converter.meshes import read_mesh
+from converter.meshes.appearance import MeshMaterial, MeshTexture, face_normals
+from converter.meshes.obj import read_obj
+from converter.meshes.polygon_mesh import mirrored
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+# A pentagon in an oblique plane, and its unit normal.
+NORMAL = np.array([2.0, -1.0, 2.0]) / 3
+_ALONG, _ACROSS = np.array([1.0, 2.0, 0.0]), np.array([-4.0, 2.0, 5.0])
+TURNS = np.linspace(0, 2 * np.pi, 5, endpoint=False)
+PENTAGON = (
+    np.outer(np.cos(TURNS), _ALONG / np.sqrt(5))
+    + np.outer(np.sin(TURNS), _ACROSS / np.sqrt(45))
+    + [0.3, 0.1, 0.7]
+)
+
+
+def test_the_normal_of_a_polygon_is_that_of_its_plane() -> None:
+    """Counter-clockwise seen from where it points to."""
+    normals = face_normals(PENTAGON, np.array([5]), np.arange(5))
+
+    np.testing.assert_allclose(normals, np.tile(NORMAL, (5, 1)), atol=1e-15)
+
+
+TEXT = "".join(f"v {x} {y} {z}\n" for x, y, z in PENTAGON) + "vn 0 0 3\nvt 0.2 0.9\n"
+
+
+def test_corners_without_normal_take_that_of_their_face() -> None:
+    """Stated normals are scaled to length one."""
+    look = read_obj(f"{TEXT}f 1//1 2//1 3//1\nf 1 3 4 5\n".encode()).look
+
+    assert look.normals is not None
+    normals = look.normals.values[look.normals.indices]
+    np.testing.assert_allclose(normals[:3], np.tile([0, 0, 1], (3, 1)))
+    np.testing.assert_allclose(normals[3:], np.tile(NORMAL, (4, 1)), atol=1e-12)
+
+
+def test_faces_that_are_dropped_take_their_corners_along() -> None:
+    """Values stay with the corners of the faces that remain."""
+    text = TEXT + "vt 0.5 0.1\nusemtl a\nf 1/1 1/1 2/1\nusemtl b\nf 1/2 2/1 3/2\n"
+
+    library = b"newmtl a\nKd 1 0 0\nnewmtl b\nKd 0 1 0\n"
+    look = read_obj(b"mtllib x\n" + text.encode(), lambda _: library).look
+
+    st = look.texture_coordinates
+    assert st is not None
+    expected = [[0.5, 0.1], [0.2, 0.9], [0.5, 0.1]]
+    np.testing.assert_allclose(st.values[st.indices], expected, rtol=1e-6)
+    assert look.face_materials is not None
+    assert [look.materials[i].name for i in look.face_materials] == ["b"]
+
+
+def test_vertex_colours_of_obj_are_read_where_all_points_have_one() -> None:
+    """A file without any has none, rather than white."""
+    rows = [f"v {x} {y} {z} {i / 8} 0.5 0\n" for i, (x, y, z) in enumerate(PENTAGON)]
+
+    colored = read_obj(f"{''.join(rows)}f 3 4 5\n".encode()).look.colors
+
+    assert colored is not None
+    expected = [[i / 8, 0.5, 0] for i in (2, 3, 4)]
+    np.testing.assert_allclose(colored.values[colored.indices], expected)
+    assert read_obj(f"{TEXT}f 3 4 5\n".encode()).look.colors is None
+
+
+@pytest.mark.parametrize("axes", [(True, False, False), (True, True, False)])
+def test_a_mirrored_surface_keeps_normals_and_coordinates_at_their_points(
+    axes: tuple[bool, bool, bool],
+) -> None:
+    """The normal of the mirrored plane still points out of the mirrored face."""
+    marks = "".join(f"vt 0.{i} 0\n" for i in range(1, 6))
+    direction = " ".join(map(str, NORMAL))
+    corners = " ".join(f"{i}/{i}/1" for i in range(1, 6))
+    text = TEXT.split("vn")[0] + f"{marks}vn {direction}\nf {corners}\n"
+
+    mesh = mirrored(read_obj(text.encode()), axes)
+
+    look, signs = mesh.look, np.where(axes, -1, 1)
+    assert look.normals is not None
+    assert look.texture_coordinates is not None
+    geometric = face_normals(mesh.points, mesh.face_counts, mesh.face_indices)
+    np.testing.assert_allclose(look.normals.values[look.normals.indices], geometric)
+    places = mesh.points[mesh.face_indices] * signs
+    st = look.texture_coordinates.values[look.texture_coordinates.indices]
+    for place, (u, _) in zip(places, st, strict=True):
+        np.testing.assert_allclose(place, PENTAGON[round(u * 10) - 1], rtol=1e-6)
+
+
+def test_material_libraries_are_read_beside_the_file(tmp_path: Path) -> None:
+    """Several libraries; names with spaces; textures relative to their library."""
+    (tmp_path / "looks").mkdir()
+    (tmp_path / "looks" / "a b.mtl").write_text(
+        "newmtl old red\nKd 0.5 0 0\nmap_Kd -clamp on skin.png\n"
+    )
+    (tmp_path / "c.mtl").write_bytes(b"newmtl old blue\r\nKd 0 0 0.5\r\nd 0.25\r\n")
+    path = tmp_path / "part.obj"
+    path.write_text(
+        "mtllib looks/a b.mtl\nmtllib c.mtl lost.mtl\n"
+        f"{TEXT}usemtl old blue\nf 1 2 3\nusemtl old red\nf 3 4 5\n"
+        "usemtl new\nf 1 3 5\n"
+    )
+
+    mesh = read_mesh(path)
+
+    look = mesh.look
+    assert look.face_materials is not None
+    assert [look.materials[i] if i >= 0 else None for i in look.face_materials] == [
+        MeshMaterial("old blue", (0.0, 0.0, 0.5), 0.25),
+        MeshMaterial("old red", (0.5, 0.0, 0.0), texture=MeshTexture("looks/skin.png")),
+        None,
+    ]
+    assert mesh.skipped == ("material library 'lost.mtl' is not there",)
