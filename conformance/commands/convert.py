@@ -16,7 +16,6 @@ from conformance.commands.parameters import (
     bodies_option,
     massless_option,
     materials_option,
-    materials_option,
     merge_option,
     package_option,
     xacro_arguments,
@@ -24,7 +23,6 @@ from conformance.commands.parameters import (
 from converter import ConvertOptions, convert
 from converter.embodiment import BaseOption, MasslessOption
 from converter.usd.prims import BodyNesting
-from converter.usd.shading import MaterialNetworks
 from converter.usd.shading import MaterialNetworks
 from corpus import resolve_robot
 
@@ -46,7 +44,6 @@ from corpus import resolve_robot
 @base_option
 @massless_option
 @materials_option
-@materials_option
 @merge_option
 @package_option
 @argument_option
@@ -63,7 +60,6 @@ def convert_command(  # noqa: PLR0913  # one parameter per option
     bodies: str,
     base: str,
     massless: str,
-    materials: str,
     materials: str,
     merge_fixed: bool,
     packages: Packages,
@@ -84,7 +80,6 @@ def convert_command(  # noqa: PLR0913  # one parameter per option
         bodies=BodyNesting(bodies),
         base=BaseOption(base),
         massless=MasslessOption(massless),
-        materials=MaterialNetworks(materials),
         materials=MaterialNetworks(materials),
         merge_fixed=merge_fixed,
         packages=known,
