@@ -15,6 +15,7 @@ from conformance.commands.parameters import (
     base_option,
     bodies_option,
     massless_option,
+    materials_option,
     merge_option,
     package_option,
     xacro_arguments,
@@ -22,6 +23,7 @@ from conformance.commands.parameters import (
 from converter import ConvertOptions, convert
 from converter.embodiment import BaseOption, MasslessOption
 from converter.usd.prims import BodyNesting
+from converter.usd.shading import MaterialNetworks
 from corpus import resolve_robot
 
 
@@ -41,6 +43,7 @@ from corpus import resolve_robot
 @bodies_option
 @base_option
 @massless_option
+@materials_option
 @merge_option
 @package_option
 @argument_option
@@ -57,6 +60,7 @@ def convert_command(  # noqa: PLR0913  # one parameter per option
     bodies: str,
     base: str,
     massless: str,
+    materials: str,
     merge_fixed: bool,
     packages: Packages,
     arguments: Arguments,
@@ -76,6 +80,7 @@ def convert_command(  # noqa: PLR0913  # one parameter per option
         bodies=BodyNesting(bodies),
         base=BaseOption(base),
         massless=MasslessOption(massless),
+        materials=MaterialNetworks(materials),
         merge_fixed=merge_fixed,
         packages=known,
         arguments=xacro_arguments(robot, arguments),
