@@ -10,6 +10,8 @@ from conformance.commands.doctor import doctor_command
 from conformance.commands.expand import expand_command
 from conformance.commands.export import export_command
 from conformance.commands.failures import EXIT_CODES, explained_failures
+from conformance.commands.inspect import inspect_command
+from conformance.commands.lint import lint_command
 from conformance.commands.run import run_command
 from conformance.environment import DISTRIBUTION
 
@@ -42,6 +44,8 @@ _COMMANDS = (
     check_command,
     run_command,
     export_command,
+    inspect_command,
+    lint_command,
     expand_command,
     doctor_command,
 )

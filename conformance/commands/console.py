@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from converter.diagnostics import Diagnostic
 
 _PIPE = 120
-_STYLES = {
+SEVERITY_STYLES = {
     Severity.ERROR: "bold red",
     Severity.WARNING: "yellow",
     Severity.NOTE: "cyan",
@@ -37,6 +37,11 @@ def stdout() -> Console:
     return console if console.is_terminal else Console(highlight=False, width=_PIPE)
 
 
+def long_stdout() -> Console:
+    """Return a console on the present stdout that never breaks a line."""
+    return Console(highlight=False, soft_wrap=True)
+
+
 def say(line: str) -> None:
     """Write one line to stderr."""
     stderr().print(Text(plain(line)))
@@ -44,7 +49,9 @@ def say(line: str) -> None:
 
 def say_error(message: str) -> None:
     """Write ``error: message`` to stderr."""
-    stderr().print(Text.assemble(("error:", _STYLES[Severity.ERROR]), f" {message}"))
+    stderr().print(
+        Text.assemble(("error:", SEVERITY_STYLES[Severity.ERROR]), f" {message}")
+    )
 
 
 def show_diagnostics(diagnostics: Iterable[Diagnostic]) -> None:
@@ -55,7 +62,7 @@ def show_diagnostics(diagnostics: Iterable[Diagnostic]) -> None:
         console.print(
             Text.assemble(
                 (plain(place), "bold"),
-                (f"{diagnostic.severity}:", _STYLES[diagnostic.severity]),
+                (f"{diagnostic.severity}:", SEVERITY_STYLES[diagnostic.severity]),
                 f" {plain(diagnostic.message)} ",
                 (f"[{diagnostic.rule}]", "dim"),
             )

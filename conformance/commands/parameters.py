@@ -23,10 +23,16 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 class HelpfulCommand(click.Command):
     """A command whose help ends with examples and the exit codes."""
 
-    def __init__(self, *args: Any, examples: tuple[str, ...], **kwargs: Any) -> None:  # noqa: ANN401  # click's own signature
+    def __init__(
+        self,
+        *args: Any,  # noqa: ANN401  # click's own signature
+        examples: tuple[str, ...],
+        exit_codes: str = EXIT_CODES,
+        **kwargs: Any,  # noqa: ANN401  # click's own signature
+    ) -> None:
         super().__init__(*args, **kwargs)
         lines = "\n".join(f"  {example}" for example in examples)
-        self.epilog = f"\b\nExamples:\n{lines}\n\n{EXIT_CODES}"
+        self.epilog = f"\b\nExamples:\n{lines}\n\n{exit_codes}"
 
 
 def _named_folders(

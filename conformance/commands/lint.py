@@ -1,0 +1,239 @@
+"""``urdf-usd lint``: what is likely wrong with URDF files."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from conformance.commands.console import long_stdout, say
+from conformance.commands.failures import CommandError, ExitCode
+from conformance.commands.lint_files import LintedFile, shown_path
+from conformance.commands.lint_json import findings_json
+from conformance.commands.lint_sarif import findings_sarif
+from conformance.commands.lint_text import finding_lines, rule_lines
+from conformance.commands.parameters import HelpfulCommand, Packages, package_option
+from conformance.results import write_atomically
+from converter.lint import (
+    ALL_RULES,
+    SpanError,
+    apply_edits,
+    lint,
+    read_document,
+    repairs,
+)
+from converter.rules import Severity
+from converter.urdf.expansion import is_xacro
+from corpus import RobotSource, resolve_corpora
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Sequence
+
+    from rich.text import Text
+
+    from converter.lint import Repair
+
+# From the gravest on.
+_SEVERITIES = tuple(map(str, Severity))
+_EXIT_CODES = (
+    "Exit status: 0 nothing found at or above --fail-on; 1 something found; "
+    "2 a file cannot be read as a robot at all, or the command cannot be done."
+)
+
+
+def _matching(
+    _: click.Context, parameter: click.Parameter, values: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Expand patterns such as ``joint-*`` to identifiers of rules."""
+    found: list[str] = []
+    for value in values:
+        for pattern in filter(None, value.split(",")):
+            matching = [rule for rule in ALL_RULES if fnmatchcase(rule, pattern)]
+            if not matching:
+                close = difflib.get_close_matches(pattern, ALL_RULES, n=3)
+                hint = f"; close to it: {', '.join(close)}" if close else ""
+                raise click.BadParameter(f"no rule {pattern!r}{hint}", param=parameter)
+            found += matching
+    return tuple(found)
+
+
+@click.command(
+    "lint",
+    cls=HelpfulCommand,
+    examples=(
+        "urdf-usd lint robot.urdf",
+        "urdf-usd lint dir:my_robots --fail-on warning --ignore name-*,material-unused",
+        "urdf-usd lint robot.urdf --format sarif > robot.sarif",
+        "urdf-usd lint robot.urdf --fix --output repaired.urdf",
+    ),
+    exit_codes=_EXIT_CODES,
+)
+@click.argument("sources", metavar="SOURCE...", nargs=-1)
+@click.option(
+    "--format",
+    "output_format",
+    type=click.Choice(["text", "json", "sarif"]),
+    default="text",
+    show_default=True,
+    help="How findings are written to stdout.",
+)
+@click.option(
+    "--select",
+    metavar="RULE",
+    multiple=True,
+    callback=_matching,
+    help="Report these rules alone; * and commas are understood. Repeatable.",
+)
+@click.option(
+    "--ignore",
+    metavar="RULE",
+    multiple=True,
+    callback=_matching,
+    help="Do not report these rules; * and commas are understood. Repeatable.",
+)
+@click.option(
+    "--fail-on",
+    type=click.Choice(_SEVERITIES),
+    default=str(Severity.ERROR),
+    show_default=True,
+    help="Exit with 1 for findings of this severity or a graver one.",
+)
+@click.option("--list-rules", is_flag=True, help="List the rules, and leave.")
+@click.option("--fix", is_flag=True, help="Repair what can be repaired safely.")
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="With --fix: write the repaired file here.",
+)
+@click.option("--in-place", is_flag=True, help="With --fix: replace the file itself.")
+@package_option
+def lint_command(  # noqa: PLR0913  # one parameter per option
+    *,
+    sources: tuple[str, ...],
+    output_format: str,
+    select: tuple[str, ...],
+    ignore: tuple[str, ...],
+    fail_on: str,
+    list_rules: bool,
+    fix: bool,
+    output: Path | None,
+    in_place: bool,
+    packages: Packages,
+) -> None:
+    """Say what is likely wrong with URDF files, and how to put it right.
+
+    SOURCE is a file, a reference such as rd:panda_description, or a whole corpus:
+    pybullet, rd, erd or dir:<folder>. What keeps a file from being read is found as
+    well as what physics, simulators or common sense object to. docs/lint.md explains
+    every rule.
+
+    --fix repairs what has one meaning only, such as 0.07, or an axis that is not
+    normalised; comments and layout stay as they are.
+    """
+    rules = frozenset(select or ALL_RULES) - frozenset(ignore)
+    if list_rules:
+        _print_lines(rule_lines(rules))
+        return
+    _require_consistent(sources, fix=fix, output=output, in_place=in_place)
+    robots, unavailable = _resolved(sources)
+    if fix:
+        (robot,) = robots
+        repaired = output or robot.path
+        _write_repaired(robot, repaired, rules, packages)
+        robots = (replace(robot, reference=str(repaired), path=repaired),)
+    files = [_examined(robot, packages).narrowed(rules) for robot in robots]
+    match output_format:
+        case "json":
+            click.echo(findings_json(files))
+        case "sarif":
+            click.echo(findings_sarif(files, rules))
+        case _:
+            _print_lines(finding_lines(files))
+    click.get_current_context().exit(_exit_code(files, unavailable, Severity(fail_on)))
+
+
+def _require_consistent(
+    sources: tuple[str, ...], *, fix: bool, output: Path | None, in_place: bool
+) -> None:
+    if not sources:
+        raise click.UsageError("Missing argument 'SOURCE...'.")
+    if not fix:
+        if output or in_place:
+            raise click.UsageError("--output and --in-place belong to --fix.")
+        return
+    if bool(output) == in_place:
+        raise click.UsageError("--fix needs one of --output FILE and --in-place.")
+    if len(sources) > 1:
+        raise click.UsageError("--fix repairs one file at a time.")
+
+
+def _resolved(sources: tuple[str, ...]) -> tuple[tuple[RobotSource, ...], int]:
+    """Find the robots; say which cannot be had, and count them."""
+    resolved = resolve_corpora(sources, say)
+    robots = tuple(one for one in resolved if isinstance(one, RobotSource))
+    for one in resolved:
+        if not isinstance(one, RobotSource):
+            say(f"{one.reference}: {one.reason}")
+    return robots, len(resolved) - len(robots)
+
+
+def _examined(robot: RobotSource, packages: Packages) -> LintedFile:
+    report = lint(robot.path, packages=_folders(robot, packages))
+    return LintedFile(robot.reference, robot.path, report.is_urdf, report.findings)
+
+
+def _folders(robot: RobotSource, packages: Packages) -> dict[str, str]:
+    # The last one of a name counts: what the user says.
+    return {name: str(path) for name, path in (*robot.packages, *packages)}
+
+
+def _write_repaired(
+    robot: RobotSource, target: Path, rules: Collection[str], packages: Packages
+) -> None:
+    """Write a repaired copy of a file and say what was changed."""
+    folders = _folders(robot, packages)
+    if is_xacro(str(robot.path)):
+        raise CommandError(f"{robot.path} is xacro, which --fix does not repair")
+    broken = {
+        finding.rule.id for finding in lint(robot.path, packages=folders).findings
+    }
+    document = read_document(str(robot.path), folders)
+    if document is None:
+        raise CommandError(
+            f"{robot.path} cannot be read; see what lint says without --fix"
+        )
+    found = repairs(document, frozenset(broken.intersection(rules)))
+    try:
+        content = apply_edits(robot.path.read_bytes(), [one.edit for one in found])
+    except SpanError as error:
+        raise CommandError(f"{robot.path} cannot be repaired: {error}") from error
+    write_atomically(target, content)
+    for one in sorted(found, key=_place):
+        place = f"{shown_path(one.location.file)}:{one.location.line}"
+        say(f"{place}:{one.location.column}: {one.message} [{one.rule}]")
+    noun = "repair" if len(found) == 1 else "repairs"
+    say(f"{len(found)} {noun}; written to {shown_path(str(target))}")
+
+
+def _place(repair: Repair) -> tuple[int, int]:
+    return repair.location.line, repair.location.column
+
+
+def _exit_code(
+    files: Sequence[LintedFile], unavailable: int, fail_on: Severity
+) -> ExitCode:
+    if unavailable or not all(file.is_urdf for file in files):
+        return ExitCode.NOT_DONE
+    grave = _SEVERITIES[: _SEVERITIES.index(fail_on) + 1]
+    found = any(f.rule.severity in grave for file in files for f in file.findings)
+    return ExitCode.DOES_NOT_CONFORM if found else ExitCode.DONE
+
+
+def _print_lines(lines: Iterable[Text]) -> None:
+    console = long_stdout()
+    for line in lines:
+        console.print(line)

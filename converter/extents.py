@@ -1,0 +1,321 @@
+"""How large the parts of a robot are: meshes, links, and the whole robot at zero."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias, assert_never
+
+import numpy as np
+from scipy.spatial import ConvexHull, QhullError
+
+from converter.diagnostics import Diagnostic
+from converter.kinematics import rest_transforms
+from converter.meshes.polygon_mesh import MeshError
+from converter.meshes.read import read_mesh
+from converter.model import Box, Capsule, Cylinder, MeshFile, Sphere
+from converter.spatial import transform_from_pose
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from numpy.typing import NDArray
+
+    from converter.diagnostics import Location
+    from converter.meshes.polygon_mesh import PolygonMesh
+    from converter.model import Geometry, Link, Robot, Shape, Vec3
+    from converter.topology import Tree
+
+Points: TypeAlias = "NDArray[np.float64]"
+
+# Meshes of more points are reduced to the farthest in narrow cones. A ball loses 1 % of
+# its volume by it, a box nothing.
+_FEW, _CONES = 2000, 24
+# Sizes beyond what floating point can square become infinite, and break no rule.
+_QUIET = np.errstate(over="ignore", invalid="ignore")
+# Points that stand for a round shape: its volume is then within 2 % of the true one.
+_AROUND = 32
+_ALONG = 16
+
+
+@dataclass(frozen=True, slots=True)
+class MeshExtent:
+    """What a mesh file holds.
+
+    Attributes:
+        triangles: Number of triangles, polygons counted as fans.
+        hull: Corners of its convex hull, in the file's frame; of a large round mesh,
+            enough of them.
+    """
+
+    triangles: int
+    hull: tuple[Vec3, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MeshExtents:
+    """The mesh files of a robot.
+
+    Attributes:
+        by_path: Extent of every file that can be read.
+        diagnostics: What is wrong with the files, each said once.
+    """
+
+    by_path: Mapping[str, MeshExtent]
+    diagnostics: tuple[Diagnostic, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Axis-aligned box [m]."""
+
+    lower: Vec3
+    upper: Vec3
+
+    @property
+    def size(self) -> Vec3:
+        """Edge lengths [m]."""
+        (a, b, c), (d, e, f) = self.lower, self.upper
+        return d - a, e - b, f - c
+
+    @property
+    def diagonal(self) -> float:
+        """Distance between opposite corners [m]."""
+        return math.hypot(*self.size)
+
+    def distance(self, point: Vec3) -> float:
+        """Distance of a point from the box [m]; zero inside."""
+        return math.hypot(
+            *(
+                max(low - at, at - high, 0.0)
+                for at, low, high in zip(point, self.lower, self.upper, strict=True)
+            )
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class LinkExtent:
+    """The space that all shapes of a link span, in the link's frame.
+
+    Attributes:
+        bounds: Box around all shapes.
+        hull_volume: Volume of the convex hull of all shapes together [m^3].
+        reach: Largest distance of a shape's point from the centre of mass, or from
+            the link's origin if it has no inertial [m].
+    """
+
+    bounds: Bounds
+    hull_volume: float
+    reach: float
+
+
+def measure_meshes(robot: Robot) -> MeshExtents:
+    """Read every mesh file of a robot, each once."""
+    extents: dict[str, MeshExtent] = {}
+    unreadable: set[str] = set()
+    diagnostics: list[Diagnostic] = []
+    for shape, mesh in _mesh_shapes(robot):
+        path = mesh.path
+        if path is None or path in extents or path in unreadable:
+            continue
+        name = Path(path).name
+        try:
+            content = read_mesh(Path(path))
+        except MeshError as error:
+            unreadable.add(path)
+            message = f"mesh {name!r} cannot be read: {error}"
+            diagnostics.append(Diagnostic("mesh-unreadable", message, shape.location))
+            continue
+        extents[path] = _mesh_extent(content)
+        diagnostics += _mesh_notes(name, content, shape.location)
+    return MeshExtents(extents, tuple(diagnostics))
+
+
+@_QUIET
+def measure_link(link: Link, meshes: Mapping[str, MeshExtent]) -> LinkExtent | None:
+    """Measure a link; None if it has no shape, or one whose size is not known."""
+    if not link.shapes or not all(_is_known(shape, meshes) for shape in link.shapes):
+        return None
+    points = np.concatenate(
+        [
+            _placed(transform_from_pose(shape.origin), _outline(shape.geometry, meshes))
+            for shape in link.shapes
+        ]
+    )
+    center = link.inertial.origin.position if link.inertial else (0.0, 0.0, 0.0)
+    _, volume = _hull(points)
+    reach = float(np.linalg.norm(points - center, axis=1).max())
+    return LinkExtent(_box_around([(np.eye(4), link)], meshes), volume, reach)
+
+
+@_QUIET
+def bounds_at_zero(tree: Tree, meshes: Mapping[str, MeshExtent]) -> Bounds | None:
+    """Bound all shapes with every joint at zero, in the root's frame.
+
+    Meshes that cannot be measured are left out.
+
+    Returns:
+        None if there is nothing to bound.
+    """
+    rest = rest_transforms(tree)
+    placed = [(rest[name], tree.link[name]) for name in tree.links]
+    if not any(_is_known(shape, meshes) for _, link in placed for shape in link.shapes):
+        return None
+    return _box_around(placed, meshes)
+
+
+def _mesh_shapes(robot: Robot) -> Iterable[tuple[Shape, MeshFile]]:
+    for link in robot.links:
+        for shape in link.shapes:
+            if isinstance(shape.geometry, MeshFile):
+                yield shape, shape.geometry
+
+
+def _mesh_notes(
+    name: str, mesh: PolygonMesh, location: Location | None
+) -> list[Diagnostic]:
+    notes = [
+        Diagnostic("mesh-partial", f"mesh {name!r}: {sentence}", location)
+        for sentence in mesh.skipped
+    ]
+    if mesh.ignored_up_axis:
+        message = f"mesh {name!r} says {mesh.ignored_up_axis}; its axes are kept"
+        notes.append(Diagnostic("mesh-up-axis", message, location))
+    return notes
+
+
+@_QUIET
+def _mesh_extent(mesh: PolygonMesh) -> MeshExtent:
+    corners, _ = _hull(mesh.points)
+    return MeshExtent(
+        triangles=int(mesh.face_counts.sum() - 2 * len(mesh.face_counts)),
+        hull=tuple((float(x), float(y), float(z)) for x, y, z in corners),
+    )
+
+
+def _hull(points: Points) -> tuple[Points, float]:
+    """Corners and volume of a convex hull; of a flat one, points that bound it."""
+    if len(points) > _FEW:
+        points = points[_outermost(points)]
+    try:
+        hull = ConvexHull(points)
+    except (QhullError, ValueError):
+        # Flat, or of a size that floating point cannot tell from flat.
+        return points[_extreme(points)], 0.0
+    return points[hull.vertices], float(hull.volume)
+
+
+def _outermost(points: Points) -> NDArray[np.int64]:
+    """Choose points that span almost the same hull, in bounded number.
+
+    A round surface has all of its points on its hull, and the time for that would have
+    no bound. The farthest point in each of many narrow cones is kept, seen from the
+    middle of a box that is stretched to a cube.
+    """
+    lower, upper = points.min(axis=0), points.max(axis=0)
+    half = (upper - lower) / 2.0
+    unit = (points - (lower + half)) / np.where(half > 0.0, half, 1.0)
+    radius = np.linalg.norm(unit, axis=1)
+    # Equal steps of azimuth and of height cut a sphere into equal areas.
+    height = unit[:, 2] / np.where(radius > 0.0, radius, 1.0)
+    azimuth = np.arctan2(unit[:, 1], unit[:, 0]) / np.pi
+    cone = np.floor((height + 1.0) * _CONES) + np.floor((azimuth + 1.0) * _CONES) * 1e3
+    order = np.lexsort((radius, cone))
+    is_last = np.append(cone[order[1:]] != cone[order[:-1]], True)
+    return np.union1d(order[is_last], _extreme(points))
+
+
+def _extreme(points: Points) -> NDArray[np.int64]:
+    """Choose the farthest points towards the faces, edges and corners of a cube."""
+    x, y, z = points.T
+    # Sums rather than a product of matrices, which starts threads for so little.
+    found = {
+        int(np.argmax(a * x + b * y + c * z))
+        for a, b, c in product((-1.0, 0.0, 1.0), repeat=3)
+    }
+    return np.array(sorted(found))
+
+
+def _is_known(shape: Shape, meshes: Mapping[str, MeshExtent]) -> bool:
+    geometry = shape.geometry
+    return not isinstance(geometry, MeshFile) or geometry.path in meshes
+
+
+def _placed(transform: Points, points: Points) -> Points:
+    return points @ transform[:3, :3].T + transform[:3, 3]
+
+
+def _outline(geometry: Geometry, meshes: Mapping[str, MeshExtent]) -> Points:
+    """(N, 3) points whose convex hull is the shape's, nearly so for round shapes."""
+    match geometry:
+        case Box(size):
+            corners = np.array(np.meshgrid(*[[-0.5, 0.5]] * 3)).reshape(3, -1).T
+            return corners * size
+        case Cylinder(radius, length):
+            return _turned(np.array([radius, radius]), np.array([-0.5, 0.5]) * length)
+        case Sphere(radius):
+            return _ball(radius, 0.0)
+        case Capsule(radius, length):
+            return _ball(radius, length)
+        case MeshFile(_, path, scale):
+            return np.array(meshes[path or ""].hull) * scale
+        case _:
+            assert_never(geometry)
+
+
+def _turned(radii: Points, heights: Points) -> Points:
+    """Points on circles about Z."""
+    turn = np.arange(_AROUND) * 2.0 * np.pi / _AROUND
+    circle = np.stack([np.cos(turn), np.sin(turn), np.zeros(_AROUND)], axis=1)
+    rings = [
+        circle * radius + (0, 0, z) for radius, z in zip(radii, heights, strict=True)
+    ]
+    return np.concatenate(rings)
+
+
+def _ball(radius: float, length: float) -> Points:
+    """Points on a sphere whose halves are drawn apart along Z."""
+    angles = np.linspace(-np.pi / 2, np.pi / 2, _ALONG + 1)
+    shift = np.where(angles < 0.0, -0.5, 0.5) * length
+    return _turned(radius * np.cos(angles), radius * np.sin(angles) + shift)
+
+
+def _box_around(
+    placed: Iterable[tuple[Points, Link]], meshes: Mapping[str, MeshExtent]
+) -> Bounds:
+    """Bound the known shapes of links, exactly."""
+    lowers, uppers = [], []
+    for transform, link in placed:
+        for shape in link.shapes:
+            if not _is_known(shape, meshes):
+                continue
+            frame = transform @ transform_from_pose(shape.origin)
+            # Rows: the three axes of the outer frame, seen from the shape's.
+            axes = frame[:3, :3]
+            uppers.append(frame[:3, 3] + _support(shape.geometry, axes, meshes))
+            lowers.append(frame[:3, 3] - _support(shape.geometry, -axes, meshes))
+    lower, upper = np.min(lowers, axis=0), np.max(uppers, axis=0)
+    (a, b, c), (d, e, f) = lower.tolist(), upper.tolist()
+    return Bounds((a, b, c), (d, e, f))
+
+
+def _support(
+    geometry: Geometry, directions: Points, meshes: Mapping[str, MeshExtent]
+) -> Points:
+    """(K,) how far a shape reaches along (K, 3) unit directions in its frame."""
+    sideways = np.hypot(directions[:, 0], directions[:, 1])
+    upwards = np.abs(directions[:, 2])
+    match geometry:
+        case Sphere(radius):
+            return np.full(len(directions), radius)
+        case Capsule(radius, length):
+            return radius + upwards * length / 2
+        case Cylinder(radius, length):
+            return sideways * radius + upwards * length / 2
+        case Box() | MeshFile():
+            reaches: Points = (directions @ _outline(geometry, meshes).T).max(axis=1)
+            return reaches
+        case _:
+            assert_never(geometry)

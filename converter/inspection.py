@@ -1,0 +1,116 @@
+"""What a robot amounts to: counts, degrees of freedom, mass, size."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, assert_never
+
+from converter.extents import bounds_at_zero, measure_meshes
+from converter.model import (
+    Continuous,
+    Fixed,
+    Floating,
+    MeshFile,
+    Planar,
+    Prismatic,
+    Revolute,
+    Spherical,
+)
+from converter.topology import build_tree
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from converter.extents import Bounds, MeshExtents
+    from converter.model import Geometry, JointKind, Robot
+    from converter.topology import Tree
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """Sums over a robot.
+
+    Attributes:
+        links: Number of links.
+        joints: Number of joints by type, in the order of first occurrence.
+        degrees_of_freedom: Of all joints together, without that of a floating base.
+        independent: Degrees of freedom of the joints that follow no other one.
+        mass: [kg].
+        visuals: Number of visual shapes.
+        collisions: Number of collision shapes.
+        meshes: Number of different mesh files.
+        triangles: In those of them that can be read.
+        bounds: Around all shapes at zero, in the root's frame; None without any.
+    """
+
+    links: int
+    joints: Mapping[str, int]
+    degrees_of_freedom: int
+    independent: int
+    mass: float
+    visuals: int
+    collisions: int
+    meshes: int
+    triangles: int
+    bounds: Bounds | None
+
+
+@dataclass(frozen=True, slots=True)
+class Inspection:
+    """A robot, its tree, its mesh files and its sums."""
+
+    robot: Robot
+    tree: Tree
+    meshes: MeshExtents
+    totals: Totals
+
+
+def inspect(robot: Robot) -> Inspection:
+    """Measure a robot.
+
+    Raises:
+        SourceError: It is not one tree.
+    """
+    tree = build_tree(robot)
+    meshes = measure_meshes(robot)
+    kinds = Counter(kind_name(joint.kind) for joint in robot.joints)
+    uris = {
+        shape.geometry.path or shape.geometry.uri
+        for link in robot.links
+        for shape in link.shapes
+        if isinstance(shape.geometry, MeshFile)
+    }
+    totals = Totals(
+        links=len(robot.links),
+        joints=dict(kinds),
+        degrees_of_freedom=sum(freedom(joint.kind) for joint in robot.joints),
+        independent=sum(freedom(j.kind) for j in robot.joints if j.mimic is None),
+        mass=sum(link.mass for link in robot.links),
+        visuals=sum(len(link.visuals) for link in robot.links),
+        collisions=sum(len(link.collisions) for link in robot.links),
+        meshes=len(uris),
+        triangles=sum(extent.triangles for extent in meshes.by_path.values()),
+        bounds=bounds_at_zero(tree, meshes.by_path),
+    )
+    return Inspection(robot, tree, meshes, totals)
+
+
+def kind_name(kind: JointKind | Geometry) -> str:
+    """Return the joint type, or the tag of a shape, as URDF writes it."""
+    return type(kind).__name__.lower()
+
+
+def freedom(kind: JointKind) -> int:
+    """Return the degrees of freedom of a joint."""
+    match kind:
+        case Fixed():
+            return 0
+        case Revolute() | Continuous() | Prismatic():
+            return 1
+        case Planar() | Spherical():
+            return 3
+        case Floating():
+            return 6
+        case _:
+            assert_never(kind)

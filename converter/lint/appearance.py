@@ -1,0 +1,83 @@
+"""Materials and the paths of files."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from converter.lint.finding import Remark
+from converter.urdf import grammar as g
+from converter.urdf.wording import shorten, times
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from converter.lint.finding import Remarks
+    from converter.lint.subject import Document
+    from converter.urdf.reader import Node
+
+# /home/me/a.stl, file:///home/me/a.stl, C:\\a.stl, file:///C:/a.stl, \\\\server\\a.stl
+_ABSOLUTE = re.compile(
+    r"(?:file:(?:///|/(?!/)|//localhost/|/*[a-z]:[\\/])|/|[a-z]:[\\/]|\\\\).*",
+    re.ASCII | re.IGNORECASE | re.DOTALL,
+)
+
+
+def unused_material(document: Document) -> Remarks:
+    """Materials at robot level that no visual names."""
+    for material in unused_materials(document):
+        name = material[g.OPTIONAL_NAME]
+        yield Remark(f"material {name!r} is used by no visual", material.location)
+
+
+def unused_materials(document: Document) -> Iterator[Node]:
+    """Find the materials at robot level that no visual names."""
+    used = {
+        material[g.OPTIONAL_NAME]
+        for link in document.links
+        for material in link.descendants(g.MATERIAL)
+    }
+    for material in document.robot.all(g.MATERIAL):
+        if material[g.OPTIONAL_NAME] not in used:
+            yield material
+
+
+def invisible_color(document: Document) -> Remarks:
+    """Colours that are written with four numbers, of which the last is zero."""
+    for color in document.robot.descendants(g.COLOR):
+        rgba = color[g.RGBA]
+        if rgba and rgba[3] == 0.0:
+            numbers = " ".join(f"{component:g}" for component in rgba)
+            yield Remark(f"rgba {numbers} is fully transparent", color.location)
+
+
+def absolute_path(document: Document) -> Remarks:
+    """Files that are named from the root of a disk, each once."""
+    for uri, nodes in _files(document).items():
+        if _ABSOLUTE.fullmatch(uri.strip()):
+            yield _about_path(uri, nodes, "is absolute")
+
+
+def backslash(document: Document) -> Remarks:
+    """Files whose path is written as on Windows, each once."""
+    for uri, nodes in _files(document).items():
+        if "\\" in uri:
+            yield _about_path(uri, nodes, "has backslashes")
+
+
+def _files(document: Document) -> dict[str, list[Node]]:
+    files: dict[str, list[Node]] = {}
+    for node in file_nodes(document):
+        files.setdefault(node[g.FILENAME], []).append(node)
+    return files
+
+
+def file_nodes(document: Document) -> Iterator[Node]:
+    """Find the elements that name files."""
+    yield from document.robot.descendants(g.MESH)
+    yield from document.robot.descendants(g.TEXTURE)
+
+
+def _about_path(uri: str, nodes: list[Node], what: str) -> Remark:
+    often = f" (used {times(len(nodes))})" if nodes[1:] else ""
+    return Remark(f"path {shorten(repr(uri))} {what}{often}", nodes[0].location)

@@ -1,0 +1,98 @@
+"""Origins: where frames are, and how they are turned."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from converter.lint.finding import Remark
+from converter.urdf import grammar as g
+from converter.urdf.wording import times
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from converter.diagnostics import Location
+    from converter.lint.finding import Remarks
+    from converter.lint.subject import Document
+    from converter.urdf.reader import Node
+
+# No part of a robot is so far from the part that it is fixed to [m].
+_FAR = 25.0
+_FULL_TURN = 2.0 * math.pi
+# 6.2832 and 6.3 are full turns that were rounded.
+_TURN_SLACK = 0.02
+_RIGHT_ANGLE = math.pi / 2.0
+# 1.57 and 3.14 are farther off than the first and nearer than the second [rad].
+_RIGHT, _ASKEW = 1e-5, 2e-3
+_LENGTH_SLACK = 1e-3
+
+
+def far_away(document: Document) -> Remarks:
+    """Origins at distances that are common in millimetres."""
+    for owner, origin in _origins(document):
+        distance = math.hypot(*origin[g.XYZ])
+        if distance > _FAR:
+            yield Remark(
+                f"the origin of {owner} is {distance:.4g} m away", origin.location
+            )
+
+
+def more_than_a_turn(document: Document) -> Remarks:
+    """Angles that no program writes in radians."""
+    for owner, origin in _origins(document):
+        angles = origin[g.RPY]
+        largest = max(angles, key=abs)
+        if abs(largest) > _FULL_TURN + _TURN_SLACK:
+            message = f"the origin of {owner} is turned by {largest:g} rad"
+            yield Remark(message, origin.location)
+
+
+def askew(document: Document) -> Remarks:
+    """Right angles with few digits, each value once."""
+    places: dict[float, list[Location]] = {}
+    for _, origin in _origins(document):
+        for angle in origin[g.RPY]:
+            if _is_askew(angle):
+                places.setdefault(abs(angle), []).append(origin.location)
+    for angle, found in places.items():
+        error = abs(angle - round(angle / _RIGHT_ANGLE) * _RIGHT_ANGLE)
+        message = (
+            f"rpy has {angle:g}, which is {math.degrees(error):.2g} deg off "
+            f"a right angle ({times(len(found))})"
+        )
+        yield Remark(message, found[0])
+
+
+def quaternion_not_normalised(document: Document) -> Remarks:
+    """Quaternions whose length is not 1; zero is the reader's business."""
+    for owner, origin, length in unnormalised_quaternions(document):
+        message = f"the quaternion of {owner} has length {length:.4g}"
+        yield Remark(message, origin.location)
+
+
+def unnormalised_quaternions(document: Document) -> Iterator[tuple[str, Node, float]]:
+    """Find quaternions whose length is neither 0 nor 1: whose, where, and how long."""
+    for owner, origin in _origins(document):
+        length = math.hypot(*(origin[g.QUAT_XYZW] or ()))
+        if length > 0.0 and abs(length - 1.0) > _LENGTH_SLACK:
+            yield owner, origin, length
+
+
+def _is_askew(angle: float) -> bool:
+    turns = round(angle / _RIGHT_ANGLE)
+    return turns != 0 and _RIGHT < abs(angle - turns * _RIGHT_ANGLE) < _ASKEW
+
+
+def _origins(document: Document) -> Iterator[tuple[str, Node]]:
+    """Every origin, and whose it is."""
+    for link in document.links:
+        for part in (g.INERTIAL, g.VISUAL, g.COLLISION):
+            for node in link.all(part):
+                origin = node.first(g.ORIGIN)
+                if origin:
+                    yield f"the {part.tag} of link {link[g.NAME]!r}", origin
+    for joint in document.joints:
+        origin = joint.first(g.ORIGIN)
+        if origin:
+            yield f"joint {joint[g.NAME]!r}", origin

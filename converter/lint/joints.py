@@ -1,0 +1,97 @@
+"""Axes of joints, and the couplings between joints."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from converter.lint.finding import Remark
+from converter.lint.subject import type_of
+from converter.model import UNLIMITED, Continuous, Prismatic, Range, Revolute
+from converter.urdf import grammar as g
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from converter.lint.finding import Remarks
+    from converter.lint.subject import Document, Specimen
+    from converter.model import JointKind
+    from converter.urdf.reader import Node
+
+_DIRECTED = frozenset({"revolute", "continuous", "prismatic", "planar"})
+# Text rounds: 0.58 0.58 0.58 is a unit vector with two digits.
+_LENGTH_SLACK = 0.01
+# A part of the follower's range that rounding may exceed.
+_RANGE_SLACK = 0.01
+
+
+def axis_not_normalised(document: Document) -> Remarks:
+    """Axes of moving joints whose length is not 1; zero is the reader's business."""
+    for axis, joint in unnormalised_axes(document):
+        length = math.hypot(*axis[g.AXIS_XYZ])
+        message = f"the axis of joint {joint[g.NAME]!r} has length {length:.4g}"
+        yield Remark(message, axis.location)
+
+
+def unnormalised_axes(document: Document) -> Iterator[tuple[Node, Node]]:
+    """Find axes whose length is neither 0 nor 1, each with its joint."""
+    for joint in document.joints:
+        axis = joint.first(g.AXIS)
+        if axis is None or type_of(joint) not in _DIRECTED:
+            continue
+        length = math.hypot(*axis[g.AXIS_XYZ])
+        if length > 0.0 and abs(length - 1.0) > _LENGTH_SLACK:
+            yield axis, joint
+
+
+def axis_implicit(document: Document) -> Remarks:
+    """Moving joints that leave their direction to the default."""
+    for joint in document.joints:
+        if type_of(joint) in _DIRECTED and joint.first(g.AXIS) is None:
+            message = f"joint {joint[g.NAME]!r} is {type_of(joint)} and has no <axis>"
+            yield Remark(message, joint.location)
+
+
+def mimic_beyond_range(specimen: Specimen) -> Remarks:
+    """Followers whose leader's range takes them beyond their own."""
+    kinds = {joint.name: joint.kind for joint in specimen.robot.joints}
+    for joint in specimen.robot.joints:
+        own, mimic = _range(joint.kind), joint.mimic
+        if mimic is None or own is None or own.lower >= own.upper:
+            continue
+        leader = _range(kinds[mimic.joint])
+        if leader is None or leader.lower > leader.upper or not mimic.multiplier:
+            continue
+        ends = [mimic.multiplier * end + mimic.offset for end in _ends(leader)]
+        slack = _RANGE_SLACK * (own.upper - own.lower)
+        if min(ends) < own.lower - slack or max(ends) > own.upper + slack:
+            message = (
+                f"joint {joint.name!r} may move from {own.lower:.4g} to "
+                f"{own.upper:.4g}, and follows {mimic.joint!r} from {min(ends):.4g} "
+                f"to {max(ends):.4g}"
+            )
+            yield Remark(message, joint.location)
+
+
+def mimic_of_nothing(document: Document) -> Remarks:
+    """Couplings whose multiplier is zero."""
+    for joint in document.joints:
+        mimic = joint.first(g.MIMIC)
+        if mimic and mimic[g.MULTIPLIER] == 0.0:
+            leader = mimic[g.LEADER]
+            message = f"joint {joint[g.NAME]!r} follows {leader!r} times zero"
+            yield Remark(message, mimic.location)
+
+
+def _range(kind: JointKind) -> Range | None:
+    match kind:
+        case Revolute(_, allowed) | Prismatic(_, allowed):
+            return allowed
+        case Continuous():
+            return UNLIMITED
+        case _:
+            return None
+
+
+def _ends(allowed: Range) -> tuple[float, float]:
+    return allowed.lower, allowed.upper

@@ -1,0 +1,92 @@
+"""All findings of one file: the reader's, and those of the rules here."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from converter.diagnostics import SourceError
+from converter.lint.checks import DOCUMENT_CHECKS, SPECIMEN_CHECKS
+from converter.lint.finding import Finding
+from converter.lint.rules import LINT_RULES
+from converter.lint.subject import examine, read_document
+from converter.rules import RULES
+from converter.urdf import parse
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from converter.diagnostics import Diagnostic
+    from converter.lint.finding import Remark
+    from converter.lint.subject import Document, Specimen
+
+
+@dataclass(frozen=True, slots=True)
+class LintReport:
+    """What lint says of one file.
+
+    Attributes:
+        findings: In the order of the file.
+        is_urdf: Whether the file is the markup of a robot at all, if perhaps of one
+            that cannot be built.
+    """
+
+    findings: tuple[Finding, ...]
+    is_urdf: bool
+
+
+def lint(
+    path: str | os.PathLike[str],
+    *,
+    packages: Mapping[str, str] = MappingProxyType({}),
+    arguments: Mapping[str, str] = MappingProxyType({}),
+) -> LintReport:
+    """Examine a URDF file, or the expansion of a xacro file.
+
+    Args:
+        path: The file; findings name it as it is given here.
+        packages: Folders of ROS packages, by name.
+        arguments: Values of xacro's arguments, by name.
+    """
+    file = os.fspath(path)
+    found: list[Finding] = []
+    try:
+        parsed = parse(file, packages=packages, arguments=arguments)
+    except SourceError as error:
+        found += _reported(error.diagnostics)
+    else:
+        specimen = examine(parsed.robot)
+        found += _reported((*parsed.diagnostics, *specimen.meshes.diagnostics))
+        found += _specimen_findings(specimen)
+    document = read_document(file, packages, arguments)
+    if document:
+        found += _document_findings(document)
+    return LintReport(tuple(sorted(found, key=_place)), document is not None)
+
+
+def _reported(diagnostics: Iterable[Diagnostic]) -> Iterator[Finding]:
+    for diagnostic in diagnostics:
+        rule = RULES[diagnostic.rule]
+        yield Finding(rule, diagnostic.message, diagnostic.location)
+
+
+def _document_findings(document: Document) -> Iterator[Finding]:
+    for rule, check in DOCUMENT_CHECKS.items():
+        yield from _cited(rule, check(document))
+
+
+def _specimen_findings(specimen: Specimen) -> Iterator[Finding]:
+    for rule, check in SPECIMEN_CHECKS.items():
+        yield from _cited(rule, check(specimen))
+
+
+def _cited(rule: str, remarks: Iterable[Remark]) -> Iterator[Finding]:
+    for remark in remarks:
+        yield Finding(LINT_RULES[rule], remark.message, remark.location)
+
+
+def _place(finding: Finding) -> tuple[str, int, int]:
+    location = finding.location
+    return (location.file, location.line, location.column) if location else ("", 0, 0)

@@ -1,0 +1,97 @@
+"""Names that readers cannot tell apart or keep, and names that lead nowhere."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from converter.lint.finding import Remark
+from converter.urdf import grammar as g
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from converter.lint.finding import Remarks
+    from converter.lint.subject import Document
+    from converter.urdf.elements import Element
+    from converter.urdf.reader import Node
+
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+_WORLD = "world"
+# Elements of other languages that name joints by elements called <joint name="">.
+_DRIVES = frozenset({"transmission", "ros2_control"})
+
+
+def not_portable(document: Document) -> Remarks:
+    """Names that are no identifiers, links and joints in document order."""
+    for node in _links_and_joints(document):
+        name = node[g.NAME]
+        if name and not _IDENTIFIER.fullmatch(name):
+            message = f"the name of {node.type.tag} {name!r} is no identifier"
+            yield Remark(message, node.location)
+
+
+def link_and_joint(document: Document) -> Remarks:
+    """Joints that are called like a link."""
+    links = {link[g.NAME] for link in document.links}
+    for joint in document.joints:
+        name = joint[g.NAME]
+        if name and name in links:
+            yield Remark(f"a link and a joint are called {name!r}", joint.location)
+
+
+def repeated_shape(document: Document) -> Remarks:
+    """Collision shapes that are called like an earlier one, of any link."""
+    first: dict[str, Node] = {}
+    for link in document.links:
+        for shape in link.all(g.COLLISION):
+            name = shape[g.OPTIONAL_NAME]
+            if name and first.setdefault(name, shape) is not shape:
+                line = first[name].location.line
+                message = f"collision shape {name!r} is also at line {line}"
+                yield Remark(message, shape.location)
+
+
+def part_called_world(document: Document) -> Remarks:
+    """Links called world that are parts: with mass or shape, or behind a joint."""
+    children = {
+        child[g.LINK_NAME]
+        for joint in document.joints
+        if (child := joint.first(g.CHILD))
+    }
+    for link in document.links:
+        if link[g.NAME] == _WORLD and (link.children or _WORLD in children):
+            what = "is behind a joint" if _WORLD in children else "has mass or shape"
+            yield Remark(f"link {_WORLD!r} {what}", link.location)
+
+
+def undefined_reference(document: Document) -> Remarks:
+    """Extension elements about links and joints that are not there."""
+    joints = {joint[g.NAME] for joint in document.joints}
+    names = joints | {link[g.NAME] for link in document.links}
+    for element in document.root.children:
+        if element.tag == "gazebo":
+            reference = element.get("reference")
+            if reference and reference not in names:
+                message = f"<gazebo> refers to {reference!r}, which does not exist"
+                yield Remark(message, element.location)
+        elif element.tag in _DRIVES:
+            for joint in _inner_joints(element):
+                name = joint.get("name")
+                if name and name not in joints:
+                    message = (
+                        f"<{element.tag}> drives joint {name!r}, which does not exist"
+                    )
+                    yield Remark(message, joint.location)
+
+
+def _links_and_joints(document: Document) -> Iterator[Node]:
+    yield from (
+        node for node in document.robot.children if node.type in (g.LINK, g.JOINT)
+    )
+
+
+def _inner_joints(element: Element) -> Iterator[Element]:
+    for child in element.children:
+        if child.tag == "joint":
+            yield child

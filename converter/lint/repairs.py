@@ -1,0 +1,172 @@
+"""Repairs that cannot change what the file means.
+
+A repair is safe if the reader already takes the file to mean what the repaired file
+says, or if nothing uses what goes. Everything else is left to the author: exchanging
+reversed limits, for one, would turn Bullet's way of writing "unlimited" into a range.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+from converter.diagnostics import Location
+from converter.lint.appearance import file_nodes, unused_materials
+from converter.lint.frames import unnormalised_quaternions
+from converter.lint.joints import unnormalised_axes
+from converter.lint.spans import RemoveElement, SetAttribute, SetXmlVersion
+from converter.lint.subject import type_of
+from converter.urdf import grammar as g
+from converter.urdf.kinds import Number, Vector
+from converter.urdf.poses import normalise
+from converter.urdf.reader import walk
+from converter.urdf.wording import shorten
+
+if TYPE_CHECKING:
+    from converter.lint.spans import Edit
+    from converter.lint.subject import Document
+
+# Flaws that leave one meaning.
+_HARMLESS = frozenset({"number-punctuation", "vector-completed"})
+# Beyond this a colour was written with components up to 255, and not by mistake 1.02.
+_LARGEST_COMPONENT = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """One edit of a file.
+
+    Attributes:
+        rule: Identifier of the rule that is broken there.
+        message: What the edit does.
+        location: Where.
+        edit: The edit.
+    """
+
+    rule: str
+    message: str
+    location: Location
+    edit: Edit
+
+
+Repairs: TypeAlias = Iterator[Repair]
+
+
+def repairs(document: Document, rules: frozenset[str]) -> tuple[Repair, ...]:
+    """List the safe repairs of a file.
+
+    Args:
+        document: The file.
+        rules: Identifiers of the rules whose breaches shall be repaired; each is
+            known to be broken somewhere.
+    """
+    return tuple(
+        repair
+        for rule, suggest in REPAIRS.items()
+        if rule in rules
+        for repair in suggest(rule, document)
+    )
+
+
+def _plain_numbers(rule: str, document: Document) -> Repairs:
+    """Numbers that are unclean, or too few, and have one meaning all the same."""
+    for element, element_type in walk(document.root, g.ROBOT):
+        for attribute in element_type.attributes if element_type else ():
+            text = element.get(attribute.name)
+            if text is None or not isinstance(attribute.kind, Number | Vector):
+                continue
+            value = attribute.kind.read(text)
+            flaws = {flaw.rule for flaw in value.flaws}
+            if rule in flaws and flaws <= _HARMLESS and value.content is not None:
+                clean = _written(value.content)
+                yield _set(rule, element.location, attribute.name, clean, text)
+
+
+def _unit_axes(rule: str, document: Document) -> Repairs:
+    for axis, _ in unnormalised_axes(document):
+        axis_xyz = axis[g.AXIS_XYZ]
+        unit = normalise(axis_xyz) or ()
+        yield _set(rule, axis.location, g.AXIS_XYZ.name, _written(unit))
+
+
+def _unit_quaternions(rule: str, document: Document) -> Repairs:
+    for _, origin, _ in unnormalised_quaternions(document):
+        quat_xyzw = origin[g.QUAT_XYZW]
+        unit = normalise(quat_xyzw) if quat_xyzw else None
+        yield _set(rule, origin.location, g.QUAT_XYZW.name, _written(unit or ()))
+
+
+def _clamped_colors(rule: str, document: Document) -> Repairs:
+    """Components just outside; components up to 255 are for the author to divide."""
+    for color in document.robot.descendants(g.COLOR):
+        rgba = color[g.RGBA]
+        if rgba is None or max(rgba) > _LARGEST_COMPONENT:
+            continue
+        clamped = tuple(min(max(component, 0.0), 1.0) for component in rgba)
+        if clamped != rgba:
+            yield _set(rule, color.location, g.RGBA.name, _written(clamped))
+
+
+def _forward_slashes(rule: str, document: Document) -> Repairs:
+    for node in file_nodes(document):
+        uri = node[g.FILENAME]
+        if "\\" in uri:
+            slashed = uri.replace("\\", "/")
+            yield _set(rule, node.location, g.FILENAME.name, slashed, uri)
+
+
+def _joint_types(rule: str, document: Document) -> Repairs:
+    """The spelling that the reader takes every other one for."""
+    for joint in document.joints:
+        written, plain = joint[g.TYPE], type_of(joint)
+        if written != plain:
+            yield _set(rule, joint.location, g.TYPE.name, plain, written)
+
+
+def _robot_name(rule: str, document: Document) -> Repairs:
+    """The name that the reader gives a robot without one."""
+    if document.robot[g.OPTIONAL_NAME] is None:
+        stem = Path(document.file).stem
+        yield _set(rule, document.root.location, g.OPTIONAL_NAME.name, stem)
+
+
+def _no_unused_materials(rule: str, document: Document) -> Repairs:
+    for material in unused_materials(document):
+        name, place = material[g.OPTIONAL_NAME], material.location
+        message = f"removed material {name!r}"
+        yield Repair(rule, message, place, RemoveElement((place.line, place.column)))
+
+
+def _xml_version(rule: str, document: Document) -> Repairs:
+    start = Location(document.file, 1, 1)
+    yield Repair(rule, "XML version set to '1.0'", start, SetXmlVersion("1.0"))
+
+
+def _set(
+    rule: str, location: Location, name: str, value: str, former: str | None = None
+) -> Repair:
+    was = f", was {shorten(repr(former))}" if former is not None else ""
+    edit = SetAttribute((location.line, location.column), name, value)
+    return Repair(rule, f"{name} set to {value!r}{was}", location, edit)
+
+
+def _written(content: object) -> str:
+    numbers = content if isinstance(content, tuple) else (content,)
+    return " ".join(repr(number).removesuffix(".0") for number in numbers)
+
+
+# In this order: of two edits of one attribute, the later one knows more.
+REPAIRS: Mapping[str, Callable[[str, Document], Repairs]] = {
+    "xml-version": _xml_version,
+    "robot-unnamed": _robot_name,
+    "number-punctuation": _plain_numbers,
+    "vector-completed": _plain_numbers,
+    "joint-type-spelling": _joint_types,
+    "joint-axis-unnormalised": _unit_axes,
+    "quaternion-unnormalised": _unit_quaternions,
+    "color-range": _clamped_colors,
+    "material-unused": _no_unused_materials,
+    "path-backslash": _forward_slashes,
+}

@@ -1,0 +1,313 @@
+"""What lint can say of a file: its own rules, and those of the reader.
+
+The ids of both are one closed list.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from converter.rules import Rule, Severity
+from converter.rules.files import FILES_RULES
+from converter.rules.mass import MASS_RULES
+from converter.rules.robot import ROBOT_RULES
+from converter.rules.shapes import SHAPES_RULES
+from converter.rules.text import TEXT_RULES
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_E, _W, _N = Severity.ERROR, Severity.WARNING, Severity.NOTE
+
+_MASS = (
+    Rule(
+        "mass-none-moving",
+        _W,
+        "Links that move have no mass; readers refuse them, or invent some.",
+        "Give one of the links that move together an <inertial>.",
+    ),
+    Rule(
+        "mass-none-collider",
+        _N,
+        "A link has a collision shape and no mass; some readers weigh the shape.",
+        "Give the link an <inertial>.",
+    ),
+    Rule(
+        "mass-negligible",
+        _W,
+        "A mass is below a milligram; Gazebo ignores such a link.",
+        "Write the mass in kilograms, or leave <inertial> out.",
+    ),
+    Rule(
+        "inertia-zero",
+        _W,
+        "A link has mass and no inertia; readers refuse it, or compute another.",
+        "Write the link's <inertia>.",
+    ),
+    Rule(
+        "inertia-not-positive",
+        _E,
+        "A principal moment of inertia is not positive: no body has this inertia.",
+        "Compute <inertia> anew; look for a swapped or mistyped element.",
+    ),
+    Rule(
+        "inertia-triangle",
+        _E,
+        "Two principal moments add up to less than the third: no body is like that.",
+        "Compute <inertia> anew, about the centre of mass.",
+    ),
+    Rule(
+        "inertia-too-large",
+        _W,
+        "The inertia needs mass far outside the link's shapes.",
+        "Write the inertia in kg m^2, about the centre of mass.",
+    ),
+    Rule(
+        "inertia-too-small",
+        _W,
+        "The inertia is that of a point, while the link has an extent.",
+        "Write the inertia in kg m^2.",
+    ),
+    Rule(
+        "density-high",
+        _W,
+        "The link is denser than any material.",
+        "Write the mass in kilograms; look at the scale of the meshes.",
+    ),
+    Rule(
+        "density-low",
+        _W,
+        "The link is lighter than the air that its shapes displace.",
+        "Write the mass in kilograms; look at the scale of the meshes.",
+    ),
+    Rule(
+        "com-outside",
+        _W,
+        "The centre of mass lies far outside the link's shapes.",
+        "Write <inertial><origin> in metres, in the frame of the link.",
+    ),
+)
+_JOINTS = (
+    Rule(
+        "joint-axis-unnormalised",
+        _W,
+        "An axis is not a unit vector; PyBullet multiplies the travel by its length.",
+        "Divide the axis by its length.",
+    ),
+    Rule(
+        "joint-axis-implicit",
+        _N,
+        "A joint that moves has no <axis>; the default is 1 0 0.",
+        'Write <axis xyz="1 0 0"/>, or the axis that is meant.',
+    ),
+    Rule(
+        "joint-limit-unrated",
+        _W,
+        "A <limit> has no effort or no velocity; ROS refuses the file.",
+        "Write both.",
+    ),
+    Rule(
+        "joint-effort-zero",
+        _N,
+        "The effort is limited to zero: no motor can move the joint.",
+        "Write the largest force [N] or torque [N m], unless the joint is passive.",
+    ),
+    Rule(
+        "joint-velocity-zero",
+        _W,
+        "The velocity is limited to zero: readers that obey keep the joint still.",
+        "Write the largest velocity [m/s or rad/s].",
+    ),
+    Rule(
+        "joint-rating-negative",
+        _W,
+        "An effort or velocity is negative; it is the magnitude of a limit.",
+        "Drop the sign.",
+    ),
+    Rule(
+        "joint-range-empty",
+        _W,
+        "Both bounds are the same: some readers lock the joint, MuJoCo frees it.",
+        "Write the range of motion, or make the joint fixed.",
+    ),
+    Rule(
+        "joint-zero-outside",
+        _N,
+        "Zero, where most tools begin, is outside the joint's range.",
+        "Begin elsewhere, or move the zero into the range.",
+    ),
+    Rule(
+        "joint-limit-degrees",
+        _W,
+        "The bounds of a revolute joint look like degrees.",
+        "Write radians.",
+    ),
+    Rule(
+        "joint-limit-turns",
+        _N,
+        "A revolute joint may turn more than once around.",
+        "Use a continuous joint if no limit is meant.",
+    ),
+    Rule(
+        "joint-travel-long",
+        _W,
+        "A prismatic joint travels farther than the robot is large by far.",
+        "Write the bounds in metres.",
+    ),
+    Rule(
+        "dynamics-negative",
+        _W,
+        "Damping or friction is negative: it would add energy.",
+        "Drop the sign.",
+    ),
+    Rule(
+        "safety-incomplete",
+        _W,
+        "A <safety_controller> has no k_velocity; ROS refuses the file.",
+        "Write k_velocity, or remove the element.",
+    ),
+    Rule(
+        "safety-outside",
+        _W,
+        "A soft limit lies outside the joint's range, where it has no effect.",
+        "Write soft limits inside lower and upper.",
+    ),
+    Rule(
+        "mimic-range",
+        _W,
+        "Following its leader takes a joint outside its own range.",
+        "Widen the range of the follower, or narrow that of the leader.",
+    ),
+    Rule(
+        "mimic-multiplier-zero",
+        _W,
+        "A multiplier of zero makes a joint follow nothing.",
+        "Write the ratio, or make the joint fixed.",
+    ),
+)
+_FRAMES = (
+    Rule(
+        "origin-far",
+        _W,
+        "An origin lies very far away for the size of the robot.",
+        "Write metres.",
+    ),
+    Rule(
+        "rotation-turns",
+        _W,
+        "An angle of rpy is more than a full turn; it may be in degrees.",
+        "Write radians.",
+    ),
+    Rule(
+        "rotation-rounded",
+        _N,
+        "An angle of rpy is a right angle with few digits; the frame is askew.",
+        "Write 1.5707963267948966 for a right angle.",
+    ),
+    Rule(
+        "quaternion-unnormalised",
+        _W,
+        "A quaternion is not of unit length.",
+        "Divide it by its length.",
+    ),
+)
+_SHAPES = (
+    Rule(
+        "mesh-millimetres",
+        _W,
+        "A mesh is a thousand times too large for the robot: it is in millimetres.",
+        'Write scale="0.001 0.001 0.001".',
+    ),
+    Rule(
+        "mesh-shrunk",
+        _W,
+        "A mesh is scaled down although it is in metres; it is too small to see.",
+        "Remove the scale.",
+    ),
+    Rule(
+        "mesh-mirrored",
+        _N,
+        "A negative scale mirrors a mesh; some readers turn it inside out.",
+        "Export the mirrored mesh to a file of its own.",
+    ),
+    Rule(
+        "mesh-too-many-faces",
+        _W,
+        "An STL file has more than 200 000 faces; MuJoCo refuses it.",
+        "Simplify the mesh.",
+    ),
+    Rule(
+        "collision-mesh-heavy",
+        _N,
+        "A collision mesh has many triangles; contacts become slow.",
+        "Use primitive shapes, or a simplified mesh.",
+    ),
+    Rule(
+        "path-absolute",
+        _W,
+        "A file is named by an absolute path, which no other machine has.",
+        "Use package:// or a path relative to this file.",
+    ),
+    Rule(
+        "path-backslash",
+        _W,
+        "A path has backslashes, which separate folders on Windows alone.",
+        "Write forward slashes.",
+    ),
+    Rule(
+        "material-unused",
+        _N,
+        "A material of the robot is used by no visual.",
+        "Remove the material.",
+    ),
+    Rule(
+        "color-invisible",
+        _W,
+        "A colour is fully transparent.",
+        "Write 1 as the fourth number of rgba.",
+    ),
+)
+_NAMES = (
+    Rule(
+        "name-not-portable",
+        _N,
+        "A name is no identifier; USD and other formats must change it.",
+        "Use letters, digits and underscores, with a letter first.",
+    ),
+    Rule(
+        "name-of-link-and-joint",
+        _N,
+        "A link and a joint have the same name; SDFormat wants them to differ.",
+        "Rename one of the two.",
+    ),
+    Rule(
+        "name-repeated-shape",
+        _N,
+        "Two collision shapes have the same name; MuJoCo drops the second name.",
+        "Rename one of the two.",
+    ),
+    Rule(
+        "name-world",
+        _W,
+        "A part of the robot is called world, which readers take for the world.",
+        "Rename the link.",
+    ),
+    Rule(
+        "reference-undefined",
+        _W,
+        "An extension element names a link or joint that does not exist.",
+        "Correct the name.",
+    ),
+)
+
+LINT_RULES: Mapping[str, Rule] = {
+    rule.id: rule for rule in (*_MASS, *_JOINTS, *_FRAMES, *_SHAPES, *_NAMES)
+}
+# Of the rules on mass, those that conversion has no part in.
+_READ_MASS = frozenset({"mass-negative", "mass-missing", "inertia-missing"})
+READER_RULES: Mapping[str, Rule] = {
+    rule.id: rule
+    for rule in (*TEXT_RULES, *FILES_RULES, *ROBOT_RULES, *MASS_RULES, *SHAPES_RULES)
+    if rule not in MASS_RULES or rule.id in _READ_MASS
+}
+ALL_RULES: Mapping[str, Rule] = {**READER_RULES, **LINT_RULES}

@@ -1,0 +1,176 @@
+"""Where elements lie in the bytes of a file, and edits of those bytes.
+
+Editing bytes rather than a tree keeps everything else as it is: comments, indentation,
+the order of attributes, line ends.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+from xml.parsers import expat
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+# Line and column of an element's "<", counting from 1.
+Place: TypeAlias = tuple[int, int]
+
+_DECLARATION = re.compile(
+    rb"""(?:\xef\xbb\xbf)?<\?xml\s+version\s*=\s*(?P<q>["'])(?P<version>[^"'<>]*)(?P=q)"""
+    rb"""(?:\s+encoding\s*=\s*["'](?P<encoding>[A-Za-z][\w.-]*)["'])?[^>]*\?>"""
+)
+_START_TAG = re.compile(rb"<[^\s/>]+(?:[^>\"']|\"[^\"]*\"|'[^']*')*>")
+_END_TAG = re.compile(rb"</[^>]*>")
+_ATTRIBUTE = re.compile(
+    rb"""(?P<name>[^\s=<>"'/]+)\s*=\s*(?:"(?P<double>[^"]*)"|'(?P<single>[^']*)')"""
+)
+_TAG_NAME = re.compile(rb"<[^\s/>]+")
+_BLANKS_BEFORE = re.compile(rb"[ \t]*\Z")
+_REST_OF_LINE = re.compile(rb"[ \t]*\r?\n")
+
+
+class SpanError(Exception):
+    """The bytes cannot be edited; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class SetAttribute:
+    """Give an attribute of the element at ``place`` another value, or its first."""
+
+    place: Place
+    name: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveElement:
+    """Take out the element at ``place``, and its line if nothing else is on it."""
+
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class SetXmlVersion:
+    """Correct the version in the XML declaration."""
+
+    version: str
+
+
+Edit: TypeAlias = SetAttribute | RemoveElement | SetXmlVersion
+
+
+@dataclass(frozen=True, slots=True)
+class _Span:
+    """Bytes of one element: its start tag, and all of it."""
+
+    start: int
+    tag_end: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Replacement:
+    start: int
+    end: int
+    content: bytes
+
+
+def apply_edits(data: bytes, edits: Iterable[Edit]) -> bytes:
+    """Edit the bytes of an XML file; of several values for one attribute, the last.
+
+    Raises:
+        SpanError: The bytes are not well-formed XML in an encoding that extends ASCII.
+    """
+    spans = _element_spans(data)
+    replacements: dict[object, _Replacement] = {}
+    removals: dict[Place, _Replacement] = {}
+    for edit in edits:
+        match edit:
+            case SetAttribute(place, name, value):
+                replacement = _attribute(data, spans[place], name, value)
+                replacements[place, name] = replacement
+            case RemoveElement(place):
+                removals[place] = _removal(data, spans[place])
+            case SetXmlVersion(version):
+                declaration = _DECLARATION.match(data)
+                if declaration:
+                    found = declaration.span("version")
+                    replacements["xml"] = _Replacement(*found, version.encode())
+    kept = [
+        one
+        for one in replacements.values()
+        if not any(gone.start <= one.start < gone.end for gone in removals.values())
+    ]
+    for one in sorted([*kept, *removals.values()], key=lambda one: -one.start):
+        data = data[: one.start] + one.content + data[one.end :]
+    return data
+
+
+def _element_spans(data: bytes) -> Mapping[Place, _Span]:
+    if b"\0" in data:
+        raise SpanError("its encoding does not extend ASCII")
+    spans: dict[Place, _Span] = {}
+    unfinished: list[tuple[Place, int, int]] = []
+    text, parser = _without_declaration(data)
+
+    def start_element(_name: str, _attributes: dict[str, str]) -> None:
+        start = parser.CurrentByteIndex
+        tag = _START_TAG.match(text, start)
+        place = parser.CurrentLineNumber, parser.CurrentColumnNumber + 1
+        unfinished.append((place, start, tag.end() if tag else start))
+
+    def end_element(_name: str) -> None:
+        place, start, tag_end = unfinished.pop()
+        # An element without content has no end tag; another's may follow it.
+        is_empty = text[tag_end - 2 : tag_end] == b"/>"
+        tag = None if is_empty else _END_TAG.match(text, parser.CurrentByteIndex)
+        spans[place] = _Span(start, tag_end, tag.end() if tag else tag_end)
+
+    parser.StartElementHandler = start_element
+    parser.EndElementHandler = end_element
+    try:
+        parser.Parse(text, True)
+    except (expat.ExpatError, LookupError, ValueError) as error:
+        raise SpanError(f"it is not well-formed XML: {error}") from error
+    return spans
+
+
+def _without_declaration(data: bytes) -> tuple[bytes, expat.XMLParserType]:
+    """Blank out the declaration, as the reader does: it is often wrong."""
+    declaration = _DECLARATION.match(data)
+    if declaration is None:
+        return data, expat.ParserCreate("utf-8")
+    encoding = (declaration["encoding"] or b"utf-8").decode("ascii")
+    blank = re.sub(rb"[^\r\n]", b" ", declaration[0])
+    return blank + data[declaration.end() :], expat.ParserCreate(encoding)
+
+
+def _attribute(data: bytes, span: _Span, name: str, value: str) -> _Replacement:
+    for match in _attributes(data, span):
+        if match["name"].decode("ascii", "replace") == name:
+            quote = "double" if match["double"] is not None else "single"
+            return _Replacement(*match.span(quote), _escaped(value))
+    tag = _TAG_NAME.match(data, span.start)
+    end = tag.end() if tag else span.start
+    return _Replacement(end, end, f' {name}="'.encode() + _escaped(value) + b'"')
+
+
+def _attributes(data: bytes, span: _Span) -> Iterator[re.Match[bytes]]:
+    yield from _ATTRIBUTE.finditer(data, span.start, span.tag_end)
+
+
+def _escaped(value: str) -> bytes:
+    for character, entity in (("&", "amp"), ("<", "lt"), ('"', "quot"), ("'", "apos")):
+        value = value.replace(character, f"&{entity};")
+    return value.encode("ascii", "xmlcharrefreplace")
+
+
+def _removal(data: bytes, span: _Span) -> _Replacement:
+    """Remove an element; of a line that it has for itself, all of it."""
+    line_start = data.rfind(b"\n", 0, span.start) + 1
+    rest = _REST_OF_LINE.match(data, span.end)
+    if rest and not data[line_start : span.start].strip(b" \t"):
+        return _Replacement(line_start, rest.end(), b"")
+    return _Replacement(span.start, span.end, b"")

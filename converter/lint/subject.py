@@ -1,0 +1,130 @@
+"""What rules look at: the file as it is written, and the robot that it describes."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from converter.diagnostics import SourceError
+from converter.extents import measure_link, measure_meshes
+from converter.topology import build_tree, rigid_groups
+from converter.urdf import grammar as g
+from converter.urdf.findings import drain
+from converter.urdf.markup import read_markup
+from converter.urdf.reader import read
+from converter.urdf.unexpanded import find_unexpanded
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from converter.extents import LinkExtent, MeshExtents
+    from converter.model import Robot
+    from converter.topology import Tree
+    from converter.urdf.elements import Element
+    from converter.urdf.reader import Node
+
+# Lint looks at attributes of every version.
+_ANY_VERSION = (99, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A URDF file as it is written, whether or not a robot can be made of it.
+
+    Attributes:
+        file: Path, as it was given.
+        root: All elements, as written.
+        robot: The elements of the language, with typed values.
+    """
+
+    file: str
+    root: Element
+    robot: Node
+
+    @property
+    def links(self) -> tuple[Node, ...]:
+        """All links, in document order."""
+        return self.robot.all(g.LINK)
+
+    @property
+    def joints(self) -> tuple[Node, ...]:
+        """All joints, in document order."""
+        return self.robot.all(g.JOINT)
+
+
+def type_of(joint: Node) -> str:
+    """Return a joint's type as the reader takes it, whatever its spelling."""
+    return joint[g.TYPE].strip().lower()
+
+
+def read_document(
+    file: str,
+    packages: Mapping[str, str] = MappingProxyType({}),
+    arguments: Mapping[str, str] = MappingProxyType({}),
+) -> Document | None:
+    """Read a file as markup; None if it is not the markup of a robot.
+
+    Args:
+        file: Its path; xacro is expanded.
+        packages: Folders of ROS packages, by name.
+        arguments: Values of xacro's arguments, by name.
+    """
+    try:
+        root, _ = drain(read_markup(file, packages, arguments))
+    except SourceError:
+        return None
+    if root.tag != g.ROBOT.tag or find_unexpanded(root):
+        return None
+    robot, _ = drain(read(root, g.ROBOT, _ANY_VERSION))
+    return Document(file, root, robot)
+
+
+@dataclass(frozen=True, slots=True)
+class Specimen:
+    """A robot that can be read, and how large its parts are.
+
+    Attributes:
+        robot: The robot.
+        tree: Its links in order.
+        groups: Links that are welded to each other, root group first.
+        meshes: Its mesh files.
+        extents: Extent of every link whose shapes are all known, by name.
+        span: Length of the longest way from the root over the joints' origins [m].
+    """
+
+    robot: Robot
+    tree: Tree
+    groups: tuple[tuple[str, ...], ...]
+    meshes: MeshExtents
+    extents: Mapping[str, LinkExtent]
+    span: float
+
+
+def examine(robot: Robot) -> Specimen:
+    """Measure a robot.
+
+    Raises:
+        SourceError: It is not one tree.
+    """
+    tree = build_tree(robot)
+    meshes = measure_meshes(robot)
+    measured = {link.name: measure_link(link, meshes.by_path) for link in robot.links}
+    return Specimen(
+        robot=robot,
+        tree=tree,
+        groups=rigid_groups(tree),
+        meshes=meshes,
+        extents={name: extent for name, extent in measured.items() if extent},
+        span=_span(tree),
+    )
+
+
+def _span(tree: Tree) -> float:
+    reach = {tree.root: 0.0}
+    for name in tree.links:
+        joint = tree.parent_joint.get(name)
+        if joint:
+            reach[name] = reach[joint.parent] + math.hypot(*joint.origin.position)
+    return max(reach.values())

@@ -1,0 +1,32 @@
+"""Examining URDF text that a test writes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeAlias
+
+import pytest
+
+from converter.lint import Finding, lint
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+Lint: TypeAlias = Callable[[str], tuple[Finding, ...]]
+
+
+@pytest.fixture
+def robot_file(tmp_path: Path) -> Path:
+    """Return the path where the text of a test is written."""
+    return tmp_path / "robot.urdf"
+
+
+@pytest.fixture
+def examine(robot_file: Path) -> Lint:
+    """Return a function that gives the findings of a text."""
+
+    def examine_text(text: str) -> tuple[Finding, ...]:
+        robot_file.write_text(text, encoding="utf-8")
+        return lint(robot_file).findings
+
+    return examine_text
