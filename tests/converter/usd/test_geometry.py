@@ -99,6 +99,44 @@ def test_one_file_is_one_library_prim_for_visuals_and_colliders(tmp_path: Path) 
     assert UsdGeom.Imageable(visual).ComputePurpose() == "default"
 
 
+def test_equal_files_under_two_paths_are_one_library_prim(tmp_path: Path) -> None:
+    """Content decides; a file that refers to others counts within its folder alone."""
+    for folder in ("x", "y"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "same.obj").write_text(_TETRAHEDRON)
+        (tmp_path / folder / "own.obj").write_text(f"mtllib a.mtl\n{_TETRAHEDRON}")
+    files = ("x/same.obj", "y/same.obj", "x/own.obj", "y/own.obj")
+
+    _convert(
+        tmp_path,
+        "".join(
+            f'<visual><geometry><mesh filename="{file}"/></geometry></visual>'
+            for file in files
+        ),
+    )
+
+    library = Usd.Stage.Open(str(tmp_path / "asset/payload/GeometryLibrary.usdc"))
+    names = [prim.GetName() for prim in library.GetDefaultPrim().GetAllChildren()]
+    assert names == ["same", "own", "own_1"]
+
+
+def test_vertex_colours_are_linear_display_colours(tmp_path: Path) -> None:
+    """One for each point; the sRGB value 0.5 is 0.21404114 in linear light."""
+    text = "v 0 0 0.5 0.5 0 1\nv 1 0 0 0 0.5 1\nv 0 1 0 1 0.5 0\nf 1 2 3\n"
+    (tmp_path / "colored.obj").write_text(text)
+
+    stage = _convert(
+        tmp_path, '<visual><geometry><mesh filename="colored.obj"/></geometry></visual>'
+    )
+
+    prim = stage.GetPrimAtPath("/r/Geometry/a/visual")
+    primvar = UsdGeom.PrimvarsAPI(prim).GetPrimvar("displayColor")
+    assert primvar.GetInterpolation() == "vertex"
+    half = 0.21404114
+    expected = [[half, 0, 1], [0, half, 1], [1, half, 0]]
+    np.testing.assert_allclose(primvar.ComputeFlattened(), expected, rtol=1e-6)
+
+
 def test_primitives_have_their_sizes_in_the_world(tmp_path: Path) -> None:
     """Bounds by OpenUSD itself, turned by a right angle about Y."""
     origin = '<origin rpy="0 1.5707963267948966 0"/>'
