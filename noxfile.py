@@ -54,6 +54,16 @@ def conformance(session: nox.Session) -> None:
 
 
 @nox.session
+def sensitivity(session: nox.Session) -> None:
+    """Seed faults into good USDs; fails if one is not caught.
+
+    Arguments go to `urdf-usd doctor --sensitivity`, `--full` for all places.
+    """
+    install(session)
+    session.run("urdf-usd", "doctor", "--sensitivity", *session.posargs)
+
+
+@nox.session
 def bench(session: nox.Session) -> None:
     """Measure speed, each as a ratio to a reference measured in the same run."""
     install(session, "bench")

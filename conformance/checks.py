@@ -90,7 +90,18 @@ CHECKS = (
         "",
         Quantity.JOINTS,
         "A robot that moves has exactly one articulation root: without it solvers "
-        "fall back to loose bodies, with two they refuse or simulate two robots.",
+        "fall back to loose bodies, with two they refuse or simulate two robots. All "
+        "its joints belong to it.",
+        usd_alone=True,
+    ),
+    Check(
+        "structure.bodies",
+        "bodies that forces move",
+        "structure",
+        "",
+        Quantity.LINKS,
+        "No body of a link is kinematic or disabled: such a body stays where it is, "
+        "whatever pulls at it.",
         usd_alone=True,
     ),
     Check(
@@ -119,6 +130,16 @@ CHECKS = (
         Quantity.FRAMES,
         "Orientation of every link frame relative to the root link, over all "
         "configurations.",
+    ),
+    Check(
+        "kinematics.up",
+        "the way up",
+        "kinematics",
+        "rad",
+        Quantity.FRAMES,
+        "Angle between the Z axis of the root link and the stage's up axis, where the "
+        "file places the robot: gravity pulls along -Z of a URDF's root.",
+        usd_alone=True,
     ),
     Check(
         "kinematics.assembly.position",
@@ -176,6 +197,17 @@ CHECKS = (
         "Inertia tensor about the centre of mass in the link frame, relative to the "
         "link's largest principal moment; tensors, because axes and their order are "
         "free.",
+    ),
+    Check(
+        "mass.link.agreement",
+        "one inertia per link",
+        "mass",
+        "1",
+        Quantity.MASS,
+        "Where the USD states an inertia twice, in the mass schema and in "
+        "newton:inertia, both are the same, relative to the largest moment: simulators "
+        "choose differently.",
+        usd_alone=True,
     ),
     Check(
         "mass.group.mass",

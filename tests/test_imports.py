@@ -78,6 +78,9 @@ ARROWS = (
             "conformance.witnesses.mujoco_model",
         ),
     ),
+    # Faults are seeded into USDs of our own, and read by the witness on trial.
+    Arrow("conformance.mutations.experiment", ("conformance", "converter")),
+    Arrow("conformance.mutations.sensitivity", ("conformance", "corpus")),
 )
 
 # Untyped or heavy dependencies, and the only places that may import them. A name that
@@ -91,7 +94,12 @@ QUARANTINE = {
     "newton": ("conformance.witnesses.newton*",),
     "newton_usd_schemas": ("converter.usd", "conformance.witnesses.usdphysics*"),
     "pebble": ("conformance.isolation",),
-    "pxr": ("converter.usd", "conformance.witnesses.usdphysics*"),
+    # Faults are edits of USDs; nothing in there is ever compared with.
+    "pxr": (
+        "converter.usd",
+        "conformance.mutations",
+        "conformance.witnesses.usdphysics*",
+    ),
     "pinocchio": ("conformance.witnesses.pinocchio*",),
     "pydrake": ("conformance.witnesses.drake*",),
     "pybullet": ("conformance.witnesses.pybullet*",),

@@ -1,15 +1,16 @@
-"""``urdf-usd doctor``: what is installed, and what would be possible with more."""
+"""``urdf-usd doctor``: what is installed, and whether the harness catches faults."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 from rich.console import Console
 from rich.text import Text
 
-from conformance.commands.failures import CommandError
+from conformance.commands.failures import CommandError, ExitCode
 from conformance.commands.parameters import HelpfulCommand
 from conformance.environment import environment
 from conformance.isolation import Completed, Isolation
@@ -30,12 +31,55 @@ class _Row:
     detail: str
 
 
-@click.command("doctor", cls=HelpfulCommand, examples=("urdf-usd doctor",))
-def doctor_command() -> None:
+@click.command(
+    "doctor",
+    cls=HelpfulCommand,
+    examples=(
+        "urdf-usd doctor",
+        "urdf-usd doctor --sensitivity",
+        "urdf-usd doctor --sensitivity --full --json sensitivity.json",
+    ),
+)
+@click.option(
+    "--sensitivity",
+    is_flag=True,
+    help="Seed faults into good USDs instead, and see whether all are caught.",
+)
+@click.option(
+    "--full",
+    is_flag=True,
+    help="With --sensitivity: in every place of every robot, not in one for each kind.",
+)
+@click.option(
+    "--json",
+    "json_file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="With --sensitivity: write the result there too.",
+)
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    default=2,
+    show_default=True,
+    help="With --sensitivity: number of processes.",
+)
+def doctor_command(
+    *, sensitivity: bool, full: bool, json_file: Path | None, jobs: int
+) -> None:
     """Show versions, and which witnesses and corpora are available here.
 
-    What is not available comes with what to do about it.
+    What is not available comes with what to do about it. With --sensitivity, the
+    harness itself is examined: a fault that no check catches makes it fail.
     """
+    if sensitivity:
+        # Half a second of imports that nobody else needs.
+        from conformance.commands.sensitivity import run_sensitivity  # noqa: PLC0415
+
+        if not run_sensitivity(full=full, jobs=jobs, json_file=json_file):
+            raise click.exceptions.Exit(ExitCode.DOES_NOT_CONFORM)
+        return
+    if full or json_file:
+        raise click.UsageError("--full and --json need --sensitivity")
     console = Console(highlight=False, soft_wrap=True)
     versions = (_Row(True, *item) for item in environment().items())
     _print_section(console, "Versions", versions)

@@ -22,6 +22,7 @@ from conformance.comparisons.joint_motion import (
     shared_links,
 )
 from conformance.record import Grade
+from conformance.tolerance import ARITHMETIC, QUATERNION
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -58,6 +59,31 @@ def assembly_rotations(
 ) -> Comparison:
     """Compare how bodies stand with how their joints hold them [rad]."""
     return _assembly(actual, yardstick, "rotation")
+
+
+def up(_: Observation, actual: Observation, yardstick: Yardstick) -> Comparison:
+    """Compare the root link's Z axis with the direction against gravity [rad]."""
+    if actual.up is None:
+        return Incomparable(f"{actual.witness} does not say which way is up")
+    x, y, z = actual.up
+    amount = math.atan2(math.hypot(x, y), z)
+    return Compared(
+        (
+            Difference(
+                item=actual.root,
+                subject=f"link {actual.root}",
+                amount=amount,
+                bound=QUATERNION + ARITHMETIC,
+                tolerance=yardstick.tolerance.rotation,
+                expected="0 rad",
+                actual=f"{amount:.3g} rad",
+                message=(
+                    f"the robot leans: the Z axis of link {actual.root} is "
+                    f"{amount:.3g} rad off the way up"
+                ),
+            ),
+        )
+    )
 
 
 def _distances(ours: Motion, theirs: Motion) -> NDArray[np.float64]:

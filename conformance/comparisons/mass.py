@@ -8,6 +8,7 @@ invented, up to a millionth of the robot's is harmless and graded *close*.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,7 +28,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from conformance.comparison import Comparison, Yardstick
-    from conformance.observation import MassProperties, Observation, Vec6
+    from conformance.observation import (
+        MassProperties,
+        Observation,
+        Restatement,
+        Vec6,
+    )
 
 _CARRIED = "all links are counted in other bodies of their rigid groups"
 _NO_MASS = "no link has mass"
@@ -125,6 +131,34 @@ def link_inertias(
     return Compared(tuple(differences), note=note)
 
 
+def agreement(
+    expected: Observation, actual: Observation, yardstick: Yardstick
+) -> Comparison:
+    """Compare inertias that the second side states twice with themselves."""
+    named = {link.name for link in expected.links}
+    differences = []
+    for restated in actual.restated:
+        if restated.link not in named:
+            continue
+        first, second = tensor_of(restated.first), tensor_of(restated.second)
+        if not np.isfinite(second).all():
+            differences.append(_not_finite(restated))
+            continue
+        difference = inertia_difference(
+            "link",
+            restated.link,
+            first,
+            second,
+            mass=yardstick.total_mass or 1.0,
+            bound=inertia_bound(first),
+            yardstick=yardstick,
+        )
+        said = f"{difference.message}, says {restated.attribute}"
+        differences.append(replace(difference, message=said))
+    note = None if differences else "no inertia is stated twice"
+    return Compared(tuple(differences), note=note)
+
+
 def total(
     expected: Observation, actual: Observation, yardstick: Yardstick
 ) -> Comparison:
@@ -182,6 +216,17 @@ def _massive(
     for name, ours, theirs in _links(expected, actual, yardstick):
         if ours and theirs and ours.mass > 0 and theirs.mass > 0:
             yield name, ours, theirs
+
+
+def _not_finite(restated: Restatement) -> Difference:
+    return Difference(
+        item=restated.link,
+        subject=f"link {restated.link}",
+        amount=math.inf,
+        expected=moments_text(tensor_of(restated.first)),
+        actual="not finite",
+        message=f"link {restated.link}: {restated.attribute} is not finite",
+    )
 
 
 def _unstated(name: str, inertia: Vec6, witness: str) -> Difference:

@@ -73,9 +73,8 @@ def _welded_otherwise(joint: JointObservation, observation: Observation) -> bool
     body = {link.name: link.body for link in observation.links}
     return (
         joint.type is JointType.FIXED
-        and joint.parent in body
-        and joint.child in body
-        and body[joint.parent] == body[joint.child]
+        and body.get(joint.parent) is not None
+        and body[joint.parent] == body.get(joint.child)
     )
 
 
@@ -206,17 +205,57 @@ def articulation(
     least, most = _roots_wanted(expected)
     wanted = str(least) if least == most else f"{least} to {most}"
     message = f"{count} articulation roots instead of {wanted}"
-    return Compared(
-        (
-            Difference(
-                item="robot",
-                subject="robot",
-                amount=0.0 if least <= count <= most else math.inf,
-                expected=wanted,
-                actual=str(count),
-                message=message,
-            ),
+    robot = Difference(
+        item="robot",
+        subject="robot",
+        amount=0.0 if least <= count <= most else math.inf,
+        expected=wanted,
+        actual=str(count),
+        message=message,
+    )
+    # Without a root all joints are outside, which needs saying once.
+    held = _held(expected, actual) if count else ()
+    return Compared((robot, *held))
+
+
+def _held(expected: Observation, actual: Observation) -> tuple[Difference, ...]:
+    return tuple(
+        Difference(
+            item=here.name,
+            subject=f"joint {here.name}",
+            amount=math.inf if here.name in actual.unarticulated else 0.0,
+            expected="in the articulation",
+            actual="outside" if here.name in actual.unarticulated else "inside",
+            message=f"joint {here.name} belongs to no articulation",
         )
+        for here, _ in shared_joints(expected, actual)
+    )
+
+
+def bodies(expected: Observation, actual: Observation, _: Yardstick) -> Comparison:
+    """Check that forces move the bodies of all links.
+
+    A USD in which they move none is scenery, which the check of the base answers for.
+    """
+    named = {link.name for link in expected.links}
+    own = [
+        link.name
+        for link in actual.links
+        if link.name in named and link.body == link.name
+    ]
+    return Compared(
+        tuple(
+            Difference(
+                item=name,
+                subject=f"link {name}",
+                amount=math.inf if name in actual.inert else 0.0,
+                expected="dynamic",
+                actual="inert" if name in actual.inert else "dynamic",
+                message=f"link {name} has a body that is kinematic or disabled",
+            )
+            for name in own
+        ),
+        note=None if own else "no link has a body",
     )
 
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from pxr import Gf, UsdGeom, UsdPhysics
 
-from conformance.observation import Departure, MassProperties
+from conformance.observation import Departure, MassProperties, Restatement
 from conformance.witnesses.usdphysics_solids import (
     EMPTY,
     Solid,
@@ -42,6 +42,7 @@ _AXES = {UsdPhysics.Axis.X: 0, UsdPhysics.Axis.Y: 1, UsdPhysics.Axis.Z: 2}
 # Relative to the largest moment. float32 storage of moments and axes stays below 1e-6.
 _DEPARTS = 1e-5
 _UNIT_QUAT = 1e-3
+_NEWTON_INERTIA = "newton:inertia"
 _UPPER = tuple(zip(*np.triu_indices(3), strict=True))
 
 
@@ -51,14 +52,15 @@ class BodyMass:
 
     Attributes:
         properties: What a simulator uses.
-        departures: Where OpenUSD's utility, or a second statement in the file,
-            contradicts them.
+        departures: Where OpenUSD's utility contradicts what the file states.
+        restated: The inertia, if the file states it twice.
         invented: Whether no mass is stated, so that it is made up.
         notes: What had to be done to state them.
     """
 
     properties: MassProperties
     departures: tuple[Departure, ...]
+    restated: Restatement | None
     invented: bool
     notes: tuple[str, ...]
 
@@ -83,7 +85,6 @@ def body_mass(physics: Physics, placement: Placement, path: str) -> BodyMass:
     stated = _authored_inertia(prim)
     inertia = computed if stated is None else stated * units.inertia
     departures = [] if stated is None else _ignored(name, inertia, computed)
-    departures += _contradicted(name, inertia, prim, units)
     finite = bool(np.isfinite(inertia).all())
     if not finite:
         notes.append(f"the inertia of {name} is not finite")
@@ -93,6 +94,7 @@ def body_mass(physics: Physics, placement: Placement, path: str) -> BodyMass:
             float(mass) * units.mass, (x, y, z), _six(inertia) if finite else None
         ),
         tuple(departures),
+        _restated(name, inertia, prim, units) if finite else None,
         invented,
         tuple(notes),
     )
@@ -112,29 +114,19 @@ def _ignored(name: str, stated: Array, computed: Array) -> list[Departure]:
     ]
 
 
-def _contradicted(
+def _restated(
     name: str,
-    stated: Array,
+    inertia: Array,
     prim: Any,  # noqa: ANN401  pxr is untyped
     units: Units,
-) -> list[Departure]:
-    """Return what Newton reads instead, if the prim says so."""
-    values = prim.GetAttribute("newton:inertia").Get()
+) -> Restatement | None:
+    """Return what Newton reads instead of the mass schema, if the prim states it."""
+    values = prim.GetAttribute(_NEWTON_INERTIA).Get()
     if values is None or len(values) != len(_UPPER):
-        return []
+        return None
     xx, yy, zz, xy, xz, yz = (float(value) * units.inertia for value in values)
     full = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-    if not _departs(stated, full):
-        return []
-    return [
-        Departure(
-            link=name,
-            quantity="inertia",
-            stated=_six(stated),
-            computed=_six(full),
-            cause="newton:inertia says another tensor",
-        )
-    ]
+    return Restatement(name, _NEWTON_INERTIA, _six(inertia), _six(full))
 
 
 def _authored_mass(prim: Any) -> bool:  # noqa: ANN401  pxr is untyped

@@ -21,7 +21,7 @@ from conformance.witnesses.usdphysics_stage import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from conformance.witnesses.usdphysics_joints import Connection
     from conformance.witnesses.usdphysics_links import LinkPrim, LinkPrims
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 # float32 keeps 6e-8; a custom attribute in double and a schema's float agree this far.
 _SAME = 1e-6
+# Below this float32 loses digits, and everything in the end.
+_SMALLEST = 2.0**-126
 
 
 def state_links(
@@ -103,12 +105,15 @@ class _Source:
         custom: Custom attribute, in SI units.
         angular: SI value of one schema unit for an angular joint.
         linear: SI value of one schema unit for a linear joint.
+        beyond: Whether the schema has no word for a value, so that the custom
+            attribute is all there is.
     """
 
     schema: str
     custom: str
     angular: float
     linear: float
+    beyond: Callable[[float], bool]
 
 
 def _joint(
@@ -129,15 +134,21 @@ def _joint(
         "urdf:limit:velocity",
         math.radians(1.0),
         units.length,
+        # The schema's range excludes zero.
+        lambda value: value <= 0.0,
     )
     damping = _Source(
         "newton:damping",
         "urdf:dynamics:damping",
         torque / math.radians(1.0),
         force / units.length,
+        lambda _: False,
     )
-    friction = _Source("newton:friction", "urdf:dynamics:friction", torque, force)
-    effort = _Source(_drive(kind), "urdf:limit:effort", torque, force)
+    friction = _Source(
+        "newton:friction", "urdf:dynamics:friction", torque, force, lambda _: False
+    )
+    # A bound on effort is part of a drive, and URDF joints have none.
+    effort = _Source(_drive(kind), "urdf:limit:effort", torque, force, lambda _: True)
     return JointObservation(
         name=joint.name,
         type=kind,
@@ -167,9 +178,16 @@ def _end(
     side: int,
     links: LinkPrims,
 ) -> str:
-    """Return the link at one side: as stated, as targeted, else by its body."""
+    """Return the link at one side: as stated, as targeted, else by its body.
+
+    A link that is stated has to ride on the body that the joint holds.
+    """
     stated = text_attribute(prim, custom)
-    if stated is not None and stated in links.by_name:
+    if (
+        stated is not None
+        and stated in links.by_name
+        and links.by_name[stated].body == joint.bodies[side]
+    ):
         return stated
     for path in (joint.targets[side], joint.bodies[side]):
         if path in links.by_path:
@@ -187,21 +205,31 @@ def _value(
     source: _Source,
     remarks: list[str],
 ) -> float | None:
-    """Return a schema's value if it has one, else the custom attribute's.
+    """Return a schema's value, or the custom attribute's where no schema can say it.
 
     A schema's value holds for every degree of freedom, each in its own unit, so only
-    joints with one are asked. An infinite bound is no bound.
+    joints with one are asked. An infinite bound is no bound. What a schema could say
+    and does not is lost on simulators, whatever a custom attribute says.
     """
     custom = number_attribute(prim, source.custom)
-    authored = None
-    if kind in ANGULAR or kind in LINEAR:
-        authored = number_attribute(prim, source.schema)
-    if authored is None or abs(authored) >= UNBOUNDED:
+    if kind not in ANGULAR and kind not in LINEAR:
         return custom
-    value = authored * (source.angular if kind in ANGULAR else source.linear)
+    unit = source.angular if kind in ANGULAR else source.linear
+    authored = number_attribute(prim, source.schema)
+    if authored is None or abs(authored) >= UNBOUNDED:
+        if custom is None or source.beyond(custom) or _unstorable(custom / unit):
+            return custom
+        remarks.append(f"{source.custom} is {custom:g}, and {source.schema} is silent")
+        return None
+    value = authored * unit
     if custom is not None and not math.isclose(value, custom, rel_tol=_SAME):
         remarks.append(f"{source.schema} is {value:g}, {source.custom} is {custom:g}")
     return value
+
+
+def _unstorable(value: float) -> bool:
+    """Say whether float32 has nothing for a value, or only zero."""
+    return abs(value) < _SMALLEST or abs(value) >= UNBOUNDED
 
 
 def _mimic(
@@ -221,7 +249,10 @@ def _mimic(
         number_attribute(prim, "urdf:mimic:offset") or 0.0,
     )
     if effective is None:
-        return custom
+        if not _schema_couples(prim, leader, physics):
+            return custom
+        remarks.append(f"urdf:mimic names {leader}, but NewtonMimicAPI does not")
+        return None
     same = effective.leader == leader and all(
         math.isclose(schema, ours, rel_tol=_SAME, abs_tol=1e-12)
         for schema, ours in (
@@ -234,23 +265,42 @@ def _mimic(
     return effective
 
 
+def _schema_couples(
+    prim: Any,  # noqa: ANN401  pxr is untyped
+    leader: str,
+    physics: Physics,
+) -> bool:
+    """Say whether NewtonMimicAPI could couple a joint to its leader.
+
+    It couples joints of one type: its coefficients have one unit.
+    """
+    prims = (physics.stage.GetPrimAtPath(path) for path in physics.joints)
+    return any(
+        urdf_name(other) == leader and other.GetTypeName() == prim.GetTypeName()
+        for other in prims
+    )
+
+
 def _newton_mimic(
     prim: Any,  # noqa: ANN401  pxr is untyped
     kind: JointType,
     physics: Physics,
 ) -> MimicObservation | None:
-    if not prim.HasAPI("NewtonMimicAPI"):
+    # By name, with the schema's fallbacks: OpenUSD does not take note of schemas that
+    # are registered after a stage was opened in the same process.
+    if "NewtonMimicAPI" not in prim.GetPrimTypeInfo().GetAppliedAPISchemas():
         return None
     enabled = prim.GetAttribute("newton:mimicEnabled").Get()
     targets = prim.GetRelationship("newton:mimicJoint").GetTargets()
     leader = physics.stage.GetPrimAtPath(targets[0]) if targets else None
     if enabled is False or not leader:
         return None
-    offset = float(prim.GetAttribute("newton:mimicCoef0").Get())
+    offset = number_attribute(prim, "newton:mimicCoef0")
+    multiplier = number_attribute(prim, "newton:mimicCoef1")
     return MimicObservation(
         leader=urdf_name(leader),
-        multiplier=float(prim.GetAttribute("newton:mimicCoef1").Get()),
-        offset=_position(offset, kind, physics.units),
+        multiplier=1.0 if multiplier is None else multiplier,
+        offset=_position(offset or 0.0, kind, physics.units),
     )
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from pxr import Usd, UsdPhysics
+from pxr import Usd, UsdGeom, UsdPhysics
 
 from conformance.observation import Base, Frames, JointType, Observation, Quantity
 from conformance.witness import (
@@ -22,6 +22,7 @@ from conformance.witness import (
     Side,
     Unavailable,
 )
+from conformance.witnesses.usdphysics_articulation import inert, unarticulated
 from conformance.witnesses.usdphysics_joints import connections
 from conformance.witnesses.usdphysics_links import WORLD, find_links
 from conformance.witnesses.usdphysics_masses import body_mass
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
         AssemblyGap,
         Configurations,
         JointObservation,
+        Vec3,
     )
     from conformance.witnesses.usdphysics_joints import Connection
     from conformance.witnesses.usdphysics_links import LinkPrims
@@ -127,6 +129,10 @@ def _observe(witness: str, request: Request, diagnostics: Diagnostics) -> Observ
             for path, mass in masses.items()
             if mass.invented and path in links.by_path
         ),
+        restated=tuple(m.restated for m in masses.values() if m.restated),
+        inert=inert(physics, links),
+        unarticulated=unarticulated(physics, tree),
+        up=_up(physics, placement, links.by_name[root].path),
     )
 
 
@@ -152,6 +158,13 @@ def _base(physics: Physics, joints: Sequence[Connection]) -> Base:
         for joint in joints
     )
     return Base.FIXED if attached else Base.FLOATING
+
+
+def _up(physics: Physics, placement: Placement, root: str) -> Vec3:
+    """Return the stage's up axis in the root link's frame."""
+    axis = "XYZ".index(UsdGeom.GetStageUpAxis(physics.stage))
+    x, y, z = (float(value) for value in placement.rigid(root)[axis, :3])
+    return x, y, z
 
 
 def _root(links: LinkPrims, tree: BodyTree, joints: Sequence[JointObservation]) -> str:
@@ -225,19 +238,7 @@ def _structure_notes(
 
 
 def _articulation_notes(physics: Physics, tree: BodyTree) -> list[str]:
-    # Not by bodies: of a single body that a joint ties to the world, the parser lists
-    # the joint alone.
-    articulated = {
-        str(path)
-        for found in physics.articulations.values()
-        for path in found.articulatedJoints
-    }
-    outside = [
-        joint.name
-        for joint in tree.joints
-        if joint.path not in articulated
-        and joint.mobility.type not in {JointType.FLOATING, JointType.FIXED}
-    ]
+    outside = unarticulated(physics, tree)
     notes = [f"no articulation holds joint {_listed(outside)}"] if outside else []
     held = {
         joint.bodies[joint.child]

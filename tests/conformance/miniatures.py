@@ -16,9 +16,11 @@ from scipy.spatial.transform import Rotation
 from conformance.observation import (
     AssemblyGap,
     Base,
+    JointObservation,
     JointType,
     MassProperties,
     MimicObservation,
+    Restatement,
 )
 from conformance.sampling import configurations
 from conformance.witnesses.spec_witness import observe_robot, structure
@@ -43,7 +45,6 @@ if TYPE_CHECKING:
 
     from conformance.observation import (
         Configurations,
-        JointObservation,
         Observation,
     )
     from converter.model import Vec3, Vec6
@@ -186,6 +187,7 @@ def usd_reading(
         links=tuple(replace(link, body=body[link.name]) for link in reading.links),
         base=Base.FLOATING,
         articulation_roots=1,
+        up=(0.0, 0.0, 1.0),
         assembly=tuple(
             AssemblyGap(joint.name, 0.0, 0.0)
             for joint in robot.joints
@@ -343,6 +345,29 @@ def _gap(position: float, rotation: float) -> Observation:
         for gap in reading.assembly
     )
     return replace(reading, assembly=gaps)
+
+
+def _with_brace() -> Observation:
+    """Weld links that the URDF does not weld."""
+    reading = usd_reading()
+    brace = JointObservation("brace", JointType.FIXED, "arm", "wheel")
+    return replace(reading, joints=(*reading.joints, brace))
+
+
+def _inertia_stated_twice() -> Observation:
+    pose = Pose((0.02, -0.03, 0.05))
+    unturned = mass_of(usd_reading(with_inertial(ROBOT, "arm", origin=pose)), "arm")
+    assert unturned.inertia is not None
+    return _restating(unturned.inertia)
+
+
+def _restating(second: tuple[float, ...]) -> Observation:
+    """State the inertia of the arm a second time."""
+    reading = usd_reading()
+    first = mass_of(reading, "arm").inertia
+    assert first is not None
+    restated = Restatement("arm", "newton:inertia", first, second)  # type: ignore[arg-type]  # six numbers
+    return replace(reading, restated=(restated,))
 
 
 def _joint_says(name: str, **changes: object) -> Callable[[], Observation]:
@@ -559,6 +584,42 @@ MINIATURES = (
         lambda: replace(usd_reading(), articulation_roots=2),
         {"structure.articulation": "robot"},
         "2 articulation roots instead of 1",
+    ),
+    Miniature(
+        "joint excluded from the articulation",
+        lambda: replace(usd_reading(), unarticulated=("elbow",)),
+        {"structure.articulation": "joint elbow"},
+        "belongs to no articulation",
+    ),
+    Miniature(
+        "surplus weld",
+        _with_brace,
+        {"structure.joints": "joint brace"},
+        "is not in the URDF",
+    ),
+    Miniature(
+        "body made kinematic",
+        lambda: replace(usd_reading(), inert=("arm",)),
+        {"structure.bodies": "link arm"},
+        "kinematic or disabled",
+    ),
+    Miniature(
+        "robot lying on its side",
+        lambda: replace(usd_reading(), up=(0.0, 1.0, 0.0)),
+        {"kinematics.up": "link base"},
+        "1.57 rad off the way up",
+    ),
+    Miniature(
+        "newton:inertia without the rotation of the inertial",
+        _inertia_stated_twice,
+        {"mass.link.agreement": "link arm"},
+        "about the wrong axes, says newton:inertia",
+    ),
+    Miniature(
+        "newton:inertia not finite",
+        lambda: _restating(tuple([math.nan] * 6)),
+        {"mass.link.agreement": "link arm"},
+        "is not finite",
     ),
     Miniature(
         "body 2.6 mm beside its joint",

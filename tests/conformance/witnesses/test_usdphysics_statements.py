@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -18,8 +21,6 @@ from tests.conformance.witnesses.usd_readings import (
 )
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from conformance.observation import JointObservation
 
 REVOLUTE, PRISMATIC = "PhysicsRevoluteJoint", "PhysicsPrismaticJoint"
@@ -142,16 +143,52 @@ def test_drive_limits_the_effort(tmp_path: Path) -> None:
     )
 
 
-def test_custom_attributes_count_where_no_schema_does(tmp_path: Path) -> None:
-    """They hold SI units in double precision."""
+def test_custom_attributes_count_where_no_schema_can_say_it(tmp_path: Path) -> None:
+    """Newton's schema has neither a bound on effort nor a velocity limit of zero."""
     text = """
+        custom uniform double urdf:limit:effort = 0.1
+        custom uniform double urdf:limit:velocity = 0
+    """
+    found = only_joint(tmp_path, REVOLUTE, text)
+
+    assert (found.effort, found.velocity, found.note) == (0.1, 0.0, None)
+
+
+def test_custom_attributes_count_on_joints_without_one_axis(tmp_path: Path) -> None:
+    """A schema's value would hold for displacements and angles alike."""
+    text = "custom uniform double urdf:dynamics:damping = 0.2"
+
+    assert only_joint(tmp_path, "PhysicsSphericalJoint", text).damping == 0.2
+
+
+@pytest.mark.parametrize("silence", ["", "float newton:velocityLimit = inf"])
+def test_what_a_custom_attribute_says_alone_is_lost(
+    tmp_path: Path, silence: str
+) -> None:
+    """Simulators read the schema, which could say it."""
+    text = f"""
+        {silence}
         custom uniform double urdf:limit:velocity = 0.1
         custom uniform double urdf:dynamics:damping = 0.2
         custom uniform double urdf:dynamics:friction = 0.3
     """
     found = only_joint(tmp_path, REVOLUTE, text)
 
-    assert (found.velocity, found.damping, found.friction) == (0.1, 0.2, 0.3)
+    assert (found.velocity, found.damping, found.friction) == (None, None, None)
+    assert found.note is not None
+    assert "urdf:dynamics:damping is 0.2, and newton:damping is silent" in found.note
+
+
+def test_custom_coupling_is_lost_where_the_schema_could_say_it(tmp_path: Path) -> None:
+    """Two hinges: no simulator looks for urdf:mimic."""
+    content = body("a") + body("b") + body("c") + joint(REVOLUTE, "lead")
+    text = 'custom uniform string urdf:mimic:joint = "lead"'
+    found = joint_named(
+        ask(stage(tmp_path, content + joint(REVOLUTE, "it", text, ("a", "c")))), "it"
+    )
+
+    assert found.mimic is None
+    assert found.note == "urdf:mimic names lead, but NewtonMimicAPI does not"
 
 
 def test_planar_joint_reads_no_schema_that_mixes_units(tmp_path: Path) -> None:
@@ -211,6 +248,25 @@ def test_two_couplings_must_agree(
     assert (found.mimic.leader, found.mimic.multiplier) == ("lead", 1.0)
     assert found.mimic.offset == pytest.approx(0.25)
     assert found.note == note
+
+
+def test_coupling_acts_wherever_schemas_were_registered() -> None:
+    """Also in a process that opened a stage before Newton's schemas were known."""
+    script = f"""
+from pxr import Usd, UsdPhysics
+UsdPhysics.RevoluteJoint.Define(Usd.Stage.CreateInMemory(), "/joint")
+from tests.conformance.witnesses.usd_readings import DATA, ask, joint_named
+print(joint_named(ask(DATA / "{DATA.joinpath("nested_arm.usda")}"), "wrist_turn").mimic)
+"""
+    printed = subprocess.run(  # noqa: S603  our own code
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=Path(__file__).parents[3],
+    ).stdout
+
+    assert "leader='elbow', multiplier=-2.0" in printed
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import pytest
@@ -110,7 +111,30 @@ def test_disabled_body_is_static(tmp_path: Path) -> None:
     reading = ask(path)
 
     assert reading.base is Base.STATIC
+    assert reading.inert == ("a",)
     assert "body /robot/a is disabled" in reading.notes
+
+
+def test_kinematic_body_is_inert(tmp_path: Path) -> None:
+    """Nothing that pulls at it moves it."""
+    held = body("a") + body("b", "bool physics:kinematicEnabled = true")
+
+    assert ask(stage(tmp_path, held)).inert == ("b",)
+
+
+@pytest.mark.parametrize(("axis", "up"), [("Y", (0, 0.6, -0.8)), ("Z", (0, 0.8, 0.6))])
+def test_way_up_is_seen_from_the_root(
+    tmp_path: Path, axis: str, up: tuple[float, float, float]
+) -> None:
+    """The root is turned about X by the angle with cosine 0.6 and sine 0.8."""
+    half = math.acos(0.6) / 2
+    text = f"""
+        quatd xformOp:orient = ({math.cos(half)}, {math.sin(half)}, 0, 0)
+        uniform token[] xformOpOrder = ["xformOp:orient"]
+    """
+    reading = ask(stage(tmp_path, body("a", text), f'upAxis = "{axis}"'))
+
+    assert reading.up == pytest.approx(up)
 
 
 def test_disabled_joint_connects_nothing(tmp_path: Path) -> None:
@@ -180,7 +204,20 @@ def test_moving_joint_outside_articulations_is_noted(tmp_path: Path) -> None:
     reading = ask(stage(tmp_path, TWO + joint("PhysicsRevoluteJoint", "hinge")))
 
     assert reading.articulation_roots == 0
+    assert reading.unarticulated == ("hinge",)
     assert "no articulation holds joint hinge" in reading.notes
+
+
+def test_excluded_joint_is_outside_the_articulation(tmp_path: Path) -> None:
+    """OpenUSD's parser lists some of them inside."""
+    rooted = body("a", schemas=["PhysicsArticulationRootAPI"]) + body("b") + body("c")
+    excluded = "bool physics:excludeFromArticulation = true"
+    rooted += joint("PhysicsRevoluteJoint", "hinge", excluded)
+    rooted += joint("PhysicsRevoluteJoint", "next", sides=("b", "c"))
+    rooted += joint("PhysicsFixedJoint", "weld", excluded, sides=("a", "d"))
+    reading = ask(stage(tmp_path, rooted + body("d")))
+
+    assert set(reading.unarticulated) >= {"hinge", "weld"}
 
 
 def test_closed_loop_is_stated_once_per_joint(tmp_path: Path) -> None:

@@ -1,0 +1,178 @@
+"""Faults in which bodies there are, where they stand and whether they move."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from pxr import Gf, Sdf, Usd, UsdGeom, UsdPhysics
+
+from conformance.mutations.fault import REFUSED, Fault, Scale, Seed
+from conformance.mutations.specimen import apart
+from conformance.tolerance import Tolerance
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from conformance.mutations.specimen import BodySite, Specimen
+
+_TOLERANCE = Tolerance()
+_LINKS = ("structure.links",)
+_BODIES = ("structure.bodies",)
+_POSITION = ("kinematics.assembly.position",)
+_ROTATION = ("kinematics.assembly.rotation",)
+_OBLIQUE = np.array([2.0, -3.0, 6.0]) / 7.0
+_STRANGER = "stranger"
+
+
+def _edited(edit: Callable[[Any], None], specimen: Specimen) -> Iterator[Seed]:
+    for body in specimen.bodies:
+        yield Seed(body.subject, partial(_edit, body.path, edit))
+
+
+def _edit(
+    path: str,
+    edit: Callable[[Any], None],
+    stage: Any,  # noqa: ANN401  pxr is untyped
+    _: float,
+) -> None:
+    edit(stage.GetPrimAtPath(path))
+
+
+def _remove(prim: Any) -> None:  # noqa: ANN401  pxr is untyped
+    prim.SetActive(False)
+
+
+def _make_kinematic(prim: Any) -> None:  # noqa: ANN401  pxr is untyped
+    UsdPhysics.RigidBodyAPI(prim).CreateKinematicEnabledAttr(True)
+
+
+def _disable(prim: Any) -> None:  # noqa: ANN401  pxr is untyped
+    UsdPhysics.RigidBodyAPI(prim).CreateRigidBodyEnabledAttr(False)
+
+
+def _disembody(prim: Any) -> None:  # noqa: ANN401  pxr is untyped
+    prim.RemoveAPI(UsdPhysics.RigidBodyAPI)
+
+
+def _surplus(specimen: Specimen) -> Iterator[Seed]:
+    yield Seed("robot", partial(_add, f"{specimen.root}/{_STRANGER}"))
+
+
+def _add(path: str, stage: Any, _: float) -> None:  # noqa: ANN401  pxr is untyped
+    prim = UsdGeom.Xform.Define(stage, path).GetPrim()
+    UsdPhysics.RigidBodyAPI.Apply(prim)
+    mass = UsdPhysics.MassAPI.Apply(prim)
+    mass.CreateMassAttr(0.25)
+    mass.CreateDiagonalInertiaAttr(Gf.Vec3f(0.25))
+
+
+def _renested(specimen: Specimen) -> Iterator[Seed]:
+    """Nest bodies without any below them elsewhere, with the same local transform."""
+    for body in specimen.bodies:
+        above = specimen.body_at(str(body.prim.GetParent().GetPath()))
+        leaf = not any(
+            other.path.startswith(f"{body.path}/") for other in specimen.bodies
+        )
+        if above is None or not leaf:
+            continue
+        others = [
+            other.path
+            for other in specimen.bodies
+            if other is not body and apart(other, above)
+        ]
+        if others:
+            target = f"{others[0]}/{body.prim.GetName()}"
+            yield Seed(body.subject, partial(_relocate, body.path, target))
+
+
+def _relocate(path: str, target: str, stage: Any, _: float) -> None:  # noqa: ANN401
+    stage.GetRootLayer().relocates = [(Sdf.Path(path), Sdf.Path(target))]
+
+
+def _placed(change: Callable[[float], Any], specimen: Specimen) -> Iterator[Seed]:
+    """Move the prims of bodies that a joint of the robot holds."""
+    for body in _held(specimen):
+        yield Seed(body.subject, partial(_place, body, change))
+
+
+def _held(specimen: Specimen) -> Iterator[BodySite]:
+    held = {
+        site.stated.child
+        for site in specimen.joints
+        if UsdPhysics.Joint(site.prim).GetJointEnabledAttr().Get()
+    }
+    return (body for body in specimen.bodies if body.stated.name in held)
+
+
+def _place(
+    body: BodySite,
+    change: Callable[[float], Any],
+    stage: Any,  # noqa: ANN401  pxr is untyped
+    size: float,
+) -> None:
+    good = UsdGeom.Xformable(body.prim)
+    local = good.GetLocalTransformation(Usd.TimeCode.Default())
+    placed = UsdGeom.Xformable(stage.GetPrimAtPath(body.path))
+    # Gf matrices act on row vectors: the change comes first, in the body's frame.
+    placed.MakeMatrixXform().Set(change(size) * local)
+    if good.GetResetXformStack():
+        placed.SetResetXformStack(True)
+
+
+def _unnested(specimen: Specimen) -> Iterator[Seed]:
+    """Start the transforms of nested bodies at the world again."""
+    for body in _held(specimen):
+        above = specimen.body_at(str(body.prim.GetParent().GetPath()))
+        moot = above is None or not apart(above, None)
+        yield Seed(body.subject, partial(_edit, body.path, _reset), moot=moot)
+
+
+def _reset(prim: Any) -> None:  # noqa: ANN401  pxr is untyped
+    UsdGeom.Xformable(prim).SetResetXformStack(True)
+
+
+def _translation(size: float) -> Any:  # noqa: ANN401  pxr is untyped
+    return Gf.Matrix4d(1.0).SetTranslate(Gf.Vec3d(*(size * _OBLIQUE).tolist()))
+
+
+def _rotation(size: float) -> Any:  # noqa: ANN401  pxr is untyped
+    turn = Gf.Rotation(Gf.Vec3d(*_OBLIQUE.tolist()), float(np.degrees(size)))
+    return Gf.Matrix4d(1.0).SetRotate(turn)
+
+
+def _fault(
+    identifier: str, title: str, aims: tuple[str, ...], edit: Callable[[Any], None]
+) -> Fault:
+    return Fault(f"body.{identifier}", title, aims, partial(_edited, edit))
+
+
+BODY_FAULTS = (
+    _fault("removed", "link removed", (*_LINKS, REFUSED), _remove),
+    _fault("kinematic", "body made kinematic", _BODIES, _make_kinematic),
+    _fault("disabled", "body disabled", _BODIES, _disable),
+    _fault(
+        "unschematic",
+        "RigidBodyAPI not applied",
+        ("mass.total", "structure.base", "structure.joints"),
+        _disembody,
+    ),
+    Fault("body.surplus", "surplus body", _LINKS, _surplus),
+    Fault("body.renested", "body nested elsewhere", _POSITION, _renested),
+    Fault("body.unnested", "body placed from the world", _POSITION, _unnested),
+    Fault(
+        "body.shifted",
+        "body moved away from its joint",
+        _POSITION,
+        partial(_placed, _translation),
+        Scale("place of a body", "m", _TOLERANCE.position),
+    ),
+    Fault(
+        "body.turned",
+        "body turned against its joint",
+        _ROTATION,
+        partial(_placed, _rotation),
+        Scale("attitude of a body", "rad", _TOLERANCE.rotation),
+    ),
+)

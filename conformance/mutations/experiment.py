@@ -1,0 +1,215 @@
+"""One robot: converted, spoilt in every way, and judged each time."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from conformance.mutations.catalogue import FAULTS
+from conformance.mutations.fault import REFUSED
+from conformance.mutations.specimen import open_specimen, overlay
+from conformance.record import Grade
+from conformance.verdict import judge
+from conformance.witness import Abstained, AbstentionError, Observed, Request
+from conformance.witnesses.spec_witness import SpecWitness, structure
+from conformance.witnesses.usdphysics_witness import UsdphysicsWitness
+from converter import convert
+from converter.urdf.parse import parse
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Sequence
+
+    from conformance.mutations.fault import Fault, Scale, Seed
+    from conformance.mutations.specimen import Specimen
+    from conformance.observation import Configurations, Observation
+    from conformance.witness import Outcome
+
+# From a hundredth of the tolerance to what is seeded, in steps of the ratio.
+_SMALLEST = 1e-2
+_STEPS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One fault in one place.
+
+    Attributes:
+        fault: Identifier of the fault.
+        robot: Name of the robot.
+        subject: What was spoilt.
+        failed: Checks that failed.
+        caught: Whether one of those that answer for the fault is among them.
+        smallest: Smallest size that is caught, if it was looked for.
+    """
+
+    fault: str
+    robot: str
+    subject: str
+    failed: tuple[str, ...]
+    caught: bool
+    smallest: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Examination:
+    """All faults of one robot.
+
+    Attributes:
+        robot: Its name.
+        raised: Checks that fail on the good USD; none should.
+        trials: One per fault and place.
+        moot: Identifiers of faults, once for each place where they change nothing.
+    """
+
+    robot: str
+    raised: tuple[str, ...]
+    trials: tuple[Trial, ...]
+    moot: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to seed.
+
+    Attributes:
+        places: Largest number of places per fault; None for all.
+        measured: Identifiers of faults whose smallest size is looked for.
+        faults: Identifiers of faults; None for all.
+    """
+
+    places: int | None
+    measured: frozenset[str]
+    faults: frozenset[str] | None = None
+
+
+def examine(robot: str, urdf: str, folder: str, plan: Plan) -> Examination:
+    """Seed faults into the USD of a robot.
+
+    Args:
+        robot: Name of the robot in the result.
+        urdf: Its URDF, which can be read and converted.
+        folder: Empty folder for USDs.
+        plan: What to seed.
+
+    Raises:
+        ConversionError: The URDF cannot be converted.
+    """
+    bench = _bench(urdf, folder)
+    raised = bench.failed(bench.write("good", None, 0.0))
+    trials = []
+    moot = []
+    for fault in FAULTS:
+        if plan.faults is not None and fault.id not in plan.faults:
+            continue
+        seeds = tuple(fault.seeds(bench.specimen))
+        moot += [fault.id for seed in seeds if seed.moot]
+        chosen = tuple(_spread([s for s in seeds if not s.moot], plan.places))
+        measured = chosen[len(chosen) // 2 :][:1] if fault.id in plan.measured else ()
+        trials += [
+            _trial(bench, robot, fault, seed, measure=seed in measured)
+            for seed in chosen
+        ]
+    return Examination(robot, raised, tuple(trials), tuple(moot))
+
+
+def _spread(seeds: Sequence[Seed], most: int | None) -> Iterator[Seed]:
+    """Choose places evenly over the robot, from the middle outwards for one."""
+    count = len(seeds) if most is None else min(most, len(seeds))
+    return (seeds[(2 * step + 1) * len(seeds) // (2 * count)] for step in range(count))
+
+
+def _trial(
+    bench: _Bench, robot: str, fault: Fault, seed: Seed, *, measure: bool
+) -> Trial:
+    size = fault.scale.seeded if fault.scale else 0.0
+    failed = bench.failed(bench.write(fault.id, seed, size))
+    caught = _answered(fault, failed)
+    smallest = None
+    if measure and caught and fault.scale:
+        smallest = _smallest(bench, fault, seed, fault.scale)
+    return Trial(fault.id, robot, seed.subject, failed, caught, smallest)
+
+
+def _answered(fault: Fault, failed: Collection[str]) -> bool:
+    return any(aim in failed for aim in fault.aims)
+
+
+def _smallest(bench: _Bench, fault: Fault, seed: Seed, scale: Scale) -> float:
+    """Halve the ratio between what is caught and what is not."""
+    caught, missed = scale.seeded, _SMALLEST * scale.tolerance
+    for _ in range(_STEPS):
+        size = math.sqrt(caught * missed)
+        if _answered(fault, bench.failed(bench.write(fault.id, seed, size))):
+            caught = size
+        else:
+            missed = size
+    return caught
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Bench:
+    """One robot, ready to be spoilt and judged.
+
+    Attributes:
+        specimen: Its good USD.
+        spec: What the specification says about the URDF.
+        configurations: Where link frames are compared.
+        folder: Where spoilt USDs are written.
+    """
+
+    specimen: Specimen
+    spec: Observation
+    configurations: Configurations
+    folder: Path
+
+    def write(self, name: str, seed: Seed | None, size: float) -> str:
+        """Write a spoilt USD; return its path."""
+        stage = overlay(self.specimen)
+        if seed is not None:
+            seed.apply(stage, size)
+        path = self.folder / f"{name}.usda"
+        stage.GetRootLayer().Export(str(path))
+        return str(path)
+
+    def failed(self, usd: str) -> tuple[str, ...]:
+        """Judge a USD; return the checks that fail.
+
+        The engines are not asked: they can only take a verdict back, where they
+        contradict the specification.
+        """
+        outcome = self.outcome(usd)
+        if isinstance(outcome, Abstained):
+            return (REFUSED,)
+        judgement = judge(
+            {"spec": Observed(self.spec)}, outcome, expected_base=self.specimen.base
+        )
+        return tuple(
+            check.id for check in judgement.checks if check.grade is Grade.FAILS
+        )
+
+    def outcome(self, usd: str) -> Outcome:
+        """Have a USD read."""
+        try:
+            return Observed(
+                UsdphysicsWitness().observe(Request(usd, self.configurations))
+            )
+        except AbstentionError as abstention:
+            return Abstained(str(abstention))
+
+
+def _bench(urdf: str, folder: str) -> _Bench:
+    root_layer = str(convert(urdf, Path(folder) / "good").root_layer)
+    # `convert` accepts what it can repair; the same reading is the reference here.
+    from conformance.sampling import configurations  # noqa: PLC0415  half a second
+
+    asked = configurations(structure(parse(urdf).robot))
+    spec = SpecWitness().observe(Request(urdf, asked))
+    usd = UsdphysicsWitness().observe(Request(root_layer, asked))
+    return _Bench(
+        specimen=open_specimen(root_layer, spec, usd, asked),
+        spec=spec,
+        configurations=asked,
+        folder=Path(folder),
+    )
