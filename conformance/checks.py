@@ -292,6 +292,36 @@ CHECKS = (
         Quantity.DYNAMICS,
         "Dry friction; absent is not zero.",
     ),
+    Check(
+        "dynamics.inertia_matrix",
+        "joint-space inertia",
+        "dynamics",
+        "1",
+        Quantity.MOTION,
+        "M(q) over all configurations, the root free to move: our own equations of "
+        "motion against MuJoCo's, made of nothing but what was read back. Relative to "
+        "the inertias that both joints of an entry have.",
+    ),
+    Check(
+        "dynamics.bias",
+        "gravity and velocity forces",
+        "dynamics",
+        "1",
+        Quantity.MOTION,
+        "Forces that hold all joints without acceleration, at rest and in motion, "
+        "relative to the most that gravity and velocities can amount to at a joint.",
+    ),
+    Check(
+        "dynamics.rollout",
+        "where the robot goes",
+        "dynamics",
+        "rad or m",
+        Quantity.ROLLOUT,
+        "Positions and velocities after a second in MuJoCo without any drive, with "
+        "gravity, damping, friction and mimic couplings, root held, no limits. How far "
+        "nearby robots are from each other sets the tolerance of each joint; one that "
+        "has become too sensitive by then is compared at an earlier moment.",
+    ),
 )
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from conformance.comparisons.joint_motion import travel_factor
 from conformance.groups import rigid_groups, tensor_of
-from conformance.observation import JointType
+from conformance.observation import ROOT_MOTION, JointType
 
 if TYPE_CHECKING:
     from conformance.observation import (
@@ -242,6 +242,23 @@ def welded_to_massless_inertia(case: Case) -> bool:
         part in group and any(massless_inertia(stated[name]) for name in group)
         for group in rigid_groups(list(stated), case.spec.joints)
     )
+
+
+def carried_massless_inertia(case: Case) -> bool:
+    """A joint, or the root, that moves a link with inertia and without mass.
+
+    In a rollout every joint feels it.
+    """
+    parent_joint = {joint.child: joint for joint in case.spec.joints}
+    movers = {ROOT_MOTION}
+    ghosts = [link.name for link in case.spec.links if massless_inertia(link)]
+    for ghost in ghosts:
+        link = ghost
+        while joint := parent_joint.get(link):
+            movers.add(joint.name)
+            link = joint.parent
+    everywhere = case.check == "dynamics.rollout"
+    return bool(ghosts) and (everywhere or case.part in movers)
 
 
 def longer_axis(case: Case) -> bool:

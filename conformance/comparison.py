@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
 from conformance.groups import rigid_groups
+from conformance.motion_scale import motion_scale
 from conformance.observation import Observation
 from conformance.record import Grade
+from conformance.rollout import rollout_spread
 from conformance.tolerance import FrameBound, Tolerance, frame_bounds
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from conformance.motion_scale import MotionScale
     from conformance.observation import JointObservation
 
 
@@ -108,6 +111,8 @@ class Yardstick:
         total_mass: [kg].
         size: Largest distance of a link or centre of mass from the root at zero [m];
             1 if all coincide.
+        motion: What equations of motion are measured with, if they are stated.
+        spread: Per joint, how far apart rollouts of nearby robots are, by moment.
     """
 
     tolerance: Tolerance
@@ -116,6 +121,8 @@ class Yardstick:
     bounds: Mapping[str, FrameBound]
     total_mass: float
     size: float
+    motion: MotionScale | None = None
+    spread: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
 
     def chain(self, link: str) -> tuple[JointObservation, ...]:
         """Joints from the root to a link."""
@@ -139,15 +146,22 @@ def yardstick(spec: Observation, tolerance: Tolerance) -> Yardstick:
         raise ValueError(f"witness {spec.witness!r} states no frames")
     joint_to = {joint.child: joint for joint in spec.joints}
     masses = [link.mass.mass for link in spec.links if link.mass]
+    groups = rigid_groups([link.name for link in spec.links], spec.joints)
+    bounds = frame_bounds(
+        spec.frames, {child: joint.parent for child, joint in joint_to.items()}
+    )
+    size = _size(spec)
     return Yardstick(
         tolerance=tolerance,
         joint_to=joint_to,
-        groups=rigid_groups([link.name for link in spec.links], spec.joints),
-        bounds=frame_bounds(
-            spec.frames, {child: joint.parent for child, joint in joint_to.items()}
-        ),
+        groups=groups,
+        bounds=bounds,
         total_mass=sum(masses),
-        size=_size(spec),
+        size=size,
+        motion=motion_scale(spec, groups, bounds, size),
+        spread=rollout_spread(
+            spec.rollout, {joint.name: joint for joint in spec.joints}
+        ),
     )
 
 

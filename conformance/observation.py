@@ -199,11 +199,13 @@ class Dynamics:
             on values that it cannot know.
         inertia: (K, n, n) joint-space inertia M [kg, kg m or kg m^2].
         bias: (K, n) gravity, Coriolis and centrifugal forces b [N or N m].
+        velocities: (K, n) velocities u at which the forces are.
     """
 
     joints: tuple[str, ...]
     inertia: NDArray[np.float64]
     bias: NDArray[np.float64]
+    velocities: NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,31 +219,44 @@ class RolloutPlan:
         configuration: Index of the configuration in which it starts.
         held: Joints that are held as well, because what they carry has no inertia.
         step: Time step [s].
-        steps: Number of steps.
+        moments: Numbers of steps after which it is asked where it is.
     """
 
     configuration: int
     held: tuple[str, ...] = ()
     step: float = 1e-3
-    steps: int = 1000
+    moments: tuple[int, ...] = (50, 100, 200, 500, 1000)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """Where a robot is that moves on its own.
+
+    Attributes:
+        time: Since it started [s].
+        positions: Per joint, in the form of :data:`COORDINATES`.
+        velocities: Per joint, in the form of :data:`VELOCITIES`.
+    """
+
+    time: float
+    positions: tuple[tuple[float, ...], ...]
+    velocities: tuple[tuple[float, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Rollout:
-    """Where the robot is after it has moved on its own.
+    """How the robot moves on its own.
 
     Attributes:
         joints: Moving joints.
-        positions: End position per joint, in the form of :data:`COORDINATES`.
-        velocities: End velocity per joint, in the form of :data:`VELOCITIES`.
-        neighbours: Where it is if all numbers of the robot are changed by parts in a
+        moments: Those of the plan, up to where the engine gives up.
+        neighbours: The same if all numbers of the robot are changed by parts in a
             million, at random; empty if that was not tried.
     """
 
     joints: tuple[str, ...]
-    positions: tuple[tuple[float, ...], ...]
-    velocities: tuple[tuple[float, ...], ...]
-    neighbours: tuple[Rollout, ...] = ()
+    moments: tuple[Moment, ...]
+    neighbours: tuple[tuple[Moment, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

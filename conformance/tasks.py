@@ -6,11 +6,14 @@ here is a crash, and is recorded as one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from conformance import registry
-from conformance.witnesses.spec_witness import structure
+from conformance.comparison import yardstick
+from conformance.rollout import plan_rollout
+from conformance.tolerance import Tolerance
+from conformance.witnesses.spec_witness import observe_robot, structure
 from converter import convert
 from converter.diagnostics import ConversionError, SourceError
 from converter.urdf.expansion import is_xacro
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
     from conformance.observation import Configurations
     from conformance.witness import Availability, Side
     from converter import Conversion, ConvertOptions, Diagnostic
+    from converter.model import Robot
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,7 +34,7 @@ class Reading:
     """What has to be known of a URDF before witnesses can be asked.
 
     Attributes:
-        configurations: Where link frames are compared.
+        configurations: Where and how the robot is compared.
         diagnostics: What the reader noticed.
         expanded: URDF that says what a xacro file says; None if the file is URDF.
     """
@@ -60,11 +64,21 @@ def read_robot(
         )
     except SourceError as error:
         return error
+    return Reading(questions(parsed.robot), parsed.diagnostics, expanded)
+
+
+def questions(robot: Robot) -> Configurations:
+    """Choose where and how a robot's readers are asked about it.
+
+    Raises:
+        SourceError: The robot is not a tree.
+    """
     # Its Sobol sequences take half a second to import: let child processes pay that.
     from conformance.sampling import configurations  # noqa: PLC0415
 
-    chosen = configurations(structure(parsed.robot))
-    return Reading(chosen, parsed.diagnostics, expanded)
+    chosen = configurations(structure(robot))
+    spec = observe_robot(robot, chosen)
+    return replace(chosen, rollout=plan_rollout(spec, yardstick(spec, Tolerance())))
 
 
 def convert_robot(

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from conformance.comparisons import kinematics, limits, mass, rigid_groups, structure
+from conformance.comparisons import (
+    dynamics,
+    kinematics,
+    limits,
+    mass,
+    rigid_groups,
+    rollouts,
+    structure,
+)
 
 if TYPE_CHECKING:
     from conformance.comparison import Comparer
@@ -38,4 +46,7 @@ COMPARERS: dict[str, Comparer] = {
     "limits.velocity": limits.velocity,
     "dynamics.damping": limits.damping,
     "dynamics.friction": limits.friction,
+    "dynamics.inertia_matrix": dynamics.inertia_matrices,
+    "dynamics.bias": dynamics.bias_forces,
+    "dynamics.rollout": rollouts.states,
 }

@@ -55,7 +55,7 @@ class JointPlace:
         if len(self.origin):
             turn = _rotation(self.origin[3:])
             turned = turn * _rotation(values[:, 3:])
-            position = self.origin[:3] + turn.apply(values[:, :3])
+            position = self.origin[:3] + turn.apply(np.array(values[:, :3]))
             return np.column_stack([position, turned.as_quat(scalar_first=True)])
         return values
 

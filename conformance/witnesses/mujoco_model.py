@@ -246,8 +246,11 @@ def _add_joint(
     if joint.type is not JointType.SPHERICAL:
         for direction in directions:
             body.add_joint(type=kinds.mjJNT_SLIDE, axis=direction)
+    # A body that may also slide turns about its own origin, wherever its joint is.
     if joint.type is JointType.PLANAR:
-        body.add_joint(type=kinds.mjJNT_HINGE, axis=_axis(joint), pos=joint.anchor)
+        body.add_joint(type=kinds.mjJNT_HINGE, axis=_axis(joint))
+    elif joint.type is JointType.FLOATING:
+        body.add_joint(type=kinds.mjJNT_BALL)
     else:
         body.add_joint(type=kinds.mjJNT_BALL, pos=joint.anchor)
 

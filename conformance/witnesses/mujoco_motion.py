@@ -18,6 +18,7 @@ from conformance.observation import (
     ROOT_MOTION,
     VELOCITIES,
     Dynamics,
+    Moment,
     Rollout,
 )
 from conformance.witnesses.mujoco_compilation import collected_warnings
@@ -38,8 +39,9 @@ _HELD = 1e12
 _NEARBY = 1e-6
 _NEIGHBOURS = 3
 _SEED = 20_240_229
-# Of the solver of friction and couplings: its default would show in the end states.
-_SOLVER_TOLERANCE = 1e-14
+# Radius of gyration squared [m^2] of a sphere of 0.1 m radius, which OpenUSD takes for
+# a body that has a mass and no collider.
+_GYRATION = 0.4 * 0.1**2
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -96,9 +98,10 @@ def equations_of_motion(
         mujoco.mj_rne(model, data, 0, forces := np.empty(model.nv))
         inertia[row] = rates.T @ _multiplied(model, data, rates)
         bias[row] = rates.T @ forces
-    for array in (inertia, bias):
+    velocities = qvel @ np.linalg.pinv(rates).T
+    for array in (inertia, bias, velocities):
         array.setflags(write=False)
-    return Dynamics(names, inertia, bias)
+    return Dynamics(names, inertia, bias, velocities)
 
 
 def _multiplied(
@@ -168,58 +171,65 @@ def roll_out(
         neighbours: Whether to try nearby robots as well.
 
     Returns:
-        None if masses are unknown, or if MuJoCo warns that the motion explodes.
+        None if there is no plan, or if masses are unknown.
     """
     plan = configurations.rollout
     if plan is None or mechanism.unknown:
         return None
     qpos, _ = states(mechanism, configurations)
     start = qpos[plan.configuration]
-    own = _end(mechanism, mechanism.model, plan, start)
-    if own is None or not neighbours:
-        return own
     random = np.random.default_rng(_SEED)
-    nearby = []
-    for _ in range(_NEIGHBOURS):
-        end = _end(mechanism, _altered(mechanism.model, random), plan, start)
-        if end is None:
-            return None
-        nearby.append(end)
-    return Rollout(own.joints, own.positions, own.velocities, tuple(nearby))
+    return Rollout(
+        joints=tuple(joint.name for joint in mechanism.joints),
+        moments=_moments(mechanism, mechanism.model, plan, start),
+        neighbours=tuple(
+            _moments(mechanism, _altered(mechanism.model, random), plan, start)
+            for _ in range(_NEIGHBOURS if neighbours else 0)
+        ),
+    )
 
 
-def _end(
+def _moments(
     mechanism: Mechanism,
     model: Any,  # noqa: ANN401  untyped engine
     plan: RolloutPlan,
     start: NDArray[np.float64],
-) -> Rollout | None:
+) -> tuple[Moment, ...]:
+    """Return the moments of the plan, up to where MuJoCo warns of an explosion."""
     model = copy.copy(model)
     model.opt.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
     model.opt.timestep = plan.step
-    model.opt.tolerance = _SOLVER_TOLERANCE
+    # Of the solver of friction and couplings: any other would show in the states.
+    model.opt.tolerance = 0.0
     flags = mujoco.mjtDisableBit
     model.opt.disableflags |= (
         flags.mjDSBL_CONTACT | flags.mjDSBL_LIMIT | flags.mjDSBL_AUTORESET
     )
-    if mechanism.free_root:
-        model.dof_armature[:_ROOT_FREEDOMS] = _HELD
+    held = np.zeros(model.nv, dtype=bool)
+    held[:_ROOT_FREEDOMS] = mechanism.free_root
     for joint in mechanism.joints:
-        if joint.name in plan.held:
-            model.dof_armature[joint.dofs] = _HELD
+        held[joint.dofs] |= joint.name in plan.held
+    model.dof_armature[held] = _HELD
     data = mujoco.MjData(model)
+    reached = []
     with collected_warnings() as said:
         mujoco.mj_setConst(model, data)
         mujoco.mj_resetData(model, data)
         data.qpos[:] = start
-        mujoco.mj_step(model, data, plan.steps)
-    if said or not (np.isfinite(data.qpos).all() and np.isfinite(data.qvel).all()):
-        return None
-    return Rollout(
-        joints=tuple(joint.name for joint in mechanism.joints),
-        positions=tuple(joint.from_qpos(data.qpos) for joint in mechanism.joints),
-        velocities=tuple(joint.from_qvel(data.qvel) for joint in mechanism.joints),
-    )
+        before = 0
+        for steps in plan.moments:
+            mujoco.mj_step(model, data, steps - before)
+            before = steps
+            if said:
+                break
+            reached.append(
+                Moment(
+                    time=steps * plan.step,
+                    positions=tuple(j.from_qpos(data.qpos) for j in mechanism.joints),
+                    velocities=tuple(j.from_qvel(data.qvel) for j in mechanism.joints),
+                )
+            )
+    return tuple(reached)
 
 
 def _altered(
@@ -244,4 +254,24 @@ def _altered(
         units = getattr(near, field)
         turned = units + random.uniform(-_NEARBY, _NEARBY, units.shape)
         units[:] = turned / np.linalg.norm(turned, axis=1, keepdims=True)
+    _invent(near, random)
     return near
+
+
+def _invent(
+    model: Any,  # noqa: ANN401  untyped engine
+    random: np.random.Generator,
+) -> None:
+    """Give what moves without mass or inertia some, as those who write USD have to."""
+    groups = np.bincount(model.body_weldid, model.body_mass, model.nbody)
+    heads = [body for body in range(1, model.nbody) if model.body_weldid[body] == body]
+    bare = [body for body in heads if not groups[body]]
+    for body in bare:
+        mass = _NEARBY * groups.sum() * random.uniform() / len(bare)
+        model.body_mass[body] = mass
+        model.body_inertia[body] = mass * _GYRATION
+    size = float(np.linalg.norm(model.body_pos, axis=1).sum()) or 1.0
+    for body in range(1, model.nbody):
+        if model.body_mass[body] and not model.body_inertia[body].any():
+            moment = _NEARBY * model.body_mass[body] * size**2
+            model.body_inertia[body] = moment * random.uniform()

@@ -213,19 +213,20 @@ def _frames(robot: Robot, configurations: Configurations) -> Frames:
 def _dynamics(robot: Robot, configurations: Configurations) -> Dynamics:
     asked = configurations
     positions = dict(zip(asked.joints, asked.positions, strict=True))
-    velocities = dict(zip(asked.joints, asked.velocities, strict=False))
+    given = dict(zip(asked.joints, asked.velocities, strict=False))
     names = degrees_of_freedom(robot)
-    size = len(names)
+    velocities = np.zeros((asked.count, len(names)))
+    for name, values in given.items():
+        start = names.index(name)
+        velocities[:, start : start + values.shape[1]] = values
     # As with frames, a robot without moving joints has one answer to all questions.
     inertia = np.broadcast_to(
-        inertia_matrices(robot, positions), (asked.count, size, size)
+        inertia_matrices(robot, positions), (asked.count, len(names), len(names))
     )
-    bias = np.broadcast_to(
-        bias_forces(robot, positions, velocities), (asked.count, size)
-    )
-    for array in (inertia, bias):
+    bias = np.broadcast_to(bias_forces(robot, positions, given), velocities.shape)
+    for array in (inertia, bias, velocities):
         array.setflags(write=False)
-    return Dynamics(names, inertia, bias)
+    return Dynamics(names, inertia, bias, velocities)
 
 
 def _quaternions(path: str) -> tuple[str, ...]:

@@ -106,6 +106,12 @@ class Connection:
         x, y, z = (float(value) for value in (-column if self.reversed else column))
         return x, y, z
 
+    @property
+    def anchor_in_child(self) -> Vec3:
+        """Point that rotations are about, in the child's frame [m]."""
+        x, y, z = (float(value) for value in self.anchors[self.child][:3, 3])
+        return x, y, z
+
     def turned(self) -> Connection:
         """Return the same joint with the roles of parent and child exchanged."""
         return replace(self, reversed=not self.reversed)

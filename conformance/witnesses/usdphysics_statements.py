@@ -162,6 +162,7 @@ def _joint(
         friction=_value(prim, kind, friction, remarks),
         mimic=_mimic(prim, kind, physics, remarks),
         axis=joint.axis_in_child,
+        anchor=joint.anchor_in_child,
         note="; ".join(remarks) or None,
     )
 

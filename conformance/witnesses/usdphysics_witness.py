@@ -23,6 +23,7 @@ from conformance.witness import (
     Unavailable,
 )
 from conformance.witnesses.usdphysics_articulation import inert, unarticulated
+from conformance.witnesses.mujoco_model import with_motion
 from conformance.witnesses.usdphysics_joints import connections
 from conformance.witnesses.usdphysics_links import WORLD, find_links
 from conformance.witnesses.usdphysics_masses import body_mass
@@ -90,7 +91,8 @@ class UsdphysicsWitness:
                 default prim, or holds neither a body nor a frame.
         """
         with captured_diagnostics() as diagnostics:
-            return _observe(self.name, request, diagnostics)
+            reading = _observe(self.name, request, diagnostics)
+        return with_motion(reading, request.configurations, neighbours=False)
 
 
 def _observe(witness: str, request: Request, diagnostics: Diagnostics) -> Observation:

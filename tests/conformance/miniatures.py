@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,8 +23,9 @@ from conformance.observation import (
     MimicObservation,
     Restatement,
 )
-from conformance.sampling import configurations
-from conformance.witnesses.spec_witness import observe_robot, structure
+from conformance.tasks import questions
+from conformance.witnesses.mujoco_model import with_motion
+from conformance.witnesses.spec_witness import observe_robot
 from converter.model import (
     Continuous,
     Dynamics,
@@ -163,21 +165,25 @@ ROBOT = Robot(
         ),
     ),
 )
-CONFIGURATIONS = configurations(structure(ROBOT))
+CONFIGURATIONS = questions(ROBOT)
 
 
+@cache
 def urdf_reading(
     robot: Robot = ROBOT, configurations: Configurations = CONFIGURATIONS
 ) -> Observation:
     """What the specification says about a robot."""
-    return observe_robot(robot, configurations)
+    reading = observe_robot(robot, configurations)
+    return with_motion(reading, configurations, neighbours=True)
 
 
+@cache
 def usd_reading(
     robot: Robot = ROBOT, configurations: Configurations = CONFIGURATIONS
 ) -> Observation:
     """What a USD reader says about a faithful USD of a robot."""
     reading = observe_robot(robot, configurations)
+    reading = with_motion(reading, configurations, neighbours=False)
     body = {link.name: link.name if link.inertial else None for link in robot.links}
     for joint in robot.joints:
         body[joint.child] = body[joint.child] or body[joint.parent]
@@ -370,6 +376,18 @@ def _restating(second: tuple[float, ...]) -> Observation:
     return replace(reading, restated=(restated,))
 
 
+def _without_finger_inertia() -> Observation:
+    light = with_inertial(ROBOT, "finger_b", inertia=(0.0,) * 6)
+    return replace(usd_reading(), dynamics=usd_reading(light).dynamics)
+
+
+def _without_velocities() -> Observation:
+    """Gravity alone."""
+    still = replace(CONFIGURATIONS, velocities=())
+    reading = usd_reading()
+    return replace(reading, dynamics=usd_reading(ROBOT, still).dynamics)
+
+
 def _joint_says(name: str, **changes: object) -> Callable[[], Observation]:
     return lambda: restating_joint(usd_reading(), name, **changes)
 
@@ -482,6 +500,24 @@ MINIATURES = (
         lambda: _mimic(leader="elbow"),
         {"structure.mimic": "joint finger_b"},
         "mimics elbow instead of finger_a",
+    ),
+    Miniature(
+        "damping made up",
+        lambda: usd_reading(with_joint(ROBOT, "wheel", dynamics=Dynamics(0.5, None))),
+        {"dynamics.rollout": "joint wheel", "dynamics.damping": "joint wheel"},
+        "after 1 s",
+    ),
+    Miniature(
+        "forces without those of velocities",
+        _without_velocities,
+        {"dynamics.bias": "joint finger_b"},
+        "at 'sample",
+    ),
+    Miniature(
+        "equations of motion of a finger without its inertia",
+        _without_finger_inertia,
+        {"dynamics.inertia_matrix": "joint finger_b"},
+        "inertia",
     ),
     Miniature(
         "inertia not turned into the link frame",

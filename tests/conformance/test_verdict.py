@@ -11,10 +11,9 @@ from conformance.checks import CHECKS
 from conformance.groups import lump, masses_of, weld_depths
 from conformance.observation import Base, Departure, MassProperties, Quantity
 from conformance.record import Grade, Verdict
-from conformance.sampling import configurations
+from conformance.tasks import questions
 from conformance.verdict import MOST_FINDINGS, Judgement, judge
 from conformance.witness import Abstained, Crashed, Observed
-from conformance.witnesses.spec_witness import structure
 from converter.model import Joint, Link, Mimic, Robot
 from tests.conformance.miniatures import (
     MINIATURES,
@@ -126,7 +125,7 @@ def test_verdict_does_not_depend_on_names_or_order() -> None:
         links=tuple(reversed(renamed.links)),
         joints=tuple(reversed(renamed.joints)),
     )
-    asked = configurations(structure(robot))
+    asked = questions(robot)
     here = judge(
         {"spec": SPEC}, Observed(usd_reading(with_inertial(ROBOT, "arm", mass=1.125)))
     )

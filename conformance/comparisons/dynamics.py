@@ -1,0 +1,256 @@
+"""Equations of motion over all configurations.
+
+An error in one link shows in every joint that carries it. Each joint is graded, and
+traced to the links and joints in which the error arises.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from conformance.comparison import Compared, Difference, Incomparable
+from conformance.comparisons.joint_motion import joints_at_fault
+from conformance.groups import departing, masses_of
+from conformance.observation import ROOT_MOTION
+from conformance.record import Grade
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from conformance.comparison import Comparison, Yardstick
+    from conformance.motion_scale import MotionScale
+    from conformance.observation import Dynamics, Observation
+
+    Array = NDArray[np.float64]
+
+_ASPECTS = ("mass", "center", "inertia")
+_MASSLESS = "the robot has no mass"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Pair:
+    """Two readings of equations of motion, over the velocities that both state.
+
+    Attributes:
+        ours: The first.
+        theirs: The second.
+        joints: (s) joint of each shared velocity.
+        rows: (s) where each is in the yardstick.
+        here: (s) where each is in the first.
+        there: (s) where each is in the second.
+        unstated: Joints that the second leaves out.
+    """
+
+    ours: Dynamics
+    theirs: Dynamics
+    joints: tuple[str, ...]
+    rows: list[int]
+    here: list[int]
+    there: list[int]
+    unstated: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Entries:
+    """Entries of a matrix or vector that are compared; s is that of a pair.
+
+    Attributes:
+        off: (K, s, c) differences.
+        scale: (s, c) what they are relative to.
+        bound: (s, c) what rounding can do to them.
+        invented: (s, c) what harmless inventions can do to them.
+        partners: (c) the second joint of each column; empty for a vector.
+    """
+
+    off: Array
+    scale: Array
+    bound: Array
+    invented: Array
+    partners: tuple[str, ...] = ()
+
+
+def inertia_matrices(
+    expected: Observation, actual: Observation, yardstick: Yardstick
+) -> Comparison:
+    """Compare M, relative to the inertias that both joints of an entry have."""
+    if yardstick.motion is None or expected.dynamics is None or actual.dynamics is None:
+        return _silent(expected, actual)
+    scale = yardstick.motion
+    pair = _pair(expected.dynamics, actual.dynamics, scale)
+    both = np.ix_(pair.rows, pair.rows)
+    here = pair.ours.inertia[:, pair.here][:, :, pair.here]
+    there = pair.theirs.inertia[:, pair.there][:, :, pair.there]
+    entries = _Entries(
+        off=np.abs(here - there),
+        scale=np.outer(scale.inertia, scale.inertia)[both],
+        bound=scale.inertia_bound[both],
+        invented=scale.inertia_invented[both],
+        partners=pair.joints,
+    )
+    return _compare(pair, entries, "inertia", expected, actual, yardstick)
+
+
+def bias_forces(
+    expected: Observation, actual: Observation, yardstick: Yardstick
+) -> Comparison:
+    """Compare gravity, Coriolis and centrifugal forces.
+
+    Relative to the most that gravity and velocities can amount to at a joint.
+    """
+    if yardstick.motion is None or expected.dynamics is None or actual.dynamics is None:
+        return _silent(expected, actual)
+    scale = yardstick.motion
+    pair = _pair(expected.dynamics, actual.dynamics, scale)
+    here, there = pair.ours.bias[:, pair.here], pair.theirs.bias[:, pair.there]
+    entries = _Entries(
+        off=np.abs(here - there)[:, :, None],
+        scale=scale.bias[pair.rows, None],
+        bound=scale.bias_bound[pair.rows, None],
+        invented=scale.bias_invented[pair.rows, None],
+    )
+    return _compare(pair, entries, "force", expected, actual, yardstick)
+
+
+def traced(
+    differences: Sequence[Difference],
+    expected: Observation,
+    actual: Observation,
+    yardstick: Yardstick,
+) -> tuple[Difference, ...]:
+    """Lead failing differences of joints back to links and joints that depart.
+
+    The root's motion carries all links; a joint carries the links beyond it, and moves
+    with the joints before it.
+    """
+    if all(difference.grade is not Grade.FAILS for difference in differences):
+        return tuple(differences)
+    chains = {
+        link: tuple(joint.name for joint in yardstick.chain(link))
+        for group in yardstick.groups
+        for link in group
+    }
+    ours, theirs = masses_of(expected), masses_of(actual)
+    faults = frozenset(joints_at_fault(expected, actual, yardstick))
+    found = []
+    for difference in differences:
+        if difference.grade is Grade.FAILS:
+            carried = {
+                link: chain
+                for link, chain in chains.items()
+                if difference.item in (ROOT_MOTION, *chain)
+            }
+            links = departing(
+                tuple(carried), ours, theirs, yardstick.tolerance, _ASPECTS
+            )
+            along = dict.fromkeys(name for chain in carried.values() for name in chain)
+            joints = tuple(name for name in along if name in faults)
+            causes = [f"link {name}" for name in links]
+            causes += [f"joint {name}" for name in joints]
+            because = f", because of {', '.join(causes)}" if causes else ""
+            found.append(
+                replace(
+                    difference,
+                    message=difference.message + because,
+                    traces=links + joints or difference.traces,
+                )
+            )
+        else:
+            found.append(difference)
+    return tuple(found)
+
+
+def _silent(expected: Observation, actual: Observation) -> Incomparable:
+    silent = expected if expected.dynamics is None else actual
+    return Incomparable(f"{silent.witness} states no equations of motion")
+
+
+def _pair(ours: Dynamics, theirs: Dynamics, scale: MotionScale) -> _Pair:
+    places = [_places(names) for names in (scale.joints, ours.joints, theirs.joints)]
+    shared = [key for key in places[0] if all(key in place for place in places[1:])]
+    stated = {name for name, _ in shared}
+    wanted = dict.fromkeys(name for name in ours.joints if name in scale.joints)
+    return _Pair(
+        ours=ours,
+        theirs=theirs,
+        joints=tuple(name for name, _ in shared),
+        rows=[places[0][key] for key in shared],
+        here=[places[1][key] for key in shared],
+        there=[places[2][key] for key in shared],
+        unstated=tuple(name for name in wanted if name not in stated),
+    )
+
+
+def _places(names: Sequence[str]) -> dict[tuple[str, int], int]:
+    """Index velocities by joint, and number within the joint."""
+    seen: Counter[str] = Counter()
+    places = {}
+    for index, name in enumerate(names):
+        places[name, seen[name]] = index
+        seen[name] += 1
+    return places
+
+
+def _compare(  # noqa: PLR0913, PLR0917  one value of two readings, and its yardstick
+    pair: _Pair,
+    entries: _Entries,
+    what: str,
+    expected: Observation,
+    actual: Observation,
+    yardstick: Yardstick,
+) -> Compared:
+    """Compare per joint, by the entry that is furthest beyond what it may be."""
+    labels = expected.frames.labels if expected.frames else ()
+    differences = [
+        Difference(
+            item=name,
+            subject=_subject(name, expected),
+            amount=math.nan,
+            message=f"{_subject(name, expected)}: {actual.witness} states no {what}",
+        )
+        for name in pair.unstated
+    ]
+    # Whatever differs from nothing is infinitely far off, and so is what is no number.
+    known = (entries.scale > 0) & np.isfinite(entries.off)
+    relative = np.where(entries.scale > 0, entries.scale, 1.0)
+    off = np.where(known, entries.off / relative, np.inf)
+    amounts = np.where(entries.off == 0, 0.0, off)
+    bounds = entries.bound / relative
+    tolerances = yardstick.tolerance.motion + entries.invented / relative
+    excess = (amounts > bounds).astype(float) + (amounts > tolerances)
+    for name in dict.fromkeys(pair.joints):
+        rows = [index for index, joint in enumerate(pair.joints) if joint == name]
+        beyond = excess[:, rows] == excess[:, rows].max()
+        worst = np.argmax(np.where(beyond, amounts[:, rows], -1.0))
+        at, row, column = np.unravel_index(worst, beyond.shape)
+        amount = float(amounts[at, rows[row], column])
+        label = labels[at] if labels else f"configuration {at}"
+        partner = entries.partners[column] if entries.partners else name
+        shared = "" if partner == name else f" with {_subject(partner, expected)}"
+        subject = _subject(name, expected)
+        differences.append(
+            Difference(
+                item=name,
+                subject=subject,
+                amount=amount,
+                bound=float(bounds[rows[row], column]),
+                tolerance=float(tolerances[rows[row], column]),
+                message=(
+                    f"{subject}: its {what}{shared} is off by {amount:.3g} of its "
+                    f"scale at {label!r}"
+                ),
+                configuration=label,
+            )
+        )
+    note = None if yardstick.total_mass else _MASSLESS
+    return Compared(traced(differences, expected, actual, yardstick), note=note)
+
+
+def _subject(name: str, expected: Observation) -> str:
+    return f"link {expected.root}" if name == ROOT_MOTION else f"joint {name}"

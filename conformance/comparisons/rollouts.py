@@ -1,0 +1,85 @@
+"""Where a robot goes that is left to itself."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from conformance.comparison import Compared, Difference, Incomparable
+from conformance.comparisons.dynamics import traced
+from conformance.rollout import distance
+from conformance.tolerance import ARITHMETIC
+
+if TYPE_CHECKING:
+    from conformance.comparison import Comparison, Yardstick
+    from conformance.observation import Observation, Rollout
+
+# How much more the engineering tolerance of masses allows than nearby robots differ by:
+# 1e-4 against 1e-6.
+_FREEDOM = 100.0
+# A state that such a difference moves by more than this [rad or m] says nothing.
+_CHAOS = 0.5
+
+
+def states(
+    expected: Observation, actual: Observation, yardstick: Yardstick
+) -> Comparison:
+    """Compare where joints are, and how fast they are there [rad or m, and per second].
+
+    What nearby robots differ by is the measure of how a joint depends on the last
+    digits of the file. Each joint is compared at the last moment at which it does not
+    depend on them too much.
+    """
+    ours, theirs = expected.rollout, actual.rollout
+    if ours is None and theirs is None:
+        return Compared((), note="nothing was left to itself")
+    if ours is None or theirs is None:
+        silent = expected if ours is None else actual
+        return Incomparable(f"{silent.witness} does not say where joints go")
+    names = [joint.name for joint in yardstick.joint_to.values()]
+    differences = []
+    chaotic = []
+    for name in ours.joints:
+        if name not in names:
+            continue
+        difference = _difference(name, ours, theirs, yardstick)
+        if difference is None:
+            chaotic.append(name)
+        else:
+            differences.append(difference)
+    note = None
+    if chaotic:
+        note = f"too sensitive to say anything: joint {', '.join(chaotic)}"
+    return Compared(traced(differences, expected, actual, yardstick), note=note)
+
+
+def _difference(
+    name: str, ours: Rollout, theirs: Rollout, yardstick: Yardstick
+) -> Difference | None:
+    """Compare one joint; None if no moment says anything."""
+    spreads = yardstick.spread.get(name, ())
+    telling = [
+        index
+        for index, spread in enumerate(spreads[: len(ours.moments)])
+        if _FREEDOM * spread <= _CHAOS
+    ]
+    if not telling:
+        return None
+    last = telling[-1]
+    time = ours.moments[last].time
+    amount, words = math.nan, "is not stated"
+    if name in theirs.joints:
+        amount, words = math.inf, f"has exploded after {time:g} s"
+        if last < len(theirs.moments):
+            joint = next(j for j in yardstick.joint_to.values() if j.name == name)
+            at = ours.joints.index(name), theirs.joints.index(name)
+            amount = distance(ours.moments[last], theirs.moments[last], at, joint.type)
+            words = f"is {amount:.3g} rad or m (or per second) off after {time:g} s"
+    return Difference(
+        item=name,
+        subject=f"joint {name}",
+        amount=amount,
+        bound=spreads[last] + ARITHMETIC,
+        tolerance=max(yardstick.tolerance.limit, _FREEDOM * spreads[last]),
+        message=f"joint {name} {words}",
+    )
