@@ -19,11 +19,19 @@ from converter.rules import RULES, Severity
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """A place in a source file; lines and columns count from 1."""
+    """A place in a source file.
+
+    Attributes:
+        file: Path of the file.
+        line: From 1.
+        column: From 1.
+        copy: Which of the elements that a macro made of this place is meant, from 0.
+    """
 
     file: str
     line: int
     column: int
+    copy: int = 0
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}:{self.column}"

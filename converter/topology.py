@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 # Of a robot with more roots, few are what anybody wants.
 _MOST_OFFERED = 10
+# Links of a loop that are named.
+_LONGEST_LOOP = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +206,10 @@ def _loops(robot: Robot) -> list[Diagnostic]:
             name = joint_to[name].parent
         if name in path and name not in settled:
             members = list(path)[list(path).index(name) :]
-            names = " <- ".join(repr(member) for member in [*members, name])
+            shown = [repr(member) for member in [*members, name]]
+            if len(shown) > _LONGEST_LOOP:
+                shown[_LONGEST_LOOP - 1 : -1] = ["..."]
+            names = " <- ".join(shown)
             found.append(
                 Diagnostic(
                     "tree-loop",

@@ -8,6 +8,13 @@ _E, _W = Severity.ERROR, Severity.WARNING
 
 FILES_RULES = (
     Rule(
+        "file-size",
+        _E,
+        "The file is larger than any robot needs: more than 64 MiB, than 500000 "
+        "elements and attributes, or than 1048576 characters in one value.",
+        "Split the scene into robots.",
+    ),
+    Rule(
         "xacro-error",
         _E,
         "The xacro file cannot be expanded.",

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 
 # No robot needs more, and what reads the tree may recurse over it.
 DEEPEST = 200
+# Elements and attributes: fifty thousand links with their joints.
+MOST_PARTS = 500_000
+LONGEST_VALUE = 1 << 20
 _DECLARED = "xmlns"
 _PREDEFINED = {"xml", _DECLARED}
 
@@ -93,6 +96,7 @@ class TreeBuilder:
         self._open: list[_Open] = []
         self._roots: list[Element] = []
         self._unbound: dict[str, Location] = {}
+        self._parts = 0
 
     @property
     def open_tags(self) -> tuple[str, ...]:
@@ -115,13 +119,20 @@ class TreeBuilder:
         """Open an element.
 
         Raises:
-            SourceError: It lies too deep.
+            SourceError: It lies too deep, there are too many, or a value is too long.
         """
         location = Location(self._file, line, column)
         if len(self._open) >= DEEPEST:
             message = f"elements are nested more than {DEEPEST} deep"
             raise SourceError((Diagnostic("xml-syntax", message, location),))
         written = tuple(attributes)
+        self._parts += 1 + len(written)
+        if self._parts > MOST_PARTS:
+            message = f"there are more than {MOST_PARTS} elements and attributes"
+            raise SourceError((Diagnostic("file-size", message, location),))
+        if any(len(value) > LONGEST_VALUE for _, value in written):
+            message = f"a value is longer than {LONGEST_VALUE} characters"
+            raise SourceError((Diagnostic("file-size", message, location),))
         outer = self._open[-1].namespaces if self._open else {}
         declared = {
             name.removeprefix(_DECLARED).removeprefix(":"): value

@@ -10,6 +10,7 @@ import json
 import os
 import subprocess
 import sys
+from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +20,7 @@ from converter.urdf.uris import Surroundings
 from converter.urdf.wording import shorten
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from converter.urdf.elements import Element
 
@@ -55,7 +56,7 @@ class Limits:
 
     time: float = 60.0
     memory: int = 2 << 30
-    elements: int = 200_000
+    elements: int = 100_000
 
 
 LIMITS = Limits()
@@ -117,8 +118,18 @@ def expand(
     for name in answer["unused"]:
         message = f"argument {shorten(repr(name))} is not used by {Path(file).name}"
         found.append(Diagnostic("xacro-argument-unused", message, Location(file, 1, 1)))
-    origins = tuple(Location(*place) for place in answer["places"])
-    return Expansion(answer["text"], origins, tuple(found))
+    return Expansion(answer["text"], _origins(answer["places"]), tuple(found))
+
+
+def _origins(places: Iterable[tuple[str, int, int]]) -> tuple[Location, ...]:
+    """Make distinct locations of places; a macro makes many elements of one."""
+    copies: Counter[Location] = Counter()
+    origins = []
+    for file, line, column in places:
+        place = Location(file, line, column)
+        origins.append(replace(place, copy=copies[place]))
+        copies[place] += 1
+    return tuple(origins)
 
 
 def relocated(root: Element, origins: Iterator[Location]) -> Element:

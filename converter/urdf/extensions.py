@@ -44,18 +44,20 @@ def collect_robot(node: Node, version: tuple[int, int]) -> Custom:
     """
     local = (look for link in node.all(g.LINK) for look in link.descendants(g.MATERIAL))
     used = {look[g.OPTIONAL_NAME] for look in local}
-    custom = Custom(written(node, g.VERSION)) + collect(node, version)
+    parts = [Custom(written(node, g.VERSION)), collect(node, version)]
     for material in node.all(g.MATERIAL):
         name = material[g.OPTIONAL_NAME]
         if name in used:
             place = (g.MATERIAL.tag, str(name))
-            custom += Custom(
-                tuple(_attributes(material, version, place)),
-                tuple(_elements(material, place)),
-            )
+            attributes = tuple(_attributes(material, version, place))
+            parts.append(Custom(attributes, tuple(_elements(material, place))))
         elif material.element:
-            custom += Custom(elements=(CustomElement(_copy(material.element)),))
-    return custom
+            parts.append(Custom(elements=(CustomElement(_copy(material.element)),)))
+    # Not one by one: a file may hold very many materials.
+    return Custom(
+        tuple(attribute for part in parts for attribute in part.attributes),
+        tuple(element for part in parts for element in part.elements),
+    )
 
 
 def written(

@@ -28,16 +28,23 @@ def gather(steps: Iterable[Findings[T]]) -> Findings[tuple[T, ...]]:
     return tuple(results)
 
 
-def count(step: Findings[T]) -> Findings[tuple[int, T]]:
-    """Pass a step on, and count what it finds."""
-    found = 0
-    try:
-        while True:
+def count(step: Findings[T], most: int) -> Findings[tuple[int, T | None]]:
+    """Pass a step on, and count what it finds.
+
+    Args:
+        step: The step.
+        most: How much it may find; it is not continued after that.
+
+    Returns:
+        The number of findings, and the step's result; None if it was not continued.
+    """
+    for found in range(most):
+        try:
             diagnostic = next(step)
-            found += 1
-            yield diagnostic
-    except StopIteration as stop:
-        return found, stop.value
+        except StopIteration as stop:
+            return found, stop.value
+        yield diagnostic
+    return most, None
 
 
 def drain(step: Findings[T]) -> tuple[T, tuple[Diagnostic, ...]]:

@@ -7,12 +7,14 @@ and columns. What it refuses goes through ``recovery``, which says every repair.
 from __future__ import annotations
 
 import codecs
+import errno
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.parsers import expat
 
 from converter.diagnostics import Diagnostic, Location, SourceError
+from converter.file_content import MIB, read_file
 from converter.urdf.elements import Element, TreeBuilder
 from converter.urdf.findings import count
 from converter.urdf.recovery import recover
@@ -37,6 +39,8 @@ _DECLARATION = re.compile(
     re.ASCII,
 )
 _DECLARATION_REACH = 400
+LARGEST_FILE = 64 * MIB
+MOST_REPAIRS = 1000
 _DEFAULT = "utf-8"
 # Every byte means something in it, and for a Western text the right thing.
 _ANY_BYTES = "latin-1"
@@ -47,7 +51,7 @@ def load(file: str) -> bytes:
     """Read a file.
 
     Raises:
-        SourceError: It does not exist, is not a file, or cannot be read.
+        SourceError: It does not exist, is not a file, is too large, or cannot be read.
     """
     path = Path(file)
     try:
@@ -55,13 +59,15 @@ def load(file: str) -> bytes:
             raise _fatal("file-not-regular", f"{file} is a folder", file)
         if path.exists() and not path.is_file():
             raise _fatal("file-not-regular", f"{file} is not a regular file", file)
-        return path.read_bytes()
+        return read_file(path, LARGEST_FILE)
     except (FileNotFoundError, NotADirectoryError, ValueError):
         # ValueError: a null character, which no file name contains
         raise _fatal("file-missing", f"{file} does not exist", file) from None
     except OSError as error:
         message = f"{file} cannot be read: {error.strerror}"
-        raise _fatal("file-unreadable", message, file) from error
+        too_large = error.errno == errno.EFBIG
+        rule = "file-size" if too_large else "file-unreadable"
+        raise _fatal(rule, message, file) from error
 
 
 def parse_markup(data: bytes, file: str) -> Findings[Element]:
@@ -92,9 +98,10 @@ def parse_markup(data: bytes, file: str) -> Findings[Element]:
     if error is None:
         yield from tree.unbound_prefixes()
         return tree.roots[0]
-    repairs, root = yield from count(recover(text, file))
-    if not repairs:
-        # Nothing was found to be wrong, so what was refused is unknown.
+    repairs, root = yield from count(recover(text, file), MOST_REPAIRS)
+    if not repairs or root is None:
+        # Nothing was found to be wrong, so what was refused is unknown; or so much that
+        # it is not XML at all.
         raise error
     return root
 

@@ -189,6 +189,28 @@ def test_the_reader_points_into_the_xacro_files(write: Write) -> None:
     ]
 
 
+def test_elements_of_one_macro_are_told_apart(write: Write) -> None:
+    """What belongs to one of them must not reach the other."""
+    macro = (
+        '<xacro:macro name="part" params="n rgba"><link name="${n}"><visual><geometry>'
+        '<sphere radius="1"/></geometry><material name=""><color rgba="${rgba}"/>'
+        "</material></visual></link></xacro:macro>"
+    )
+    joint = '<joint name="j" type="fixed"><parent link="a"/><child link="b"/></joint>'
+    file = write(
+        "r.xacro",
+        f'{HEAD}{macro}<xacro:part n="a" rgba="1 0 0 1"/>'
+        f'<xacro:part n="b" rgba="0 1 0 1"/>{joint}</robot>',
+    )
+
+    links = parse(file).robot.links
+
+    colours = [v.material and v.material.rgba for link in links for v in link.visuals]
+    assert colours == [(1, 0, 0, 1), (0, 1, 0, 1)]
+    assert links[0].location != links[1].location
+    assert str(links[0].location) == str(links[1].location)
+
+
 @pytest.mark.parametrize(
     ("inside", "message", "column"),
     [

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import codecs
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import pytest
 
 from converter.diagnostics import Diagnostic, SourceError
+from converter.urdf.elements import LONGEST_VALUE, MOST_PARTS
 from converter.urdf.findings import drain
-from converter.urdf.source import load, parse_markup
+from converter.urdf.source import MOST_REPAIRS, load, parse_markup
 
 if TYPE_CHECKING:
     from converter.urdf.elements import Element
@@ -223,9 +224,55 @@ def test_an_unreadable_file_is_said(
     file = tmp_path / "r.urdf"
     file.touch()
 
-    def deny(_: Path) -> bytes:
+    def deny(*_: object) -> NoReturn:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(Path, "read_bytes", deny)
+    monkeypatch.setattr(Path, "open", deny)
     with pytest.raises(SourceError, match=r"Permission denied.*\[file-unreadable\]"):
         load(str(file))
+
+
+def test_a_file_that_is_too_large_is_not_read(tmp_path: Path) -> None:
+    """It is sparse here: a terabyte of nothing."""
+    file = tmp_path / "r.urdf"
+    with file.open("wb") as sparse:
+        sparse.truncate(1 << 40)
+
+    with pytest.raises(SourceError, match=r"larger than 64 MiB.*\[file-size\]"):
+        load(str(file))
+
+
+def test_too_many_elements_are_refused_where_they_become_too_many() -> None:
+    """A million links are no robot, and would take all memory."""
+    data = b"<robot>" + b"<link/>" * (MOST_PARTS + 1) + b"</robot>"
+
+    found = _refusal(data)
+
+    assert found.rule == "file-size"
+    assert _place(found) == (1, len("<robot>") + (MOST_PARTS - 1) * len("<link/>") + 1)
+
+
+def test_attributes_count_as_elements_do() -> None:
+    """One element may have as many."""
+    attributes = " ".join(f'a{index}=""' for index in range(MOST_PARTS))
+
+    assert _refusal(f"<robot {attributes}/>".encode()).rule == "file-size"
+
+
+def test_a_value_of_a_megabyte_is_refused() -> None:
+    """The limit itself is not."""
+    longest = "n" * LONGEST_VALUE
+
+    root, _ = _elements(f'<robot name="{longest}"/>'.encode())
+
+    assert root.get("name") == longest
+    assert _refusal(f'<robot name="{longest}n"/>'.encode()).rule == "file-size"
+
+
+def test_text_that_needs_endless_repair_is_no_xml() -> None:
+    """Not every fault of a picture is told."""
+    with pytest.raises(SourceError) as caught:
+        _elements(b"<robot>" + b"<" * 100_000 + b"</robot>")
+
+    assert len(caught.value.diagnostics) == MOST_REPAIRS + 1
+    assert caught.value.diagnostics[-1].rule == "xml-syntax"

@@ -1,0 +1,56 @@
+"""Reading files of any size."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from converter.file_content import MIB, read_file
+
+
+def test_a_file_up_to_the_limit_is_read(tmp_path: Path) -> None:
+    """All of it."""
+    file = tmp_path / "a"
+    file.write_bytes(b"12345678")
+
+    assert read_file(file, 8) == b"12345678"
+
+
+def test_a_larger_file_is_refused_without_reading_it(tmp_path: Path) -> None:
+    """A sparse file of a terabyte takes no time."""
+    file = tmp_path / "a"
+    with file.open("wb") as sparse:
+        sparse.truncate(1 << 40)
+
+    with pytest.raises(OSError, match="it is larger than 64 MiB"):
+        read_file(file, 64 * MIB)
+
+
+@pytest.mark.skipif(not Path("/proc/self/maps").is_file(), reason="not Linux")
+def test_a_file_that_is_larger_than_it_says_is_refused() -> None:
+    """Files of the kernel say that they are empty."""
+    with pytest.raises(OSError, match="larger"):
+        read_file(Path("/proc/self/maps"), 20)
+
+
+@pytest.mark.parametrize("device", ["/dev/zero", os.devnull])
+def test_devices_are_not_read(device: str) -> None:
+    """They may never end."""
+    with pytest.raises(OSError, match="not a regular file"):
+        read_file(Path(device), 20)
+
+
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    """Nobody may ever write into it."""
+    os.mkfifo(tmp_path / "pipe")
+
+    with pytest.raises(OSError, match="not a regular file"):
+        read_file(tmp_path / "pipe", 20)
+
+
+def test_a_missing_file_is_missing(tmp_path: Path) -> None:
+    """As everywhere."""
+    with pytest.raises(FileNotFoundError):
+        read_file(tmp_path / "no", 20)
