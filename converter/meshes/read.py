@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
 from converter.meshes.dae import read_dae
+from converter.meshes.interchange import read_glb, read_ply
 from converter.meshes.obj import read_obj
 from converter.meshes.polygon_mesh import MeshError, PolygonMesh
 from converter.meshes.stl_triangles import (
@@ -26,14 +27,16 @@ _HEAD_SIZE = 4096
 _UNSUPPORTED = (
     (b"version https://git-lfs", "it is a Git LFS pointer; fetch the file itself"),
     (b"PK\x03\x04", "it is a zip archive; unpack it"),
-    (b"glTF", "its format, binary glTF, is not supported"),
-    (b"ply", "its format, PLY, is not supported"),
+)
+_SIGNATURES: tuple[tuple[bytes, Reader], ...] = (
+    (b"glTF", read_glb),
+    (b"ply", read_ply),
 )
 _OBJ_LINE = re.compile(rb"^[ \t]*(?:v|vn|vt|f|o|g|s|usemtl|mtllib)[ \t]", re.MULTILINE)
 
 
 def read_mesh(path: Path) -> PolygonMesh:
-    """Read an STL, OBJ or COLLADA file as one mesh.
+    """Read an STL, OBJ, COLLADA, binary glTF or PLY file as one mesh.
 
     The content decides the format; the extension, in upper or lower case, decides only
     where the content does not. Units and axes are those of the file: metres and Z up,
@@ -89,6 +92,9 @@ def _reader(data: bytes, suffix: str) -> Reader:
     for signature, reason in _UNSUPPORTED:
         if head.startswith(signature):
             raise MeshError(reason)
+    for signature, reader in _SIGNATURES:
+        if head.startswith(signature):
+            return reader
     is_text = b"\0" not in head
     if head.startswith(b"<") and (suffix == ".dae" or b"COLLADA" in head):
         return read_dae
@@ -102,5 +108,5 @@ def _reader(data: bytes, suffix: str) -> Reader:
         ".dae": read_dae,
     }
     if suffix not in readers:
-        raise MeshError("its format is not STL, OBJ or COLLADA")
+        raise MeshError("its format is not STL, OBJ, COLLADA, binary glTF or PLY")
     return readers[suffix]
