@@ -11,7 +11,18 @@ from converter.rules.shapes import SHAPES_RULES
 from converter.rules.stage import STAGE_RULES
 from converter.rules.text import TEXT_RULES
 
-__all__ = ["RULES", "Rule", "Severity"]
+__all__ = ["RULES", "SUBJECTS", "Rule", "Severity"]
+
+# By what they speak of, in the order in which a robot is read and written.
+SUBJECTS: dict[str, tuple[Rule, ...]] = {
+    "Files, XML and values": TEXT_RULES,
+    "Xacro, packages and places of files": FILES_RULES,
+    "Links, joints and the tree": ROBOT_RULES,
+    "Mass and inertia": MASS_RULES,
+    "Shapes and materials": SHAPES_RULES,
+    "USD that is written": OUTPUT_RULES,
+    "USD that is read": STAGE_RULES,
+}
 
 
 def _table(*rules: Rule) -> dict[str, Rule]:
@@ -21,12 +32,4 @@ def _table(*rules: Rule) -> dict[str, Rule]:
     return table
 
 
-RULES = _table(
-    *TEXT_RULES,
-    *FILES_RULES,
-    *ROBOT_RULES,
-    *MASS_RULES,
-    *SHAPES_RULES,
-    *OUTPUT_RULES,
-    *STAGE_RULES,
-)
+RULES = _table(*(rule for rules in SUBJECTS.values() for rule in rules))
