@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -28,8 +29,14 @@ def read_file(path: Path, largest: int) -> bytes:
     if path.exists() and not path.is_file():
         raise OSError(errno.EINVAL, "not a regular file", str(path))
     with path.open("rb") as file:
-        data = file.read(largest + 1) if path.stat().st_size <= largest else b""
-    if len(data) > largest or path.stat().st_size > largest:
-        message = f"it is larger than {largest // MIB} MiB"
+        announced = os.fstat(file.fileno()).st_size
+        data = file.read(announced + 1) if announced <= largest else b""
+        while announced < len(data) <= largest:
+            more = file.read(MIB)
+            if not more:
+                break
+            data += more
+    if max(announced, len(data)) > largest:
+        message = f"it is larger than {largest / MIB:g} MiB"
         raise OSError(errno.EFBIG, message, str(path))
     return data

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
+from converter.file_content import MIB, read_file
 from converter.meshes.dae import read_dae
 from converter.meshes.interchange import read_glb, read_ply
 from converter.meshes.obj import read_obj
@@ -23,6 +24,12 @@ if TYPE_CHECKING:
 
 Reader: TypeAlias = Callable[[bytes], PolygonMesh]
 
+# What a mesh takes in memory is a multiple of its file: up to about ten times for the
+# binary formats, forty for OBJ and a hundred for COLLADA.
+LARGEST_FILE = 256 * MIB
+LARGEST_TEXT = 128 * MIB
+LARGEST_NEIGHBOUR = 16 * MIB
+_OF_TEXT = (read_text_stl, read_obj, read_dae)
 _HEAD_SIZE = 4096
 _UNSUPPORTED = (
     (b"version https://git-lfs", "it is a Git LFS pointer; fetch the file itself"),
@@ -50,7 +57,7 @@ def read_mesh(path: Path) -> PolygonMesh:
             holds no surface.
     """
     try:
-        data = path.read_bytes()
+        data = read_file(path, LARGEST_FILE)
     except OSError as error:
         raise MeshError(f"it cannot be opened: {error.strerror}") from error
     return decode_mesh(data, path)
@@ -69,6 +76,8 @@ def decode_mesh(data: bytes, path: Path) -> PolygonMesh:
     if not data:
         raise MeshError("it is empty")
     reader = _reader(data, path.suffix.lower())
+    if reader in _OF_TEXT and len(data) > LARGEST_TEXT:
+        raise MeshError(f"it is text of more than {LARGEST_TEXT // MIB} MiB")
     if reader is read_obj:
         return read_obj(data, _neighbours(path.parent))
     return reader(data)
@@ -77,9 +86,9 @@ def decode_mesh(data: bytes, path: Path) -> PolygonMesh:
 def _neighbours(folder: Path) -> Neighbours:
     def read(reference: str) -> bytes | None:
         try:
-            return (folder / reference).read_bytes()
+            return read_file(folder / reference, LARGEST_NEIGHBOUR)
         except (OSError, ValueError):
-            # not there, a folder, or with a character that no name contains
+            # not there, no file, too large, or with a character that no name contains
             return None
 
     return read

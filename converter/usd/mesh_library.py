@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, TypeAlias
 from pxr import Sdf
 
 from converter.diagnostics import Diagnostic
+from converter.file_content import read_file
 from converter.meshes.polygon_mesh import MeshError, mirrored
-from converter.meshes.read import decode_mesh
+from converter.meshes.read import LARGEST_FILE, decode_mesh
 from converter.model import MeshFile
 from converter.usd.mesh_prims import surface_parts, write_mesh
 from converter.usd.names import sibling_names
@@ -75,7 +76,7 @@ def author_library(robot: Robot, stage: Usd.Stage) -> MeshLibrary:
     for file, mirrors in _by_file(uses).items():
         location = uses[file, mirrors[0]]
         try:
-            data = Path(file).read_bytes()
+            data = read_file(Path(file), LARGEST_FILE)
             content = _content(data, file)
             mesh = None
             for mirror in mirrors:

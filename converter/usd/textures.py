@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from converter.diagnostics import Diagnostic
+from converter.file_content import MIB, read_file
 from converter.urdf.packages import is_package, is_repository
 from converter.usd.names import sibling_names
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 # What every renderer reads, and USDZ allows.
 _SUFFIXES = {b"\x89PNG\r\n\x1a\n": ".png", b"\xff\xd8\xff": ".jpg"}
 _FILE_SCHEME = "file://"
+LARGEST_IMAGE = 128 * MIB
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +144,7 @@ def _content(image: Image) -> bytes | None:
     if image.content is not None or image.path is None:
         return image.content
     try:
-        return Path(image.path).read_bytes()
+        return read_file(Path(image.path), LARGEST_IMAGE)
     except OSError:
         return None
 

@@ -54,3 +54,9 @@ def test_a_missing_file_is_missing(tmp_path: Path) -> None:
     """As everywhere."""
     with pytest.raises(FileNotFoundError):
         read_file(tmp_path / "no", 20)
+
+
+@pytest.mark.skipif(not Path("/proc/self/maps").is_file(), reason="not Linux")
+def test_a_file_that_says_nothing_of_its_size_is_read_to_its_end() -> None:
+    """Files of the kernel say that they are empty."""
+    assert read_file(Path("/proc/self/status"), MIB).startswith(b"Name:")

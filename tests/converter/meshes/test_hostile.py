@@ -1,0 +1,94 @@
+"""Mesh files that lie, never end, or would fill the memory."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+
+import pytest
+
+from converter.meshes import MeshError, read_mesh
+from converter.meshes.read import LARGEST_FILE, LARGEST_TEXT, decode_mesh
+
+OBJ = b"v 0 0 0\nv 1 0 0\nv 0 2 0\nf 1 2 3\n"
+
+
+def _reason(path: Path) -> str:
+    with pytest.raises(MeshError) as caught:
+        read_mesh(path)
+    return caught.value.reason
+
+
+def test_a_header_that_announces_two_gigabytes_reserves_nothing(tmp_path: Path) -> None:
+    """The file's own size counts."""
+    file = tmp_path / "lying.stl"
+    file.write_bytes(bytes(80) + struct.pack("<I", 2**31 // 50) + bytes(50))
+
+    assert _reason(file) == "it announces 42949672 triangles but holds 1"
+
+
+def test_a_file_of_two_gigabytes_is_not_read(tmp_path: Path) -> None:
+    """Even if its header is right; it is sparse here."""
+    file = tmp_path / "large.stl"
+    with file.open("wb") as sparse:
+        sparse.write(bytes(80) + struct.pack("<I", 2**31 // 50))
+        sparse.truncate(84 + 2**31 // 50 * 50)
+
+    assert _reason(file) == "it cannot be opened: it is larger than 256 MiB"
+
+
+def test_text_has_a_lower_limit() -> None:
+    """It takes far more memory than its size."""
+    assert LARGEST_TEXT < LARGEST_FILE
+    with pytest.raises(MeshError, match="it is text of more than 128 MiB"):
+        decode_mesh(OBJ + b"\n" * LARGEST_TEXT, Path("a.obj"))
+
+
+@pytest.mark.parametrize("reference", ["/dev/zero", "../../../../../dev/zero"])
+def test_a_material_library_that_never_ends_is_not_read(
+    tmp_path: Path, reference: str
+) -> None:
+    """The surface is."""
+    file = tmp_path / "a.obj"
+    file.write_bytes(f"mtllib {reference}\nusemtl a\n".encode() + OBJ)
+
+    assert len(read_mesh(file).face_counts) == 1
+
+
+@pytest.mark.parametrize(
+    "declaration",
+    [
+        '<!ENTITY a0 "0 0 0 "><!ENTITY a1 "{}"><!ENTITY a2 "{}">'.format(
+            "&a0;" * 1000, "&a1;" * 1000
+        ),
+        '<!ENTITY a2 SYSTEM "file:///etc/passwd">',
+    ],
+    ids=["amplification", "external"],
+)
+def test_entities_of_collada_neither_grow_nor_reach_other_files(
+    tmp_path: Path, declaration: str
+) -> None:
+    """A few kilobytes would otherwise become gigabytes."""
+    file = tmp_path / "bomb.dae"
+    numbers = "".join(f"<a>&a2;{index}</a>" for index in range(40))
+    file.write_text(f"<!DOCTYPE r [{declaration}]><COLLADA>{numbers}</COLLADA>")
+
+    assert "it is not well-formed XML" in _reason(file)
+
+
+def test_instances_of_instances_are_bounded(tmp_path: Path) -> None:
+    """Twenty nodes can show a million copies."""
+    doubling = "".join(
+        f'<node id="n{i}"><instance_node url="#n{i + 1}"/>'
+        f'<instance_node url="#n{i + 1}"/></node>'
+        for i in range(20)
+    )
+    file = tmp_path / "doubling.dae"
+    file.write_text(
+        f'<COLLADA><library_nodes>{doubling}<node id="n20"/></library_nodes>'
+        '<library_visual_scenes><visual_scene id="s"><node>'
+        '<instance_node url="#n0"/></node></visual_scene></library_visual_scenes>'
+        '<scene><instance_visual_scene url="#s"/></scene></COLLADA>'
+    )
+
+    assert _reason(file) == "its instances multiply beyond all bounds"
