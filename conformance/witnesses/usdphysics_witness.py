@@ -22,8 +22,8 @@ from conformance.witness import (
     Side,
     Unavailable,
 )
-from conformance.witnesses.usdphysics_articulation import inert, unarticulated
 from conformance.witnesses.mujoco_model import with_motion
+from conformance.witnesses.usdphysics_articulation import inert, unarticulated
 from conformance.witnesses.usdphysics_joints import connections
 from conformance.witnesses.usdphysics_links import WORLD, find_links
 from conformance.witnesses.usdphysics_masses import body_mass

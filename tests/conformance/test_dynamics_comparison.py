@@ -1,0 +1,132 @@
+"""Where equations of motion differ, the links and joints at fault are named."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from conformance.comparison import Compared, Incomparable, yardstick
+from conformance.comparisons.dynamics import bias_forces, inertia_matrices
+from conformance.observation import ROOT_MOTION
+from conformance.record import Grade
+from conformance.tolerance import Tolerance
+from converter.model import Pose, Robot
+from tests.conformance.miniatures import (
+    ROBOT,
+    urdf_reading,
+    usd_reading,
+    with_inertial,
+    with_joint,
+)
+
+if TYPE_CHECKING:
+    from conformance.comparison import Comparer, Difference
+    from conformance.observation import Dynamics, Observation
+
+
+def _by_item(compare: Comparer, actual: Observation) -> dict[str, Difference]:
+    spec = urdf_reading()
+    comparison = compare(spec, actual, yardstick(spec, Tolerance()))
+    assert isinstance(comparison, Compared)
+    return {difference.item: difference for difference in comparison.differences}
+
+
+def _dynamics(reading: Observation) -> Dynamics:
+    assert reading.dynamics is not None
+    return reading.dynamics
+
+
+@pytest.mark.parametrize("compare", [inertia_matrices, bias_forces])
+def test_wrong_link_is_traced_from_all_joints_that_carry_it(compare: Comparer) -> None:
+    """And from no other."""
+    found = _by_item(compare, usd_reading(with_inertial(ROBOT, "forearm", mass=0.8)))
+    failing = {item for item, each in found.items() if each.grade is Grade.FAILS}
+
+    assert failing == {ROOT_MOTION, "shoulder", "elbow"}
+    assert {found[item].traces for item in failing} == {("forearm",)}
+    assert "because of link forearm" in found["elbow"].message
+    assert found[ROOT_MOTION].subject == "link base"
+    assert found["wheel"].grade is Grade.EXACT
+
+
+def test_wrong_frame_is_traced_to_its_joint() -> None:
+    """Mass is right everywhere."""
+    moved = with_joint(ROBOT, "elbow", origin=Pose((0.1, 0.2, 0.3)))
+    found = _by_item(inertia_matrices, usd_reading(moved))
+
+    assert found["shoulder"].traces == ("elbow",)
+    assert found[ROOT_MOTION].traces == ("elbow",)
+
+
+def test_order_of_joints_does_not_matter() -> None:
+    """Only that velocities of one joint keep theirs."""
+    shuffled = replace(ROBOT, joints=tuple(reversed(ROBOT.joints)))
+    reading = usd_reading(shuffled)
+
+    assert _dynamics(reading).joints != _dynamics(urdf_reading()).joints
+    for compare in (inertia_matrices, bias_forces):
+        found = _by_item(compare, reading)
+        assert {each.grade for each in found.values()} == {Grade.EXACT}
+
+
+def test_unstated_joint_is_not_comparable() -> None:
+    """What a reader leaves out says nothing; the rest is compared."""
+    whole = _dynamics(usd_reading())
+    kept = [i for i, name in enumerate(whole.joints) if name not in {"elbow", ""}]
+    part = replace(
+        whole,
+        joints=tuple(whole.joints[i] for i in kept),
+        inertia=whole.inertia[:, kept][:, :, kept],
+        bias=whole.bias[:, kept],
+        velocities=whole.velocities[:, kept],
+    )
+    found = _by_item(inertia_matrices, replace(usd_reading(), dynamics=part))
+
+    assert found["elbow"].grade is found[ROOT_MOTION].grade is Grade.NOT_COMPARABLE
+    assert found["shoulder"].grade is Grade.EXACT
+    assert "states no inertia" in found["elbow"].message
+
+
+def test_number_that_is_none_fails() -> None:
+    """A force that is not finite is no force."""
+    whole = _dynamics(usd_reading())
+    bias = whole.bias.copy()
+    bias[2, whole.joints.index("wheel")] = np.nan
+    broken = replace(usd_reading(), dynamics=replace(whole, bias=bias))
+
+    assert _by_item(bias_forces, broken)["wheel"].grade is Grade.FAILS
+
+
+def test_silent_side_is_not_comparable() -> None:
+    """Either."""
+    spec, silent = urdf_reading(), replace(usd_reading(), dynamics=None)
+    measure = yardstick(spec, Tolerance())
+
+    for compare in (inertia_matrices, bias_forces):
+        assert compare(spec, silent, measure) == Incomparable(
+            "usd states no equations of motion"
+        )
+        assert compare(silent, spec, measure) == Incomparable(
+            "usd states no equations of motion"
+        )
+
+
+def test_robot_without_mass_is_compared_with_what_may_be_invented() -> None:
+    """Nothing equals nothing; a kilogram is not harmless."""
+    bare = Robot(
+        "bare", tuple(replace(link, inertial=None) for link in ROBOT.links), ()
+    )
+    bare = replace(bare, joints=ROBOT.joints)
+    spec = urdf_reading(bare)
+    measure = yardstick(spec, Tolerance())
+
+    same = inertia_matrices(spec, spec, measure)
+    assert isinstance(same, Compared)
+    assert same.note == "the robot has no mass"
+    assert {each.grade for each in same.differences} == {Grade.EXACT}
+    other = inertia_matrices(spec, usd_reading(), measure)
+    assert isinstance(other, Compared)
+    assert {each.grade for each in other.differences} == {Grade.FAILS}

@@ -1,0 +1,225 @@
+"""What is held in a rollout, and how far apart two rollouts are."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from conformance.comparison import Compared, Incomparable, yardstick
+from conformance.comparisons.rollouts import states
+from conformance.observation import JointType, Moment
+from conformance.record import Grade
+from conformance.rollout import distance, plan_rollout, rollout_spread
+from conformance.tasks import questions
+from conformance.tolerance import Tolerance
+from conformance.witnesses.spec_witness import observe_robot
+from converter.model import (
+    UNLIMITED,
+    Continuous,
+    Fixed,
+    Inertial,
+    Joint,
+    Link,
+    Planar,
+    Pose,
+    Prismatic,
+    Robot,
+)
+from tests.conformance.miniatures import ROBOT, urdf_reading, usd_reading
+
+if TYPE_CHECKING:
+    from conformance.observation import Observation, Rollout, RolloutPlan
+
+_X = (1.0, 0.0, 0.0)
+_BODY = Inertial(2.0, Pose((0.1, 0.2, 0.3)), (0.1, 0.0, 0.0, 0.2, 0.0, 0.25))
+_HALF = math.sqrt(0.5)
+
+
+def _plan(*joints: Joint, bare: frozenset[str] = frozenset()) -> RolloutPlan | None:
+    names = dict.fromkeys(
+        name for joint in joints for name in (joint.parent, joint.child)
+    )
+    links = tuple(Link(name, None if name in bare else _BODY) for name in names)
+    return questions(Robot("r", links, joints)).rollout
+
+
+def test_massive_joints_are_free() -> None:
+    """Planar joints too, of whose three displacements two count."""
+    turn = Joint("turn", "a", "b", Continuous(_X))
+    table = Joint("table", "b", "c", Planar((0.6, 0.0, 0.8)))
+    plan = _plan(turn, table)
+
+    assert plan is not None
+    assert plan.held == ()
+    assert plan.moments[-1] * plan.step == pytest.approx(1.0)
+
+
+def test_joint_that_carries_no_mass_is_held() -> None:
+    """It would be flung by nothing."""
+    turn = Joint("turn", "a", "b", Continuous(_X))
+    idle = Joint("idle", "b", "c", Continuous(_X))
+    plan = _plan(turn, idle, bare=frozenset({"c"}))
+
+    assert plan is not None
+    assert plan.held == ("idle",)
+
+
+def test_massless_link_between_massive_ones_moves() -> None:
+    """As in the two joints of a hip; but of two joints about one axis one is held."""
+    offset = Pose((0.0, 0.3, -0.4))
+    pitch = Joint("pitch", "a", "b", Continuous((0.0, 1.0, 0.0)), offset)
+    roll = Joint("roll", "b", "c", Continuous(_X))
+    twin = replace(pitch, name="twin", parent="b", child="c", origin=Pose())
+    free = _plan(pitch, roll, bare=frozenset({"b"}))
+    double = _plan(pitch, twin, bare=frozenset({"b"}))
+
+    assert free is not None
+    assert free.held == ()
+    assert double is not None
+    assert len(double.held) == 1
+
+
+@pytest.mark.parametrize(
+    "joints",
+    [
+        (Joint("weld", "a", "b", Fixed()),),
+        (Joint("slide", "a", "b", Prismatic(_X, UNLIMITED)),),
+    ],
+)
+def test_robot_in_which_nothing_can_move_is_not_rolled_out(
+    joints: tuple[Joint, ...],
+) -> None:
+    """No moving joint, or none that carries mass."""
+    assert _plan(*joints, bare=frozenset({"b"})) is None
+
+
+def test_reading_without_equations_gives_no_plan() -> None:
+    """Nothing says what could move."""
+    spec = replace(observe_robot(ROBOT, questions(ROBOT)), dynamics=None)
+
+    assert plan_rollout(spec, yardstick(spec, Tolerance())) is None
+
+
+@pytest.mark.parametrize(
+    ("joint_type", "first", "second", "expected"),
+    [
+        (JointType.REVOLUTE, (0.5,), (0.75,), 0.25),
+        (JointType.PRISMATIC, (0.5,), (0.75,), 0.25),
+        (JointType.PLANAR, (3.0, 0.0, 0.0, 1.0), (0.0, 4.0, 0.0, 1.5), 5.0),
+        (JointType.SPHERICAL, (1.0, 0, 0, 0), (-_HALF, _HALF, 0, 0), math.pi / 2),
+        (
+            JointType.FLOATING,
+            (0.0, 0, 0, 1.0, 0, 0, 0),
+            (0.1, 0, 0, -_HALF, 0, 0, -_HALF),
+            math.pi / 2,
+        ),
+    ],
+)
+def test_distance_of_positions(
+    joint_type: JointType,
+    first: tuple[float, ...],
+    second: tuple[float, ...],
+    expected: float,
+) -> None:
+    """Quaternions of either sign are one rotation."""
+    still = ((0.0,) * 6,)
+    here, there = (Moment(1.0, (each,), still) for each in (first, second))
+
+    assert distance(here, there, (0, 0), joint_type) == pytest.approx(expected)
+
+
+def test_distance_of_velocities() -> None:
+    """The larger of translation and rotation."""
+    here = Moment(1.0, ((0.0, 0, 0, 1.0, 0, 0, 0),), ((3.0, 4.0, 0, 0, 0, 0),))
+    there = Moment(1.0, here.positions, ((0.0, 0, 0, 0, 1.0, 0),))
+
+    assert distance(here, there, (0, 0), JointType.FLOATING) == pytest.approx(5.0)
+
+
+def _rollout(reading: Observation) -> Rollout:
+    assert reading.rollout is not None
+    return reading.rollout
+
+
+def _compared(expected: Observation, actual: Observation) -> Compared:
+    comparison = states(expected, actual, yardstick(expected, Tolerance()))
+    assert isinstance(comparison, Compared)
+    return comparison
+
+
+def test_spread_ends_where_a_neighbour_explodes() -> None:
+    """What follows says nothing of the robot."""
+    whole = _rollout(urdf_reading())
+    first, *others = whole.neighbours
+    torn = replace(whole, neighbours=(first[:2], *others))
+    joints = {joint.name: joint for joint in urdf_reading().joints}
+
+    assert {len(each) for each in rollout_spread(whole, joints).values()} == {5}
+    assert {len(each) for each in rollout_spread(torn, joints).values()} == {2}
+    assert rollout_spread(replace(whole, neighbours=()), joints) == {}
+
+
+def test_rollout_that_explodes_although_the_robot_does_not_fails() -> None:
+    """Whatever it was before."""
+    usd = usd_reading()
+    torn = replace(_rollout(usd), moments=_rollout(usd).moments[:2])
+    differences = _compared(urdf_reading(), replace(usd, rollout=torn)).differences
+
+    assert {difference.grade for difference in differences} == {Grade.FAILS}
+    assert "has exploded after 1 s" in differences[0].message
+
+
+def test_joint_that_is_not_rolled_out_is_not_comparable() -> None:
+    """It is missing among the moving joints."""
+    usd = usd_reading()
+    joints = tuple(f"other {name}" for name in _rollout(usd).joints)
+    lost = replace(_rollout(usd), joints=joints)
+    differences = _compared(urdf_reading(), replace(usd, rollout=lost)).differences
+
+    assert {difference.grade for difference in differences} == {Grade.NOT_COMPARABLE}
+
+
+def test_sensitive_joint_is_compared_earlier_or_not_at_all() -> None:
+    """Where nearby robots are far apart, nothing follows from a difference."""
+    spec = urdf_reading()
+    whole = _rollout(spec)
+    wheel = whole.joints.index("wheel")
+
+    def elsewhere(moment: Moment) -> Moment:
+        positions = list(moment.positions)
+        positions[wheel] = (positions[wheel][0] + 1.0,)
+        return replace(moment, positions=tuple(positions))
+
+    first, *others = whole.neighbours
+    late = (*first[:3], *map(elsewhere, first[3:]))
+    always = tuple(map(elsewhere, first))
+    sensitive, chaotic = (
+        replace(spec, rollout=replace(whole, neighbours=(each, *others)))
+        for each in (late, always)
+    )
+
+    earlier = {d.item: d for d in _compared(sensitive, usd_reading()).differences}
+    assert "after 0.2 s" in earlier["wheel"].message
+    assert "after 1 s" in earlier["elbow"].message
+    without = _compared(chaotic, usd_reading())
+    assert "wheel" not in {d.item for d in without.differences}
+    assert without.note == "too sensitive to say anything: joint wheel"
+
+
+def test_one_silent_side_is_not_comparable() -> None:
+    """Two have been asked nothing."""
+    spec, usd = urdf_reading(), usd_reading()
+    silent = replace(usd, rollout=None)
+    measure = yardstick(spec, Tolerance())
+
+    assert states(spec, silent, measure) == Incomparable(
+        "usd does not say where joints go"
+    )
+    assert states(replace(spec, rollout=None), usd, measure) == Incomparable(
+        "spec does not say where joints go"
+    )
+    nothing = states(replace(spec, rollout=None), silent, measure)
+    assert nothing == Compared((), note="nothing was left to itself")

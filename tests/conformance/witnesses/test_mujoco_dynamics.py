@@ -1,0 +1,169 @@
+"""MuJoCo's own reading of a URDF moves as our own equations of motion say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pybullet_data
+import pytest
+
+from conformance.comparison import Compared, yardstick
+from conformance.comparisons.dynamics import bias_forces, inertia_matrices
+from conformance.comparisons.rollouts import states
+from conformance.observation import ROOT_MOTION, Configurations
+from conformance.record import Grade
+from conformance.tasks import questions
+from conformance.tolerance import Tolerance
+from conformance.witness import Request
+from conformance.witnesses.mujoco_witness import MujocoWitness
+from conformance.witnesses.spec_witness import SpecWitness
+from conformance.witnesses.usdphysics_witness import UsdphysicsWitness
+from converter import convert
+from converter.urdf.parse import parse
+from tests.conformance.witnesses.deviation_files import text
+from tests.conformance.witnesses.usd_readings import body, joint, stage
+
+if TYPE_CHECKING:
+    from conformance.observation import Observation
+
+_ROOT = Path(pybullet_data.getDataPath())
+# One for each: chains, loops of mimics, spheres, floating bases, point masses.
+_ROBOTS = (
+    "kuka_iiwa/model.urdf",
+    "humanoid/humanoid.urdf",
+    "laikago/laikago.urdf",
+    "racecar/racecar.urdf",
+    "pr2_gripper.urdf",
+    "r2d2.urdf",
+)
+
+
+def _readings(path: Path) -> tuple[Observation, Observation]:
+    request = Request(str(path), questions(parse(path).robot))
+    return SpecWitness().observe(request), MujocoWitness().observe(request)
+
+
+def _written(folder: Path, name: str, **replaced: str) -> Path:
+    """Write a small file, with some of its text replaced."""
+    content = text(name)
+    for old, new in replaced.items():
+        content = content.replace(old, new)
+    path = folder / f"{name}.urdf"
+    path.write_text(content)
+    return path
+
+
+def _agree(spec: Observation, stated: Observation) -> dict[str, Grade]:
+    """Compare all that both state; return the grades of the inertia matrix."""
+    measure = yardstick(spec, Tolerance())
+    for compare in (bias_forces, states):
+        comparison = compare(spec, stated, measure)
+        if isinstance(comparison, Compared):
+            grades = {each.grade for each in comparison.differences}
+            assert grades <= {Grade.EXACT, Grade.NOT_COMPARABLE}
+    comparison = inertia_matrices(spec, stated, measure)
+    assert isinstance(comparison, Compared)
+    return {each.item: each.grade for each in comparison.differences}
+
+
+@pytest.mark.parametrize("file", _ROBOTS)
+def test_real_robots(file: str) -> None:
+    """Every velocity, every configuration, and a second of motion."""
+    spec, stated = _readings(_ROOT / file)
+
+    assert set(_agree(spec, stated).values()) == {Grade.EXACT}
+    assert stated.rollout is not None
+    assert stated.rollout.neighbours == ()
+
+
+@pytest.mark.parametrize(
+    "name", ["planar-joint", "zero-inertia", "massless-moving-link", "inner-world"]
+)
+def test_oblique_files(name: str, tmp_path: Path) -> None:
+    """Mass and inertia that the compiler refuses are zero all the same."""
+    spec, stated = _readings(_written(tmp_path, name))
+
+    assert set(_agree(spec, stated).values()) == {Grade.EXACT}
+
+
+def test_what_depends_on_a_placeholder_is_left_out(tmp_path: Path) -> None:
+    """The tensor of the arm breaks A + B >= C, and root and hinge move it."""
+    spec, stated = _readings(_written(tmp_path, "implausible-inertia"))
+
+    assert stated.dynamics is not None
+    assert stated.dynamics.joints == ()
+    assert stated.rollout is None
+    assert _agree(spec, stated) == dict.fromkeys(
+        [ROOT_MOTION, "hinge"], Grade.NOT_COMPARABLE
+    )
+
+
+def test_a_root_called_world_does_not_move(tmp_path: Path) -> None:
+    """MuJoCo takes it for its world: the root's own motion is left out."""
+    path = _written(tmp_path, "zero-range", base="world")
+    spec, stated = _readings(path)
+
+    assert _agree(spec, stated) == {
+        ROOT_MOTION: Grade.NOT_COMPARABLE,
+        "hinge": Grade.EXACT,
+    }
+
+
+def test_a_free_joint_counts_from_its_origin(tmp_path: Path) -> None:
+    """Positions, velocities and forces of a floating joint, with a turned origin."""
+    spec, stated = _readings(_written(tmp_path, "floating-joint"))
+    grades = _agree(spec, stated)
+
+    assert grades["hinge"] is Grade.EXACT
+
+
+def test_joint_that_cannot_be_set_leaves_motion_unstated(tmp_path: Path) -> None:
+    """Nothing is made up for what it carries."""
+    path = _written(tmp_path, "zero-range")
+    other = questions(parse(_written(tmp_path, "planar-joint")).robot)
+    stated = MujocoWitness().observe(Request(str(path), other))
+
+    assert stated.dynamics is None
+    assert stated.rollout is None
+
+
+def test_usd_moves_as_the_urdf(tmp_path: Path) -> None:
+    """MuJoCo made of what was read back, against our own equations."""
+    path = _ROOT / "racecar/racecar.urdf"
+    asked = questions(parse(path).robot)
+    spec = SpecWitness().observe(Request(str(path), asked))
+    layer = convert(path, tmp_path / "usd").root_layer
+    usd = UsdphysicsWitness().observe(Request(str(layer), asked))
+
+    grades = _agree(spec, usd)
+
+    assert set(grades.values()) == {Grade.EXACT}
+    assert ROOT_MOTION in grades
+
+
+def test_usd_body_turns_about_its_joint_frame(tmp_path: Path) -> None:
+    """It lies beside the body's own frame: 2 kg, half a metre from the axis."""
+    mass = """
+        float physics:mass = 2
+        point3f physics:centerOfMass = (0.2, 0, 0)
+        float3 physics:diagonalInertia = (0.1, 0.2, 0.3)
+        quatf physics:principalAxes = (1, 0, 0, 0)
+    """
+    frame = "    point3f physics:localPos1 = (-0.3, 0, 0)\n"
+    parts = (
+        body("a", mass, ["PhysicsMassAPI"])
+        + body("b", mass, ["PhysicsMassAPI"])
+        + joint("PhysicsRevoluteJoint", "hinge", frame + '    token physics:axis = "Y"')
+    )
+    asked = Configurations((), (), ("zero",))
+    reading = UsdphysicsWitness().observe(Request(str(stage(tmp_path, parts)), asked))
+
+    (found,) = [each for each in reading.joints if each.name == "hinge"]
+    assert found.anchor == pytest.approx((-0.3, 0.0, 0.0))
+    assert reading.dynamics is not None
+    hinge = reading.dynamics.joints.index("hinge")
+    np.testing.assert_allclose(
+        reading.dynamics.inertia[:, hinge, hinge], 0.2 + 2 * 0.25, rtol=1e-6
+    )
