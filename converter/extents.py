@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 Points: TypeAlias = "NDArray[np.float64]"
 
-# Meshes of more points are reduced to the farthest in narrow cones. A ball loses 1 % of
+# Meshes of more points are reduced to the farthest in narrow cones. A ball loses 2 % of
 # its volume by it, a box nothing.
 _FEW, _CONES = 2000, 24
 # Sizes beyond what floating point can square become infinite, and break no rule.

@@ -8,7 +8,14 @@ from conformance.commands.console import long_stdout
 from conformance.commands.inspect_graphs import robot_dot, robot_mermaid
 from conformance.commands.inspect_json import robot_json
 from conformance.commands.inspect_text import tree_lines
-from conformance.commands.parameters import HelpfulCommand, Packages, package_option
+from conformance.commands.parameters import (
+    Arguments,
+    HelpfulCommand,
+    Packages,
+    argument_option,
+    package_option,
+    xacro_arguments,
+)
 from converter.inspection import inspect
 from converter.urdf import parse
 from corpus import resolve_robot
@@ -36,15 +43,20 @@ _UNWRAPPED = 10_000
     help="A tree with sums, all values, or a graph for Graphviz or Mermaid.",
 )
 @package_option
-def inspect_command(*, source: str, output_format: str, packages: Packages) -> None:
+@argument_option
+def inspect_command(
+    *, source: str, output_format: str, packages: Packages, arguments: Arguments
+) -> None:
     """Show the links, joints and shapes of the robot SOURCE, and what they add up to.
 
-    SOURCE is a URDF file or a reference such as rd:panda_description. What is odd
-    about the file is told by urdf-usd lint.
+    SOURCE is a URDF or xacro file, or a reference such as rd:panda_description. What is
+    odd about the file is told by urdf-usd lint.
     """
     robot = resolve_robot(source)
     known = {name: str(path) for name, path in (*robot.packages, *packages)}
-    inspection = inspect(parse(robot.path, packages=known).robot)
+    given = dict(xacro_arguments(robot, arguments))
+    parsed = parse(robot.path, packages=known, arguments=given)
+    inspection = inspect(parsed.robot)
     match output_format:
         case "json":
             click.echo(robot_json(inspection))

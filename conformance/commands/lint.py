@@ -16,7 +16,14 @@ from conformance.commands.lint_files import LintedFile, shown_path
 from conformance.commands.lint_json import findings_json
 from conformance.commands.lint_sarif import findings_sarif
 from conformance.commands.lint_text import finding_lines, rule_lines
-from conformance.commands.parameters import HelpfulCommand, Packages, package_option
+from conformance.commands.parameters import (
+    Arguments,
+    HelpfulCommand,
+    Packages,
+    argument_option,
+    package_option,
+    xacro_arguments,
+)
 from conformance.results import write_atomically
 from converter.lint import (
     ALL_RULES,
@@ -111,6 +118,7 @@ def _matching(
 )
 @click.option("--in-place", is_flag=True, help="With --fix: replace the file itself.")
 @package_option
+@argument_option
 def lint_command(  # noqa: PLR0913  # one parameter per option
     *,
     sources: tuple[str, ...],
@@ -123,8 +131,9 @@ def lint_command(  # noqa: PLR0913  # one parameter per option
     output: Path | None,
     in_place: bool,
     packages: Packages,
+    arguments: Arguments,
 ) -> None:
-    """Say what is likely wrong with URDF files, and how to put it right.
+    """Say what is likely wrong with URDF and xacro files, and how to put it right.
 
     SOURCE is a file, a reference such as rd:panda_description, or a whole corpus:
     pybullet, rd, erd or dir:<folder>. What keeps a file from being read is found as
@@ -145,7 +154,7 @@ def lint_command(  # noqa: PLR0913  # one parameter per option
         repaired = output or robot.path
         _write_repaired(robot, repaired, rules, packages)
         robots = (replace(robot, reference=str(repaired), path=repaired),)
-    files = [_examined(robot, packages).narrowed(rules) for robot in robots]
+    files = [_examined(robot, packages, arguments).narrowed(rules) for robot in robots]
     match output_format:
         case "json":
             click.echo(findings_json(files))
@@ -181,8 +190,14 @@ def _resolved(sources: tuple[str, ...]) -> tuple[tuple[RobotSource, ...], int]:
     return robots, len(resolved) - len(robots)
 
 
-def _examined(robot: RobotSource, packages: Packages) -> LintedFile:
-    report = lint(robot.path, packages=_folders(robot, packages))
+def _examined(
+    robot: RobotSource, packages: Packages, arguments: Arguments
+) -> LintedFile:
+    report = lint(
+        robot.path,
+        packages=_folders(robot, packages),
+        arguments=dict(xacro_arguments(robot, arguments)),
+    )
     return LintedFile(robot.reference, robot.path, report.is_urdf, report.findings)
 
 

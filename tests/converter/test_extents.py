@@ -1,0 +1,207 @@
+"""Sizes of meshes, links and robots, against formulas and an independent library."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+import pytest
+import trimesh
+
+from converter.extents import Bounds, bounds_at_zero, measure_link, measure_meshes
+from converter.model import (
+    Box,
+    Capsule,
+    Collision,
+    Cylinder,
+    Inertial,
+    Joint,
+    Link,
+    MeshFile,
+    Pose,
+    Prismatic,
+    Range,
+    Robot,
+    Sphere,
+    Visual,
+)
+from converter.spatial import quat_wxyz_from_rpy
+from converter.topology import build_tree
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from converter.model import Geometry
+
+TURNED = Pose((0.1, -0.2, 0.3), quat_wxyz_from_rpy((0.4, -0.5, 0.6)))
+SHAPES: dict[str, tuple[Geometry, trimesh.Trimesh]] = {
+    "box": (Box((0.3, 0.2, 0.1)), trimesh.creation.box((0.3, 0.2, 0.1))),
+    "sphere": (Sphere(0.3), trimesh.creation.icosphere(5, 0.3)),
+    "cylinder": (
+        Cylinder(0.1, 0.5),
+        trimesh.creation.cylinder(0.1, 0.5, sections=500),
+    ),
+    "capsule": (
+        Capsule(0.1, 0.5),
+        trimesh.creation.capsule(0.5, 0.1, count=[200, 200]),
+    ),
+}
+
+
+def turned_bounds(
+    mesh: trimesh.Trimesh,
+) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
+    """Bound a mesh at the place ``TURNED``, with trimesh's own rotations."""
+    euler_matrix = cast("Any", trimesh.transformations.euler_matrix)
+    matrix = euler_matrix(0.4, -0.5, 0.6, "sxyz")
+    matrix[:3, 3] = TURNED.position
+    return np.array(mesh.copy().apply_transform(matrix).bounds)
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_links_are_as_large_as_their_shapes(name: str) -> None:
+    """In a turned place; volumes of round shapes are right to 3 %."""
+    geometry, reference = SHAPES[name]
+    if name == "capsule":
+        # trimesh begins its capsule at the centre of one cap.
+        reference = reference.copy().apply_translation(-reference.bounds.mean(axis=0))
+
+    extent = measure_link(Link("a", visuals=(Visual(None, TURNED, geometry),)), {})
+
+    assert extent is not None
+    bounds = turned_bounds(reference)
+    assert extent.bounds.lower == pytest.approx(bounds[0], abs=1e-4)
+    assert extent.bounds.upper == pytest.approx(bounds[1], abs=1e-4)
+    assert extent.hull_volume == pytest.approx(reference.volume, rel=0.03)
+
+
+def test_reach_is_measured_from_the_centre_of_mass() -> None:
+    """To the farthest corner of all shapes."""
+    inertial = Inertial(1.0, Pose((0.1, 0.0, 0.0)), (1.0, 0.0, 0.0, 1.0, 0.0, 1.0))
+    shape = Collision(None, Pose((0.2, 0.0, 0.0)), Box((0.2, 0.4, 0.6)))
+
+    extent = measure_link(Link("a", inertial, collisions=(shape,)), {})
+
+    assert extent is not None
+    assert extent.reach == pytest.approx(math.hypot(0.2, 0.2, 0.3))
+
+
+def mesh_robot(path: Path, *scales: tuple[float, float, float]) -> Robot:
+    """Return a robot that shows one mesh at some scales."""
+    visuals = tuple(
+        Visual(None, TURNED, MeshFile("m.stl", str(path), scale)) for scale in scales
+    )
+    return Robot("r", (Link("a", visuals=visuals),), ())
+
+
+def test_a_mesh_is_measured_once_and_scaled_where_it_is_used(tmp_path: Path) -> None:
+    """Against the same operations of trimesh."""
+    torus = trimesh.creation.torus(0.3, 0.1)
+    torus.export(tmp_path / "m.stl")
+    robot = mesh_robot(tmp_path / "m.stl", (1.0, 2.0, -0.5), (1.0, 1.0, 1.0))
+
+    meshes = measure_meshes(robot)
+    extent = measure_link(robot.links[0], meshes.by_path)
+
+    assert [one.triangles for one in meshes.by_path.values()] == [len(torus.faces)]
+    assert extent is not None
+    stretched = torus.copy().apply_scale((1.0, 2.0, -0.5))
+    both = np.stack([turned_bounds(torus), turned_bounds(stretched)])
+    assert extent.bounds.lower == pytest.approx(both[:, 0].min(axis=0), abs=1e-3)
+    assert extent.bounds.upper == pytest.approx(both[:, 1].max(axis=0), abs=1e-3)
+
+
+def test_a_round_mesh_of_many_points_is_reduced(tmp_path: Path) -> None:
+    """Its volume stays right to 2 %, its size to half a percent."""
+    ball = trimesh.creation.icosphere(6, 0.5)
+    assert len(ball.vertices) > 40_000
+    ball.export(tmp_path / "m.stl")
+    robot = mesh_robot(tmp_path / "m.stl", (1.0, 0.1, 1.0))
+
+    meshes = measure_meshes(robot)
+    extent = measure_link(robot.links[0], meshes.by_path)
+
+    (hull,) = (one.hull for one in meshes.by_path.values())
+    assert len(hull) < 2500
+    assert extent is not None
+    expected = 4.0 / 3.0 * math.pi * 0.5**3 * 0.1
+    assert extent.hull_volume == pytest.approx(expected, rel=0.02)
+    bounds = turned_bounds(ball.copy().apply_scale((1.0, 0.1, 1.0)))
+    assert extent.bounds.size == pytest.approx(bounds[1] - bounds[0], rel=5e-3)
+
+
+def test_a_flat_mesh_has_bounds_and_no_volume(tmp_path: Path) -> None:
+    """Ground planes are common."""
+    plane = trimesh.Trimesh(
+        [[0, 0, 0], [3, 0, 0], [3, 2, 0], [0, 2, 0]], [[0, 1, 2], [0, 2, 3]]
+    )
+    plane.export(tmp_path / "m.stl")
+    path = str(tmp_path / "m.stl")
+    visual = Visual(None, Pose(), MeshFile("m.stl", path))
+    robot = Robot("r", (Link("a", visuals=(visual,)),), ())
+
+    extent = measure_link(robot.links[0], measure_meshes(robot).by_path)
+
+    assert extent is not None
+    assert extent.hull_volume == 0.0
+    assert extent.bounds == Bounds((0.0, 0.0, 0.0), (3.0, 2.0, 0.0))
+
+
+def test_gigantic_meshes_are_measured_without_a_warning(tmp_path: Path) -> None:
+    """Their size may be infinite."""
+    lines = ["v 0 0 0", "v 1e300 0 0", "v 0 1e300 0", "v 0 0 1e300"]
+    faces = ["f 1 2 3", "f 1 2 4", "f 1 3 4", "f 2 3 4"]
+    (tmp_path / "m.obj").write_text("\n".join([*lines, *faces]))
+    robot = mesh_robot(tmp_path / "m.obj", (1e10, 1.0, 1.0))
+
+    extent = measure_link(robot.links[0], measure_meshes(robot).by_path)
+
+    assert extent is not None
+    assert not math.isfinite(extent.bounds.diagonal)
+
+
+def test_unreadable_meshes_are_told_once(tmp_path: Path) -> None:
+    """And leave the size of their link unknown."""
+    (tmp_path / "m.stl").write_bytes(b"nonsense")
+    robot = mesh_robot(tmp_path / "m.stl", (1.0, 1.0, 1.0), (2.0, 2.0, 2.0))
+
+    meshes = measure_meshes(robot)
+
+    assert [diagnostic.rule for diagnostic in meshes.diagnostics] == ["mesh-unreadable"]
+    assert measure_link(robot.links[0], meshes.by_path) is None
+
+
+def two_links(geometry: Geometry) -> Robot:
+    """Return a robot with a shape on its second link."""
+    joint = Joint("j", "a", "b", Prismatic((0.0, 0.0, 1.0), Range(0.0, 1.0)), TURNED)
+    shape = Visual(None, Pose(), geometry)
+    return Robot("r", (Link("a"), Link("b", visuals=(shape,))), (joint,))
+
+
+def test_a_robot_is_bounded_in_the_frame_of_its_root() -> None:
+    """With every joint at zero."""
+    bounds = bounds_at_zero(build_tree(two_links(Box((0.3, 0.2, 0.1)))), {})
+
+    assert bounds is not None
+    expected = turned_bounds(SHAPES["box"][1])
+    assert bounds.lower == pytest.approx(expected[0])
+    assert bounds.upper == pytest.approx(expected[1])
+
+
+def test_what_has_no_known_shape_has_no_bounds() -> None:
+    """A mesh that was not found has no size."""
+    robot = two_links(MeshFile("missing.stl", None))
+
+    assert bounds_at_zero(build_tree(robot), {}) is None
+
+
+@pytest.mark.parametrize(
+    ("point", "distance"),
+    [((0.5, 1.0, 1.5), 0.0), ((1.0, 2.0, 3.0), 0.0), ((4.0, 6.0, 2.0), 5.0)],
+)
+def test_points_inside_a_box_are_at_no_distance(
+    point: tuple[float, float, float], distance: float
+) -> None:
+    """Others are as far as the nearest point of the box."""
+    assert Bounds((0.0, 0.0, 0.0), (1.0, 2.0, 3.0)).distance(point) == distance
