@@ -22,23 +22,30 @@ if TYPE_CHECKING:
     from conformance.observation import Configurations
 
 
-def write_back(usd: str, urdf: str) -> str | None:
+def write_back(usd: str, urdf: str, links: Sequence[str]) -> str | None:
     """Write the robot in a USD as URDF, without its meshes, which no engine reads.
+
+    Args:
+        usd: Root layer.
+        urdf: File to write.
+        links: Names of the robot's links, for frames that nothing marks as such.
 
     Returns:
         Why it cannot be done, if so.
     """
     try:
-        Path(urdf).write_bytes(write(read_usd(usd).robot))
+        Path(urdf).write_bytes(write(read_usd(usd, links).robot))
     except ConversionError as error:
         return error.diagnostics[0].message
     return None
 
 
-def hear_back(
+def hear_back(  # noqa: PLR0913  what is asked, of whom, and how
     isolation: Isolation,
     engines: Sequence[str],
     usd: Path,
+    *,
+    links: Sequence[str],
     configurations: Configurations,
     time_limit: float,
 ) -> Back:
@@ -48,12 +55,15 @@ def hear_back(
         isolation: Where they are asked.
         engines: Names of the witnesses that read the URDF.
         usd: Root layer.
+        links: Names of the URDF's links.
         configurations: Where link frames are compared.
         time_limit: Longest time for one task [s].
     """
     with tempfile.TemporaryDirectory(prefix="urdf-usd-") as folder:
         urdf = str(Path(folder, "back.urdf"))
-        ending = isolation.call(write_back, str(usd), urdf, timeout=time_limit)
+        ending = isolation.call(
+            write_back, str(usd), urdf, tuple(links), timeout=time_limit
+        )
         failure = ending.reason if isinstance(ending, Crashed) else ending.value
         if failure is not None:
             return Back(failure=failure)

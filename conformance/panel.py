@@ -132,10 +132,16 @@ class Panel:
             and witness.name != REFERENCE
             and testimony.observation(witness.name)
         ]
-        if Side.USD not in files or not engines:
+        spec = testimony.observation(REFERENCE)
+        if Side.USD not in files or not engines or spec is None:
             return testimony
         back = hear_back(
-            self.isolation, engines, files[Side.USD], configurations, self.time_limit
+            self.isolation,
+            engines,
+            files[Side.USD],
+            links=tuple(link.name for link in spec.links),
+            configurations=configurations,
+            time_limit=self.time_limit,
         )
         return replace(testimony, back=back)
 

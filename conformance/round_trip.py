@@ -173,7 +173,19 @@ def _own_doing(
         for one in failing
         if one.item in departs & follows
         or known_deviations(check.direct or check.id, one, trip.spec, trip.there)
+        or _is_invented(one, trip)
     )
+
+
+def _is_invented(difference: Difference, trip: _Trip) -> bool:
+    """Say whether an engine makes up the mass of links that rightly have none.
+
+    A link without ``<inertial>`` and one whose mass is zero are the same to the
+    specification, and to a USD that does not say more; not to every engine.
+    """
+    bare = {link.name for link in trip.spec.links if not (link.mass and link.mass.mass)}
+    parts = difference.traces or (difference.item,)
+    return bare.issuperset(parts) and set(trip.again.invented).issuperset(parts)
 
 
 def _merged(parts: list[Compared], by_engine: Mapping[str, Comparison]) -> Comparison:

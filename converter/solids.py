@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import pi
-from typing import TYPE_CHECKING, TypeAlias, assert_never
+from typing import TYPE_CHECKING, Any, TypeAlias, assert_never
 
 import numpy as np
 from scipy.spatial import ConvexHull, QhullError
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Matrix: TypeAlias = "NDArray[np.float64]"
-Indices: TypeAlias = "NDArray[np.int32]"
+Indices: TypeAlias = "NDArray[np.signedinteger[Any]]"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -26,7 +26,7 @@ from converter.usd.read_tree import read_tree
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from converter.meshes.polygon_mesh import PolygonMesh
     from converter.spatial import Matrix
@@ -53,12 +53,14 @@ class StageReading:
     diagnostics: tuple[Diagnostic, ...]
 
 
-def read_usd(path: str | os.PathLike[str]) -> StageReading:
+def read_usd(path: str | os.PathLike[str], frames: Iterable[str] = ()) -> StageReading:
     """Read a robot from a USD file, whoever made it.
 
     Args:
         path: Root layer. The robot is what its default prim holds; without one, or if
             that holds no robot, what the whole stage holds.
+        frames: Names of links that are frames of a body. Our own conversions mark them;
+            others leave Xforms that nothing tells from groups of shapes.
 
     Raises:
         StageError: The stage cannot be opened, or holds no robot that URDF could
@@ -69,20 +71,22 @@ def read_usd(path: str | os.PathLike[str]) -> StageReading:
     except Tf.ErrorException as error:
         message = f"{path} cannot be opened: {str(error).splitlines()[-1].strip()}"
         raise StageError((Diagnostic("stage-unreadable", message),)) from error
-    return read_stage(stage)
+    return read_stage(stage, frames)
 
 
-def read_stage(stage: Usd.Stage) -> StageReading:
+def read_stage(stage: Usd.Stage, frames: Iterable[str] = ()) -> StageReading:
     """Read a robot from an open stage; see :func:`read_usd`.
 
     Raises:
         StageError: The stage holds no robot that URDF could express.
     """
-    (robot, meshes), diagnostics = drain(_read(stage))
+    (robot, meshes), diagnostics = drain(_read(stage, tuple(frames)))
     return StageReading(robot, meshes, diagnostics)
 
 
-def _read(stage: Usd.Stage) -> Findings[tuple[Robot, Mapping[str, PolygonMesh]]]:
+def _read(
+    stage: Usd.Stage, frames: tuple[str, ...]
+) -> Findings[tuple[Robot, Mapping[str, PolygonMesh]]]:
     default = stage.GetDefaultPrim()
     found: tuple[LinkPrim, ...] = ()
     for root in filter(None, (default, stage.GetPseudoRoot())):
@@ -90,7 +94,7 @@ def _read(stage: Usd.Stage) -> Findings[tuple[Robot, Mapping[str, PolygonMesh]]]
             stage, [root.GetPath()]
         )
         bodies = descriptions.get(UsdPhysics.ObjectType.RigidBody, ([], []))[0]
-        found = yield from read_link_prims(root, bodies)
+        found = yield from read_link_prims(root, bodies, frames)
         if found:
             break
     if not found:

@@ -192,5 +192,5 @@ def _same_mimic(one: Mimic, other: Mimic) -> bool:
     return (
         one.joint == other.joint
         and isclose(one.multiplier, other.multiplier, rel_tol=_SAME, abs_tol=_NOTHING)
-        and isclose(one.offset, other.offset, rel_tol=_SAME, abs_tol=1e-37)
+        and isclose(one.offset, other.offset, rel_tol=_SAME, abs_tol=_NOTHING)
     )

@@ -13,7 +13,7 @@ from converter.spatial import compose, pose_from_transform
 from converter.usd.custom import read_text
 from converter.usd.placement import rigid_part
 from converter.usd.read_materials import read_material
-from converter.usd.read_names import unique_names
+from converter.usd.read_names import legible_name, unique_names
 from converter.usd.read_shapes import read_shape
 
 if TYPE_CHECKING:
@@ -68,20 +68,28 @@ class Shapes:
 
 
 def read_link_prims(
-    root: Usd.Prim, bodies: Iterable[Sdf.Path]
+    root: Usd.Prim, bodies: Iterable[Sdf.Path], frames: Iterable[str]
 ) -> Findings[tuple[LinkPrim, ...]]:
     """Find rigid bodies, and frames that a conversion marked as links, in stage order.
 
     Args:
         root: Prim below which to look.
         bodies: Paths of all rigid bodies.
+        frames: Names of frames that nothing marks; the first Xform of a name counts,
+            unless a body has that name.
     """
     rigid = set(bodies)
-    prims = [
-        prim
-        for prim in Usd.PrimRange(root, Usd.TraverseInstanceProxies())
-        if prim.GetPath() in rigid or read_text(prim, "link") is not None
-    ]
+    every = list(Usd.PrimRange(root, Usd.TraverseInstanceProxies()))
+    links = {p.GetPath() for p in every if p.GetPath() in rigid or _is_marked(p)}
+    unmarked = set(frames) - {legible_name(p) for p in every if p.GetPath() in links}
+    prims = []
+    for prim in every:
+        name = legible_name(prim)
+        if prim.GetPath() in links:
+            prims.append(prim)
+        elif name in unmarked and _has_place(prim):
+            unmarked.remove(name)
+            prims.append(prim)
     names = yield from unique_names("link", prims)
     paths = {prim.GetPath() for prim in prims}
     return tuple(
@@ -94,6 +102,16 @@ def read_link_prims(
         )
         for path, name in zip((prim.GetPath() for prim in prims), names, strict=True)
     )
+
+
+def _has_place(prim: Usd.Prim) -> bool:
+    return prim.IsA(UsdGeom.Xformable) and not prim.IsA(UsdGeom.Gprim)
+
+
+def _is_marked(prim: Usd.Prim) -> bool:
+    # Others keep what URDF says of <parent link=...> in an attribute of the same name,
+    # on prims that have no place.
+    return _has_place(prim) and read_text(prim, "link") is not None
 
 
 def nearest(path: Sdf.Path, among: Iterable[Sdf.Path]) -> Sdf.Path | None:

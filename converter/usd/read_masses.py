@@ -153,19 +153,19 @@ def _newton_tensor(prim: Usd.Prim) -> _Tensor | None:
 def _computed(
     prim: Usd.Prim, placement: Placement, colliders: Mapping[Sdf.Path, PlacedShape]
 ) -> tuple[float, Matrix, _Tensor] | None:
-    """Mass, centre [m] and tensor that OpenUSD computes."""
-    own: list[Sdf.Path] = []
+    """Mass, centre [m] and tensor that OpenUSD computes, if there is anything to do."""
+    has_mass = UsdPhysics.MassAPI(prim).GetMassAttr().Get()
+    if not (has_mass or any(path.HasPrefix(prim.GetPath()) for path in colliders)):
+        return None
 
     def answer(collider: Usd.Prim) -> UsdPhysics.RigidBodyAPI.MassInformation:
-        path = collider.GetPath()
-        shape = colliders.get(path)
-        own.extend([path] if shape else [])
+        shape = colliders.get(collider.GetPath())
         return _mass_information(collider, shape, placement.units.length)
 
     mass, moments, center, axes = UsdPhysics.RigidBodyAPI(prim).ComputeMassProperties(
         answer
     )
-    if not (own and mass > 0 and np.isfinite([*moments, *center]).all()):
+    if not (mass > 0 and np.isfinite([*moments, *center]).all()):
         return None
     place = placement.units.length * np.array(center, np.float64)
     return float(mass), place, _turned(np.array(moments, np.float64), axes)

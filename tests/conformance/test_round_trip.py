@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from conformance.checks import CHECKS, ROUND_TRIP_CHECKS
-from conformance.observation import SINGLE_PRECISION, Base, Quantity
+from conformance.observation import (
+    SINGLE_PRECISION,
+    Base,
+    MassProperties,
+    Quantity,
+)
 from conformance.record import CheckRecord, Grade
 from conformance.round_trip import Back
 from conformance.verdict import judge
@@ -17,6 +22,7 @@ from tests.conformance.miniatures import (
     MINIATURES,
     Miniature,
     restating_joint,
+    restating_mass,
     urdf_reading,
     usd_reading,
 )
@@ -152,6 +158,22 @@ def test_an_engine_that_misreads_both_files_alike_agrees_with_itself() -> None:
     assert record.grade is Grade.EXACT
     assert record.compared == 5
     assert record.reason is None
+
+
+def test_a_kilogram_for_a_frame_is_the_engines_own() -> None:
+    """Absent and zero are the same to it; a link that lost its mass is caught."""
+    kilogram = MassProperties(1.0, (0.0, 0.0, 0.0), (1.0, 0.0, 0.0, 1.0, 0.0, 1.0))
+
+    def invented(link: str) -> dict[str, CheckRecord]:
+        reading = restating_mass(usd_reading(), link, kilogram)
+        return _judged(usd_reading(), Observed(replace(reading, invented=(link,))))
+
+    frame, arm = invented("sensor"), invented("arm")
+
+    for check in ("mass.total", "mass.group.mass"):
+        assert frame[f"round-trip.{check}"].grade is Grade.EXACT
+    assert arm["round-trip.mass.link.mass"].grade is Grade.FAILS
+    assert arm["round-trip.mass.total"].grade is Grade.FAILS
 
 
 def test_an_engine_in_single_precision_is_allowed_its_rounding() -> None:

@@ -1,0 +1,73 @@
+"""What UsdPhysics does not say is read from where others say it."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from pxr import Sdf, UsdPhysics
+
+from tests.converter.usd.scenes import (
+    Scene,
+    joint_of,
+    rules_of,
+)
+
+
+def test_a_mimic_of_newton_is_a_mimic() -> None:
+    """Its offset is in degrees; the leader is named as the URDF names it."""
+    scene = Scene()
+    for path in ("/r/a", "/r/b", "/r/c"):
+        scene.body(path)
+    leader = scene.joint(UsdPhysics.RevoluteJoint, "/r/one", ("/r/a", "/r/b"))
+    leader.GetPrim().SetDisplayName("lead er")
+    prim = scene.joint(UsdPhysics.RevoluteJoint, "/r/two", ("/r/b", "/r/c")).GetPrim()
+    prim.CreateRelationship("newton:mimicJoint").SetTargets(["/r/one"])
+    prim.CreateAttribute("newton:mimicCoef0", Sdf.ValueTypeNames.Float).Set(90.0)
+    prim.CreateAttribute("newton:mimicCoef1", Sdf.ValueTypeNames.Float).Set(-0.5)
+
+    mimic = joint_of(scene.read(), "two").mimic
+
+    assert mimic
+    assert (mimic.joint, mimic.multiplier) == ("lead er", -0.5)
+    assert mimic.offset == pytest.approx(math.pi / 2)
+
+
+def test_a_schema_that_was_edited_counts_more_than_what_the_urdf_said() -> None:
+    """Simulators read the schema."""
+    scene = Scene()
+    scene.body("/r/a")
+    scene.body("/r/b")
+    prim = scene.joint(UsdPhysics.RevoluteJoint, "/r/j", ("/r/a", "/r/b")).GetPrim()
+    kinds = Sdf.ValueTypeNames
+    limit = prim.CreateAttribute("newton:velocityLimit", kinds.Float)
+    prim.CreateAttribute("urdf:limit:velocity", kinds.Double).Set(1.2)
+
+    limit.Set(math.degrees(1.2))
+    kept = scene.read().robot.joints[0].velocity
+    limit.Set(math.degrees(3.4))
+    edited = scene.read().robot.joints[0].velocity
+
+    assert kept == 1.2
+    assert edited == pytest.approx(3.4)
+
+
+def test_drives_give_the_effort_and_lose_their_gains() -> None:
+    """URDF has no word for gains; an infinite force is no limit."""
+    scene = Scene()
+    for path in ("/r/a", "/r/b", "/r/c"):
+        scene.body(path)
+    for name, ends, force in (
+        ("weak", ("/r/a", "/r/b"), 12.5),
+        ("strong", ("/r/b", "/r/c"), math.inf),
+    ):
+        joint = scene.joint(UsdPhysics.RevoluteJoint, f"/r/{name}", ends)
+        drive = UsdPhysics.DriveAPI.Apply(joint.GetPrim(), "angular")
+        drive.CreateMaxForceAttr(force)
+        drive.CreateStiffnessAttr(100.0)
+
+    reading = scene.read()
+
+    assert joint_of(reading, "weak").effort == 12.5
+    assert joint_of(reading, "strong").effort is None
+    assert rules_of(reading) == ["joint-drive-dropped"]

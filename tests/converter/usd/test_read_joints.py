@@ -1,0 +1,213 @@
+"""Joints of others are read as URDF has them, wherever their frames lie."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from pxr import Gf, UsdGeom, UsdPhysics
+
+from converter.diagnostics import StageError
+from converter.model import (
+    Continuous,
+    Fixed,
+    Floating,
+    Planar,
+    Prismatic,
+    Revolute,
+    Spherical,
+)
+from tests.converter.usd.scenes import (
+    TURN,
+    Scene,
+    joint_of,
+    link_of,
+    pose_of,
+    quat,
+    rules_of,
+)
+
+if TYPE_CHECKING:
+    from converter.model import JointKind
+
+
+def test_a_joint_apart_from_its_child_moves_the_childs_frame() -> None:
+    """The body turns about the joint, wherever its own origin is."""
+    scene = Scene()
+    scene.body("/r/a")
+    scene.body("/r/b", (0.3, 0.2, 0.0))
+    cube = UsdGeom.Cube.Define(scene.stage, "/r/b/box")
+    cube.AddTranslateOp().Set(Gf.Vec3d(0.1, 0.0, 0.0))
+    scene.body("/r/c", (0.3, 0.2, 0.5))
+    scene.joint(
+        UsdPhysics.RevoluteJoint,
+        "/r/hinge",
+        ("/r/a", "/r/b"),
+        Axis="Z",
+        LocalPos0=Gf.Vec3f(0.1, 0.2, 0.0),
+        LocalPos1=Gf.Vec3f(-0.2, 0.0, 0.0),
+    )
+    scene.joint(
+        UsdPhysics.FixedJoint,
+        "/r/weld",
+        ("/r/b", "/r/c"),
+        LocalPos0=Gf.Vec3f(0, 0, 0.5),
+    )
+
+    reading = scene.read()
+
+    assert rules_of(reading) == ["joint-moved"]
+    hinge, weld = joint_of(reading, "hinge"), joint_of(reading, "weld")
+    assert hinge.origin.position == pytest.approx((0.1, 0.2, 0.0))
+    assert weld.origin.position == pytest.approx((0.2, 0.0, 0.5))
+    (visual,) = link_of(reading, "b").visuals
+    assert visual.origin.position == pytest.approx((0.3, 0.0, 0.0))
+    inertial = link_of(reading, "b").inertial
+    assert inertial is not None
+    assert inertial.origin.position == pytest.approx((0.21, -0.02, 0.03))
+    # A quarter turn about (0.1, 0.2) carries the box from x = 0.4 to y = 0.5.
+    turned = pose_of(reading, "b", hinge=math.pi / 2) @ (*visual.origin.position, 1.0)
+    assert turned[:3] == pytest.approx((0.1, 0.5, 0.0))
+
+
+def test_slides_and_welds_leave_the_childs_frame_where_it_is() -> None:
+    """Their motion is the same wherever its origin is."""
+    scene = Scene()
+    for path in ("/r/a", "/r/b", "/r/c"):
+        scene.body(path)
+    apart = {"LocalPos1": Gf.Vec3f(0.2, 0.3, 0.4)}
+    scene.joint(UsdPhysics.PrismaticJoint, "/r/slide", ("/r/a", "/r/b"), **apart)
+    scene.joint(UsdPhysics.FixedJoint, "/r/weld", ("/r/a", "/r/c"), **apart)
+
+    reading = scene.read()
+
+    assert rules_of(reading) == []
+    for name in ("slide", "weld"):
+        assert joint_of(reading, name).origin.position == pytest.approx(
+            (-0.2, -0.3, -0.4)
+        )
+
+
+def test_swapped_bodies_turn_the_axis_and_keep_the_positions() -> None:
+    """The child lies on side 0, so the joint moves the other way round."""
+    forwards, backwards = Scene(), Scene()
+    sides = {
+        "LocalPos0": Gf.Vec3f(0.1, 0.2, 0.3),
+        "LocalRot0": quat(TURN),
+        "LocalPos1": Gf.Vec3f(-0.3, 0.1, 0.2),
+        "LocalRot1": quat(TURN * TURN),
+    }
+    swapped = {f"{name[:-1]}{1 - int(name[-1])}": pose for name, pose in sides.items()}
+    limits = {"Axis": "Y", "LowerLimit": -30.0, "UpperLimit": 60.0}
+    for scene, ends, frames in (
+        (forwards, ("/r/a", "/r/b"), sides),
+        (backwards, ("/r/b", "/r/a"), swapped),
+    ):
+        scene.body("/r/a")
+        scene.body("/r/b")
+        scene.joint(UsdPhysics.FixedJoint, "/r/base", ("/r", "/r/a"))
+        scene.joint(UsdPhysics.RevoluteJoint, "/r/hinge", ends, **frames, **limits)
+
+    one, other = forwards.read(), backwards.read()
+
+    for reading in (one, other):
+        hinge = joint_of(reading, "hinge")
+        assert (hinge.parent, hinge.child) == ("a", "b")
+        assert isinstance(hinge.kind, Revolute)
+        assert hinge.kind.range.lower == pytest.approx(math.radians(-30))
+        assert hinge.kind.range.upper == pytest.approx(math.radians(60))
+    # Position q of the swapped joint is the inverse motion, so it is where -q led.
+    np.testing.assert_allclose(
+        pose_of(one, "b", hinge=0.4), pose_of(other, "b", hinge=-0.4), atol=1e-6
+    )
+
+
+def _limit(joint: UsdPhysics.Joint, **axes: tuple[float, float]) -> None:
+    for axis, (low, high) in axes.items():
+        api = UsdPhysics.LimitAPI.Apply(joint.GetPrim(), axis)
+        api.CreateLowAttr(low)
+        api.CreateHighAttr(high)
+
+
+_LOCK = (1.0, -1.0)
+_AXES = ("transX", "transY", "transZ", "rotX", "rotY", "rotZ")
+
+
+@pytest.mark.parametrize(
+    ("free", "kind"),
+    [
+        ({}, Fixed()),
+        ({"rotY": (-90.0, 45.0)}, Revolute),
+        ({"rotZ": None}, Continuous),
+        ({"transX": (-0.5, 0.25)}, Prismatic),
+        ({"transX": None, "transY": None, "rotZ": None}, Planar),
+        ({"rotX": None, "rotY": None, "rotZ": None}, Spherical()),
+        (dict.fromkeys(_AXES), Floating()),
+    ],
+)
+def test_generic_joints_are_read_by_what_they_leave_free(
+    free: dict[str, tuple[float, float] | None], kind: JointKind | type[JointKind]
+) -> None:
+    """Axes are those of the joint frame, in the child."""
+    scene = Scene()
+    scene.body("/r/a")
+    scene.body("/r/b")
+    joint = scene.joint(
+        UsdPhysics.Joint,
+        "/r/j",
+        ("/r/a", "/r/b"),
+        LocalRot0=quat(TURN),
+        LocalRot1=quat(TURN),
+    )
+    _limit(joint, **{axis: _LOCK for axis in _AXES if axis not in free})
+    _limit(joint, **{axis: value for axis, value in free.items() if value})
+
+    found = scene.read().robot.joints[0].kind
+
+    assert found == kind if not isinstance(kind, type) else isinstance(found, kind)
+    if isinstance(found, Revolute | Prismatic | Continuous | Planar):
+        column = "XYZ".index("Z" if len(free) > 1 else next(iter(free))[-1])
+        assert found.axis == pytest.approx(tuple(TURN.as_matrix()[:, column]), abs=1e-6)
+    if isinstance(found, Revolute):
+        assert found.range.lower == pytest.approx(-math.pi / 2)
+    if isinstance(found, Prismatic):
+        assert (found.range.lower, found.range.upper) == (-0.5, 0.25)
+
+
+def test_a_motion_that_urdf_does_not_have_is_refused() -> None:
+    """A cardan joint; the message names the joint and its axes."""
+    scene = Scene()
+    scene.body("/r/a")
+    scene.body("/r/b")
+    joint = scene.joint(UsdPhysics.Joint, "/r/cardan", ("/r/a", "/r/b"))
+    _limit(joint, **dict.fromkeys(("transX", "transY", "transZ", "rotZ"), _LOCK))
+
+    with pytest.raises(StageError, match=r"/r/cardan is free in RotX, RotY"):
+        scene.read()
+
+
+def test_limits_of_a_ball_joint_are_dropped_with_a_word() -> None:
+    """URDF has none for it."""
+    scene = Scene()
+    scene.body("/r/a")
+    scene.body("/r/b")
+    cone = {"ConeAngle0Limit": 30.0, "ConeAngle1Limit": 40.0}
+    scene.joint(UsdPhysics.SphericalJoint, "/r/ball", ("/r/a", "/r/b"), **cone)
+
+    reading = scene.read()
+
+    assert reading.robot.joints[0].kind == Spherical()
+    assert rules_of(reading) == ["joint-limit-dropped"]
+
+
+def test_limits_the_wrong_way_round_lock_a_joint_of_others() -> None:
+    """So says UsdPhysics; a URDF's reversed limits are kept by a mark."""
+    scene = Scene()
+    scene.body("/r/a")
+    scene.body("/r/b")
+    locked = {"LowerLimit": 1.0, "UpperLimit": -1.0}
+    scene.joint(UsdPhysics.RevoluteJoint, "/r/j", ("/r/a", "/r/b"), **locked)
+
+    assert scene.read().robot.joints[0].kind == Fixed()

@@ -1,0 +1,186 @@
+"""Gprims are read as shapes of URDF, with their colours."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from pxr import Gf, Sdf, Usd, UsdGeom, UsdPhysics, UsdShade
+from scipy.spatial.transform import Rotation
+
+from converter.model import (
+    Box,
+    Capsule,
+    Cylinder,
+    MeshFile,
+    Sphere,
+)
+from tests.converter.usd.scenes import (
+    Scene,
+    link_of,
+    rules_of,
+)
+
+if TYPE_CHECKING:
+    from converter.meshes.polygon_mesh import PolygonMesh
+    from tests.converter.usd.scenes import Array
+
+
+def _shape(
+    prim: UsdGeom.Gprim, *, collides: bool = False, **said: object
+) -> UsdGeom.Gprim:
+    for name, value in said.items():
+        getattr(prim, f"Create{name}Attr")(value)
+    if collides:
+        UsdPhysics.CollisionAPI.Apply(prim.GetPrim())
+    return prim
+
+
+def test_shapes_of_any_axis_and_scale_are_shapes_along_z() -> None:
+    """Also where colliders and visuals are one prim, guides, or invisible."""
+    scene = Scene()
+    scene.body("/r/a")
+    stage = scene.stage
+    tube = UsdGeom.Cylinder.Define(stage, "/r/a/tube")
+    _shape(tube, Axis="X", Radius=0.1, Height=0.5).AddScaleOp().Set(Gf.Vec3f(3, 2, 2))
+    pill = UsdGeom.Capsule.Define(stage, "/r/a/pill")
+    _shape(pill, collides=True, Axis="Y", Radius=0.1, Height=0.5, Purpose="guide")
+    cube = UsdGeom.Cube.Define(stage, "/r/a/cube")
+    _shape(cube, collides=True, Size=0.5).AddScaleOp().Set(Gf.Vec3f(1, -2, 3))
+    hidden = UsdGeom.Sphere.Define(stage, "/r/a/hidden")
+    _shape(hidden, collides=True, Radius=0.1, Visibility="invisible")
+    _shape(UsdGeom.Cone.Define(stage, "/r/a/cone"))
+    egg = UsdGeom.Sphere.Define(stage, "/r/a/egg")
+    _shape(egg, Radius=0.1).AddScaleOp().Set(Gf.Vec3f(1, 1, 2))
+
+    reading = scene.read()
+
+    link = link_of(reading, "a")
+    visuals = {visual.name: visual for visual in link.visuals}
+    collisions = {shape.name: shape for shape in link.collisions}
+    assert set(visuals) == {"tube", "cube", "egg"}
+    assert set(collisions) == {"pill", "cube", "hidden"}
+    tube_again = visuals["tube"].geometry
+    assert isinstance(tube_again, Cylinder)
+    assert tube_again.radius == pytest.approx(0.2)
+    assert tube_again.length == pytest.approx(1.5)
+    assert collisions["pill"].geometry == Capsule(0.1, 0.5)
+    assert collisions["cube"].geometry == Box((0.5, 1.0, 1.5))
+    assert sorted(rules_of(reading)) == ["shape-approximated", "shape-not-urdf"]
+    for shape, axis in ((visuals["tube"], 0), (collisions["pill"], 1)):
+        turn = Rotation.from_quat(shape.origin.quat_wxyz, scalar_first=True)
+        assert abs(turn.apply((0, 0, 1))[axis]) == pytest.approx(1.0)
+
+
+def _triangle(stage: Usd.Stage, path: str) -> UsdGeom.Mesh:
+    mesh = UsdGeom.Mesh.Define(stage, path)
+    mesh.CreatePointsAttr([(0, 0, 0), (1, 0, 0), (0, 2, 0)])
+    mesh.CreateFaceVertexCountsAttr([3])
+    mesh.CreateFaceVertexIndicesAttr([0, 1, 2])
+    return mesh
+
+
+def _normal(mesh: PolygonMesh) -> Array:
+    a, b, c = mesh.points[mesh.face_indices[:3]]
+    return np.cross(b - a, c - a)
+
+
+def test_meshes_keep_their_scale_and_look_outwards() -> None:
+    """A mirror, a skew and left-handed faces go into the points."""
+    scene = Scene()
+    scene.body("/r/a")
+    _triangle(scene.stage, "/r/a/plain").AddScaleOp().Set(Gf.Vec3f(2, 3, 4))
+    _triangle(scene.stage, "/r/a/mirrored").AddScaleOp().Set(Gf.Vec3f(1, -1, 1))
+    _triangle(scene.stage, "/r/a/left").CreateOrientationAttr("leftHanded")
+    stretched = UsdGeom.Xform.Define(scene.stage, "/r/a/stretched")
+    stretched.AddScaleOp().Set(Gf.Vec3f(1, 1, 5))
+    skewed = _triangle(scene.stage, "/r/a/stretched/skewed")
+    skewed.AddRotateXOp().Set(30.0)
+
+    reading = scene.read()
+
+    found = {v.name: v for v in link_of(reading, "a").visuals}
+    scales = {
+        name: visual.geometry.scale
+        for name, visual in found.items()
+        if isinstance(visual.geometry, MeshFile)
+    }
+    ones = (1.0, 1.0, 1.0)
+    assert scales.pop("plain") == (2.0, 3.0, 4.0)
+    assert scales == {"mirrored": ones, "left": ones, "skewed": ones}
+    normals = {
+        path.rsplit("/", 1)[1]: _normal(mesh) for path, mesh in reading.meshes.items()
+    }
+    assert normals["plain"] == pytest.approx((0, 0, 2))
+    assert normals["mirrored"] == pytest.approx((0, 0, 2))
+    assert normals["left"] == pytest.approx((0, 0, -2))
+    tip = (0.0, 2 * math.cos(math.radians(30)), 5 * 2 * math.sin(math.radians(30)))
+    assert reading.meshes["/r/a/stretched/skewed"].points[2] == pytest.approx(tip)
+
+
+def test_a_mesh_without_faces_is_left_out_with_a_word() -> None:
+    """And a shape that belongs to no body."""
+    scene = Scene()
+    scene.body("/r/a")
+    UsdGeom.Mesh.Define(scene.stage, "/r/a/empty")
+    UsdGeom.Sphere.Define(scene.stage, "/r/ground")
+
+    reading = scene.read()
+
+    assert reading.meshes == {}
+    assert sorted(rules_of(reading)) == ["mesh-unreadable", "stage-loose-shape"]
+
+
+def test_shapes_in_instances_are_found() -> None:
+    """Assets share visuals that way."""
+    scene = Scene()
+    scene.body("/r/a")
+    prototype = UsdGeom.Xform.Define(scene.stage, "/library")
+    UsdGeom.Sphere.Define(scene.stage, "/library/ball").CreateRadiusAttr(0.25)
+    visuals = UsdGeom.Xform.Define(scene.stage, "/r/a/visuals").GetPrim()
+    visuals.GetReferences().AddInternalReference(prototype.GetPath())
+    visuals.SetInstanceable(True)
+
+    (visual,) = link_of(scene.read(), "a").visuals
+
+    assert visual.geometry == Sphere(0.25)
+
+
+def test_colours_are_found_where_others_put_them() -> None:
+    """On the gprim, at the material's interface, in Omniverse's shaders."""
+    scene = Scene()
+    scene.body("/r/a")
+    stage = scene.stage
+    linear = Gf.Vec3f(0.21404114)
+    plain = UsdGeom.Sphere.Define(stage, "/r/a/plain")
+    plain.CreateDisplayColorAttr([linear])
+    for name, source, color in (
+        ("preview", "UsdPreviewSurface", "diffuseColor"),
+        ("omni", "OmniPBR", "diffuse_color_constant"),
+    ):
+        material = UsdShade.Material.Define(stage, f"/r/{name}")
+        shader = UsdShade.Shader.Define(stage, f"/r/{name}/shader")
+        shader.CreateIdAttr(source)
+        kind = Sdf.ValueTypeNames.Color3f
+        interface = material.CreateInput("tint", kind)
+        interface.Set(linear)
+        shader.CreateInput(color, kind).ConnectToSource(interface)
+        output = shader.CreateOutput("surface", Sdf.ValueTypeNames.Token)
+        context = "mdl" if name == "omni" else ""
+        material.CreateSurfaceOutput(context).ConnectToSource(output)
+        ball = UsdGeom.Sphere.Define(stage, f"/r/a/{name}")
+        UsdShade.MaterialBindingAPI.Apply(ball.GetPrim()).Bind(material)
+
+    visuals = link_of(scene.read(), "a").visuals
+
+    assert [v.material.name if v.material else "" for v in visuals] == [
+        None,
+        "preview",
+        "omni",
+    ]
+    for visual in visuals:
+        # The sRGB value of the linear 0.214 is one half (IEC 61966-2-1).
+        assert visual.material
+        assert visual.material.rgba == pytest.approx((0.5, 0.5, 0.5, 1.0), abs=1e-6)
