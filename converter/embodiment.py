@@ -9,6 +9,7 @@ small enough to be harmless, which is reported.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
@@ -327,7 +328,8 @@ def _size(tree: Tree, rest: dict[str, NDArray[np.float64]]) -> float:
         inertial = tree.link[name].inertial
         offset = inertial.origin.position if inertial else (0.0, 0.0, 0.0)
         points += [transform[:3, 3], (transform @ (*offset, 1.0))[:3]]
-    return max(float(np.linalg.norm(point)) for point in points) or 1.0
+    # Unlike numpy's norm, it does not warn where numbers are beyond all reason.
+    return max(math.hypot(*point) for point in points) or 1.0
 
 
 def _lump(

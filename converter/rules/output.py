@@ -14,6 +14,12 @@ OUTPUT_RULES = (
         "Use SI units of a plausible size.",
     ),
     Rule(
+        "tree-depth",
+        _E,
+        "The links lie deeper in each other than OpenUSD can hold.",
+        "Use --bodies flat, or split the robot.",
+    ),
+    Rule(
         "stage-unreadable",
         _E,
         "The USD cannot be opened.",

@@ -16,6 +16,7 @@ from converter.model import Box, Capsule, Cylinder, MeshFile, Pose, Sphere
 from converter.spatial import inverse_transform, pose_from_transform
 from converter.usd.mesh_library import mesh_key
 from converter.usd.names import show_name
+from converter.usd.storage import LARGEST
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -105,7 +106,7 @@ def shape_problem(geometry: Geometry, library: MeshLibrary) -> tuple[str, str] |
             sizes = tuple(abs(factor) for factor in geometry.scale)
         case _:
             assert_never(geometry)
-    if not all(np.float32(size) > 0 for size in sizes):
+    if not all(np.float32(min(size, LARGEST)) > 0 for size in sizes):
         text = " x ".join(f"{size:g}" for size in sizes)
         return "geometry-invalid", f"has size {text}"
     return None

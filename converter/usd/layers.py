@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from pxr import Gf, Kind, Sdf, Usd, UsdGeom, UsdPhysics
 
+from converter.diagnostics import AuthoringError, Diagnostic
 from converter.usd.articulation import author_articulation
 from converter.usd.bodies import author_bodies
 from converter.usd.extensions import author_extensions, has_extensions
@@ -27,13 +28,15 @@ from converter.usd.shading import MaterialNetworks
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from converter.diagnostics import Diagnostic
     from converter.embodiment import Embodiment
     from converter.model import Robot
     from converter.topology import Tree
-    from converter.usd.prims import BodyNesting
+    from converter.usd.prims import BodyNesting, Prims
 
 PAYLOAD = "payload"
+# OpenUSD composes a stage by recursion: with the stack that is usual on Linux, usd-core
+# 26.11 dies between 1500 and 2000 prims.
+DEEPEST = 1000
 GEOMETRY_LIBRARY = "GeometryLibrary.usdc"
 MATERIALS_LIBRARY = "MaterialsLibrary.usdc"
 # Strongest first.
@@ -69,11 +72,11 @@ def author_asset(  # noqa: PLR0913  # one parameter per choice
         What was left out or changed.
 
     Raises:
-        AuthoringError: A number cannot be stored.
+        AuthoringError: A number cannot be stored, or the links lie too deep.
     """
     payload = folder / PAYLOAD
     payload.mkdir()
-    prims = place_prims(robot.name, tree, embodiment, nesting)
+    prims = _not_too_deep(place_prims(robot.name, tree, embodiment, nesting), tree)
 
     shapes = _new_stage(payload / GEOMETRY_LIBRARY)
     meshes = author_library(robot, shapes)
@@ -106,6 +109,16 @@ def author_asset(  # noqa: PLR0913  # one parameter per choice
         stage.Save()
     _author_interface(robot, prims.robot, contents, folder)
     return (*meshes.diagnostics, *materials.diagnostics, *left_out)
+
+
+def _not_too_deep(prims: Prims, tree: Tree) -> Prims:
+    for name, path in prims.link.items():
+        if path.pathElementCount > DEEPEST:
+            message = f"link {name!r} lies more than {DEEPEST} prims deep"
+            raise AuthoringError(
+                (Diagnostic("tree-depth", message, tree.link[name].location),)
+            )
+    return prims
 
 
 def _author_interface(

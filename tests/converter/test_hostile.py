@@ -1,0 +1,238 @@
+"""Robots of strangers: whatever they hold, a conversion ends, and ends well.
+
+Either a valid asset is written, or everything that is wrong is said and nothing is.
+"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from pxr import Sdf, Usd, UsdUtils
+
+from converter import ConversionError, ConvertOptions, convert
+from converter.urdf import parse
+from converter.usd.layers import DEEPEST
+from converter.usd.prims import BodyNesting
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+INERTIAL = (
+    '<inertial><origin xyz="0.1 -0.2 0.3" rpy="0.1 0.2 0.3"/><mass value="2"/>'
+    '<inertia ixx="0.3" ixy="0.01" ixz="-0.02" iyy="0.4" iyz="0.03" izz="0.5"/>'
+    "</inertial>"
+)
+ARM = f"""<robot name="arm">
+<link name="base">{INERTIAL}</link>
+<link name="tip">{INERTIAL}<collision><origin xyz="1 2 3" rpy="0.1 0.2 0.3"/>
+<geometry><box size="1 2 3"/></geometry></collision><collision><geometry>
+<cylinder radius="0.5" length="0.7"/></geometry></collision><visual><geometry>
+<sphere radius="0.4"/></geometry><material name="m"><color rgba="0.1 0.2 0.3 0.4"/>
+</material></visual></link>
+<joint name="elbow" type="revolute"><origin xyz="0.5 0.6 0.7" rpy="0.4 0.5 0.6"/>
+<parent link="base"/><child link="tip"/><axis xyz="0.1 0.2 -0.9"/>
+<limit lower="-1.5" upper="2.5" effort="8" velocity="9"/>
+<dynamics damping="0.15" friction="0.25"/></joint></robot>"""
+# One of each: the attribute and the text that is replaced by something else.
+NUMBERS = tuple(
+    f'{name}="{value}"'
+    for name, value in (
+        ("xyz", "0.1 -0.2 0.3"),
+        ("rpy", "0.4 0.5 0.6"),
+        ("mass value", "2"),
+        ("ixx", "0.3"),
+        ("ixy", "0.01"),
+        ("size", "1 2 3"),
+        ("radius", "0.5"),
+        ("length", "0.7"),
+        ("radius", "0.4"),
+        ("rgba", "0.1 0.2 0.3 0.4"),
+        ("xyz", "0.5 0.6 0.7"),
+        ("xyz", "0.1 0.2 -0.9"),
+        ("lower", "-1.5"),
+        ("upper", "2.5"),
+        ("effort", "8"),
+        ("velocity", "9"),
+        ("damping", "0.15"),
+        ("friction", "0.25"),
+    )
+)
+
+
+def _convert_text(folder: Path, text: str) -> Usd.Stage | None:
+    """Convert a text; None if it is refused, which must leave nothing behind."""
+    source = folder / "robot.urdf"
+    source.write_text(text, encoding="utf-8")
+    before = sorted(folder.rglob("*"))
+    try:
+        conversion = convert(source, folder / "out")
+    except ConversionError:
+        assert sorted(folder.rglob("*")) == before
+        return None
+    return Usd.Stage.Open(str(conversion.root_layer))
+
+
+def _authored_numbers(stage: Usd.Stage) -> Iterator[float]:
+    for prim in stage.Traverse():
+        for attribute in prim.GetAuthoredAttributes():
+            value = attribute.Get()
+            if isinstance(value, int | float):
+                yield float(value)
+            elif hasattr(value, "__len__") and not isinstance(value, str):
+                for part in value:
+                    if isinstance(part, int | float):
+                        yield float(part)
+
+
+@pytest.mark.parametrize("number", ["nan", "inf", "-inf", "1e308", "-1e308", "1e-320"])
+@pytest.mark.parametrize("attribute", NUMBERS)
+def test_numbers_beyond_reason_never_reach_the_asset_as_nan(
+    tmp_path: Path, attribute: str, number: str
+) -> None:
+    """Infinite values are kept where they mean unlimited."""
+    name, _, value = attribute.partition("=")
+    count = len(value.split())
+    text = ARM.replace(attribute, f'{name}="{" ".join([number] * count)}"', 1)
+    assert text != ARM
+
+    stage = _convert_text(tmp_path, text)
+
+    if stage:
+        assert not any(math.isnan(number) for number in _authored_numbers(stage))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "a&#10;b",
+        "a&#9;b&#13;",
+        "\u0085\u2028\u200b",
+        "\u202egpj.exe",
+        "\U0001f916",
+        "@../../x.usda@",
+        "</Robot>",
+        "/World/../x",
+        "a.b:c",
+        "{x=1}",
+        "\\&quot;'",
+        "..",
+        "/",
+        "-",
+        "n" * 5000,
+        "%s%n{0}",
+    ],
+)
+def test_names_of_any_kind_give_valid_prims_and_come_back(
+    tmp_path: Path, name: str
+) -> None:
+    """As the robot's, a link's, a joint's and a material's name."""
+    text = ARM
+    for former in ("arm", "base", "tip", "elbow", "m"):
+        text = text.replace(f'"{former}"', f'"{name}{former}"')
+
+    stage = _convert_text(tmp_path, text)
+    robot = parse(tmp_path / "robot.urdf").robot
+
+    assert stage
+    prims = list(stage.Traverse())
+    assert all(Sdf.Path.IsValidIdentifier(prim.GetName()) for prim in prims)
+    shown = {prim.GetDisplayName() for prim in prims}
+    assert {robot.name, *(link.name for link in robot.links)} <= shown
+    assert {joint.name for joint in robot.joints} <= shown
+    written = [path for path in (tmp_path / "out").rglob("*") if path.is_file()]
+    assert written
+    assert all(path.suffix in {".usda", ".usdc"} for path in written)
+
+
+@pytest.mark.parametrize("control", ["\0", "\x01", "\x1b[31m", "\x7f", "\ufffe"])
+def test_control_characters_end_in_an_asset_or_a_diagnostic(
+    tmp_path: Path, control: str
+) -> None:
+    """XML forbids most of them, which does not keep them out of files."""
+    stage = _convert_text(tmp_path, ARM.replace('"tip"', f'"t{control}ip"'))
+
+    if stage:
+        assert all(
+            Sdf.Path.IsValidIdentifier(prim.GetName()) for prim in stage.Traverse()
+        )
+
+
+def _chain(length: int) -> str:
+    parts = [f'<robot name="r"><link name="l0">{INERTIAL}</link>']
+    parts += [
+        f'<link name="l{i}">{INERTIAL}</link><joint name="j{i}" type="continuous">'
+        f'<parent link="l{i - 1}"/><child link="l{i}"/></joint>'
+        for i in range(1, length)
+    ]
+    return "".join((*parts, "</robot>"))
+
+
+def test_links_that_lie_too_deep_for_openusd_are_refused(tmp_path: Path) -> None:
+    """It would die; side by side they can be written."""
+    source = tmp_path / "chain.urdf"
+    source.write_text(_chain(DEEPEST + 10))
+
+    with pytest.raises(ConversionError, match=r"prims deep.*\[tree-depth\]"):
+        convert(source, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+    flat = convert(source, tmp_path / "out", ConvertOptions(bodies=BodyNesting.FLAT))
+    assert Usd.Stage.Open(str(flat.root_layer)).GetDefaultPrim()
+
+
+def test_what_lies_outside_is_named_or_not_in_the_asset(tmp_path: Path) -> None:
+    """Meshes and textures of other folders, by path and by link."""
+    (tmp_path / "secret").mkdir()
+    triangle = "v 0 0 0\nv 1 0 0\nv 0 2 0\nf 1 2 3\n"
+    (tmp_path / "secret/shape.obj").write_text(triangle)
+    (tmp_path / "secret/key.png").write_text("-----BEGIN PRIVATE KEY-----")
+    robot = tmp_path / "repository/robot"
+    (robot / "urdf").mkdir(parents=True)
+    (robot / "package.xml").write_text("<package><name>robot</name></package>")
+    (robot / "urdf/link.obj").symlink_to(tmp_path / "secret/shape.obj")
+    references = (
+        "../../../secret/shape.obj",
+        str(tmp_path / "secret/shape.obj"),
+        "package://robot/../../secret/shape.obj",
+        "link.obj",
+    )
+    visuals = "".join(
+        f'<visual><geometry><mesh filename="{reference}"/></geometry><material name="">'
+        f'<texture filename="{tmp_path}/secret/key.png"/></material></visual>'
+        for reference in references
+    )
+    source = robot / "urdf/robot.urdf"
+    source.write_text(f'<robot name="r"><link name="a">{visuals}</link></robot>')
+
+    conversion = convert(source, tmp_path / "out")
+
+    said = [d.message for d in conversion.diagnostics if d.rule == "file-outside"]
+    for reference in (*references, f"{tmp_path}/secret/key.png"):
+        assert sum(repr(reference) in message for message in said) == 1
+    contents = [p.read_bytes() for p in (tmp_path / "out").rglob("*") if p.is_file()]
+    assert not any(b"PRIVATE KEY" in content for content in contents)
+    layers, assets, unresolved = UsdUtils.ComputeAllDependencies(
+        str(conversion.root_layer)
+    )
+    assert not unresolved
+    out = (tmp_path / "out").resolve()
+    for path in (*(layer.realPath for layer in layers), *assets):
+        assert Path(path).resolve().is_relative_to(out)
+
+
+def test_strict_refuses_what_lies_outside(tmp_path: Path) -> None:
+    """As it refuses every warning; nothing is written."""
+    (tmp_path / "a.obj").write_text("v 0 0 0\nv 1 0 0\nv 0 2 0\nf 1 2 3\n")
+    source = tmp_path / "robot/urdf/robot.urdf"
+    source.parent.mkdir(parents=True)
+    source.write_text(
+        '<robot name="r"><link name="a"><visual><geometry>'
+        '<mesh filename="../../a.obj"/></geometry></visual></link></robot>'
+    )
+
+    with pytest.raises(ConversionError, match="file-outside"):
+        convert(source, tmp_path / "out", ConvertOptions(strict=True))
+    assert not (tmp_path / "out").exists()
