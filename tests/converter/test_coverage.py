@@ -1,0 +1,240 @@
+"""Nothing of a URDF is lost in silence: an account of every element and attribute.
+
+The file is read by another XML parser, and the language is written down here again:
+what is in neither the converted part of it nor in the USD must have been spoken of.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pybullet_data
+import pytest
+from lxml import etree
+from pxr import Sdf, Usd
+
+from converter import convert
+from converter.diagnostics import ConversionError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from typing import Any, TypeAlias
+
+    # Attributes, and what is known of elements inside.
+    _Known: TypeAlias = tuple[str, Mapping[str, Any]]
+
+_BULLET = Path(pybullet_data.getDataPath())
+_CORPUS = sorted(
+    file.relative_to(_BULLET).as_posix()
+    for file in _BULLET.rglob("*.urdf")
+    if "random_urdfs" not in file.parts
+)
+_OURS = Path(__file__).parents[1] / "data/urdf/beyond.urdf"
+
+_POSE: dict[str, _Known] = {"origin": ("xyz rpy", {})}
+_SHAPES: dict[str, _Known] = {
+    "geometry": (
+        "",
+        {
+            "box": ("size", {}),
+            "cylinder": ("radius length", {}),
+            "capsule": ("radius length", {}),
+            "sphere": ("radius", {}),
+            "mesh": ("filename scale", {}),
+        },
+    )
+}
+_MATERIAL: _Known = ("name", {"color": ("rgba", {}), "texture": ("filename", {})})
+_INERTIAL = {
+    **_POSE,
+    "mass": ("value", {}),
+    "inertia": ("ixx ixy ixz iyy iyz izz", {}),
+}
+_LINK = {
+    "inertial": ("", _INERTIAL),
+    "visual": ("name", {**_POSE, **_SHAPES, "material": _MATERIAL}),
+    "collision": ("name", {**_POSE, **_SHAPES}),
+}
+_JOINT = {
+    **_POSE,
+    "parent": ("link", {}),
+    "child": ("link", {}),
+    "axis": ("xyz", {}),
+    "limit": ("lower upper effort velocity", {}),
+    "dynamics": ("damping friction", {}),
+    "mimic": ("joint multiplier offset", {}),
+    "safety_controller": (
+        "k_velocity k_position soft_lower_limit soft_upper_limit",
+        {},
+    ),
+    "calibration": ("rising falling", {}),
+}
+# URDF 1.0, element by element: attributes that are converted, and elements inside.
+_LANGUAGE = {
+    "robot": (
+        "name",
+        {
+            "link": ("name", _LINK),
+            "joint": ("name type dont_collapse", _JOINT),
+            "material": _MATERIAL,
+        },
+    )
+}
+_REPEATED = {"link", "joint", "material", "visual", "collision"}
+# Rules that say that an element is left out, and so all that is inside it.
+_LEFT_OUT = {
+    *("element-repeated", "element-incomplete", "part-repeated", "joint-dangling"),
+    *("mesh-missing", "mesh-unreadable", "geometry-invalid", "mimic-fixed"),
+}
+
+
+def _last(name: str) -> str:
+    """Name without prefix or namespace."""
+    return name.rpartition("}")[2].rpartition(":")[2]
+
+
+def _everything(element: etree._Element) -> Iterator[tuple[str, str, str]]:
+    """Kind, name and text of all that an element outside the language holds."""
+    for node in element.iter():
+        yield "element", _last(str(node.tag)), ""
+        for name, value in node.items():
+            yield "attribute", _last(str(name)), str(value)
+        text = [node.text, *(child.tail for child in node)]
+        said = "\n".join(piece.strip() for piece in text if piece and piece.strip())
+        if said:
+            yield "text", "", said
+
+
+def _meaningless(joint: etree._Element) -> set[tuple[str, str]]:
+    """Attributes of the language that this type of joint has no use for."""
+    kind = joint.get("type")
+    found = set()
+    if kind in {"fixed", "floating", "spherical"}:
+        found.add(("axis", "xyz"))
+    if kind not in {"revolute", "prismatic"}:
+        found |= {("limit", "lower"), ("limit", "upper")}
+    return found
+
+
+def _beyond(
+    element: etree._Element,
+    known: _Known,
+    unused: set[tuple[str, str]],
+) -> Iterator[tuple[str, str, str]]:
+    """What an element of the language holds beyond it."""
+    names, children = known
+    for name, value in element.items():
+        if name not in names.split() or (element.tag, name) in unused:
+            yield "attribute", _last(str(name)), str(value)
+    seen = set()
+    for child in element:
+        tag = str(child.tag)
+        if tag not in children:
+            yield from _everything(child)
+        elif tag in _REPEATED or tag not in seen:
+            inner = _meaningless(child) if tag == "joint" else unused
+            yield from _beyond(child, children[tag], inner)
+        seen.add(tag)
+
+
+def _expected(file: Path) -> Counter[tuple[str, str, str]]:
+    parser = etree.XMLParser(recover=True, remove_comments=True, remove_pis=True)
+    root = etree.fromstring(file.read_bytes(), parser)
+    used = {node.get("name") for node in root.iterfind("link/visual/material")}
+    found: Counter[tuple[str, str, str]] = Counter()
+    for material in root.findall("material"):
+        if material.get("name") not in used:
+            found.update(_everything(material))
+            root.remove(material)
+    found.update(_beyond(root, _LANGUAGE["robot"], set()))
+    return found
+
+
+def _kept(stage: Usd.Stage) -> Counter[tuple[str, str, str]]:
+    found: Counter[tuple[str, str, str]] = Counter()
+    inside: set[Sdf.Path] = set()
+    for prim in stage.Traverse():
+        custom = prim.GetParent().GetPath() in inside
+        if custom or prim.HasAttribute("urdf:within"):
+            inside.add(prim.GetPath())
+            found["element", _last(prim.GetDisplayName() or prim.GetName()), ""] += 1
+        for attribute in prim.GetAuthoredAttributes():
+            if attribute.GetTypeName() != Sdf.ValueTypeNames.String:
+                continue
+            name = attribute.GetDisplayName() or attribute.GetName()
+            value = str(attribute.Get())
+            if attribute.GetName() == "urdf:text":
+                found["text", "", value] += 1
+            else:
+                found["attribute", _last(name), value] += 1
+    return found
+
+
+def _unaccounted(file: Path, folder: Path) -> Counter[tuple[str, str, str]]:
+    conversion = convert(file, folder)
+    lost = _expected(file) - _kept(Usd.Stage.Open(str(conversion.root_layer)))
+    lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
+    places = {
+        diagnostic.location.line
+        for diagnostic in conversion.diagnostics
+        if diagnostic.rule in _LEFT_OUT and diagnostic.location
+    }
+    # What is lost with an element that is left out stands near where that is said.
+    spoken = " ".join(
+        line for place in places for line in lines[max(place - 12, 0) : place + 12]
+    )
+    return Counter(
+        {
+            item: count
+            for item, count in lost.items()
+            if not (item[1] in spoken and item[2] in spoken)
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        _OURS,
+        *(
+            _BULLET / name
+            for name in (
+                "differential/diff_ring.urdf",
+                "gripper/wsg50_one_motor_gripper_left_finger.urdf",
+                "racecar/racecar.urdf",
+                "spherical_joint_limit.urdf",
+                "plane_implicit.urdf",
+            )
+        ),
+    ],
+    ids=lambda file: file.name,
+)
+def test_what_is_not_converted_is_kept(file: Path, tmp_path: Path) -> None:
+    """Every occurrence, with its text."""
+    assert _unaccounted(file, tmp_path / "usd") == Counter()
+
+
+def test_the_account_would_show_a_loss(tmp_path: Path) -> None:
+    """Without the layer that keeps it, much is missing."""
+    conversion = convert(_OURS, tmp_path / "usd")
+    stage = Usd.Stage.Open(str(conversion.root_layer))
+    layer = tmp_path / "usd/payload/Extensions.usda"
+    stage.MuteLayer(str(layer))
+
+    lost = _expected(_OURS) - _kept(stage)
+
+    assert lost.total() == _expected(_OURS).total() > 60
+
+
+@pytest.mark.corpus
+@pytest.mark.parametrize("name", _CORPUS)
+def test_no_robot_of_pybullet_data_loses_anything(name: str, tmp_path: Path) -> None:
+    """All that can be read."""
+    try:
+        lost = _unaccounted(_BULLET / name, tmp_path / "usd")
+    except ConversionError:
+        assert name == "torus_deform.urdf"
+    else:
+        assert lost == Counter()

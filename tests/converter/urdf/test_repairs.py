@@ -1,0 +1,200 @@
+"""Repairs of a robot as a whole, and the tree below one of its links."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from converter.diagnostics import SourceError
+from converter.model import Continuous, Range, Revolute
+from converter.urdf import parse
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.converter.urdf.conftest import Read, Refuse
+
+_A, _B, _C = (f'<link name="{name}"/>' for name in "abc")
+
+
+def _joint(name: str, parent: str, child: str, inside: str = "") -> str:
+    return (
+        f'<joint name="{name}" type="continuous"><parent link="{parent}"/>'
+        f'<child link="{child}"/>{inside}</joint>'
+    )
+
+
+def test_a_part_that_is_written_twice_is_kept_once(read: Read) -> None:
+    """Layout and the order of attributes do not count; the first keeps its place."""
+    again = _joint("j", "a", "b").replace(
+        'name="j" type="continuous">', '\ntype="continuous" name="j">\n'
+    )
+
+    parsed = read(
+        f'<robot name="r">{_A}{_B}{_A}\n{_joint("j", "a", "b")}{again}</robot>'
+    )
+
+    assert [link.name for link in parsed.robot.links] == ["a", "b"]
+    assert [joint.name for joint in parsed.robot.joints] == ["j"]
+    assert [d.rule for d in parsed.diagnostics] == ["part-repeated", "part-repeated"]
+    assert "line 1" in parsed.diagnostics[0].message
+    assert "line 2" in parsed.diagnostics[1].message
+
+
+@pytest.mark.parametrize(
+    ("second", "rule"),
+    [
+        ('<link name="a"><visual/></link>', "name-duplicate"),
+        ('<link name="a">text</link>', "name-duplicate"),
+        ('<link name="a" x="1"/>', "name-duplicate"),
+    ],
+)
+def test_parts_that_share_a_name_alone_are_refused(
+    refuse: Refuse, second: str, rule: str
+) -> None:
+    """Which of the two is meant is anybody's guess."""
+    found = refuse(f'<robot name="r">{_A}{second}</robot>')
+
+    assert rule in {d.rule for d in found}
+
+
+def test_a_joint_to_nowhere_is_left_out(read: Read) -> None:
+    """With the couplings to it; the rest of the robot stays."""
+    follower = _joint("k", "a", "b", '<mimic joint="j"/>')
+
+    parsed = read(
+        f'<robot name="r">{_A}{_B}\n{_joint("j", "b", "z")}{follower}</robot>'
+    )
+
+    assert [joint.name for joint in parsed.robot.joints] == ["k"]
+    assert [d.rule for d in parsed.diagnostics] == [
+        "joint-dangling",
+        "mimic-target-missing",
+    ]
+    assert "child link 'z'" in parsed.diagnostics[0].message
+
+
+def test_a_joint_from_nowhere_leaves_its_child_a_root(
+    refuse: Refuse, read: Read
+) -> None:
+    """Which is the root if there is no other, and one too many if there is."""
+    dangling = _joint("j", "z", "a")
+
+    parsed = read(f'<robot name="r">{_A}{dangling}</robot>')
+    found = refuse(f'<robot name="r">{_A}{_B}{dangling}</robot>')
+
+    assert [d.rule for d in parsed.diagnostics] == ["joint-dangling"]
+    assert {d.rule for d in found} == {"joint-dangling", "tree-roots"}
+
+
+def test_several_roots_are_offered_with_the_size_of_their_trees(refuse: Refuse) -> None:
+    """And with what to do about it."""
+    (found,) = refuse(f'<robot name="r">{_A}{_B}{_C}{_joint("j", "b", "c")}</robot>')
+
+    assert "'a' (1 link), 'b' (2 links)" in found.message
+    assert "--root LINK" in str(found)
+
+
+def test_of_many_roots_the_first_are_offered(refuse: Refuse) -> None:
+    """A file of parts without joints."""
+    links = "".join(f'<link name="l{number}"/>' for number in range(30))
+
+    (found,) = refuse(f'<robot name="r">{links}</robot>')
+
+    assert "30 links" in found.message
+    assert "'l9' (1 link), ...; a robot" in found.message
+
+
+def test_the_tree_below_a_link_is_read_alone(tmp_path: Path) -> None:
+    """Faults elsewhere do not count, and couplings to joints elsewhere are dropped."""
+    file = tmp_path / "robot.urdf"
+    leader = _joint("i", "d", "e")
+    follower = _joint("j", "b", "c", '<mimic joint="i"/>')
+    loop = '<link name="d"/><link name="e"/>' + leader + _joint("k", "e", "d")
+    text = (
+        f'<robot name="r">{_A}{_B}{_C}{loop}{_joint("h", "a", "b")}{follower}</robot>'
+    )
+    file.write_text(text, encoding="utf-8")
+
+    parsed = parse(file, root="b")
+
+    assert [link.name for link in parsed.robot.links] == ["b", "c"]
+    assert [joint.name for joint in parsed.robot.joints] == ["j"]
+    assert [d.rule for d in parsed.diagnostics] == ["mimic-target-missing"]
+    for root, rule in (("z", "root-unknown"), ("d", "tree-loop")):
+        with pytest.raises(SourceError) as caught:
+            parse(file, root=root)
+        assert rule in {d.rule for d in caught.value.diagnostics}
+
+
+def test_joint_types_may_be_spelt_with_capitals(read_joint: Read) -> None:
+    """The type is clear."""
+    parsed = read_joint('type=" Continuous">')
+
+    assert parsed.robot.joints[0].kind == Continuous((1.0, 0.0, 0.0))
+    assert [d.rule for d in parsed.diagnostics] == ["joint-type-spelling"]
+
+
+@pytest.mark.parametrize(
+    ("version", "bounds"),
+    [
+        ("1.1", Range(0.0, 2.0)),
+        ("1.2", Range(float("-inf"), 2.0)),
+    ],
+)
+def test_an_absent_bound_is_zero_before_version_1_2(
+    read: Read, version: str, bounds: Range
+) -> None:
+    """And none from then on, since it may not be left out there."""
+    parsed = read(
+        f'<robot name="r" version="{version}">{_A}{_B}'
+        '<joint name="j" type="revolute"><parent link="a"/><child link="b"/>'
+        '<axis xyz="0 0 1"/><limit upper="2"/></joint></robot>'
+    )
+
+    assert parsed.robot.joints[0].kind == Revolute((0.0, 0.0, 1.0), bounds)
+    assert [d.rule for d in parsed.diagnostics] == ["joint-limit-incomplete"]
+
+
+def test_limits_of_version_1_2_are_read(read: Read) -> None:
+    """With infinity for none, and absent for absent."""
+    parsed = read(
+        f'<robot name="r" version="1.2">{_A}{_B}'
+        '<joint name="j" type="continuous"><parent link="a"/><child link="b"/>'
+        '<limit acceleration="3" jerk="inf"/></joint></robot>'
+    )
+
+    joint = parsed.robot.joints[0]
+    assert (joint.acceleration, joint.deceleration) == (3.0, None)
+    assert joint.jerk == float("inf")
+    assert parsed.diagnostics == ()
+
+
+@pytest.mark.parametrize(
+    ("shape", "message"),
+    [
+        ("<box/>", "<box> has no size; <box> is left out"),
+        ('<box size="1 2"/>', "holds 2 of 3 numbers: '1 2'; <box> is left out"),
+        ("<mesh/>", "<mesh> has no filename; <mesh> is left out"),
+        ('<sphere radius="nan"/>', "is not finite: 'nan'; <sphere> is left out"),
+    ],
+)
+def test_a_shape_without_its_size_is_left_out_and_said_once(
+    read_link: Read, shape: str, message: str
+) -> None:
+    """The link keeps its meaning."""
+    parsed = read_link(f"<visual><geometry>{shape}</geometry></visual>")
+
+    assert parsed.robot.links[0].visuals == ()
+    (found,) = parsed.diagnostics
+    assert found.rule == "element-incomplete"
+    assert found.message.endswith(message)
+
+
+def test_a_coupling_without_a_leader_is_left_out(read_joint: Read) -> None:
+    """The joint moves by itself."""
+    parsed = read_joint('type="continuous"><mimic multiplier="2"/>')
+
+    assert parsed.robot.joints[0].mimic is None
+    assert [d.rule for d in parsed.diagnostics] == ["element-incomplete"]
