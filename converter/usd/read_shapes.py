@@ -25,8 +25,8 @@ Matrix: TypeAlias = "NDArray[np.float64]"
 
 # Columns of a scaled rotation are orthogonal to float32.
 _SKEW = 1e-6
-# A factor that is one but for the rounding of a column's length.
-_ONE = 1e-12
+# Rounding of a column's length.
+_ROUNDING = 1e-12
 # Turns of the Z axis, which URDF shapes have, onto the axis of the gprim.
 _ONTO_AXIS = {
     "X": np.array([[0.0, 0.0, 1.0], [0.0, 1.0, 0.0], [-1.0, 0.0, 0.0]]),
@@ -68,7 +68,7 @@ def read_shape(prim: Usd.Prim, to_link: Matrix) -> Findings[PlacedShape | None]:
     if not (np.isfinite(lengths).all() and lengths.all()):
         yield Diagnostic("geometry-invalid", f"{path} is scaled to nothing; left out")
         return None
-    scale = np.where(np.abs(lengths - 1.0) <= _ONE, 1.0, lengths)
+    scale = _stored(lengths)
     turn = linear / lengths
     skewed = bool(np.abs(turn.T @ turn - np.eye(3)).max() > _SKEW)
     mirrored = np.linalg.det(linear) < 0
@@ -84,6 +84,12 @@ def read_shape(prim: Usd.Prim, to_link: Matrix) -> Findings[PlacedShape | None]:
     return (
         yield from _read_primitive(prim, _pose(turn, to_link), scale, skewed=skewed)
     )
+
+
+def _stored(lengths: Matrix) -> Matrix:
+    """Return the float32 factors that were turned, where rounding is all that is off."""
+    single = lengths.astype(np.float32).astype(np.float64)
+    return np.where(np.abs(single - lengths) <= _ROUNDING * lengths, single, lengths)
 
 
 def _pose(turn: Matrix, to_link: Matrix) -> Matrix:

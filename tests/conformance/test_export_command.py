@@ -1,0 +1,82 @@
+"""``urdf-usd export`` as people use it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from click.testing import CliRunner
+
+from conformance.back_again import write_back
+from conformance.cli import main
+from converter import convert
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_ROBOT = """<robot name="pair"><link name="a"><inertial><mass value="2"/>
+<inertia ixx="3" ixy="0.1" ixz="0.2" iyy="4" iyz="0.3" izz="5"/></inertial></link>
+<link name="b"/><joint name="weld" type="fixed"><origin xyz="0.1 0.2 0.3"/>
+<parent link="a"/><child link="b"/></joint></robot>"""
+
+
+@pytest.fixture
+def asset(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Root layer of a robot of two links; its folder is the working folder."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pair.urdf").write_text(_ROBOT)
+    return convert("pair.urdf", "asset").root_layer
+
+
+def test_export_prints_the_path_of_the_urdf_alone(asset: Path) -> None:
+    """So that it can be passed on."""
+    result = CliRunner().invoke(main, ["export", str(asset), "out/pair.urdf"])
+
+    assert result.exit_code == 0
+    assert result.stdout == "out/pair.urdf\n"
+
+
+def test_what_is_exported_passes_the_check_against_the_asset(asset: Path) -> None:
+    """The command's own judge is not needed for it, but a user's first step."""
+    runner = CliRunner()
+    runner.invoke(main, ["export", str(asset), "again.urdf"])
+
+    result = runner.invoke(main, ["check", "again.urdf", str(asset)])
+
+    assert result.exit_code == 0, result.output
+
+
+def test_export_refuses_what_others_wrote_and_force_replaces_it(asset: Path) -> None:
+    """With exit code 2, and the way out in the message."""
+    runner = CliRunner()
+
+    refused = runner.invoke(main, ["export", str(asset), "pair.urdf"])
+    forced = runner.invoke(main, ["export", str(asset), "pair.urdf", "--force"])
+
+    assert refused.exit_code == 2
+    assert "--force replaces it" in " ".join(refused.stderr.split())
+    assert refused.stdout == ""
+    assert forced.exit_code == 0
+
+
+def test_export_of_no_usd_says_what_is_wrong(asset: Path) -> None:
+    """Exit code 2, no traceback."""
+    (asset.parent / "no.usda").write_text("no layer")
+
+    result = CliRunner().invoke(main, ["export", "asset/no.usda", "out.urdf"])
+
+    assert result.exit_code == 2
+    assert "cannot be opened" in result.stderr
+    assert "stage-unreadable" in result.stderr
+
+
+def test_writing_back_says_why_it_cannot(asset: Path, tmp_path: Path) -> None:
+    """A stage that holds no robot is a reason, not a crash."""
+    (tmp_path / "empty.usda").write_text("#usda 1.0\n")
+
+    reason = write_back(str(tmp_path / "empty.usda"), str(tmp_path / "no.urdf"), ())
+    done = write_back(str(asset), str(tmp_path / "yes.urdf"), ())
+
+    assert reason == "the stage has no rigid body and no link"
+    assert done is None
+    assert b'<joint name="weld" type="fixed">' in (tmp_path / "yes.urdf").read_bytes()

@@ -1,0 +1,166 @@
+"""USD assets become URDF files with their meshes, or nothing changes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pybullet
+import pytest
+import trimesh
+
+from converter import ConversionError, convert, export
+from converter.diagnostics import AuthoringError, StageError
+from converter.model import MeshFile
+from converter.urdf.parse import parse
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+_ROBOT = """<robot name="r"><link name="base">
+<inertial><origin xyz="0.01 0.02 0.03"/><mass value="2.5"/>
+<inertia ixx="0.2" ixy="0.01" ixz="0.02" iyy="0.3" iyz="0.03" izz="0.4"/></inertial>
+<visual><origin xyz="0.1 0.2 0.3" rpy="0.1 -0.2 0.3"/>
+<geometry><mesh filename="part.stl" scale="0.5 2 3"/></geometry>
+<material name="rust"><color rgba="0.6 0.3 0.1 0.5"/></material></visual>
+<collision><geometry><mesh filename="part.stl"/></geometry></collision>
+<collision name="tip"><geometry><mesh filename="tip.stl"/></geometry></collision>
+</link></robot>"""
+
+
+@pytest.fixture
+def asset(tmp_path: Path) -> Path:
+    """Root layer of a robot with two meshes, one of them used twice."""
+    source = tmp_path / "source"
+    source.mkdir()
+    trimesh.creation.box((0.1, 0.2, 0.3)).export(source / "part.stl")
+    trimesh.creation.icosphere(2, 0.1).export(source / "tip.stl")
+    (source / "r.urdf").write_text(_ROBOT)
+    return convert(source / "r.urdf", tmp_path / "asset").root_layer
+
+
+def _files(folder: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
+def test_a_urdf_is_written_with_its_meshes_beside_it(
+    asset: Path, tmp_path: Path
+) -> None:
+    """Relative references that resolve; a mesh that is used twice is one file."""
+    written = export(asset, tmp_path / "out/r.urdf")
+
+    assert written.urdf == tmp_path / "out/r.urdf"
+    assert written.diagnostics == ()
+    names = set(_files(tmp_path / "out"))
+    assert names == {"r.urdf", "meshes/base_visual.obj", "meshes/base_tip.obj"}
+    parsed = parse(written.urdf)
+    assert parsed.diagnostics == ()
+    (link,) = parsed.robot.links
+    part, again, tip = (shape.geometry for shape in link.shapes)
+    assert isinstance(part, MeshFile)
+    assert isinstance(again, MeshFile)
+    assert isinstance(tip, MeshFile)
+    assert part.uri == again.uri == "meshes/base_visual.obj"
+    assert (part.scale, again.scale) == ((0.5, 2.0, 3.0), (1.0, 1.0, 1.0))
+    assert part.path
+    box = trimesh.load_mesh(part.path)
+    np.testing.assert_allclose(box.extents, (0.1, 0.2, 0.3), rtol=1e-6)
+    material = link.visuals[0].material
+    assert material
+    assert material.name == "rust"
+    assert material.rgba == pytest.approx((0.6, 0.3, 0.1, 0.5), abs=1e-6)
+
+
+@pytest.fixture
+def bullet() -> Iterator[int]:
+    """A PyBullet world."""
+    client = pybullet.connect(pybullet.DIRECT)
+    yield client
+    pybullet.disconnect(client)
+
+
+def test_an_engine_loads_the_meshes(asset: Path, tmp_path: Path, bullet: int) -> None:
+    """PyBullet refuses a URDF whose meshes it cannot read."""
+    written = export(asset, tmp_path / "out/r.urdf")
+
+    body = pybullet.loadURDF(str(written.urdf), physicsClientId=bullet)
+
+    shapes = pybullet.getCollisionShapeData(body, -1, physicsClientId=bullet)
+    assert len(shapes) == 2
+
+
+def test_the_same_asset_gives_the_same_files(asset: Path, tmp_path: Path) -> None:
+    """Wherever they are written, and over a former export."""
+    export(asset, tmp_path / "one/r.urdf")
+    export(asset, tmp_path / "two/r.urdf")
+    export(asset, tmp_path / "two/r.urdf")
+
+    assert _files(tmp_path / "one") == _files(tmp_path / "two")
+
+
+@pytest.mark.parametrize("file", ["r.urdf", "meshes/base_tip.obj"])
+def test_files_of_others_are_not_replaced_unless_forced(
+    asset: Path, tmp_path: Path, file: str
+) -> None:
+    """Nothing else is written then."""
+    mine = tmp_path / "out" / file
+    mine.parent.mkdir(parents=True)
+    mine.write_text("mine")
+
+    with pytest.raises(
+        AuthoringError, match=r"was not written by an export of r\.urdf"
+    ):
+        export(asset, tmp_path / "out/r.urdf")
+
+    assert _files(tmp_path / "out") == {file: b"mine"}
+    export(asset, tmp_path / "out/r.urdf", force=True)
+    assert mine.read_text() != "mine"
+
+
+def test_meshes_of_another_export_are_not_replaced(asset: Path, tmp_path: Path) -> None:
+    """Two robots in one folder may have meshes of one name."""
+    export(asset, tmp_path / "out/one.urdf")
+    before = _files(tmp_path / "out")
+
+    with pytest.raises(AuthoringError, match=r"out/meshes/base_visual.obj and 1 more"):
+        export(asset, tmp_path / "out/two.urdf")
+
+    assert _files(tmp_path / "out") == before
+
+
+def test_a_failure_leaves_the_folder_as_it_was(asset: Path, tmp_path: Path) -> None:
+    """A folder lies where the URDF belongs, which force cannot help."""
+    (tmp_path / "out/r.urdf").mkdir(parents=True)
+
+    with pytest.raises(AuthoringError, match="cannot be written"):
+        export(asset, tmp_path / "out/r.urdf", force=True)
+
+    assert [path.name for path in (tmp_path / "out").rglob("*")] == ["r.urdf"]
+
+
+def test_an_unreadable_usd_makes_no_folder(tmp_path: Path) -> None:
+    """Not even the one that the URDF would be in."""
+    (tmp_path / "bad.usda").write_text("#usda 1.0\n")
+
+    with pytest.raises(StageError):
+        export(tmp_path / "bad.usda", tmp_path / "out/r.urdf")
+    with pytest.raises(ConversionError):
+        export(tmp_path / "absent.usd", tmp_path / "out/r.urdf")
+
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_name_with_hyphens_is_no_trouble_for_comments(
+    asset: Path, tmp_path: Path
+) -> None:
+    """XML comments may not hold two in a row, nor end in one."""
+    for name in ("a--b.urdf", "c-"):
+        export(asset, tmp_path / name / name)
+        export(asset, tmp_path / name / name)
+
+        assert parse(tmp_path / name / name).diagnostics == ()
