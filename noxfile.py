@@ -14,6 +14,12 @@ GROUPS = nox.project.load_toml("pyproject.toml")
 # Minutes rather than seconds, and only by request: `nox -s tests -- -m corpus`.
 FAST = ("-m", "not corpus and not benchmark_run")
 
+ABOUT_ENGINES = (
+    "tests/conformance/test_departures.py",
+    "tests/conformance/test_deviations.py",
+    "tests/conformance/witnesses",
+)
+
 
 def install(session: nox.Session, *groups: str, package: bool = True) -> None:
     """Install dependency groups and, unless told otherwise, the package itself."""
@@ -61,6 +67,16 @@ def sensitivity(session: nox.Session) -> None:
     """
     install(session)
     session.run("urdf-usd", "doctor", "--sensitivity", *session.posargs)
+
+
+@nox.session
+def witnesses(session: nox.Session) -> None:
+    """Hold the optional engines against their tests, and ask all about a few robots."""
+    install(session, "test", package=False)
+    session.install(".[witnesses]")
+    session.run("pytest", *(session.posargs or ABOUT_ENGINES))
+    robots = ("pybullet:franka_panda/panda.urdf", "pybullet:quadruped/minitaur.urdf")
+    session.run("urdf-usd", "run", *robots, "--out", "witnesses-report")
 
 
 @nox.session

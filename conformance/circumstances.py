@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 _Z = (0.0, 0.0, 1.0)
 _THIN = 1e-6
-_EDGE = 1e-9
+_TINY = 1e-10
+_EDGE = 1e-6
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -186,6 +187,17 @@ def coupled_in_a_chain(case: Case) -> bool:
     return any(other.name == leader and other.mimic for other in case.spec.joints)
 
 
+def coupled_to_another_kind(case: Case) -> bool:
+    """A joint that slides and mimics one that turns, or the other way round."""
+    joint = case.specified_joint
+    if joint is None or joint.mimic is None:
+        return False
+    slides = {
+        other.name: other.type is JointType.PRISMATIC for other in case.spec.joints
+    }
+    return slides.get(joint.mimic.leader) is not slides[joint.name]
+
+
 def invented_mass(case: Case) -> bool:
     """A link whose mass the reader makes up."""
     return case.part in case.stated.invented
@@ -218,14 +230,14 @@ def zeroed_inertia(ours: LinkObservation, theirs: LinkObservation) -> bool:
 
 
 def thin_inertia(ours: LinkObservation, theirs: LinkObservation) -> bool:
-    """A massive link with a moment below a millionth of its largest, perhaps of none.
+    """A massive link with a moment that single precision cannot tell from zero.
 
-    In single precision such a moment cannot be told from zero.
+    It is below a millionth of the largest, or below 1e-10 kg m^2.
     """
     if not ours.mass or not theirs.mass or ours.mass.inertia is None:
         return False
     smallest, _, largest = np.linalg.eigvalsh(tensor_of(ours.mass.inertia))
-    return bool(abs(smallest) <= _THIN * largest)
+    return bool(abs(smallest) <= max(_THIN * largest, _TINY))
 
 
 def massless_inertia(link: LinkObservation) -> bool:

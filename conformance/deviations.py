@@ -17,6 +17,7 @@ from conformance.circumstances import (
     bounded_continuous,
     carried_massless_inertia,
     coupled_in_a_chain,
+    coupled_to_another_kind,
     impossible_inertia,
     invented_mass,
     is_type,
@@ -49,6 +50,7 @@ _TITLES = {
     "drake": "Drake",
     "mujoco": "MuJoCo",
     "newton": "Newton",
+    "newton-usd": "Newton",
     "pinocchio": "Pinocchio",
     "pybullet": "PyBullet",
 }
@@ -201,11 +203,19 @@ _LIMIT_DEVIATIONS = (
         absent_is_zero("velocity"),
         "absent-effort",
     ),
+    *_of(
+        "newton-usd",
+        "zero-velocity",
+        "reads speeds from newton:velocityLimit, which cannot be zero",
+        ("limits.velocity",),
+        zero_is_absent("velocity"),
+        "zero-velocity",
+    ),
 )
 
 _DYNAMICS_DEVIATIONS = (
     *_of(
-        "drake mujoco newton pinocchio pybullet",
+        "drake mujoco newton newton-usd pinocchio pybullet",
         "absent-damping",
         "has no word for absent damping and says zero",
         ("dynamics.damping",),
@@ -213,7 +223,7 @@ _DYNAMICS_DEVIATIONS = (
         "zero-effort",
     ),
     *_of(
-        "mujoco newton pinocchio pybullet",
+        "mujoco newton newton-usd pinocchio pybullet",
         "absent-friction",
         "has no word for absent friction and says zero",
         ("dynamics.friction",),
@@ -280,15 +290,15 @@ _MASS_DEVIATIONS = (
         "implausible-inertia",
     ),
     *_of(
-        "newton",
+        "newton newton-usd",
         "thin-inertia",
-        "adds a millionth of a kg m^2 to all moments where one is zero",
+        "adds a millionth of a kg m^2 to all moments where one is next to zero",
         _INERTIA,
         about_links(thin_inertia),
         "thin-inertia",
     ),
     *_of(
-        "newton",
+        "newton newton-usd",
         "impossible-inertia",
         "enlarges inertia that no body can have until one can",
         _INERTIA,
@@ -356,6 +366,14 @@ _STRUCTURE_DEVIATIONS = (
         ("structure.mimic",),
         coupled_in_a_chain,
         "mimic-chain",
+    ),
+    *_of(
+        "newton-usd",
+        "unlike-mimic",
+        "has no coupling of a joint that slides with one that turns",
+        ("structure.mimic",),
+        coupled_to_another_kind,
+        "unlike-mimic",
     ),
     *_of(
         "pybullet",

@@ -22,6 +22,10 @@ _DISTRIBUTIONS = (
     "xacrodoc",
     "xacro",
     "newton-usd-schemas",
+    "pin",
+    "drake",
+    "newton",
+    "warp-lang",
     "robot-descriptions",
     "example-robot-data",
 )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from scipy.spatial.transform import Rotation
@@ -29,8 +29,11 @@ if TYPE_CHECKING:
 
     from conformance.observation import Configurations, Frames
 
-# Newton's word for "no limit", in joint limits.
-_UNLIMITED = 1e10
+    # (L, 3) origins and (L, 3, 3) rotations.
+    Placed: TypeAlias = tuple[NDArray[np.float64], NDArray[np.float64]]
+
+# Newton's word for "no limit" is 1e10; an angle of that size may have been in degrees.
+_UNLIMITED = math.radians(1e10) * (1 - 1e-6)
 _DEVICE = "cpu"
 # Joints of several axes, by how many of them slide and how many turn.
 _D6_TYPES = {
@@ -117,7 +120,7 @@ def joint_of(robot: NewtonModel, name: str) -> JointObservation | None:
     if kind is None:
         return None
     parent, child = builder.joint_parent[index], builder.joint_child[index]
-    ends = link_of.get(parent, "world"), link_of[child]
+    ends = link_of.get(parent, "world"), link_of.get(child, "world")
     if kind not in {JointType.REVOLUTE, JointType.PRISMATIC}:
         return JointObservation(name, kind, *ends)
     axis = builder.joint_qd_start[index]
@@ -136,6 +139,14 @@ def joint_of(robot: NewtonModel, name: str) -> JointObservation | None:
         damping=float(builder.joint_damping[axis]),
         friction=float(builder.joint_friction[axis]),
         mimic=_mimic(robot, index),
+    )
+
+
+def loose_joints(robot: NewtonModel) -> frozenset[str]:
+    """Joints in no articulation, which Newton's forward kinematics leaves alone."""
+    articulation = robot.builder.joint_articulation
+    return frozenset(
+        name for name, index in robot.joints.items() if articulation[index] < 0
     )
 
 
@@ -168,6 +179,8 @@ def _mimic(robot: NewtonModel, index: int) -> MimicObservation | None:
     if leader < 0:
         return None
     names = {number: name for name, number in robot.joints.items()}
+    if leader not in names:
+        return None
     offset, multiplier = robot.builder.joint_mimic_coeffs[index]
     return MimicObservation(names[leader], float(multiplier), float(offset))
 
@@ -177,30 +190,41 @@ def poses(
     joints: Sequence[JointObservation],
     links: Sequence[str],
     configurations: Configurations,
+    still: Placed | None = None,
 ) -> Frames:
-    """Poses of links' bodies, relative to the first of them."""
+    """Poses of links' bodies, relative to the first of them.
+
+    Args:
+        robot: The model.
+        joints: What Newton reads.
+        links: Names of the links, the root first.
+        configurations: Where they are stated.
+        still: Place of the root, if it is no body but a part of the world.
+    """
     import warp  # noqa: PLC0415  likewise
 
     model = robot.model
     state = model.state()
     start = model.joint_q.numpy()
     speeds = warp.zeros_like(model.joint_qd)
-    indices = [robot.bodies[link] for link in links]
+    indices = [robot.bodies[link] for link in (links[1:] if still else links)]
+    stated = {joint.name: joint for joint in joints}
     told = [
-        _coordinates(robot, joint, positions)
-        for joint in joints
+        _coordinates(robot, stated[name], positions)
         for name, positions in told_positions(joints, configurations).items()
-        if name == joint.name
     ]
 
-    def place(row: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def place(row: int) -> Placed:
         positions = start.copy()
         for columns, values in told:
             positions[columns] = values[row]
         at = warp.array(positions, dtype=warp.float32, device=_DEVICE)
         robot.engine.eval_fk(model, at, speeds, state)
         placed = state.body_q.numpy()[indices].astype(np.float64)
-        return placed[:, :3], Rotation.from_quat(placed[:, 3:]).as_matrix()
+        origins, turns = placed[:, :3], Rotation.from_quat(placed[:, 3:]).as_matrix()
+        if still is None:
+            return origins, turns
+        return np.concatenate([still[0], origins]), np.concatenate([still[1], turns])
 
     return stated_frames(links, configurations, place)
 
@@ -208,25 +232,34 @@ def poses(
 def _coordinates(
     robot: NewtonModel, joint: JointObservation, values: NDArray[np.float64]
 ) -> tuple[slice, NDArray[np.float64]]:
-    """Where in Newton's positions a joint is, and the (K, n) values that go there."""
-    index = robot.joints[joint.name]
-    start = robot.builder.joint_q_start[index]
+    """Where in Newton's positions a joint is, and the (K, n) values that go there.
+
+    Newton's joint frame may be turned against the link's, in which URDF counts.
+    """
+    builder, index = robot.builder, robot.joints[joint.name]
+    start = builder.joint_q_start[index]
+    joint_to_link = Rotation.from_quat(list(builder.joint_X_c[index])[3:])
+    # Copied: scipy refuses read-only arrays.
+    values = values.copy()
     match joint.type:
         case JointType.FLOATING:
-            values = np.column_stack([values[:, :3], np.roll(values[:, 3:], -1, 1)])
+            slid = joint_to_link.inv().apply(values[:, :3])
+            values = np.column_stack([slid, _turned(joint_to_link, values[:, 3:])])
         case JointType.SPHERICAL:
-            values = np.roll(values, -1, axis=1)
+            values = _turned(joint_to_link, values)
         case JointType.PLANAR:
-            values = _in_plane(robot, index, values)
+            slides, turns = builder.joint_dof_dim[index]
+            first = builder.joint_qd_start[index]
+            axes = [vec3(axis) for axis in builder.joint_axis[first : first + slides]]
+            slid = joint_to_link.inv().apply(values[:, :3]) @ np.array(axes).T
+            values = np.column_stack([slid, values[:, 3:][:, :turns]])
     return slice(start, start + values.shape[1]), values
 
 
-def _in_plane(
-    robot: NewtonModel, index: int, values: NDArray[np.float64]
+def _turned(
+    joint_to_link: Rotation, quat_wxyz: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Travel along the axes that slide, then the angle if there is one that turns."""
-    builder = robot.builder
-    slides, turns = builder.joint_dof_dim[index]
-    first = builder.joint_qd_start[index]
-    axes = np.array([vec3(axis) for axis in builder.joint_axis[first : first + slides]])
-    return np.column_stack([values[:, :3] @ axes.T, values[:, 3:][:, :turns]])
+    """A turn of the link as a turn of the joint frame, (K, 4) xyzw."""
+    turn = Rotation.from_quat(np.roll(quat_wxyz, -1, axis=1))
+    turned: NDArray[np.float64] = (joint_to_link.inv() * turn * joint_to_link).as_quat()
+    return turned

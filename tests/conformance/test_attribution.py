@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from itertools import permutations
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 
+from conformance.comparison import yardstick
 from conformance.deviations import UNEXPLAINED
+from conformance.observation import DOUBLE_PRECISION, SINGLE_PRECISION
 from conformance.record import CheckRecord, Grade, Verdict
+from conformance.tolerance import Tolerance
 from conformance.verdict import Judgement, judge
 from conformance.witness import Abstained, Observed, Outcome
 from tests.conformance.miniatures import (
@@ -104,6 +110,110 @@ def test_order_of_witnesses_does_not_matter(order: tuple[str, ...]) -> None:
 
     assert _upper(judgement).grade is Grade.EXACT
     assert _unexplained(judgement) == {"mujoco", "pybullet"}
+
+
+ENGINES = ("drake", "mujoco", "newton", "pinocchio", "pybullet", "third-party")
+
+
+@pytest.mark.parametrize("count", [3, 4, 5, 6])
+@pytest.mark.parametrize("usd", [RIGHT, WRONG])
+def test_one_supporter_settles_it_among_many_engines(usd: float, count: int) -> None:
+    """Whichever engine it is, and however many contradict."""
+    for supporters in range(count + 1):
+        for first in (0, count // 2):
+            order = ENGINES[first:count] + ENGINES[:first]
+            says = [RIGHT] * supporters + [WRONG] * (count - supporters)
+            judgement = _judge(usd, **dict(zip(order, says, strict=True)))
+            settled = Grade.EXACT if usd == RIGHT else Grade.FAILS
+
+            assert _upper(judgement).grade is (
+                settled if supporters else Grade.DISPUTED
+            )
+            assert _unexplained(judgement) == set(order[supporters:])
+
+
+def test_engines_with_known_deviations_do_not_make_a_majority() -> None:
+    """Five engines that each lose an empty range say nothing about it."""
+    spec = restating_joint(urdf_reading(), "elbow", lower=0.0, upper=0.0)
+    urdf: dict[str, Outcome] = {"spec": Observed(spec)}
+    for name in ("drake", "mujoco", "newton", "pybullet"):
+        urdf[name] = Observed(
+            restating_joint(engine_reading(name), "elbow", lower=-math.inf, upper=None)
+        )
+    usd = restating_joint(usd_reading(), "elbow", lower=0.0, upper=0.0)
+    judgement = judge(urdf, Observed(usd))
+
+    assert _upper(judgement).grade is Grade.EXACT
+    assert _unexplained(judgement) == set()
+
+
+def _drifting(reading: Observation, precision: float) -> Observation:
+    """An engine whose links are off by several times what storage in float32 costs."""
+    frames = reading.frames
+    assert frames is not None
+    bounds = yardstick(urdf_reading(FAR), Tolerance()).bounds
+    drift = [8 * bounds[link].position for link in frames.links]
+    positions = frames.positions + np.array(drift)[:, None] * [0.48, -0.6, 0.64]
+    return replace(
+        reading, frames=replace(frames, positions=positions), precision=precision
+    )
+
+
+# A robot of which every part is half a kilometre from the next.
+FAR = replace(
+    ROBOT,
+    joints=tuple(
+        replace(joint, origin=replace(joint.origin, position=(300.0, -200.0, 400.0)))
+        for joint in ROBOT.joints
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("precision", "verdict", "deviating"),
+    [
+        (SINGLE_PRECISION, Verdict.EXACT, set()),
+        (DOUBLE_PRECISION, Verdict.DISPUTED, {"newton"}),
+    ],
+)
+def test_rounding_of_single_precision_is_no_contradiction(
+    precision: float, verdict: Verdict, deviating: set[str]
+) -> None:
+    """A reader in double precision has no such excuse."""
+    urdf: dict[str, Outcome] = {
+        "spec": Observed(urdf_reading(FAR)),
+        "newton": Observed(_drifting(engine_reading("newton", FAR), precision)),
+    }
+    judgement = judge(urdf, Observed(usd_reading(FAR)))
+
+    assert judgement.verdict is verdict
+    assert _unexplained(judgement) == deviating
+
+
+def test_further_reader_of_the_usd_changes_no_verdict() -> None:
+    """Its departure is named, whether the USD is right or wrong."""
+    other = replace(_says(usd_reading(), OTHER), witness="newton-usd")
+    for usd, verdict in ((RIGHT, Verdict.EXACT), (WRONG, Verdict.FAILS)):
+        judgement = judge(
+            {"spec": SPEC},
+            Observed(_says(usd_reading(), usd)),
+            further_usd=[Observed(other), Abstained("another cannot read it")],
+        )
+        (deviation,) = judgement.deviations
+
+        assert judgement.verdict is verdict
+        assert (deviation.witness, deviation.check) == ("newton-usd", "limits.upper")
+        assert deviation.subjects == ("joint elbow",)
+
+
+def test_further_reader_that_sees_the_same_fault_does_not_deviate() -> None:
+    """It is compared with the USD's own reading, not with the URDF."""
+    wrong = _says(usd_reading(), WRONG)
+    same = replace(wrong, witness="newton-usd")
+    judgement = judge({"spec": SPEC}, Observed(wrong), further_usd=[Observed(same)])
+
+    assert judgement.verdict is Verdict.FAILS
+    assert judgement.deviations == ()
 
 
 def test_specification_decides_where_no_engine_read_the_file() -> None:

@@ -15,12 +15,14 @@ from conformance.deviations import DEVIATIONS, UNEXPLAINED, Deviation
 from conformance.record import Verdict
 from conformance.sampling import configurations
 from conformance.verdict import Judgement, judge
-from conformance.witness import Observed, Request
+from conformance.witness import Observed, Request, Side
 from conformance.witnesses.mujoco_witness import MujocoWitness
 from conformance.witnesses.pybullet_witness import PybulletWitness
 from conformance.witnesses.spec_witness import SpecWitness, structure
+from conformance.witnesses.usdphysics_witness import UsdphysicsWitness
+from converter import convert
 from converter.urdf.parse import parse
-from tests.conformance.witnesses.optional_witnesses import URDF_WITNESSES, installed
+from tests.conformance.witnesses.optional_witnesses import WITNESSES, installed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,24 +33,33 @@ FOLDER = Path(__file__).parents[1] / "data/deviations"
 ENGINES: dict[str, Callable[[], Witness]] = {
     "mujoco": MujocoWitness,
     "pybullet": PybulletWitness,
-    **URDF_WITNESSES,
+    **WITNESSES,
 }
 
 
-def _judge(deviation: Deviation) -> Judgement:
-    """Judge a USD that says what the specification says, beside one engine."""
+def _judge(deviation: Deviation, folder: Path) -> Judgement:
+    """Judge a good USD beside one engine.
+
+    For a reader of the URDF it is one that says what the specification says; for one of
+    the USD, what OpenUSD reads in the converted file.
+    """
     witness = installed(ENGINES[deviation.witness]())
-    path = str(FOLDER / f"{deviation.file}.urdf")
-    request = Request(path, configurations(structure(parse(path).robot)))
+    path = FOLDER / f"{deviation.file}.urdf"
+    request = Request(str(path), configurations(structure(parse(path).robot)))
     spec = Observed(SpecWitness().observe(request))
-    engine = Observed(witness.observe(request))
-    return judge({"spec": spec, deviation.witness: engine}, spec)
+    if witness.side is Side.URDF:
+        engine = Observed(witness.observe(request))
+        return judge({"spec": spec, deviation.witness: engine}, spec)
+    root_layer = convert(path, folder / "usd").root_layer
+    asked = Request(str(root_layer), request.configurations)
+    usd = Observed(UsdphysicsWitness().observe(asked))
+    return judge({"spec": spec}, usd, further_usd=[Observed(witness.observe(asked))])
 
 
 @pytest.mark.parametrize("deviation", DEVIATIONS, ids=lambda each: each.id)
-def test_deviation_shows_on_its_file(deviation: Deviation) -> None:
+def test_deviation_shows_on_its_file(deviation: Deviation, tmp_path: Path) -> None:
     """It is explained, under a check that the table names, and disputes nothing."""
-    judgement = _judge(deviation)
+    judgement = _judge(deviation, tmp_path)
     shown = {d.check for d in judgement.deviations if d.id == deviation.id}
 
     assert shown

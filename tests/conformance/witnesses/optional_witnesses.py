@@ -8,6 +8,7 @@ import pytest
 
 from conformance.witness import Unavailable
 from conformance.witnesses.drake_witness import DrakeWitness
+from conformance.witnesses.newton_usd_witness import NewtonUsdWitness
 from conformance.witnesses.newton_witness import NewtonWitness
 from conformance.witnesses.pinocchio_witness import PinocchioWitness
 
@@ -16,9 +17,10 @@ if TYPE_CHECKING:
 
     from conformance.witness import Witness
 
-URDF_WITNESSES: dict[str, Callable[[], Witness]] = {
+WITNESSES: dict[str, Callable[[], Witness]] = {
     "drake": DrakeWitness,
     "newton": NewtonWitness,
+    "newton-usd": NewtonUsdWitness,
     "pinocchio": PinocchioWitness,
 }
 

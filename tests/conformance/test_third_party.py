@@ -1,0 +1,105 @@
+"""A package of somebody else brings a witness along, as CONTRIBUTING shows."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from converter import convert
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_ROOT = Path(__file__).parents[2]
+_ROBOT = _ROOT / "tests/data/deviations/zero-effort.urdf"
+
+
+def _block(language: str) -> str:
+    """The code of that language in the recipe."""
+    text = (_ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    recipe = text[text.index("### Add a witness") : text.index("### Add a robot")]
+    (found,) = re.findall(rf"```{language}\n(.*?)```", recipe, re.DOTALL)
+    return str(found)
+
+
+@pytest.fixture
+def installed(tmp_path: Path) -> Path:
+    """A folder of installed packages with the recipe's, as pip would leave it."""
+    site = tmp_path / "site"
+    metadata = site / "etree_witness-1.0.dist-info"
+    metadata.mkdir(parents=True)
+    (site / "etree_witness.py").write_text(_block("python"))
+    (metadata / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: etree-witness\nVersion: 1.0\n"
+    )
+    groups = tomllib.loads(_block("toml"))["project"]["entry-points"]
+    lines = [
+        line
+        for group, entries in groups.items()
+        for line in (f"[{group}]", *(f"{name} = {at}" for name, at in entries.items()))
+    ]
+    (metadata / "entry_points.txt").write_text("\n".join(lines))
+    return site
+
+
+def _command(
+    site: Path, arguments: Sequence[object]
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(  # noqa: S603  our own command
+        [
+            sys.executable,
+            "-c",
+            "from conformance.cli import main; main()",
+            *map(str, arguments),
+        ],
+        env=os.environ | {"PYTHONPATH": f"{site}{os.pathsep}{_ROOT}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def _check(site: Path, usd: Path) -> dict[str, Any]:
+    record = usd.parent / "record.json"
+    asked = ["check", _ROBOT, usd, "--witness", "etree", "--json", record]
+    ending = _command(site, asked)
+    assert record.is_file(), ending.stderr
+    read: dict[str, Any] = json.loads(record.read_text())
+    return read
+
+
+def test_recipe_has_thirty_lines() -> None:
+    """Not many more, blank ones included."""
+    assert len(_block("python").splitlines()) <= 32
+
+
+def test_witness_of_a_third_party_takes_part(installed: Path, tmp_path: Path) -> None:
+    """It is asked by its name, and compared on what it states alone."""
+    root_layer = convert(_ROBOT, tmp_path / "usd").root_layer
+    record = _check(installed, root_layer)
+    (witness,) = (w for w in record["witnesses"] if w["name"] == "etree")
+    stated = {
+        check["id"].removeprefix("round-trip.")
+        for check in record["checks"]
+        for difference in check["differences"]
+        if difference["witness"] == "etree" and difference["compared"]
+    }
+
+    assert witness["status"] == "observed"
+    assert witness["side"] == "urdf"
+    assert stated == {"structure.links"}
+
+
+def test_doctor_lists_the_witness_of_a_third_party(installed: Path) -> None:
+    """With the version that it gives."""
+    shown = _command(installed, ["doctor"]).stdout
+
+    assert re.search(r"✓\s+etree\s+reads URDF, \d", shown)

@@ -1,0 +1,124 @@
+"""What is changed in a copy before an engine reads it, and what is said of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from conformance.witnesses.joint_text import (
+    complete_limits,
+    leave_out,
+    leave_out_empty_dynamics,
+    leave_out_reversed_bounds,
+)
+from conformance.witnesses.urdf_text import (
+    UrdfText,
+    prepare,
+    rename_inner_link,
+    rename_link,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from conformance.witnesses.urdf_text import Step
+
+
+def _prepared(folder: Path, step: Step, joint: str, kind: str = "revolute") -> UrdfText:
+    path = folder / "robot.urdf"
+    path.write_text(
+        f"""<robot name="r"><link name="world"/><link name="arm"/>
+        <joint name="j" type="{kind}"><parent link="world"/><child link="arm"/>{joint}
+        </joint></robot>"""
+    )
+    return prepare(str(path), (step,))
+
+
+@pytest.mark.parametrize(
+    ("joint", "effort", "velocity", "limits"),
+    [
+        ('<limit lower="-1" upper="1" effort="2" velocity="3"/>', set(), set(), set()),
+        ('<limit lower="-1" upper="1" velocity="3"/>', {"j"}, set(), set()),
+        ('<limit lower="-1" upper="1" effort="2"/>', set(), {"j"}, set()),
+        ("", {"j"}, {"j"}, {"j"}),
+    ],
+)
+def test_filled_in_limits_are_told_apart(
+    joint: str, effort: set[str], velocity: set[str], limits: set[str], tmp_path: Path
+) -> None:
+    """What the file does say stays a reading."""
+    text = _prepared(tmp_path, complete_limits, joint)
+
+    assert text.effort_unknown == effort
+    assert text.velocity_unknown == velocity
+    assert text.limits_unknown == limits
+    assert bool(text.notes) == bool(effort | velocity)
+
+
+def test_joint_that_needs_no_limit_gets_none(tmp_path: Path) -> None:
+    """A continuous one may do without."""
+    text = _prepared(tmp_path, complete_limits, "", "continuous")
+
+    assert b"<limit" not in text.text
+    assert text.notes == ()
+
+
+@pytest.mark.parametrize(
+    ("bounds", "left"),
+    [
+        ('lower="1" upper="-1"', False),
+        ('lower="-1" upper="1"', True),
+        ('lower="1"', True),
+        ('lower="one" upper="two"', True),
+    ],
+)
+def test_only_reversed_bounds_are_left_out(
+    *,
+    bounds: str,
+    left: bool,
+    tmp_path: Path,
+) -> None:
+    """Effort and velocity stay where they are."""
+    limit = f'<limit {bounds} effort="2" velocity="3"/>'
+    text = _prepared(tmp_path, leave_out_reversed_bounds, limit)
+
+    assert (b"lower" in text.text) is left
+    assert b'effort="2"' in text.text
+    assert bool(text.notes) is not left
+
+
+def test_element_is_left_out_with_its_reason(tmp_path: Path) -> None:
+    """From joints alone."""
+    text = _prepared(tmp_path, leave_out("mimic", "it bites"), '<mimic joint="x"/>')
+
+    assert b"mimic" not in text.text
+    assert text.notes == ("<mimic> of joints was left out: it bites.",)
+    assert _prepared(tmp_path, leave_out("mimic", "it bites"), "").notes == ()
+
+
+@pytest.mark.parametrize(
+    ("dynamics", "left"),
+    [("<dynamics/>", False), ('<dynamics damping="0"/>', True), ("", False)],
+)
+def test_dynamics_that_state_nothing_are_left_out(
+    *,
+    dynamics: str,
+    left: bool,
+    tmp_path: Path,
+) -> None:
+    """A zero is a statement."""
+    text = _prepared(tmp_path, leave_out_empty_dynamics, dynamics)
+
+    assert (b"dynamics" in text.text) is left
+
+
+def test_root_is_renamed_only_where_it_has_to_be(tmp_path: Path) -> None:
+    """Some engines take an inner link for their world, some any."""
+    kept = _prepared(tmp_path, rename_inner_link("world"), "")
+    renamed = _prepared(tmp_path, rename_link("world"), "")
+
+    assert kept.links == {"world", "arm"}
+    assert renamed.links == {"world_", "arm"}
+    assert renamed.original("world_") == "world"
+    assert b'<parent link="world_"/>' in renamed.text

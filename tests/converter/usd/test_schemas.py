@@ -1,0 +1,32 @@
+"""The schemas of what is written are known in every process that writes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_SCRIPT = """
+import sys
+from converter import convert
+convert(sys.argv[1], sys.argv[2])
+from pxr import Usd
+assert Usd.SchemaRegistry().FindAppliedAPIPrimDefinition("NewtonMimicAPI")
+"""
+
+
+def test_newton_schemas_are_known_to_a_process_that_converted(tmp_path: Path) -> None:
+    """OpenUSD looks for schemas once, so readers in that process could not add them."""
+    urdf = tmp_path / "robot.urdf"
+    urdf.write_text('<robot name="r"><link name="a"/></robot>')
+    ending = subprocess.run(  # noqa: S603  our own script
+        [sys.executable, "-c", _SCRIPT, str(urdf), str(tmp_path / "usd")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert ending.returncode == 0, ending.stderr
