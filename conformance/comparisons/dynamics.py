@@ -45,7 +45,8 @@ class _Pair:
         rows: (s) where each is in the yardstick.
         here: (s) where each is in the first.
         there: (s) where each is in the second.
-        unstated: Joints that the second leaves out.
+        unstated: Joints that the second leaves out; not the root's own motion, as some
+            readers hold the root.
     """
 
     ours: Dynamics
@@ -174,7 +175,7 @@ def _silent(expected: Observation, actual: Observation) -> Incomparable:
 def _pair(ours: Dynamics, theirs: Dynamics, scale: MotionScale) -> _Pair:
     places = [_places(names) for names in (scale.joints, ours.joints, theirs.joints)]
     shared = [key for key in places[0] if all(key in place for place in places[1:])]
-    stated = {name for name, _ in shared}
+    stated = {ROOT_MOTION, *(name for name, _ in shared)}
     wanted = dict.fromkeys(name for name in ours.joints if name in scale.joints)
     return _Pair(
         ours=ours,
