@@ -13,6 +13,7 @@ from scipy.spatial import ConvexHull, QhullError
 
 from converter.diagnostics import Diagnostic
 from converter.kinematics import rest_transforms
+from converter.meshes.notes import mesh_notes
 from converter.meshes.polygon_mesh import MeshError
 from converter.meshes.read import read_mesh
 from converter.model import Box, Capsule, Cylinder, MeshFile, Sphere
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from converter.diagnostics import Location
     from converter.meshes.polygon_mesh import PolygonMesh
     from converter.model import Geometry, Link, Robot, Shape, Vec3
     from converter.topology import Tree
@@ -129,7 +129,7 @@ def measure_meshes(robot: Robot) -> MeshExtents:
             diagnostics.append(Diagnostic("mesh-unreadable", message, shape.location))
             continue
         extents[path] = _mesh_extent(content)
-        diagnostics += _mesh_notes(name, content, shape.location)
+        diagnostics += mesh_notes(name, content, shape.location)
     return MeshExtents(extents, tuple(diagnostics))
 
 
@@ -171,19 +171,6 @@ def _mesh_shapes(robot: Robot) -> Iterable[tuple[Shape, MeshFile]]:
         for shape in link.shapes:
             if isinstance(shape.geometry, MeshFile):
                 yield shape, shape.geometry
-
-
-def _mesh_notes(
-    name: str, mesh: PolygonMesh, location: Location | None
-) -> list[Diagnostic]:
-    notes = [
-        Diagnostic("mesh-partial", f"mesh {name!r}: {sentence}", location)
-        for sentence in mesh.skipped
-    ]
-    if mesh.ignored_up_axis:
-        message = f"mesh {name!r} says {mesh.ignored_up_axis}; its axes are kept"
-        notes.append(Diagnostic("mesh-up-axis", message, location))
-    return notes
 
 
 @_QUIET

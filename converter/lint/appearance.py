@@ -74,8 +74,10 @@ def _files(document: Document) -> dict[str, list[Node]]:
 
 def file_nodes(document: Document) -> Iterator[Node]:
     """Find the elements that name files."""
-    yield from document.robot.descendants(g.MESH)
-    yield from document.robot.descendants(g.TEXTURE)
+    for element_type in (g.MESH, g.TEXTURE):
+        for node in document.robot.descendants(element_type):
+            if node[g.FILENAME]:
+                yield node
 
 
 def _about_path(uri: str, nodes: list[Node], what: str) -> Remark:

@@ -11,6 +11,7 @@ from pxr import Sdf
 
 from converter.diagnostics import Diagnostic
 from converter.file_content import read_file
+from converter.meshes.notes import mesh_notes
 from converter.meshes.polygon_mesh import MeshError, mirrored
 from converter.meshes.read import LARGEST_FILE, decode_mesh
 from converter.model import MeshFile
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from pxr import Usd
 
     from converter.diagnostics import Location
-    from converter.meshes.polygon_mesh import PolygonMesh
     from converter.model import Robot
     from converter.usd.mesh_prims import SurfaceParts
 
@@ -83,7 +83,7 @@ def author_library(robot: Robot, stage: Usd.Stage) -> MeshLibrary:
                 if (content, mirror) not in written:
                     if mesh is None:
                         mesh = decode_mesh(data, Path(file))
-                        diagnostics += _mesh_notes(Path(file).name, mesh, location)
+                        diagnostics += mesh_notes(Path(file).name, mesh, location)
                     path = LIBRARY_ROOT.AppendChild(name[file, mirror])
                     write_mesh(stage, path, mirrored(mesh, mirror))
                     written[content, mirror] = path, surface_parts(mesh)
@@ -134,16 +134,3 @@ def _content(data: bytes, file: str) -> str:
     digest = hashlib.sha256(data).hexdigest()
     refers = any(word in data for word in _REFERENCES)
     return f"{digest} {Path(file).parent}" if refers else digest
-
-
-def _mesh_notes(
-    name: str, mesh: PolygonMesh, location: Location | None
-) -> list[Diagnostic]:
-    notes = [
-        Diagnostic("mesh-partial", f"mesh {name!r}: {sentence}", location)
-        for sentence in mesh.skipped
-    ]
-    if mesh.ignored_up_axis:
-        message = f"mesh {name!r} says {mesh.ignored_up_axis}; its axes are kept"
-        notes.append(Diagnostic("mesh-up-axis", message, location))
-    return notes

@@ -309,6 +309,26 @@ def test_what_is_no_xml_cannot_be_fixed(robot: Path, text: str) -> None:
     assert robot.read_text() == text
 
 
+def test_xacro_is_not_fixed(tmp_path: Path) -> None:
+    """What it expands to is not what is written."""
+    path = tmp_path / "robot.xacro"
+    path.write_text(SOUND)
+
+    result = invoke(path, "--fix", "--in-place")
+
+    assert result.exit_code == 2
+    assert "is xacro, which --fix does not repair" in result.stderr
+
+
+def test_colours_appear_on_a_terminal_alone(robot: Path) -> None:
+    """As for every command."""
+    terminal = CliRunner().invoke(
+        main, ["lint", str(robot)], color=True, env={"FORCE_COLOR": "1"}
+    )
+
+    assert "\x1b[1;31merror:" in terminal.stdout
+
+
 def test_a_source_is_needed() -> None:
     """Unless the rules are listed."""
     assert invoke().exit_code == 2

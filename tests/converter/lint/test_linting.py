@@ -1,0 +1,100 @@
+"""Lint as a whole: on xacro, on damaged text, on real robots."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from converter.lint import ALL_RULES, lint
+from corpus import RobotSource, resolve_corpora
+from tests.converter.lint.cases import CASES, link, material
+
+if TYPE_CHECKING:
+    from tests.converter.lint.conftest import Lint
+
+XACRO = """\
+<robot name="r" xmlns:xacro="http://www.ros.org/wiki/xacro">
+  <xacro:arg name="suffix" default="1"/>
+  <xacro:macro name="part" params="name">
+    <link name="${name}"/>
+  </xacro:macro>
+  <xacro:part name="a-$(arg suffix)"/>
+</robot>
+"""
+TEXTS = [text for case in CASES.values() for text in (case.broken, case.near)]
+
+
+def test_xacro_is_examined_as_it_expands(tmp_path: Path) -> None:
+    """With places in the xacro file."""
+    file = tmp_path / "robot.urdf.xacro"
+    file.write_text(XACRO)
+
+    (found,) = lint(file, arguments={"suffix": "2"}).findings
+
+    assert found.message == "the name of link 'a-2' is no identifier"
+    assert found.location is not None
+    assert (found.location.file, found.location.line) == (str(file), 4)
+
+
+def test_textures_without_a_file_are_no_path(examine: Lint) -> None:
+    """The reader leaves them out, and says so."""
+    text = material("", '<material name="m"><texture/></material>')
+
+    found = [finding.rule.id for finding in examine(text)]
+
+    assert found == ["material-undefined", "texture-unnamed"]
+
+
+def test_a_file_that_is_no_robot_is_told_from_one_that_is_refused(
+    tmp_path: Path,
+) -> None:
+    """The first has nothing to examine."""
+    file = tmp_path / "robot.urdf"
+    for text, is_urdf in (
+        ("<sdf/>", False),
+        ("", False),
+        (link("").replace("</robot>", '<link name="b"/></robot>'), True),
+    ):
+        file.write_text(text)
+        report = lint(file)
+        assert report.is_urdf is is_urdf
+        assert report.findings
+    assert not lint(tmp_path / "missing.urdf").is_urdf
+
+
+@given(
+    text=st.sampled_from(TEXTS),
+    cut=st.floats(0.0, 1.0),
+    length=st.integers(0, 40),
+    inserted=st.sampled_from(
+        ["", "0", "1e308", "nan", "-", '"', "<", "/>", "&", "\x00"]
+    ),
+)
+def test_damaged_text_has_findings_and_no_crash(
+    text: str, cut: float, length: int, inserted: str
+) -> None:
+    """Whatever is cut out or put in."""
+    start = int(cut * len(text))
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "robot.urdf")
+        file.write_text(text[:start] + inserted + text[start + length :])
+
+        found = lint(file).findings
+
+    assert all(finding.rule is ALL_RULES[finding.rule.id] for finding in found)
+
+
+@pytest.mark.corpus
+def test_real_robots_are_examined_without_a_crash() -> None:
+    """And every finding says where it is."""
+    for robot in resolve_corpora(["pybullet"]):
+        assert isinstance(robot, RobotSource)
+        packages = {name: str(path) for name, path in robot.packages}
+        for finding in lint(robot.path, packages=packages).findings:
+            assert finding.rule is ALL_RULES[finding.rule.id]
+            assert finding.location is not None
