@@ -180,3 +180,55 @@ def test_known_oddities_are_read_with_warnings(
     found = [d.rule for d in parse(_BULLET / name).diagnostics]
 
     assert {rule: found.count(rule) for rule in rules} == rules
+
+
+_BODY = (
+    '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" '
+    'iyz="0"/></inertial>'
+)
+_ARM = (
+    f'<robot name="r"><link name="a">{_BODY}</link><link name="b">{_BODY}</link>'
+    '<joint name="j" type="continuous"><parent link="a"/><child link="b"/>'
+    '<axis xyz="0 0 1"/></joint></robot>'
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "rules"),
+    [
+        (_ARM.replace('"a"', '"a & a"'), {"xml-reference"}),
+        (_ARM.replace('"a"', '"a&nope;"'), {"xml-reference"}),
+        (_ARM.replace('"a"', '"a<a"'), {"xml-character"}),
+        (_ARM.replace('name="j"', 'name="j"x="1"'), {"xml-attribute"}),
+        (_ARM.replace("</robot>", "<x:y/></robot>"), {"xml-prefix"}),
+        (_ARM.replace("</robot>", "<!-- -- --></robot>"), {"xml-comment"}),
+        (_ARM.replace("</robot>", "<!-- \xe4 --></robot>"), {"xml-encoding"}),
+        (f"\n<?xml version='1.0'?>{_ARM}", {"xml-declaration"}),
+        (f"{_ARM}\0", {"xml-outside"}),
+        (f"{_ARM}<gazebo/>", {"xml-outside"}),
+        (f"<gazebo/>{_ARM}", {"xml-outside"}),
+        (f"text{_ARM}", {"xml-outside"}),
+    ],
+)
+def test_pybullet_reads_the_same_names_in_malformed_text(
+    tmp_path: Path, text: str, rules: set[str]
+) -> None:
+    """Wherever its parser goes on; ours also says what was wrong."""
+    file = tmp_path / "robot.urdf"
+    file.write_bytes(text.encode("latin-1"))
+
+    parsed = parse(file)
+
+    client = pybullet.connect(pybullet.DIRECT)
+    try:
+        body = pybullet.loadURDF(str(file), physicsClientId=client)
+        base, robot = pybullet.getBodyInfo(body, client)
+        joint = pybullet.getJointInfo(body, 0, client)
+    finally:
+        pybullet.disconnect(client)
+    read = parsed.robot
+    assert [link.name for link in read.links] == [base.decode(), joint[12].decode()]
+    assert [one.name for one in read.joints] == [joint[1].decode()]
+    assert read.name == robot.decode()
+    found = {d.rule for d in parsed.diagnostics} - {"element-unknown"}
+    assert found == rules
