@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import nox
 
 nox.needs_version = ">=2025.2.9"
@@ -19,6 +21,10 @@ ABOUT_ENGINES = (
     "tests/conformance/test_deviations.py",
     "tests/conformance/witnesses",
 )
+
+FUZZ_CASES = Path("tests/data/fuzz")
+# All is well; an input takes too much time; too much memory; a death.
+FUZZER_ENDS = (0, 70, 71, 77)
 
 
 def install(session: nox.Session, *groups: str, package: bool = True) -> None:
@@ -77,6 +83,26 @@ def witnesses(session: nox.Session) -> None:
     session.run("pytest", *(session.posargs or ABOUT_ENGINES))
     robots = ("pybullet:franka_panda/panda.urdf", "pybullet:quadruped/minitaur.urdf")
     session.run("urdf-usd", "run", *robots, "--out", "witnesses-report")
+
+
+@nox.session
+def fuzz(session: nox.Session) -> None:
+    """Fuzz every reader in turn; fails if there are findings.
+
+    The argument is the time for each in seconds, 300 unless told. What reached new code
+    is kept in fuzz-work/ for the next time, and so are the findings.
+    """
+    install(session, "fuzz", "test")
+    seconds = session.posargs[0] if session.posargs else "300"
+    work = Path("fuzz-work")
+    for target in sorted(path.name for path in FUZZ_CASES.iterdir()):
+        campaign = ("-m", "tests.fuzz.campaign", target, "--work", str(work))
+        session.run(
+            *("python", *campaign, "--seconds", seconds), success_codes=FUZZER_ENDS
+        )
+    found = sorted(path for path in work.glob("*/findings/*") if path.suffix != ".txt")
+    if found:
+        session.error("\n".join(("findings:", *map(str, found))))
 
 
 @nox.session

@@ -85,10 +85,16 @@ def unit_color(components: Sequence[float]) -> tuple[float, float, float]:
     return red, green, blue
 
 
+def fits_single(values: NDArray[np.floating]) -> bool:
+    """Say whether numbers are finite in the single precision that USD stores."""
+    with np.errstate(over="ignore"):
+        return bool(np.isfinite(values.astype(np.float32)).all())
+
+
 def corner_values(
     values: NDArray[np.floating], indices: NDArray[np.integer]
 ) -> CornerValues | None:
-    """Take values of corners; None unless they are finite and every corner has one.
+    """Take values of corners; None unless all corners have one that can be stored.
 
     Args:
         values: (K, D) values.
@@ -96,7 +102,7 @@ def corner_values(
     """
     if not (len(indices) and indices.min() >= 0 and indices.max() < len(values)):
         return None
-    if not np.isfinite(values).all():
+    if not fits_single(values):
         return None
     used = np.zeros(len(values), dtype=bool)
     used[indices] = True
@@ -174,13 +180,16 @@ def face_normals(
     following[starts + face_counts - 1] = starts
     corners = points[face_indices].astype(np.float64)
     corners = corners - np.repeat(corners[starts], face_counts, axis=0)
-    doubled = np.add.reduceat(np.cross(corners, corners[following]), starts)
+    # Positions beyond all reason are refused later, by build_mesh.
+    with np.errstate(all="ignore"):
+        doubled = np.add.reduceat(np.cross(corners, corners[following]), starts)
     return np.repeat(unit_vectors(doubled), face_counts, axis=0)
 
 
 def unit_vectors(vectors: NDArray[np.floating]) -> NDArray[np.float64]:
     """Scale (K, 3) vectors to length one; the Z axis stands for those of no length."""
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    with np.errstate(over="ignore"):
+        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     upward = np.array([0.0, 0.0, 1.0])
     sound = np.isfinite(lengths) & (lengths > 0)
     result: NDArray[np.float64] = np.where(

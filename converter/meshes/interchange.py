@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import io
 import struct
+import warnings
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,6 +34,8 @@ from converter.meshes.polygon_mesh import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
     from converter.meshes.appearance import CornerValues
@@ -42,7 +46,11 @@ _MALFORMED = (
     ArithmeticError,
     AssertionError,
     AttributeError,
+    # for what it needs to make sense of them
+    ImportError,
     LookupError,
+    MemoryError,
+    NameError,
     NotImplementedError,
     RuntimeError,
     TypeError,
@@ -59,11 +67,12 @@ def read_glb(data: bytes) -> PolygonMesh:
     """
     skipped = ("its textures are not read",) if b'"baseColorTexture"' in data else ()
     has_normals = b'"NORMAL"' in data
-    parts = [
-        (_UPRIGHT @ transform, geometry)
-        for transform, geometry in _surfaces(data, "glb", "glTF")
-    ]
-    return _joined(parts, skipped, has_normals=has_normals)
+    with _damage_explained("glTF"):
+        parts = [
+            (_UPRIGHT @ transform, geometry)
+            for transform, geometry in _surfaces(data, "glb")
+        ]
+        return _joined(parts, skipped, has_normals=has_normals)
 
 
 def read_ply(data: bytes) -> PolygonMesh:
@@ -72,19 +81,32 @@ def read_ply(data: bytes) -> PolygonMesh:
     Raises:
         MeshError: The file is damaged or holds no surface.
     """
-    return _joined(_surfaces(data, "ply", "PLY"), (), has_normals=False)
+    with _damage_explained("PLY"):
+        return _joined(_surfaces(data, "ply"), (), has_normals=False)
 
 
-def _surfaces(data: bytes, kind: str, name: str) -> list[tuple[NDArray[Any], Any]]:
-    import trimesh  # noqa: PLC0415  slow to import, and rarely needed
+@contextmanager
+def _damage_explained(name: str) -> Iterator[None]:
+    """Turn what trimesh raises into the error of a mesh.
 
+    It works out much of a surface only when it is asked, so that is not over when the
+    file is loaded.
+    """
     try:
-        scene = trimesh.load_scene(io.BytesIO(data), file_type=kind, process=False)
-        placed = [scene.graph[node] for node in scene.graph.nodes_geometry]
-        found = [(transform, scene.geometry[key]) for transform, key in placed]
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            yield
     except _MALFORMED as error:
         said = " ".join(str(error).split())[:80]
         raise MeshError(f"its {name} is broken: {said}") from error
+
+
+def _surfaces(data: bytes, kind: str) -> list[tuple[NDArray[Any], Any]]:
+    import trimesh  # noqa: PLC0415  slow to import, and rarely needed
+
+    scene = trimesh.load_scene(io.BytesIO(data), file_type=kind, process=False)
+    placed = [scene.graph[node] for node in scene.graph.nodes_geometry]
+    found = [(transform, scene.geometry[key]) for transform, key in placed]
     return [pair for pair in found if isinstance(pair[1], trimesh.Trimesh)]
 
 

@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from converter.meshes.appearance import CornerValues, corner_values, frozen
+from converter.meshes.appearance import (
+    CornerValues,
+    corner_values,
+    fits_single,
+    frozen,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -104,8 +109,8 @@ def build_mesh(  # noqa: PLR0913  # one parameter per attribute
         look: What belongs to the corners and faces as they are passed.
 
     Raises:
-        MeshError: An index is out of range, a position is not finite, or no face is
-            left.
+        MeshError: An index is out of range, a position is not finite in single
+            precision, or no face is left.
     """
     _check_indices(len(points), face_counts, face_indices)
     sound = _sound_faces(face_counts, face_indices)
@@ -120,6 +125,8 @@ def build_mesh(  # noqa: PLR0913  # one parameter per attribute
     kept = points[used].astype(np.float64)
     if not np.isfinite(kept).all():
         raise MeshError("a vertex is not finite")
+    if not fits_single(kept):
+        raise MeshError("a vertex lies beyond what single precision can store")
     renumbered = np.cumsum(used, dtype=np.int32) - np.int32(1)
     return PolygonMesh(
         points=frozen(kept),

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import atheris
 
-with atheris.instrument_imports(include=["converter", "collada", "stl"]):
+with atheris.instrument_imports(include=["converter", "collada", "stl", "trimesh"]):
     from tests.fuzz.targets import TARGETS
 
 from tests.fuzz.mutation import MUTATIONS

@@ -7,14 +7,17 @@ its header says.
 from __future__ import annotations
 
 import copy
+import json
 import random
 import struct
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from lxml import etree
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     Element: TypeAlias = etree._Element
 
 Mutation: TypeAlias = Callable[[bytes, random.Random], bytes]
@@ -31,6 +34,7 @@ _VALUES = (
 _NUMBERS = (0.0, -0.0, 1.0, 1e-45, 3.4e38, float("inf"), float("nan"))
 _STL_START = 84
 _STL_TRIANGLE = 50
+_GLB_JSON = 20
 
 
 def mutate_xml(data: bytes, chance: random.Random) -> bytes:
@@ -99,6 +103,42 @@ def _number(chance: random.Random) -> float:
     return chance.choice((*_NUMBERS, chance.uniform(-1, 1)))
 
 
+def mutate_glb(data: bytes, chance: random.Random) -> bytes:
+    """Change one value in the JSON of a binary glTF, and let its lengths be right."""
+    try:
+        (size,) = struct.unpack_from("<I", data, _GLB_JSON - 8)
+        document = json.loads(data[_GLB_JSON : _GLB_JSON + size])
+    except (struct.error, ValueError):
+        return data
+    places = [place for place in _places(document) if place]
+    if not places:
+        return data
+    *path, last = chance.choice(places)
+    inner = document
+    for step in path:
+        inner = inner[step]
+    number = chance.choice((0, 1, -1, 2**31, 5126, 5123, 5121, 1e308, 1.5))
+    others: tuple[Any, ...] = (None, [], {}, "", "VEC3", "SCALAR", True)
+    inner[last] = chance.choice((number, number, *others))
+    text = json.dumps(document).encode()
+    text += b" " * (-len(text) % 4)
+    rest = data[_GLB_JSON + size :]
+    total = struct.pack("<I", _GLB_JSON + len(text) + len(rest))
+    return data[:8] + total + struct.pack("<I", len(text)) + b"JSON" + text + rest
+
+
+def _places(value: object, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Paths to all values of a document."""
+    yield path
+    items: Iterable[tuple[Any, object]] = ()
+    if isinstance(value, dict):
+        items = value.items()
+    elif isinstance(value, list):
+        items = enumerate(value)
+    for key, inner in items:
+        yield from _places(inner, (*path, key))
+
+
 def mutate_lines(data: bytes, chance: random.Random) -> bytes:
     """Repeat, drop or exchange lines and words of a text."""
     lines = data.split(b"\n")
@@ -123,4 +163,6 @@ MUTATIONS: dict[str, tuple[Mutation, ...]] = {
     "stl": (mutate_stl, mutate_lines),
     "obj": (mutate_lines,),
     "dae": (mutate_xml,),
+    "glb": (mutate_glb,),
+    "ply": (mutate_lines,),
 }

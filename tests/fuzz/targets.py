@@ -16,18 +16,18 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
-from pxr import Usd
+from pxr import Sdf, Usd, Vt
 
 from converter.diagnostics import AuthoringError, ConversionError
 from converter.embodiment import BaseOption, MasslessOption, embody
-from converter.meshes.dae import read_dae
 from converter.meshes.obj import read_obj
-from converter.meshes.polygon_mesh import MeshError
-from converter.meshes.read import read_mesh
+from converter.meshes.polygon_mesh import MeshError, mirrored
+from converter.meshes.read import decode_mesh
 from converter.rules import Severity
 from converter.topology import build_tree
 from converter.urdf.parse import parse
 from converter.usd.layers import asset_name, author_asset
+from converter.usd.mesh_prims import surface_parts, write_mesh
 from converter.usd.prims import BodyNesting
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ Target: TypeAlias = Callable[[bytes], None]
 
 # Authoring takes a hundred times as long as reading, so a few robots have to do.
 _AUTHORED_SHARE = 32
+LIBRARY_MARK = b"\n%%%\n"
 
 
 def fuzz_urdf(data: bytes) -> None:
@@ -94,46 +95,66 @@ def _numbers(value: object) -> Iterator[float]:
 
 def fuzz_stl(data: bytes) -> None:
     """Read an STL file of either form."""
-    _fuzz_file(data, ".stl")
+    _fuzz_mesh(data, "mesh.stl")
 
 
 def fuzz_obj(data: bytes) -> None:
-    """Read an OBJ file."""
+    """Read an OBJ file; what follows the mark is its material library."""
+    surface, _, library = data.partition(LIBRARY_MARK)
     try:
-        _check(read_obj(data))
+        _check(read_obj(surface, lambda _: library))
     except MeshError as error:
         _require_printable(error.reason)
 
 
 def fuzz_dae(data: bytes) -> None:
     """Read a COLLADA file."""
+    _fuzz_mesh(data, "mesh.dae")
+
+
+def fuzz_glb(data: bytes) -> None:
+    """Read a binary glTF file."""
+    _fuzz_mesh(data, "mesh.glb")
+
+
+def fuzz_ply(data: bytes) -> None:
+    """Read a PLY file."""
+    _fuzz_mesh(data, "mesh.ply")
+
+
+def _fuzz_mesh(data: bytes, name: str) -> None:
+    """Read a mesh file, whose content may be of another format than its name says."""
     try:
-        _check(read_dae(data))
+        _check(decode_mesh(data, Path("/nowhere", name)))
     except MeshError as error:
         _require_printable(error.reason)
 
 
-def _fuzz_file(data: bytes, suffix: str) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, f"mesh{suffix}")
-        path.write_bytes(data)
-        try:
-            _check(read_mesh(path))
-        except MeshError as error:
-            _require_printable(error.reason)
-
-
 def _check(mesh: PolygonMesh) -> None:
+    """Hold a mesh against its promises, and write it to a stage."""
     assert len(mesh.face_counts)
     assert (mesh.face_counts >= 3).all()
     assert mesh.face_counts.sum() == len(mesh.face_indices)
-    assert np.isfinite(mesh.points).all()
     used = np.unique(mesh.face_indices)
     assert (used == np.arange(len(mesh.points))).all()
     for sentence in mesh.skipped:
         _require_printable(sentence)
+    surface_parts(mesh)
+    stage = Usd.Stage.CreateInMemory()
+    write_mesh(stage, Sdf.Path("/Mesh"), mirrored(mesh, (True, False, False)))
+    for attribute in stage.GetPrimAtPath("/Mesh").GetAuthoredAttributes():
+        value = attribute.Get()
+        if isinstance(value, Vt.Vec2fArray | Vt.Vec3fArray):
+            assert np.isfinite(np.array(value)).all(), attribute.GetName()
 
 
 TARGETS = MappingProxyType(
-    {"urdf": fuzz_urdf, "stl": fuzz_stl, "obj": fuzz_obj, "dae": fuzz_dae}
+    {
+        "dae": fuzz_dae,
+        "glb": fuzz_glb,
+        "obj": fuzz_obj,
+        "ply": fuzz_ply,
+        "stl": fuzz_stl,
+        "urdf": fuzz_urdf,
+    }
 )

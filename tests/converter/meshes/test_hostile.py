@@ -92,3 +92,22 @@ def test_instances_of_instances_are_bounded(tmp_path: Path) -> None:
     )
 
     assert _reason(file) == "its instances multiply beyond all bounds"
+
+
+@pytest.mark.parametrize("number", ["1e39", "-1e300", "1e308"])
+def test_positions_that_usd_cannot_store_are_refused(number: str) -> None:
+    """They would become infinite; texture coordinates are left out instead."""
+    coordinates = f"vt 0 0\nvt {number} 0\nvt 0 1\n".encode()
+    mapped = coordinates + OBJ.replace(b"f 1 2 3", b"f 1/1 2/2 3/3")
+
+    with pytest.raises(MeshError, match=r"single precision|not finite"):
+        decode_mesh(OBJ.replace(b"v 1", f"v {number}".encode()), Path("a.obj"))
+    assert decode_mesh(mapped, Path("a.obj")).look.texture_coordinates is None
+
+
+def test_a_ply_whose_words_do_not_fit_together_is_refused() -> None:
+    """Trimesh raises what no reader of files expects."""
+    text = b"ply\nformat ascii 1.0\nelement vertex 1\nproperty list uchar int x\n"
+
+    with pytest.raises(MeshError, match=r"PLY is broken|no faces"):
+        decode_mesh(text + b"end_header\n1 1\n", Path("a.ply"))
