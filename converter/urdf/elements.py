@@ -68,12 +68,12 @@ class _Open:
     location: Location
     namespaces: Mapping[str, str]
     children: list[Element] = field(default_factory=list)
-    text: list[str] = field(default_factory=lambda: [""])
+    text: list[list[str]] = field(default_factory=lambda: [[]])
 
     def close(self) -> Element:
         """Return the finished element."""
         prefix, _, _ = self.tag.rpartition(":")
-        pieces = (piece.strip() for piece in self.text)
+        pieces = ("".join(piece).strip() for piece in self.text)
         return Element(
             tag=self.tag,
             namespace=self.namespaces.get(prefix) or None,
@@ -149,14 +149,14 @@ class TreeBuilder:
     def text(self, content: str) -> None:
         """Add character data to the innermost element."""
         if self._open:
-            self._open[-1].text[-1] += content
+            self._open[-1].text[-1].append(content)
 
     def end(self) -> None:
         """Close the innermost element."""
         element = self._open.pop().close()
         if self._open:
             self._open[-1].children.append(element)
-            self._open[-1].text.append("")
+            self._open[-1].text.append([])
         else:
             self._roots.append(element)
 

@@ -36,6 +36,8 @@ _REFERENCE = re.compile(
 _NAMED = {"lt": "<", "gt": ">", "amp": "&", "quot": '"', "apos": "'"}
 _FORBIDDEN = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _REPLACEMENT = "\ufffd"
+# What has more faults was not meant to be XML.
+_MOST_REPAIRS = 1000
 # Text in these reaches to an end mark, and holds no tags.
 _SECTIONS = (("<!--", "-->"), ("<![CDATA[", "]]>"), ("<?", "?>"))
 
@@ -48,11 +50,15 @@ def recover(text: str, file: str) -> Findings[Element]:
         file: Its path, for locations.
 
     Raises:
-        SourceError: More than one reading is possible, or the document declares
-            entities.
+        SourceError: More than one reading is possible, too much is wrong, or the
+            document declares entities.
     """
     scanner = _Scanner(text, file)
-    yield from scanner.scan()
+    for count, repair in enumerate(scanner.scan(), 1):
+        yield repair
+        if count >= _MOST_REPAIRS:
+            message = f"there are {count} faults so far: this is no XML"
+            raise SourceError((Diagnostic("xml-syntax", message, repair.location),))
     return (yield from scanner.finish())
 
 
@@ -88,10 +94,11 @@ class _Scanner:
         if not roots:
             raise self._fatal("xml-syntax", "the text holds no element", 0)
         root = next((one for one in roots if one.tag == ROBOT.tag), roots[0])
-        for other in roots:
-            if other is not root:
-                message = f"<{other.tag}> lies outside <{root.tag}>; left out"
-                yield Diagnostic("xml-outside", message, other.location)
+        others = [one for one in roots if one is not root]
+        if others:
+            message = f"<{others[0].tag}> lies outside <{root.tag}>; left out"
+            message += f", with {len(others) - 1} more" if len(others) > 1 else ""
+            yield Diagnostic("xml-outside", message, others[0].location)
         if self._outside is not None:
             message = f"there is text outside <{root.tag}>; left out"
             yield self._diagnose("xml-outside", message, self._outside)

@@ -140,6 +140,15 @@ def test_too_deep_is_too_deep_in_malformed_text_too() -> None:
         drain(recover("<a>" * (DEEPEST + 1), "r.urdf"))
 
 
+def test_what_is_full_of_faults_is_refused() -> None:
+    """Rather than listed to the end."""
+    with pytest.raises(SourceError) as caught:
+        drain(recover(f"<r>{'</a>' * 5000}</r>", "r.urdf"))
+
+    assert len(caught.value.diagnostics) == 1001
+    assert caught.value.diagnostics[-1].rule == "xml-syntax"
+
+
 def test_text_is_kept_piece_by_piece() -> None:
     """References are resolved, and children separate pieces."""
     root, _ = _recover("<r> a &amp; b <c/><![CDATA[<d>]]>\n</r>\0")
