@@ -14,7 +14,7 @@ TEXT_RULES = (
     Rule(
         "xml-syntax",
         _E,
-        "The text is not well-formed XML.",
+        "The text is not well-formed XML, and more than one reading is possible.",
         "Repair the XML at the given position.",
     ),
     Rule(

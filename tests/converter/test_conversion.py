@@ -168,3 +168,19 @@ def test_an_asset_can_move_to_another_folder(tmp_path: Path) -> None:
 
     assert stage.GetPrimAtPath("/arm/Geometry/base").GetTypeName() == "Xform"
     assert stage.GetCompositionErrors() == []
+
+
+def test_the_tree_below_a_link_is_converted_alone(tmp_path: Path) -> None:
+    """A file with two roots is refused without it."""
+    file = tmp_path / "two.urdf"
+    file.write_text(
+        '<robot name="r"><link name="a"/><link name="b"/><link name="c"/>'
+        '<joint name="bc" type="fixed"><parent link="b"/><child link="c"/></joint>'
+        "</robot>"
+    )
+
+    result = convert(file, tmp_path / "out", ConvertOptions(root="b"))
+
+    assert [link.name for link in result.robot.links] == ["b", "c"]
+    with pytest.raises(ConversionError, match="--root LINK"):
+        convert(file, tmp_path / "other")
