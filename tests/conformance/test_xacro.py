@@ -1,0 +1,213 @@
+"""Xacro through the whole path: commands, engines, records."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from conformance.cli import main
+from converter.urdf import parse
+from corpus import RobotSource, UnavailableSource, resolve_corpora
+
+INERTIA = '<inertia ixx="0.3" ixy="0.01" ixz="-0.02" iyy="0.4" iyz="0.03" izz="0.5"/>'
+ARM = f"""<robot name="arm" xmlns:xacro="http://www.ros.org/wiki/xacro">
+<xacro:arg name="reach" default="0.5"/>
+<xacro:macro name="part" params="name mass">
+  <link name="${{name}}"><inertial><origin xyz="0.1 -0.2 0.3" rpy="0.1 0.2 0.3"/>
+    <mass value="${{mass}}"/>{INERTIA}</inertial>
+    <collision><geometry><mesh filename="../meshes/part.obj"/></geometry></collision>
+  </link>
+</xacro:macro>
+<xacro:part name="base" mass="2"/>
+<xacro:part name="tip" mass="1"/>
+<joint name="elbow" type="revolute"><parent link="base"/><child link="tip"/>
+  <origin xyz="$(arg reach) -0.2 0.3" rpy="0.1 0.2 0.3"/><axis xyz="0.1 0.2 -0.9"/>
+  <limit lower="-1" upper="2" effort="3" velocity="4"/></joint></robot>"""
+MIRROR = os.environ.get("URDF_USD_DESCRIPTIONS")
+DESCRIPTIONS = (
+    "fr3_description",
+    "ur10e_description",
+    "ur3e_description",
+    "ur5e_description",
+    "xarm6_description",
+    "xarm7_description",
+)
+
+
+@pytest.fixture
+def robot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A xacro file in a folder of its own, and beside it the working folder."""
+    file = tmp_path / "bot/urdf/arm.urdf.xacro"
+    mesh = tmp_path / "bot/meshes/part.obj"
+    for path, text in (
+        (file, ARM),
+        (
+            mesh,
+            "v 0 0 0\nv 1 0 0\nv 0 2 0\nv 0 0 3\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4",
+        ),
+    ):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    work = tmp_path / "work"
+    work.mkdir()
+    monkeypatch.chdir(work)
+    return file
+
+
+def _urdf_usd(*arguments: str) -> Result:
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+def test_a_xacro_file_is_converted_and_checked(robot: Path, tmp_path: Path) -> None:
+    """With the same arguments; nothing is left behind."""
+    (tmp_path / "temporary").mkdir()
+    tempfile.tempdir, before = str(tmp_path / "temporary"), tempfile.tempdir
+    try:
+        converted = _urdf_usd("convert", str(robot), "out", "--arg", "reach:=0.7")
+        checked = _urdf_usd("check", str(robot), "out/arm.usda", "--arg", "reach:=0.7")
+        differing = _urdf_usd("check", str(robot), "out/arm.usda")
+    finally:
+        tempfile.tempdir = before
+
+    assert (converted.exit_code, converted.stdout) == (0, "out/arm.usda\n")
+    assert checked.exit_code == 0, checked.stdout
+    assert differing.exit_code == 1
+    assert not list((tmp_path / "temporary").iterdir())
+    assert sorted(path.name for path in robot.parent.iterdir()) == [robot.name]
+
+
+def test_engines_read_the_expansion_of_a_run(robot: Path) -> None:
+    """Its meshes are found from the report's folder as from the xacro file's."""
+    result = _urdf_usd("run", str(robot), "--out", "report", "--jobs", "1")
+
+    assert result.exit_code == 0, result.stdout
+    (record,) = (
+        json.loads(file.read_text()) for file in Path("report/results").iterdir()
+    )
+    observed = {
+        witness["name"]
+        for witness in record["witnesses"]
+        if witness["status"] == "observed"
+    }
+    assert {"mujoco", "pybullet", "spec", "usdphysics"} <= observed
+    (expanded,) = Path("report/expanded").iterdir()
+    assert expanded.name == f"{record['id']}.urdf"
+    (shape,) = parse(expanded).robot.links[1].collisions
+    path = robot.parents[1] / "meshes/part.obj"
+    assert shape.geometry.path == str(path)  # type: ignore[union-attr]  # it is a mesh
+    assert not parse(expanded).diagnostics or all(
+        found.rule == "file-outside" for found in parse(expanded).diagnostics
+    )
+
+
+def test_a_run_repeats_its_arguments(robot: Path) -> None:
+    """In the summary, and in the command that reproduces a page."""
+    _urdf_usd(
+        "run", str(robot), "--out", "report", "--arg", "reach:=0.7", "--jobs", "1"
+    )
+
+    summary = json.loads(Path("report/summary.json").read_text())
+    (page,) = Path("report/robots").iterdir()
+    assert summary["options"]["arg"] == "reach:=0.7"
+    assert "--arg reach:=0.7" in page.read_text()
+
+
+def test_a_xacro_file_that_cannot_be_expanded_is_unreadable(robot: Path) -> None:
+    """The record points into it."""
+    robot.write_text(ARM.replace("$(arg reach)", "\n$(arg nothing)"))
+
+    result = _urdf_usd("run", str(robot), "--out", "report", "--jobs", "1")
+
+    assert result.exit_code == 1
+    (record,) = (
+        json.loads(file.read_text()) for file in Path("report/results").iterdir()
+    )
+    assert record["verdict"] == "unreadable"
+    (found,) = record["diagnostics"]
+    assert (found["rule"], found["file"], found["line"]) == (
+        "xacro-error",
+        "arm.urdf.xacro",
+        11,
+    )
+
+
+def test_diagnostics_of_a_command_point_into_the_xacro_file(robot: Path) -> None:
+    """To the line that has to be changed."""
+    text = ARM.replace('xyz="0.1 0.2 -0.9"', 'xyz="0.1, 0.2 -0.9"')
+    robot.write_text(text)
+    line = text[: text.index("<axis")].count("\n") + 1
+
+    result = _urdf_usd("convert", str(robot), "out")
+
+    assert f"arm.urdf.xacro:{line}:" in result.stderr
+    assert "[number-punctuation]" in result.stderr
+
+
+def test_the_expansion_can_be_seen(robot: Path) -> None:
+    """As URDF, with the warnings beside it."""
+    result = _urdf_usd("expand", str(robot), "--arg", "reach:=0.7", "--arg", "x:=1")
+
+    assert result.exit_code == 0
+    assert '<origin rpy="0.1 0.2 0.3" xyz="0.7 -0.2 0.3"/>' in result.stdout
+    assert "argument 'x' is not used" in result.stderr
+    Path("seen.urdf").write_text(result.stdout)
+    assert [link.name for link in parse("seen.urdf").robot.links] == ["base", "tip"]
+
+
+def test_a_robot_that_is_not_available_does_not_stop_the_others(robot: Path) -> None:
+    """It is a record like every other."""
+    result = _urdf_usd(
+        *("run", "rd:panda_mj_description", str(robot), "--out", "report"),
+        *("--jobs", "1"),
+    )
+
+    assert result.exit_code == 0, result.output
+    verdicts = {
+        record["id"]: record["verdict"]
+        for record in json.loads(Path("report/summary.json").read_text())["robots"]
+    }
+    assert verdicts["rd--panda_mj_description"] == "not available"
+    assert sorted(verdicts.values()) == ["exact", "not available"]
+
+
+@pytest.mark.corpus
+@pytest.mark.skipif(MIRROR is None, reason="URDF_USD_DESCRIPTIONS names no folder")
+def test_xacro_descriptions_expand_convert_and_conform(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Through the real robot_descriptions package, without its downloads."""
+    _clone_from(Path(MIRROR or ""), monkeypatch)
+    out = tmp_path / "report"
+
+    sources = resolve_corpora([f"rd:{name}" for name in DESCRIPTIONS], lambda _: None)
+    result = _urdf_usd(
+        *("run", *(f"rd:{name}" for name in DESCRIPTIONS), "--out", str(out))
+    )
+
+    assert not any(isinstance(source, UnavailableSource) for source in sources)
+    assert all(
+        source.path.suffix == ".xacro"
+        for source in sources
+        if isinstance(source, RobotSource)
+    )
+    assert result.exit_code == 0, result.output
+    robots = json.loads((out / "summary.json").read_text())["robots"]
+    assert len(robots) == len(DESCRIPTIONS)
+    assert {robot["verdict"] for robot in robots} <= {"exact", "close"}
+
+
+def _clone_from(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cache = importlib.import_module("robot_descriptions._cache")
+    table = importlib.import_module("robot_descriptions._repositories").REPOSITORIES
+    monkeypatch.setattr(
+        cache, "clone_to_cache", lambda name, **_: str(folder / table[name].cache_path)
+    )
+    for name in [name for name in sys.modules if name.endswith("_description")]:
+        monkeypatch.delitem(sys.modules, name)
