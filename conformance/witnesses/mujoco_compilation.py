@@ -5,16 +5,20 @@ from __future__ import annotations
 import contextlib
 import math
 import re
+import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import mujoco
 import numpy as np
+from scipy.spatial.transform import Rotation
 
 from conformance.witness import AbstentionError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
+
+    from numpy.typing import NDArray
 
     from conformance.witnesses.urdf_text import UrdfText
 
@@ -85,7 +89,7 @@ def compile_urdf(urdf: UrdfText) -> Compiled:
 def compile_freed(urdf: UrdfText, root: str) -> tuple[Any, frozenset[str]]:
     """Compile a copy that :func:`compile_urdf` accepts, with a root that moves freely.
 
-    Mass and inertia of zero, which the compiler refuses, are zero in the model.
+    Mass and inertia that the compiler refuses are in the model as MuJoCo read them.
 
     Args:
         urdf: The copy.
@@ -96,34 +100,65 @@ def compile_freed(urdf: UrdfText, root: str) -> tuple[Any, frozenset[str]]:
         The ``mujoco.MjModel``, and the links whose mass properties in it are not the
         file's.
     """
+    unknown = set(urdf.mass_unknown | urdf.inertia_unknown)
     with collected_warnings():
         spec = _read(urdf)
         if root != WORLD:
             spec.worldbody.first_body().add_freejoint()
-        stated = {
-            body.name: (
-                body.mass if body.explicitinertial else 0.0,
-                _is_pointlike(body),
-            )
-            for body in spec.bodies
-        }
+        stated = {body.name: _inertial(body) for body in spec.bodies}
         mass, inertia = _replace_refused_inertia(spec)
-        model = spec.compile()
-        unknown = set(urdf.mass_unknown | urdf.inertia_unknown)
         for name in mass | inertia:
-            own, pointlike = stated[name]
-            if own < 0 or (own and not pointlike):
+            spec.body(name).iquat = stated[name].quat_wxyz
+        model = compiled_quietly(spec)
+        for name in mass | inertia:
+            own, index = stated[name], model.body(name).id
+            if own.mass < 0:
                 unknown.add(urdf.original(name))
-            else:
-                model.body_mass[model.body(name).id] = own
-                model.body_inertia[model.body(name).id] = 0.0
+            # Moments of a body without mass say nothing.
+            model.body_mass[index] = own.mass
+            model.body_inertia[index] = own.moments if own.mass else 0.0
         # The inertia of bodies that move like a single one is taken from constants.
         mujoco.mj_setConst(model, mujoco.MjData(model))
     return model, frozenset(unknown)
 
 
-def _is_pointlike(body: Any) -> bool:  # noqa: ANN401  untyped engine
-    return not np.any(body.inertia) and not np.any(np.nan_to_num(body.fullinertia))
+def compiled_quietly(spec: Any) -> Any:  # noqa: ANN401  untyped engine
+    """Compile without warnings about inertia, where placeholders stand for it.
+
+    Raises:
+        ValueError: The compiler refuses.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        return spec.compile()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Inertial:
+    """What MuJoCo reads in an ``<inertial>``, before it is compiled.
+
+    Attributes:
+        mass: [kg]; zero if there is none.
+        moments: (3) principal moments [kg m^2].
+        quat_wxyz: Rotation that turns vectors along their axes into the body's frame.
+    """
+
+    mass: float
+    moments: NDArray[np.float64]
+    quat_wxyz: NDArray[np.float64]
+
+
+def _inertial(body: Any) -> _Inertial:  # noqa: ANN401  likewise
+    if not body.explicitinertial:
+        return _Inertial(0.0, np.zeros(3), np.array([1.0, 0.0, 0.0, 0.0]))
+    moments, axes = np.array(body.inertia), np.eye(3)
+    if np.isfinite(body.fullinertia).all():
+        xx, yy, zz, xy, xz, yz = body.fullinertia
+        moments, axes = np.linalg.eigh([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+        axes = axes * np.linalg.det(axes)
+    turn = Rotation.from_quat(body.iquat, scalar_first=True)
+    turned = turn * Rotation.from_matrix(axes)
+    return _Inertial(float(body.mass), moments, turned.as_quat(scalar_first=True))
 
 
 def _read(urdf: UrdfText) -> Any:  # noqa: ANN401  likewise

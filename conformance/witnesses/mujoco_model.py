@@ -14,7 +14,10 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from conformance.observation import COORDINATES, JointType
-from conformance.witnesses.mujoco_compilation import collected_warnings
+from conformance.witnesses.mujoco_compilation import (
+    collected_warnings,
+    compiled_quietly,
+)
 from conformance.witnesses.mujoco_joints import joint_place
 from conformance.witnesses.mujoco_motion import Mechanism, equations_of_motion, roll_out
 
@@ -102,7 +105,7 @@ def build(observation: Observation, configurations: Configurations) -> Mechanism
             moving.append(joint)
     _add_couplings(spec, moving, at_zero)
     try:
-        model = spec.compile()
+        model = compiled_quietly(spec)
     except ValueError as error:
         raise UnbuildableError(" ".join(str(error).split())) from error
     for body, name in enumerate(order, start=1):

@@ -45,13 +45,10 @@ def _readings(path: Path) -> tuple[Observation, Observation]:
     return SpecWitness().observe(request), MujocoWitness().observe(request)
 
 
-def _written(folder: Path, name: str, **replaced: str) -> Path:
+def _written(folder: Path, name: str, old: str = "", new: str = "") -> Path:
     """Write a small file, with some of its text replaced."""
-    content = text(name)
-    for old, new in replaced.items():
-        content = content.replace(old, new)
     path = folder / f"{name}.urdf"
-    path.write_text(content)
+    path.write_text(text(name).replace(old, new) if old else text(name))
     return path
 
 
@@ -79,18 +76,26 @@ def test_real_robots(file: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["planar-joint", "zero-inertia", "massless-moving-link", "inner-world"]
+    "name",
+    [
+        "planar-joint",
+        "zero-inertia",
+        "massless-moving-link",
+        "implausible-inertia",
+        "inner-world",
+    ],
 )
 def test_oblique_files(name: str, tmp_path: Path) -> None:
-    """Mass and inertia that the compiler refuses are zero all the same."""
+    """Mass and inertia that the compiler refuses count as they are read."""
     spec, stated = _readings(_written(tmp_path, name))
 
     assert set(_agree(spec, stated).values()) == {Grade.EXACT}
 
 
-def test_what_depends_on_a_placeholder_is_left_out(tmp_path: Path) -> None:
-    """The tensor of the arm breaks A + B >= C, and root and hinge move it."""
-    spec, stated = _readings(_written(tmp_path, "implausible-inertia"))
+def test_what_depends_on_an_unknown_mass_is_left_out(tmp_path: Path) -> None:
+    """Root and hinge move the arm, which has none that MuJoCo could know."""
+    path = _written(tmp_path, "planar-joint", '<mass value="2"/>', "")
+    spec, stated = _readings(path)
 
     assert stated.dynamics is not None
     assert stated.dynamics.joints == ()
@@ -98,9 +103,19 @@ def test_what_depends_on_a_placeholder_is_left_out(tmp_path: Path) -> None:
     assert _agree(spec, stated) == {"hinge": Grade.NOT_COMPARABLE}
 
 
+def test_a_negative_mass_is_no_mass(tmp_path: Path) -> None:
+    """The specification refuses it; MuJoCo is asked all the same."""
+    path = _written(tmp_path, "planar-joint", '"2"', '"-2"')
+    at_rest = Configurations((), (), ("zero",))
+    stated = MujocoWitness().observe(Request(str(path), at_rest))
+
+    assert stated.dynamics is not None
+    assert stated.dynamics.joints == ()
+
+
 def test_a_root_called_world_does_not_move(tmp_path: Path) -> None:
     """MuJoCo takes it for its world: the root's own motion is left out."""
-    path = _written(tmp_path, "zero-range", base="world")
+    path = _written(tmp_path, "zero-range", '"base"', '"world"')
     spec, stated = _readings(path)
 
     assert _agree(spec, stated) == {"hinge": Grade.EXACT}
