@@ -290,20 +290,18 @@ class Configurations:
 
 @dataclass(frozen=True, slots=True)
 class Departure:
-    """A value that the reader computes although the file states another.
+    """An inertia that the reader computes although the file states another.
 
     Attributes:
         link: URDF name.
-        quantity: What departs, for example ``inertia``.
-        stated: What the file says; tensors as in :class:`MassProperties`.
-        computed: What the reader makes of it, in the same order.
+        stated: What the file says, as in :class:`MassProperties`.
+        computed: What the reader makes of it, likewise.
         cause: Why, in one sentence.
     """
 
     link: str
-    quantity: str
-    stated: tuple[float, ...]
-    computed: tuple[float, ...]
+    stated: Vec6
+    computed: Vec6
     cause: str
 
 
@@ -351,7 +349,7 @@ class Observation:
         base: Relation of the root to the world, if stated.
         articulation_roots: Number of articulation roots, if the format has them.
         notes: What had to be done so that the reader could read the file.
-        departures: Values that the reader replaces by others.
+        departures: Inertias that the reader replaces by others.
         assembly: One entry per joint, if the format places links and joints apart.
         invented: Links whose mass the reader has to make up: the file states none.
         restated: Inertias that the file states twice, whether or not they agree.

@@ -182,6 +182,22 @@ class CheckRecord(_Record, frozen=True, kw_only=True):
     findings: tuple[FindingRecord, ...] = ()
 
 
+class DepartureRecord(_Record, frozen=True, kw_only=True):
+    """A value that a reader computes although its file states another.
+
+    Attributes:
+        subject: What it is about, for example ``link wrist``.
+        stated: What the file says, as text; this is what is compared.
+        computed: What the reader makes of it, as text.
+        difference: Size in the unit of the check; None if it is not finite.
+    """
+
+    subject: str
+    stated: str
+    computed: str
+    difference: float | None = None
+
+
 class DeviationRecord(_Record, frozen=True, kw_only=True):
     """A reader that departs from its file; never counted against the USD.
 
@@ -192,6 +208,7 @@ class DeviationRecord(_Record, frozen=True, kw_only=True):
         check: Check in which it shows.
         subjects: Links or joints concerned.
         largest: Largest departure in the unit of the check, if it has one.
+        values: What it makes of each value, where a reader of the USD departs.
     """
 
     witness: str
@@ -200,6 +217,7 @@ class DeviationRecord(_Record, frozen=True, kw_only=True):
     check: str
     subjects: tuple[str, ...]
     largest: float | None = None
+    values: tuple[DepartureRecord, ...] = ()
 
 
 class SourceRecord(_Record, frozen=True, kw_only=True):

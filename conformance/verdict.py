@@ -15,6 +15,7 @@ from conformance.attribution import Attribution, Voice, attribute
 from conformance.checks import CHECKS, ROUND_TRIP_CHECKS
 from conformance.comparison import Compared, Incomparable, yardstick
 from conformance.comparisons.asking import compare
+from conformance.departures import departures
 from conformance.record import (
     CheckRecord,
     DeviationRecord,
@@ -154,7 +155,7 @@ def _judge(bench: _Bench) -> Judgement:
     judged = [_judge_check(check, bench) for check in CHECKS]
     checks = (*(record for record, _ in judged), *_round_trip(bench))
     deviations = [deviation for _, found in judged for deviation in found]
-    deviations += _departures(bench.actual)
+    deviations += departures(bench.actual)
     worst = max((check.grade for check in checks), key=_ORDER.index)
     return Judgement(checks, tuple(deviations), Verdict(worst.value), _reason(checks))
 
@@ -357,30 +358,6 @@ def _dispute(disputed: Mapping[str, tuple[Dissent, ...]]) -> str | None:
         dissent.witness for dissents in disputed.values() for dissent in dissents
     )
     return f"{' and '.join(witnesses)} contradict {REFERENCE}, which nobody supports"
-
-
-def _departures(actual: Observation) -> list[DeviationRecord]:
-    """State where the USD reader's own utility replaces what the file says."""
-    by_cause: dict[tuple[str, str], list[tuple[str, float]]] = {}
-    for departure in actual.departures:
-        scale = max(map(abs, departure.stated), default=0.0) or 1.0
-        amount = max(
-            abs(ours - theirs)
-            for ours, theirs in zip(departure.stated, departure.computed, strict=True)
-        )
-        key = departure.quantity, departure.cause
-        by_cause.setdefault(key, []).append((departure.link, amount / scale))
-    return [
-        DeviationRecord(
-            witness=actual.witness,
-            id=f"{actual.witness}-{quantity}",
-            cause=cause,
-            check="mass.link.inertia" if quantity == "inertia" else quantity,
-            subjects=tuple(f"link {link}" for link, _ in found),
-            largest=max(amount for _, amount in found),
-        )
-        for (quantity, cause), found in by_cause.items()
-    ]
 
 
 def _reason(checks: Sequence[CheckRecord]) -> str:

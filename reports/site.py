@@ -104,6 +104,7 @@ def _robot_page(
         tolerated=_checks_with(robot, (Grade.CLOSE,)),
         # Where a witness departs from the URDF, a difference is not the USD's fault.
         deviations={(each.check, each.witness): each.id for each in robot.deviations},
+        units={check.id: check.unit for check in robot.checks},
         command=command,
     )
 

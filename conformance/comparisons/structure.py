@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from conformance.comparison import Compared, Difference, Incomparable, number
@@ -53,6 +54,7 @@ def joints(expected: Observation, actual: Observation, _: Yardstick) -> Comparis
     """
     ours = {joint.name: joint for joint in expected.joints}
     theirs = {joint.name: joint for joint in actual.joints}
+    times = Counter(joint.name for joint in actual.joints)
     differences = []
     for name in sorted(ours.keys() | theirs.keys()):
         here, there = ours.get(name), theirs.get(name)
@@ -62,10 +64,24 @@ def joints(expected: Observation, actual: Observation, _: Yardstick) -> Comparis
             and (_welded_otherwise(there, expected) or _holds_base(there, expected))
         ):
             continue
+        if times[name] > 1:
+            differences.append(_repeated(name, times[name]))
+            continue
         differences.append(
             _presence("joint", name, expected=bool(here), actual=bool(there))
         )
     return Compared(tuple(differences))
+
+
+def _repeated(name: str, times: int) -> Difference:
+    return Difference(
+        item=name,
+        subject=f"joint {name}",
+        amount=math.inf,
+        expected="once",
+        actual=f"{times} times",
+        message=f"joint {name} is there {times} times",
+    )
 
 
 def _welded_otherwise(joint: JointObservation, observation: Observation) -> bool:

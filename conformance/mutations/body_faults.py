@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from pxr import Gf, Sdf, Usd, UsdGeom, UsdPhysics
 
+from conformance.groups import rigid_groups
 from conformance.mutations.fault import REFUSED, Fault, Scale, Seed
 from conformance.mutations.specimen import apart
+from conformance.observation import JointType
 from conformance.tolerance import Tolerance
 
 if TYPE_CHECKING:
@@ -52,16 +54,46 @@ def _disable(prim: Any) -> None:  # noqa: ANN401  pxr is untyped
     UsdPhysics.RigidBodyAPI(prim).CreateRigidBodyEnabledAttr(False)
 
 
+def _disembodied(specimen: Specimen) -> Iterator[Seed]:
+    """Make frames of bodies; a welded one of hardly any mass is no loss."""
+    welded = {
+        joint.child for joint in specimen.spec.joints if joint.type is JointType.FIXED
+    }
+    masses = {link.name: link.mass for link in specimen.spec.links}
+    for group in rigid_groups(tuple(masses), specimen.spec.joints):
+        shares = {name: mass.mass for name in group if (mass := masses[name])}
+        least = 2 * _TOLERANCE.mass * sum(shares.values())
+        for body in specimen.bodies:
+            name = body.stated.name
+            if name in group:
+                moot = name in welded and shares.get(name, 0.0) <= least
+                apply = partial(_edit, body.path, _disembody)
+                yield Seed(body.subject, apply, moot=moot)
+
+
 def _disembody(prim: Any) -> None:  # noqa: ANN401  pxr is untyped
     prim.RemoveAPI(UsdPhysics.RigidBodyAPI)
 
 
 def _surplus(specimen: Specimen) -> Iterator[Seed]:
-    yield Seed("robot", partial(_add, f"{specimen.root}/{_STRANGER}"))
+    yield Seed("robot", partial(_add, f"{specimen.root}/{_STRANGER}", ""))
 
 
-def _add(path: str, stage: Any, _: float) -> None:  # noqa: ANN401  pxr is untyped
+def _namesakes(specimen: Specimen) -> Iterator[Seed]:
+    """Add bodies that are called like one of the robot."""
+    for body in specimen.bodies:
+        path = f"{specimen.root}/{_STRANGER}"
+        yield Seed(body.subject, partial(_add, path, body.stated.name))
+
+
+def _add(
+    path: str,
+    name: str,
+    stage: Any,  # noqa: ANN401  pxr is untyped
+    _: float,
+) -> None:
     prim = UsdGeom.Xform.Define(stage, path).GetPrim()
+    prim.SetDisplayName(name)
     UsdPhysics.RigidBodyAPI.Apply(prim)
     mass = UsdPhysics.MassAPI.Apply(prim)
     mass.CreateMassAttr(0.25)
@@ -152,13 +184,14 @@ BODY_FAULTS = (
     _fault("removed", "link removed", (*_LINKS, REFUSED), _remove),
     _fault("kinematic", "body made kinematic", _BODIES, _make_kinematic),
     _fault("disabled", "body disabled", _BODIES, _disable),
-    _fault(
-        "unschematic",
+    Fault(
+        "body.unschematic",
         "RigidBodyAPI not applied",
-        ("mass.total", "structure.base", "structure.joints"),
-        _disembody,
+        ("mass.total", "mass.group.mass", "structure.base", "structure.joints"),
+        _disembodied,
     ),
     Fault("body.surplus", "surplus body", _LINKS, _surplus),
+    Fault("body.namesake", "surplus body with a link's name", _LINKS, _namesakes),
     Fault("body.renested", "body nested elsewhere", _POSITION, _renested),
     Fault("body.unnested", "body placed from the world", _POSITION, _unnested),
     Fault(

@@ -207,16 +207,31 @@ def _surplus(specimen: Specimen) -> Iterator[Seed]:
     if len(specimen.bodies) > 1:
         ends = specimen.bodies[0].path, specimen.bodies[-1].path
         path = f"{specimen.root}/{_ELSEWHERE}"
-        yield Seed("robot", partial(_weld, path, ends))
+        yield Seed("robot", partial(_weld, path, "", ends))
+
+
+def _namesakes(specimen: Specimen) -> Iterator[Seed]:
+    """Add welds between the ends of joints, under the same name."""
+    for site in specimen.joints:
+        joint = UsdPhysics.Joint(site.prim)
+        ends = [
+            str(path)
+            for end in (joint.GetBody0Rel(), joint.GetBody1Rel())
+            for path in end.GetTargets()
+        ]
+        path = f"{specimen.root}/{_ELSEWHERE}"
+        yield Seed(site.subject, partial(_weld, path, site.name, (ends[0], ends[1])))
 
 
 def _weld(
     path: str,
+    name: str,
     ends: tuple[str, str],
     stage: Any,  # noqa: ANN401  pxr is untyped
     _: float,
 ) -> None:
     joint = UsdPhysics.FixedJoint.Define(stage, path)
+    joint.GetPrim().SetDisplayName(name)
     joint.CreateBody0Rel().SetTargets([ends[0]])
     joint.CreateBody1Rel().SetTargets([ends[1]])
 
@@ -247,6 +262,7 @@ TOPOLOGY_FAULTS = (
         _excluded,
     ),
     Fault("topology.joint-surplus", "surplus weld", _JOINTS, _surplus),
+    Fault("topology.joint-namesake", "second joint of a name", _JOINTS, _namesakes),
     _fault("child-dangling", "body1 misspelt", _ENDS, partial(_misspell, 1)),
     Fault("topology.parent-dangling", "body0 misspelt", _ENDS, _without_parent),
     Fault("topology.joint-rehung", "joint on another parent", _PARENTS, _rehung),

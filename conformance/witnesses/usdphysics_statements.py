@@ -38,15 +38,22 @@ _SMALLEST = 2.0**-126
 def state_links(
     links: LinkPrims, masses: Mapping[str, BodyMass]
 ) -> tuple[LinkObservation, ...]:
-    """State every link candidate; a frame has no mass of its own."""
+    """State every link candidate; a frame has no mass of its own.
+
+    A body whose name another body has goes by its path: it stands for no link.
+    """
     names = {link.path: link.name for link in links.by_name.values()}
-    return tuple(
+    stated = tuple(
         LinkObservation(
             name=link.name,
             mass=masses[link.path].properties if link.path in masses else None,
             body=names.get(link.body),
         )
         for link in links.by_name.values()
+    )
+    return stated + tuple(
+        LinkObservation(name=path, mass=masses[path].properties, body=path)
+        for path in links.shadowed
     )
 
 
@@ -218,7 +225,12 @@ def _value(
     unit = source.angular if kind in ANGULAR else source.linear
     authored = number_attribute(prim, source.schema)
     if authored is None or abs(authored) >= UNBOUNDED:
-        if custom is None or source.beyond(custom) or _unstorable(custom / unit):
+        if (
+            custom is None
+            or source.beyond(custom)
+            or _unstorable(custom)
+            or _unstorable(custom / unit)
+        ):
             return custom
         remarks.append(f"{source.custom} is {custom:g}, and {source.schema} is silent")
         return None
@@ -250,7 +262,10 @@ def _mimic(
         number_attribute(prim, "urdf:mimic:offset") or 0.0,
     )
     if effective is None:
-        if not _schema_couples(prim, leader, physics):
+        unit = math.radians(1.0) if kind in ANGULAR else 1.0
+        numbers = (custom.multiplier, custom.offset / unit)
+        lost = any(number and _unstorable(number) for number in numbers)
+        if lost or not _schema_couples(prim, leader, physics):
             return custom
         remarks.append(f"urdf:mimic names {leader}, but NewtonMimicAPI does not")
         return None

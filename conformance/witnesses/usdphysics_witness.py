@@ -219,7 +219,8 @@ def _structure_notes(
     physics: Physics, links: LinkPrims, tree: BodyTree, root: str
 ) -> list[str]:
     notes = [
-        f"body {path} is left out: another body has its name" for path in links.shadowed
+        f"body {path} goes by its path: another body has its name"
+        for path in links.shadowed
     ]
     if adrift := tuple(root for root in tree.roots if root != tree.base):
         notes.append(f"no joint places {_listed(adrift)}")

@@ -353,10 +353,10 @@ def _gap(position: float, rotation: float) -> Observation:
     return replace(reading, assembly=gaps)
 
 
-def _with_brace() -> Observation:
+def _with_joint(name: str) -> Observation:
     """Weld links that the URDF does not weld."""
     reading = usd_reading()
-    brace = JointObservation("brace", JointType.FIXED, "arm", "wheel")
+    brace = JointObservation(name, JointType.FIXED, "arm", "wheel")
     return replace(reading, joints=(*reading.joints, brace))
 
 
@@ -628,8 +628,14 @@ MINIATURES = (
         "belongs to no articulation",
     ),
     Miniature(
+        "two joints of one name",
+        lambda: _with_joint("weld"),
+        {"structure.joints": "joint weld"},
+        "is there 2 times",
+    ),
+    Miniature(
         "surplus weld",
-        _with_brace,
+        lambda: _with_joint("brace"),
         {"structure.joints": "joint brace"},
         "is not in the URDF",
     ),

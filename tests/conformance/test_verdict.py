@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -375,7 +376,10 @@ def test_base_is_free_where_nobody_says_how_it_is_held() -> None:
 def test_usd_readers_own_departure_is_a_deviation() -> None:
     """The file is right; a utility that ignores it is named."""
     departure = Departure(
-        "arm", "inertia", (2.0, 0.0), (3.0, 0.0), "OpenUSD ignores small moments"
+        "arm",
+        (1.0, 0.0, 0.0, 2.0, 0.5, 2.0),
+        (1.0, 0.0, 0.0, 2.0, -0.5, 2.0),
+        "OpenUSD ignores small moments",
     )
     usd = replace(usd_reading(), departures=(departure,))
     judgement = judge({"spec": SPEC}, Observed(usd))
@@ -384,7 +388,23 @@ def test_usd_readers_own_departure_is_a_deviation() -> None:
     (deviation,) = judgement.deviations
     assert deviation.witness == "usd"
     assert deviation.subjects == ("link arm",)
-    assert deviation.largest == pytest.approx(0.5)
+    # Of moments 1, 1.5 and 2.5, two are exchanged: by 1 in 2.5.
+    assert deviation.largest == pytest.approx(1 / 2.5)
+    (value,) = deviation.values
+    assert value.difference == deviation.largest
+    assert value.stated == value.computed == "(1, 1.5, 2.5) kg m^2"
+
+
+def test_departure_that_is_not_finite_has_no_size() -> None:
+    """It is named all the same."""
+    departure = Departure("arm", (1.0,) * 6, (math.nan,) * 6, "overflow")
+    judgement = judge(
+        {"spec": SPEC}, Observed(replace(usd_reading(), departures=(departure,)))
+    )
+
+    (deviation,) = judgement.deviations
+    assert deviation.largest is None
+    assert deviation.values[0].computed == "not finite"
 
 
 def test_joint_on_a_frame_is_a_joint_on_its_body() -> None:

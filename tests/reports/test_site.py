@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING
 import pytest
 from lxml import html
 
-from conformance.record import FindingRecord, Grade, Verdict
+from conformance.record import (
+    DepartureRecord,
+    DeviationRecord,
+    FindingRecord,
+    Grade,
+    Verdict,
+)
 from reports import render_robot, write_site
 from reports.appearance import appearance
 from tests.reports import records
@@ -195,6 +201,35 @@ def test_a_robot_page_shows_each_witness_per_quantity() -> None:
     assert rows["link mass"]["pybullet"] == "50 % link camera reader deviation"
     assert rows["joint types"]["spec"] == "equal"
     assert rows["link inertia"]["pybullet"] == ""
+
+
+def test_what_a_reader_of_the_usd_computes_instead_is_shown_link_by_link() -> None:
+    """With the size, in the unit of the check."""
+    values = tuple(
+        DepartureRecord(
+            subject=f"link {name}",
+            stated="(1e-06, 2e-06, 3e-06) kg m^2",
+            computed="(4e-05, 4e-05, 4e-05) kg m^2",
+            difference=size,
+        )
+        for name, size in (("toe", 13.0), ("heel", None))
+    )
+    deviation = DeviationRecord(
+        witness="usdphysics",
+        id="usdphysics-inertia",
+        cause="OpenUSD takes moments below 1e-5 for unauthored",
+        check="mass.link",
+        subjects=("link toe", "link heel"),
+        largest=13.0,
+        values=values,
+    )
+    page = _page(records.robot(deviations=(deviation,)))
+    (row,) = _rows(page, "deviation-table")
+
+    assert row[3] == "1300 %"
+    assert row[4].startswith("link toe, link heel")
+    assert "link toe: (1e-06, 2e-06, 3e-06) kg m^2 is stated" in row[4]
+    assert "(4e-05, 4e-05, 4e-05) kg m^2 is computed (1300 %)" in row[4]
 
 
 def test_a_robot_page_that_conforms_says_so_and_keeps_what_is_close() -> None:

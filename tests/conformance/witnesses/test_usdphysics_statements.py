@@ -179,6 +179,22 @@ def test_what_a_custom_attribute_says_alone_is_lost(
     assert "urdf:dynamics:damping is 0.2, and newton:damping is silent" in found.note
 
 
+def test_custom_attributes_count_where_float32_ends(tmp_path: Path) -> None:
+    """Smaller numbers would be zero: a coupling of nothing."""
+    content = body("a") + body("b") + body("c") + joint(REVOLUTE, "lead")
+    text = """
+        custom uniform string urdf:mimic:joint = "lead"
+        custom uniform double urdf:mimic:multiplier = 1e-40
+        custom uniform double urdf:dynamics:damping = 3e-41
+    """
+    found = joint_named(
+        ask(stage(tmp_path, content + joint(REVOLUTE, "it", text, ("a", "c")))), "it"
+    )
+
+    assert found.mimic == MimicObservation("lead", 1e-40, 0.0)
+    assert (found.damping, found.note) == (3e-41, None)
+
+
 def test_custom_coupling_is_lost_where_the_schema_could_say_it(tmp_path: Path) -> None:
     """Two hinges: no simulator looks for urdf:mimic."""
     content = body("a") + body("b") + body("c") + joint(REVOLUTE, "lead")

@@ -237,14 +237,14 @@ def test_closed_loop_is_stated_once_per_joint(tmp_path: Path) -> None:
     assert joint_named(reading, "closing").note == "it closes a loop"
 
 
-def test_second_body_of_one_name_is_left_out_loudly(tmp_path: Path) -> None:
-    """Links are looked up by name."""
+def test_second_body_of_one_name_goes_by_its_path(tmp_path: Path) -> None:
+    """It stands for no link of a URDF, where names are unique."""
     twins = 'def Scope "left"\n{\n' + body("arm") + "}\n"
     twins += 'def Scope "right"\n{\n' + body("arm") + "}\n"
     reading = ask(stage(tmp_path, twins))
 
-    assert [link.name for link in reading.links] == ["arm"]
-    assert "body /robot/right/arm is left out: another body has its name" in (
+    assert [link.name for link in reading.links] == ["arm", "/robot/right/arm"]
+    assert "body /robot/right/arm goes by its path: another body has its name" in (
         reading.notes
     )
 
