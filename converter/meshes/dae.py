@@ -42,6 +42,7 @@ from converter.meshes.polygon_mesh import (
     PolygonMesh,
     SurfaceLook,
     build_mesh,
+    check_indices,
     reversed_faces,
 )
 
@@ -118,6 +119,8 @@ def read_dae(data: bytes) -> PolygonMesh:
     document = _load(root)
     skipped += tuple(str(error.msg) for error in document.errors)
     parts = list(_parts(document, look))
+    for part in parts:
+        check_indices(len(part.points), part.counts, part.indices)
     if not parts:
         raise MeshError("; ".join(("it shows no surface", *skipped)))
     # Parts of one geometry have one array of points.

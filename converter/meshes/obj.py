@@ -28,12 +28,13 @@ from converter.meshes.appearance import (
     face_normals,
     unit_vectors,
 )
-from converter.meshes.obj_materials import in_one_word, read_libraries
+from converter.meshes.obj_materials import in_one_word, in_utf8, read_libraries
 from converter.meshes.polygon_mesh import (
     MeshError,
     PolygonMesh,
     SurfaceLook,
     build_mesh,
+    check_indices,
 )
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ def read_obj(data: bytes, neighbours: Neighbours = lambda _: None) -> PolygonMes
     """
     # The library takes a byte order mark for the name of the first line, and knows no
     # continued lines.
-    text = b"\n".join(data.removeprefix(b"\xef\xbb\xbf").splitlines()) + b"\n"
+    text = b"\n".join(in_utf8(data).splitlines()) + b"\n"
     text = _NO_SURFACE.sub(b"", text.replace(b"\\\n", b" "))
     _refuse(_MISREAD_VERTEX.search(text), "a vertex is not three numbers")
     _refuse(_MISREAD_FACE.search(text), "a face refers to something that is no vertex")
@@ -91,6 +92,7 @@ def read_obj(data: bytes, neighbours: Neighbours = lambda _: None) -> PolygonMes
     points = _rows(attributes.vertices, 3)
     counts = _integers(shape.num_face_vertices for shape in shapes)
     indices = _integers(shape.vertex_indices() for shape in shapes)
+    check_indices(len(points), counts, indices)
     look = SurfaceLook(
         normals=_normals(attributes, shapes, _Faces(points, counts, indices)),
         texture_coordinates=completed(

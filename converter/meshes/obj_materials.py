@@ -10,6 +10,7 @@ import math
 import posixpath
 import re
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from converter.meshes.appearance import MeshMaterial, MeshTexture, unit_color, visible
@@ -24,6 +25,8 @@ _STATEMENT = re.compile(
     rb"^[ \t]*+(newmtl|Ke)[ \t]++([^\r\n]*)", re.MULTILINE | re.IGNORECASE
 )
 _NAME = re.compile(rb"^[ \t]*+(?:newmtl|usemtl)[ \t]++[^\n]*", re.MULTILINE)
+# Real files name one; what they say is held in memory.
+_MOST_LIBRARIES = 32
 # Stands for a space in a name while the library reads it.
 _SPACE = "\x1f"
 
@@ -74,12 +77,13 @@ def read_libraries(
     absent: list[str] = []
     emissive: dict[str, tuple[float, float, float]] = {}
     folders: dict[str, str] = {}
-    for reference in dict.fromkeys(_references(text, neighbours)):
+    references = dict.fromkeys(_references(text, neighbours))
+    for reference in islice(references, _MOST_LIBRARIES):
         content = neighbours(reference)
         if content is None:
             absent.append(f"material library {reference!r} is not there")
             continue
-        content = content.removeprefix(b"\xef\xbb\xbf").replace(b"\r", b"\n")
+        content = in_utf8(content).replace(b"\r", b"\n")
         texts.append(content)
         name = ""
         for statement, value in _STATEMENT.findall(content):
@@ -94,6 +98,18 @@ def read_libraries(
     libraries = MaterialLibraries(all_texts, emissive, folders)
     # A file that uses no material loses nothing without its library.
     return libraries, tuple(absent) if b"usemtl" in text else ()
+
+
+def in_utf8(data: bytes) -> bytes:
+    """Return a text in UTF-8 without a byte order mark.
+
+    Neither format knows of encodings; what is not UTF-8 is most likely Latin-1.
+    """
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return data.decode("latin-1").encode()
+    return data.removeprefix(b"\xef\xbb\xbf")
 
 
 def in_one_word(text: bytes) -> bytes:

@@ -112,7 +112,7 @@ def build_mesh(  # noqa: PLR0913  # one parameter per attribute
         MeshError: An index is out of range, a position is not finite in single
             precision, or no face is left.
     """
-    _check_indices(len(points), face_counts, face_indices)
+    check_indices(len(points), face_counts, face_indices)
     sound = _sound_faces(face_counts, face_indices)
     if not sound.any():
         raise MeshError("it holds no faces")
@@ -189,11 +189,16 @@ def reversed_faces(
     return face_indices[mirrored - np.arange(len(face_indices))]
 
 
-def _check_indices(
+def check_indices(
     point_count: int,
     face_counts: NDArray[np.integer],
     face_indices: NDArray[np.integer],
 ) -> None:
+    """Hold faces against the points that they are made of.
+
+    Raises:
+        MeshError: They do not fit together.
+    """
     if max(point_count, len(face_indices)) > _LARGEST_COUNT:
         raise MeshError("it is too large for 32-bit indices")
     if len(face_counts) and face_counts.min() < 0:

@@ -50,7 +50,7 @@ def robot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (file, ARM),
         (
             mesh,
-            "v 0 0 0\nv 1 0 0\nv 0 2 0\nv 0 0 3\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4",
+            "v 0 0 0\nv 1 0 0\nv 0 2 0\nv 0 0 3\nf 1 3 2\nf 1 2 4",
         ),
     ):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -102,9 +102,6 @@ def test_engines_read_the_expansion_of_a_run(robot: Path) -> None:
     (shape,) = parse(expanded).robot.links[1].collisions
     path = robot.parents[1] / "meshes/part.obj"
     assert shape.geometry.path == str(path)  # type: ignore[union-attr]  # it is a mesh
-    assert not parse(expanded).diagnostics or all(
-        found.rule == "file-outside" for found in parse(expanded).diagnostics
-    )
 
 
 def test_a_run_repeats_its_arguments(robot: Path) -> None:
@@ -121,7 +118,9 @@ def test_a_run_repeats_its_arguments(robot: Path) -> None:
 
 def test_a_xacro_file_that_cannot_be_expanded_is_unreadable(robot: Path) -> None:
     """The record points into it."""
-    robot.write_text(ARM.replace("$(arg reach)", "\n$(arg nothing)"))
+    text = ARM.replace("$(arg reach)", "$(arg nothing)")
+    robot.write_text(text)
+    line = text[: text.index('<origin xyz="$(arg')].count("\n") + 1
 
     result = _urdf_usd("run", str(robot), "--out", "report", "--jobs", "1")
 
@@ -134,7 +133,7 @@ def test_a_xacro_file_that_cannot_be_expanded_is_unreadable(robot: Path) -> None
     assert (found["rule"], found["file"], found["line"]) == (
         "xacro-error",
         "arm.urdf.xacro",
-        11,
+        line,
     )
 
 

@@ -111,3 +111,15 @@ def test_a_ply_whose_words_do_not_fit_together_is_refused() -> None:
 
     with pytest.raises(MeshError, match=r"PLY is broken|no faces"):
         decode_mesh(text + b"end_header\n1 1\n", Path("a.ply"))
+
+
+def test_names_of_materials_need_not_be_utf_8(tmp_path: Path) -> None:
+    """Old exporters write the encoding of their machine."""
+    name = "Grün"
+    (tmp_path / "a.mtl").write_bytes(f"newmtl {name}\nKd 0 1 0\n".encode("latin-1"))
+    file = tmp_path / "a.obj"
+    file.write_bytes(f"mtllib a.mtl\nusemtl {name}\n".encode("latin-1") + OBJ)
+
+    material = read_mesh(file).look.materials[0]
+
+    assert (material.name, material.color) == (name, (0, 1, 0))
