@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NoReturn
 from pxr import Tf, Usd, UsdPhysics
 
 from converter.diagnostics import Diagnostic, StageError
-from converter.model import Link, MeshFile, Robot
+from converter.model import IDENTITY, Fixed, Link, MeshFile, Robot
 from converter.spatial import compose, inverse_transform, pose_from_transform
 from converter.topology import problems
 from converter.urdf.findings import drain
@@ -111,10 +111,29 @@ def _read(
         for shape in link.shapes
         if isinstance(shape.geometry, MeshFile)
     }
-    robot = Robot(name, links, tree.joints)
+    robot = _without_second_world(Robot(name, links, tree.joints), tree.world)
     if faults := problems(robot):
         raise StageError(faults)
     return robot, {uri: mesh for uri, mesh in shapes.meshes.items() if uri in used}
+
+
+def _without_second_world(robot: Robot, world: str | None) -> Robot:
+    """Leave out a world that holds nothing but a bare root that is called so already.
+
+    A conversion makes a body of such a root where several joints need one.
+    """
+    holds = [joint for joint in robot.joints if joint.parent == world]
+    if len(holds) != 1 or holds[0].child != "world":
+        return robot
+    (weld,) = holds
+    root = next(link for link in robot.links if link.name == weld.child)
+    if root.mass or root.shapes or weld.kind != Fixed() or weld.origin != IDENTITY:
+        return robot
+    return replace(
+        robot,
+        links=tuple(link for link in robot.links if link.name != world),
+        joints=tuple(joint for joint in robot.joints if joint is not weld),
+    )
 
 
 def _refuse(message: str) -> NoReturn:

@@ -87,7 +87,7 @@ def read_shape(prim: Usd.Prim, to_link: Matrix) -> Findings[PlacedShape | None]:
 
 
 def _stored(lengths: Matrix) -> Matrix:
-    """Return the float32 factors that were turned, where rounding is all that is off."""
+    """Return the float32 factors that were turned, where only rounding is off."""
     single = lengths.astype(np.float32).astype(np.float64)
     return np.where(np.abs(single - lengths) <= _ROUNDING * lengths, single, lengths)
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
 import numpy as np
 from hypothesis import strategies as st
 
@@ -31,6 +34,11 @@ from converter.model import (
     Visual,
 )
 from converter.spatial import inertia_values, quat_wxyz_from_rpy
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from converter.model import Geometry
 
 _ANGLES = st.floats(-np.pi, np.pi)
 _LENGTHS = st.floats(-0.8, 0.8)
@@ -172,6 +180,99 @@ def robots(draw: st.DrawFn, *, massless: bool = True, most_links: int = 7) -> Ro
         draw(st.sampled_from(["robot", "my robot", "7dof", "Ω"])),
         tuple(draw(st.permutations(links))),
         tuple(draw(st.permutations(joints))),
+    )
+
+
+def scaled(robot: Robot, length: float, mass: float) -> Robot:
+    """Return a robot whose metres and kilograms are larger or smaller.
+
+    Args:
+        robot: The robot.
+        length: Factor of every length.
+        mass: Factor of every mass.
+    """
+
+    def moved(pose: Pose) -> Pose:
+        x, y, z = (length * c for c in pose.position)
+        return replace(pose, position=(x, y, z))
+
+    def grown(geometry: Geometry) -> Geometry:
+        match geometry:
+            case Box((x, y, z)):
+                return Box((length * x, length * y, length * z))
+            case Sphere(radius):
+                return Sphere(length * radius)
+            case Cylinder(radius, height):
+                return Cylinder(length * radius, length * height)
+            case Capsule(radius, height):
+                return Capsule(length * radius, length * height)
+            case _:
+                return geometry
+
+    def heavier(inertial: Inertial) -> Inertial:
+        ixx, ixy, ixz, iyy, iyz, izz = (
+            mass * length**2 * value for value in inertial.inertia
+        )
+        tensor = (ixx, ixy, ixz, iyy, iyz, izz)
+        return Inertial(mass * inertial.mass, moved(inertial.origin), tensor)
+
+    def reaching(kind: JointKind) -> JointKind:
+        if not isinstance(kind, Prismatic):
+            return kind
+        lower, upper = length * kind.range.lower, length * kind.range.upper
+        return replace(kind, range=Range(lower, upper))
+
+    return replace(
+        robot,
+        links=tuple(
+            replace(
+                link,
+                inertial=link.inertial and heavier(link.inertial),
+                visuals=tuple(
+                    replace(v, origin=moved(v.origin), geometry=grown(v.geometry))
+                    for v in link.visuals
+                ),
+                collisions=tuple(
+                    replace(c, origin=moved(c.origin), geometry=grown(c.geometry))
+                    for c in link.collisions
+                ),
+            )
+            for link in robot.links
+        ),
+        joints=tuple(
+            replace(joint, origin=moved(joint.origin), kind=reaching(joint.kind))
+            for joint in robot.joints
+        ),
+    )
+
+
+def with_bare_frames(robot: Robot, choices: Sequence[int]) -> Robot:
+    """Return a robot in which some massless links say so by zeros.
+
+    Args:
+        robot: The robot.
+        choices: Indices of links; those with a mass stay as they are.
+    """
+    nothing = Inertial(0.0, Pose(), (0.0, 0.0, 0.0, 0.0, 0.0, 0.0))
+    links = tuple(
+        replace(link, inertial=nothing)
+        if index in choices and link.inertial is None
+        else link
+        for index, link in enumerate(robot.links)
+    )
+    return replace(robot, links=links)
+
+
+def any_scale(**options: bool) -> st.SearchStrategy[Robot]:
+    """Robots of insects' and of ships' size, with frames of either kind.
+
+    Args:
+        options: As of :func:`robots`.
+    """
+    powers = st.integers(-9, 9).map(lambda power: 2.0**power)
+    indices = st.lists(st.integers(0, 6), max_size=3)
+    return st.builds(scaled, robots(**options), powers, powers).flatmap(
+        lambda robot: indices.map(lambda chosen: with_bare_frames(robot, chosen))
     )
 
 

@@ -1,0 +1,82 @@
+"""Engines read in a random URDF what they read in the one that comes back."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import assume, given, settings
+
+from conformance.back_again import write_back
+from conformance.record import Grade
+from conformance.round_trip import Back
+from conformance.sampling import configurations
+from conformance.verdict import judge
+from conformance.witness import Abstained, AbstentionError, Observed, Request
+from conformance.witnesses.mujoco_witness import MujocoWitness
+from conformance.witnesses.pybullet_witness import PybulletWitness
+from conformance.witnesses.spec_witness import observe_robot, structure
+from conformance.witnesses.usdphysics_witness import UsdphysicsWitness
+from converter import convert
+from converter.model import Prismatic, Revolute
+from converter.urdf.parse import parse
+from converter.urdf.write import write
+from tests.converter.strategies import any_scale
+
+if TYPE_CHECKING:
+    from conformance.witness import Outcome, Witness
+    from converter.model import Robot
+
+_TINY = 1e-30
+
+
+def _ask(witness: Witness, request: Request) -> Outcome:
+    try:
+        return Observed(witness.observe(request))
+    except AbstentionError as error:
+        return Abstained(str(error))
+
+
+@pytest.mark.parametrize("witness", [MujocoWitness(), PybulletWitness()])
+@settings(max_examples=25, deadline=None)
+@given(robot=any_scale())
+def test_an_engine_agrees_with_itself_there_and_back(
+    witness: Witness, robot: Robot
+) -> None:
+    """In every quantity that it states, or it refuses both files."""
+    # A range that float32 makes empty is none to MuJoCo.
+    limits = [
+        limit
+        for joint in robot.joints
+        if isinstance(joint.kind, Revolute | Prismatic)
+        for limit in (joint.kind.range.lower, joint.kind.range.upper)
+    ]
+    assume(all(limit == 0 or abs(limit) > _TINY for limit in limits))
+    with tempfile.TemporaryDirectory() as folder:
+        there, back = Path(folder, "there.urdf"), Path(folder, "back.urdf")
+        there.write_bytes(write(robot))
+        # What the text says: rotations are rounded in it.
+        said = parse(there).robot
+        asked = configurations(structure(said))
+        usd = convert(there, Path(folder, "usd")).root_layer
+        assert write_back(str(usd), str(back), ()) is None
+        before, after = (
+            _ask(witness, Request(str(file), asked)) for file in (there, back)
+        )
+        reading = UsdphysicsWitness().observe(Request(str(usd), asked))
+
+    judgement = judge(
+        {"spec": Observed(observe_robot(said, asked)), witness.name: before},
+        Observed(reading),
+        back=Back({witness.name: after}),
+    )
+
+    failing = {
+        check.id: [finding.message for finding in check.findings]
+        for check in judgement.checks
+        if check.id.startswith("round-trip.")
+        and check.grade in {Grade.FAILS, Grade.NOT_COMPARABLE}
+    }
+    assert failing == {}

@@ -1,0 +1,126 @@
+"""A robot that went to USD, back, and through the text of a URDF is the same robot."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from converter.embodiment import BaseOption, embody
+from converter.kinematics import rest_transforms
+from converter.model import Continuous, Prismatic, Revolute
+from converter.spatial import inertia_tensor, rotation_from_quat_wxyz
+from converter.topology import build_tree
+from converter.urdf.parse import parse
+from converter.urdf.write import write
+from converter.usd.layers import asset_name, author_asset
+from converter.usd.prims import BodyNesting
+from converter.usd.read import read_usd
+from tests.converter.strategies import any_scale
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from converter.model import Inertial, JointKind, Robot
+
+# Seven joints with float32 frames, or a sum of seven masses.
+_SINGLE = 3e-6
+
+
+def _there_and_back(
+    robot: Robot, nesting: BodyNesting, base: BaseOption, *, merge: bool
+) -> Robot:
+    tree = build_tree(robot)
+    embodiment = embody(tree, base, merge_fixed=merge)
+    with tempfile.TemporaryDirectory() as folder:
+        author_asset(robot, tree, embodiment, nesting, Path(folder))
+        urdf = Path(folder, "again.urdf")
+        urdf.write_bytes(write(read_usd(Path(folder, asset_name(robot))).robot))
+        return parse(urdf).robot
+
+
+def _size(robot: Robot) -> float:
+    rest = rest_transforms(build_tree(robot))
+    return max(float(np.abs(place[:3, 3]).max()) for place in rest.values()) or 1.0
+
+
+def _limits(kind: JointKind) -> tuple[float, float]:
+    if isinstance(kind, Revolute | Prismatic):
+        return kind.range.lower, kind.range.upper
+    return -np.inf, np.inf
+
+
+def _tensor(inertial: Inertial) -> NDArray[np.float64]:
+    turn = rotation_from_quat_wxyz(inertial.origin.quat_wxyz)
+    tensor: NDArray[np.float64] = turn @ inertia_tensor(inertial.inertia) @ turn.T
+    return tensor
+
+
+def _assert_same_inertial(one: Inertial | None, other: Inertial | None) -> None:
+    """Compare to float32; absent is not zero."""
+    if one is None or other is None:
+        assert one is other
+        return
+    assert other.mass == pytest.approx(one.mass, rel=_SINGLE)
+    place = np.array(one.origin.position)
+    slack = _SINGLE * float(np.linalg.norm(place)) + 1e-36
+    assert other.origin.position == pytest.approx(one.origin.position, abs=slack)
+    expected = _tensor(one)
+    slack = _SINGLE * float(np.abs(expected).max())
+    np.testing.assert_allclose(_tensor(other), expected, atol=slack, rtol=0)
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    any_scale(),
+    st.sampled_from(BodyNesting),
+    st.sampled_from(BaseOption),
+    st.booleans(),
+)
+def test_everything_survives_the_way_there_and_back(
+    robot: Robot,
+    nesting: BodyNesting,
+    base: BaseOption,
+    merge: bool,  # noqa: FBT001  hypothesis passes by position
+) -> None:
+    """Names and ends exactly, numbers to float32, masses link by link."""
+    again = _there_and_back(robot, nesting, base, merge=merge)
+
+    assert again.name == robot.name
+    links = {link.name: link for link in again.links}
+    added = set(links) - {link.name for link in robot.links}
+    if base is BaseOption.FIXED:
+        # What holds the base is a link of its own, unless the robot has one.
+        added -= {"world", "world_"}
+    assert not added
+    for link in robot.links:
+        _assert_same_inertial(link.inertial, links[link.name].inertial)
+        assert len(links[link.name].shapes) == len(link.shapes)
+    joints = {joint.name: joint for joint in again.joints}
+    for joint in robot.joints:
+        found = joints[joint.name]
+        assert (found.parent, found.child) == (joint.parent, joint.child)
+        alike = {Revolute, Continuous}
+        assert type(found.kind) is type(joint.kind) or (
+            {type(found.kind), type(joint.kind)} <= alike
+        )
+        assert _limits(found.kind) == pytest.approx(
+            _limits(joint.kind), rel=_SINGLE, abs=1e-36
+        )
+        assert (found.effort, found.velocity) == (joint.effort, joint.velocity)
+        assert found.dynamics == joint.dynamics
+        assert found.mimic == joint.mimic
+    rest, rest_again = (rest_transforms(build_tree(one)) for one in (robot, again))
+    root = build_tree(robot).root
+    # Less is nothing to float32.
+    reach = _SINGLE * _size(robot) + 1e-36
+    for link in robot.links:
+        relative = np.linalg.inv(rest_again[root]) @ rest_again[link.name]
+        place = rest[link.name]
+        np.testing.assert_allclose(relative[:3, 3], place[:3, 3], atol=reach, rtol=0)
+        np.testing.assert_allclose(relative[:3, :3], place[:3, :3], atol=_SINGLE)
