@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -9,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import pytest
 
 from converter.diagnostics import Diagnostic, Location, SourceError
-from converter.urdf import parse
+from converter.urdf import expansion, parse
 from converter.urdf.expansion import Limits, expand
 
 if TYPE_CHECKING:
@@ -424,3 +426,43 @@ def test_an_expansion_that_does_not_end_is_stopped(write: Write) -> None:
 
     with pytest.raises(SourceError, match=r"xacro has not ended after 0\.5 s"):
         expand(str(file), {}, {}, Limits(time=0.5))
+
+
+@pytest.mark.parametrize(
+    ("statement", "allowed"),
+    [
+        ("open({here!r}).read()", True),
+        ("import json.tool", True),
+        ("open({there!r}, 'w')", False),
+        ("open({there!r}, 'ab')", False),
+        ("os.open({there!r}, os.O_CREAT | os.O_WRONLY)", False),
+        ("os.remove({here!r})", False),
+        ("os.rename({here!r}, {there!r})", False),
+        ("os.mkdir({there!r})", False),
+        ("os.system('true')", False),
+        ("os.fork()", False),
+        ("import subprocess; subprocess.run(['true'])", False),
+        ("import socket; socket.create_connection(('127.0.0.1', 9))", False),
+        ("import ctypes; ctypes.CDLL(None)", False),
+    ],
+)
+def test_the_process_can_read_and_nothing_else(
+    tmp_path: Path, statement: str, *, allowed: bool
+) -> None:
+    """Should an expression reach the interpreter after all."""
+    here, there = tmp_path / "here", tmp_path / "there"
+    here.touch()
+    program = Path(expansion.__file__).with_name("xacro_process.py")
+    text = (
+        f"import os, runpy; names = runpy.run_path({str(program)!r})\n"
+        "names['confine'](2 << 30)\ntry:\n"
+        f" {statement.format(here=str(here), there=str(there))}; print('done')\n"
+        "except Exception as error:\n print(type(error).__name__)"
+    )
+
+    process = subprocess.run(  # noqa: S603  a program of the test
+        [sys.executable, "-c", text], capture_output=True, check=True, text=True
+    )
+
+    assert process.stdout.strip() == ("done" if allowed else "RefusalError")
+    assert [path.name for path in tmp_path.iterdir()] == ["here"]
