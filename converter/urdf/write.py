@@ -53,8 +53,9 @@ if TYPE_CHECKING:
 _Value: TypeAlias = "str | float | tuple[float, ...] | None"
 # The largest float32: finite for every reader of text, none for consumers of USD.
 _FARTHEST = 3.4028234663852886e38
-# Capsules came with it; older files may not hold any.
-_CAPSULE_VERSION = "1.1"
+# What older versions may not hold.
+_CAPSULES_SINCE = (1, 1)
+_DYNAMIC_LIMITS = (g.ACCELERATION, g.DECELERATION, g.JERK)
 
 
 def write(robot: Robot, *, comment: str | None = None) -> bytes:
@@ -72,8 +73,7 @@ def write(robot: Robot, *, comment: str | None = None) -> bytes:
     """
     root = etree.Element(g.ROBOT.tag)
     _set(root, g.OPTIONAL_NAME, robot.name)
-    if _has_capsule(robot):
-        _set(root, g.VERSION, _CAPSULE_VERSION)
+    _set(root, g.VERSION, _version(robot))
     for link in robot.links:
         _write_link(root, link)
     for joint in robot.joints:
@@ -86,12 +86,25 @@ def write(robot: Robot, *, comment: str | None = None) -> bytes:
     )
 
 
-def _has_capsule(robot: Robot) -> bool:
-    return any(
-        isinstance(shape.geometry, Capsule)
-        for link in robot.links
-        for shape in link.shapes
-    )
+def _version(robot: Robot) -> str | None:
+    """Return the version that has all that is said; None if every version has it."""
+    needed = [(1, 0)]
+    shapes = (shape for link in robot.links for shape in link.shapes)
+    if any(isinstance(shape.geometry, Capsule) for shape in shapes):
+        needed.append(_CAPSULES_SINCE)
+    needed += [
+        attribute.since
+        for joint in robot.joints
+        for attribute, value in _dynamic_limits(joint)
+        if value is not None
+    ]
+    major, minor = max(needed)
+    return f"{major}.{minor}" if len(needed) > 1 else None
+
+
+def _dynamic_limits(joint: Joint) -> tuple[tuple[AttributeType[Any], _Value], ...]:
+    values = (joint.acceleration, joint.deceleration, joint.jerk)
+    return tuple(zip(_DYNAMIC_LIMITS, values, strict=True))
 
 
 def _add(
@@ -205,6 +218,7 @@ def _write_joint(robot: _Element, joint: Joint) -> None:
     if isinstance(kind, Revolute | Prismatic) and _type_name(kind) != "continuous":
         limits += [(g.LOWER, kind.range.lower), (g.UPPER, kind.range.upper)]
     limits += [(g.EFFORT, joint.effort), (g.VELOCITY, joint.velocity)]
+    limits += _dynamic_limits(joint)
     if any(value is not None for _, value in limits):
         _add(element, g.LIMIT, *limits)
     _write_extras(element, joint)

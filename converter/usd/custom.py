@@ -22,6 +22,11 @@ def write_number(prim: Usd.Prim, name: str, value: float | None) -> None:
     _attribute(prim, name, Sdf.ValueTypeNames.Double).Set(value)
 
 
+def write_flag(prim: Usd.Prim, name: str) -> None:
+    """Author ``urdf:<name>`` as true."""
+    _attribute(prim, name, Sdf.ValueTypeNames.Bool).Set(True)
+
+
 def write_text(prim: Usd.Prim, name: str, value: str) -> None:
     """Author ``urdf:<name>`` as a string."""
     _attribute(prim, name, Sdf.ValueTypeNames.String).Set(value)

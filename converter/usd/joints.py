@@ -30,7 +30,7 @@ from converter.spatial import (
     rotation_onto,
     transform_from_pose,
 )
-from converter.usd.custom import write_number, write_text
+from converter.usd.custom import write_flag, write_number, write_text
 from converter.usd.names import show_name
 from converter.usd.storage import FARTHEST, finest_frame, is_single, limit, single
 
@@ -73,6 +73,8 @@ def author_joints(
             _author_frames(prim, joint, rest, embodiment, prims)
             _author_freedom(prim, joint.kind)
         write_text(prim, "joint:type", type(joint.kind).__name__.lower())
+        if joint.dont_collapse:
+            write_flag(prim, "joint:dont_collapse")
         _author_gaps(prim, joint)
     for joint in tree.parent_joint.values():
         if joint.name in prims.joint and joint.mimic is not None:

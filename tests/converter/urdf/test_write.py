@@ -205,6 +205,9 @@ def test_everything_else_about_a_joint_survives() -> None:
         safety=SafetyController(1.5, None, -0.05, 0.1),
         calibration=Calibration(rising=0.01),
         dont_collapse=True,
+        acceleration=2.5,
+        deceleration=0.0,
+        jerk=30.0,
     )
     robot = replace(
         robot, links=(*robot.links, Link("c")), joints=(*robot.joints, leader)
@@ -227,16 +230,19 @@ def test_materials_keep_their_own_colour_even_under_one_name() -> None:
     assert [visual.material for visual in _again(robot).links[0].visuals] == list(looks)
 
 
-def test_a_file_with_capsules_says_that_it_is_urdf_1_1() -> None:
-    """Readers of 1.0 drop them, and refuse the newer version for no reason."""
+def test_a_file_says_the_first_version_that_has_what_it_holds() -> None:
+    """Readers drop what is newer, or refuse a newer version than they know."""
     plain = Robot(
         "plain", (Link("body", Inertial(1.0, OBLIQUE, (1, 0, 0, 1, 0, 1))),), ()
     )
     pill = Collision(None, OBLIQUE, Capsule(0.1, 0.3))
     round_robot = Robot("pill", (Link("body", collisions=(pill,)),), ())
 
+    jerky = _pair(Prismatic((0.0, 0.0, 1.0), Range(-0.1, 0.2)), jerk=3.0)
+
     assert etree.fromstring(write(plain)).get("version") is None
     assert etree.fromstring(write(round_robot)).get("version") == "1.1"
+    assert etree.fromstring(write(jerky)).get("version") == "1.2"
 
 
 def test_a_comment_comes_first() -> None:

@@ -3,15 +3,33 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pytest
 from pxr import Sdf, UsdPhysics
 
-from tests.converter.usd.scenes import (
-    Scene,
-    joint_of,
-    rules_of,
+from converter import read_usd
+from converter.embodiment import embody
+from converter.model import (
+    Calibration,
+    Fixed,
+    Inertial,
+    Joint,
+    Link,
+    Pose,
+    Prismatic,
+    Range,
+    Robot,
+    SafetyController,
 )
+from converter.topology import build_tree
+from converter.usd.layers import author_asset
+from converter.usd.prims import BodyNesting
+from tests.converter.usd.scenes import Scene, joint_of, rules_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def test_a_mimic_of_newton_is_a_mimic() -> None:
@@ -71,3 +89,32 @@ def test_drives_give_the_effort_and_lose_their_gains() -> None:
     assert joint_of(reading, "weak").effort == 12.5
     assert joint_of(reading, "strong").effort is None
     assert rules_of(reading) == ["joint-drive-dropped"]
+
+
+def test_what_only_urdf_says_of_a_joint_survives(tmp_path: Path) -> None:
+    """Newer limits, soft limits, edges, and the wish not to be merged."""
+    kind = Prismatic((0.6, 0.0, 0.8), Range(-0.1, 0.2))
+    slide = Joint(
+        "slide",
+        "a",
+        "b",
+        kind,
+        safety=SafetyController(1.5, None, -0.05, 0.1),
+        calibration=Calibration(rising=0.01),
+        acceleration=2.5,
+        deceleration=0.0,
+        jerk=30.0,
+    )
+    weld = Joint("weld", "b", "c", Fixed(), dont_collapse=True)
+    body = Inertial(2.0, Pose(), (1.0, 0.1, 0.2, 1.5, 0.3, 2.0))
+    links = (Link("a", body), Link("b", body), Link("c"))
+    robot = Robot("r", links, (slide, weld))
+    tree = build_tree(robot)
+    author_asset(robot, tree, embody(tree), BodyNesting.NESTED, tmp_path)
+
+    again = read_usd(tmp_path / "r.usda")
+
+    kept = joint_of(again, "slide")
+    assert replace(kept, kind=kind) == slide
+    assert joint_of(again, "weld") == weld
+    assert not kept.dont_collapse
