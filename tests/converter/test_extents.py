@@ -150,10 +150,10 @@ def test_a_flat_mesh_has_bounds_and_no_volume(tmp_path: Path) -> None:
 
 def test_gigantic_meshes_are_measured_without_a_warning(tmp_path: Path) -> None:
     """Their size may be infinite."""
-    lines = ["v 0 0 0", "v 1e300 0 0", "v 0 1e300 0", "v 0 0 1e300"]
+    lines = ["v 0 0 0", "v 1e38 0 0", "v 0 1e38 0", "v 0 0 1e38"]
     faces = ["f 1 2 3", "f 1 2 4", "f 1 3 4", "f 2 3 4"]
     (tmp_path / "m.obj").write_text("\n".join([*lines, *faces]))
-    robot = mesh_robot(tmp_path / "m.obj", (1e10, 1.0, 1.0))
+    robot = mesh_robot(tmp_path / "m.obj", (1e300, 1.0, 1.0))
 
     extent = measure_link(robot.links[0], measure_meshes(robot).by_path)
 
