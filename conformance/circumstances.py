@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 _Z = (0.0, 0.0, 1.0)
 _THIN = 1e-6
 _TINY = 1e-10
+_FAR = 1e8
 _EDGE = 1e-6
 
 
@@ -120,6 +121,14 @@ def open_sided(ours: JointObservation, theirs: JointObservation) -> bool:
     """A limit that is zero, perhaps for want of a number, read as none; not another."""
     return all(
         here == there or (here == 0 and math.isinf(there))
+        for here, there in zip(_limits(ours), _limits(theirs), strict=True)
+    )
+
+
+def far_limits(ours: JointObservation, theirs: JointObservation) -> bool:
+    """A limit that nobody can reach, read as none; not another."""
+    return all(
+        here == there or (abs(here) > _FAR and math.isinf(there))
         for here, there in zip(_limits(ours), _limits(theirs), strict=True)
     )
 

@@ -10,32 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from conformance.circumstances import (
-    about_joints,
-    about_links,
-    absent_is_zero,
-    bounded_continuous,
-    carried_massless_inertia,
-    coupled_in_a_chain,
-    coupled_to_another_kind,
-    impossible_inertia,
-    invented_mass,
-    is_type,
-    longer_axis,
-    massless_inertia,
-    no_range,
-    not_read,
-    one_sided,
-    open_sided,
-    repaired_text,
-    reversed_limits,
-    thin_inertia,
-    tilted_plane,
-    turned_by_quaternion,
-    welded_to_massless_inertia,
-    zero_is_absent,
-    zeroed_inertia,
-)
+from conformance import circumstances as given
 from conformance.observation import JointType
 
 if TYPE_CHECKING:
@@ -120,7 +95,7 @@ _LIMIT_DEVIATIONS = (
         "empty-range",
         "reads limits that are both zero as no limits",
         _LIMITS,
-        about_joints(no_range),
+        given.about_joints(given.no_range),
         "zero-range",
     ),
     *_of(
@@ -128,7 +103,7 @@ _LIMIT_DEVIATIONS = (
         "one-sided-range",
         "reads a <limit> that gives only one bound as no limits",
         _LIMITS,
-        about_joints(one_sided),
+        given.about_joints(given.one_sided),
         "upper-bound-alone",
     ),
     *_of(
@@ -136,7 +111,7 @@ _LIMIT_DEVIATIONS = (
         "one-sided-range",
         "reads a bound that a <limit> lacks as none, not as zero",
         _LIMITS,
-        about_joints(open_sided),
+        given.about_joints(given.open_sided),
         "upper-bound-alone",
     ),
     *_of(
@@ -144,7 +119,7 @@ _LIMIT_DEVIATIONS = (
         "no-bounds",
         "reads a <limit> without bounds as no limits",
         _LIMITS,
-        about_joints(no_range),
+        given.about_joints(given.no_range),
         "absent-bounds",
     ),
     *_of(
@@ -152,7 +127,7 @@ _LIMIT_DEVIATIONS = (
         "reversed-range",
         "reads a lower limit above the upper one as no limits",
         _LIMITS,
-        about_joints(reversed_limits),
+        given.about_joints(given.reversed_limits),
         "reversed-limits",
     ),
     *_of(
@@ -160,7 +135,7 @@ _LIMIT_DEVIATIONS = (
         "reversed-range",
         "says no limits by a lower limit above the upper one",
         _LIMITS,
-        about_joints(reversed_limits),
+        given.about_joints(given.reversed_limits),
         "reversed-limits",
     ),
     *_of(
@@ -168,7 +143,7 @@ _LIMIT_DEVIATIONS = (
         "reversed-range",
         "dies of a lower limit above the upper one, and is asked without them",
         _LIMITS,
-        about_joints(reversed_limits),
+        given.about_joints(given.reversed_limits),
         "reversed-limits",
     ),
     *_of(
@@ -176,15 +151,23 @@ _LIMIT_DEVIATIONS = (
         "continuous-range",
         "reports the bounds of a continuous joint, which has none",
         _LIMITS,
-        about_joints(bounded_continuous),
+        given.about_joints(given.bounded_continuous),
         "continuous-with-bounds",
+    ),
+    *_of(
+        "newton newton-usd",
+        "far-range",
+        "says no limit by 1e10, and means the same by more",
+        _LIMITS,
+        given.about_joints(given.far_limits),
+        "far-limits",
     ),
     *_of(
         "mujoco",
         "zero-effort",
         "reads an effort limit of zero as no limit",
         ("limits.effort",),
-        zero_is_absent("effort"),
+        given.zero_is_absent("effort"),
         "zero-effort",
     ),
     *_of(
@@ -192,7 +175,7 @@ _LIMIT_DEVIATIONS = (
         "absent-effort",
         "reads an absent effort limit as zero",
         ("limits.effort",),
-        absent_is_zero("effort"),
+        given.absent_is_zero("effort"),
         "absent-effort",
     ),
     *_of(
@@ -200,7 +183,7 @@ _LIMIT_DEVIATIONS = (
         "absent-velocity",
         "reads an absent velocity limit as zero",
         ("limits.velocity",),
-        absent_is_zero("velocity"),
+        given.absent_is_zero("velocity"),
         "absent-effort",
     ),
     *_of(
@@ -208,7 +191,7 @@ _LIMIT_DEVIATIONS = (
         "zero-velocity",
         "reads speeds from newton:velocityLimit, which cannot be zero",
         ("limits.velocity",),
-        zero_is_absent("velocity"),
+        given.zero_is_absent("velocity"),
         "zero-velocity",
     ),
 )
@@ -219,7 +202,7 @@ _DYNAMICS_DEVIATIONS = (
         "absent-damping",
         "has no word for absent damping and says zero",
         ("dynamics.damping",),
-        absent_is_zero("damping"),
+        given.absent_is_zero("damping"),
         "zero-effort",
     ),
     *_of(
@@ -227,7 +210,7 @@ _DYNAMICS_DEVIATIONS = (
         "absent-friction",
         "has no word for absent friction and says zero",
         ("dynamics.friction",),
-        absent_is_zero("friction"),
+        given.absent_is_zero("friction"),
         "zero-effort",
     ),
     *_of(
@@ -235,7 +218,7 @@ _DYNAMICS_DEVIATIONS = (
         "no-friction",
         "has no friction in joints",
         ("dynamics.friction",),
-        not_read("friction"),
+        given.not_read("friction"),
         "joint-friction",
     ),
 )
@@ -246,7 +229,7 @@ _MASS_DEVIATIONS = (
         "no-inertial",
         "gives a link without <inertial> one kilogram",
         _MASS,
-        invented_mass,
+        given.invented_mass,
         "massless-moving-link",
     ),
     *_of(
@@ -254,7 +237,7 @@ _MASS_DEVIATIONS = (
         "massless-inertia",
         "gives a link that has inertia but no mass one kilogram",
         _MASS,
-        about_links(lambda ours, _: massless_inertia(ours)),
+        given.about_links(lambda ours, _: given.massless_inertia(ours)),
         "massless-inertia",
     ),
     *_of(
@@ -262,7 +245,7 @@ _MASS_DEVIATIONS = (
         "massless-inertia",
         "counts the inertia of a link that has no mass",
         _MOTION,
-        carried_massless_inertia,
+        given.carried_massless_inertia,
         "massless-inertia",
     ),
     *_of(
@@ -270,7 +253,7 @@ _MASS_DEVIATIONS = (
         "massless-inertia",
         "counts the inertia of a welded link that has no mass",
         _INERTIA,
-        welded_to_massless_inertia,
+        given.welded_to_massless_inertia,
         "massless-inertia",
     ),
     *_of(
@@ -278,7 +261,7 @@ _MASS_DEVIATIONS = (
         "impossible-inertia",
         "replaces inertia that no body can have by zero",
         _INERTIA,
-        about_links(zeroed_inertia),
+        given.about_links(given.zeroed_inertia),
         "implausible-inertia",
     ),
     *_of(
@@ -286,7 +269,7 @@ _MASS_DEVIATIONS = (
         "impossible-inertia",
         "replaces inertia that no body can have by that of a ball of water",
         _INERTIA,
-        about_links(impossible_inertia),
+        given.about_links(given.impossible_inertia),
         "implausible-inertia",
     ),
     *_of(
@@ -294,7 +277,7 @@ _MASS_DEVIATIONS = (
         "thin-inertia",
         "adds a millionth of a kg m^2 to all moments where one is next to zero",
         _INERTIA,
-        about_links(thin_inertia),
+        given.about_links(given.thin_inertia),
         "thin-inertia",
     ),
     *_of(
@@ -302,7 +285,7 @@ _MASS_DEVIATIONS = (
         "impossible-inertia",
         "enlarges inertia that no body can have until one can",
         _INERTIA,
-        about_links(impossible_inertia),
+        given.about_links(given.impossible_inertia),
         "implausible-inertia",
     ),
 )
@@ -313,7 +296,7 @@ _FRAME_DEVIATIONS = (
         "long-axis",
         "multiplies the travel of a prismatic joint by its axis' length",
         _FRAMES,
-        longer_axis,
+        given.longer_axis,
         "axis-length",
     ),
     *_of(
@@ -321,7 +304,7 @@ _FRAME_DEVIATIONS = (
         "planar-axis",
         "moves planar joints in the x, y plane of their frame, whatever the axis",
         _FRAMES,
-        tilted_plane,
+        given.tilted_plane,
         "planar-joint",
     ),
     *_of(
@@ -329,7 +312,7 @@ _FRAME_DEVIATIONS = (
         "planar-turn",
         "lets a planar joint slide, but not turn",
         _FRAMES,
-        is_type(JointType.PLANAR),
+        given.is_type(JointType.PLANAR),
         "planar-joint",
     ),
     *_of(
@@ -337,7 +320,7 @@ _FRAME_DEVIATIONS = (
         "quaternion",
         "ignores quat_xyzw, by which URDF 1.1 turns an origin",
         (*_FRAMES, *_MOTION, "mass."),
-        turned_by_quaternion,
+        given.turned_by_quaternion,
         "quaternion-origin",
     ),
 )
@@ -348,7 +331,7 @@ _STRUCTURE_DEVIATIONS = (
         "floating-welded",
         "welds floating joints",
         ("structure.types",),
-        is_type(JointType.FLOATING),
+        given.is_type(JointType.FLOATING),
         "floating-joint",
     ),
     *_of(
@@ -356,7 +339,7 @@ _STRUCTURE_DEVIATIONS = (
         "floating-lost",
         "sets the child of a floating joint free in the world, and has no such joint",
         ("structure.joints",),
-        is_type(JointType.FLOATING),
+        given.is_type(JointType.FLOATING),
         "floating-joint",
     ),
     *_of(
@@ -364,7 +347,7 @@ _STRUCTURE_DEVIATIONS = (
         "mimic-chain",
         "couples a joint that mimics a mimic to the first of the chain",
         ("structure.mimic",),
-        coupled_in_a_chain,
+        given.coupled_in_a_chain,
         "mimic-chain",
     ),
     *_of(
@@ -372,7 +355,7 @@ _STRUCTURE_DEVIATIONS = (
         "unlike-mimic",
         "has no coupling of a joint that slides with one that turns",
         ("structure.mimic",),
-        coupled_to_another_kind,
+        given.coupled_to_another_kind,
         "unlike-mimic",
     ),
     *_of(
@@ -380,7 +363,7 @@ _STRUCTURE_DEVIATIONS = (
         "malformed-text",
         "reads text that has no exact meaning in its own way",
         ("",),
-        repaired_text,
+        given.repaired_text,
         "unexpanded-vector",
     ),
 )

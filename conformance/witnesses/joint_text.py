@@ -39,6 +39,30 @@ def leave_out(tag: str, reason: str) -> Step:
     return leave
 
 
+_COUPLED = frozenset({"revolute", "continuous", "prismatic"})
+
+
+def leave_out_idle_couplings(robot: UrdfElement) -> Change | None:
+    """Leave out couplings of a joint, or to a joint, that has no position."""
+    types = {
+        joint.get("name", ""): joint.get("type") for joint in robot.iterfind("joint")
+    }
+    idle = [
+        (joint, mimic)
+        for joint in robot.iterfind("joint")
+        for mimic in joint.findall("mimic")
+        if {joint.get("type"), types.get(mimic.get("joint", ""), "revolute")} - _COUPLED
+    ]
+    for joint, mimic in idle:
+        joint.remove(mimic)
+    if not idle:
+        return None
+    names = sorted({joint.get("name", "") for joint, _ in idle})
+    return Change(
+        f"<mimic> of or to a joint without a position was left out: {', '.join(names)}."
+    )
+
+
 def leave_out_empty_dynamics(robot: UrdfElement) -> Change | None:
     """Leave out ``<dynamics>`` that states neither damping nor friction."""
     empty = [

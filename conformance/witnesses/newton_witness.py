@@ -14,6 +14,7 @@ from conformance.observation import (
     Quantity,
 )
 from conformance.witness import AbstentionError, Availability, Side
+from conformance.witnesses.joint_text import leave_out_idle_couplings
 from conformance.witnesses.newton_model import (
     NewtonModel,
     build,
@@ -39,7 +40,13 @@ from conformance.witnesses.urdf_text import (
 if TYPE_CHECKING:
     from conformance.witness import Request
 
-_STEPS = (strip_shapes, keep_first_inertial, complete_inertials, name_robot)
+_STEPS = (
+    strip_shapes,
+    keep_first_inertial,
+    complete_inertials,
+    name_robot,
+    leave_out_idle_couplings,
+)
 _STATES = frozenset(
     {
         Quantity.LINKS,

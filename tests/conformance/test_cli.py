@@ -325,9 +325,11 @@ def test_check_of_a_good_asset_exits_0(asset: Path) -> None:
     assert record["verdict"] == "exact"
     assert record["links"] == 2
     assert record["total_mass"] == 4.0
-    assert {w["name"]: w["status"] for w in record["witnesses"]} == dict.fromkeys(
-        ("mujoco", "pybullet", "spec", "usdphysics"), "observed"
-    )
+    assert {"mujoco", "pybullet", "spec", "usdphysics"} <= {
+        witness["name"]
+        for witness in record["witnesses"]
+        if witness["status"] == "observed"
+    }
     assert str(asset) not in (asset / "arm.json").read_text()
     assert "shoulder" in (asset / "arm.html").read_text()
 

@@ -30,4 +30,5 @@ def test_unknown_name_is_answered_with_the_valid_ones() -> None:
     with pytest.raises(registry.UnknownWitnessError, match="mujocco") as error:
         registry.witness("mujocco")
 
-    assert "mujoco, pybullet" in str(error.value)
+    assert "mujoco, " in str(error.value)
+    assert "pybullet, spec" in str(error.value)

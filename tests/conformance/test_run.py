@@ -67,12 +67,13 @@ def few(
 def test_real_robots_conform_by_the_word_of_all_witnesses(
     few: tuple[Path, dict[str, RobotRecord]],
 ) -> None:
-    """Two engines that nobody here wrote agree with the USD."""
+    """Engines that nobody here wrote agree with the USD; more may be installed."""
     for record in few[1].values():
+        statuses = {w.name: w.status for w in record.witnesses}
+
         assert record.verdict.conforms, (record.id, record.reason)
-        assert {w.name: w.status for w in record.witnesses} == dict.fromkeys(
-            WITNESSES, WitnessStatus.OBSERVED
-        )
+        assert set(WITNESSES) <= statuses.keys()
+        assert set(statuses.values()) == {WitnessStatus.OBSERVED}
 
 
 @pytest.mark.parametrize(
@@ -214,7 +215,7 @@ def test_only_the_witnesses_that_are_wanted_are_asked(tmp_path: Path) -> None:
 
 def test_a_witness_that_is_not_installed_is_refused(tmp_path: Path) -> None:
     """The message lists those that are."""
-    with pytest.raises(UnknownWitnessError, match="mujoco, pybullet, spec"):
+    with pytest.raises(UnknownWitnessError, match=r"mujoco, .*pybullet, spec"):
         run((), tmp_path, RunOptions(witnesses=("oracle",), jobs=1))
 
 

@@ -10,6 +10,7 @@ from conformance.witnesses.joint_text import (
     complete_limits,
     leave_out,
     leave_out_empty_dynamics,
+    leave_out_idle_couplings,
     leave_out_reversed_bounds,
 )
 from conformance.witnesses.urdf_text import (
@@ -95,6 +96,32 @@ def test_element_is_left_out_with_its_reason(tmp_path: Path) -> None:
     assert b"mimic" not in text.text
     assert text.notes == ("<mimic> of joints was left out: it bites.",)
     assert _prepared(tmp_path, leave_out("mimic", "it bites"), "").notes == ()
+
+
+@pytest.mark.parametrize(
+    ("kind", "left"), [("fixed", False), ("floating", False), ("continuous", True)]
+)
+def test_coupling_of_a_joint_without_a_position_is_left_out(
+    *, kind: str, left: bool, tmp_path: Path
+) -> None:
+    """Newton by itself refuses the whole file."""
+    text = _prepared(
+        tmp_path, leave_out_idle_couplings, '<mimic joint="elsewhere"/>', kind
+    )
+
+    assert (b"mimic" in text.text) is left
+    assert bool(text.notes) is not left
+
+
+def test_coupling_to_a_joint_without_a_position_is_left_out(tmp_path: Path) -> None:
+    """A weld leads nobody."""
+    weld = """</joint><link name="end"/><joint name="weld" type="fixed">
+    <parent link="arm"/><child link="end"/>"""
+    mimic = f'<mimic joint="weld"/>{weld}'
+    text = _prepared(tmp_path, leave_out_idle_couplings, mimic)
+
+    assert b"mimic" not in text.text
+    assert any("j." in note for note in text.notes)
 
 
 @pytest.mark.parametrize(
