@@ -60,7 +60,8 @@ class KindResult:
         caught: Number of those in which a check that answers for it failed.
         robots: Number of robots.
         moot: Number of places in which it would change nothing.
-        checks: How often each check failed, most often first.
+        checks: How often each check failed; those that answer for it first, then
+            the most frequent.
         quantity: What the size is measured on, if the fault comes in any size.
         unit: Unit of the size.
         tolerance: Largest size that may pass.
@@ -241,6 +242,11 @@ def _kind(
 ) -> KindResult:
     checks = Counter(check for trial in trials for check in trial.failed)
     scale = fault.scale
+
+    def rank(item: tuple[str, int]) -> tuple[bool, int, str]:
+        check, count = item
+        return check not in fault.aims, -count, check
+
     return KindResult(
         fault=fault.id,
         title=fault.title,
@@ -248,7 +254,7 @@ def _kind(
         caught=sum(trial.caught for trial in trials),
         robots=len({trial.robot for trial in trials}),
         moot=moot,
-        checks=tuple(sorted(checks.items(), key=lambda item: (-item[1], item[0]))),
+        checks=tuple(sorted(checks.items(), key=rank)),
         quantity=scale.quantity if scale else None,
         unit=scale.unit if scale else None,
         tolerance=scale.tolerance if scale else None,
