@@ -95,7 +95,7 @@ STAGE_RULES = (
     Rule(
         "material-parts",
         _W,
-        "Parts of a mesh have materials of their own; the first counts.",
+        "Parts of a mesh have materials of their own; the largest part's counts.",
         "Split the mesh by material.",
     ),
 )

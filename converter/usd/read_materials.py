@@ -10,7 +10,7 @@ from converter.diagnostics import Diagnostic
 from converter.model import Material
 
 if TYPE_CHECKING:
-    from pxr import Usd
+    from pxr import Sdf, Usd
 
     from converter.model import Vec4
     from converter.urdf.findings import Findings
@@ -25,57 +25,72 @@ _DEFAULT_COLOR = (0.18, 0.18, 0.18)
 
 def read_material(prim: Usd.Prim) -> Findings[Material | None]:
     """Read what is bound to a gprim, or its own colour; None if it has neither."""
-    bound, _ = UsdShade.MaterialBindingAPI(prim).ComputeBoundMaterial()
-    parts = [
-        UsdShade.MaterialBindingAPI(subset).ComputeBoundMaterial()[0]
-        for subset in UsdShade.MaterialBindingAPI(prim).GetMaterialBindSubsets()
-    ]
-    looks = {part.GetPath(): part for part in parts if part}
-    if looks:
-        first = next(iter(looks.values()))
-        if len(looks) > 1:
-            message = f"{prim.GetPath()} has {len(looks)} materials; the first counts"
-            yield Diagnostic("material-parts", message)
-        bound = first
-    if not bound:
+    faces = _faces_by_material(prim)
+    if not faces:
         rgba = _own_color(prim)
         return None if rgba is None else Material(None, rgba)
-    return (yield from _read_bound(bound))
+    if len(faces) > 1:
+        message = f"{prim.GetPath()} has {len(faces)} materials; the largest one counts"
+        yield Diagnostic("material-parts", message)
+    largest = max(faces, key=faces.__getitem__)
+    return (yield from _read_bound(UsdShade.Material.Get(prim.GetStage(), largest)))
 
 
-def _read_bound(material: UsdShade.Material) -> Findings[Material]:
+def _faces_by_material(prim: Usd.Prim) -> dict[Sdf.Path, int]:
+    """Count the faces that show each material; a primitive has one face."""
+    binding = UsdShade.MaterialBindingAPI(prim)
+    counts = UsdGeom.Mesh(prim).GetFaceVertexCountsAttr().Get()
+    left = 1 if counts is None else len(counts)
+    faces: dict[Sdf.Path, int] = {}
+    for subset in binding.GetMaterialBindSubsets():
+        part, _ = UsdShade.MaterialBindingAPI(subset).ComputeBoundMaterial()
+        size = len(subset.GetIndicesAttr().Get() or ())
+        left -= size
+        if part and size:
+            faces[part.GetPath()] = faces.get(part.GetPath(), 0) + size
+    whole, _ = binding.ComputeBoundMaterial()
+    if whole and left > 0:
+        faces[whole.GetPath()] = faces.get(whole.GetPath(), 0) + left
+    return faces
+
+
+def _read_bound(material: UsdShade.Material) -> Findings[Material | None]:
     prim = material.GetPrim()
-    name = prim.GetDisplayName() or prim.GetName()
     sources = (material.ComputeSurfaceSource(context)[0] for context in _CONTEXTS)
     source = next(filter(None, sources), None)
     if source is None:
-        return Material(name)
+        return None
     color: tuple[float, ...] | None = _DEFAULT_COLOR
     for input_name in _COLORS:
         found = source.GetInput(input_name)
         if not found:
             continue
-        if _is_computed(found):
+        shader = _computing(found)
+        if shader is not None:
             message = f"texture of material {prim.GetPath()} is not converted"
             yield Diagnostic("texture-dropped", message)
-            color = None
+            fallback = shader.GetInput("fallback")
+            value = _value(fallback) if fallback else None
+            color = tuple(float(component) for component in value) if value else None
         elif (value := _value(found)) is not None:
             color = tuple(float(component) for component in value)
         break
     if color is None:
-        return Material(name)
+        return None
     opacity = source.GetInput("opacity")
-    alpha = _value(opacity) if opacity else None
-    red, green, blue = (srgb_from_linear(component) for component in color)
-    return Material(name, (red, green, blue, 1.0 if alpha is None else float(alpha)))
+    alpha = _value(opacity) if opacity and not _computing(opacity) else None
+    red, green, blue = (srgb_from_linear(component) for component in color[:3])
+    rgba = red, green, blue, 1.0 if alpha is None else float(alpha)
+    return Material(prim.GetDisplayName() or prim.GetName(), rgba)
 
 
-def _is_computed(shader_input: UsdShade.Input) -> bool:
-    """Say whether a shader, for example a texture, gives the value."""
-    return any(
-        UsdShade.Utils.GetType(attribute.GetName()) == UsdShade.AttributeType.Output
-        for attribute in shader_input.GetValueProducingAttributes()
-    )
+def _computing(shader_input: UsdShade.Input) -> UsdShade.Shader | None:
+    """Return the shader, for example of a texture, that gives a value, if one does."""
+    for attribute in shader_input.GetValueProducingAttributes():
+        kind = UsdShade.Utils.GetType(attribute.GetName())
+        if kind == UsdShade.AttributeType.Output:
+            return UsdShade.Shader(attribute.GetPrim())
+    return None
 
 
 def _value(shader_input: UsdShade.Input) -> Any:  # noqa: ANN401  pxr is untyped
@@ -99,7 +114,9 @@ def _own_color(prim: Usd.Prim) -> Vec4 | None:
 
 def srgb_from_linear(value: float) -> float:
     """Return the sRGB component of a linear value (IEC 61966-2-1), within [0, 1]."""
-    value = min(max(value, 0.0), 1.0)
+    if value >= 1:
+        # The formula gives one bit less.
+        return 1.0
     if value <= 0.0031308:  # noqa: PLR2004  the standard's threshold
-        return value * 12.92
+        return max(value, 0.0) * 12.92
     return float(1.055 * value ** (1 / 2.4) - 0.055)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from conformance.record import RobotRecord
 
-COMMANDS = ("convert", "check", "run", "doctor")
+COMMANDS = ("convert", "check", "run", "export", "doctor")
 ARM = """\
 <robot name="arm">
   <link name="base">

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from pxr import Gf, Sdf, Usd, UsdGeom, UsdPhysics, UsdShade
+from pxr import Gf, Sdf, Usd, UsdGeom, UsdPhysics, UsdShade, Vt
 from scipy.spatial.transform import Rotation
 
 from converter.model import (
     Box,
     Capsule,
     Cylinder,
+    Material,
     MeshFile,
     Sphere,
 )
@@ -184,3 +185,65 @@ def test_colours_are_found_where_others_put_them() -> None:
         # The sRGB value of the linear 0.214 is one half (IEC 61966-2-1).
         assert visual.material
         assert visual.material.rgba == pytest.approx((0.5, 0.5, 0.5, 1.0), abs=1e-6)
+
+
+def _surface(stage: Usd.Stage, name: str, color: Gf.Vec3f) -> UsdShade.Material:
+    material = UsdShade.Material.Define(stage, f"/r/{name}")
+    shader = UsdShade.Shader.Define(stage, f"/r/{name}/shader")
+    shader.CreateIdAttr("UsdPreviewSurface")
+    shader.CreateInput("diffuseColor", Sdf.ValueTypeNames.Color3f).Set(color)
+    output = shader.CreateOutput("surface", Sdf.ValueTypeNames.Token)
+    material.CreateSurfaceOutput().ConnectToSource(output)
+    return material
+
+
+@pytest.mark.parametrize(("size", "name"), [(1, "whole"), (2, "part")])
+def test_of_several_materials_the_one_with_most_faces_counts(
+    size: int, name: str
+) -> None:
+    """Faces outside all parts show what is bound to the mesh."""
+    scene = Scene()
+    scene.body("/r/a")
+    mesh = _triangle(scene.stage, "/r/a/mesh")
+    mesh.CreateFaceVertexCountsAttr([3, 3, 3])
+    mesh.CreateFaceVertexIndicesAttr([0, 1, 2] * 3)
+    whole, part = (
+        _surface(scene.stage, name, Gf.Vec3f(0.2)) for name in ("whole", "part")
+    )
+    UsdShade.MaterialBindingAPI.Apply(mesh.GetPrim()).Bind(whole)
+    subset = UsdShade.MaterialBindingAPI(mesh.GetPrim()).CreateMaterialBindSubset(
+        "subset", Vt.IntArray(range(size)), "face"
+    )
+    UsdShade.MaterialBindingAPI.Apply(subset.GetPrim()).Bind(part)
+
+    reading = scene.read()
+
+    material = link_of(reading, "a").visuals[0].material
+    assert material
+    assert material.name == name
+    assert rules_of(reading) == ["material-parts"]
+
+
+def test_a_texture_leaves_its_fallback_colour() -> None:
+    """Without one there is no colour to state."""
+    scene = Scene()
+    scene.body("/r/a")
+    for name in ("with", "without"):
+        material = _surface(scene.stage, name, Gf.Vec3f(0.9))
+        texture = UsdShade.Shader.Define(scene.stage, f"/r/{name}/texture")
+        texture.CreateIdAttr("UsdUVTexture")
+        kinds = Sdf.ValueTypeNames
+        output = texture.CreateOutput("rgb", kinds.Float3)
+        if name == "with":
+            texture.CreateInput("fallback", kinds.Float4).Set(Gf.Vec4f(1, 0, 1, 1))
+        shader = UsdShade.Shader.Get(scene.stage, f"/r/{name}/shader")
+        shader.GetInput("diffuseColor").ConnectToSource(output)
+        ball = UsdGeom.Sphere.Define(scene.stage, f"/r/a/{name}")
+        UsdShade.MaterialBindingAPI.Apply(ball.GetPrim()).Bind(material)
+
+    reading = scene.read()
+
+    looks = {v.name: v.material for v in link_of(reading, "a").visuals}
+    assert looks["without"] is None
+    assert looks["with"] == Material("with", (1.0, 0.0, 1.0, 1.0))
+    assert rules_of(reading) == ["texture-dropped"] * 2
