@@ -15,7 +15,7 @@ from converter.spatial import (
     rotation_from_quat_wxyz,
 )
 from converter.usd.custom import write_number, write_numbers, write_text
-from converter.usd.storage import single
+from converter.usd.storage import single, single_moments
 
 if TYPE_CHECKING:
     from pxr import Usd
@@ -60,7 +60,7 @@ def _author_mass(prim: Usd.Prim, body: Body) -> None:
     mass.CreateMassAttr(single(body.mass, f"the mass {what}"))
     center = (single(c, f"the centre of mass {what}") for c in body.center)
     mass.CreateCenterOfMassAttr(Gf.Vec3f(*center))
-    diagonal = (single(m, f"the inertia {what}") for m in moments)
+    diagonal = single_moments(moments, f"the inertia {what}")
     mass.CreateDiagonalInertiaAttr(Gf.Vec3f(*diagonal))
     w, x, y, z = quat_wxyz_from_rotation(axes)
     mass.CreatePrincipalAxesAttr(Gf.Quatf(w, x, y, z))

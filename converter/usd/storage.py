@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from converter.model import Vec3
 
 LARGEST = float(np.finfo(np.float32).max)
+_DOUBLE_SLACK = 1e-12
 # Turns about the axis that are tried for a joint frame.
 _TWISTS = 128
 # A limit at or beyond this is no limit. OpenUSD's parser ignores revolute limits from
@@ -40,6 +41,36 @@ def single(value: float, what: str) -> float:
         message = f"{what} is {value:g}, which float32 cannot store"
         raise AuthoringError((Diagnostic("value-range", message),))
     return float(np.float32(value))
+
+
+def single_moments(moments: Vec3, what: str) -> Vec3:
+    """Round principal moments to float32 without making them implausible.
+
+    Engines refuse or zero an inertia that breaks A + B >= C. A flat body has A + B = C,
+    which rounding would break as often as not: there the largest moment is lowered to
+    the float32 below the sum of the others, but not below either of them.
+
+    Args:
+        moments: Principal moments [kg m^2], in any order.
+        what: Subject of the message if one does not fit.
+
+    Raises:
+        AuthoringError: A magnitude is beyond float32.
+    """
+    stored = [single(moment, what) for moment in moments]
+    largest = max(range(3), key=lambda index: moments[index])
+    others = sum(moments) - moments[largest]
+    stored_others = sum(stored) - stored[largest]
+    # The moments themselves were computed in double, to a few parts in 1e16.
+    if (
+        others >= moments[largest] * (1 - _DOUBLE_SLACK)
+        and stored_others <= stored[largest]
+    ):
+        below = float(np.nextafter(np.float32(stored_others), np.float32(0)))
+        second = max(stored[:largest] + stored[largest + 1 :])
+        stored[largest] = max(second, min(stored[largest], below))
+    a, b, c = stored
+    return a, b, c
 
 
 def is_single(value: float) -> bool:
