@@ -250,7 +250,6 @@ def adds_up(body: Inertial, shares: Sequence[Share], robot_mass: float) -> bool:
     mass = sum(inertial.mass for inertial, _ in massive)
     if mass == 0:
         return body.mass <= _HARMLESS * max(robot_mass, 1.0)
-    reach = max(float(np.linalg.norm(to_body[:3, 3])) for _, to_body in massive)
     moment = sum(
         inertial.mass * (to_body @ (*inertial.origin.position, 1.0))[:3]
         for inertial, to_body in massive
@@ -258,7 +257,8 @@ def adds_up(body: Inertial, shares: Sequence[Share], robot_mass: float) -> bool:
     tensor = sum(_about_origin(inertial, to_body) for inertial, to_body in massive)
     stated = _about_origin(body, np.eye(4))
     center = np.array(body.origin.position)
-    size = max(reach, float(np.linalg.norm(center)))
+    # How far the mass lies from the origin, whichever way it balances.
+    size = float(np.sqrt(np.abs(stated).max() / body.mass))
     pointlike = not any(any(inertial.inertia) for inertial, _ in massive)
     moments = np.abs(tensor - stated).max()
     return bool(

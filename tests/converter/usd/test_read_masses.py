@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from pxr import Gf, Sdf, UsdGeom, UsdPhysics, Vt
 
+from converter.model import Inertial, Pose
+from converter.usd.read_masses import Share, adds_up
 from tests.converter.usd.scenes import (
     Scene,
     link_of,
@@ -68,3 +71,18 @@ def test_edited_masses_count_more_than_what_links_kept() -> None:
     assert inertial is not None
     assert inertial.mass == 3.0
     assert link_of(reading, "b").inertial is None
+
+
+def test_links_at_one_place_get_their_own_mass_back() -> None:
+    """Their centres balance but for rounding, which no distance excuses."""
+    tensor = (1.0, 0.0, 0.0, 1.0, 0.0, 1.0)
+    body = Inertial(0.1, Pose(), (2.0, 0.0, 0.0, 2.0, 0.0, 2.0))
+    place = np.eye(4)
+    place[1, 3] = -3.469447e-18
+    shares = [
+        Share(Inertial(0.05, Pose(), tensor), np.eye(4)),
+        Share(Inertial(0.05, Pose(), tensor), place),
+    ]
+
+    assert adds_up(body, shares, robot_mass=65.0)
+    assert not adds_up(body, shares[:1], robot_mass=65.0)
