@@ -112,13 +112,23 @@ def expand(
     if "error" in answer:
         error = Diagnostic("xacro-error", answer["error"], _location(answer, file))
         raise SourceError((*found, error))
+    found += _findings(answer, file, surroundings, folders)
+    return Expansion(answer["text"], _origins(answer["places"]), tuple(found))
+
+
+def _findings(
+    answer: Mapping[str, Any], file: str, around: Surroundings, packages: Iterable[str]
+) -> Iterator[Diagnostic]:
+    """Say what is odd about an expansion that succeeded."""
+    for read in answer["files"]:
+        if not around.owns(Path(read["path"]), packages):
+            message = f"{read['path']!r} leads out of the robot's own folders"
+            yield Diagnostic("file-outside", message, _location(read, file))
     for warning in answer["warnings"]:
-        place = _location(warning, file)
-        found.append(Diagnostic("xacro-warning", warning["message"], place))
+        yield Diagnostic("xacro-warning", warning["message"], _location(warning, file))
     for name in answer["unused"]:
         message = f"argument {shorten(repr(name))} is not used by {Path(file).name}"
-        found.append(Diagnostic("xacro-argument-unused", message, Location(file, 1, 1)))
-    return Expansion(answer["text"], _origins(answer["places"]), tuple(found))
+        yield Diagnostic("xacro-argument-unused", message, Location(file, 1, 1))
 
 
 def _origins(places: Iterable[tuple[str, int, int]]) -> tuple[Location, ...]:

@@ -7,6 +7,8 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from converter.file_content import MIB, read_file
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
@@ -18,7 +20,7 @@ _IGNORED = {"CATKIN_IGNORE", "COLCON_IGNORE", "AMENT_IGNORE"}
 def declared_name(folder: Path) -> str | None:
     """Return the name that a folder's manifest declares, if it has one."""
     try:
-        match = _NAME.search((folder / _MANIFEST).read_bytes())
+        match = _NAME.search(read_file(folder / _MANIFEST, MIB))
     except OSError:
         return None
     return match[1].decode("utf-8", "replace") if match else None

@@ -31,7 +31,7 @@ from converter.urdf.packages import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
 # Only "file" may lack its slashes: "part:2.stl" is a file name.
 _SCHEME = re.compile(
@@ -104,6 +104,18 @@ class Surroundings:
         found = (folder for folder in folders if name and folder.is_dir())
         return next((Path(os.path.abspath(folder)) for folder in found), None)  # noqa: PTH100  keeps symbolic links
 
+    def owns(self, path: Path, named: Iterable[str] = ()) -> bool:
+        """Whether a file lies in the robot's own folders, and does not lead out.
+
+        Args:
+            path: The file.
+            named: Packages that it is referred to by.
+        """
+        real = path.resolve()
+        around = chain.from_iterable(map(self._around, named))
+        folders = chain(self._own, filter(is_package, around))
+        return any(real.is_relative_to(folder.resolve()) for folder in folders)
+
     @cached_property
     def _folder(self) -> Path:
         return Path(os.path.abspath(self.urdf)).parent  # noqa: PTH100  likewise
@@ -174,10 +186,8 @@ class Surroundings:
             yield folder / name
 
     def _found(self, path: Path, uri: str, read: str, *, other_case: bool) -> Found:
-        real = path.resolve()
         name = _package_and_rest(read)[0]
-        own = chain(self._own, filter(is_package, self._around(name) if name else ()))
-        outside = not any(real.is_relative_to(folder.resolve()) for folder in own)
+        outside = not self.owns(path, [name] if name else [])
         proper = read in {uri.strip(), unquote(uri).strip()}
         return Found(path, outside, other_case, None if proper else read)
 

@@ -79,6 +79,20 @@ class Arguments(dict[str, str]):
         return tuple(name for name in self.given if name not in self.asked)
 
 
+class ReadFiles(list[str]):
+    """Takes the place of xacro's list of files, and keeps who asked for each."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: dict[str, dict[str, object]] = {}
+
+    def append(self, file: str) -> None:
+        """Keep a file that is included, or read as YAML."""
+        super().append(file)
+        place = _place_of(_callers(sys._getframe()))  # noqa: SLF001  as below
+        self.found.setdefault(file, {"path": file, **place})
+
+
 class MessageStream(io.TextIOBase):
     """Takes the place of stderr, and keeps what xacro warns of, each once."""
 
@@ -104,12 +118,14 @@ def expand(request: Mapping[str, Any]) -> dict[str, object]:
 
     Returns:
         ``text`` and, per element of it in document order, ``places`` (file, line,
-        column); ``warnings`` and ``unused`` arguments. Or ``missing``, a package. Or
-        ``error`` with ``file``, ``line`` and ``column``, as far as they are known.
+        column); ``files`` that were read, ``warnings``, ``unused`` arguments. Or
+        ``missing``, a package. Or ``error`` with ``file``, ``line`` and ``column``, as
+        far as they are known.
     """
     arguments = Arguments(request["arguments"])
     warnings = MessageStream()
     sys.stderr = warnings
+    files = xacro.all_includes = ReadFiles()
     _prepare(request["packages"])
     xacro.init_stacks(request["path"])
     try:
@@ -130,6 +146,7 @@ def expand(request: Mapping[str, Any]) -> dict[str, object]:
     return {
         "text": text,
         "places": [element.getUserData(_PLACE) for element in elements],
+        "files": list(files.found.values()),
         "warnings": list(warnings.found.values()),
         "unused": arguments.unused,
     }

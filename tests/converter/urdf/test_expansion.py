@@ -271,6 +271,32 @@ def test_warnings_of_xacro_are_passed_on_once(write: Write) -> None:
     assert [d.location and d.location.line for d in found] == [2, 2]
 
 
+def test_files_of_other_folders_are_named(write: Write) -> None:
+    """What is included and what is read as YAML; what belongs to the robot is not."""
+    outside = write("secret/m.xacro", f'{HEAD}<link name="m"/></robot>')
+    secret = write("secret/s.yaml", "key: hunter2")
+    write("ws/other/package.xml", "<package><name>other</name></package>")
+    write("ws/other/o.xacro", f'{HEAD}<link name="o"/></robot>')
+    write("ws/bot/package.xml", "<package><name>bot</name></package>")
+    write("ws/bot/own.yaml", "key: own")
+    file = write(
+        "ws/bot/urdf/r.xacro",
+        f"""{HEAD}
+<xacro:include filename="{outside}"/>
+<link name="${{xacro.load_yaml('{secret}')['key']}}"/>
+<link name="${{xacro.load_yaml('../own.yaml')['key']}}"/>
+<xacro:include filename="$(find other)/o.xacro"/></robot>""",
+    )
+
+    found = expand(str(file), {}, {}).diagnostics
+
+    assert [(d.rule, d.location and d.location.line) for d in found] == [
+        ("file-outside", 2),
+        ("file-outside", 3),
+    ]
+    assert str(outside) in found[0].message
+
+
 def test_an_argument_that_is_not_used_is_named(write: Write) -> None:
     """It is most likely misspelt."""
     declared = '<xacro:arg name="hand" default="true"/>'
