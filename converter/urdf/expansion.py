@@ -10,6 +10,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -87,32 +88,30 @@ def expand(
     Raises:
         SourceError: It cannot be expanded.
     """
-    surroundings = Surroundings(Path(file), packages, os.environ)
+    around = Surroundings(Path(file), packages, os.environ)
+    deadline = time.monotonic() + limits.time
     folders: dict[str, str] = {}
     found: list[Diagnostic] = []
-    while True:
-        request = {
-            "path": file,
-            "arguments": dict(arguments),
-            "packages": folders,
-            "most_elements": limits.elements,
-            "memory": limits.memory,
-        }
-        answer = _ask(file, request, limits.time)
-        missing = answer.get("missing")
-        if missing is None:
-            break
-        folder = surroundings.package(missing)
-        folders[missing] = str(folder) if folder else f"package://{missing}"
+    request = {
+        "path": file,
+        "arguments": dict(arguments),
+        "packages": folders,
+        "most_elements": limits.elements,
+        "memory": limits.memory,
+    }
+    # Which packages are needed shows on the way; all in all, they are few.
+    while "missing" in (answer := _ask(file, request, deadline, limits)):
+        name = answer["missing"]
+        folder = around.package(name)
+        folders[name] = str(folder) if folder else f"package://{name}"
         if folder is None:
-            message = f"package {shorten(repr(missing))} is not found"
-            found.append(
-                Diagnostic("package-missing", message, _location(answer, file))
-            )
+            message = f"package {shorten(repr(name))} is not found"
+            place = _location(answer, file)
+            found.append(Diagnostic("package-missing", message, place))
     if "error" in answer:
         error = Diagnostic("xacro-error", answer["error"], _location(answer, file))
         raise SourceError((*found, error))
-    found += _findings(answer, file, surroundings, folders)
+    found += _findings(answer, file, around, folders)
     return Expansion(answer["text"], _origins(answer["places"]), tuple(found))
 
 
@@ -154,7 +153,9 @@ def relocated(root: Element, origins: Iterator[Location]) -> Element:
     return replace(root, location=place, children=children)
 
 
-def _ask(file: str, request: Mapping[str, object], time_limit: float) -> dict[str, Any]:
+def _ask(
+    file: str, request: Mapping[str, object], deadline: float, limits: Limits
+) -> dict[str, Any]:
     # -P: a module beside the robot must not take the place of an installed one.
     command = (sys.executable, "-P", str(_PROGRAM))
     try:
@@ -164,12 +165,13 @@ def _ask(file: str, request: Mapping[str, object], time_limit: float) -> dict[st
             capture_output=True,
             check=False,
             encoding="utf-8",
-            timeout=time_limit,
+            timeout=max(deadline - time.monotonic(), 0.0),
             # The order of Python's sets must not differ between two expansions.
             env={**os.environ, "PYTHONHASHSEED": "0", "PYTHONIOENCODING": "utf-8"},
         )
     except subprocess.TimeoutExpired:
-        raise _failure(file, f"xacro has not ended after {time_limit:g} s") from None
+        message = f"xacro has not ended after {limits.time:g} s"
+        raise _failure(file, message) from None
     if process.returncode:
         last = (process.stderr.strip().splitlines() or ["no reason was given"])[-1]
         raise _failure(file, f"xacro died: {shorten(last)}")

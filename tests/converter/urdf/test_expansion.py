@@ -492,3 +492,12 @@ def test_the_process_can_read_and_nothing_else(
 
     assert process.stdout.strip() == ("done" if allowed else "RefusalError")
     assert [path.name for path in tmp_path.iterdir()] == ["here"]
+
+
+def test_packages_without_end_are_stopped_too(write: Write) -> None:
+    """The time limit is that of the whole expansion."""
+    names = "".join(f'<link name="$(find p{index})"/>' for index in range(10_000))
+    file = write("r.xacro", f"{HEAD}{names}</robot>")
+
+    with pytest.raises(SourceError, match="xacro has not ended after 1 s"):
+        expand(str(file), {}, {}, Limits(time=1.0))
