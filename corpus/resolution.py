@@ -62,12 +62,11 @@ def resolve_corpora(
     All texts are parsed before the first one is resolved.
 
     Returns:
-        Robots; and, for those that cannot be had, the reason.
+        Robots; and, for those and for whole corpora that cannot be had, the reason.
 
     Raises:
         ReferenceSyntaxError: A text is no reference.
         UnknownRobotError: A file, folder or robot is named that does not exist.
-        UnavailableError: A whole corpus is named whose package is not installed.
     """
     references = tuple(parse_reference(text) for text in texts)
     found: dict[str, Resolved] = {}
@@ -96,7 +95,12 @@ def _robots(reference: Reference, announce: Announce) -> Iterator[Resolved]:
         case Reference(scheme, str(target)):
             yield _locate_if_available(scheme, target, announce)
         case Reference(scheme, None):
-            for name in robot_names(scheme):
+            try:
+                names = robot_names(scheme)
+            except UnavailableError as error:
+                yield UnavailableSource(str(scheme), str(scheme), str(error))
+                return
+            for name in names:
                 yield _locate_if_available(scheme, name, announce)
 
 

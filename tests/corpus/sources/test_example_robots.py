@@ -6,7 +6,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from corpus import UnavailableError, resolve_corpora, resolve_robot
+from corpus import (
+    UnavailableError,
+    UnavailableSource,
+    resolve_corpora,
+    resolve_robot,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -82,5 +87,8 @@ def test_an_absent_wheel_is_named_with_the_remedy(
     """The extra that installs it is part of the message."""
     monkeypatch.setattr("corpus.sources.example_robots.DISTRIBUTION", "no-such-thing")
 
-    with pytest.raises(UnavailableError, match=r"pip install .*example-robot-data"):
-        resolve_corpora(["erd"])
+    (found,) = resolve_corpora(["erd"])
+
+    assert isinstance(found, UnavailableSource)
+    assert (found.id, found.reference) == ("erd", "erd")
+    assert "pip install 'urdf-usd-conformance[example-robot-data]'" in found.reason
