@@ -15,6 +15,8 @@ from converter.diagnostics import (
 from converter.exporting import Export, export
 from converter.model import Robot
 from converter.rules import Severity
+from converter.urdf.parse import Parsed
+from converter.urdf.parse import parse as read_urdf
 from converter.usd.read import StageReading, read_usd
 
 __all__ = [
@@ -24,10 +26,12 @@ __all__ = [
     "Diagnostic",
     "Export",
     "Location",
+    "Parsed",
     "Robot",
     "Severity",
     "StageReading",
     "convert",
     "export",
+    "read_urdf",
     "read_usd",
 ]

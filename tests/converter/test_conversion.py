@@ -7,7 +7,13 @@ from pathlib import Path
 import pytest
 from pxr import Usd
 
-from converter import ConversionError, ConvertOptions, convert
+from converter import (
+    ConversionError,
+    ConvertOptions,
+    convert,
+    read_urdf,
+    read_usd,
+)
 
 _URDF = """<robot name="{name}">
   <link name="base">
@@ -157,6 +163,17 @@ def test_strict_refuses_what_lenient_warns_about(tmp_path: Path) -> None:
 
     assert [d.rule for d in caught.value.diagnostics] == ["mesh-missing"]
     assert not (tmp_path / "asset").exists()
+
+
+def test_what_was_read_and_what_was_written_are_one_robot(tmp_path: Path) -> None:
+    """The public readers of both sides."""
+    urdf = _urdf(tmp_path)
+
+    written = read_usd(convert(urdf, tmp_path / "asset").root_layer).robot
+    read = read_urdf(urdf).robot
+
+    assert (written.name, written.links[0].name) == (read.name, read.links[0].name)
+    assert written.links[0].mass == read.links[0].mass == 1.5
 
 
 def test_an_asset_can_move_to_another_folder(tmp_path: Path) -> None:
