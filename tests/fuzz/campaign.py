@@ -21,6 +21,9 @@ from pathlib import Path
 import atheris
 
 with atheris.instrument_imports(include=["converter", "collada", "stl", "trimesh"]):
+    # The reader imports it when it meets the first file, which would be too late.
+    import trimesh  # noqa: F401
+
     from tests.fuzz.targets import TARGETS
 
 from tests.fuzz.mutation import MUTATIONS
@@ -46,6 +49,8 @@ def main() -> None:
     for folder in (corpus, findings):
         folder.mkdir(parents=True, exist_ok=True)
 
+    seeds = [file.read_bytes() for file in sorted((SEEDS / name).iterdir())]
+
     def answer(data: bytes) -> None:
         try:
             TARGETS[name](data)
@@ -57,7 +62,12 @@ def main() -> None:
         chance = random.Random(seed)  # noqa: S311
         if chance.random() < 0.3:
             return bytes(atheris.Mutate(data, max_size))
-        mutated = chance.choice(MUTATIONS[name])(data, chance)
+        mutated = data
+        for _ in range(chance.randint(1, 3)):
+            mutated = chance.choice(MUTATIONS[name])(mutated, chance)
+        if mutated == data:
+            # It has no form any more: what keeps it is found around the seeds alone.
+            mutated = chance.choice(MUTATIONS[name])(chance.choice(seeds), chance)
         return mutated if len(mutated) <= max_size else data
 
     arguments = [
