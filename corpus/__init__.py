@@ -1,30 +1,40 @@
 """Where robots come from: references, and the sources that they lead to."""
 
 from corpus.references import GRAMMAR, WHOLE_CORPORA, Reference, Scheme, parse_reference
-from corpus.resolution import Resolved, resolve_corpora, resolve_robot, robot_names
+from corpus.resolution import list_corpora, resolve_corpora, resolve_robot, robot_names
 from corpus.robots import (
     Announce,
+    Candidate,
     CorpusError,
+    Download,
+    Origin,
     ReferenceSyntaxError,
+    Resolved,
     RobotSource,
     UnavailableError,
     UnavailableSource,
     UnknownRobotError,
 )
+from corpus.selection import Selection
 
 __all__ = [
     "GRAMMAR",
     "WHOLE_CORPORA",
     "Announce",
+    "Candidate",
     "CorpusError",
+    "Download",
+    "Origin",
     "Reference",
     "ReferenceSyntaxError",
     "Resolved",
     "RobotSource",
     "Scheme",
+    "Selection",
     "UnavailableError",
     "UnavailableSource",
     "UnknownRobotError",
+    "list_corpora",
     "parse_reference",
     "resolve_corpora",
     "resolve_robot",

@@ -33,10 +33,23 @@ def first_of_each(*packages: tuple[str, Path]) -> tuple[tuple[str, Path], ...]:
     return tuple(folders.items())
 
 
+def declared_license(file: Path) -> str | None:
+    """Return the licence that the package around a file declares, in its words."""
+    above = file.absolute().parents
+    folder = next((folder for folder in above if (folder / _MANIFEST).is_file()), None)
+    stated = _declared(folder / _MANIFEST, "license") if folder else ()
+    return " AND ".join(dict.fromkeys(stated)) or None
+
+
 def _declared_name(manifest: Path) -> str | None:
+    return next(iter(_declared(manifest, "name")), None)
+
+
+def _declared(manifest: Path, tag: str) -> tuple[str, ...]:
+    """Return the texts of a manifest's elements of one kind."""
     parser = etree.XMLParser(resolve_entities=False, no_network=True)
     try:
-        name = etree.parse(manifest, parser).findtext("name")
+        texts = [found.text for found in etree.parse(manifest, parser).iterfind(tag)]
     except (OSError, etree.XMLSyntaxError):
-        return None
-    return name.strip() or None if name else None
+        return ()
+    return tuple(" ".join(text.split()) for text in texts if text and text.strip())

@@ -22,7 +22,8 @@ A robot is
   pybullet:<path>                  pybullet_data, e.g. pybullet:kuka_iiwa/model.urdf
 A corpus is a robot, or
   pybullet, rd, erd                all robots of that source
-  dir:<folder>                     every .urdf below a folder"""
+  dir:<folder>                     every .urdf and .xacro below a folder
+  list:<file.toml>                 what a file lists, see docs/corpora.md"""
 
 
 class Scheme(StrEnum):
@@ -30,13 +31,19 @@ class Scheme(StrEnum):
 
     FILE = "file"
     FOLDER = "dir"
+    LIST = "list"
     PYBULLET = "pybullet"
     DESCRIPTIONS = "rd"
     EXAMPLES = "erd"
 
 
+# What is named by a path, and may hold that of this machine.
+_OF_PATHS = frozenset({Scheme.FILE, Scheme.FOLDER, Scheme.LIST})
+_OF_MANY = frozenset({Scheme.FOLDER, Scheme.LIST})
+
 WHOLE_CORPORA = (Scheme.PYBULLET, Scheme.DESCRIPTIONS, Scheme.EXAMPLES)
 
+_LISTS = ".toml"
 # Two characters at least: one letter before a colon is a Windows drive.
 _PREFIX = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+._-]+):(?P<target>.*)", re.DOTALL)
 
@@ -51,19 +58,23 @@ class Reference:
     @property
     def whole(self) -> bool:
         """Whether many robots are meant."""
-        return self.target is None or self.scheme is Scheme.FOLDER
+        return self.target is None or self.scheme in _OF_MANY
 
     @property
     def portable(self) -> str:
         """The reference as records hold it: of an absolute path only the last part."""
-        if self.scheme not in (Scheme.FILE, Scheme.FOLDER) or self.target is None:
+        if self.scheme not in _OF_PATHS or self.target is None:
             return str(self)
-        path = Path(self.target)
-        shown = path.name if path.is_absolute() else path.as_posix()
-        return f"{self.scheme}:{shown}"
+        return f"{self.scheme}:{portable_path(self.target)}"
 
     def __str__(self) -> str:
         return self.scheme if self.target is None else f"{self.scheme}:{self.target}"
+
+
+def portable_path(target: str) -> str:
+    """Return a path as records hold it: of an absolute one only the last part."""
+    path = Path(target)
+    return path.name if path.is_absolute() else path.as_posix()
 
 
 def parse_reference(text: str) -> Reference:
@@ -93,6 +104,8 @@ def _plain_path(text: str) -> Reference:
     name = re.split(r"[/\\]", text)[-1]
     if name == text and "." not in name.strip("."):
         raise _refusal(text, "it is neither a file nor a corpus", _guess(text))
+    if name.lower().endswith(_LISTS):
+        raise _refusal(text, "a TOML file is no robot", f"write 'list:{text}'")
     return Reference(Scheme.FILE, text)
 
 

@@ -1,77 +1,106 @@
 """The modules of the robot_descriptions package.
 
 Importing a description's module clones its repository, so it is announced first. What
-git or the module prints goes to stderr: stdout belongs to the command's result.
+git or the module prints goes to stderr: stdout belongs to the command's result. With a
+mirror, the function that clones is replaced by one that looks into a folder; git need
+not be installed then.
 """
 
 from __future__ import annotations
 
 import contextlib
-import difflib
 import importlib
 import os
 import sys
 import warnings
+from dataclasses import replace
+from importlib import util
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import ModuleType
+from typing import TYPE_CHECKING
 
-from corpus.identifiers import identifier
+from corpus.checkouts import head_commit
 from corpus.packages import first_of_each, ros_packages
-from corpus.references import Scheme
 from corpus.robots import (
     Announce,
+    Download,
+    Resolved,
     RobotSource,
     UnavailableError,
-    UnknownRobotError,
+    UnavailableSource,
 )
+from corpus.sources.description_catalogue import repositories
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from types import ModuleType
+    from collections.abc import Iterable, Iterator, Mapping
 
-REMEDY = "pip install 'urdf-usd-conformance[robot-descriptions]'"
-_SHA1_LENGTH = 40
+_CACHE = "robot_descriptions._cache"
+# A prompt for a password would wait for ever, and so would a connection that stalls.
+_PATIENCE = {
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_HTTP_LOW_SPEED_LIMIT": "1000",
+    "GIT_HTTP_LOW_SPEED_TIME": "60",
+}
+# A few modules also patch the file they downloaded, hence the last two.
+_FAILURES = (ImportError, OSError, ValueError, SyntaxError)
 
 
-def names() -> tuple[str, ...]:
-    """List the modules that the package says have a URDF, or xacro to make one.
+class _NoCloneError(UnavailableError):
+    """A repository cannot be cloned, whichever module asks for it."""
+
+    def __init__(self, module: str, reason: str) -> None:
+        super().__init__(f"{module} cannot be downloaded: {reason}")
+        self.reason = reason
+
+
+def fetch_all(
+    downloads: Iterable[Download], announce: Announce, mirror: Path | None = None
+) -> Iterator[Resolved]:
+    """Fetch robots, in their order; each repository that fails is tried once.
+
+    Args:
+        downloads: What is to be fetched.
+        announce: Receives a line before each download.
+        mirror: Folder that holds repositories in place of the network.
+    """
+    failed: dict[str | None, str] = {}
+    for download in downloads:
+        try:
+            if download.source in failed:
+                raise _NoCloneError(download.module, failed[download.source])
+            yield fetch(download, announce, mirror)
+        except UnavailableError as error:
+            if isinstance(error, _NoCloneError):
+                failed[download.source] = error.reason
+            yield UnavailableSource(
+                download.id, download.reference, str(error), download.origin
+            )
+
+
+def fetch(
+    download: Download, announce: Announce, mirror: Path | None = None
+) -> RobotSource:
+    """Fetch one robot; the arguments are those of :func:`fetch_all`.
 
     Raises:
-        UnavailableError: The package is not installed.
+        UnavailableError: It cannot be had, or has neither URDF nor xacro.
     """
-    known = _descriptions()
-    return tuple(sorted(name for name in known if known[name].has_urdf))
-
-
-def locate(target: str, announce: Announce) -> RobotSource:
-    """Find one robot by the name of its module, downloading it if need be.
-
-    Raises:
-        UnknownRobotError: There is no such module.
-        UnavailableError: It cannot be downloaded, or has neither URDF nor xacro.
-    """
-    known = _descriptions()
-    if target not in known:
-        close = difflib.get_close_matches(f"{target}_description", known, n=3)
-        hint = f"; close to it: {', '.join(close)}" if close else ""
-        raise UnknownRobotError(f"robot_descriptions has no module {target!r}{hint}")
-    if not known[target].has_urdf:
-        formats = ", ".join(sorted(form.name for form in known[target].formats))
-        raise UnavailableError(f"{target} has no URDF, only {formats}")
-    module = _import_description(target, known[target].repository, announce)
+    name = download.module
+    module = _import_description(download, announce, mirror)
     path, arguments = _description(module)
     if path is None:
-        raise UnavailableError(f"{target} has neither URDF nor xacro")
+        raise UnavailableError(f"{name} has neither URDF nor xacro")
     if not Path(path).is_file():
-        raise UnavailableError(
-            f"{target}: {Path(path).name} is missing from the downloaded repository"
-        )
+        place = "mirror" if mirror else "downloaded repository"
+        raise UnavailableError(f"{name}: {Path(path).name} is missing from the {place}")
+    commit = head_commit(Path(module.REPOSITORY_PATH))
     return RobotSource(
-        id=identifier(Scheme.DESCRIPTIONS, target),
-        reference=f"{Scheme.DESCRIPTIONS}:{target}",
+        id=download.id,
+        reference=download.reference,
         path=Path(path),
         packages=_packages(module),
         arguments=arguments,
+        origin=replace(download.origin, commit=commit or download.origin.commit),
     )
 
 
@@ -87,43 +116,38 @@ def _description(
     return xacro, tuple((name, str(value)) for name, value in arguments.items())
 
 
-def _descriptions() -> Mapping[str, Any]:
-    try:
-        package = importlib.import_module("robot_descriptions")
-    except ModuleNotFoundError:
-        raise UnavailableError(
-            f"robot_descriptions is not installed; {REMEDY}"
-        ) from None
-    known: Mapping[str, Any] = package.DESCRIPTIONS
-    return known
-
-
 def _import_description(
-    name: str, repository: str | None, announce: Announce
+    download: Download, announce: Announce, mirror: Path | None
 ) -> ModuleType:
-    module = f"robot_descriptions.{name}"
-    if module in sys.modules:
-        return sys.modules[module]
+    name = download.module
+    if mirror:
+        with _mirrored(mirror):
+            try:
+                return _execute(name)
+            except _FAILURES as error:
+                raise UnavailableError(
+                    f"{name} cannot be taken from the mirror: {_reason(error)}"
+                ) from error
     # GitPython refuses to be imported where there is no git.
     try:
         git = importlib.import_module("git")
-        repositories = importlib.import_module("robot_descriptions._repositories")
     except ImportError:
         raise UnavailableError(
             f"{name} cannot be downloaded without git; install git"
         ) from None
-    found = repositories.REPOSITORIES.get(repository)
-    if found is not None and not _cached(found.cache_path, found.commit):
+    found = repositories().get(download.source)
+    if found is not None and not download.cached:
         announce(f"downloading {name} from {found.url}")
-    # A few modules also patch the file they downloaded, hence the last two errors.
-    failures = (git.GitError, ImportError, OSError, ValueError, SyntaxError)
     try:
         with (
             contextlib.redirect_stdout(sys.stderr),
             warnings.catch_warnings(record=True, action="always") as heard,
+            _patient_git(),
         ):
-            imported = importlib.import_module(module)
-    except failures as error:
+            imported = _execute(name)
+    except git.GitError as error:
+        raise _NoCloneError(name, _reason(error)) from error
+    except _FAILURES as error:
         raise UnavailableError(
             f"{name} cannot be downloaded: {_reason(error)}"
         ) from error
@@ -132,24 +156,57 @@ def _import_description(
     return imported
 
 
+def _execute(name: str) -> ModuleType:
+    """Run a description's module without keeping it: its paths depend on the cache."""
+    spec = util.find_spec(f"robot_descriptions.{name}")
+    if spec is None or spec.loader is None:
+        raise ImportError(f"there is no module {name}")
+    module = util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@contextlib.contextmanager
+def _mirrored(mirror: Path) -> Iterator[None]:
+    """Let modules find their repositories in a folder while the block runs."""
+    stand_in = ModuleType(_CACHE)
+    table = repositories()
+
+    def clone_to_cache(name: str, commit: str | None = None) -> str:
+        del commit  # a mirror is at one commit
+        folder = mirror / table[name].cache_path
+        if not folder.is_dir():
+            raise FileNotFoundError(f"{folder.name} is not in the mirror")
+        return str(folder)
+
+    vars(stand_in)["clone_to_cache"] = clone_to_cache
+    former = sys.modules.get(_CACHE)
+    sys.modules[_CACHE] = stand_in
+    try:
+        yield
+    finally:
+        del sys.modules[_CACHE]
+        if former is not None:
+            sys.modules[_CACHE] = former
+
+
+@contextlib.contextmanager
+def _patient_git() -> Iterator[None]:
+    """Keep git from waiting for ever while the block runs."""
+    added = [name for name in _PATIENCE if name not in os.environ]
+    os.environ.update({name: _PATIENCE[name] for name in added})
+    try:
+        yield
+    finally:
+        for name in added:
+            os.environ.pop(name, None)
+
+
 def _reason(error: BaseException) -> str:
     """Say in one line why a download failed; git's own words, if there are any."""
     text = str(getattr(error, "stderr", None) or error)
     line = " ".join(text.split()).removeprefix("stderr:").strip(" '")
     return line or type(error).__name__
-
-
-def _cached(cache_path: str, commit: str) -> bool:
-    """Tell whether importing a module will find its files without the network."""
-    default = "~/.cache/robot_descriptions"
-    cache = os.environ.get("ROBOT_DESCRIPTIONS_CACHE", default)
-    folder = Path(cache).expanduser() / cache_path
-    head = folder / ".git" / "HEAD"
-    # A download that failed leaves a repository without files.
-    if not head.is_file() or all(path.name == ".git" for path in folder.iterdir()):
-        return False
-    pinned_by_tag = len(commit) != _SHA1_LENGTH
-    return pinned_by_tag or head.read_text().strip() == commit
 
 
 def _packages(module: ModuleType) -> tuple[tuple[str, Path], ...]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from corpus.identifiers import identifier
 from corpus.references import Scheme
-from corpus.robots import RobotSource, UnavailableError, UnknownRobotError
+from corpus.robots import Origin, RobotSource, UnavailableError, UnknownRobotError
 
 DISTRIBUTION = "example-robot-data"
 REMEDY = "pip install 'urdf-usd-conformance[example-robot-data]'"
@@ -42,7 +42,34 @@ def locate(target: str) -> RobotSource:
         reference=f"{Scheme.EXAMPLES}:{target}",
         path=files[target],
         packages=((DISTRIBUTION, root), *((path.name, path) for path in folders)),
+        origin=_origin(
+            next(folder for folder in folders if folder in files[target].parents)
+        ),
     )
+
+
+def _origin(folder: Path) -> Origin:
+    """Return where the robot in a folder comes from.
+
+    The wheel declares a licence for all of it; a folder with a licence file of its own
+    has another one, which is not said in a word.
+    """
+    described = metadata.metadata(DISTRIBUTION)
+    own = any(
+        path.name.upper().startswith(("LICENSE", "COPYING"))
+        for path in folder.iterdir()
+    )
+    return Origin(
+        license=None if own else next(iter(described.get_all("License-Expression") or ()), None),
+        repository=_address(described.get_all("Project-URL") or []),
+        distribution=f"{DISTRIBUTION} {metadata.version(DISTRIBUTION)}",
+    )
+
+
+def _address(urls: list[str]) -> str | None:
+    """Find the repository among ``label, address`` lines of a distribution."""
+    pairs = dict(url.split(", ", 1) for url in urls if ", " in url)
+    return pairs.get("Upstream")
 
 
 def _no_such(target: str, known: tuple[str, ...]) -> str:

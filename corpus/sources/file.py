@@ -5,25 +5,35 @@ from __future__ import annotations
 from pathlib import Path
 
 from corpus.identifiers import identifier
-from corpus.references import Reference, Scheme
-from corpus.robots import RobotSource, UnknownRobotError
+from corpus.packages import declared_license
+from corpus.references import Scheme, portable_path
+from corpus.robots import Origin, RobotSource, UnknownRobotError
 
 
-def describe(target: str) -> RobotSource:
-    """Name the robot that a path leads to, whatever lies there."""
-    path = Path(target)
-    reference = Reference(Scheme.FILE, target).portable
-    shown = reference.removeprefix(f"{Scheme.FILE}:")
-    return RobotSource(identifier(Scheme.FILE, shown), reference, path)
+def describe(target: str, start: Path | None = None) -> RobotSource:
+    """Name the robot that a path leads to, whatever lies there.
+
+    Args:
+        target: The path.
+        start: Folder that relative paths begin in; the working folder if absent.
+    """
+    path = start / target if start else Path(target)
+    shown = portable_path(target)
+    return RobotSource(
+        id=identifier(Scheme.FILE, shown),
+        reference=f"{Scheme.FILE}:{shown}",
+        path=path,
+        origin=Origin(license=declared_license(path)),
+    )
 
 
-def locate(target: str) -> RobotSource:
-    """Find the robot that a path leads to.
+def locate(target: str, start: Path | None = None) -> RobotSource:
+    """Find the robot that a path leads to; the arguments are those of ``describe``.
 
     Raises:
         UnknownRobotError: There is no file at the path.
     """
-    source = describe(target)
+    source = describe(target, start)
     if source.path.is_dir():
         raise UnknownRobotError(f"{target} is a folder; write dir:{target}")
     if not source.path.is_file():

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import difflib
+from importlib import metadata
 from pathlib import Path, PurePosixPath
 
 import pybullet_data
 
 from corpus.identifiers import identifier
 from corpus.references import Scheme
-from corpus.robots import RobotSource, UnknownRobotError
+from corpus.robots import Origin, RobotSource, UnknownRobotError
 
 # A thousand generated objects: they can be named one by one, or as a dir: corpus.
 _GENERATED = "random_urdfs"
@@ -42,7 +43,13 @@ def locate(target: str) -> RobotSource:
         id=identifier(Scheme.PYBULLET, name),
         reference=f"{Scheme.PYBULLET}:{name}",
         path=path,
+        origin=_origin(),
     )
+
+
+def _origin() -> Origin:
+    """Return the origin of all of them: the wheel's licence is that of the engine."""
+    return Origin(distribution=f"pybullet {metadata.version('pybullet')}")
 
 
 def _root() -> Path:

@@ -9,6 +9,7 @@ import pybullet_data
 import pytest
 
 from corpus import (
+    Download,
     ReferenceSyntaxError,
     RobotSource,
     UnavailableError,
@@ -121,10 +122,10 @@ def test_unavailability_of_one_robot_is_a_result(
     """The others are there; why this one is not stands beside them."""
     _write(tmp_path / "arm.urdf")
 
-    def refuse(target: str, _: object) -> NoReturn:
-        raise UnavailableError(f"{target} cannot be downloaded")
+    def refuse(download: Download, *_: object) -> NoReturn:
+        raise UnavailableError(f"{download.module} cannot be downloaded")
 
-    monkeypatch.setattr(description_modules, "locate", refuse)
+    monkeypatch.setattr(description_modules, "fetch", refuse)
 
     found = resolve_corpora(
         ["rd:upkie_description", str(tmp_path / "arm.urdf")], _silent
@@ -135,7 +136,10 @@ def test_unavailability_of_one_robot_is_a_result(
         "rd--upkie_description",
         "rd:upkie_description",
         "upkie_description cannot be downloaded",
+        # What the package says of it is known all the same.
+        origin=found[1].origin,
     )
+    assert found[1].origin.license == "Apache-2.0"
 
 
 @pytest.mark.parametrize(
@@ -168,7 +172,7 @@ def test_a_folder_gives_all_robots_below_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "reason"), [("nowhere", "no such folder"), ("empty", "no .urdf file")]
+    ("name", "reason"), [("nowhere", "no such folder"), ("empty", "no .urdf or .xacro")]
 )
 def test_a_folder_without_robots_is_not_a_corpus(
     tmp_path: Path, name: str, reason: str

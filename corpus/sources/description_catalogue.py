@@ -1,0 +1,142 @@
+"""What the robot_descriptions package says of its modules, without importing any."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import os
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from corpus.checkouts import head_commit, mirrored_commit
+from corpus.identifiers import identifier
+from corpus.references import Scheme
+from corpus.robots import (
+    Candidate,
+    Download,
+    Origin,
+    UnavailableError,
+    UnavailableSource,
+    UnknownRobotError,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+REMEDY = "pip install 'urdf-usd-conformance[robot-descriptions]'"
+_PACKAGE = "robot_descriptions"
+_SHA1_LENGTH = 40
+
+
+def names() -> tuple[str, ...]:
+    """List the modules that the package says have a URDF, or xacro to make one.
+
+    Raises:
+        UnavailableError: The package is not installed.
+    """
+    known = _descriptions()
+    return tuple(sorted(name for name in known if known[name].has_urdf))
+
+
+def offer(target: str, mirror: Path | None = None) -> Candidate:
+    """Say what is known of a module; nothing is imported or downloaded.
+
+    Args:
+        target: Name of the module.
+        mirror: Folder that holds repositories in place of the network, each under the
+            name that robot_descriptions gives to its clone.
+
+    Raises:
+        UnknownRobotError: There is no such module.
+        UnavailableError: The package is not installed.
+    """
+    known = _descriptions()
+    if target not in known:
+        close = difflib.get_close_matches(f"{target}_description", known, n=3)
+        hint = f"; close to it: {', '.join(close)}" if close else ""
+        raise UnknownRobotError(f"robot_descriptions has no module {target!r}{hint}")
+    name = identifier(Scheme.DESCRIPTIONS, target)
+    reference = f"{Scheme.DESCRIPTIONS}:{target}"
+    described = known[target]
+    source: str | None = described.repository
+    repository = repositories().get(source)
+    origin = _origin(described, repository, mirror)
+    if not described.has_urdf:
+        reason = f"{target} has no URDF{_instead(target, known)}"
+        return UnavailableSource(name, reference, reason, origin)
+    cached = repository is not None and _is_here(repository, mirror)
+    if mirror and repository is not None and not cached:
+        reason = f"{repository.cache_path} is not in the mirror"
+        return UnavailableSource(name, reference, reason, origin)
+    return Download(name, reference, target, source, cached, origin)
+
+
+def repositories() -> Mapping[str | None, Any]:
+    """Map the name of every repository to its address, commit and cache folder."""
+    module = importlib.import_module(f"{_PACKAGE}._repositories")
+    table: Mapping[str | None, Any] = module.REPOSITORIES
+    return table
+
+
+def _instead(target: str, known: Mapping[str, Any]) -> str:
+    """Say which formats a module has, and which module has a URDF of the robot."""
+    described = known[target]
+    formats = ", ".join(sorted(form.name for form in described.formats))
+    alike = [
+        f"{Scheme.DESCRIPTIONS}:{name}"
+        for name, other in sorted(known.items())
+        if other.has_urdf
+        and (other.robot, other.maker) == (described.robot, described.maker)
+    ]
+    return f", only {formats}" + (f"; {' and '.join(alike)} has one" if alike else "")
+
+
+def _descriptions() -> Mapping[str, Any]:
+    try:
+        package = importlib.import_module(_PACKAGE)
+    except ModuleNotFoundError:
+        raise UnavailableError(
+            f"robot_descriptions is not installed; {REMEDY}"
+        ) from None
+    known: Mapping[str, Any] = package.DESCRIPTIONS
+    return known
+
+
+def _origin(described: Any, repository: Any, mirror: Path | None) -> Origin:  # noqa: ANN401  of an untyped package
+    commit = None
+    if repository is not None:
+        commit = (
+            mirrored_commit(mirror, repository.cache_path)
+            if mirror
+            else head_commit(cache() / repository.cache_path) or repository.commit
+        )
+    return Origin(
+        license=described.license_spdx,
+        maker=described.maker,
+        robot=described.robot,
+        tags=tuple(sorted(described.tags)),
+        repository=None if repository is None else repository.url,
+        commit=commit,
+        distribution=f"{_PACKAGE} {metadata.version(_PACKAGE)}",
+    )
+
+
+def cache() -> Path:
+    """Return the folder that holds the clones."""
+    default = "~/.cache/robot_descriptions"
+    return Path(os.environ.get("ROBOT_DESCRIPTIONS_CACHE", default)).expanduser()
+
+
+def _is_here(repository: Any, mirror: Path | None) -> bool:  # noqa: ANN401  likewise
+    """Tell whether importing a module will find its files without the network."""
+    if mirror:
+        return (mirror / repository.cache_path).is_dir()
+    folder = cache() / repository.cache_path
+    head = folder / ".git" / "HEAD"
+    # A download that failed leaves a repository without files.
+    if not head.is_file() or all(path.name == ".git" for path in folder.iterdir()):
+        return False
+    pinned: str = repository.commit
+    # A tag cannot be compared with a commit.
+    return len(pinned) != _SHA1_LENGTH or head_commit(folder) == pinned
