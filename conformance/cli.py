@@ -2,22 +2,43 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 import click
 
-from conformance.commands.check import check_command
-from conformance.commands.convert import convert_command
-from conformance.commands.doctor import doctor_command
-from conformance.commands.expand import expand_command
-from conformance.commands.export import export_command
 from conformance.commands.failures import EXIT_CODES, explained_failures
-from conformance.commands.inspect import inspect_command
-from conformance.commands.lint import lint_command
-from conformance.commands.run import run_command
 from conformance.environment import DISTRIBUTION
+
+# Each is loaded when it is called: a conversion does not wait for engines.
+_COMMANDS = (
+    "check",
+    "convert",
+    "doctor",
+    "expand",
+    "export",
+    "inspect",
+    "lint",
+    "run",
+)
 
 
 class _Program(click.Group):
     """The group of all commands; it explains every failure."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Name all commands."""
+        del ctx
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Load a command."""
+        del ctx
+        if cmd_name not in _COMMANDS:
+            return None
+        module = import_module(f"conformance.commands.{cmd_name}")
+        command = getattr(module, f"{cmd_name}_command")
+        assert isinstance(command, click.Command)  # noqa: S101  of our own making
+        return command
 
     def invoke(self, ctx: click.Context) -> object:
         """Run the subcommand."""
@@ -37,17 +58,3 @@ class _Program(click.Group):
 def main(*, debug: bool) -> None:
     """Convert URDF robots to OpenUSD and prove the result."""
     del debug  # read by the group
-
-
-_COMMANDS = (
-    convert_command,
-    check_command,
-    run_command,
-    export_command,
-    inspect_command,
-    lint_command,
-    expand_command,
-    doctor_command,
-)
-for _command in _COMMANDS:
-    main.add_command(_command)

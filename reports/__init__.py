@@ -1,9 +1,16 @@
-"""Run records as HTML, JUnit XML, Markdown and text. Knows no engine."""
+"""Run records as HTML, JUnit XML, Markdown and text. Knows no engine.
 
-from reports.junit import write_junit
-from reports.markdown import write_markdown
-from reports.site import render_robot, write_site
-from reports.terminal import terminal_summary
+Names are loaded when they are first asked for: what shows a name needs no templates.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from reports.junit import write_junit
+    from reports.markdown import write_markdown
+    from reports.site import render_robot, write_site
+    from reports.terminal import terminal_summary
 
 __all__ = [
     "render_robot",
@@ -12,3 +19,20 @@ __all__ = [
     "write_markdown",
     "write_site",
 ]
+
+_PLACE = {
+    "render_robot": "reports.site",
+    "terminal_summary": "reports.terminal",
+    "write_junit": "reports.junit",
+    "write_markdown": "reports.markdown",
+    "write_site": "reports.site",
+}
+
+
+def __getattr__(name: str) -> object:
+    """Load what is asked for."""
+    if name not in _PLACE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value: object = getattr(import_module(_PLACE[name]), name)
+    globals()[name] = value
+    return value

@@ -1,20 +1,24 @@
 """What commands say on the terminal: stdout for results, stderr for everything else.
 
-Colours appear on a terminal alone, and never where ``NO_COLOR`` is set.
+Colours appear on a terminal alone, and never where ``NO_COLOR`` is set. Lines need no
+rich, which takes a tenth of a small robot's conversion to import.
 """
 
 from __future__ import annotations
 
+import os
+import sys
 from typing import TYPE_CHECKING
 
-from rich.console import Console
-from rich.text import Text
+import click
 
 from converter.rules import Severity
 from reports.text import plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from rich.console import Console
 
     from converter.diagnostics import Diagnostic
 
@@ -24,46 +28,71 @@ SEVERITY_STYLES = {
     Severity.WARNING: "yellow",
     Severity.NOTE: "cyan",
 }
+_ANSI = {"bold": "1", "dim": "2", "red": "31", "yellow": "33", "cyan": "36"}
 
 
 def stderr() -> Console:
     """Return a console on the present stderr."""
-    return Console(stderr=True, highlight=False, soft_wrap=True)
+    return _console(stderr=True, soft_wrap=True)
 
 
 def stdout() -> Console:
     """Return a console on the present stdout; in a pipe, wide enough for tables."""
-    console = Console(highlight=False)
-    return console if console.is_terminal else Console(highlight=False, width=_PIPE)
+    console = _console()
+    return console if console.is_terminal else _console(width=_PIPE)
 
 
 def long_stdout() -> Console:
     """Return a console on the present stdout that never breaks a line."""
-    return Console(highlight=False, soft_wrap=True)
+    return _console(soft_wrap=True)
+
+
+def _console(
+    *, stderr: bool = False, soft_wrap: bool = False, width: int | None = None
+) -> Console:
+    from rich.console import Console  # noqa: PLC0415  slow, and most commands need none
+
+    return Console(stderr=stderr, highlight=False, soft_wrap=soft_wrap, width=width)
 
 
 def say(line: str) -> None:
     """Write one line to stderr."""
-    stderr().print(Text(plain(line)))
+    click.echo(plain(line), err=True)
 
 
 def say_error(message: str) -> None:
     """Write ``error: message`` to stderr."""
-    stderr().print(
-        Text.assemble(("error:", SEVERITY_STYLES[Severity.ERROR]), f" {message}")
-    )
+    _say_styled(("error:", SEVERITY_STYLES[Severity.ERROR]), (f" {message}", ""))
 
 
 def show_diagnostics(diagnostics: Iterable[Diagnostic]) -> None:
     """Write diagnostics to stderr, ``file:line:column: severity: message [rule]``."""
-    console = stderr()
     for diagnostic in diagnostics:
         place = f"{diagnostic.location}: " if diagnostic.location else ""
-        console.print(
-            Text.assemble(
-                (plain(place), "bold"),
-                (f"{diagnostic.severity}:", SEVERITY_STYLES[diagnostic.severity]),
-                f" {plain(diagnostic.message)} ",
-                (f"[{diagnostic.rule}]", "dim"),
-            )
+        _say_styled(
+            (plain(place), "bold"),
+            (f"{diagnostic.severity}:", SEVERITY_STYLES[diagnostic.severity]),
+            (f" {plain(diagnostic.message)} ", ""),
+            (f"[{diagnostic.rule}]", "dim"),
         )
+
+
+def _say_styled(*parts: tuple[str, str]) -> None:
+    """Write a line of texts in styles, which are words: a colour, bold, dim."""
+    colored = _has_colors()
+    line = "".join(_styled(*part) if colored else part[0] for part in parts)
+    click.echo(line, err=True, color=colored)
+
+
+def _styled(text: str, style: str) -> str:
+    codes = ";".join(_ANSI[word] for word in style.split())
+    return f"\x1b[{codes}m{text}\x1b[0m" if codes else text
+
+
+def _has_colors() -> bool:
+    """Whether stderr shows colours, by the same rules as rich."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    return sys.stderr.isatty() and os.environ.get("TERM") not in {"dumb", "unknown"}
