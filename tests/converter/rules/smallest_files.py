@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from converter import ConvertOptions
 from converter.conversion import DEFAULTS
 from converter.embodiment import MasslessOption
+from converter.usd.layers import DEEPEST
 
 _SPEC = '<inertia ixx="3" iyy="4" izz="5" ixy="0.1" ixz="0.2" iyz="0.3"/>'
 _MASS = f'<inertial><mass value="2"/>{_SPEC}</inertial>'
@@ -35,13 +36,17 @@ class SmallestFile:
 
     Attributes:
         content: What is in it; None if it does not exist.
-        beside: Other files in its folder.
+        beside: Other files, by their paths from the case's folder.
         options: How it is converted.
+        name: Path of the file from the case's folder.
+        target: Folder of the asset, from the case's folder.
     """
 
     content: str | bytes | None
     beside: dict[str, bytes] = field(default_factory=dict)
     options: ConvertOptions = DEFAULTS
+    name: str = "robot.urdf"
+    target: str = "usd"
 
 
 def robot(inside: str, attributes: str = 'name="r"') -> str:
@@ -77,6 +82,17 @@ def _limit(attributes: str, kind: str = "revolute") -> str:
 def _fixed(name: str, parent: str, child: str) -> str:
     ends = f'<parent link="{parent}"/><child link="{child}"/>'
     return f'<joint name="{name}" type="fixed">{ends}</joint>'
+
+
+def _chain(length: int) -> str:
+    """Return a robot of links that hang on each other."""
+    links = "".join(f'<link name="l{i}">{_MASS}</link>' for i in range(length))
+    ends = '<parent link="l{}"/><child link="l{}"/>'
+    joints = "".join(
+        f'<joint name="j{i}" type="continuous">{ends.format(i - 1, i)}</joint>'
+        for i in range(1, length)
+    )
+    return robot(links + joints)
 
 
 def _texture(image: str) -> str:
@@ -211,6 +227,48 @@ _SHAPES = {
     "texture-unnamed": SmallestFile(_texture("")),
     "texture-missing": SmallestFile(_texture("t.png")),
 }
-_OUTPUT = {"value-range": SmallestFile(link(_MASS.replace('"2"', '"1e39"')))}
+_OUTPUT = {
+    "value-range": SmallestFile(link(_MASS.replace('"2"', '"1e39"'))),
+    "tree-depth": SmallestFile(_chain(DEEPEST + 1)),
+    "target-unwritable": SmallestFile(robot(A), target="robot.urdf/usd"),
+    "target-exists": SmallestFile(robot(A), target="."),
+}
+_XACRO = 'name="r" xmlns:xacro="http://www.ros.org/wiki/xacro"'
+_TRIANGLE = b"v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n"
+_PLACES = {
+    "file-not-regular": SmallestFile(None, {"robot.urdf/x": b""}),
+    "file-unreadable": SmallestFile(None, name="loop"),
+    "file-size": SmallestFile(f'<robot name="{"r" * (2**20 + 1)}"/>'),
+    "xacro-error": SmallestFile(robot("${", _XACRO), name="r.xacro"),
+    "xacro-warning": SmallestFile(
+        robot(f'<xacro:property name="pi" value="3"/>{A}', _XACRO), name="r.xacro"
+    ),
+    "xacro-argument-unused": SmallestFile(
+        robot(A, _XACRO),
+        options=ConvertOptions(arguments=(("a", "1"),)),
+        name="r.xacro",
+    ),
+    "package-missing": SmallestFile(
+        robot(A, _XACRO.replace('"r"', '"$(find p)"')), name="r.xacro"
+    ),
+    "file-reference": SmallestFile(
+        shape('<mesh filename="m\\m.obj"/>'), {"m/m.obj": _TRIANGLE}
+    ),
+    "file-letter-case": SmallestFile(
+        shape('<mesh filename="m.obj"/>'), {"M.obj": _TRIANGLE}
+    ),
+    "file-outside": SmallestFile(
+        shape('<mesh filename="../../m.obj"/>'),
+        {"m.obj": _TRIANGLE},
+        name="a/b/robot.urdf",
+    ),
+}
 
-SMALLEST_FILES = {**_TEXT, **_ROBOT, **_MASS_RULES, **_SHAPES, **_OUTPUT}
+SMALLEST_FILES = {
+    **_TEXT,
+    **_ROBOT,
+    **_MASS_RULES,
+    **_SHAPES,
+    **_OUTPUT,
+    **_PLACES,
+}

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import errno
-import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from converter import ConvertOptions, convert
+from converter import convert
 from converter.diagnostics import ConversionError, Diagnostic
+from converter.model import Fixed, Joint, Link, Robot
 from converter.rules import RULES, Severity
 from converter.rules.page import rules_page
+from converter.topology import problems
 from converter.usd.read import read_usd
 from tests.converter.rules.smallest_files import (
     SMALLEST_FILES,
@@ -22,21 +24,34 @@ from tests.converter.rules.smallest_files import (
 from tests.converter.rules.smallest_stages import SMALLEST_STAGES
 
 _TESTS = Path(__file__).parents[2]
-# These concern what a file says, not where it lies or how it is run.
-_BY_TEXT = [rule for rule in SMALLEST_FILES if rule != "file-missing"]
-_ELSEWHERE = sorted(set(RULES) - set(SMALLEST_FILES) - set(SMALLEST_STAGES))
+# A URDF whose joint names no link is read without that joint.
+_BY_ROBOT = {
+    "link-undefined": Robot("r", (Link("a"),), (Joint("j", "a", "z", Fixed()),))
+}
+_BY_TEXT = [
+    rule
+    for rule, case in SMALLEST_FILES.items()
+    if case.content is not None and case.target == "usd"
+]
 
 
 def _converted(case: SmallestFile, folder: Path) -> tuple[Diagnostic, ...]:
     """Return everything that is said of a file."""
-    file = folder / "robot.urdf"
+    written = dict(case.beside)
     if case.content is not None:
         content = case.content
-        file.write_bytes(content if isinstance(content, bytes) else content.encode())
-    for name, data in case.beside.items():
-        (folder / name).write_bytes(data)
+        text = content if isinstance(content, bytes) else content.encode()
+        written[case.name] = text
+    for name, data in written.items():
+        file = folder / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(data)
+    if case.name == "loop":
+        (folder / "loop").symlink_to("loop")
     try:
-        return convert(file, folder / "usd", case.options).diagnostics
+        return convert(
+            folder / case.name, folder / case.target, case.options
+        ).diagnostics
     except ConversionError as error:
         return error.diagnostics
 
@@ -51,7 +66,7 @@ def test_the_smallest_file_that_breaks_a_rule_is_told_so(
     assert [d.rule for d in found].count(rule) == 1
     errors = [d.rule for d in found if d.severity is Severity.ERROR]
     assert errors == ([rule] if RULES[rule].severity is Severity.ERROR else [])
-    assert (tmp_path / "usd").exists() == (not errors)
+    assert bool(list(tmp_path.rglob("*.usd*"))) == (not errors)
 
 
 @pytest.mark.parametrize(
@@ -60,9 +75,10 @@ def test_the_smallest_file_that_breaks_a_rule_is_told_so(
 def test_every_warning_is_an_error_on_demand(rule: str, tmp_path: Path) -> None:
     """And then nothing is written."""
     case = SMALLEST_FILES[rule]
-    strict = SmallestFile(case.content, case.beside, ConvertOptions(strict=True))
 
-    found = _converted(strict, tmp_path)
+    found = _converted(
+        replace(case, options=replace(case.options, strict=True)), tmp_path
+    )
 
     assert rule in {d.rule for d in found}
     assert not (tmp_path / "usd").exists()
@@ -101,12 +117,17 @@ def test_a_full_disk_is_told_so(
     assert [path.name for path in tmp_path.iterdir()] == ["robot.urdf"]
 
 
-@pytest.mark.parametrize("rule", _ELSEWHERE)
-def test_every_other_rule_is_broken_in_another_test(rule: str) -> None:
-    """Rules on xacro and on the places of files need more than one file."""
-    texts = (path.read_text(encoding="utf-8") for path in _TESTS.rglob("test_*.py"))
+@pytest.mark.parametrize("rule", _BY_ROBOT)
+def test_the_smallest_robot_that_breaks_a_rule_is_told_so(rule: str) -> None:
+    """Where no file can: robots are also made without one."""
+    assert [d.rule for d in problems(_BY_ROBOT[rule])] == [rule]
 
-    assert any(re.search(rf"[\"\[]{rule}\b", text) for text in texts)
+
+def test_every_rule_has_a_smallest_input() -> None:
+    """And just one table has it."""
+    tables = (SMALLEST_FILES, SMALLEST_STAGES, _BY_ROBOT)
+
+    assert sorted(rule for table in tables for rule in table) == sorted(RULES)
 
 
 def test_the_page_of_rules_is_up_to_date() -> None:
