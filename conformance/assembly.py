@@ -17,10 +17,11 @@ from conformance.checks import CHECKS, ROUND_TRIP_CHECKS
 from conformance.environment import environment
 from conformance.observation import JointType
 from conformance.panel import USD_READER
-from conformance.portable_text import portable
+from conformance.portable_text import portable, portable_path
 from conformance.record import (
     CheckHeading,
     DiagnosticRecord,
+    FileRecord,
     RobotRecord,
     RobotSummary,
     RunSummary,
@@ -37,6 +38,7 @@ from conformance.witness import (
     Observed,
     Unavailable,
 )
+from corpus.robots import NOWHERE, Origin
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -47,6 +49,7 @@ if TYPE_CHECKING:
     from conformance.verdict import Judgement
     from conformance.witness import Outcome
     from converter import Diagnostic
+    from converter.inputs import InputFile
 
 # Independent coordinates per joint type.
 _FREEDOMS = {
@@ -71,6 +74,11 @@ class Subject:
         urdf: Its file; None if it could not be had.
         usd: Folder of its USD.
         packages: Folder of each ROS package, by name.
+        arguments: Value of each argument of a xacro file, by name.
+        origin: Where its files come from.
+        notes: What the list that names it says about it.
+        inputs: The files that it is made of, if it could be read.
+        searched: Whether a search found it, so that it may be a part of a robot.
     """
 
     id: str
@@ -79,6 +87,11 @@ class Subject:
     urdf: Path | None = None
     usd: Path | None = None
     packages: Mapping[str, str] = field(default_factory=dict)
+    arguments: Mapping[str, str] = field(default_factory=dict)
+    origin: Origin = NOWHERE
+    notes: str | None = None
+    inputs: tuple[InputFile, ...] = ()
+    searched: bool = False
 
     @property
     def folders(self) -> dict[str, Path]:
@@ -110,6 +123,7 @@ def unread_record(
         verdict=verdict,
         reason=portable(reason, subject.folders),
         diagnostics=_diagnostics(subject, diagnostics),
+        environment=environment(),
     )
 
 
@@ -170,10 +184,28 @@ def _summary(robot: RobotRecord) -> RobotSummary:
 
 
 def _source(subject: Subject) -> SourceRecord:
-    digest = None
-    if subject.urdf and subject.urdf.is_file():
+    digest = subject.inputs[0].sha256 if subject.inputs else None
+    if digest is None and subject.urdf and subject.urdf.is_file():
         digest = hashlib.sha256(subject.urdf.read_bytes()).hexdigest()
-    return SourceRecord(reference=subject.reference, sha256=digest)
+    return SourceRecord(
+        reference=subject.reference,
+        sha256=digest,
+        arguments=dict(subject.arguments),
+        license=subject.origin.license,
+        maker=subject.origin.maker,
+        repository=subject.origin.repository,
+        commit=subject.origin.commit,
+        distribution=subject.origin.distribution,
+        notes=subject.notes,
+        files=tuple(
+            FileRecord(
+                path=portable_path(file.path, subject.folders),
+                sha256=file.sha256,
+                size=file.size,
+            )
+            for file in subject.inputs
+        ),
+    )
 
 
 def _described(record: RobotRecord, spec: Observation) -> RobotRecord:

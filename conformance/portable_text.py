@@ -41,6 +41,14 @@ def portable(text: str, folders: Mapping[str, Path]) -> str:
     return _ADDRESS.sub("0x…", text)
 
 
+def portable_path(path: str, folders: Mapping[str, Path]) -> str:
+    """Return a path as records hold it; of one outside the folders the last part."""
+    shown = portable(path, folders)
+    if Path(shown).is_absolute() or shown.startswith("~"):
+        return f"<outside>/{Path(shown).name}"
+    return Path(shown).as_posix() if "://" not in shown else shown
+
+
 def _replace_folder(text: str, folder: str, name: str) -> str:
     below = re.compile(re.escape(folder) + r"[/\\]")
     replaced = below.sub(f"{name}/" if name else "", text)

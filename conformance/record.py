@@ -13,7 +13,7 @@ from enum import StrEnum
 
 import msgspec
 
-SCHEMA_VERSION = "1.0"
+SCHEMA_VERSION = "1.1"
 
 
 class Grade(StrEnum):
@@ -220,21 +220,56 @@ class DeviationRecord(_Record, frozen=True, kw_only=True):
     values: tuple[DepartureRecord, ...] = ()
 
 
+class FileRecord(_Record, frozen=True, kw_only=True):
+    """One file that a robot is made of.
+
+    Attributes:
+        path: Relative to the URDF, or below ``package://``.
+        sha256: Hash of its bytes.
+        size: Number of bytes.
+    """
+
+    path: str
+    sha256: str
+    size: int
+
+
 class SourceRecord(_Record, frozen=True, kw_only=True):
-    """What was read.
+    """What was read, and where it comes from as far as that is known.
 
     Attributes:
         reference: How the robot is named in the corpus, for example
             ``pybullet:r2d2.urdf``.
         sha256: Hash of the URDF's bytes, if it could be read.
+        arguments: Values of the arguments of a xacro file, by name.
+        license: SPDX identifier, or what the source says in place of one.
+        maker: Who makes the robot.
+        repository: Address of the repository of its files.
+        commit: Their commit there.
+        distribution: Python distribution that holds or names the robot, with version.
+        notes: What the list that names the robot says about it.
+        files: URDF or xacro, meshes, their material libraries, and textures; empty if
+            the robot could not be read.
     """
 
     reference: str
     sha256: str | None = None
+    arguments: dict[str, str] = {}
+    license: str | None = None
+    maker: str | None = None
+    repository: str | None = None
+    commit: str | None = None
+    distribution: str | None = None
+    notes: str | None = None
+    files: tuple[FileRecord, ...] = ()
 
 
 class RobotRecord(_Record, frozen=True, kw_only=True):
-    """The result for one robot."""
+    """The result for one robot.
+
+    ``environment`` maps packages that took part to their versions; ``fingerprint`` is
+    the hash of all that the result follows from, if that was found out.
+    """
 
     schema_version: str = SCHEMA_VERSION
     id: str
@@ -253,6 +288,8 @@ class RobotRecord(_Record, frozen=True, kw_only=True):
     witnesses: tuple[WitnessRecord, ...] = ()
     checks: tuple[CheckRecord, ...] = ()
     deviations: tuple[DeviationRecord, ...] = ()
+    environment: dict[str, str] = {}
+    fingerprint: str | None = None
 
 
 class RobotSummary(_Record, frozen=True, kw_only=True):
@@ -294,6 +331,8 @@ class RunSummary(_Record, frozen=True, kw_only=True):
         verdicts: Number of robots per verdict.
         robots: One line per robot, ordered by id.
         checks: Headings of the checks that robots cite by id, in order.
+        complete: Whether the run went through all its robots.
+        unfinished: Number of robots that an interrupted run did not finish.
     """
 
     schema_version: str = SCHEMA_VERSION
@@ -303,3 +342,5 @@ class RunSummary(_Record, frozen=True, kw_only=True):
     verdicts: dict[str, int]
     robots: tuple[RobotSummary, ...]
     checks: tuple[CheckHeading, ...] = ()
+    complete: bool = True
+    unfinished: int = 0

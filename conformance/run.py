@@ -30,7 +30,7 @@ from converter.diagnostics import (
 )
 from converter.embodiment import BaseOption
 from converter.rules import Severity
-from converter.urdf.expansion import is_xacro
+from converter.urdf.expansion import is_part, is_xacro
 from corpus import UnavailableSource
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from conformance.observation import Observation
     from conformance.tasks import Reading
     from converter import Diagnostic
-    from corpus import Resolved
+    from corpus import Resolved, RobotSource
 
 EXTERNAL = "unknown"
 
@@ -125,6 +125,7 @@ def check(
         urdf=urdf,
         usd=usd.parent,
         packages=dict(options.packages),
+        arguments=dict(options.arguments),
     )
     with (
         tempfile.TemporaryDirectory(prefix="urdf-usd-") as work,
@@ -137,6 +138,7 @@ def check(
                 raise reading
             case Crashed(reason):
                 return unread_record(subject, Verdict.CRASHED, _reader_died(reason))
+        subject = replace(subject, inputs=reading.inputs)
         said = _plain_urdf(urdf, reading, Path(work, f"{subject.id}.urdf"))
         files = {Side.URDF: said, Side.USD: usd}
         testimony = panel.hear(files, subject.packages, reading.configurations)
@@ -200,7 +202,7 @@ def _robot_record(
 ) -> RobotRecord:
     converter = f"{DISTRIBUTION} {environment()[DISTRIBUTION]}"
     if isinstance(source, UnavailableSource):
-        subject = Subject(source.id, source.reference, converter)
+        subject = Subject(source.id, source.reference, converter, origin=source.origin)
         return unread_record(subject, Verdict.NOT_AVAILABLE, source.reason)
     packages = {name: str(folder) for name, folder in source.packages}
     packages |= dict(options.convert.packages)
@@ -212,13 +214,25 @@ def _robot_record(
         urdf=source.path,
         usd=out / "assets" / source.id,
         packages=packages,
+        arguments=arguments,
+        origin=source.origin,
+        notes=source.notes,
+        searched=source.searched,
     )
     choices = replace(
         options.convert,
+        base=_held(options.convert.base, source),
         packages=tuple(packages.items()),
         arguments=tuple(arguments.items()),
     )
     return _converted_record(panel, source.path, out, subject, choices)
+
+
+def _held(option: BaseOption, source: RobotSource) -> BaseOption:
+    """Say how a base is to be held: as the user says, or whoever lists the robot."""
+    if option is BaseOption.AUTO and source.base:
+        return BaseOption(source.base)
+    return option
 
 
 def _converted_record(
@@ -230,6 +244,7 @@ def _converted_record(
             return _unreadable(panel, subject, urdf, found)
         case Crashed(reason):
             return unread_record(subject, Verdict.CRASHED, _reader_died(reason))
+    subject = replace(subject, inputs=reading.inputs)
     conversion = panel.convert(urdf, out / "assets" / subject.id, options)
     match conversion:
         case ConversionError(diagnostics=found):
@@ -264,6 +279,9 @@ def _unreadable(
     """Record a URDF that we refuse, and which engines read it all the same."""
     if is_xacro(str(urdf)):
         reason = _first_error(diagnostics)
+        if subject.searched and is_part(found.rule for found in diagnostics):
+            reason = f"not a robot by itself: {reason}"
+            return unread_record(subject, Verdict.NOT_AVAILABLE, reason, diagnostics)
         return unread_record(subject, Verdict.UNREADABLE, reason, diagnostics)
     testimony = panel.hear({Side.URDF: urdf}, subject.packages)
     reason = _first_error(diagnostics)

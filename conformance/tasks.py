@@ -16,6 +16,7 @@ from conformance.tolerance import Tolerance
 from conformance.witnesses.spec_witness import observe_robot, structure
 from converter import convert
 from converter.diagnostics import ConversionError, SourceError
+from converter.inputs import input_files
 from converter.urdf.expansion import is_xacro
 from converter.urdf.parse import parse
 from converter.urdf.standalone import standalone_urdf
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from conformance.observation import Configurations
     from conformance.witness import Availability, Side
     from converter import Conversion, ConvertOptions, Diagnostic
+    from converter.inputs import InputFile
     from converter.model import Robot
 
 
@@ -37,11 +39,13 @@ class Reading:
         configurations: Where and how the robot is compared.
         diagnostics: What the reader noticed.
         expanded: URDF that says what a xacro file says; None if the file is URDF.
+        inputs: The files that make up the robot, the one that was named first.
     """
 
     configurations: Configurations
     diagnostics: tuple[Diagnostic, ...]
     expanded: bytes | None = None
+    inputs: tuple[InputFile, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +63,15 @@ def read_robot(
     """Read a URDF and choose the configurations at which its readers are compared."""
     try:
         parsed = parse(path, packages=packages, arguments=arguments)
-        expanded = (
-            standalone_urdf(path, packages, arguments) if is_xacro(path) else None
-        )
+        alone = standalone_urdf(path, packages, arguments) if is_xacro(path) else None
     except SourceError as error:
         return error
-    return Reading(questions(parsed.robot), parsed.diagnostics, expanded)
+    return Reading(
+        configurations=questions(parsed.robot),
+        diagnostics=parsed.diagnostics,
+        expanded=alone.text if alone else None,
+        inputs=input_files((path, *(alone.included if alone else ())), parsed.robot),
+    )
 
 
 def questions(robot: Robot) -> Configurations:

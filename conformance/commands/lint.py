@@ -34,7 +34,7 @@ from converter.lint import (
     repairs,
 )
 from converter.rules import Severity
-from converter.urdf.expansion import is_xacro
+from converter.urdf.expansion import is_part, is_xacro
 from corpus import RobotSource, resolve_corpora
 
 if TYPE_CHECKING:
@@ -154,7 +154,9 @@ def lint_command(  # noqa: PLR0913  # one parameter per option
         repaired = output or robot.path
         _write_repaired(robot, repaired, rules, packages)
         robots = (replace(robot, reference=str(repaired), path=repaired),)
-    files = [_examined(robot, packages, arguments).narrowed(rules) for robot in robots]
+    examined = [_examined(robot, packages, arguments) for robot in robots]
+    robots_alone = [file for file in examined if file is not None]
+    files = [file.narrowed(rules) for file in robots_alone]
     match output_format:
         case "json":
             click.echo(findings_json(files))
@@ -192,12 +194,17 @@ def _resolved(sources: tuple[str, ...]) -> tuple[tuple[RobotSource, ...], int]:
 
 def _examined(
     robot: RobotSource, packages: Packages, arguments: Arguments
-) -> LintedFile:
+) -> LintedFile | None:
+    """Lint a file; None for a xacro file of a folder that is no robot by itself."""
     report = lint(
         robot.path,
         packages=_folders(robot, packages),
         arguments=dict(xacro_arguments(robot, arguments)),
     )
+    rules = (found.rule.id for found in report.findings)
+    if robot.searched and is_xacro(str(robot.path)) and is_part(rules):
+        say(f"{robot.reference}: not a robot by itself, so not examined")
+        return None
     return LintedFile(robot.reference, robot.path, report.is_urdf, report.findings)
 
 

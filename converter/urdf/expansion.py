@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 SUFFIX = ".xacro"
 
+_OF_PARTS = frozenset({"xacro-error", "robot-empty", "root-element"})
 _PROGRAM = Path(__file__).with_name("xacro_process.py")
 
 
@@ -38,11 +39,13 @@ class Expansion:
         text: The URDF, without an XML declaration.
         origins: Of every element, in document order, the place in a xacro file.
         diagnostics: What xacro warned of.
+        files: What was included, or read as YAML, each once.
     """
 
     text: str
     origins: tuple[Location, ...]
     diagnostics: tuple[Diagnostic, ...]
+    files: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +69,16 @@ LIMITS = Limits()
 def is_xacro(file: str) -> bool:
     """Whether a file is called like xacro."""
     return file.lower().endswith(SUFFIX)
+
+
+def is_part(refusals: Iterable[str]) -> bool:
+    """Whether a xacro file looks like a part of a robot, which others include.
+
+    Args:
+        refusals: Rules by which the file is refused. A part has no links of its own, or
+            does not expand without what others define.
+    """
+    return not _OF_PARTS.isdisjoint(refusals)
 
 
 def expand(
@@ -112,7 +125,12 @@ def expand(
         error = Diagnostic("xacro-error", answer["error"], _location(answer, file))
         raise SourceError((*found, error))
     found += _findings(answer, file, around, folders)
-    return Expansion(answer["text"], _origins(answer["places"]), tuple(found))
+    return Expansion(
+        text=answer["text"],
+        origins=_origins(answer["places"]),
+        diagnostics=tuple(found),
+        files=tuple(read["path"] for read in answer["files"]),
+    )
 
 
 def _findings(

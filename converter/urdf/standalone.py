@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,9 +17,17 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
+@dataclass(frozen=True, slots=True)
+class Standalone:
+    """URDF text, and the files that a xacro file included on the way to it."""
+
+    text: bytes
+    included: tuple[str, ...]
+
+
 def standalone_urdf(
     file: str, packages: Mapping[str, str], arguments: Mapping[str, str]
-) -> bytes:
+) -> Standalone:
     """Expand a xacro file for readers that need a file, which may lie anywhere.
 
     References to files that are found become absolute paths, and a robot without a
@@ -32,7 +41,8 @@ def standalone_urdf(
     Raises:
         SourceError: It cannot be expanded.
     """
-    root = etree.fromstring(expand(file, packages, arguments).text)
+    expansion = expand(file, packages, arguments)
+    root = etree.fromstring(expansion.text)
     around = Surroundings(Path(file), packages, os.environ)
     for element in root.iter(g.MESH.tag, g.TEXTURE.tag):
         found = around.find(element.get(g.FILENAME.name, ""))
@@ -40,4 +50,5 @@ def standalone_urdf(
             element.set(g.FILENAME.name, str(found.path))
     if root.get(g.NAME.name) is None:
         root.set(g.NAME.name, Path(Path(file).name.removesuffix(SUFFIX)).stem)
-    return etree.tostring(root, encoding="utf-8", xml_declaration=True)
+    text = etree.tostring(root, encoding="utf-8", xml_declaration=True)
+    return Standalone(text, expansion.files)

@@ -130,13 +130,14 @@ def cache() -> Path:
 
 def _is_here(repository: Any, mirror: Path | None) -> bool:  # noqa: ANN401  likewise
     """Tell whether importing a module will find its files without the network."""
+    folder = (mirror or cache()) / str(repository.cache_path)
     if mirror:
-        return (mirror / repository.cache_path).is_dir()
-    folder = cache() / repository.cache_path
+        return folder.is_dir()
     head = folder / ".git" / "HEAD"
     # A download that failed leaves a repository without files.
     if not head.is_file() or all(path.name == ".git" for path in folder.iterdir()):
         return False
     pinned: str = repository.commit
     # A tag cannot be compared with a commit.
-    return len(pinned) != _SHA1_LENGTH or head_commit(folder) == pinned
+    by_tag = len(pinned) != _SHA1_LENGTH
+    return by_tag or head_commit(folder) == pinned

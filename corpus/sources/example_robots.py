@@ -59,8 +59,9 @@ def _origin(folder: Path) -> Origin:
         path.name.upper().startswith(("LICENSE", "COPYING"))
         for path in folder.iterdir()
     )
+    declared = described.get_all("License-Expression") or [None]
     return Origin(
-        license=None if own else next(iter(described.get_all("License-Expression") or ()), None),
+        license=None if own else declared[0],
         repository=_address(described.get_all("Project-URL") or []),
         distribution=f"{DISTRIBUTION} {metadata.version(DISTRIBUTION)}",
     )

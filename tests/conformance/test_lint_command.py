@@ -247,6 +247,22 @@ def test_a_whole_folder_is_examined(robot: Path, tmp_path: Path) -> None:
     assert robot.name in result.stdout
 
 
+def test_a_part_of_a_robot_in_a_folder_is_not_examined(
+    robot: Path, tmp_path: Path
+) -> None:
+    """What others include has no links of its own, which is no fault."""
+    robot.write_text(SOUND, encoding="utf-8")
+    (tmp_path / "part.xacro").write_text(
+        '<robot xmlns:xacro="http://www.ros.org/wiki/xacro"/>', encoding="utf-8"
+    )
+
+    result = invoke(f"dir:{tmp_path}")
+
+    assert result.exit_code == 0
+    assert "part.xacro: not a robot by itself" in result.stderr
+    assert invoke(tmp_path / "part.xacro").exit_code != 0
+
+
 def test_a_fix_is_written_elsewhere_and_told(robot: Path, tmp_path: Path) -> None:
     """What is left is found in the new file."""
     robot.write_text(REPAIRABLE, encoding="utf-8")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.portable_text import portable
+from conformance.portable_text import portable, portable_path
 
 
 def test_a_folder_becomes_its_name_and_the_rest_stays() -> None:
@@ -53,3 +53,25 @@ def test_folders_of_the_machine_are_named(path: Path, expected: str) -> None:
 def test_addresses_of_objects_are_left_out() -> None:
     """They differ in every process."""
     assert portable("<Stage at 0x7f0012ab34cd>", {}) == "<Stage at 0x…>"
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("/robots/arm/arm.urdf", "arm.urdf"),
+        ("/robots/meshes/a.stl", "../meshes/a.stl"),
+        ("/ws/desc/meshes/a.stl", "package://desc/meshes/a.stl"),
+        ("/elsewhere/a.stl", "<outside>/a.stl"),
+    ],
+)
+def test_a_path_outside_all_folders_keeps_its_last_part_alone(
+    path: str, expected: str
+) -> None:
+    """A record says nothing of the machine."""
+    folders = {
+        "": Path("/robots/arm"),
+        "..": Path("/robots"),
+        "package://desc": Path("/ws/desc"),
+    }
+
+    assert portable_path(path, folders) == expected

@@ -33,7 +33,7 @@ def test_files_are_found_from_wherever_it_is_stored(tmp_path: Path) -> None:
     )
     packages = {"images": str(image.parent)}
 
-    text = standalone_urdf(str(source), packages, {})
+    text = standalone_urdf(str(source), packages, {}).text
 
     robot = ET.fromstring(text)  # noqa: S314  our own text
     assert [mesh.get("filename") for mesh in robot.iter("mesh")] == [
@@ -52,7 +52,7 @@ def test_a_robot_without_a_name_is_called_after_the_xacro_file(tmp_path: Path) -
     """As the reader calls it; the file of the expansion is called otherwise."""
     source = _write(tmp_path / "bot.urdf.xacro", '<robot><link name="a"/></robot>')
 
-    text = standalone_urdf(str(source), {}, {})
+    text = standalone_urdf(str(source), {}, {}).text
 
     assert ET.fromstring(text).get("name") == "bot"  # noqa: S314  our own text
     assert parse(source).robot.name == "bot"

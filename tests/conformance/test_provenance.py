@@ -1,0 +1,112 @@
+"""What a run says about where its robots come from."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pybullet_data
+import pytest
+
+from conformance import RobotRecord, RunOptions, Verdict, run
+from corpus import resolve_corpora
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+BULLET = Path(pybullet_data.getDataPath())
+_ARM = """<robot name="arm" xmlns:xacro="http://www.ros.org/wiki/xacro">
+<xacro:include filename="part.xacro"/>
+<xacro:arg name="mass" default="2"/>
+<xacro:body mass="$(arg mass)"/>
+</robot>"""
+_PART = """<robot xmlns:xacro="http://www.ros.org/wiki/xacro">
+<xacro:macro name="body" params="mass"><link name="body"><inertial>
+<mass value="${mass}"/><inertia ixx="0.1" ixy="0" ixz="0" iyy="0.1" iyz="0" izz="0.1"/>
+</inertial></link></xacro:macro>
+</robot>"""
+
+
+def _run(corpus: Iterable[str], out: Path) -> dict[str, RobotRecord]:
+    records: dict[str, RobotRecord] = {}
+    options = RunOptions(witnesses=("mujoco",), jobs=1)
+    run(
+        resolve_corpora(corpus, lambda _: None),
+        out,
+        options,
+        progress=lambda record: records.update({record.id: record}),
+    )
+    return records
+
+
+def test_a_record_accounts_for_every_file_that_was_read(tmp_path: Path) -> None:
+    """Mesh, material library and texture of a table, each with its hash."""
+    (record,) = _run(["pybullet:table/table.urdf"], tmp_path).values()
+
+    hashes = {file.path: file.sha256 for file in record.source.files}
+    assert set(hashes) == {"table.urdf", "table.obj", "table.mtl", "table.png"}
+    for name, digest in hashes.items():
+        content = (BULLET / "table" / name).read_bytes()
+        assert digest == hashlib.sha256(content).hexdigest()
+    assert record.source.sha256 == hashes["table.urdf"]
+    assert record.source.distribution is not None
+    assert record.source.distribution.startswith("pybullet ")
+    assert {"usd-core", "mujoco", "urdf-usd-conformance"} <= record.environment.keys()
+
+
+def test_what_a_folder_holds_besides_robots_is_not_available(tmp_path: Path) -> None:
+    """A file of macros is no robot; why not stands beside those that are."""
+    robots = tmp_path / "robots"
+    robots.mkdir()
+    (robots / "arm.urdf.xacro").write_text(_ARM)
+    (robots / "part.xacro").write_text(_PART)
+    needy = _ARM.replace('<xacro:arg name="mass" default="2"/>', "")
+    (robots / "needy.xacro").write_text(needy)
+
+    records = _run([f"dir:{robots}"], tmp_path / "out")
+
+    assert {name: record.verdict for name, record in records.items()} == {
+        "dir--arm": Verdict.EXACT,
+        "dir--needy": Verdict.NOT_AVAILABLE,
+        "dir--part": Verdict.NOT_AVAILABLE,
+    }
+    assert records["dir--needy"].reason.startswith("not a robot by itself: ")
+    assert "argument 'mass' is needed" in records["dir--needy"].reason
+    assert "has no links" in records["dir--part"].reason
+    files = [file.path for file in records["dir--arm"].source.files]
+    assert files == ["arm.urdf.xacro", "part.xacro"]
+
+
+def test_a_xacro_file_that_is_named_has_to_be_a_robot(tmp_path: Path) -> None:
+    """Somebody says that it is one."""
+    (tmp_path / "part.xacro").write_text(_PART)
+
+    (record,) = _run([str(tmp_path / "part.xacro")], tmp_path / "out").values()
+
+    assert record.verdict is Verdict.UNREADABLE
+
+
+@pytest.mark.parametrize("base", ["fixed", "floating"])
+def test_a_list_says_how_a_robot_is_made_and_held(tmp_path: Path, base: str) -> None:
+    """Arguments and base reach the converter; licence and notes the record."""
+    (tmp_path / "arm.xacro").write_text(_ARM)
+    (tmp_path / "part.xacro").write_text(_PART)
+    (tmp_path / "list.toml").write_text(
+        "[[robots]]\n"
+        'reference = "arm.xacro"\n'
+        "arguments = { mass = 7.5 }\n"
+        f'base = "{base}"\n'
+        'license = "MIT"\n'
+        'notes = "made for this test"\n'
+    )
+
+    (record,) = _run([f"list:{tmp_path / 'list.toml'}"], tmp_path / "out").values()
+
+    assert record.verdict is Verdict.EXACT
+    assert record.total_mass == 7.5
+    assert record.base == base
+    assert record.source.reference == "file:arm.xacro"
+    assert record.source.arguments == {"mass": "7.5"}
+    assert record.source.license == "MIT"
+    assert record.source.notes == "made for this test"

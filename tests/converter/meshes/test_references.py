@@ -1,0 +1,52 @@
+"""Files that mesh files name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from converter.meshes.references import referred_files
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "found"),
+    [
+        ("a.obj", b"v 0 0 0\nmtllib look a.mtl\nf 1 1 1", "look a.mtl"),
+        ("a.mtl", b"newmtl m\n map_Kd -s 1 1 1 paint.png\r\n", "paint.png"),
+        ("a.mtl", b"map_Kd C:\\artist\\paint.png", "paint.png"),
+        ("a.dae", b"<image><init_from>file://paint.png</init_from>", "paint.png"),
+        ("a.dae", b"<init_from><ref>look%20a.mtl</ref></init_from>", "look a.mtl"),
+        ("a.dae", b"<init_from>one&amp;two.png</init_from>", "one&two.png"),
+        ("a.glb", b'glTF{"images":[{"uri": "sub/paint.png"}]}', "sub/paint.png"),
+    ],
+)
+def test_every_format_says_where_the_rest_lies(
+    tmp_path: Path, name: str, content: bytes, found: str
+) -> None:
+    """As exporters write it: with options, in other folders, percent-encoded."""
+    (tmp_path / "sub").mkdir()
+    for file in ("look a.mtl", "paint.png", "one&two.png", "sub/paint.png"):
+        (tmp_path / file).touch()
+
+    assert referred_files(content, tmp_path / name) == (tmp_path / found,)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"solid a",
+        b"mtllib missing.mtl",
+        b'"uri": "data:image/png;base64,AAAA"',
+        b"mtllib \0",
+        b"mtllib " + b"x" * 5000,
+        b"<init_from> </init_from>",
+    ],
+)
+def test_what_is_not_there_is_left_out(tmp_path: Path, content: bytes) -> None:
+    """Whoever needs the file says that it is missing."""
+    assert referred_files(content, tmp_path / "a.obj") == ()
