@@ -36,7 +36,7 @@ from converter.meshes.appearance import (
     unit_vectors,
 )
 from converter.meshes.dae_document import surfaces_only
-from converter.meshes.dae_look import CARRIES, FROM, WIDTHS, source_rows
+from converter.meshes.dae_look import CARRIES, FROM, source_rows
 from converter.meshes.polygon_mesh import (
     MeshError,
     PolygonMesh,
@@ -58,6 +58,8 @@ if TYPE_CHECKING:
 # Instances of instances multiply: a few kilobytes of XML can ask for any number.
 _MOST_NODES = 100_000
 _MOST_NUMBERS = 50_000_000
+# Starts and ends of elements: each of these takes half a kilobyte and more.
+_MOST_TAGS = 4_000_000
 
 # What escapes from pycollada, besides its own errors, on documents against the schema.
 _MALFORMED = (
@@ -110,6 +112,8 @@ def read_dae(data: bytes) -> PolygonMesh:
     Raises:
         MeshError: The text is not XML, not COLLADA, or shows no surface.
     """
+    if data.count(b"<") > _MOST_TAGS:
+        raise MeshError(f"it has more than {_MOST_TAGS} tags")
     try:
         root = ET.fromstring(data)  # noqa: S314  (expat bounds entity expansion)
     except (ET.ParseError, LookupError, ValueError) as error:
@@ -153,11 +157,14 @@ def _joined_look(parts: list[_Part], look: DocumentLook) -> SurfaceLook:
     flat: list[Matrix] = []
     if any(normals) and not all(normals):
         flat = [face_normals(part.points, part.counts, part.indices) for part in parts]
+    first, *further = (
+        joined([part.values.get(key) for part in parts], origin)
+        for key in look.coordinate_sets
+    )
     return SurfaceLook(
         normals=joined(normals, flat or white),
-        texture_coordinates=joined(
-            [part.values.get("TEXCOORD") for part in parts], origin
-        ),
+        texture_coordinates=first,
+        further_coordinates=tuple(further),
         colors=joined([part.values.get("COLOR") for part in parts], white),
         face_materials=np.repeat(
             np.array(
@@ -214,6 +221,7 @@ class _Rows:
 
     def __init__(self, look: DocumentLook) -> None:
         self._sources = look.sources
+        self.widths = look.widths
         self._read: dict[tuple[str, int], NDArray[np.float64] | None] = {}
 
     def of(self, url: str, width: int) -> NDArray[np.float64] | None:
@@ -232,7 +240,7 @@ def _corner_values(
     """Take what the corners of a primitive have, as far as it is complete."""
     offset = {"VERTEX": primitive.sources["VERTEX"][0][0]}
     sources = {}
-    for semantic in WIDTHS:
+    for semantic in rows.widths:
         shared = primitive.xmlnode.get(semantic)
         if shared:
             offset[semantic], sources[semantic] = offset["VERTEX"], shared
@@ -244,7 +252,7 @@ def _corner_values(
     columns = columns.reshape(-1, columns.shape[-1])
     values = {}
     for semantic, url in sources.items():
-        held = rows.of(url, WIDTHS[semantic])
+        held = rows.of(url, rows.widths[semantic])
         if held is None:
             continue
         if semantic == "NORMAL":

@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from converter.meshes.dae_look import (
     CARRIES,
+    COORDINATES,
     FROM,
     WIDTHS,
     DocumentLook,
     read_document_look,
 )
+from converter.meshes.dae_nodes import define_first
 from converter.meshes.polygon_mesh import MeshError
 
 if TYPE_CHECKING:
@@ -100,8 +102,9 @@ def surfaces_only(root: Element) -> Surfaces:
         if wanted is not None:
             element[:] = [child for child in element if child.tag in wanted]
     _drop_unresolved(root, skipped)
+    define_first(root)
     for mesh in root.iter("mesh"):
-        _keep_positions(mesh)
+        _keep_positions(mesh, look.sets)
     for polygons in root.iter("polygons"):
         _fill_holes(polygons, skipped)
     for element in root.iter():
@@ -125,14 +128,18 @@ def _drop_unresolved(root: Element, skipped: list[str]) -> None:
     """Drop instances of what is not in the document."""
     names = {element.get("id") for element in root.iter()}
     for node in root.iter("node"):
-        for child in tuple(node):
+        kept = []
+        for child in node:
             url = child.get("url", "")
             if child.tag in _INSTANCES and url.removeprefix("#") not in names:
-                node.remove(child)
                 skipped.append(f"<{child.tag}> refers to {url!r}, which is not there")
+            else:
+                kept.append(child)
+        # Not one by one: that takes the square of their number.
+        node[:] = kept
 
 
-def _keep_positions(mesh: Element) -> None:
+def _keep_positions(mesh: Element, sets: dict[str, int]) -> None:
     """Leave a mesh no other data than its positions."""
     vertices = mesh.find("vertices")
     position = None if vertices is None else vertices.find("*[@semantic='POSITION']")
@@ -162,7 +169,10 @@ def _keep_positions(mesh: Element) -> None:
             primitive.set(semantic, shared[semantic])
         for entry in primitive.findall("input"):
             if entry.get("semantic") != "VERTEX":
-                entry.set(CARRIES, entry.get("semantic", ""))
+                number = sets.get(entry.get("set", "0"), 0)
+                is_further = number and entry.get("semantic") == COORDINATES
+                further = str(number) if is_further else ""
+                entry.set(CARRIES, entry.get("semantic", "") + further)
                 entry.set(FROM, entry.get("source", ""))
                 entry.set("semantic", "COLOR")
                 entry.set("source", url)

@@ -15,7 +15,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from converter.meshes.appearance import MeshMaterial, MeshTexture, unit_color, visible
+from converter.meshes.appearance import (
+    MeshMaterial,
+    MeshTexture,
+    Sampling,
+    Slot,
+    Wrap,
+    unit_color,
+    visible,
+)
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
@@ -30,7 +38,16 @@ CARRIES = "carries"
 FROM = "from"
 # First components of a source that count.
 WIDTHS = {"NORMAL": 3, "TEXCOORD": 2, "COLOR": 3}
+# Further sets of texture coordinates are TEXCOORD1, TEXCOORD2 and so on.
+COORDINATES = "TEXCOORD"
 
+_WRAPS = {
+    "WRAP": Wrap.REPEAT,
+    "MIRROR": Wrap.MIRROR,
+    "CLAMP": Wrap.CLAMP,
+    "BORDER": Wrap.BLACK,
+    "NONE": Wrap.BLACK,
+}
 _LUMINANCE = (0.212671, 0.715160, 0.072169)
 
 
@@ -41,11 +58,31 @@ class DocumentLook(NamedTuple):
         materials: By id.
         bindings: Id of a material by symbol, for each instance of a geometry.
         sources: Elements with numbers, by id.
+        sets: Number of a set of texture coordinates, from 0, by what inputs call it.
     """
 
     materials: dict[str, MeshMaterial]
     bindings: tuple[dict[str, str], ...]
     sources: dict[str, Element]
+    sets: dict[str, int]
+
+    @property
+    def coordinate_sets(self) -> tuple[str, ...]:
+        """Names of the sets of texture coordinates, up to the last that is needed."""
+        last = max(
+            (
+                texture.sampling.coordinates
+                for material in self.materials.values()
+                for _, texture in material.textures
+            ),
+            default=0,
+        )
+        return tuple(f"{COORDINATES}{number or ''}" for number in range(last + 1))
+
+    @property
+    def widths(self) -> dict[str, int]:
+        """Components of all that corners can have and that some material needs."""
+        return WIDTHS | dict.fromkeys(self.coordinate_sets, WIDTHS[COORDINATES])
 
     def material(self, symbol: str | None, instance: Element | None) -> str | None:
         """Return the id of the material that stands for a symbol, if it is known.
@@ -64,13 +101,16 @@ def read_document_look(root: Element) -> DocumentLook:
     """Read the looks of a document, and number its instances of geometries."""
     effects = {effect.get("id"): effect for effect in root.iter("effect")}
     images = {image.get("id", ""): image for image in root.iter("image")}
+    sets = _numbered_sets(root)
+    symbols = _bound_sets(root, sets)
     materials = {}
     for material in root.iter("material"):
         url = _target(material.find("instance_effect"), "url")
         if url in effects:
             known = material.get("id", "")
             name = material.get("name") or known
-            materials[known] = _material(name, effects[url], images)
+            bound = symbols.get(known, {})
+            materials[known] = _material(name, effects[url], images, bound)
     bindings: list[dict[str, str]] = []
     instances = (
         element
@@ -86,7 +126,30 @@ def read_document_look(root: Element) -> DocumentLook:
             }
         )
     sources = {source.get("id", ""): source for source in root.iter("source")}
-    return DocumentLook(materials, tuple(bindings), sources)
+    return DocumentLook(materials, tuple(bindings), sources, sets)
+
+
+def _numbered_sets(root: Element) -> dict[str, int]:
+    """Number the sets of texture coordinates from 0, in their own order."""
+    named = {
+        entry.get("set", "0")
+        for entry in root.iter("input")
+        if entry.get("semantic") == COORDINATES
+    }
+    ordered = sorted(named, key=lambda name: (len(name), name))
+    return {name: number for number, name in enumerate(ordered)}
+
+
+def _bound_sets(root: Element, sets: dict[str, int]) -> dict[str, dict[str, int]]:
+    """Return the set that each material finds under each symbol, by its id."""
+    bound: dict[str, dict[str, int]] = {}
+    for instance in root.iter("instance_material"):
+        of_material = bound.setdefault(_target(instance, "target"), {})
+        for entry in instance.iter("bind_vertex_input"):
+            if entry.get("input_semantic") == COORDINATES:
+                number = sets.get(entry.get("input_set", "0"), 0)
+                of_material.setdefault(entry.get("semantic", ""), number)
+    return bound
 
 
 def source_rows(source: Element, width: int) -> NDArray[np.float64] | None:
@@ -110,7 +173,9 @@ def source_rows(source: Element, width: int) -> NDArray[np.float64] | None:
     return numbers.reshape(-1, stride)[:, :width]
 
 
-def _material(name: str, effect: Element, images: dict[str, Element]) -> MeshMaterial:
+def _material(
+    name: str, effect: Element, images: dict[str, Element], sets: dict[str, int]
+) -> MeshMaterial:
     shader = next(
         (
             element
@@ -121,40 +186,126 @@ def _material(name: str, effect: Element, images: dict[str, Element]) -> MeshMat
     )
     if shader is None:
         return MeshMaterial(name)
-    color = _color(shader, "diffuse")
-    emissive = _color(shader, "emission")
+    about = _Effect(effect, images, sets)
+    color = about.color(shader, "diffuse")
+    emissive = about.color(shader, "emission")
+    slots = (
+        (Slot.COLOR, "diffuse", "rgb"),
+        (Slot.EMISSION, "emission", "rgb"),
+        (Slot.OPACITY, "transparent", "a"),
+    )
+    textures = (
+        (slot, about.texture(shader.find(f"{tag}/texture"), components))
+        for slot, tag, components in slots
+        # Other modes would take luminance, which no shader gives.
+        if tag != "transparent" or _mode(shader) == "A_ONE"
+    )
     return MeshMaterial(
         name=name,
         color=None if color is None else unit_color(color),
-        opacity=_opacity(shader),
+        opacity=about.opacity(shader),
         emissive=(0.0, 0.0, 0.0) if emissive is None else unit_color(emissive),
-        texture=_texture(shader.find("diffuse/texture"), effect, images),
+        double_sided=any(
+            (element.text or "").strip() in {"1", "true"}
+            for element in effect.iter("double_sided")
+        ),
+        textures=tuple((slot, one) for slot, one in textures if one is not None),
     )
 
 
-def _opacity(shader: Element) -> float:
+def _mode(shader: Element) -> str:
     transparent = shader.find("transparent")
-    factor = _numbers(shader.findtext("transparency/float"), 1)
-    scale = factor[0] if factor else 1.0
-    color = _color(shader, "transparent")
-    if transparent is None or color is None:
-        return visible(scale)
-    luminance = sum(c * w for c, w in zip(color, _LUMINANCE, strict=False))
-    match transparent.get("opaque", "A_ONE"):
-        case "RGB_ZERO":
-            return visible(1.0 - luminance * scale)
-        case "RGB_ONE":
-            return visible(luminance * scale)
-        case "A_ZERO":
-            return visible(1.0 - color[3] * scale)
-        case _:
-            return visible(color[3] * scale)
+    return "A_ONE" if transparent is None else transparent.get("opaque", "A_ONE")
 
 
-def _color(shader: Element, tag: str) -> tuple[float, ...] | None:
-    """Return red, green, blue and alpha."""
-    numbers = _numbers(shader.findtext(f"{tag}/color"), 3)
-    return numbers and (*numbers[:3], *(numbers[3:4] or (1.0,)))
+class _Effect:
+    """Values of an effect, some of which are named elsewhere in it."""
+
+    def __init__(
+        self, effect: Element, images: dict[str, Element], sets: dict[str, int]
+    ) -> None:
+        self._params = {param.get("sid"): param for param in effect.iter("newparam")}
+        self._images = images
+        self._sets = sets
+
+    def color(self, shader: Element, tag: str) -> tuple[float, ...] | None:
+        """Return red, green, blue and alpha."""
+        text = shader.findtext(f"{tag}/color")
+        if text is None:
+            param = self._named(shader.find(f"{tag}/param"))
+            text = next(
+                (
+                    found.text
+                    for kind in ("float4", "float3")
+                    for found in (() if param is None else param.findall(kind))
+                ),
+                None,
+            )
+        numbers = _numbers(text, 3)
+        return numbers and (*numbers[:3], *(numbers[3:4] or (1.0,)))
+
+    def opacity(self, shader: Element) -> float:
+        """Return the opacity, counted in the mode that the document names."""
+        text = shader.findtext("transparency/float")
+        if text is None:
+            param = self._named(shader.find("transparency/param"))
+            text = None if param is None else param.findtext("float")
+        factor = _numbers(text, 1)
+        scale = factor[0] if factor else 1.0
+        color = self.color(shader, "transparent")
+        if color is None:
+            return visible(scale)
+        luminance = sum(c * w for c, w in zip(color, _LUMINANCE, strict=False))
+        match _mode(shader):
+            case "RGB_ZERO":
+                return visible(1.0 - luminance * scale)
+            case "RGB_ONE":
+                return visible(luminance * scale)
+            case "A_ZERO":
+                return visible(1.0 - color[3] * scale)
+            case _:
+                return visible(color[3] * scale)
+
+    def texture(self, texture: Element | None, components: str) -> MeshTexture | None:
+        """Follow a texture through sampler and surface to the file of its image."""
+        if texture is None:
+            return None
+        name = texture.get("texture", "")
+        sampler: Element | None = None
+        # Sampler, surface, image; some exporters name the image straight away.
+        for _ in range(2):
+            param = self._params.get(name)
+            if name in self._images or param is None:
+                break
+            if param.find("sampler2D") is not None:
+                sampler = param.find("sampler2D")
+            instance = param.find("sampler2D/instance_image")
+            inner = (
+                param.findtext("sampler2D/source")
+                or param.findtext("surface/init_from")
+                or _target(instance, "url")
+            )
+            name = inner.strip()
+        image = self._images.get(name)
+        initial = None if image is None else image.find("init_from")
+        reference = "" if initial is None else "".join(initial.itertext()).strip()
+        if not reference:
+            return None
+        sampling = Sampling(
+            components=components,
+            wrap_s=_wrap(sampler, "wrap_s"),
+            wrap_t=_wrap(sampler, "wrap_t"),
+            coordinates=self._sets.get(texture.get("texcoord", ""), 0),
+        )
+        return MeshTexture(reference.replace("\\", "/"), sampling=sampling)
+
+    def _named(self, reference: Element | None) -> Element | None:
+        return None if reference is None else self._params.get(reference.get("ref"))
+
+
+def _wrap(sampler: Element | None, tag: str) -> Wrap:
+    mode = "WRAP" if sampler is None else (sampler.findtext(tag) or "WRAP").strip()
+    return _WRAPS.get(mode, Wrap.REPEAT)
 
 
 def _numbers(text: str | None, least: int) -> tuple[float, ...] | None:
@@ -164,31 +315,6 @@ def _numbers(text: str | None, least: int) -> tuple[float, ...] | None:
         return None
     sound = len(numbers) >= least and all(map(math.isfinite, numbers))
     return numbers if sound else None
-
-
-def _texture(
-    texture: Element | None, effect: Element, images: dict[str, Element]
-) -> MeshTexture | None:
-    """Follow a texture through sampler and surface to the file of its image."""
-    if texture is None:
-        return None
-    params = {param.get("sid"): param for param in effect.iter("newparam")}
-    name = texture.get("texture", "")
-    # Sampler, surface, image; some exporters name the image straight away.
-    for _ in range(2):
-        param = params.get(name)
-        if name in images or param is None:
-            break
-        instance = param.find("sampler2D/instance_image")
-        inner = (
-            param.findtext("sampler2D/source")
-            or param.findtext("surface/init_from")
-            or _target(instance, "url")
-        )
-        name = inner.strip()
-    initial = images[name].find("init_from") if name in images else None
-    reference = "" if initial is None else "".join(initial.itertext()).strip()
-    return MeshTexture(reference.replace("\\", "/")) if reference else None
 
 
 def _target(element: Element | None, attribute: str) -> str:

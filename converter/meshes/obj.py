@@ -44,8 +44,9 @@ if TYPE_CHECKING:
 
     from converter.meshes.appearance import Neighbours
 
-# Points, lines and weights: the library gives up the file for one that is dangling.
-_NO_SURFACE = re.compile(rb"^[ \t]*+(?:l|p|vw)[ \t][^\n]*", re.MULTILINE)
+# Points, lines and weights: the library gives up the file for one that is dangling. Names
+# of objects and groups: it takes a kilobyte for each.
+_NO_SURFACE = re.compile(rb"^[ \t]*+(?:g|l|o|p|vw)[ \t][^\n]*", re.MULTILINE)
 _NUMBER = rb"[ \t]++[+-]?+(?:\d++\.?+\d*+|\.\d++)(?:[eE][+-]?+\d++)?+(?=\s|$)"
 _MISREAD_VERTEX = re.compile(
     rb"^[ \t]*+v(?=\s|$)(?!(?:" + _NUMBER + rb"){3})[^\n]*", re.MULTILINE
@@ -103,7 +104,7 @@ def read_obj(data: bytes, neighbours: Neighbours = lambda _: None) -> PolygonMes
         colors=_colors(attributes, indices),
         face_materials=_integers(shape.material_ids for shape in shapes),
         materials=tuple(
-            libraries.material(material) for material in reader.GetMaterials()
+            libraries.material(str(found.name)) for found in reader.GetMaterials()
         ),
     )
     return build_mesh(points, counts, indices, skipped=absent, look=look)

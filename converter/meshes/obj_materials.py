@@ -1,7 +1,8 @@
-"""The material libraries of an OBJ file, as far as its reader cannot do it.
+"""The material libraries of an OBJ file (MTL).
 
-tinyobjloader reads MTL, but keeps emission from Python, takes the text of one library
-alone, and takes the first word of a material's name for the name.
+tinyobjloader needs them to number the materials that faces use, but reads neither
+emission nor how a texture lies, takes the text of one library alone, and takes the
+first word of a material's name for the name. So what they say is read here.
 """
 
 from __future__ import annotations
@@ -9,26 +10,61 @@ from __future__ import annotations
 import math
 import posixpath
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from converter.meshes.appearance import MeshMaterial, MeshTexture, unit_color, visible
+from converter.meshes.appearance import (
+    MeshMaterial,
+    MeshTexture,
+    Sampling,
+    Slot,
+    Wrap,
+    unit_color,
+    visible,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from converter.meshes.appearance import Neighbours
 
 _LIBRARY = re.compile(rb"^[ \t]*+mtllib[ \t]++([^\n]*)", re.MULTILINE)
-_STATEMENT = re.compile(
-    rb"^[ \t]*+(newmtl|Ke)[ \t]++([^\r\n]*)", re.MULTILINE | re.IGNORECASE
-)
 _NAME = re.compile(rb"^[ \t]*+(?:newmtl|usemtl)[ \t]++[^\n]*", re.MULTILINE)
 # Real files name one; what they say is held in memory.
 _MOST_LIBRARIES = 32
 # Stands for a space in a name while the library reads it.
 _SPACE = "\x1f"
+_RGB = 3
+# The statements of images, and the components that they are about.
+_MAPS = {
+    "map_kd": (Slot.COLOR, "rgb"),
+    "map_ke": (Slot.EMISSION, "rgb"),
+    "map_d": (Slot.OPACITY, "r"),
+    "map_pr": (Slot.ROUGHNESS, "r"),
+    "map_pm": (Slot.METALNESS, "r"),
+    "norm": (Slot.NORMAL, "rgb"),
+}
+# The options of images, and the most words that follow each.
+_OPTIONS = {
+    "-blendu": 1,
+    "-blendv": 1,
+    "-bm": 1,
+    "-boost": 1,
+    "-cc": 1,
+    "-clamp": 1,
+    "-imfchan": 1,
+    "-mm": 2,
+    "-o": 3,
+    "-s": 3,
+    "-t": 3,
+    "-texres": 1,
+    "-type": 1,
+}
+# Options whose words are numbers, of which not all need be there.
+_OF_NUMBERS = frozenset({"-mm", "-o", "-s", "-t"})
+# Luminance and depth are not to be had of an image as such.
+_CHANNELS = {"r": "r", "g": "g", "b": "b", "m": "a"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,28 +73,16 @@ class MaterialLibraries:
 
     Attributes:
         text: All of them, one after the other, with names in one word.
-        emissive: Emitted colour by name of material.
-        folder: Folder by name of material, where textures are relative to it.
+        materials: By name in one word; of several with one name, the first.
     """
 
     text: bytes
-    emissive: dict[str, tuple[float, float, float]]
-    folder: dict[str, str]
+    materials: dict[str, MeshMaterial]
 
-    def material(self, found: Any) -> MeshMaterial:  # noqa: ANN401  (untyped)
-        """Translate a material that tinyobjloader read."""
-        name = str(found.name).replace(_SPACE, " ")
-        reference = str(found.diffuse_texname).replace("\\", "/")
-        folder = self.folder.get(name, "")
-        return MeshMaterial(
-            name=name,
-            color=unit_color(found.diffuse),
-            opacity=visible(float(found.dissolve)),
-            emissive=self.emissive.get(name, (0.0, 0.0, 0.0)),
-            texture=MeshTexture(posixpath.join(folder, reference))
-            if reference
-            else None,
-        )
+    def material(self, name: str) -> MeshMaterial:
+        """Return the material of a name in one word."""
+        plain = MeshMaterial(name.replace(_SPACE, " "))
+        return self.materials.get(name, plain)
 
 
 def read_libraries(
@@ -75,27 +99,17 @@ def read_libraries(
     """
     texts: list[bytes] = []
     absent: list[str] = []
-    emissive: dict[str, tuple[float, float, float]] = {}
-    folders: dict[str, str] = {}
-    references = dict.fromkeys(_references(text, neighbours))
-    for reference in islice(references, _MOST_LIBRARIES):
+    materials: dict[str, MeshMaterial] = {}
+    for reference in islice(_references(text, neighbours), _MOST_LIBRARIES):
         content = neighbours(reference)
         if content is None:
             absent.append(f"material library {reference!r} is not there")
             continue
-        content = in_utf8(content).replace(b"\r", b"\n")
+        content = in_one_word(in_utf8(content).replace(b"\r", b"\n"))
         texts.append(content)
-        name = ""
-        for statement, value in _STATEMENT.findall(content):
-            if statement.lower() == b"newmtl":
-                name = _decoded(value.strip())
-                folders[name] = posixpath.dirname(reference)
-            elif statement.lower() == b"ke":
-                color = _numbers(value)
-                if color is not None:
-                    emissive[name] = unit_color(color)
-    all_texts = in_one_word(b"\n".join(texts))
-    libraries = MaterialLibraries(all_texts, emissive, folders)
+        for name, material in _materials(content, posixpath.dirname(reference)):
+            materials.setdefault(name, material)
+    libraries = MaterialLibraries(b"\n".join(texts), materials)
     # A file that uses no material loses nothing without its library.
     return libraries, tuple(absent) if b"usemtl" in text else ()
 
@@ -125,25 +139,138 @@ def in_one_word(text: bytes) -> bytes:
 
 
 def _references(text: bytes, neighbours: Neighbours) -> Iterator[str]:
+    """Yield the libraries that a file names, each once."""
     if b"mtllib" not in text:
         return
+    lines: set[bytes] = set()
+    met: set[str] = set()
     for match in _LIBRARY.finditer(text):
-        whole = _decoded(match[1].strip()).replace("\\", "/")
+        if match[1] in lines:
+            continue
+        lines.add(match[1])
+        whole = match[1].strip().decode("utf-8", "replace").replace("\\", "/")
         # A name with spaces, or several names.
-        if neighbours(whole) is not None:
-            yield whole
-        else:
-            yield from whole.split()
+        names = (whole,) if neighbours(whole) is not None else whole.split()
+        for name in names:
+            if name not in met:
+                met.add(name)
+                yield name
 
 
-def _decoded(name: bytes) -> str:
-    return name.decode("utf-8", "replace")
+def _materials(library: bytes, folder: str) -> Iterator[tuple[str, MeshMaterial]]:
+    """Yield the materials of a library with their names in one word."""
+    name: str | None = None
+    statements: dict[str, str] = {}
+    for line in library.decode("utf-8", "replace").split("\n"):
+        keyword, _, value = line.strip().replace("\t", " ").partition(" ")
+        keyword = keyword.lower()
+        if keyword == "newmtl":
+            if name is not None:
+                yield name, _material(name, statements, folder)
+            name, statements = value.strip(), {}
+        elif keyword:
+            statements[keyword] = value.strip()
+    if name is not None:
+        yield name, _material(name, statements, folder)
 
 
-def _numbers(value: bytes) -> list[float] | None:
+def _material(name: str, statements: dict[str, str], folder: str) -> MeshMaterial:
+    textures: list[tuple[Slot, MeshTexture]] = []
+    for keyword, (slot, components) in _MAPS.items():
+        texture = _texture(statements.get(keyword, ""), components, folder)
+        if texture is not None:
+            textures.append((slot, texture))
+    return MeshMaterial(
+        name=name.replace(_SPACE, " "),
+        color=_color(statements, "kd"),
+        opacity=_opacity(statements),
+        emissive=_color(statements, "ke") or (0.0, 0.0, 0.0),
+        metallic=_unit(statements, "pm"),
+        roughness=_unit(statements, "pr"),
+        textures=_with_alpha(textures),
+    )
+
+
+def _with_alpha(
+    textures: Sequence[tuple[Slot, MeshTexture]],
+) -> tuple[tuple[Slot, MeshTexture], ...]:
+    """Take opacity from the alpha of an image that gives the colour as well."""
+    images = {texture.reference for slot, texture in textures if slot is Slot.COLOR}
+    return tuple(
+        (slot, replace(texture, sampling=replace(texture.sampling, components="a")))
+        if slot is Slot.OPACITY and texture.reference in images
+        else (slot, texture)
+        for slot, texture in textures
+    )
+
+
+def _texture(statement: str, components: str, folder: str) -> MeshTexture | None:
+    """Read the options of an image and its file, whose name may hold spaces."""
+    words = statement.split(" ")
+    options: dict[str, list[str]] = {}
+    while words and (words[0].lower() in _OPTIONS or not words[0]):
+        option = words.pop(0).lower()
+        taken: list[str] = []
+        while words and len(taken) < _OPTIONS.get(option, 0):
+            if option in _OF_NUMBERS and _number(words[0]) is None:
+                break
+            taken.append(words.pop(0))
+        options[option] = taken
+    reference = " ".join(words).strip().replace("\\", "/")
+    if not reference:
+        return None
+    channel = "".join(options.get("-imfchan", ())).lower()
+    if components != "rgb":
+        components = _CHANNELS.get(channel, components)
+    clamps = "".join(options.get("-clamp", ())).lower() == "on"
+    wrap = Wrap.CLAMP if clamps else Wrap.REPEAT
+    sampling = Sampling(
+        components=components,
+        wrap_s=wrap,
+        wrap_t=wrap,
+        scale=_pair(options.get("-s", ()), 1.0),
+        translation=_pair(options.get("-o", ()), 0.0),
+    )
+    return MeshTexture(posixpath.join(folder, reference), sampling=sampling)
+
+
+def _pair(words: Sequence[str], default: float) -> tuple[float, float]:
+    numbers = [_number(word) for word in words[:2]]
+    first, second, *_ = (*numbers, None, None)
+    return (
+        default if first is None else first,
+        default if second is None else second,
+    )
+
+
+def _opacity(statements: dict[str, str]) -> float:
+    """Return the opacity; ``Tr`` is its complement, and counts where ``d`` is not."""
+    words = statements.get("d", "").split()
+    stated = _number(words[-1]) if words else None
+    if stated is None:
+        through = _number((statements.get("tr", "").split() or [""])[0])
+        stated = None if through is None else 1.0 - through
+    return 1.0 if stated is None else visible(stated)
+
+
+def _color(
+    statements: dict[str, str], keyword: str
+) -> tuple[float, float, float] | None:
+    words = statements.get(keyword, "").split()[:_RGB]
+    numbers = [number for word in words if (number := _number(word)) is not None]
+    # One number stands for three.
+    numbers = numbers * _RGB if len(words) == len(numbers) == 1 else numbers
+    return unit_color(numbers) if len(numbers) == _RGB else None
+
+
+def _unit(statements: dict[str, str], keyword: str) -> float | None:
+    value = _number((statements.get(keyword, "").split() or [""])[0])
+    return None if value is None else min(max(value, 0.0), 1.0)
+
+
+def _number(word: str) -> float | None:
     try:
-        numbers = [float(word) for word in value.split()[:3]]
+        number = float(word)
     except ValueError:
         return None
-    complete = len(numbers) == 3 and all(map(math.isfinite, numbers))  # noqa: PLR2004  a colour
-    return numbers if complete else None
+    return number if math.isfinite(number) else None

@@ -13,6 +13,7 @@ from converter.meshes.appearance import (
     fits_single,
     frozen,
 )
+from converter.meshes.sentences import brief, few
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -35,7 +36,7 @@ class MeshError(Exception):
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
-        self.reason = reason
+        self.reason = brief(reason)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,6 +46,8 @@ class SurfaceLook:
     Attributes:
         normals: Unit vectors.
         texture_coordinates: (u, v) with v upwards: the image's lower edge is v = 0.
+        further_coordinates: The sets after the first; None for one that no material
+            uses.
         colors: sRGB components in [0, 1].
         face_materials: (F,) index of each face's material; negative for none.
         materials: Materials that faces have.
@@ -52,9 +55,15 @@ class SurfaceLook:
 
     normals: CornerValues | None = None
     texture_coordinates: CornerValues | None = None
+    further_coordinates: tuple[CornerValues | None, ...] = ()
     colors: CornerValues | None = None
     face_materials: Indices | None = None
     materials: tuple[MeshMaterial, ...] = ()
+
+    @property
+    def coordinate_sets(self) -> tuple[CornerValues | None, ...]:
+        """All sets of texture coordinates, by number."""
+        return (self.texture_coordinates, *self.further_coordinates)
 
 
 PLAIN = SurfaceLook()
@@ -75,6 +84,7 @@ class PolygonMesh:
             Z, and the points were taken as they are; None otherwise.
         skipped: What the file holds but could not be used, one sentence each.
         look: Normals, texture coordinates, colours and materials.
+        beside: Paths of other files that were read with the mesh file.
     """
 
     points: Points
@@ -83,6 +93,7 @@ class PolygonMesh:
     ignored_up_axis: str | None = None
     skipped: tuple[str, ...] = ()
     look: SurfaceLook = PLAIN
+    beside: tuple[str, ...] = ()
 
 
 def build_mesh(  # noqa: PLR0913  # one parameter per attribute
@@ -133,7 +144,7 @@ def build_mesh(  # noqa: PLR0913  # one parameter per attribute
         face_counts=frozen(face_counts.astype(np.int32)),
         face_indices=frozen(renumbered[face_indices]),
         ignored_up_axis=ignored_up_axis,
-        skipped=skipped,
+        skipped=few(skipped),
         look=look,
     )
 
@@ -249,5 +260,6 @@ def _look_of_corners(
         look,
         normals=chosen(look.normals),
         texture_coordinates=chosen(look.texture_coordinates),
+        further_coordinates=tuple(map(chosen, look.further_coordinates)),
         colors=chosen(look.colors),
     )

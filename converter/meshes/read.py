@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from converter.file_content import MIB, read_file
 from converter.meshes.dae import read_dae
-from converter.meshes.interchange import read_glb, read_ply
+from converter.meshes.gltf import read_gltf
 from converter.meshes.obj import read_obj
+from converter.meshes.ply import read_ply
 from converter.meshes.polygon_mesh import MeshError, PolygonMesh
 from converter.meshes.stl_triangles import (
     holds_binary_stl,
@@ -35,22 +37,19 @@ _UNSUPPORTED = (
     (b"version https://git-lfs", "it is a Git LFS pointer; fetch the file itself"),
     (b"PK\x03\x04", "it is a zip archive; unpack it"),
 )
-_SIGNATURES: tuple[tuple[bytes, Reader], ...] = (
-    (b"glTF", read_glb),
-    (b"ply", read_ply),
-)
 _OBJ_LINE = re.compile(rb"^[ \t]*(?:v|vn|vt|f|o|g|s|usemtl|mtllib)[ \t]", re.MULTILINE)
 
 
 def read_mesh(path: Path) -> PolygonMesh:
-    """Read an STL, OBJ, COLLADA, binary glTF or PLY file as one mesh.
+    """Read an STL, OBJ, COLLADA, glTF or PLY file as one mesh.
 
     The content decides the format; the extension, in upper or lower case, decides only
     where the content does not. Units and axes are those of the file: metres and Z up,
     unless a COLLADA file says otherwise (see :mod:`converter.meshes.dae`).
 
     Args:
-        path: The file; material libraries beside it are read, if they are there.
+        path: The file; material libraries and buffers that it names are read, if they
+            are there.
 
     Raises:
         MeshError: The file cannot be opened, is in no known format, is damaged, or
@@ -78,20 +77,37 @@ def decode_mesh(data: bytes, path: Path) -> PolygonMesh:
     reader = _reader(data, path.suffix.lower())
     if reader in _OF_TEXT and len(data) > LARGEST_TEXT:
         raise MeshError(f"it is text of more than {LARGEST_TEXT // MIB} MiB")
+    folder = _Folder(path.parent)
     if reader is read_obj:
-        return read_obj(data, _neighbours(path.parent))
-    return reader(data)
+        mesh = read_obj(data, folder.neighbours(LARGEST_NEIGHBOUR))
+    elif reader is read_gltf:
+        mesh = read_gltf(data, folder.neighbours(LARGEST_FILE))
+    else:
+        mesh = reader(data)
+    return replace(mesh, beside=tuple(folder.read)) if folder.read else mesh
 
 
-def _neighbours(folder: Path) -> Neighbours:
-    def read(reference: str) -> bytes | None:
-        try:
-            return read_file(folder / reference, LARGEST_NEIGHBOUR)
-        except (OSError, ValueError):
-            # not there, no file, too large, or with a character that no name contains
-            return None
+class _Folder:
+    """The place of a mesh file, which remembers what was read from there."""
 
-    return read
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.read: dict[str, None] = {}
+
+    def neighbours(self, largest: int) -> Neighbours:
+        """Give files of up to so many bytes."""
+
+        def read(reference: str) -> bytes | None:
+            path = self._path / reference
+            try:
+                content = read_file(path, largest)
+            except (OSError, ValueError):
+                # not there, no file, too large, or with a character that no name has
+                return None
+            self.read[str(path)] = None
+            return content
+
+        return read
 
 
 def _reader(data: bytes, suffix: str) -> Reader:
@@ -101,21 +117,23 @@ def _reader(data: bytes, suffix: str) -> Reader:
     for signature, reason in _UNSUPPORTED:
         if head.startswith(signature):
             raise MeshError(reason)
-    for signature, reader in _SIGNATURES:
-        if head.startswith(signature):
-            return reader
     is_text = b"\0" not in head
-    if head.startswith(b"<") and (suffix == ".dae" or b"COLLADA" in head):
-        return read_dae
-    if is_text and head[:5].lower() == b"solid":
-        return read_text_stl
-    if is_text and _OBJ_LINE.search(head):
-        return read_obj
+    signs: tuple[tuple[bool, Reader], ...] = (
+        (head.startswith(b"glTF"), read_gltf),
+        (head.startswith(b"ply"), read_ply),
+        (head[:1] == b"{" and (suffix == ".gltf" or b'"asset"' in data), read_gltf),
+        (head[:1] == b"<" and (suffix == ".dae" or b"COLLADA" in head), read_dae),
+        (is_text and head[:5].lower() == b"solid", read_text_stl),
+        (is_text and bool(_OBJ_LINE.search(head)), read_obj),
+    )
+    for seen, reader in signs:
+        if seen:
+            return reader
     readers: dict[str, Reader] = {
         ".stl": read_text_stl if is_text else read_binary_stl,
         ".obj": read_obj,
         ".dae": read_dae,
     }
     if suffix not in readers:
-        raise MeshError("its format is not STL, OBJ, COLLADA, binary glTF or PLY")
+        raise MeshError("its format is not STL, OBJ, COLLADA, glTF or PLY")
     return readers[suffix]

@@ -12,17 +12,19 @@ from typing import TYPE_CHECKING
 from pxr import Sdf, Usd, UsdShade
 
 from converter.diagnostics import Diagnostic
+from converter.meshes.appearance import PLAIN_SAMPLING, Slot
 from converter.model import MeshFile
+from converter.usd.looks import Look, Texture
 from converter.usd.names import show_name, sibling_names
-from converter.usd.shading import Look, MaterialNetworks, write_networks
+from converter.usd.shading import MaterialNetworks, write_networks
 from converter.usd.textures import Image, copy_textures, image_of, is_outside
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
     from converter.diagnostics import Location
-    from converter.meshes.appearance import MeshMaterial
+    from converter.meshes.appearance import MeshMaterial, MeshTexture, Sampling
     from converter.model import Geometry, Link, Material, Robot
     from converter.usd.mesh_library import MeshLibrary
     from converter.usd.mesh_prims import SurfaceParts
@@ -36,6 +38,21 @@ _UNNAMED = "material"
 
 
 @dataclass(frozen=True, slots=True)
+class ImageUse:
+    """An image that a material wants to show.
+
+    Attributes:
+        slot: What it says.
+        image: The image.
+        sampling: How it lies on the surface.
+    """
+
+    slot: Slot
+    image: Image
+    sampling: Sampling = PLAIN_SAMPLING
+
+
+@dataclass(frozen=True, slots=True)
 class Claim:
     """A part of a visual, and what it shall look like.
 
@@ -43,8 +60,8 @@ class Claim:
         link: Name of the visual's link.
         visual: Index of the visual in its link.
         subset: Name of the subset of its mesh; None for the visual itself.
-        look: Without its texture.
-        image: The texture.
+        look: Without its textures.
+        images: The textures.
         mesh_file: The file that brought the material; None if the URDF did.
         location: Where to point at.
     """
@@ -53,7 +70,7 @@ class Claim:
     visual: int
     subset: str | None
     look: Look
-    image: Image | None
+    images: tuple[ImageUse, ...]
     mesh_file: str | None
     location: Location | None
 
@@ -94,15 +111,13 @@ def author_material_library(
     claims = [claim for link in robot.links for claim in _claims(link, meshes)]
     images: dict[Image, Location | None] = {}
     for claim in claims:
-        if claim.image is not None:
-            images.setdefault(claim.image, claim.location)
+        for use in claim.images:
+            images.setdefault(use.image, claim.location)
     textures = copy_textures(images, folder / TEXTURES)
     bindings = []
     for claim in claims:
-        look, file = claim.look, claim.image and textures.files.get(claim.image)
-        if file:
-            look = replace(look, texture=f"./{TEXTURES}/{file}")
-        if claim.mesh_file or look.texture or look.color:
+        look = replace(claim.look, textures=_textures(claim, textures.files))
+        if claim.mesh_file or look.textures or look.color:
             bindings.append((claim, look))
     looks = list(dict.fromkeys(look for _, look in bindings))
     names = sibling_names(look.name or _UNNAMED for look in looks)
@@ -154,11 +169,13 @@ def _claims(link: Link, meshes: MeshLibrary) -> Iterator[Claim]:
         if visual.material is not None and not (parts and parts.covered):
             yield _claim_of_urdf(link, index, visual.material, parts)
         for subset, material in parts.materials if parts else ():
-            image = None
-            if material.texture and parts and parts.has_texture_coordinates:
-                image = image_of(material.texture, file)
+            images = tuple(
+                ImageUse(slot, image_of(texture, file), _within(texture, parts))
+                for slot, texture in material.textures
+                if _can_show(parts)
+            )
             look = _look(material)
-            yield Claim(link.name, index, subset, look, image, file, link.location)
+            yield Claim(link.name, index, subset, look, images, file, link.location)
 
 
 def _claim_of_urdf(
@@ -168,16 +185,41 @@ def _claim_of_urdf(
     if material.rgba is not None:
         red, green, blue, opacity = (min(max(c, 0.0), 1.0) for c in material.rgba)
         color = red, green, blue
-    image = None
-    if material.texture_path and parts and parts.has_texture_coordinates:
+    images: tuple[ImageUse, ...] = ()
+    if material.texture_path and _can_show(parts):
         image = Image(material.texture_uri or "", material.texture_path)
+        images = (ImageUse(Slot.COLOR, image),)
     look = Look(material.name, color, opacity)
-    return Claim(link.name, index, None, look, image, None, link.location)
+    return Claim(link.name, index, None, look, images, None, link.location)
 
 
 def _look(material: MeshMaterial) -> Look:
     return Look(
-        material.name or None, material.color, material.opacity, material.emissive
+        name=material.name or None,
+        color=material.color,
+        opacity=material.opacity,
+        emissive=material.emissive,
+        metallic=material.metallic,
+        roughness=material.roughness,
+        cutoff=material.cutoff,
+        shows_corners=material.shows_corners,
+    )
+
+
+def _within(texture: MeshTexture, parts: SurfaceParts | None) -> Sampling:
+    """Take the first coordinates where the surface lacks those of the texture."""
+    number = texture.sampling.coordinates
+    known = parts is not None and number in parts.coordinate_sets
+    return texture.sampling if known else replace(texture.sampling, coordinates=0)
+
+
+def _textures(
+    claim: Claim, files: Mapping[Image, str]
+) -> tuple[tuple[Slot, Texture], ...]:
+    return tuple(
+        (use.slot, Texture(f"./{TEXTURES}/{files[use.image]}", use.sampling))
+        for use in claim.images
+        if use.image in files
     )
 
 
@@ -203,12 +245,12 @@ def _remarks(robot: Robot, meshes: MeshLibrary) -> Iterator[Diagnostic]:
             elif material and material.texture_path and not _can_show(parts):
                 yield _dropped(material.texture_uri, visual.geometry, location)
             for _, own in parts.materials if parts else ():
-                if own.texture and not _can_show(parts):
-                    yield _dropped(own.texture.reference, visual.geometry, location)
+                for _, texture in () if _can_show(parts) else own.textures:
+                    yield _dropped(texture.reference, visual.geometry, location)
 
 
 def _can_show(parts: SurfaceParts | None) -> bool:
-    return parts is not None and parts.has_texture_coordinates
+    return parts is not None and 0 in parts.coordinate_sets
 
 
 def _dropped(
@@ -224,10 +266,11 @@ def _dropped(
 
 def _from_outside(claims: Iterable[Claim]) -> Iterator[Diagnostic]:
     for claim in claims:
-        image = claim.image
-        if image and claim.mesh_file and is_outside(image, claim.mesh_file):
-            message = f"{image.path} lies outside the folders of its mesh; it is used"
-            yield Diagnostic("file-outside", message, claim.location)
+        for use in claim.images if claim.mesh_file else ():
+            path = use.image.path
+            if path and is_outside(path, claim.mesh_file or ""):
+                message = f"{path} lies outside the folders of its mesh; it is used"
+                yield Diagnostic("file-outside", message, claim.location)
 
 
 def _once(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:

@@ -17,6 +17,7 @@ from converter.meshes.read import LARGEST_FILE, decode_mesh
 from converter.model import MeshFile
 from converter.usd.mesh_prims import surface_parts, write_mesh
 from converter.usd.names import sibling_names
+from converter.usd.textures import is_outside
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from pxr import Usd
 
     from converter.diagnostics import Location
+    from converter.meshes.polygon_mesh import PolygonMesh
     from converter.model import Robot
     from converter.usd.mesh_prims import SurfaceParts
 
@@ -36,7 +38,7 @@ MeshKey: TypeAlias = tuple[str, Mirror]
 
 # How a file says that part of it is elsewhere. Without these words, equal bytes are
 # equal meshes; with them only within one folder.
-_REFERENCES = (b"mtllib", b"init_from", b'"uri"')
+_REFERENCES = (b"mtllib", b"init_from", b'"uri"', b"TextureFile")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +86,7 @@ def author_library(robot: Robot, stage: Usd.Stage) -> MeshLibrary:
                     if mesh is None:
                         mesh = decode_mesh(data, Path(file))
                         diagnostics += mesh_notes(Path(file).name, mesh, location)
+                        diagnostics += _from_outside(mesh, file, location)
                     path = LIBRARY_ROOT.AppendChild(name[file, mirror])
                     write_mesh(stage, path, mirrored(mesh, mirror))
                     written[content, mirror] = path, surface_parts(mesh)
@@ -102,6 +105,21 @@ def author_library(robot: Robot, stage: Usd.Stage) -> MeshLibrary:
     return MeshLibrary(
         library.prims, library.parts, library.unreadable, tuple(diagnostics)
     )
+
+
+def _from_outside(
+    mesh: PolygonMesh, file: str, location: Location | None
+) -> list[Diagnostic]:
+    """Say which files a mesh brought from elsewhere."""
+    return [
+        Diagnostic(
+            "file-outside",
+            f"{path} lies outside the folders of its mesh; it is used",
+            location,
+        )
+        for path in mesh.beside
+        if is_outside(path, file)
+    ]
 
 
 def mesh_key(geometry: MeshFile) -> MeshKey:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from pxr import Sdf, UsdGeom, UsdShade, Vt
 
-from converter.usd.colors import linear_from_srgb
+from converter.colors import linear_from_srgb
+from converter.usd.looks import coordinates_name
 from converter.usd.names import show_name, sibling_names
 
 if TYPE_CHECKING:
@@ -30,12 +31,12 @@ class SurfaceParts:
         materials: Material and name of the subset prim of each part; the name is None
             if the part is the whole mesh.
         covered: Whether every face has a material of the file.
-        has_texture_coordinates: Whether textures can be shown on it.
+        coordinate_sets: Numbers of the sets of texture coordinates that it has.
     """
 
     materials: tuple[tuple[str | None, MeshMaterial], ...]
     covered: bool
-    has_texture_coordinates: bool
+    coordinate_sets: tuple[int, ...]
 
 
 def surface_parts(mesh: PolygonMesh) -> SurfaceParts:
@@ -50,7 +51,11 @@ def surface_parts(mesh: PolygonMesh) -> SurfaceParts:
     return SurfaceParts(
         tuple(zip(names, materials, strict=True)),
         covered,
-        mesh.look.texture_coordinates is not None,
+        tuple(
+            number
+            for number, held in enumerate(mesh.look.coordinate_sets)
+            if held is not None
+        ),
     )
 
 
@@ -69,10 +74,15 @@ def write_mesh(stage: Usd.Stage, path: Sdf.Path, mesh: PolygonMesh) -> None:
     prim.CreateExtentAttr(UsdGeom.PointBased.ComputeExtent(points))
     kinds = Sdf.ValueTypeNames
     look = mesh.look
+    if any(material.double_sided for material in look.materials):
+        prim.CreateDoubleSidedAttr(True)
     for name, kind, held in (
         # As primvars, because the normals attribute cannot be indexed.
         ("normals", kinds.Normal3fArray, look.normals),
-        ("st", kinds.TexCoord2fArray, look.texture_coordinates),
+        *(
+            (coordinates_name(number), kinds.TexCoord2fArray, coordinates)
+            for number, coordinates in enumerate(look.coordinate_sets)
+        ),
     ):
         if held is not None:
             _write_primvar(prim, name, kind, held.values, held, mesh)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pxr import UsdGeom, UsdShade
 
+from converter.colors import srgb_from_linear
 from converter.diagnostics import Diagnostic
 from converter.model import Material
 
@@ -79,7 +80,7 @@ def _read_bound(material: UsdShade.Material) -> Findings[Material | None]:
         return None
     opacity = source.GetInput("opacity")
     alpha = _value(opacity) if opacity and not _computing(opacity) else None
-    red, green, blue = (srgb_from_linear(component) for component in color[:3])
+    red, green, blue = srgb_from_linear(color[:3]).tolist()
     rgba = red, green, blue, 1.0 if alpha is None else float(alpha)
     return Material(prim.GetDisplayName() or prim.GetName(), rgba)
 
@@ -108,15 +109,5 @@ def _own_color(prim: Usd.Prim) -> Vec4 | None:
     )
     if not colors:
         return None
-    red, green, blue = (srgb_from_linear(float(component)) for component in colors[0])
+    red, green, blue = srgb_from_linear(colors[0]).tolist()
     return red, green, blue, float(opacities[0]) if opacities else 1.0
-
-
-def srgb_from_linear(value: float) -> float:
-    """Return the sRGB component of a linear value (IEC 61966-2-1), within [0, 1]."""
-    if value >= 1:
-        # The formula gives one bit less.
-        return 1.0
-    if value <= 0.0031308:  # noqa: PLR2004  the standard's threshold
-        return max(value, 0.0) * 12.92
-    return float(1.055 * value ** (1 / 2.4) - 0.055)

@@ -71,21 +71,19 @@ def image_of(texture: MeshTexture, mesh_file: str) -> Image:
     return Image(texture.reference)
 
 
-def is_outside(image: Image, mesh_file: str) -> bool:
-    """Say whether an image lies, or leads, outside the folders of its mesh.
+def is_outside(path: str, mesh_file: str) -> bool:
+    """Say whether a file lies, or leads, outside the folders of its mesh.
 
     These are the package and the repository around the mesh file; where there is
     neither, the folder above it.
     """
-    if image.path is None:
-        return False
     folders = Path(mesh_file).absolute().parents
     own = [
         next((folder for folder in folders if marks(folder)), None)
         for marks in (is_package, is_repository)
     ]
     around = [folder for folder in own if folder] or list(folders[1:2]) or [folders[0]]
-    real = Path(image.path).resolve()
+    real = Path(path).resolve()
     return not any(real.is_relative_to(folder.resolve()) for folder in around)
 
 

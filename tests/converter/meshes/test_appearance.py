@@ -8,7 +8,14 @@ import numpy as np
 import pytest
 
 from converter.meshes import read_mesh
-from converter.meshes.appearance import MeshMaterial, MeshTexture, face_normals
+from converter.meshes.appearance import (
+    MeshMaterial,
+    MeshTexture,
+    Sampling,
+    Slot,
+    Wrap,
+    face_normals,
+)
 from converter.meshes.obj import read_obj
 from converter.meshes.polygon_mesh import mirrored
 
@@ -113,10 +120,15 @@ def test_material_libraries_are_read_beside_the_file(tmp_path: Path) -> None:
     mesh = read_mesh(path)
 
     look = mesh.look
+    clamped = Sampling(wrap_s=Wrap.CLAMP, wrap_t=Wrap.CLAMP)
     assert look.face_materials is not None
     assert [look.materials[i] if i >= 0 else None for i in look.face_materials] == [
         MeshMaterial("old blue", (0.0, 0.0, 0.5), 0.25),
-        MeshMaterial("old red", (0.5, 0.0, 0.0), texture=MeshTexture("looks/skin.png")),
+        MeshMaterial(
+            "old red",
+            (0.5, 0.0, 0.0),
+            textures=((Slot.COLOR, MeshTexture("looks/skin.png", sampling=clamped)),),
+        ),
         None,
     ]
     assert mesh.skipped == ("material library 'lost.mtl' is not there",)

@@ -5,7 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from converter.meshes.appearance import CornerValues, MeshMaterial, MeshTexture
+from converter.meshes.appearance import (
+    CornerValues,
+    MeshMaterial,
+    MeshTexture,
+    Slot,
+)
 from converter.meshes.dae import read_dae
 
 # A quadrilateral in an oblique plane, and its unit normal.
@@ -132,7 +137,7 @@ def test_materials_follow_the_bindings_of_the_instance() -> None:
     assert look.face_materials is not None
     assert [look.materials[i] for i in look.face_materials] == [
         MeshMaterial("red paint", (0.5, 0.25, 0.0), 1.0, (0.0, 0.0, 0.125)),
-        MeshMaterial("skin", texture=MeshTexture("skin%20one.png")),
+        MeshMaterial("skin", textures=((Slot.COLOR, MeshTexture("skin%20one.png")),)),
     ]
 
 

@@ -1,0 +1,33 @@
+"""Between the colours that screens show and those that light has (IEC 61966-2-1)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+
+def linear_from_srgb(values: ArrayLike) -> NDArray[np.float64]:
+    """Return the linear values of sRGB components in [0, 1]."""
+    encoded = np.asarray(values, dtype=np.float64)
+    linear: NDArray[np.float64] = np.where(
+        encoded <= 0.04045,  # noqa: PLR2004  the standard's threshold
+        encoded / 12.92,
+        ((encoded + 0.055) / 1.055) ** 2.4,
+    )
+    return linear
+
+
+def srgb_from_linear(values: ArrayLike) -> NDArray[np.float64]:
+    """Return the sRGB components of linear values, which are clamped to [0, 1]."""
+    linear = np.clip(np.asarray(values, dtype=np.float64), 0.0, 1.0)
+    encoded: NDArray[np.float64] = np.where(
+        linear <= 0.0031308,  # noqa: PLR2004  the standard's threshold
+        linear * 12.92,
+        1.055 * linear ** (1 / 2.4) - 0.055,
+    )
+    # The formula gives one bit less.
+    return np.where(linear == 1.0, 1.0, encoded)

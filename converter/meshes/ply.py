@@ -1,0 +1,123 @@
+"""PLY, which some packages refer to though URDF tools rarely read it.
+
+trimesh reads it; it is imported when the first such file is met, because few robots
+have one. The format has neither axes nor units, and is taken as it is.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import struct
+import warnings
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from converter.meshes.appearance import (
+    MeshMaterial,
+    MeshTexture,
+    Slot,
+    corner_values,
+)
+from converter.meshes.polygon_mesh import (
+    MeshError,
+    PolygonMesh,
+    SurfaceLook,
+    build_mesh,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from converter.meshes.appearance import CornerValues
+
+# As MeshLab names the image that its texture coordinates lie in.
+_IMAGE = re.compile(rb"^comment[ \t]+TextureFile[ \t]+([^\r\n]+)", re.MULTILINE)
+_HEAD_SIZE = 4096
+_IN_TEXT = re.compile(rb"^format[ \t]+ascii", re.MULTILINE)
+# It takes sixty times as much memory.
+_LONGEST_TEXT = 32 << 20
+# What escapes from trimesh on damaged files.
+_MALFORMED = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    # for what it needs to make sense of them
+    ImportError,
+    LookupError,
+    MemoryError,
+    NameError,
+    NotImplementedError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+    struct.error,
+)
+
+
+def read_ply(data: bytes) -> PolygonMesh:
+    """Read a PLY file [m].
+
+    Raises:
+        MeshError: The file is damaged or holds no surface.
+    """
+    if len(data) > _LONGEST_TEXT and _IN_TEXT.search(data[:_HEAD_SIZE]):
+        raise MeshError(f"it is text of more than {_LONGEST_TEXT >> 20} MiB")
+    with _damage_explained():
+        surface = _surface(data)
+        if surface is None:
+            raise MeshError("it holds no faces")
+        faces: NDArray[np.integer] = np.asarray(surface.faces).reshape(-1)
+        uv = getattr(surface.visual, "uv", None)
+        st = None if uv is None else corner_values(uv[:, :2], faces)
+        counts = np.full(len(faces) // 3, 3)
+        image = _IMAGE.search(data[:_HEAD_SIZE]) if st else None
+        look = SurfaceLook(
+            texture_coordinates=st,
+            colors=_colors(surface.visual, faces),
+            face_materials=np.zeros(len(counts), np.int32) if image else None,
+            materials=(_shown(image[1]),) if image else (),
+        )
+        return build_mesh(surface.vertices, counts, faces, look=look)
+
+
+def _shown(name: bytes) -> MeshMaterial:
+    texture = MeshTexture(name.decode("utf-8", "replace").strip())
+    return MeshMaterial("", textures=((Slot.COLOR, texture),))
+
+
+@contextmanager
+def _damage_explained() -> Iterator[None]:
+    """Turn what trimesh raises into the error of a mesh.
+
+    It works out much of a surface only when it is asked, so that is not over when the
+    file is loaded.
+    """
+    try:
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            yield
+    except _MALFORMED as error:
+        said = " ".join(str(error).split())[:80]
+        raise MeshError(f"its PLY is broken: {said}") from error
+
+
+def _surface(data: bytes) -> Any:  # noqa: ANN401  (trimesh, as it is used here)
+    import trimesh  # noqa: PLC0415  slow to import, and rarely needed
+
+    scene = trimesh.load_scene(io.BytesIO(data), file_type="ply", process=False)
+    found = scene.geometry.values()
+    return next((one for one in found if isinstance(one, trimesh.Trimesh)), None)
+
+
+def _colors(visual: Any, faces: NDArray[np.integer]) -> CornerValues | None:  # noqa: ANN401
+    if visual.kind == "face":
+        each = np.repeat(np.arange(len(faces) // 3), 3)
+        return corner_values(visual.face_colors[:, :3] / 255.0, each)
+    if visual.kind != "vertex":
+        return None
+    return corner_values(visual.vertex_colors[:, :3] / 255.0, faces)

@@ -1,0 +1,61 @@
+"""PLY files."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from converter.meshes import read_mesh
+from converter.meshes.appearance import MeshMaterial, MeshTexture, Slot
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+CORNERS = np.array([[0.5, 0.25, 0.0], [1.5, 0.0, 0.5], [0.0, 2.0, 1.0]], "<f4")
+
+
+def test_ply_is_taken_as_it_is_with_its_colours(tmp_path: Path) -> None:
+    """Colours are eight bits of sRGB."""
+    rows = "".join(f"{x} {y} {z} 51 {i} 255\n" for i, (x, y, z) in enumerate(CORNERS))
+    fields = "".join(f"property float {axis}\n" for axis in "xyz")
+    fields += "".join(f"property uchar {name}\n" for name in ("red", "green", "blue"))
+    path = tmp_path / "part.ply"
+    path.write_text(
+        f"ply\nformat ascii 1.0\nelement vertex 3\n{fields}element face 1\n"
+        f"property list uchar int vertex_indices\nend_header\n{rows}3 0 1 2\n"
+    )
+
+    mesh = read_mesh(path)
+
+    np.testing.assert_allclose(mesh.points[mesh.face_indices], CORNERS)
+    assert mesh.look.colors is not None
+    colors = mesh.look.colors.values[mesh.look.colors.indices]
+    np.testing.assert_allclose(colors, [[0.2, i / 255, 1] for i in range(3)])
+
+
+def test_the_image_that_a_ply_file_names_lies_in_its_coordinates(
+    tmp_path: Path,
+) -> None:
+    """As MeshLab writes it: a comment, and s and t at every vertex, t upwards."""
+    st = [[0.1, 0.2], [0.9, 0.3], [0.4, 0.8]]
+    rows = "".join(
+        f"{x} {y} {z} {s} {t}\n" for (x, y, z), (s, t) in zip(CORNERS, st, strict=True)
+    )
+    fields = "".join(f"property float {name}\n" for name in "xyzst")
+    path = tmp_path / "part.ply"
+    path.write_text(
+        "ply\nformat ascii 1.0\ncomment TextureFile my skin.png\n"
+        f"element vertex 3\n{fields}element face 1\n"
+        f"property list uchar int vertex_indices\nend_header\n{rows}3 0 1 2\n"
+    )
+
+    look = read_mesh(path).look
+
+    assert look.texture_coordinates is not None
+    found = look.texture_coordinates.values[look.texture_coordinates.indices]
+    np.testing.assert_allclose(found, st, rtol=1e-6)
+    (material,) = look.materials
+    assert material == MeshMaterial(
+        "", textures=((Slot.COLOR, MeshTexture("my skin.png")),)
+    )
