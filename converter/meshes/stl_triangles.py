@@ -44,10 +44,12 @@ _TRIANGLE_SIZE = 50
 _SOLID_LINE = re.compile(
     rb"^[^\S\n]*+(end[^\S\n]*+)?solid[^\n]*", re.IGNORECASE | re.MULTILINE
 )
+# Polygons become several times as much text; no exporter writes ones of so many corners.
+_LONGEST_TEXT = 256 << 20
 _CORNER = rb"vertex(?:\s++[-+.\deE]++){3}"
 _FACET = re.compile(
     rb"\bfacet\s++(?:normal\s++)?(?:(?!outer\b)\S++\s++){0,3}+outer\s++loop\s++"
-    rb"((?:" + _CORNER + rb"\s++){3,}+)endloop\s++endfacet\b",
+    rb"((?:" + _CORNER + rb"\s++){3,1000}+)endloop\s++endfacet\b",
     re.IGNORECASE,
 )
 _CORNERS = re.compile(_CORNER, re.IGNORECASE)
@@ -89,7 +91,10 @@ def read_text_stl(data: bytes) -> PolygonMesh:
     try:
         corners = _load(_one_solid(facets), Mode.ASCII)
     except MeshError:
-        corners = _load(_one_solid(_FACET.sub(_triangles, facets)), Mode.ASCII)
+        facets = _FACET.sub(_triangles, facets)
+        if len(facets) > _LONGEST_TEXT:
+            raise MeshError("its polygons are too many") from None
+        corners = _load(_one_solid(facets), Mode.ASCII)
     return _build(corners, () if ends else ("the text ends without endsolid",))
 
 
