@@ -11,9 +11,11 @@ from converter.diagnostics import SourceError
 from converter.lint.checks import DOCUMENT_CHECKS, SPECIMEN_CHECKS
 from converter.lint.finding import Finding
 from converter.lint.rules import LINT_RULES
-from converter.lint.subject import examine, read_document
+from converter.lint.subject import document_of, examine
 from converter.rules import RULES
-from converter.urdf import parse
+from converter.urdf.findings import drain
+from converter.urdf.markup import read_markup
+from converter.urdf.parse import parse_markup
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -53,17 +55,23 @@ def lint(
     file = os.fspath(path)
     found: list[Finding] = []
     try:
-        parsed = parse(file, packages=packages, arguments=arguments)
+        # Once for all: the expansion of xacro takes longer than anything else.
+        markup, said = drain(read_markup(file, packages, arguments))
+    except SourceError as error:
+        return LintReport(_in_order(_reported(error.diagnostics)), is_urdf=False)
+    found += _reported(said)
+    try:
+        parsed = parse_markup(markup, file, packages=packages)
     except SourceError as error:
         found += _reported(error.diagnostics)
     else:
         specimen = examine(parsed.robot)
         found += _reported((*parsed.diagnostics, *specimen.meshes.diagnostics))
         found += _specimen_findings(specimen)
-    document = read_document(file, packages, arguments)
+    document = document_of(markup, file)
     if document:
         found += _document_findings(document)
-    return LintReport(tuple(sorted(found, key=_place)), document is not None)
+    return LintReport(_in_order(found), document is not None)
 
 
 def _reported(diagnostics: Iterable[Diagnostic]) -> Iterator[Finding]:
@@ -85,6 +93,10 @@ def _specimen_findings(specimen: Specimen) -> Iterator[Finding]:
 def _cited(rule: str, remarks: Iterable[Remark]) -> Iterator[Finding]:
     for remark in remarks:
         yield Finding(LINT_RULES[rule], remark.message, remark.location)
+
+
+def _in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    return tuple(sorted(findings, key=_place))
 
 
 def _place(finding: Finding) -> tuple[str, int, int]:

@@ -75,6 +75,16 @@ def read_document(
         root, _ = drain(read_markup(file, packages, arguments))
     except SourceError:
         return None
+    return document_of(root, file)
+
+
+def document_of(root: Element, file: str) -> Document | None:
+    """Take elements for a robot's; None if they are not.
+
+    Args:
+        root: The root element, as written.
+        file: Path of its file.
+    """
     if root.tag != g.ROBOT.tag or find_unexpanded(root):
         return None
     robot, _ = drain(read(root, g.ROBOT, _ANY_VERSION))

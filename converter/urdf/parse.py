@@ -83,13 +83,42 @@ def parse(
             found are in it.
     """
     file = os.fspath(path)
-    markup = read_markup(file, packages, arguments)
+    return _parsed(read_markup(file, packages, arguments), file, packages, root)
+
+
+def parse_markup(
+    markup: Element,
+    path: str | os.PathLike[str],
+    *,
+    packages: Mapping[str, str] = MappingProxyType({}),
+) -> Parsed:
+    """Read a robot from the root element of its file; see :func:`parse`.
+
+    Args:
+        markup: As :func:`~converter.urdf.markup.read_markup` returns it.
+        path: The file, which says where other files are.
+        packages: Folders of ROS packages, by name.
+
+    Raises:
+        SourceError: As :func:`parse`.
+    """
+    return _parsed(_read_already(markup), os.fspath(path), packages, None)
+
+
+def _parsed(
+    markup: Findings[Element], file: str, packages: Mapping[str, str], root: str | None
+) -> Parsed:
     around = Surroundings(Path(file), packages, os.environ)
     robot, found = drain(_robot(markup, around, root))
     diagnostics = tuple(sorted(found, key=_place))
     if any(diagnostic.severity is Severity.ERROR for diagnostic in diagnostics):
         raise SourceError(diagnostics)
     return Parsed(robot, diagnostics)
+
+
+def _read_already(markup: Element) -> Findings[Element]:
+    yield from ()
+    return markup
 
 
 def _place(diagnostic: Diagnostic) -> tuple[str, int, int]:
