@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from numpy.typing import NDArray
 
@@ -162,6 +162,19 @@ def visible(opacity: float) -> float:
     and transparency are common, for MTL and COLLADA alike.
     """
     return min(opacity, 1.0) if opacity > 0 else 1.0
+
+
+def faded(
+    textures: Iterable[tuple[Slot, MeshTexture]], opacity: float
+) -> tuple[tuple[Slot, MeshTexture], ...]:
+    """Make an opacity a factor of the image of opacities, if there is one."""
+    gain = (opacity, opacity, opacity, opacity)
+    return tuple(
+        (slot, replace(texture, sampling=replace(texture.sampling, gain=gain)))
+        if slot is Slot.OPACITY
+        else (slot, texture)
+        for slot, texture in textures
+    )
 
 
 def unit_color(components: Sequence[float]) -> tuple[float, float, float]:

@@ -21,6 +21,7 @@ from converter.meshes.appearance import (
     Sampling,
     Slot,
     Wrap,
+    faded,
     unit_color,
     visible,
 )
@@ -200,16 +201,18 @@ def _material(
         # Other modes would take luminance, which no shader gives.
         if tag != "transparent" or _mode(shader) == "A_ONE"
     )
+    found = ((slot, one) for slot, one in textures if one is not None)
+    opacity = about.opacity(shader)
     return MeshMaterial(
         name=name,
         color=None if color is None else unit_color(color),
-        opacity=about.opacity(shader),
+        opacity=opacity,
         emissive=(0.0, 0.0, 0.0) if emissive is None else unit_color(emissive),
         double_sided=any(
             (element.text or "").strip() in {"1", "true"}
             for element in effect.iter("double_sided")
         ),
-        textures=tuple((slot, one) for slot, one in textures if one is not None),
+        textures=faded(found, opacity),
     )
 
 

@@ -20,6 +20,7 @@ from converter.meshes.appearance import (
     Sampling,
     Slot,
     Wrap,
+    faded,
     unit_color,
     visible,
 )
@@ -180,14 +181,15 @@ def _material(name: str, statements: dict[str, str], folder: str) -> MeshMateria
         texture = _texture(statements.get(keyword, ""), components, folder)
         if texture is not None:
             textures.append((slot, texture))
+    opacity = _opacity(statements)
     return MeshMaterial(
         name=name.replace(_SPACE, " "),
         color=_color(statements, "kd"),
-        opacity=_opacity(statements),
+        opacity=opacity,
         emissive=_color(statements, "ke") or (0.0, 0.0, 0.0),
         metallic=_unit(statements, "pm"),
         roughness=_unit(statements, "pr"),
-        textures=_with_alpha(textures),
+        textures=faded(_with_alpha(textures), opacity),
     )
 
 

@@ -9,7 +9,9 @@ from converter.meshes.appearance import (
     CornerValues,
     MeshMaterial,
     MeshTexture,
+    Sampling,
     Slot,
+    Wrap,
 )
 from converter.meshes.dae import read_dae
 
@@ -175,6 +177,126 @@ def test_opacity_is_counted_as_the_document_says(
     material, _ = read_dae(document(ALL, transparency=text)).look.materials
 
     assert material.opacity == pytest.approx(opacity, rel=1e-5)
+
+
+SAMPLER = (
+    """<newparam sid="sa"><sampler2D><source>su</source>{}</sampler2D></newparam>"""
+)
+
+
+def changed(old: str, new: str, **options: str) -> bytes:
+    """Return the document with one passage replaced."""
+    text = document(ALL, **options).decode()
+    assert old in text
+    return text.replace(old, new).encode()
+
+
+@pytest.mark.parametrize(
+    ("mode", "wrap"),
+    [
+        ("WRAP", Wrap.REPEAT),
+        ("MIRROR", Wrap.MIRROR),
+        ("CLAMP", Wrap.CLAMP),
+        ("BORDER", Wrap.BLACK),
+        ("NONE", Wrap.BLACK),
+    ],
+)
+def test_samplers_say_what_is_beyond_the_edges(mode: str, wrap: Wrap) -> None:
+    """In each direction; the specification's default is to repeat."""
+    data = changed(SAMPLER.format(""), SAMPLER.format(f"<wrap_t>{mode}</wrap_t>"))
+
+    _, skin = read_dae(data).look.materials
+
+    ((_, texture),) = skin.textures
+    assert texture.sampling == Sampling(wrap_t=wrap)
+
+
+def test_images_of_emission_and_opacity_are_read() -> None:
+    """Opacity is the alpha of its image in the default mode."""
+    image = '<texture texture="sa" texcoord="UV"/>'
+    data = changed(
+        f"<diffuse>{image}</diffuse>",
+        f"<emission>{image}</emission><diffuse>{image}</diffuse>"
+        f"<transparent>{image}</transparent>",
+    )
+
+    _, skin = read_dae(data).look.materials
+
+    assert {slot: one.sampling.components for slot, one in skin.textures} == {
+        Slot.COLOR: "rgb",
+        Slot.EMISSION: "rgb",
+        Slot.OPACITY: "a",
+    }
+
+
+def test_a_number_beside_the_image_of_opacity_is_its_factor() -> None:
+    """The specification multiplies the two."""
+    image = '<texture texture="sa" texcoord="UV"/>'
+    data = changed(
+        f"<diffuse>{image}</diffuse>",
+        f"<transparent>{image}</transparent>"
+        "<transparency><float>0.25</float></transparency>",
+    )
+
+    _, skin = read_dae(data).look.materials
+
+    ((_, texture),) = skin.textures
+    assert texture.sampling.gain == (0.25, 0.25, 0.25, 0.25)
+
+
+def test_values_may_be_named_elsewhere_in_the_effect() -> None:
+    """By a parameter, as some exporters write all of them."""
+    data = changed(
+        "<diffuse><color>0.5 0.25 0 1</color></diffuse>",
+        '<diffuse><param ref="paint"/></diffuse>',
+    ).replace(
+        b'<effect id="e1"><profile_COMMON>',
+        b'<effect id="e1"><profile_COMMON><newparam sid="paint">'
+        b"<float4>0.25 0.5 0.75 1</float4></newparam>",
+    )
+
+    red, _ = read_dae(data).look.materials
+
+    assert red.color == (0.25, 0.5, 0.75)
+
+
+def test_an_effect_may_say_that_both_sides_are_seen() -> None:
+    """In the way of Google Earth, which exporters share."""
+    data = changed(
+        "</technique></profile_COMMON></effect>\n  <effect",
+        '</technique><extra><technique profile="GOOGLEEARTH"><double_sided>1'
+        "</double_sided></technique></extra></profile_COMMON></effect>\n  <effect",
+    )
+
+    red, skin = read_dae(data).look.materials
+
+    assert red.double_sided
+    assert not skin.double_sided
+
+
+def test_a_texture_lies_in_the_set_that_its_instance_binds() -> None:
+    """Sets have numbers of their own, and the first one that there is counts as 0."""
+    further = (
+        '<input semantic="TEXCOORD" source="#t" offset="1" set="4"/>'
+        '<input semantic="TEXCOORD" source="#u" offset="1" set="11"/>'
+    )
+    bound = (
+        '<instance_material symbol="b" target="#m2"><bind_vertex_input semantic="UV" '
+        'input_semantic="TEXCOORD" input_set="11"/></instance_material>'
+    )
+    other = [[s + 2, t - 3] for s, t in ST[::-1]]
+    data = document(further).decode()
+    data = data.replace('<instance_material symbol="b" target="#m2"/>', bound)
+    data = data.replace('<source id="c"', f'{source("u", other, "ST")}<source id="c"')
+
+    look = read_dae(data.encode()).look
+
+    ((_, texture),) = look.materials[1].textures
+    assert texture.sampling.coordinates == 1
+    first, second = look.coordinate_sets
+    expected = np.array([ST[i] for i in (0, 1, 2, 0, 2, 3)])
+    np.testing.assert_allclose(at_corners(first), expected)
+    np.testing.assert_allclose(at_corners(second), expected + np.array([2, -3]))
 
 
 def test_a_broken_input_costs_only_itself() -> None:
