@@ -25,6 +25,7 @@ Indices: TypeAlias = "NDArray[np.int32]"
 
 # Points and faces are counted with 32-bit integers, in USD as in here.
 _LARGEST_COUNT = 2**31 - 1
+_HALF = np.uint64(32)
 
 
 class MeshError(Exception):
@@ -165,30 +166,44 @@ def mirrored(mesh: PolygonMesh, axes: tuple[bool, bool, bool]) -> PolygonMesh:
     return build_mesh(mesh.points * signs, mesh.face_counts, indices, look=look)
 
 
-def merge_equal_points(corners: NDArray[np.floating]) -> tuple[Points, Indices]:
+def merge_equal_points(corners: NDArray[np.float32]) -> tuple[Points, Indices]:
     """Give equal positions one index, in the order of their first occurrence.
 
     Positions are compared exactly: points that are merely close stay apart. The two
     zeros are equal.
 
     Args:
-        corners: (M, 3) positions.
+        corners: (M, 3) positions, all numbers.
 
     Returns:
         The (N, 3) distinct positions, and for each corner the index of its position.
     """
-    order = np.lexsort(corners.T)
-    ordered = corners[order]
-    starts = np.ones(len(corners), dtype=bool)
-    starts[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
-    # The sort is stable: the first corner of a group is the first in the file too.
-    first = order[starts]
+    # The sum makes one zero of the two.
+    bits = (corners + np.float32(0)).view(np.uint32).astype(np.uint64)
+    # Integers sort several times as fast as triples of numbers do: positions along x
+    # and y are numbered first, and then those numbers along with z.
+    order, is_new = _ordered(bits[:, 0] << _HALF | bits[:, 1])
+    plane = np.empty(len(corners), np.uint64)
+    plane[order] = np.cumsum(is_new, dtype=np.uint64)
+    order, is_new = _ordered(plane << _HALF | bits[:, 2])
+    first = np.minimum.reduceat(order, np.flatnonzero(is_new))
     by_occurrence = np.argsort(first)
-    rank = np.empty(len(first), dtype=np.int32)
+    rank = np.empty(len(first), np.int32)
     rank[by_occurrence] = np.arange(len(first), dtype=np.int32)
-    indices = np.empty(len(corners), dtype=np.int32)
-    indices[order] = rank[np.cumsum(starts) - 1]
+    indices = np.empty(len(corners), np.int32)
+    indices[order] = rank[np.cumsum(is_new, dtype=np.int32) - 1]
     return corners[first[by_occurrence]].astype(np.float64), indices
+
+
+def _ordered(
+    keys: NDArray[np.uint64],
+) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+    """Sort keys, and say which of the sorted differ from the one before."""
+    order = np.argsort(keys)
+    ordered = keys[order]
+    is_new = np.ones(len(keys), dtype=bool)
+    np.not_equal(ordered[1:], ordered[:-1], out=is_new[1:])
+    return order, is_new
 
 
 def reversed_faces(

@@ -3,11 +3,11 @@
 Which of the two a file holds is decided by its size, because binary files may well
 begin with ``solid``, the first word of text files.
 
-numpy-stl reads both. It refuses what it does not understand, where trimesh 5.2 and
-meshio 5.3 pair the wrong corners or drop the rest without a word. What it refuses in
-text though other readers of robots accept it is laid out anew, and read again: words
-of one facet that share a line, normals that are not numbers, and facets of more than
-three corners, which no library that was tried reads.
+Records are one numpy type. Text is read by numpy-stl, which refuses what it does not
+understand, where trimesh 5.2 and meshio 5.3 pair the wrong corners or drop the rest
+without a word. What it refuses though other readers of robots accept it is laid out
+anew, and read again: words of one facet that share a line, normals that are not
+numbers, and facets of more than three corners, which no library that was tried reads.
 
 Positions are single precision. The format knows neither shared points nor units: equal
 positions become one point, and numbers are metres, as every reader of URDF takes them.
@@ -23,7 +23,6 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
-from stl import Mesh, Mode
 
 from converter.meshes.polygon_mesh import (
     MeshError,
@@ -37,7 +36,10 @@ if TYPE_CHECKING:
 
 _HEADER_SIZE = 80
 _COUNT_SIZE = 4
-_TRIANGLE_SIZE = 50
+_TRIANGLE = np.dtype(
+    [("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("extra", "<u2")]
+)
+_TRIANGLE_SIZE = _TRIANGLE.itemsize
 
 # Names of solids are free text, which may hold any keyword. What follows an end is not
 # read by the library, which takes any line for one that begins so.
@@ -73,7 +75,9 @@ def read_binary_stl(data: bytes) -> PolygonMesh:
     if len(data) < size:
         announced, held = ((n - start) // _TRIANGLE_SIZE for n in (size, len(data)))
         raise MeshError(f"it announces {announced} triangles but holds {held}")
-    return _build(_load(data[:size], Mode.BINARY))
+    count = (size - start) // _TRIANGLE_SIZE
+    triangles = np.frombuffer(data, _TRIANGLE, count, offset=start)
+    return _build(triangles["corners"].reshape(-1, 3).astype(np.float32))
 
 
 def read_text_stl(data: bytes) -> PolygonMesh:
@@ -89,12 +93,12 @@ def read_text_stl(data: bytes) -> PolygonMesh:
     if facets and not facets.lower().endswith(b"endfacet"):
         raise MeshError("its last facet is incomplete")
     try:
-        corners = _load(_one_solid(facets), Mode.ASCII)
+        corners = _corners(_one_solid(facets))
     except MeshError:
         facets = _FACET.sub(_triangles, facets)
         if len(facets) > _LONGEST_TEXT:
             raise MeshError("its polygons are too many") from None
-        corners = _load(_one_solid(facets), Mode.ASCII)
+        corners = _corners(_one_solid(facets))
     return _build(corners, () if ends else ("the text ends without endsolid",))
 
 
@@ -113,12 +117,14 @@ def _triangles(facet: re.Match[bytes]) -> bytes:
     )
 
 
-def _load(data: bytes, mode: Mode) -> NDArray[np.float32]:
+def _corners(text: bytes) -> NDArray[np.float32]:
     """Return the (M, 3) corners of all triangles."""
+    from stl import Mesh, Mode  # noqa: PLC0415  slow, and most files are binary
+
     try:
         # What exceeds single precision becomes infinite, which _build refuses.
         with np.errstate(over="ignore"):
-            _, triangles = Mesh.load(BytesIO(data), mode=mode)
+            _, triangles = Mesh.load(BytesIO(text), mode=Mode.ASCII)
     except (AssertionError, RuntimeError, ValueError) as error:
         said = " ".join(str(error.args[-1]).split()) or "a facet is not a triangle"
         raise MeshError(f"its STL is broken: {said}") from error
