@@ -3,92 +3,28 @@
 from __future__ import annotations
 
 import re
-import zlib
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from pxr import Sdf, Usd, UsdGeom, UsdShade, UsdUtils, UsdValidation
+from pxr import UsdGeom, UsdShade, UsdUtils, UsdValidation
 
-from converter import ConvertOptions, convert
-from converter.usd.shading import MaterialNetworks
-
-if TYPE_CHECKING:
-    from converter.conversion import Conversion
+from tests.converter.meshes.gltf_files import UV, triangle
+from tests.converter.usd.mesh_looks import (
+    FACES,
+    SURFACE,
+    parted,
+    png,
+    robot,
+    rules,
+    source,
+    surface,
+    text_of,
+    visual,
+)
 
 # The sRGB values 0.5 and 0.25 in linear light (IEC 61966-2-1).
 HALF, QUARTER = 0.21404114, 0.05087609
-
-# Two triangles and a quadrilateral; every corner has a texture coordinate.
-SURFACE = """mtllib part.mtl
-v 0.1 0.2 0.3
-v 1.4 0.0 -0.2
-v 1.2 1.1 0.1
-v -0.1 0.9 0.2
-v 0.5 0.4 1.6
-vt 0.1 0.2
-vt 0.9 0.3
-vt 0.8 0.7
-vt 0.2 0.6
-"""
-FACES = ("f 4/4 3/3 2/2 1/1", "f 1/1 2/2 5/3", "f 2/1 3/4 5/3")
-
-
-def png(shade: int) -> bytes:
-    """Make a PNG file of one grey pixel."""
-    chunks = {
-        b"IHDR": b"\0\0\0\1\0\0\0\1\x08\0\0\0\0",
-        b"IDAT": zlib.compress(bytes([0, shade])),
-        b"IEND": b"",
-    }
-    return b"\x89PNG\r\n\x1a\n" + b"".join(
-        len(data).to_bytes(4, "big")
-        + name
-        + data
-        + zlib.crc32(name + data).to_bytes(4, "big")
-        for name, data in chunks.items()
-    )
-
-
-def robot(
-    folder: Path,
-    visuals: str,
-    networks: MaterialNetworks = MaterialNetworks.PREVIEW,
-) -> tuple[Conversion, Usd.Stage]:
-    """Convert a robot of one link with these visuals."""
-    urdf = folder / "r.urdf"
-    urdf.write_text(f'<robot name="r"><link name="a">{visuals}</link></robot>')
-    options = ConvertOptions(materials=networks)
-    conversion = convert(urdf, folder / "asset", options)
-    return conversion, Usd.Stage.Open(str(conversion.root_layer))
-
-
-def visual(mesh: str, material: str = "") -> str:
-    """Write a visual that shows a mesh file."""
-    return f'<visual><geometry><mesh filename="{mesh}"/></geometry>{material}</visual>'
-
-
-def parted(folder: Path, materials: str, *names: str) -> None:
-    """Write part.obj, whose faces have these materials, and its library."""
-    lines = [
-        f"usemtl {name}\n{face}" if name else face
-        for name, face in zip(names, FACES, strict=True)
-    ]
-    (folder / "part.obj").write_text(SURFACE + "\n".join(lines) + "\n")
-    (folder / "part.mtl").write_text(materials)
-
-
-def surface(prim: Usd.Prim) -> UsdShade.Shader:
-    """Return the preview surface that is bound to a prim."""
-    material, _ = UsdShade.MaterialBindingAPI(prim).ComputeBoundMaterial()
-    return material.ComputeSurfaceSource()[0]
-
-
-def rules(conversion: Conversion) -> list[str]:
-    """Rules that the conversion cites."""
-    return [diagnostic.rule for diagnostic in conversion.diagnostics]
-
 
 URDF_BLUE = '<material name="blue"><color rgba="0 0.25 0.5 0.75"/></material>'
 RED = "newmtl red\nKd 0.5 0.25 0\nKe 0 0 0.5\nd 0.75\n"
@@ -182,8 +118,8 @@ def test_a_texture_is_copied_and_read_at_the_texture_coordinates(
     )
 
     prim = stage.GetPrimAtPath("/r/Geometry/a/visual")
-    diffuse = surface(prim).GetInput("diffuseColor")
-    image = UsdShade.Shader(diffuse.GetConnectedSources()[0][0].source.GetPrim())
+    image, output = source(surface(prim), "diffuseColor")
+    assert output == "rgb"
     assert image.GetIdAttr().Get() == "UsdUVTexture"
     assert image.GetInput("sourceColorSpace").Get() == "sRGB"
     assert image.GetInput("wrapS").Get() == image.GetInput("wrapT").Get() == "repeat"
@@ -193,7 +129,7 @@ def test_a_texture_is_copied_and_read_at_the_texture_coordinates(
     file = image.GetInput("file").Get()
     assert Path(file.resolvedPath) == tmp_path / "asset/payload/Textures/a_b.png"
     assert Path(file.resolvedPath).read_bytes() == png(99)
-    reader = image.GetInput("st").GetConnectedSources()[0][0].source
+    reader, _ = source(image, "st")
     assert reader.GetInput("varname").Get() == "st"
     primvar = UsdGeom.PrimvarsAPI(prim).GetPrimvar("st")
     corners = [[0.2, 0.6], [0.8, 0.7], [0.9, 0.3], [0.1, 0.2]]
@@ -274,34 +210,6 @@ def test_the_texture_of_a_mesh_is_found_from_the_mesh(tmp_path: Path) -> None:
     assert surface(stage.GetPrimAtPath("/r/Geometry/a/visual")).GetInput("diffuseColor")
 
 
-def test_openpbr_stands_beside_the_preview_surface(tmp_path: Path) -> None:
-    """Each render context finds its own surface with the same colour and image."""
-    parted(tmp_path, RED + GREEN, "red", "green one", "red")
-    (tmp_path / "skin.png").write_bytes(png(7))
-    body = visual("part.obj") + visual("part.obj", TEXTURED.format("skin.png"))
-    parted(tmp_path, RED, "", "red", "red")
-
-    _, stage = robot(tmp_path, body, MaterialNetworks.OPENPBR)
-
-    (subset,) = stage.GetPrimAtPath("/r/Geometry/a/visual").GetChildren()
-    material, _ = UsdShade.MaterialBindingAPI(subset).ComputeBoundMaterial()
-    preview = material.ComputeSurfaceSource()[0]
-    openpbr = material.ComputeSurfaceSource("mtlx")[0]
-    assert preview.GetIdAttr().Get() == "UsdPreviewSurface"
-    assert openpbr.GetIdAttr().Get() == "ND_open_pbr_surface_surfaceshader"
-    color = openpbr.GetInput("base_color").Get()
-    assert color == preview.GetInput("diffuseColor").Get()
-    assert openpbr.GetInput("geometry_opacity").Get() == 0.75
-    whole, _ = UsdShade.MaterialBindingAPI(
-        stage.GetPrimAtPath("/r/Geometry/a/visual_1")
-    ).ComputeBoundMaterial()
-    base = whole.ComputeSurfaceSource("mtlx")[0].GetInput("base_color")
-    image = UsdShade.Shader(base.GetConnectedSources()[0][0].source.GetPrim())
-    assert image.GetIdAttr().Get() == "ND_image_color3"
-    assert image.GetInput("file").GetAttr().GetColorSpace() == "srgb_texture"
-    assert image.GetInput("file").Get().resolvedPath.endswith("Textures/skin.png")
-
-
 def test_openusd_finds_nothing_wrong_with_textured_assets(tmp_path: Path) -> None:
     """Subsets, textures and bindings satisfy all validators."""
     (tmp_path / "skin.png").write_bytes(png(7))
@@ -321,6 +229,120 @@ def test_materials_are_written_into_their_own_layers(tmp_path: Path) -> None:
 
     payload = tmp_path / "asset/payload"
     for name in ("Geometry.usda", "GeometryLibrary.usdc"):
-        text = Sdf.Layer.FindOrOpen(str(payload / name)).ExportToString()
+        text = text_of(payload / name)
         assert "material:binding" not in text
         assert "Shader" not in text
+
+
+def test_images_inside_a_gltf_file_are_written_out_under_names_of_their_own(
+    tmp_path: Path,
+) -> None:
+    """Equal names are told apart; the surface says which sides and colours it shows."""
+    for name, shade in (("one", 10), ("two", 20)):
+        document = triangle(
+            pbrMetallicRoughness={"baseColorTexture": {"index": 0}},
+            doubleSided=name == "one",
+        )
+        image = document.view(png(shade))
+        document.add("images", {"bufferView": image, "name": "skin"})
+        document.add("textures", {"source": 0})
+        (tmp_path / f"{name}.glb").write_bytes(document.glb())
+
+    conversion, stage = robot(tmp_path, visual("one.glb") + visual("two.glb"))
+
+    assert rules(conversion) == ["robot-static"]
+    textures = tmp_path / "asset/payload/Textures"
+    assert {one.name: one.read_bytes() for one in textures.iterdir()} == {
+        "skin.png": png(10),
+        "skin_1.png": png(20),
+    }
+    first, second = (
+        stage.GetPrimAtPath(f"/r/Geometry/a/{name}") for name in ("visual", "visual_1")
+    )
+    assert UsdGeom.Mesh(first).GetDoubleSidedAttr().Get()
+    assert not UsdGeom.Mesh(second).GetDoubleSidedAttr().Get()
+    image_shader, _ = source(surface(second), "diffuseColor")
+    path = image_shader.GetInput("file").Get().resolvedPath
+    assert Path(path) == textures / "skin_1.png"
+
+
+def test_further_coordinates_are_primvars_of_their_own(tmp_path: Path) -> None:
+    """A texture finds its set by name, or the first where a mesh lacks it."""
+    document = triangle(
+        pbrMetallicRoughness={"baseColorTexture": {"index": 0, "texCoord": 1}}
+    )
+    document.add("images", {"bufferView": document.view(png(1)), "name": "skin"})
+    document.add("textures", {"source": 0})
+    attributes = document.root["meshes"][0]["primitives"][0]["attributes"]
+    (tmp_path / "bare.glb").write_bytes(document.glb())
+    attributes["TEXCOORD_1"] = document.accessor(UV[::-1].copy())
+    (tmp_path / "rich.glb").write_bytes(document.glb())
+
+    _, stage = robot(tmp_path, visual("rich.glb") + visual("bare.glb"))
+
+    names = []
+    for name in ("visual", "visual_1"):
+        prim = stage.GetPrimAtPath(f"/r/Geometry/a/{name}")
+        image, _ = source(surface(prim), "diffuseColor")
+        reader, _ = source(image, "st")
+        names.append(reader.GetInput("varname").Get())
+        assert UsdGeom.PrimvarsAPI(prim).HasPrimvar(names[-1])
+    assert names == ["st1", "st"]
+
+
+def test_colours_of_vertices_are_shown_where_the_file_says_so(tmp_path: Path) -> None:
+    """Through a primvar reader, for renderers would show the material alone."""
+    document = triangle(pbrMetallicRoughness={"baseColorFactor": [0.5, 1, 0.25, 1]})
+    colors = np.array([[1, 0, 0.2], [0, 0.4, 1], [0.2, 0.2, 0.2]], "<f4")
+    primitive = document.root["meshes"][0]["primitives"][0]
+    primitive["attributes"]["COLOR_0"] = document.accessor(colors)
+    (tmp_path / "part.glb").write_bytes(document.glb())
+
+    _, stage = robot(tmp_path, visual("part.glb"))
+
+    prim = stage.GetPrimAtPath("/r/Geometry/a/visual")
+    reader, output = source(surface(prim), "diffuseColor")
+    assert reader.GetIdAttr().Get() == "UsdPrimvarReader_float3"
+    assert (reader.GetInput("varname").Get(), output) == ("displayColor", "result")
+    shown = UsdGeom.Gprim(prim).GetDisplayColorPrimvar().ComputeFlattened()
+    np.testing.assert_allclose(shown, colors * [0.5, 1, 0.25], atol=1e-7)
+
+
+def test_numbers_of_a_gltf_file_from_elsewhere_are_named(tmp_path: Path) -> None:
+    """The file is a stranger's, and may name any other."""
+    package = tmp_path / "package"
+    package.mkdir()
+    (package / "package.xml").write_text("<package><name>p</name></package>")
+    document = triangle()
+    (package / "part.gltf").write_bytes(document.text("../numbers.bin"))
+    (tmp_path / "numbers.bin").write_bytes(document.content)
+
+    conversion, _ = robot(package, visual("part.gltf"))
+
+    assert rules(conversion) == ["robot-static", "file-outside"]
+
+
+def test_every_image_of_a_material_of_obj_reaches_its_input(tmp_path: Path) -> None:
+    """Colour, emission and opacity; those of light are sRGB, data are raw."""
+    for shade, name in enumerate(("kd", "ke", "d")):
+        (tmp_path / f"{name}.png").write_bytes(png(shade))
+    maps = "map_Kd -clamp on kd.png\nmap_Ke ke.png\nmap_d -s 2 3 d.png\n"
+    parted(tmp_path, f"newmtl m\n{maps}", "m", "m", "m")
+
+    _, stage = robot(tmp_path, visual("part.obj"))
+
+    shader = surface(stage.GetPrimAtPath("/r/Geometry/a/visual"))
+    found = {}
+    for name in ("diffuseColor", "emissiveColor", "opacity"):
+        image, output = source(shader, name)
+        space = image.GetInput("sourceColorSpace").Get()
+        file = Path(image.GetInput("file").Get().path).name
+        found[name] = (file, output, space, image.GetInput("wrapS").Get())
+    assert found == {
+        "diffuseColor": ("kd.png", "rgb", "sRGB", "clamp"),
+        "emissiveColor": ("ke.png", "rgb", "sRGB", "repeat"),
+        "opacity": ("d.png", "r", "raw", "repeat"),
+    }
+    placement, _ = source(source(shader, "opacity")[0], "st")
+    assert placement.GetIdAttr().Get() == "UsdTransform2d"
+    assert tuple(placement.GetInput("scale").Get()) == (2, 3)

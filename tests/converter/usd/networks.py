@@ -1,0 +1,150 @@
+"""What shader networks compute, node by node, by the documents that define the nodes.
+
+UsdPreviewSurface's specification for one kind, MaterialX's for the other. Images are a
+function of the place that is looked up, so that a wrong place shows.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from pxr import Sdf, UsdShade
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Numbers = np.ndarray
+
+CORNER_COLOR = np.array([0.9, 0.2, 0.4])
+
+
+@dataclass(frozen=True)
+class Point:
+    """A point of a surface.
+
+    Attributes:
+        coordinates: Value of every primvar of texture coordinates by name.
+    """
+
+    coordinates: dict[str, tuple[float, float]]
+
+    def value(self, attribute: UsdShade.Input) -> Numbers:
+        """Return what an input of a shader is at this point."""
+        sources, _ = attribute.GetConnectedSources()
+        if not sources:
+            return _plain(attribute.Get())
+        shader = UsdShade.Shader(sources[0].source.GetPrim())
+        return _NODES[shader.GetIdAttr().Get()](self, shader, sources[0].sourceName)
+
+    def of(self, shader: UsdShade.Shader, name: str, default: object = None) -> Numbers:
+        """Return an input of a shader by name."""
+        found = shader.GetInput(name)
+        return self.value(found) if found else np.array(default, dtype=float)
+
+
+def _plain(value: object) -> Numbers:
+    if isinstance(value, Sdf.AssetPath | str):
+        return np.array(value.path if isinstance(value, Sdf.AssetPath) else value)
+    return np.array(value, dtype=float)
+
+
+def pixel(place: Numbers, *, is_color: bool) -> Numbers:
+    """Return an image's linear components; as a colour it is a darker one."""
+    s, t = place
+    rgba = np.array(
+        [0.3 + 0.01 * s, 0.5 - 0.02 * t, 0.6 + 0.03 * s * t, 0.7 + 0.01 * t]
+    )
+    return rgba * np.array([0.5, 0.5, 0.5, 1.0]) if is_color else rgba
+
+
+def _uv_texture(point: Point, shader: UsdShade.Shader, output: str) -> Numbers:
+    is_color = shader.GetInput("sourceColorSpace").Get() == "sRGB"
+    rgba = pixel(point.of(shader, "st"), is_color=is_color)
+    rgba = rgba * point.of(shader, "scale", [1] * 4) + point.of(shader, "bias", [0] * 4)
+    taken: Numbers = rgba[:3] if output == "rgb" else rgba["rgba".index(output)]
+    return taken
+
+
+def _transform_2d(point: Point, shader: UsdShade.Shader, _: str) -> Numbers:
+    angle = math.radians(float(point.of(shader, "rotation", 0)))
+    sine, cosine = math.sin(angle), math.cos(angle)
+    scaled = point.of(shader, "in") * point.of(shader, "scale", [1, 1])
+    turned = np.array([[cosine, -sine], [sine, cosine]]) @ scaled
+    result: Numbers = turned + point.of(shader, "translation", [0, 0])
+    return result
+
+
+def _primvar(point: Point, shader: UsdShade.Shader, _: str) -> Numbers:
+    name = shader.GetInput("varname") or shader.GetInput("geomprop")
+    if name.Get() == "displayColor":
+        return CORNER_COLOR
+    return np.array(point.coordinates[name.Get()])
+
+
+def _image(width: int) -> Callable[[Point, UsdShade.Shader, str], Numbers]:
+    def read(point: Point, shader: UsdShade.Shader, _: str) -> Numbers:
+        is_color = shader.GetInput("file").GetAttr().GetColorSpace() == "srgb_texture"
+        return pixel(point.of(shader, "texcoord"), is_color=is_color)[:width]
+
+    return read
+
+
+def _rotate(point: Point, shader: UsdShade.Shader, _: str) -> Numbers:
+    # Its GLSL: (cos x + sin y, cos y - sin x).
+    angle = math.radians(float(point.of(shader, "amount", 0)))
+    sine, cosine = math.sin(angle), math.cos(angle)
+    turned: Numbers = np.array([[cosine, sine], [-sine, cosine]]) @ point.of(
+        shader, "in"
+    )
+    return turned
+
+
+def _multiply(point: Point, shader: UsdShade.Shader, _: str) -> Numbers:
+    product: Numbers = point.of(shader, "in1") * point.of(shader, "in2")
+    return product
+
+
+def _add(point: Point, shader: UsdShade.Shader, _: str) -> Numbers:
+    total: Numbers = point.of(shader, "in1") + point.of(shader, "in2")
+    return total
+
+
+def _extract(point: Point, shader: UsdShade.Shader, _: str) -> Numbers:
+    part: Numbers = point.of(shader, "in")[int(point.of(shader, "index", 0))]
+    return part
+
+
+def _if_greater_or_equal(point: Point, shader: UsdShade.Shader, _: str) -> Numbers:
+    is_so = point.of(shader, "value1") >= point.of(shader, "value2")
+    return point.of(shader, "in1" if is_so else "in2")
+
+
+def _normal_map(point: Point, shader: UsdShade.Shader, _: str) -> Numbers:
+    # In the frame of the surface, where it is a unit vector after all.
+    vector: Numbers = point.of(shader, "in") * 2 - 1
+    return vector
+
+
+_NODES = {
+    "UsdUVTexture": _uv_texture,
+    "UsdTransform2d": _transform_2d,
+    "UsdPrimvarReader_float2": _primvar,
+    "UsdPrimvarReader_float3": _primvar,
+    "ND_image_color3": _image(3),
+    "ND_image_color4": _image(4),
+    "ND_image_vector3": _image(3),
+    "ND_geompropvalue_vector2": _primvar,
+    "ND_geompropvalue_color3": _primvar,
+    "ND_rotate2d_vector2": _rotate,
+    "ND_multiply_vector2": _multiply,
+    "ND_multiply_color3": _multiply,
+    "ND_multiply_float": _multiply,
+    "ND_add_vector2": _add,
+    "ND_extract_color4": _extract,
+    "ND_extract_vector3": _extract,
+    "ND_ifgreatereq_float": _if_greater_or_equal,
+    "ND_normalmap_float": _normal_map,
+}
