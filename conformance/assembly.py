@@ -118,7 +118,7 @@ def unread_record(
     return RobotRecord(
         id=subject.id,
         name=subject.urdf.stem if subject.urdf else subject.id,
-        source=_source(subject),
+        source=source_record(subject),
         converter=subject.converter,
         verdict=verdict,
         reason=portable(reason, subject.folders),
@@ -151,8 +151,9 @@ def summary_of(
     robots: Iterable[RobotRecord],
     corpus: Sequence[str],
     options: Mapping[str, str],
+    unfinished: int = 0,
 ) -> RunSummary:
-    """Sum up a run; robots are ordered by id."""
+    """Sum up a run, with robots ordered by id, and say how many are missing."""
     ordered = sorted(robots, key=lambda robot: robot.id)
     verdicts = Counter(robot.verdict for robot in ordered)
     return RunSummary(
@@ -167,6 +168,8 @@ def summary_of(
             )
             for check in (*CHECKS, *ROUND_TRIP_CHECKS)
         ),
+        complete=not unfinished,
+        unfinished=unfinished,
     )
 
 
@@ -183,7 +186,8 @@ def _summary(robot: RobotRecord) -> RobotSummary:
     )
 
 
-def _source(subject: Subject) -> SourceRecord:
+def source_record(subject: Subject) -> SourceRecord:
+    """Record what is read of a robot."""
     digest = subject.inputs[0].sha256 if subject.inputs else None
     if digest is None and subject.urdf and subject.urdf.is_file():
         digest = hashlib.sha256(subject.urdf.read_bytes()).hexdigest()

@@ -18,56 +18,50 @@ from converter.urdf.write import write
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from conformance.isolation import Isolation
+    from conformance.journal import Steps
     from conformance.observation import Configurations
 
 
-def write_back(usd: str, urdf: str, links: Sequence[str]) -> str | None:
+def write_back(usd: str, links: Sequence[str]) -> bytes | str:
     """Write the robot in a USD as URDF, without its meshes, which no engine reads.
 
     Args:
         usd: Root layer.
-        urdf: File to write.
         links: Names of the robot's links, for frames that nothing marks as such.
 
     Returns:
-        Why it cannot be done, if so.
+        URDF; as text, why it cannot be written.
     """
     try:
-        Path(urdf).write_bytes(write(read_usd(usd, links).robot))
+        return write(read_usd(usd, links).robot)
     except ConversionError as error:
         return error.diagnostics[0].message
-    return None
 
 
-def hear_back(  # noqa: PLR0913  what is asked, of whom, and how
-    isolation: Isolation,
+def hear_back(
+    steps: Steps,
     engines: Sequence[str],
     usd: Path,
     *,
     links: Sequence[str],
     configurations: Configurations,
-    time_limit: float,
 ) -> Back:
     """Ask engines about the URDF that is written back from a USD.
 
     Args:
-        isolation: Where they are asked.
+        steps: Where they are asked.
         engines: Names of the witnesses that read the URDF.
         usd: Root layer.
         links: Names of the URDF's links.
         configurations: Where link frames are compared.
-        time_limit: Longest time for one task [s].
     """
+    ending = steps.call(write_back, str(usd), tuple(links))
+    if isinstance(ending, Crashed):
+        return Back(failure=ending.reason)
+    if isinstance(ending.value, str):
+        return Back(failure=ending.value)
     with tempfile.TemporaryDirectory(prefix="urdf-usd-") as folder:
-        urdf = str(Path(folder, "back.urdf"))
-        ending = isolation.call(
-            write_back, str(usd), urdf, tuple(links), timeout=time_limit
-        )
-        failure = ending.reason if isinstance(ending, Crashed) else ending.value
-        if failure is not None:
-            return Back(failure=failure)
-        request = Request(urdf, configurations)
-        return Back(
-            {name: isolation.ask(name, request, timeout=time_limit) for name in engines}
-        )
+        urdf = Path(folder, "back.urdf")
+        urdf.write_bytes(ending.value)
+        request = Request(str(urdf), configurations)
+        return Back({name: steps.ask(name, request) for name in engines})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import platform
 from importlib import metadata
 
@@ -33,6 +34,11 @@ _DISTRIBUTIONS = (
 
 def environment() -> dict[str, str]:
     """Map Python and each installed package that matters to its version."""
+    return dict(_versions())
+
+
+@functools.cache
+def _versions() -> dict[str, str]:
     versions = {"python": platform.python_version()}
     for name in _DISTRIBUTIONS:
         try:

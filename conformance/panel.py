@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from conformance import registry
 from conformance.back_again import hear_back
-from conformance.isolation import DEFAULT_TIMEOUT, Completed, Isolation
+from conformance.isolation import Completed
 from conformance.observation import Configurations
 from conformance.tasks import (
     InstalledWitness,
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from conformance.isolation import Isolation
+    from conformance.journal import Steps
     from conformance.observation import Base, Observation
     from conformance.round_trip import Back
     from conformance.witness import Outcome
@@ -64,38 +66,28 @@ class Testimony:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Panel:
-    """Witnesses in child processes.
+    """Witnesses, and where one robot is put before them.
 
     Attributes:
-        isolation: Where everything is done.
+        steps: Where everything is done.
         witnesses: Those that are asked about every robot.
-        time_limit: Longest time for one task on one robot [s].
     """
 
-    isolation: Isolation
+    steps: Steps
     witnesses: tuple[InstalledWitness, ...]
-    time_limit: float = DEFAULT_TIMEOUT
 
     def read(
         self, urdf: Path, packages: Mapping[str, str], arguments: Mapping[str, str]
     ) -> Reading | SourceError | Crashed:
         """Read a URDF as far as the witnesses' questions need it."""
-        ending = self.isolation.call(
-            read_robot, str(urdf), packages, arguments, timeout=self.time_limit
-        )
+        ending = self.steps.call(read_robot, str(urdf), packages, arguments)
         return ending.value if isinstance(ending, Completed) else ending
 
     def convert(
         self, urdf: Path, directory: Path, options: ConvertOptions
     ) -> Conversion | ConversionError | Crashed:
         """Convert a URDF with our own converter."""
-        ending = self.isolation.call(
-            convert_robot,
-            str(urdf),
-            str(directory),
-            options,
-            timeout=self.time_limit,
-        )
+        ending = self.steps.call(convert_robot, str(urdf), str(directory), options)
         return ending.value if isinstance(ending, Completed) else ending
 
     def hear(
@@ -116,10 +108,9 @@ class Panel:
         """
         asked = tuple(witness for witness in self.witnesses if witness.side in files)
         outcomes = {
-            witness.name: self.isolation.ask(
+            witness.name: self.steps.ask(
                 witness.name,
                 Request(str(files[witness.side]), configurations, packages),
-                timeout=self.time_limit,
             )
             for witness in asked
             if isinstance(witness.availability, Available)
@@ -136,12 +127,11 @@ class Panel:
         if Side.USD not in files or not engines or spec is None:
             return testimony
         back = hear_back(
-            self.isolation,
+            self.steps,
             engines,
             files[Side.USD],
             links=tuple(link.name for link in spec.links),
             configurations=configurations,
-            time_limit=self.time_limit,
         )
         return replace(testimony, back=back)
 
@@ -173,7 +163,7 @@ class Panel:
             back=testimony.back,
             expected_base=base,
         )
-        ending = self.isolation.call(task, timeout=self.time_limit)
+        ending = self.steps.call(task)
         return ending.value if isinstance(ending, Completed) else ending
 
 
@@ -192,16 +182,13 @@ def require_installed(wanted: Sequence[str]) -> None:
 
 
 def convene(
-    isolation: Isolation,
-    wanted: Sequence[str] = (),
-    time_limit: float = DEFAULT_TIMEOUT,
-) -> Panel:
+    isolation: Isolation, wanted: Sequence[str] = ()
+) -> tuple[InstalledWitness, ...]:
     """Choose the witnesses: those wanted, and the two that every verdict needs.
 
     Args:
-        isolation: Where they are asked.
+        isolation: Where it is found out which can be asked.
         wanted: Names; all witnesses whose engines are installed if empty.
-        time_limit: Longest time for one task on one robot [s].
 
     Raises:
         UnknownWitnessError: A name is not that of an installed witness.
@@ -223,8 +210,4 @@ def convene(
         if wanted
         else {w.name for w in ending.value if isinstance(w.availability, Available)}
     )
-    return Panel(
-        isolation,
-        tuple(witness for witness in ending.value if witness.name in chosen),
-        time_limit,
-    )
+    return tuple(witness for witness in ending.value if witness.name in chosen)

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from conformance.record import RobotRecord
+
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from conformance.record import RobotRecord, RunSummary
+    from conformance.record import RunSummary
 
 
 def record_json(record: RobotRecord | RunSummary) -> bytes:
@@ -22,6 +24,31 @@ def record_json(record: RobotRecord | RunSummary) -> bytes:
 def write_record(record: RobotRecord | RunSummary, path: Path) -> None:
     """Write a record, replacing a former one in one step."""
     write_atomically(path, record_json(record))
+
+
+def read_record(path: Path) -> RobotRecord:
+    """Read the record of a robot.
+
+    Raises:
+        OSError: There is none.
+        msgspec.DecodeError: It is none of this version.
+    """
+    # Not strict, so that text becomes the number that JSON could not express.
+    return msgspec.json.decode(path.read_bytes(), type=RobotRecord, strict=False)
+
+
+class _Fingerprint(msgspec.Struct):
+    """Of a record, what it follows from."""
+
+    fingerprint: str | None = None
+
+
+def stored_fingerprint(path: Path) -> str | None:
+    """Return the fingerprint in a record, if there is one that can be read."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=_Fingerprint).fingerprint
+    except (OSError, msgspec.DecodeError):
+        return None
 
 
 def write_atomically(path: Path, content: bytes) -> None:

@@ -1,44 +1,45 @@
-"""The only orchestrator: reads, converts, asks witnesses, has them judged, records.
+"""The only orchestrator: has robots examined, here or on a cluster, and records kept.
 
 Everything that an engine, OpenUSD or a hostile file could bring down happens in child
-processes with a time limit. Threads only wait for them, one per robot at work.
+processes with limits. Threads only wait for them, one per robot at work.
 """
 
 from __future__ import annotations
 
 import os
 import shlex
-import tempfile
+import shutil
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass, field, replace
+from contextlib import closing
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from conformance.assembly import Subject, judged_record, summary_of, unread_record
-from conformance.environment import DISTRIBUTION, environment
-from conformance.isolation import DEFAULT_TIMEOUT, Isolation
-from conformance.observation import COORDINATES, Base
-from conformance.panel import Panel, Testimony, convene
-from conformance.record import RobotRecord, RunSummary, Verdict
-from conformance.results import write_record
-from conformance.verdict import REFERENCE, Judgement
-from conformance.witness import Crashed, Side
-from converter import ConvertOptions
-from converter.diagnostics import (
-    ConversionError,
-    SourceError,
+from conformance.assembly import Subject, summary_of, unread_record
+from conformance.examination import (
+    Assignment,
+    Unchanged,
+    examine,
+    examine_pair,
+    subject_of,
+    this_converter,
 )
+from conformance.isolation import Isolation
+from conformance.journal import outlive
+from conformance.limits import DEFAULT_LIMITS, Limits
+from conformance.panel import convene
+from conformance.record import RobotRecord, RunSummary, Verdict
+from conformance.results import read_record, stored_fingerprint, write_record
+from conformance.witness import Crashed
+from converter import ConvertOptions
+from converter.diagnostics import SourceError
 from converter.embodiment import BaseOption
-from converter.rules import Severity
-from converter.urdf.expansion import is_part, is_xacro
 from corpus import UnavailableSource
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Generator, Iterable, Sequence
 
-    from conformance.observation import Observation
-    from conformance.tasks import Reading
-    from converter import Diagnostic
+    from conformance.tasks import InstalledWitness
     from corpus import Resolved, RobotSource
 
 EXTERNAL = "unknown"
@@ -53,14 +54,14 @@ class CheckOptions:
         packages: Folder of each ROS package, by name.
         arguments: Value of each argument of a xacro file, by name.
         witnesses: Engines to ask on the URDF besides the specification; all if empty.
-        time_limit: Longest time for one task on one robot [s].
+        limits: What the process of a robot may take.
     """
 
     base: BaseOption = BaseOption.AUTO
     packages: tuple[tuple[str, str], ...] = ()
     arguments: tuple[tuple[str, str], ...] = ()
     witnesses: tuple[str, ...] = ()
-    time_limit: float = DEFAULT_TIMEOUT
+    limits: Limits = DEFAULT_LIMITS
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +70,18 @@ class RunOptions:
 
     Attributes:
         convert: Choices of the converter.
-        witnesses: As in :class:`CheckOptions`; likewise the time limit.
+        witnesses: As in :class:`CheckOptions`; likewise the limits.
         jobs: Robots that are worked on at the same time; one per CPU if None.
+        resume: Keep results that are there already and would be the same again.
+        retry: Of those, redo the ones in which something broke.
     """
 
     convert: ConvertOptions = field(default_factory=ConvertOptions)
     witnesses: tuple[str, ...] = ()
+    limits: Limits = DEFAULT_LIMITS
     jobs: int | None = None
-    time_limit: float = DEFAULT_TIMEOUT
+    resume: bool = False
+    retry: bool = False
 
     def as_text(self) -> dict[str, str]:
         """Return the choices that change results, for the summary."""
@@ -127,23 +132,21 @@ def check(
         packages=dict(options.packages),
         arguments=dict(options.arguments),
     )
-    with (
-        tempfile.TemporaryDirectory(prefix="urdf-usd-") as work,
-        Isolation() as isolation,
-    ):
-        panel = convene(isolation, options.witnesses, options.time_limit)
-        reading = panel.read(urdf, subject.packages, dict(options.arguments))
-        match reading:
-            case SourceError():
-                raise reading
-            case Crashed(reason):
-                return unread_record(subject, Verdict.CRASHED, _reader_died(reason))
-        subject = replace(subject, inputs=reading.inputs)
-        said = _plain_urdf(urdf, reading, Path(work, f"{subject.id}.urdf"))
-        files = {Side.URDF: said, Side.USD: usd}
-        testimony = panel.hear(files, subject.packages, reading.configurations)
-        base = None if options.base is BaseOption.AUTO else Base(options.base.value)
-        return _judged(panel, subject, testimony, base, reading.diagnostics)
+    with Isolation(memory=options.limits.memory) as isolation:
+        ending = outlive(
+            isolation,
+            examine_pair,
+            subject,
+            usd,
+            convene(isolation, options.witnesses),
+            options.base,
+            timeout=options.limits.time,
+        )
+    if isinstance(ending, Crashed):
+        return unread_record(subject, Verdict.CRASHED, ending.reason)
+    if isinstance(ending.value, SourceError):
+        raise ending.value
+    return ending.value
 
 
 def run(
@@ -168,159 +171,97 @@ def run(
         UnknownWitnessError: A witness is named that is not installed.
     """
     folder = Path(out)
-    jobs = options.jobs or _cpus()
     records: list[RobotRecord] = []
-    # On an interruption the isolation is left first: it stops all children, and so
-    # frees the threads that wait for them.
-    with ThreadPoolExecutor(jobs) as threads, Isolation(jobs) as isolation:
-        panel = convene(isolation, options.witnesses, options.time_limit)
-        futures = [
-            threads.submit(_robot_record, panel, source, folder, options)
-            for source in sources
-        ]
-        try:
-            for future in as_completed(futures):
-                record = future.result()
-                write_record(record, folder / "results" / f"{record.id}.json")
+    try:
+        with closing(_examined(sources, folder, options)) as examined:
+            for name, result in examined:
+                place = folder / "results" / f"{name}.json"
+                match result:
+                    case Unchanged():
+                        record = read_record(place)
+                    case RobotRecord() as record:
+                        write_record(record, place)
                 records.append(record)
                 if progress:
                     progress(record)
-        finally:
-            threads.shutdown(wait=False, cancel_futures=True)
+    finally:
+        _remove_scraps(folder)
     return summarise(records, options, corpus)
 
 
 def summarise(
-    records: Iterable[RobotRecord], options: RunOptions, corpus: Sequence[str]
+    records: Iterable[RobotRecord],
+    options: RunOptions,
+    corpus: Sequence[str],
+    unfinished: int = 0,
 ) -> RunSummary:
-    """Sum up the records of a run, also of one that was interrupted."""
-    return summary_of(records, corpus, options.as_text())
+    """Sum up the records of a run, also of one that left robots unfinished."""
+    return summary_of(records, corpus, options.as_text(), unfinished)
 
 
-def _robot_record(
-    panel: Panel, source: Resolved, out: Path, options: RunOptions
-) -> RobotRecord:
-    converter = f"{DISTRIBUTION} {environment()[DISTRIBUTION]}"
-    if isinstance(source, UnavailableSource):
-        subject = Subject(source.id, source.reference, converter, origin=source.origin)
-        return unread_record(subject, Verdict.NOT_AVAILABLE, source.reason)
-    packages = {name: str(folder) for name, folder in source.packages}
-    packages |= dict(options.convert.packages)
-    arguments = dict(source.arguments) | dict(options.convert.arguments)
+def _examined(
+    sources: Sequence[Resolved], out: Path, options: RunOptions
+) -> Generator[tuple[str, RobotRecord | Unchanged]]:
+    """Yield id and result of each robot, in the order in which they are finished."""
+    jobs = options.jobs or _cpus()
+    # On an interruption the isolation is left first: it stops all children, and so
+    # frees the threads that wait for them.
+    with (
+        ThreadPoolExecutor(jobs) as threads,
+        Isolation(jobs, options.limits.memory) as isolation,
+    ):
+        witnesses = convene(isolation, options.witnesses)
+        futures = {}
+        for source in sources:
+            if isinstance(source, UnavailableSource):
+                yield source.id, _unavailable(source)
+                continue
+            assignment = _assignment(source, out, options, witnesses)
+            futures[threads.submit(_survived, isolation, assignment)] = source.id
+        try:
+            for future in as_completed(futures):
+                yield futures[future], future.result()
+        finally:
+            threads.shutdown(wait=False, cancel_futures=True)
+
+
+def _assignment(
+    source: RobotSource,
+    out: Path,
+    options: RunOptions,
+    witnesses: tuple[InstalledWitness, ...],
+) -> Assignment:
+    stored = out / "results" / f"{source.id}.json"
+    return Assignment(
+        source=source,
+        out=out,
+        options=options.convert,
+        witnesses=witnesses,
+        limits=options.limits,
+        former=stored_fingerprint(stored) if options.resume else None,
+        retry=options.retry,
+    )
+
+
+def _survived(isolation: Isolation, assignment: Assignment) -> RobotRecord | Unchanged:
+    ending = outlive(isolation, examine, assignment, timeout=assignment.limits.time)
+    if isinstance(ending, Crashed):
+        subject = subject_of(assignment)
+        return unread_record(subject, Verdict.CRASHED, ending.reason)
+    return ending.value
+
+
+def _unavailable(source: UnavailableSource) -> RobotRecord:
     subject = Subject(
-        id=source.id,
-        reference=source.reference,
-        converter=converter,
-        urdf=source.path,
-        usd=out / "assets" / source.id,
-        packages=packages,
-        arguments=arguments,
-        origin=source.origin,
-        notes=source.notes,
-        searched=source.searched,
+        source.id, source.reference, this_converter(), origin=source.origin
     )
-    choices = replace(
-        options.convert,
-        base=_held(options.convert.base, source),
-        packages=tuple(packages.items()),
-        arguments=tuple(arguments.items()),
-    )
-    return _converted_record(panel, source.path, out, subject, choices)
+    return unread_record(subject, Verdict.NOT_AVAILABLE, source.reason)
 
 
-def _held(option: BaseOption, source: RobotSource) -> BaseOption:
-    """Say how a base is to be held: as the user says, or whoever lists the robot."""
-    if option is BaseOption.AUTO and source.base:
-        return BaseOption(source.base)
-    return option
-
-
-def _converted_record(
-    panel: Panel, urdf: Path, out: Path, subject: Subject, options: ConvertOptions
-) -> RobotRecord:
-    reading = panel.read(urdf, subject.packages, dict(options.arguments))
-    match reading:
-        case SourceError(diagnostics=found):
-            return _unreadable(panel, subject, urdf, found)
-        case Crashed(reason):
-            return unread_record(subject, Verdict.CRASHED, _reader_died(reason))
-    subject = replace(subject, inputs=reading.inputs)
-    conversion = panel.convert(urdf, out / "assets" / subject.id, options)
-    match conversion:
-        case ConversionError(diagnostics=found):
-            reason = f"no USD was written: {_first_error(found)}"
-            return unread_record(subject, Verdict.NOT_COMPARABLE, reason, found)
-        case Crashed(reason):
-            return unread_record(
-                subject,
-                Verdict.CRASHED,
-                f"the converter died: {reason}",
-                reading.diagnostics,
-            )
-    said = _plain_urdf(urdf, reading, out / "expanded" / f"{subject.id}.urdf")
-    files = {Side.URDF: said, Side.USD: conversion.root_layer}
-    testimony = panel.hear(files, subject.packages, reading.configurations)
-    base = _required_base(options.base, testimony.observation(REFERENCE))
-    return _judged(panel, subject, testimony, base, conversion.diagnostics)
-
-
-def _plain_urdf(urdf: Path, reading: Reading, file: Path) -> Path:
-    """Return what engines can read: the URDF, or its expansion written to a file."""
-    if reading.expanded is None:
-        return urdf
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_bytes(reading.expanded)
-    return file
-
-
-def _unreadable(
-    panel: Panel, subject: Subject, urdf: Path, diagnostics: Sequence[Diagnostic]
-) -> RobotRecord:
-    """Record a URDF that we refuse, and which engines read it all the same."""
-    if is_xacro(str(urdf)):
-        reason = _first_error(diagnostics)
-        if subject.searched and is_part(found.rule for found in diagnostics):
-            reason = f"not a robot by itself: {reason}"
-            return unread_record(subject, Verdict.NOT_AVAILABLE, reason, diagnostics)
-        return unread_record(subject, Verdict.UNREADABLE, reason, diagnostics)
-    testimony = panel.hear({Side.URDF: urdf}, subject.packages)
-    reason = _first_error(diagnostics)
-    if testimony.heard:
-        reason += f"; {' and '.join(testimony.heard)} read it all the same"
-    judgement = Judgement((), (), Verdict.UNREADABLE, reason)
-    return judged_record(subject, judgement, testimony, diagnostics)
-
-
-def _judged(
-    panel: Panel,
-    subject: Subject,
-    testimony: Testimony,
-    base: Base | None,
-    diagnostics: Sequence[Diagnostic],
-) -> RobotRecord:
-    judgement = panel.judge(testimony, base)
-    if isinstance(judgement, Crashed):
-        reason = f"the comparison died: {judgement.reason}"
-        judgement = Judgement((), (), Verdict.CRASHED, reason)
-    return judged_record(subject, judgement, testimony, diagnostics)
-
-
-def _required_base(option: BaseOption, spec: Observation | None) -> Base | None:
-    """Say how our converter has to hold the base: floating unless told otherwise."""
-    if option is not BaseOption.AUTO:
-        return Base(option.value)
-    if spec is None or spec.base is not None:
-        return None
-    moves = any(COORDINATES[joint.type] for joint in spec.joints)
-    weighs = any(link.mass and link.mass.mass for link in spec.links)
-    return Base.FLOATING if moves or weighs else Base.STATIC
-
-
-def _first_error(diagnostics: Sequence[Diagnostic]) -> str:
-    errors = [found for found in diagnostics if found.severity is Severity.ERROR]
-    first = (errors or list(diagnostics))[0]
-    place = f"line {first.location.line}: " if first.location else ""
-    return f"{place}{first.message}"
+def _remove_scraps(out: Path) -> None:
+    """Remove what conversions that died had not moved into place."""
+    for scrap in (out / "assets").glob(".urdf-usd-*"):
+        shutil.rmtree(scrap, ignore_errors=True)
 
 
 def _cpus() -> int:
@@ -328,7 +269,3 @@ def _cpus() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
-
-
-def _reader_died(reason: str) -> str:
-    return f"the URDF reader died: {reason}"

@@ -35,7 +35,10 @@ ORCHESTRATION = (
     "conformance.back_again",
     "conformance.cli",
     "conformance.commands",
+    "conformance.examination",
+    "conformance.fingerprint",
     "conformance.panel",
+    "conformance.preloading",
     "conformance.run",
     "conformance.tasks",
 )
@@ -98,6 +101,8 @@ ARROWS = (
     # Faults are seeded into USDs of our own, and read by the witness on trial.
     Arrow("conformance.mutations.experiment", ("conformance", "converter")),
     Arrow("conformance.mutations.sensitivity", ("conformance", "corpus")),
+    # People write baselines as they write lists of robots.
+    Arrow("conformance.baseline", ("conformance", "corpus.toml_tables")),
 )
 
 # Untyped or heavy dependencies, and the only places that may import them. A name that

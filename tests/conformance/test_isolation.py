@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import mmap
 import os
 import signal
 import subprocess
@@ -67,6 +69,39 @@ def _say_and_sleep(seconds: float) -> None:
     time.sleep(seconds)
 
 
+def _hang_natively() -> None:
+    # Called with the lock held: libc knows nothing of it.
+    ctypes.PyDLL(None).sleep(600)
+
+
+def _devour() -> None:
+    eaten = []
+    while True:
+        eaten.append(bytearray(16 * 2**20))
+
+
+def _devour_natively() -> None:
+    """Do what C++ does when an allocation fails that nobody expects to."""
+    library = ctypes.CDLL(None)
+    library.malloc.restype = ctypes.c_void_p
+    while library.malloc(ctypes.c_size_t(16 * 2**20)):
+        pass
+    os.write(2, b"terminate called after throwing an instance of 'std::bad_alloc'\n")
+    os.abort()
+
+
+def _take(size: int) -> int:
+    return len(bytearray(size))
+
+
+def _reserve(size: int) -> None:
+    mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS).close()
+
+
+def _loaded_and_threads() -> tuple[frozenset[str], int]:
+    return frozenset(sys.modules), len([*Path("/proc/self/task").iterdir()])
+
+
 def _report_temporary_folder() -> str:
     import tempfile  # noqa: PLC0415  the child's, not ours
 
@@ -101,10 +136,82 @@ def test_exit_code_of_a_dead_process_is_named(isolation: Isolation) -> None:
 
 
 def test_hang_is_a_crash_after_the_time_limit(isolation: Isolation) -> None:
-    """What was printed until then is kept."""
+    """What was printed until then is kept, and where it was."""
     crash = isolation.call(_say_and_sleep, 600.0, timeout=0.5)
 
-    assert crash == Crashed("no answer after 0.5 s", "about to hang")
+    assert isinstance(crash, Crashed)
+    assert crash.reason == "no answer after 0.5 s"
+    assert crash.output.startswith("about to hang\n")
+    assert crash.output.endswith("in _say_and_sleep")
+
+
+def test_native_code_that_hangs_is_ended_too() -> None:
+    """It holds the interpreter's lock, so no Python could end it."""
+    with Isolation() as pool:
+        crash = pool.call(_hang_natively, timeout=0.5)
+
+    assert isinstance(crash, Crashed)
+    assert crash.reason == "no answer after 0.5 s"
+    assert crash.output.endswith("in _hang_natively")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux keeps to limits")
+@pytest.mark.parametrize(
+    ("devour", "reason"),
+    [
+        ("_devour", "the memory limit was reached"),
+        ("_devour_natively", "the process died: SIGABRT; the memory limit was reached"),
+    ],
+)
+def test_hunger_is_a_crash_at_the_memory_limit(devour: str, reason: str) -> None:
+    """In Python an exception, in C++ a death; the next task has the same limit."""
+    with Isolation(memory=1024) as pool:
+        crash = pool.call(globals()[devour], timeout=60.0)
+        after = pool.call(_take, 100 * 2**20)
+
+    assert isinstance(crash, Crashed)
+    assert crash.reason == reason
+    assert isinstance(after, Completed)
+
+
+def test_memory_is_not_limited_unless_wanted() -> None:
+    """More than the default is there for the taking."""
+    with Isolation(memory=None) as pool:
+        taken = pool.call(_reserve, 5 * 2**30)
+
+    assert isinstance(taken, Completed)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="others start from nothing")
+def test_each_task_has_a_process_of_its_own(isolation: Isolation) -> None:
+    """Nothing that one leaves behind meets another."""
+    pids = [isolation.call(os.getpid) for _ in range(3)]
+
+    assert len({pid.value for pid in pids if isinstance(pid, Completed)}) == 3
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="others start from nothing")
+def test_a_process_starts_with_everything_loaded(isolation: Isolation) -> None:
+    """And without the threads that would not survive being copied."""
+    started = isolation.call(_loaded_and_threads)
+
+    assert isinstance(started, Completed)
+    loaded, threads = started.value
+    assert {"pxr.UsdPhysics", "mujoco", "pybullet", "scipy.stats"} <= loaded
+    # Its own, and the one that watches over the time.
+    assert threads == 2
+
+
+def test_a_child_sees_the_environment_as_it_is_now(
+    isolation: Isolation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not as it was when the first child was started."""
+    monkeypatch.setenv("ROS_PACKAGE_PATH", "/somewhere/new")
+
+    seen = isolation.call(os.getenv, "ROS_PACKAGE_PATH")
+
+    assert isinstance(seen, Completed)
+    assert seen.value == "/somewhere/new"
 
 
 def test_last_words_of_a_dead_witness_are_kept(isolation: Isolation) -> None:

@@ -37,7 +37,7 @@ def _names(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _chosen(*wanted: str) -> list[str]:
-    return [w.name for w in convene(_Listing(_INSTALLED), wanted).witnesses]
+    return [w.name for w in convene(_Listing(_INSTALLED), wanted)]
 
 
 def test_optional_engine_that_is_absent_is_not_missed() -> None:

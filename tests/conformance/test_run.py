@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+import sys
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ import pybullet_data
 import pytest
 
 from conformance import CheckOptions, RobotRecord, RunOptions, Verdict, check, run
-from conformance.isolation import Completed, Isolation
+from conformance.isolation import Completed, ask_here
 from conformance.record import Grade, WitnessStatus
 from conformance.registry import UnknownWitnessError
 from conformance.tasks import convert_robot, read_robot
@@ -27,6 +28,8 @@ from corpus import UnavailableSource, resolve_corpora
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from conformance.isolation import Isolation
+    from conformance.witness import Outcome, Request
     from corpus import Resolved
 
 BULLET = Path(pybullet_data.getDataPath())
@@ -274,7 +277,7 @@ def test_check_raises_where_the_urdf_has_no_meaning(
         check(tmp_path / "bad.urdf", anchored)
 
 
-# Deaths in child processes, by an isolation that works in this process.
+# Deaths in child processes, by steps that are done in this process.
 
 
 def test_a_death_costs_one_robot(
@@ -325,29 +328,42 @@ def _weld(path: str, directory: str, options: ConvertOptions) -> object:
     return convert_robot(path, directory, replace(options, base=BaseOption.FIXED))
 
 
+@dataclass
+class _Here:
+    """Steps in this process, of which some are exchanged for others."""
+
+    tasks: dict[Callable[..., object], Callable[..., object]]
+    crashed: bool = False
+
+    def call(self, function: Callable[..., Any], *arguments: object) -> Any:  # noqa: ANN401  # whatever the step returns
+        keywords: dict[str, Any] = {}
+        if isinstance(function, partial):
+            arguments, keywords = function.args, function.keywords
+            function = function.func
+        task: Callable[..., object] = self.tasks.get(function, function)
+        result = task(*arguments, **keywords)
+        self.crashed |= isinstance(result, Crashed)
+        return result if isinstance(result, Crashed) else Completed(result)
+
+    def ask(self, witness: str, request: Request) -> Outcome:
+        return ask_here(witness, request)
+
+
 def _stand_in(
     monkeypatch: pytest.MonkeyPatch,
     tasks: dict[Callable[..., object], Callable[..., object]],
 ) -> None:
-    """Replace the isolation by one that works here, and exchange some tasks."""
+    """Do all steps in this process, and exchange some."""
 
-    def call(
-        _: Isolation,
-        function: Callable[..., object],
-        *arguments: object,
-        timeout: float = 0.0,
-    ) -> object:
+    def outlive_here(
+        _: Isolation, work: Callable[..., object], *arguments: object, timeout: float
+    ) -> Completed[object]:
         del timeout
-        if isinstance(function, partial):
-            arguments, keywords = function.args, function.keywords
-            function = function.func
-        else:
-            keywords = {}
-        task: Callable[..., object] = tasks.get(function, function)
-        result = task(*arguments, **keywords)
-        return result if isinstance(result, Crashed) else Completed(result)
+        return Completed(work(_Here(tasks), *arguments))
 
-    monkeypatch.setattr(Isolation, "call", call)
+    # The package shows the function of that name in place of the module.
+    module = sys.modules["conformance.run"]
+    monkeypatch.setattr(module, "outlive", outlive_here)
 
 
 # Whole corpora.

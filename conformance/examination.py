@@ -1,0 +1,269 @@
+"""What is done with one robot: read, convert, ask, judge, record.
+
+Everything that an engine, OpenUSD or a hostile file could bring down is a step (see
+:mod:`conformance.journal`).
+"""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import structs
+
+from conformance.assembly import (
+    Subject,
+    judged_record,
+    source_record,
+    unread_record,
+)
+from conformance.environment import DISTRIBUTION, environment
+from conformance.fingerprint import fingerprint
+from conformance.limits import DEFAULT_LIMITS, Limits
+from conformance.observation import COORDINATES, Base
+from conformance.panel import Panel, Testimony
+from conformance.record import RobotRecord, Verdict
+from conformance.verdict import REFERENCE, Judgement
+from conformance.witness import Crashed, Side
+from converter.diagnostics import ConversionError, SourceError
+from converter.embodiment import BaseOption
+from converter.rules import Severity
+from converter.urdf.expansion import is_part, is_xacro
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from conformance.journal import Steps
+    from conformance.observation import Observation
+    from conformance.tasks import InstalledWitness, Reading
+    from converter import ConvertOptions, Diagnostic
+    from corpus import RobotSource
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """One robot of a run, and what is to be done with it.
+
+    Attributes:
+        source: The robot.
+        out: Folder of the run.
+        options: How it is converted.
+        witnesses: Who is asked.
+        limits: What its process may take.
+        former: Fingerprint of a result that is there already.
+        retry: Whether a robot is examined again if something broke the last time.
+    """
+
+    source: RobotSource
+    out: Path
+    options: ConvertOptions
+    witnesses: tuple[InstalledWitness, ...]
+    limits: Limits = DEFAULT_LIMITS
+    former: str | None = None
+    retry: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Unchanged:
+    """The result that is there already is the one that there would be."""
+
+
+def examine(steps: Steps, assignment: Assignment) -> RobotRecord | Unchanged:
+    """Convert a robot and compare the USD with it.
+
+    Args:
+        steps: Where it is done.
+        assignment: What is to be done.
+    """
+    subject = subject_of(assignment)
+    options = replace(
+        assignment.options,
+        base=_held(assignment.options.base, assignment.source),
+        packages=tuple(subject.packages.items()),
+        arguments=tuple(subject.arguments.items()),
+    )
+    panel = Panel(steps, assignment.witnesses)
+    reading = panel.read(assignment.source.path, subject.packages, subject.arguments)
+    if not isinstance(reading, SourceError | Crashed):
+        subject = replace(subject, inputs=reading.inputs)
+    source = source_record(subject)
+
+    def print_of(limits: Limits | None) -> str:
+        return fingerprint(source, options, assignment.witnesses, limits)
+
+    # How long something may take matters where it took too long.
+    same = {print_of(None)}
+    if not assignment.retry:
+        same.add(print_of(assignment.limits))
+    if assignment.former in same:
+        return Unchanged()
+    record = _examined(panel, subject, reading, assignment.out, options)
+    limits = assignment.limits if steps.crashed else None
+    return structs.replace(record, fingerprint=print_of(limits))
+
+
+def examine_pair(
+    steps: Steps,
+    subject: Subject,
+    usd: Path,
+    witnesses: tuple[InstalledWitness, ...],
+    base: BaseOption,
+) -> RobotRecord | SourceError:
+    """Compare a USD, from any converter, with its URDF.
+
+    Args:
+        steps: Where it is done.
+        subject: The URDF, and what the record says of it.
+        usd: Root layer of the USD.
+        witnesses: Who is asked.
+        base: How the base has to be held; ``auto`` if the URDF alone decides.
+
+    Returns:
+        The record; or why the URDF cannot be understood.
+    """
+    urdf = subject.urdf
+    if urdf is None:
+        raise ValueError("there is nothing to compare with")
+    panel = Panel(steps, witnesses)
+    reading = panel.read(urdf, subject.packages, subject.arguments)
+    match reading:
+        case SourceError():
+            return reading
+        case Crashed(reason):
+            return unread_record(subject, Verdict.CRASHED, _reader_died(reason))
+    subject = replace(subject, inputs=reading.inputs)
+    with tempfile.TemporaryDirectory(prefix="urdf-usd-") as work:
+        said = _plain_urdf(urdf, reading, Path(work, f"{subject.id}.urdf"))
+        files = {Side.URDF: said, Side.USD: usd}
+        testimony = panel.hear(files, subject.packages, reading.configurations)
+    wanted = None if base is BaseOption.AUTO else Base(base.value)
+    return _judged(panel, subject, testimony, wanted, reading.diagnostics)
+
+
+def subject_of(assignment: Assignment) -> Subject:
+    """Say what a record of a robot is about, before anything is read."""
+    source = assignment.source
+    packages = {name: str(folder) for name, folder in source.packages}
+    return Subject(
+        id=source.id,
+        reference=source.reference,
+        converter=this_converter(),
+        urdf=source.path,
+        usd=assignment.out / "assets" / source.id,
+        packages=packages | dict(assignment.options.packages),
+        arguments=dict(source.arguments) | dict(assignment.options.arguments),
+        origin=source.origin,
+        notes=source.notes,
+        searched=source.searched,
+    )
+
+
+def this_converter() -> str:
+    """Name and version of our own converter."""
+    return f"{DISTRIBUTION} {environment()[DISTRIBUTION]}"
+
+
+def _held(option: BaseOption, source: RobotSource) -> BaseOption:
+    """Say how a base is to be held: as the user says, or whoever lists the robot."""
+    if option is BaseOption.AUTO and source.base:
+        return BaseOption(source.base)
+    return option
+
+
+def _examined(
+    panel: Panel,
+    subject: Subject,
+    reading: Reading | SourceError | Crashed,
+    out: Path,
+    options: ConvertOptions,
+) -> RobotRecord:
+    urdf = subject.urdf
+    if urdf is None:
+        raise ValueError("there is nothing to convert")
+    match reading:
+        case SourceError(diagnostics=found):
+            return _unreadable(panel, subject, urdf, found)
+        case Crashed(reason):
+            return unread_record(subject, Verdict.CRASHED, _reader_died(reason))
+    conversion = panel.convert(urdf, out / "assets" / subject.id, options)
+    match conversion:
+        case ConversionError(diagnostics=found):
+            reason = f"no USD was written: {_first_error(found)}"
+            return unread_record(subject, Verdict.NOT_COMPARABLE, reason, found)
+        case Crashed(reason):
+            return unread_record(
+                subject,
+                Verdict.CRASHED,
+                f"the converter died: {reason}",
+                reading.diagnostics,
+            )
+    said = _plain_urdf(urdf, reading, out / "expanded" / f"{subject.id}.urdf")
+    files = {Side.URDF: said, Side.USD: conversion.root_layer}
+    testimony = panel.hear(files, subject.packages, reading.configurations)
+    base = _required_base(options.base, testimony.observation(REFERENCE))
+    return _judged(panel, subject, testimony, base, conversion.diagnostics)
+
+
+def _plain_urdf(urdf: Path, reading: Reading, file: Path) -> Path:
+    """Return what engines can read: the URDF, or its expansion written to a file."""
+    if reading.expanded is None:
+        return urdf
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(reading.expanded)
+    return file
+
+
+def _unreadable(
+    panel: Panel, subject: Subject, urdf: Path, diagnostics: Sequence[Diagnostic]
+) -> RobotRecord:
+    """Record a URDF that we refuse, and which engines read it all the same."""
+    if is_xacro(str(urdf)):
+        reason = _first_error(diagnostics)
+        if subject.searched and is_part(found.rule for found in diagnostics):
+            reason = f"not a robot by itself: {reason}"
+            return unread_record(subject, Verdict.NOT_AVAILABLE, reason, diagnostics)
+        return unread_record(subject, Verdict.UNREADABLE, reason, diagnostics)
+    testimony = panel.hear({Side.URDF: urdf}, subject.packages)
+    reason = _first_error(diagnostics)
+    if testimony.heard:
+        reason += f"; {' and '.join(testimony.heard)} read it all the same"
+    judgement = Judgement((), (), Verdict.UNREADABLE, reason)
+    return judged_record(subject, judgement, testimony, diagnostics)
+
+
+def _judged(
+    panel: Panel,
+    subject: Subject,
+    testimony: Testimony,
+    base: Base | None,
+    diagnostics: Sequence[Diagnostic],
+) -> RobotRecord:
+    judgement = panel.judge(testimony, base)
+    if isinstance(judgement, Crashed):
+        reason = f"the comparison died: {judgement.reason}"
+        judgement = Judgement((), (), Verdict.CRASHED, reason)
+    return judged_record(subject, judgement, testimony, diagnostics)
+
+
+def _required_base(option: BaseOption, spec: Observation | None) -> Base | None:
+    """Say how our converter has to hold the base: floating unless told otherwise."""
+    if option is not BaseOption.AUTO:
+        return Base(option.value)
+    if spec is None or spec.base is not None:
+        return None
+    moves = any(COORDINATES[joint.type] for joint in spec.joints)
+    weighs = any(link.mass and link.mass.mass for link in spec.links)
+    return Base.FLOATING if moves or weighs else Base.STATIC
+
+
+def _first_error(diagnostics: Sequence[Diagnostic]) -> str:
+    errors = [found for found in diagnostics if found.severity is Severity.ERROR]
+    first = (errors or list(diagnostics))[0]
+    place = f"line {first.location.line}: " if first.location else ""
+    return f"{place}{first.message}"
+
+
+def _reader_died(reason: str) -> str:
+    return f"the URDF reader died: {reason}"

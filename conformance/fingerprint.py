@@ -1,0 +1,87 @@
+"""What a result follows from, as one hash: the same hash, the same result.
+
+It covers what was read (every file by its content), what was chosen, who was asked, the
+versions of everything that took part, and our own code. It covers no path, time or
+machine, so results can be told to be the same wherever they were made.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import hashlib
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+import conformance
+import converter
+import corpus
+from conformance.environment import environment
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from conformance.limits import Limits
+    from conformance.record import SourceRecord
+    from conformance.tasks import InstalledWitness
+    from converter import ConvertOptions
+
+
+def fingerprint(
+    source: SourceRecord,
+    options: ConvertOptions,
+    witnesses: Iterable[InstalledWitness],
+    limits: Limits | None = None,
+) -> str:
+    """Return the hash of all that a result follows from.
+
+    Args:
+        source: What is read.
+        options: How it is converted. Folders of packages count by what was found there.
+        witnesses: Who is asked.
+        limits: What a result follows from as well if something broke.
+    """
+    packages = tuple(name for name, _ in options.packages)
+    parts = (
+        msgspec.to_builtins(source),
+        _plain(dataclasses.replace(options, packages=())),
+        packages,
+        tuple(_plain(witness) for witness in witnesses),
+        None if limits is None else _plain(limits),
+        environment(),
+        code_hash(),
+    )
+    text = msgspec.json.encode(parts, order="sorted")
+    return hashlib.sha256(text).hexdigest()
+
+
+@functools.cache
+def code_hash() -> str:
+    """Return the hash of our own code, as far as it makes results."""
+    total = hashlib.sha256()
+    for package in (converter, conformance, corpus):
+        (folder,) = map(Path, package.__path__)
+        for file in sorted(folder.rglob("*.py")):
+            content = hashlib.sha256(file.read_bytes()).hexdigest()
+            place = file.relative_to(folder.parent).as_posix()
+            total.update(f"{place} {content}\n".encode())
+    return total.hexdigest()
+
+
+def _plain(value: object) -> object:
+    """Return a value of dataclasses and enumerations as one that JSON can express."""
+    match value:
+        case Enum():
+            return value.value
+        case tuple():
+            return [_plain(item) for item in value]
+        case _ if dataclasses.is_dataclass(value):
+            return {
+                field.name: _plain(getattr(value, field.name))
+                for field in dataclasses.fields(value)
+            }
+        case _:
+            return value

@@ -1,0 +1,70 @@
+"""Loads what examining a robot takes; imported by nothing but the fork server.
+
+Python, OpenUSD and the engines take a second to load. The fork server loads them once,
+and every robot's process is a copy of it that starts within milliseconds. No thread may
+run in what is copied, so libraries are kept to one thread each: robots are what is
+worked on in parallel.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from importlib import import_module
+from importlib.util import find_spec
+
+from conformance.environment import environment
+from conformance.fingerprint import code_hash
+from conformance.witnesses.native_output import captured
+
+_ONE_THREAD = (
+    "MKL_NUM_THREADS",
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "PXR_WORK_THREAD_LIMIT",
+)
+_OURS = (
+    "conformance.cli",
+    "conformance.witnesses.mujoco_witness",
+    "conformance.witnesses.pybullet_witness",
+    "conformance.witnesses.spec_witness",
+    "conformance.witnesses.usdphysics_witness",
+)
+_LOADED_LATE = (
+    "collada",
+    "lxml.etree",
+    "pybullet",
+    "pxr.UsdShade",
+    "pxr.UsdUtils",
+    "pxr.UsdValidation",
+    "scipy.stats",
+    "stl",
+    "tinyobjloader",
+    "trimesh",
+)
+_OPTIONAL = (
+    "newton",
+    "pinocchio",
+    "pydrake.multibody.parsing",
+    "pydrake.multibody.plant",
+)
+
+
+def _load() -> None:
+    for name in (*_OURS, *_LOADED_LATE):
+        import_module(name)
+    for name in _OPTIONAL:
+        if find_spec(name.partition(".")[0]) is not None:
+            # Why an engine cannot be loaded is found out, and said, by its witness.
+            with contextlib.suppress(Exception):
+                import_module(name)
+
+
+for _name in _ONE_THREAD:
+    os.environ.setdefault(_name, "1")
+# Versions are those of what was loaded, whatever happens to the files meanwhile.
+environment()
+code_hash()
+# What engines print when they are loaded would be on the user's terminal.
+with captured():
+    _load()
