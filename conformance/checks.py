@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from conformance.observation import Quantity
+from conformance.shape_questions import shape_questions
+from conformance.shapes import Role
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,13 @@ class Check:
     clause: str
     usd_alone: bool = False
     direct: str | None = None
+
+
+def _about_shapes(role: Role, quantity: Quantity) -> tuple[Check, ...]:
+    return tuple(
+        Check(f"{role}.{one.name}", one.title, role, one.unit, quantity, one.clause)
+        for one in shape_questions(role)
+    )
 
 
 CHECKS = (
@@ -322,6 +331,8 @@ CHECKS = (
         "nearby robots are from each other sets the tolerance of each joint; one that "
         "has become too sensitive by then is compared at an earlier moment.",
     ),
+    *_about_shapes(Role.COLLISION, Quantity.COLLISION),
+    *_about_shapes(Role.VISUAL, Quantity.VISUAL),
 )
 
 
@@ -337,9 +348,11 @@ def _again(check: Check) -> Check:
     )
 
 
-# What an engine can be asked about two URDFs. None says how a base is held.
+# What engines are not asked about two URDFs: none says how a base is held, and shapes
+# are left out of the one that is written back for them.
+_ONE_WAY = frozenset({Quantity.BASE, Quantity.COLLISION, Quantity.VISUAL})
 ROUND_TRIP_CHECKS = tuple(
     _again(check)
     for check in CHECKS
-    if not check.usd_alone and check.quantity is not Quantity.BASE
+    if not check.usd_alone and check.quantity not in _ONE_WAY
 )

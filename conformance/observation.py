@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from conformance.shapes import ShapeObservation
+
 Vec3: TypeAlias = tuple[float, float, float]
 Vec6: TypeAlias = tuple[float, float, float, float, float, float]
 
@@ -40,6 +42,8 @@ class Quantity(StrEnum):
     DYNAMICS = "dynamics"
     MOTION = "equations of motion"
     ROLLOUT = "rollout"
+    COLLISION = "collision shapes"
+    VISUAL = "visual shapes"
 
 
 class JointType(StrEnum):
@@ -365,6 +369,8 @@ class Observation:
         dynamics: Equations of motion at the configurations; None if they cannot be
             stated, and a note says why.
         rollout: Outcome of the rollout that was asked for, if any; None likewise.
+        shapes: Shapes of links. One that is stated in several frames is the shape of
+            the first of these links that the robot has.
     """
 
     witness: str
@@ -389,3 +395,4 @@ class Observation:
     precision: float = DOUBLE_PRECISION
     dynamics: Dynamics | None = None
     rollout: Rollout | None = None
+    shapes: tuple[ShapeObservation, ...] = ()

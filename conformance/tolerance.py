@@ -55,6 +55,7 @@ class Tolerance:
         limit: Of joint limits, relative to the limit or to 1 rad or 1 m.
         force: Of effort, velocity, damping and friction, relative.
         motion: Of equations of motion, relative to the robot's scale.
+        shape: Of reach, area and volume, relative to the shape's own.
     """
 
     position: float = 1e-5
@@ -64,6 +65,7 @@ class Tolerance:
     limit: float = 1e-5
     force: float = 1e-4
     motion: float = 1e-4
+    shape: float = 1e-4
 
 
 @dataclass(frozen=True, slots=True)

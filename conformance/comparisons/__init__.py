@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from conformance.comparisons import (
@@ -11,8 +12,10 @@ from conformance.comparisons import (
     mass,
     rigid_groups,
     rollouts,
+    shapes,
     structure,
 )
+from conformance.shapes import Role
 
 if TYPE_CHECKING:
     from conformance.comparison import Comparer
@@ -49,4 +52,14 @@ COMPARERS: dict[str, Comparer] = {
     "dynamics.inertia_matrix": dynamics.inertia_matrices,
     "dynamics.bias": dynamics.bias_forces,
     "dynamics.rollout": rollouts.states,
+    "collision.shapes": partial(shapes.present, Role.COLLISION),
+    "collision.support": partial(shapes.support, Role.COLLISION),
+    "collision.area": partial(shapes.area, Role.COLLISION),
+    "collision.volume": partial(shapes.volume, Role.COLLISION),
+    "collision.triangles": partial(shapes.triangles, Role.COLLISION),
+    "visual.shapes": partial(shapes.present, Role.VISUAL),
+    "visual.support": partial(shapes.support, Role.VISUAL),
+    "visual.area": partial(shapes.area, Role.VISUAL),
+    "visual.volume": partial(shapes.volume, Role.VISUAL),
+    "visual.triangles": partial(shapes.triangles, Role.VISUAL),
 }

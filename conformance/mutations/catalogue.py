@@ -9,6 +9,7 @@ from conformance.mutations.drive_faults import DRIVE_FAULTS
 from conformance.mutations.joint_faults import JOINT_FAULTS
 from conformance.mutations.limit_faults import LIMIT_FAULTS
 from conformance.mutations.mass_faults import MASS_FAULTS
+from conformance.mutations.shape_faults import SHAPE_FAULTS
 from conformance.mutations.topology_faults import TOPOLOGY_FAULTS
 
 FAULTS = (
@@ -20,4 +21,5 @@ FAULTS = (
     *BODY_FAULTS,
     *MASS_FAULTS,
     *ASSET_FAULTS,
+    *SHAPE_FAULTS,
 )

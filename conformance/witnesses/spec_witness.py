@@ -30,6 +30,7 @@ from conformance.observation import (
 )
 from conformance.witness import AbstentionError, Available, Side
 from conformance.witnesses.mujoco_model import with_motion
+from conformance.witnesses.spec_shapes import state_shapes
 from converter.diagnostics import SourceError
 from converter.dynamics import bias_forces, degrees_of_freedom, inertia_matrices
 from converter.kinematics import link_transforms
@@ -143,6 +144,7 @@ def observe_robot(
         base=_base(tree),
         repaired=_repaired(robot, diagnostics),
         dynamics=_dynamics(robot, configurations),
+        shapes=state_shapes(robot),
     )
 
 

@@ -27,6 +27,7 @@ from conformance.witnesses.usdphysics_articulation import inert, unarticulated
 from conformance.witnesses.usdphysics_joints import connections
 from conformance.witnesses.usdphysics_links import WORLD, find_links
 from conformance.witnesses.usdphysics_masses import body_mass
+from conformance.witnesses.usdphysics_shapes import state_shapes
 from conformance.witnesses.usdphysics_stage import (
     Placement,
     captured_diagnostics,
@@ -135,6 +136,7 @@ def _observe(witness: str, request: Request, diagnostics: Diagnostics) -> Observ
         inert=inert(physics, links),
         unarticulated=unarticulated(physics, tree),
         up=_up(physics, placement, links.by_name[root].path),
+        shapes=state_shapes(physics, links, placement),
     )
 
 

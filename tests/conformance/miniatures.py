@@ -9,11 +9,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+import conformance.mutations
 from conformance.observation import (
     AssemblyGap,
     Base,
@@ -27,12 +29,18 @@ from conformance.tasks import questions
 from conformance.witnesses.mujoco_model import with_motion
 from conformance.witnesses.spec_witness import observe_robot
 from converter.model import (
+    Box,
+    Capsule,
+    Collision,
     Continuous,
+    Cylinder,
     Dynamics,
     Fixed,
     Inertial,
     Joint,
     Link,
+    Material,
+    MeshFile,
     Mimic,
     Planar,
     Pose,
@@ -40,6 +48,7 @@ from converter.model import (
     Range,
     Revolute,
     Robot,
+    Visual,
 )
 
 if TYPE_CHECKING:
@@ -49,7 +58,7 @@ if TYPE_CHECKING:
         Configurations,
         Observation,
     )
-    from converter.model import Vec3, Vec6
+    from converter.model import Vec3
 
 _RPY = {
     "shoulder": (0.3, -1.2, 2.5),
@@ -75,21 +84,61 @@ def _pose(xyz: Vec3, rpy: Vec3, order: str = "xyz") -> Pose:
     return Pose(xyz, (w, x, y, z))
 
 
-def _link(name: str, mass: float, rpy: Vec3, inertia: Vec6 = _INERTIA) -> Link:
-    scaled = tuple(mass * moment for moment in inertia)
-    return Link(name, Inertial(mass, _pose((0.02, -0.03, 0.05), rpy), scaled))  # type: ignore[arg-type]  # six in, six out
+def _link(
+    name: str,
+    mass: float,
+    rpy: Vec3,
+    visuals: tuple[Visual, ...] = (),
+    collisions: tuple[Collision, ...] = (),
+) -> Link:
+    scaled = tuple(mass * moment for moment in _INERTIA)
+    inertial = Inertial(mass, _pose((0.02, -0.03, 0.05), rpy), scaled)  # type: ignore[arg-type]  # six in, six out
+    return Link(name, inertial, visuals, collisions)
 
 
 def _origin(joint: str, xyz: Vec3) -> Pose:
     return _pose(xyz, _RPY[joint])
 
 
+# A closed mesh that no rotation and no mirror brings onto itself.
+WEDGE = Path(conformance.mutations.__file__).parent / "robots" / "wedge.obj"
+_PLACE = _pose((0.03, -0.02, 0.06), (0.5, -0.4, 1.2))
+_WEDGE = MeshFile(WEDGE.name, str(WEDGE), (0.5, 1.5, 2.0))
+_PEN = Capsule(0.01, 0.08)
+RUST = Material("rust", (0.55, 0.25, 0.1, 0.6))
+MOSS = Material("moss", (0.2, 0.45, 0.3, 1.0))
+
 ROBOT = Robot(
     name="miniature",
     links=(
-        _link("base", 7.5, (0.4, -0.5, 0.6)),
-        _link("arm", 2.25, (1.1, 0.7, -0.9)),
-        _link("forearm", 0.75, (-0.6, 0.25, 2.1)),
+        _link(
+            "base",
+            7.5,
+            (0.4, -0.5, 0.6),
+            (Visual(None, _PLACE, Box((0.3, 0.2, 0.1)), RUST),),
+            (Collision(None, _PLACE, Box((0.3, 0.2, 0.1))),),
+        ),
+        _link(
+            "arm",
+            2.25,
+            (1.1, 0.7, -0.9),
+            (Visual(None, _PLACE, _WEDGE, MOSS),),
+            (Collision(None, _PLACE, _WEDGE),),
+        ),
+        # A pen inside the cylinder, which it hides.
+        _link(
+            "forearm",
+            0.75,
+            (-0.6, 0.25, 2.1),
+            (
+                Visual(None, _PLACE, Cylinder(0.04, 0.25), RUST),
+                Visual(None, _PLACE, _PEN, MOSS),
+            ),
+            (
+                Collision(None, _PLACE, Cylinder(0.04, 0.25)),
+                Collision(None, _PLACE, _PEN),
+            ),
+        ),
         _link("hand", 0.5, (0.2, 0.3, 0.4)),
         Link("sensor"),
         _link("finger_a", 0.125, (0.7, -0.2, 0.1)),

@@ -1,0 +1,343 @@
+"""Shapes of links: which there are, how far they reach, what surface and volume.
+
+Differences are relative to the shape's own size, area or volume. What rounding can do
+is carried from the stored points: a triangle whose corners move by d changes its area
+by d/2 times the sum of its sides at most, and a closed surface its volume by d times
+its area.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from conformance.comparison import Compared, Difference, number
+from conformance.comparisons.shape_pairs import (
+    direction_text,
+    kinds,
+    named,
+    nearest,
+    parts,
+    shapes_by_link,
+    whole,
+)
+from conformance.record import Grade
+from conformance.shapes import ShapeKind
+from conformance.tolerance import RELATIVE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from typing import TypeAlias
+
+    from conformance.comparison import Comparison, Yardstick
+    from conformance.comparisons.shape_pairs import LinkShapes, Part, Whole
+    from conformance.observation import Observation
+    from conformance.shapes import Role
+
+    Measure: TypeAlias = Callable[[Part, Whole, Whole, Yardstick], Iterator[Difference]]
+
+# A primitive's area has two factors and its volume three, each of which may be stored
+# as a size and a scale.
+_AREA = 4 * RELATIVE
+_VOLUME = 6 * RELATIVE
+# Where the normals of a surface add up to more than this part of it, it is open, and
+# encloses nothing.
+_CLOSED = 1e-3
+# A shape that is off by more is told as a factor.
+_FACTOR = 1.5
+_NONE = "no link has such shapes"
+_UNPAIRED = "no shape is stated by both sides"
+
+
+def present(
+    role: Role, expected: Observation, actual: Observation, yardstick: Yardstick
+) -> Comparison:
+    """Check that links have shapes of the same kinds.
+
+    Shapes that are cut or joined, or written as meshes, are close as long as they are
+    the same surface.
+    """
+    return Compared(
+        tuple(
+            _presence(role, shapes, yardstick)
+            for shapes in shapes_by_link(expected, actual, role, yardstick)
+        ),
+        note=_silence(expected, actual, role, yardstick),
+    )
+
+
+def support(
+    role: Role, expected: Observation, actual: Observation, yardstick: Yardstick
+) -> Comparison:
+    """Compare how far shapes reach, and where their surface is centred."""
+    return _measured(_reach, role, expected, actual, yardstick)
+
+
+def area(
+    role: Role, expected: Observation, actual: Observation, yardstick: Yardstick
+) -> Comparison:
+    """Compare surface areas, relative."""
+    return _measured(_area, role, expected, actual, yardstick)
+
+
+def volume(
+    role: Role, expected: Observation, actual: Observation, yardstick: Yardstick
+) -> Comparison:
+    """Compare signed volumes, relative; of open surfaces, oriented areas."""
+    return _measured(_volume, role, expected, actual, yardstick)
+
+
+def triangles(
+    role: Role, expected: Observation, actual: Observation, yardstick: Yardstick
+) -> Comparison:
+    """Compare numbers of triangles, polygons counted as fans, relative."""
+    return _measured(_triangles, role, expected, actual, yardstick)
+
+
+def _silence(
+    expected: Observation, actual: Observation, role: Role, yardstick: Yardstick
+) -> str | None:
+    any_shape = any(shapes_by_link(expected, actual, role, yardstick))
+    return None if any_shape else _NONE
+
+
+def _measured(
+    measure: Measure,
+    role: Role,
+    expected: Observation,
+    actual: Observation,
+    yardstick: Yardstick,
+) -> Comparison:
+    """One difference per link: that of the part that is worst."""
+    differences = []
+    some = False
+    for shapes in shapes_by_link(expected, actual, role, yardstick):
+        some = True
+        found = [
+            difference
+            for part in parts(shapes)
+            for difference in measure(
+                part, whole(part.ours), whole(part.theirs), yardstick
+            )
+        ]
+        if found:
+            differences.append(_gravest(found))
+    note = None if differences else _UNPAIRED if some else _NONE
+    return Compared(tuple(differences), note=note)
+
+
+def _gravest(found: Iterable[Difference]) -> Difference:
+    return max(found, key=lambda one: (one.grade is Grade.FAILS, one.severity))
+
+
+def _presence(role: Role, shapes: LinkShapes, yardstick: Yardstick) -> Difference:
+    amount, allowed, said = _verdict(shapes, yardstick)
+    return Difference(
+        item=shapes.link,
+        subject=f"link {shapes.link}",
+        amount=amount,
+        tolerance=allowed,
+        expected=named(shapes.ours),
+        actual=named(shapes.theirs),
+        message=f"link {shapes.link}: {role} {said}",
+    )
+
+
+def _verdict(shapes: LinkShapes, yardstick: Yardstick) -> tuple[float, float, str]:
+    """Return amount and tolerance of a difference without unit, and what it is."""
+    fails, close = (math.inf, 0.0), (1.0, 1.0)
+    missing = [shape for shape in shapes.ours if shape.surface is None]
+    stands_in = [s.problem for s in shapes.theirs if s.surface and s.problem]
+    unstated = [s for s in shapes.theirs if s.surface is None]
+    if stands_in:
+        return *fails, f"{named(shapes.theirs)}: {stands_in[0]}"
+    if unstated and not missing:
+        return *fails, f"{unstated[0].name} is not what it should be: " + str(
+            unstated[0].problem
+        )
+    if missing and len(shapes.theirs) >= len(shapes.ours) - len(missing):
+        said = f"{missing[0].name}: {missing[0].problem}, so it is not compared"
+        more = f" ({len(missing) - 1} more)" if len(missing) > 1 else ""
+        return *close, said + more
+    if kinds(shapes.ours) == kinds(shapes.theirs):
+        return 0.0, 0.0, "shapes are the same in number and kind"
+    said = f"has {named(shapes.theirs)}, not {named(shapes.ours)}"
+    if not _same_surface(shapes, yardstick):
+        return *fails, said
+    return *close, f"{said}: the same surface"
+
+
+def _same_surface(shapes: LinkShapes, yardstick: Yardstick) -> bool:
+    """Whether shapes of other kinds or number make the same surface."""
+    ours, theirs = shapes.ours, shapes.theirs
+    if not ours or not theirs or any(s.surface is None for s in (*ours, *theirs)):
+        return False
+    cut = parts(shapes)
+    if len(ours) == len(theirs):
+        pairs = nearest(ours, theirs)
+        only_meshes = all(
+            there.kind in {here.kind, ShapeKind.MESH} for here, there in pairs
+        )
+        if not only_meshes:
+            return False
+    return all(
+        difference.grade is not Grade.FAILS
+        for part in cut
+        for measure in (_reach, _area)
+        for difference in measure(part, whole(part.ours), whole(part.theirs), yardstick)
+    )
+
+
+def _difference(  # noqa: PLR0913  two values, and what is allowed
+    part: Part,
+    amount: float,
+    bound: float,
+    yardstick: Yardstick,
+    *,
+    values: tuple[str, str],
+    said: str,
+) -> Difference:
+    return Difference(
+        item=part.link,
+        subject=f"link {part.link}",
+        amount=amount,
+        bound=bound,
+        tolerance=yardstick.tolerance.shape,
+        expected=values[0],
+        actual=values[1],
+        message=f"link {part.link}: {named(part.ours)} {said}",
+    )
+
+
+def _reach(
+    part: Part, ours: Whole, theirs: Whole, yardstick: Yardstick
+) -> Iterator[Difference]:
+    apart = theirs.reach - ours.reach
+    farthest = int(np.argmax(np.abs(apart)))
+    off, size = float(abs(apart[farthest])), ours.size
+    bound = ours.point_bound / size
+    yield _difference(
+        part,
+        off / size,
+        bound,
+        yardstick,
+        values=(_bounds(ours), _bounds(theirs)),
+        said=_misplaced(ours, theirs, farthest),
+    )
+    # A shape that others hide reaches nowhere, but its surface counts.
+    shift = float(np.linalg.norm(theirs.center - ours.center))
+    yield _difference(
+        part,
+        shift / size,
+        bound + 2 * _area_bound(ours),
+        yardstick,
+        values=(_point(ours), _point(theirs)),
+        said=f"has its surface's centre {number(shift, 'm')} off",
+    )
+
+
+def _misplaced(ours: Whole, theirs: Whole, farthest: int) -> str:
+    """Tell a shift from a wrong size."""
+    apart = theirs.reach - ours.reach
+    shift = theirs.middle - ours.middle
+    off = float(np.abs(apart).max())
+    factor = theirs.size / ours.size
+    if not 1 / _FACTOR < factor < _FACTOR:
+        return f"is {factor:.4g} times as large as it should be"
+    if float(np.linalg.norm(shift)) > 0.9 * off and np.allclose(
+        theirs.size, ours.size, rtol=0.1 * off / ours.size, atol=0.0
+    ):
+        return f"is shifted by {number(float(np.linalg.norm(shift)), 'm')}"
+    way = "further" if apart[farthest] > 0 else "less far"
+    return (
+        f"reaches {number(off, 'm')} {way} than it should along "
+        f"{direction_text(farthest)}"
+    )
+
+
+def _area_bound(shape: Whole) -> float:
+    if not shape.area:
+        return _AREA
+    return shape.point_bound * shape.edges / (2.0 * shape.area) + _AREA
+
+
+def _area(
+    part: Part, ours: Whole, theirs: Whole, yardstick: Yardstick
+) -> Iterator[Difference]:
+    yield _difference(
+        part,
+        _ratio(ours.area, theirs.area),
+        _area_bound(ours),
+        yardstick,
+        values=(number(ours.area, "m^2"), number(theirs.area, "m^2")),
+        said=f"has {number(theirs.area, 'm^2')} of surface, "
+        f"not {number(ours.area, 'm^2')}",
+    )
+
+
+def _volume(
+    part: Part, ours: Whole, theirs: Whole, yardstick: Yardstick
+) -> Iterator[Difference]:
+    if np.linalg.norm(ours.oriented) > _CLOSED * ours.area:
+        off = float(np.linalg.norm(theirs.oriented - ours.oriented)) / ours.area
+        turned = float(theirs.oriented @ ours.oriented) < 0
+        yield _difference(
+            part,
+            off,
+            _area_bound(ours),
+            yardstick,
+            values=(_normals(ours), _normals(theirs)),
+            said="is turned inside out" if turned else "has faces turned otherwise",
+        )
+        return
+    here, there = (side.volume_about(ours.middle) for side in (ours, theirs))
+    bound = ours.point_bound * ours.area / abs(here) if here else math.inf
+    inside_out = "is turned inside out: it " if here * there < 0 else ""
+    yield _difference(
+        part,
+        _ratio(here, there),
+        bound + _VOLUME,
+        yardstick,
+        values=(number(here, "m^3"), number(there, "m^3")),
+        said=f"{inside_out}encloses {number(there, 'm^3')}, not {number(here, 'm^3')}",
+    )
+
+
+def _triangles(
+    part: Part, ours: Whole, theirs: Whole, yardstick: Yardstick
+) -> Iterator[Difference]:
+    if not ours.triangles or not theirs.triangles:
+        return
+    yield _difference(
+        part,
+        _ratio(ours.triangles, theirs.triangles),
+        0.0,
+        yardstick,
+        values=(str(ours.triangles), str(theirs.triangles)),
+        said=f"has {theirs.triangles} triangles, not {ours.triangles}",
+    )
+
+
+def _ratio(ours: float, theirs: float) -> float:
+    if ours == theirs:
+        return 0.0
+    return abs(ours - theirs) / max(abs(ours), abs(theirs))
+
+
+def _bounds(shape: Whole) -> str:
+    low, high = -shape.reach[3:6], shape.reach[:3]
+    return f"from {_triple(low)} to {_triple(high)} m"
+
+
+def _point(shape: Whole) -> str:
+    return f"{_triple(shape.center)} m"
+
+
+def _normals(shape: Whole) -> str:
+    return f"normals add up to {_triple(shape.oriented)} m^2"
+
+
+def _triple(values: Iterable[float]) -> str:
+    return "(" + ", ".join(f"{value:.6g}" for value in values) + ")"

@@ -1,0 +1,140 @@
+"""What a witness states about the shapes of links: reach, surface, volume, look.
+
+No points: a surface is told by what is the same however it is cut into prims and faces.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeAlias
+
+Vec3: TypeAlias = tuple[float, float, float]
+
+
+class Role(StrEnum):
+    """What a shape is for."""
+
+    COLLISION = "collision"
+    VISUAL = "visual"
+
+
+class ShapeKind(StrEnum):
+    """Kinds of shape; a primitive that is stretched into none of these is OTHER."""
+
+    BOX = "box"
+    CYLINDER = "cylinder"
+    CAPSULE = "capsule"
+    SPHERE = "sphere"
+    MESH = "mesh"
+    OTHER = "other shape"
+
+
+def _directions(count: int) -> tuple[Vec3, ...]:
+    """Return both ways along each axis, and a sphere of directions, evenly spread."""
+    golden = math.pi * (3.0 - math.sqrt(5.0))
+    spread = []
+    for step in range(count):
+        z = 1.0 - (2.0 * step + 1.0) / count
+        across = math.sqrt(1.0 - z * z)
+        turn = golden * step
+        spread.append((across * math.cos(turn), across * math.sin(turn), z))
+    return (
+        *((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)),
+        *((-1.0, 0.0, 0.0), (0.0, -1.0, 0.0), (0.0, 0.0, -1.0)),
+        *spread,
+    )
+
+
+# Unit vectors in the link frame. The first six bound a shape along the axes.
+DIRECTIONS = _directions(128)
+
+
+@dataclass(frozen=True, slots=True)
+class Surface:
+    """The surface of a shape, in the link frame.
+
+    Attributes:
+        support: Per direction of ``DIRECTIONS``, how far the shape reaches [m].
+        area: [m^2].
+        edges: Sum of the lengths of all sides of all triangles [m]; zero if there are
+            none. It says how much rounding of points can do to the area.
+        oriented_area: Sum of areas along outward normals [m^2]; zero if it is closed.
+        volume: Signed volume of the cones from the link's origin over all faces, which
+            is the volume that a closed surface encloses [m^3].
+        center: Centre of the surface, as if it were of thin sheet [m].
+        triangles: Number of triangles with three distinct corners, polygons counted as
+            fans; zero for primitives.
+    """
+
+    support: tuple[float, ...]
+    area: float
+    edges: float
+    oriented_area: Vec3
+    volume: float
+    center: Vec3
+    triangles: int
+
+    @property
+    def lower(self) -> Vec3:
+        """Least coordinates [m]."""
+        x, y, z = self.support[3:6]
+        return -x, -y, -z
+
+    @property
+    def upper(self) -> Vec3:
+        """Greatest coordinates [m]."""
+        x, y, z = self.support[:3]
+        return x, y, z
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How a part of a surface looks.
+
+    Attributes:
+        area: Of that part [m^2].
+        color: Linear RGB in [0, 1]; None if nothing says.
+        opacity: In [0, 1].
+        texture: SHA-256 of the image file that is shown instead of the colour.
+        image: Name of that file.
+    """
+
+    area: float
+    color: Vec3 | None
+    opacity: float = 1.0
+    texture: str | None = None
+    image: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ShapeObservation:
+    """One shape of a link.
+
+    Attributes:
+        link: URDF name of the link, in whose frame the shape is stated.
+        role: What it is for.
+        source: What stands for it in the file, such as a prim path; no two shapes share
+            one.
+        name: What it is called there: a mesh file's reference, a prim's name.
+        kind: Kind of shape.
+        size: Edge lengths of a box; radius and length along Z, without caps, of a
+            cylinder or capsule; radius of a sphere [m]. Empty for others.
+        position: Origin of the shape's own frame [m].
+        surface: None if it cannot be stated.
+        looks: Of visuals, if they can be stated: parts that look alike, their areas
+            adding up to the surface's.
+        problem: Why something cannot be stated, or is not what it seems.
+    """
+
+    link: str
+    role: Role
+    source: str
+    name: str
+    kind: ShapeKind
+    size: tuple[float, ...] = ()
+    position: Vec3 = (0.0, 0.0, 0.0)
+    surface: Surface | None = None
+    looks: tuple[Look, ...] = ()
+    problem: str | None = None

@@ -1,0 +1,111 @@
+"""Shapes as a URDF specifies them, their meshes read by a library of its own."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeAlias, assert_never
+
+import numpy as np
+
+from conformance.shapes import Role, ShapeKind, ShapeObservation
+from conformance.witnesses.mesh_files import UnreadMeshError, load_mesh
+from conformance.witnesses.surfaces import mesh_surface, primitive_surface
+from converter.model import Box, Capsule, Cylinder, MeshFile, Sphere
+from converter.spatial import transform_from_pose
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from conformance.witnesses.mesh_files import LoadedMesh
+    from converter.model import Robot, Shape
+
+    Meshes: TypeAlias = dict[str, LoadedMesh | UnreadMeshError]
+
+
+def state_shapes(robot: Robot) -> tuple[ShapeObservation, ...]:
+    """State the shapes of all links; every mesh file is read once."""
+    meshes: Meshes = {}
+    return tuple(
+        _shape(link.name, role, f"{link.name} {role} {index}", shape, meshes)
+        for link in robot.links
+        for role, shapes in _by_role(link.visuals, link.collisions)
+        for index, shape in enumerate(shapes)
+    )
+
+
+def _by_role(
+    visuals: tuple[Shape, ...], collisions: tuple[Shape, ...]
+) -> Iterator[tuple[Role, tuple[Shape, ...]]]:
+    yield Role.VISUAL, visuals
+    yield Role.COLLISION, collisions
+
+
+def _shape(
+    link: str, role: Role, source: str, shape: Shape, meshes: Meshes
+) -> ShapeObservation:
+    geometry = shape.geometry
+    if isinstance(geometry, MeshFile):
+        unstated = ShapeObservation(
+            link=link,
+            role=role,
+            source=source,
+            name=geometry.uri,
+            kind=ShapeKind.MESH,
+            position=shape.origin.position,
+            problem="it is not found",
+        )
+        return _mesh(unstated, shape, geometry, meshes)
+    kind, size = _primitive(geometry)
+    transform = transform_from_pose(shape.origin)
+    return ShapeObservation(
+        link=link,
+        role=role,
+        source=source,
+        name=shape.name or kind.value,
+        kind=kind,
+        size=size,
+        position=shape.origin.position,
+        surface=primitive_surface(kind, size, transform),
+        problem=None
+        if all(value > 0 for value in size)
+        else "its size is not positive",
+    )
+
+
+def _primitive(
+    geometry: Box | Cylinder | Capsule | Sphere,
+) -> tuple[ShapeKind, tuple[float, ...]]:
+    match geometry:
+        case Box(size):
+            return ShapeKind.BOX, size
+        case Cylinder(radius, length):
+            return ShapeKind.CYLINDER, (radius, length)
+        case Capsule(radius, length):
+            return ShapeKind.CAPSULE, (radius, length)
+        case Sphere(radius):
+            return ShapeKind.SPHERE, (radius,)
+        case _:
+            assert_never(geometry)
+
+
+def _mesh(
+    unstated: ShapeObservation, shape: Shape, geometry: MeshFile, meshes: Meshes
+) -> ShapeObservation:
+    if geometry.path is None:
+        return unstated
+    if geometry.path not in meshes:
+        meshes[geometry.path] = _load(geometry.path)
+    content = meshes[geometry.path]
+    if isinstance(content, UnreadMeshError):
+        return replace(unstated, problem=f"it cannot be read: {content}")
+    transform = transform_from_pose(shape.origin) @ np.diag([*geometry.scale, 1.0])
+    surface = mesh_surface(content.points, content.triangles, transform)
+    problem = None if surface else "it has points that are not finite"
+    return replace(unstated, surface=surface, problem=problem)
+
+
+def _load(path: str) -> LoadedMesh | UnreadMeshError:
+    try:
+        return load_mesh(path)
+    except UnreadMeshError as error:
+        return error

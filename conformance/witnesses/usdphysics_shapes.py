@@ -1,0 +1,222 @@
+"""Shapes of links on a stage: what collides, and what a renderer shows.
+
+A shape belongs to the link below which its prim lies. Which Xforms are links is not
+known here, so a shape is stated for the nearest candidate, then for the next above it,
+up to the body that carries it: whoever knows the names takes the first that is a link.
+
+A collider is a Gprim with CollisionAPI that is not disabled, whatever its purpose and
+visibility. A visual is a Gprim that is visible and whose purpose is default or render.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from pxr import Usd, UsdGeom, UsdPhysics
+
+from conformance.shapes import Role, ShapeKind, ShapeObservation
+from conformance.witnesses.surfaces import (
+    fans,
+    mesh_surface,
+    primitive_surface,
+    stretched,
+)
+from conformance.witnesses.usdphysics_transforms import inverses
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from conformance.witnesses.usdphysics_links import LinkPrims
+    from conformance.witnesses.usdphysics_stage import Physics, Placement
+    from conformance.witnesses.usdphysics_transforms import Array
+
+_SHOWN = {UsdGeom.Tokens.default_, UsdGeom.Tokens.render}
+# What turns the Z axis of a shape's own frame to the axis of its prim.
+_UPRIGHT = {
+    UsdGeom.Tokens.x: ((0.0, 0.0, 1.0), (1.0, 0.0, 0.0), (0.0, 1.0, 0.0)),
+    UsdGeom.Tokens.y: ((0.0, 1.0, 0.0), (0.0, 0.0, 1.0), (1.0, 0.0, 0.0)),
+    UsdGeom.Tokens.z: ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)),
+}
+# Colliders that are not the surface, nor its hull.
+_BOUNDING = {
+    UsdPhysics.Tokens.boundingCube: "its bounding cube stands for it",
+    UsdPhysics.Tokens.boundingSphere: "its bounding sphere stands for it",
+}
+
+
+def state_shapes(
+    physics: Physics, links: LinkPrims, placement: Placement
+) -> tuple[ShapeObservation, ...]:
+    """State every shape below every candidate, nearest candidate first."""
+    found: list[ShapeObservation] = []
+    proxies = Usd.TraverseInstanceProxies(Usd.PrimIsActive & Usd.PrimIsDefined)
+    for prim in Usd.PrimRange(physics.default, proxies):
+        if not prim.IsA(UsdGeom.Gprim):
+            continue
+        roles = tuple(_roles(prim))
+        if not roles:
+            continue
+        geometry = None
+        for path in _carriers(prim, links):
+            geometry = geometry or _geometry(prim)
+            to_link = inverses(placement.rigid(path)) @ _in_metres(
+                placement.matrix(str(prim.GetPath())), physics.units.length
+            )
+            name = links.by_path[path].name
+            stated = _stated(prim, name, geometry, to_link)
+            found += [_in_role(prim, stated, role) for role in roles]
+    return tuple(found)
+
+
+def _roles(prim: Any) -> Iterator[Role]:  # noqa: ANN401  pxr is untyped
+    enabled = UsdPhysics.CollisionAPI(prim).GetCollisionEnabledAttr()
+    if prim.HasAPI(UsdPhysics.CollisionAPI) and enabled.Get() is not False:
+        yield Role.COLLISION
+    image = UsdGeom.Imageable(prim)
+    if (
+        image.ComputePurpose() in _SHOWN
+        and image.ComputeVisibility() != UsdGeom.Tokens.invisible
+    ):
+        yield Role.VISUAL
+
+
+def _carriers(prim: Any, links: LinkPrims) -> Iterator[str]:  # noqa: ANN401
+    """Yield paths of candidates from a prim upwards, the body that carries it last."""
+    while prim and not prim.IsPseudoRoot():
+        path = str(prim.GetPath())
+        if path in links.by_path:
+            yield path
+            if links.by_path[path].is_body:
+                return
+        prim = prim.GetParent()
+
+
+def _in_metres(matrix: Array, length: float) -> Array:
+    placed = matrix.copy()
+    placed[:3] *= length
+    return placed
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Geometry:
+    """What a Gprim is, in units of the stage and in a frame of its own.
+
+    Attributes:
+        kind: Kind of shape.
+        size: As in :class:`~conformance.shapes.ShapeObservation`; empty for meshes.
+        turn: (4, 4) from the frame of the shape, whose axis is Z, to the prim's.
+        points: (N, 3) of a mesh.
+        triangles: (M, 3) likewise.
+        problem: Why it cannot be stated.
+    """
+
+    kind: ShapeKind
+    size: tuple[float, ...]
+    turn: Array
+    points: Array
+    triangles: NDArray[np.integer]
+    problem: str | None = None
+
+
+_NO_POINTS = np.zeros((0, 3))
+_NO_TRIANGLES = np.zeros((0, 3), np.int64)
+
+
+def _geometry(prim: Any) -> _Geometry:  # noqa: ANN401  pxr is untyped
+    if prim.IsA(UsdGeom.Mesh):
+        return _mesh(UsdGeom.Mesh(prim))
+    kinds = {
+        "Cube": (ShapeKind.BOX, ("size", "size", "size")),
+        "Sphere": (ShapeKind.SPHERE, ("radius",)),
+        "Cylinder": (ShapeKind.CYLINDER, ("radius", "height")),
+        "Capsule": (ShapeKind.CAPSULE, ("radius", "height")),
+    }
+    kind, sizes = kinds.get(prim.GetTypeName(), (ShapeKind.OTHER, ()))
+    turn = np.eye(4)
+    axis = prim.GetAttribute("axis")
+    if sizes and axis:
+        turn[:3, :3] = _UPRIGHT[axis.Get()]
+    return _Geometry(
+        kind=kind,
+        size=tuple(float(prim.GetAttribute(name).Get()) for name in sizes),
+        turn=turn,
+        points=_NO_POINTS,
+        triangles=_NO_TRIANGLES,
+        problem=None if sizes else f"a {prim.GetTypeName()} cannot be measured",
+    )
+
+
+def _mesh(mesh: Any) -> _Geometry:  # noqa: ANN401  pxr is untyped
+    values = (
+        mesh.GetPointsAttr().Get(),
+        mesh.GetFaceVertexCountsAttr().Get(),
+        mesh.GetFaceVertexIndicesAttr().Get(),
+    )
+    points, counts, corners = (np.array(() if v is None else v) for v in values)
+    sound = (
+        len(points) > 0
+        and len(counts) > 0
+        and counts.sum() == len(corners)
+        and corners.min(initial=0) >= 0
+        and corners.max(initial=-1) < len(points)
+    )
+    if not sound:
+        problem = "its points and faces do not fit together"
+        return _Geometry(
+            ShapeKind.MESH, (), np.eye(4), _NO_POINTS, _NO_TRIANGLES, problem
+        )
+    triangles = fans(counts, corners)
+    if mesh.GetOrientationAttr().Get() == UsdGeom.Tokens.leftHanded:
+        triangles = triangles[:, ::-1]
+    return _Geometry(
+        ShapeKind.MESH, (), np.eye(4), points.astype(np.float64), triangles
+    )
+
+
+def _stated(
+    prim: Any,  # noqa: ANN401  pxr is untyped
+    link: str,
+    geometry: _Geometry,
+    to_link: Array,
+) -> ShapeObservation:
+    """State a shape in the frame of a link, apart from its role."""
+    x, y, z = to_link[:3, 3].tolist()
+    stated = ShapeObservation(
+        link=link,
+        role=Role.VISUAL,
+        source=str(prim.GetPath()),
+        name=str(prim.GetName()),
+        kind=geometry.kind,
+        position=(x, y, z),
+        problem=geometry.problem,
+    )
+    if geometry.problem:
+        return stated
+    if geometry.kind is ShapeKind.MESH:
+        surface = mesh_surface(geometry.points, geometry.triangles, to_link)
+        problem = None if surface else "it has no faces, or is not finite"
+        return replace(stated, surface=surface, problem=problem)
+    kind, size, rigid = stretched(geometry.kind, geometry.size, to_link @ geometry.turn)
+    if kind is ShapeKind.OTHER:
+        problem = f"its scale makes no {geometry.kind} of it"
+        return replace(stated, kind=kind, problem=problem)
+    surface = primitive_surface(kind, size, rigid)
+    return replace(stated, kind=kind, size=size, surface=surface)
+
+
+def _in_role(
+    prim: Any,  # noqa: ANN401  pxr is untyped
+    stated: ShapeObservation,
+    role: Role,
+) -> ShapeObservation:
+    if role is Role.VISUAL:
+        return stated
+    bounding = None
+    if prim.HasAPI(UsdPhysics.MeshCollisionAPI):
+        api = UsdPhysics.MeshCollisionAPI(prim)
+        bounding = _BOUNDING.get(api.GetApproximationAttr().Get())
+    return replace(stated, role=role, problem=stated.problem or bounding)

@@ -1,0 +1,142 @@
+"""Wrong converters of shapes: a good robot whose shapes are written otherwise."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from conformance.shapes import Role, ShapeObservation
+from converter.model import Capsule, Cylinder, MeshFile
+from tests.conformance.miniatures import ROBOT, Miniature, usd_reading
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from conformance.observation import Observation
+    from converter.model import Geometry, Robot
+
+
+def with_geometry(
+    robot: Robot, link: str, role: Role, index: int, geometry: Geometry
+) -> Robot:
+    """Return a robot one of whose shapes is another."""
+    links = []
+    for one in robot.links:
+        if one.name != link:
+            links.append(one)
+            continue
+        visuals, collisions = list(one.visuals), list(one.collisions)
+        if role is Role.VISUAL:
+            visuals[index] = replace(visuals[index], geometry=geometry)
+        else:
+            collisions[index] = replace(collisions[index], geometry=geometry)
+        links.append(replace(one, visuals=tuple(visuals), collisions=tuple(collisions)))
+    return replace(robot, links=tuple(links))
+
+
+def restating_shapes(
+    reading: Observation,
+    link: str,
+    role: Role,
+    edit: Callable[[list[ShapeObservation]], list[ShapeObservation]],
+) -> Observation:
+    """Return a reading with the shapes of one link stated otherwise."""
+    own = [s for s in reading.shapes if s.link == link and s.role is role]
+    rest = [s for s in reading.shapes if s not in own]
+    return replace(reading, shapes=(*rest, *edit(own)))
+
+
+def _otherwise(role: Role, link: str, index: int, geometry: Geometry) -> Observation:
+    return usd_reading(with_geometry(ROBOT, link, role, index, geometry))
+
+
+def _without(role: Role) -> Observation:
+    return restating_shapes(usd_reading(), "forearm", role, lambda own: own[:1])
+
+
+def _moved_pen(role: Role) -> Observation:
+    """Move what the cylinder hides."""
+
+    def edit(own: list[ShapeObservation]) -> list[ShapeObservation]:
+        surface = own[1].surface
+        assert surface is not None
+        x, y, z = surface.center
+        moved = replace(surface, center=(x, y + 1e-3, z))
+        return [own[0], replace(own[1], surface=moved)]
+
+    return restating_shapes(usd_reading(), "forearm", role, edit)
+
+
+def _surfaced(role: Role, **changes: object) -> Observation:
+    """State the wedge's surface otherwise."""
+
+    def edit(own: list[ShapeObservation]) -> list[ShapeObservation]:
+        surface = own[0].surface
+        assert surface is not None
+        return [replace(own[0], surface=replace(surface, **changes))]  # type: ignore[arg-type]  # fields of Surface, by name
+
+    return restating_shapes(usd_reading(), "arm", role, edit)
+
+
+def _turned_over(role: Role) -> Observation:
+    wedge = next(s.surface for s in usd_reading().shapes if s.link == "arm")
+    assert wedge is not None
+    return _surfaced(role, volume=-wedge.volume)
+
+
+def _miniatures(role: Role) -> tuple[Miniature, ...]:
+    wedge = next(
+        v.geometry
+        for link in ROBOT.links
+        for v in link.visuals[:1]
+        if link.name == "arm"
+    )
+    assert isinstance(wedge, MeshFile)
+    unscaled = replace(wedge, scale=(1.0, 1.0, 1.0))
+    shapes, support = f"{role}.shapes", f"{role}.support"
+    return (
+        Miniature(
+            f"{role} shape lost",
+            lambda: _without(role),
+            {shapes: "link forearm", f"{role}.area": "link forearm"},
+            "has cylinder (0.04 x 0.25 m), not",
+        ),
+        Miniature(
+            f"{role} cylinder with half the radius",
+            lambda: _otherwise(role, "forearm", 0, Cylinder(0.02, 0.25)),
+            {support: "link forearm", f"{role}.volume": "link forearm"},
+            "less far than it should",
+        ),
+        Miniature(
+            f"{role} capsule whose length counts its caps",
+            lambda: _otherwise(role, "forearm", 1, Capsule(0.01, 0.06)),
+            {support: "link forearm"},
+            "capsule (0.01 x 0.08 m)",
+        ),
+        Miniature(
+            f"{role} shape shifted inside another",
+            lambda: _moved_pen(role),
+            {support: "link forearm"},
+            "its surface's centre 0.001 m off",
+        ),
+        Miniature(
+            f"{role} mesh without its scale",
+            lambda: _otherwise(role, "arm", 0, unscaled),
+            {support: "link arm", f"{role}.area": "link arm"},
+        ),
+        Miniature(
+            f"{role} mesh turned inside out",
+            lambda: _turned_over(role),
+            {f"{role}.volume": "link arm"},
+            "is turned inside out",
+        ),
+        Miniature(
+            f"{role} mesh thinned out",
+            lambda: _surfaced(role, triangles=7),
+            {f"{role}.triangles": "link arm"},
+            "7 triangles, not 8",
+        ),
+    )
+
+
+SHAPE_MINIATURES = tuple(one for role in Role for one in _miniatures(role))
