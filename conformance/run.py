@@ -89,6 +89,7 @@ class RunOptions:
         arguments = {"arg": shlex.join(given)} if self.convert.arguments else {}
         return {
             **arguments,
+            "layout": self.convert.layout.value,
             "bodies": self.convert.bodies.value,
             "base": self.convert.base.value,
             "massless": self.convert.massless.value,

@@ -13,17 +13,23 @@ from converter.diagnostics import (
     Diagnostic,
 )
 from converter.embodiment import Base, BaseOption, MasslessOption, embody
+from converter.layout import Layout
 from converter.rules import Severity
 from converter.topology import build_tree
 from converter.urdf.parse import parse
-from converter.usd.layers import PAYLOAD, asset_name, author_asset
+from converter.usd.bundling import bundle
+from converter.usd.interface import is_written_here
+from converter.usd.layers import CONTENTS, PAYLOAD, asset_name, author_asset
+from converter.usd.materials import TEXTURES
 from converter.usd.prims import BodyNesting
 from converter.usd.shading import MaterialNetworks
 
 if TYPE_CHECKING:
     import os
 
+    from converter.embodiment import Embodiment
     from converter.model import Robot
+    from converter.topology import Tree
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +37,7 @@ class ConvertOptions:
     """What can be chosen about a conversion.
 
     Attributes:
+        layout: Which files the asset consists of.
         bodies: Nest body prims along the tree, or put them side by side.
         base: How the root is held.
         massless: What happens to a group that moves and has no mass.
@@ -44,6 +51,7 @@ class ConvertOptions:
             the whole robot.
     """
 
+    layout: Layout = Layout.LAYERED
     bodies: BodyNesting = BodyNesting.NESTED
     base: BaseOption = BaseOption.AUTO
     massless: MasslessOption = MasslessOption.REGULARISE
@@ -60,7 +68,7 @@ class Conversion:
     """A robot that was written.
 
     Attributes:
-        root_layer: The asset's interface layer.
+        root_layer: The file of the asset that consumers open.
         robot: The robot as the URDF says it.
         base: How its root is held in the asset.
         diagnostics: What was repaired, decided or left out.
@@ -112,28 +120,47 @@ def convert(
         with tempfile.TemporaryDirectory(
             prefix=".urdf-usd-", dir=_nearest_folder(target)
         ) as scratch:
-            folder = Path(scratch, "asset")
-            folder.mkdir()
-            found = author_asset(
-                parsed.robot,
-                tree,
-                embodiment,
-                options.bodies,
-                folder,
-                networks=options.materials,
+            folder, found = _build(
+                parsed.robot, tree, embodiment, Path(scratch), options
             )
             diagnostics = (*diagnostics, *found)
-            _refuse_warnings(diagnostics, options)
             _move_into_place(folder, target, Path(scratch, "former"))
     except OSError as error:
         message = f"{target} cannot be written: {error.strerror or error}"
         raise AuthoringError((Diagnostic("target-unwritable", message),)) from error
     return Conversion(
-        root_layer=target / asset_name(parsed.robot),
+        root_layer=target / asset_name(parsed.robot, options.layout),
         robot=parsed.robot,
         base=embodiment.base,
         diagnostics=diagnostics,
     )
+
+
+def _build(
+    robot: Robot,
+    tree: Tree,
+    embodiment: Embodiment,
+    scratch: Path,
+    options: ConvertOptions,
+) -> tuple[Path, tuple[Diagnostic, ...]]:
+    """Write an asset to a new folder in an empty one, and say what was left out."""
+    layered = scratch / "asset"
+    layered.mkdir()
+    found = author_asset(
+        robot,
+        tree,
+        embodiment,
+        options.bodies,
+        layered,
+        networks=options.materials,
+    )
+    _refuse_warnings(found, options)
+    if options.layout is Layout.LAYERED:
+        return layered, found
+    folder = scratch / "bundle"
+    folder.mkdir()
+    bundle(layered, asset_name(robot), folder, options.layout)
+    return folder, found
 
 
 def _nearest_folder(target: Path) -> Path:
@@ -186,11 +213,28 @@ def _require_replaceable(target: Path) -> None:
         message = f"{target} is a file; the asset needs a folder"
         raise AuthoringError((Diagnostic("target-exists", message),))
     entries = {entry.name for entry in target.iterdir()}
-    layers = {name for name in entries if name.endswith(".usda")}
-    former = (target / PAYLOAD / "Contents.usda").is_file()
-    if entries and not (former and entries == {PAYLOAD, *layers} and len(layers) == 1):
+    if entries and not _is_asset(target, entries):
         message = (
             f"{target} holds files that no conversion wrote; "
             "name a new folder, or empty this one"
         )
         raise AuthoringError((Diagnostic("target-exists", message),))
+
+
+def _is_asset(target: Path, entries: set[str]) -> bool:
+    """Say whether a folder holds a former conversion and nothing else."""
+    files = entries - {PAYLOAD, TEXTURES}
+    folders = entries - files
+    if len(files) != 1:
+        return False
+    (name,) = files
+    match Path(name).suffix:
+        case Layout.LAYERED.suffix:
+            contents = target / PAYLOAD / CONTENTS
+            return folders == {PAYLOAD} and contents.is_file()
+        case Layout.SINGLE.suffix:
+            return folders <= {TEXTURES} and is_written_here(target / name)
+        case Layout.USDZ.suffix:
+            return not folders and is_written_here(target / name)
+        case _:
+            return False

@@ -10,7 +10,6 @@ import click
 
 from conformance.commands.failures import EXIT_CODES, CommandError
 from converter.urdf.expansion import SUFFIX, is_xacro
-from converter.usd.shading import MaterialNetworks
 
 if TYPE_CHECKING:
     from corpus import RobotSource
@@ -50,17 +49,6 @@ def _named_folders(
     return tuple(packages)
 
 
-def bodies_option(command: _Command) -> _Command:
-    """Add ``--bodies``."""
-    return click.option(
-        "--bodies",
-        type=click.Choice(["nested", "flat"]),
-        default="nested",
-        show_default=True,
-        help="Nest rigid bodies along the kinematic tree, or lay them side by side.",
-    )(command)
-
-
 def base_option(command: _Command) -> _Command:
     """Add ``--base``."""
     return click.option(
@@ -69,38 +57,6 @@ def base_option(command: _Command) -> _Command:
         default="auto",
         show_default=True,
         help="Fix the root to the world or not; auto: a root link 'world' is fixed.",
-    )(command)
-
-
-def massless_option(command: _Command) -> _Command:
-    """Add ``--massless``."""
-    return click.option(
-        "--massless",
-        type=click.Choice(["regularise", "error"]),
-        default="regularise",
-        show_default=True,
-        help="Give moving links without mass the smallest harmless one, or refuse.",
-    )(command)
-
-
-def materials_option(command: _Command) -> _Command:
-    """Add ``--materials``."""
-    return click.option(
-        "--materials",
-        type=click.Choice([kind.value for kind in MaterialNetworks]),
-        default=MaterialNetworks.PREVIEW.value,
-        show_default=True,
-        help="Write UsdPreviewSurface alone, or MaterialX OpenPBR beside it.",
-    )(command)
-
-
-def merge_option(command: _Command) -> _Command:
-    """Add ``--merge-fixed``."""
-    return click.option(
-        "--merge-fixed",
-        is_flag=True,
-        help="Make one body of links welded by fixed joints, except across joints that "
-        'say dont_collapse="true".',
     )(command)
 
 

@@ -7,29 +7,16 @@ from typing import TYPE_CHECKING
 
 import click
 
+from conformance.commands.choices import conversion_options
 from conformance.commands.console import say, say_error, stdout
 from conformance.commands.failures import ExitCode
-from conformance.commands.parameters import (
-    Arguments,
-    HelpfulCommand,
-    Packages,
-    argument_option,
-    base_option,
-    bodies_option,
-    massless_option,
-    merge_option,
-    package_option,
-    witness_option,
-)
+from conformance.commands.parameters import HelpfulCommand, witness_option
 from conformance.commands.progress import shown_progress
 from conformance.commands.target import prepare_run_folder
 from conformance.gate import Gate, gate
 from conformance.panel import require_installed
 from conformance.results import write_record
 from conformance.run import RunOptions, run, summarise
-from converter import ConvertOptions
-from converter.embodiment import BaseOption, MasslessOption
-from converter.usd.prims import BodyNesting
 from corpus import parse_reference, resolve_corpora
 from reports import terminal_summary, write_junit, write_markdown, write_site
 
@@ -37,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from conformance.record import RobotRecord, RunSummary
+    from converter import ConvertOptions
 
 DEFAULT_CORPUS = "pybullet"
 
@@ -62,12 +50,7 @@ DEFAULT_CORPUS = "pybullet"
     type=click.IntRange(min=1),
     help="Robots that are worked on at the same time.  [default: one per CPU]",
 )
-@bodies_option
-@base_option
-@massless_option
-@merge_option
-@package_option
-@argument_option
+@conversion_options
 @witness_option
 @click.option(
     "--strict", is_flag=True, help="Fail also on robots that cannot be read or fetched."
@@ -77,12 +60,7 @@ def run_command(  # noqa: PLR0913  # one parameter per option
     corpus: tuple[str, ...],
     out: Path,
     jobs: int | None,
-    bodies: str,
-    base: str,
-    massless: str,
-    merge_fixed: bool,
-    packages: Packages,
-    arguments: Arguments,
+    choices: ConvertOptions,
     witnesses: tuple[str, ...],
     strict: bool,
 ) -> None:
@@ -97,14 +75,7 @@ def run_command(  # noqa: PLR0913  # one parameter per option
     """
     texts = corpus or (DEFAULT_CORPUS,)
     options = RunOptions(
-        convert=ConvertOptions(
-            bodies=BodyNesting(bodies),
-            base=BaseOption(base),
-            massless=MasslessOption(massless),
-            merge_fixed=merge_fixed,
-            packages=tuple((name, str(path)) for name, path in packages),
-            arguments=arguments,
-        ),
+        convert=choices,
         witnesses=witnesses,
         jobs=jobs,
     )

@@ -1,27 +1,39 @@
 """The layers of an asset, and the only statement of the order of authoring.
 
-``<robot>.usda`` is the interface: it says what the asset is and holds the rest behind a
-payload. Below ``payload/``, ``Contents.usda`` stacks ``Physics.usda`` over
+``<robot>.usda`` is the interface: it says what the asset is and holds the rest behind
+payloads. Below ``payload/``, ``Contents.usda`` stacks ``Physics.usda`` over
 ``Materials.usda`` over ``Geometry.usda``; the two libraries hold arrays and shader
 networks in binary form. What the URDF says beyond its language, if anything, lies above
-them in ``Extensions.usda``, where it can be taken away. All references are relative.
+them in ``Extensions.usda``, where it can be taken away. Variants of the interface load
+geometry and materials alone, or ``NoColliders.usda`` besides. All references are
+relative.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pxr import Gf, Kind, Sdf, Usd, UsdGeom, UsdPhysics
+from pxr import Sdf, Usd, UsdGeom, UsdPhysics
 
 from converter.diagnostics import AuthoringError, Diagnostic
+from converter.layout import Layout
 from converter.usd.articulation import author_articulation
 from converter.usd.bodies import author_bodies
 from converter.usd.extensions import author_extensions, has_extensions
 from converter.usd.geometry import author_geometry
+from converter.usd.interface import (
+    COLLIDERS_SET,
+    NONE,
+    PHYSICS_SET,
+    WITH_COLLIDERS,
+    WITH_PHYSICS,
+    author_inactive,
+    author_interface,
+)
 from converter.usd.joints import author_joints
 from converter.usd.materials import author_material_library, author_materials
 from converter.usd.mesh_library import author_library
-from converter.usd.names import legal_name, show_name
+from converter.usd.names import legal_name
 from converter.usd.prims import place_prims
 from converter.usd.shading import MaterialNetworks
 
@@ -39,14 +51,18 @@ PAYLOAD = "payload"
 DEEPEST = 1000
 GEOMETRY_LIBRARY = "GeometryLibrary.usdc"
 MATERIALS_LIBRARY = "MaterialsLibrary.usdc"
-# Strongest first.
-SUBLAYERS = ("Physics.usda", "Materials.usda", "Geometry.usda")
+CONTENTS = "Contents.usda"
 EXTENSIONS_LAYER = "Extensions.usda"
+PHYSICS_LAYER = "Physics.usda"
+NO_COLLIDERS_LAYER = "NoColliders.usda"
+# Strongest first.
+WITHOUT_PHYSICS = ("Materials.usda", "Geometry.usda")
+SUBLAYERS = (PHYSICS_LAYER, *WITHOUT_PHYSICS)
 
 
-def asset_name(robot: Robot) -> str:
-    """File name of the root layer of a robot's asset."""
-    return f"{legal_name(robot.name)}.usda"
+def asset_name(robot: Robot, layout: Layout = Layout.LAYERED) -> str:
+    """Name the file of a robot's asset that consumers open."""
+    return f"{legal_name(robot.name)}{layout.suffix}"
 
 
 def author_asset(  # noqa: PLR0913  # one parameter per choice
@@ -83,7 +99,7 @@ def author_asset(  # noqa: PLR0913  # one parameter per choice
     appearances = _new_stage(payload / MATERIALS_LIBRARY)
     materials = author_material_library(robot, meshes, appearances, payload, networks)
 
-    contents = _new_stage(payload / "Contents.usda")
+    contents = _new_stage(payload / CONTENTS)
     sublayers = (EXTENSIONS_LAYER, *SUBLAYERS) if has_extensions(robot) else SUBLAYERS
     layer = {name: _new_layer(payload / name) for name in sublayers}
     contents.GetRootLayer().subLayerPaths = [f"./{name}" for name in sublayers]
@@ -93,7 +109,7 @@ def author_asset(  # noqa: PLR0913  # one parameter per choice
     left_out = author_geometry(contents, tree, prims, meshes, f"./{GEOMETRY_LIBRARY}")
     contents.SetEditTarget(layer["Materials.usda"])
     author_materials(contents, prims, materials, f"./{MATERIALS_LIBRARY}")
-    contents.SetEditTarget(layer["Physics.usda"])
+    contents.SetEditTarget(layer[PHYSICS_LAYER])
     UsdGeom.Scope.Define(contents, prims.physics)
     author_bodies(contents, tree, embodiment, prims)
     author_joints(contents, tree, embodiment, prims)
@@ -107,7 +123,7 @@ def author_asset(  # noqa: PLR0913  # one parameter per choice
 
     for stage in (shapes, appearances, contents):
         stage.Save()
-    _author_interface(robot, prims.robot, contents, folder)
+    _author_front(robot, prims, contents, folder)
     return (*meshes.diagnostics, *materials.diagnostics, *left_out)
 
 
@@ -121,28 +137,38 @@ def _not_too_deep(prims: Prims, tree: Tree) -> Prims:
     return prims
 
 
-def _author_interface(
-    robot: Robot, path: Sdf.Path, contents: Usd.Stage, folder: Path
+def _author_front(
+    robot: Robot, prims: Prims, contents: Usd.Stage, folder: Path
 ) -> None:
-    stage = _new_stage(folder / asset_name(robot))
-    prim = UsdGeom.Xform.Define(stage, path).GetPrim()
-    stage.SetDefaultPrim(prim)
-    show_name(prim, robot.name)
-    model = Usd.ModelAPI(prim)
-    model.SetKind(Kind.Tokens.component)
-    model.SetAssetName(robot.name)
-    model.SetAssetIdentifier(Sdf.AssetPath(f"./{asset_name(robot)}"))
-    prim.GetPayloads().AddPayload(f"./{PAYLOAD}/Contents.usda")
-    # Only what is seen has an extent in the hint: for purposes without geometry OpenUSD
-    # would write the bounds of nothing, which are not finite sizes.
-    cache = UsdGeom.BBoxCache(Usd.TimeCode.Default(), [UsdGeom.Tokens.default_])
-    bound = cache.ComputeUntransformedBound(
-        contents.GetDefaultPrim()
-    ).ComputeAlignedRange()
-    if not bound.IsEmpty():
-        hint = [Gf.Vec3f(bound.GetMin()), Gf.Vec3f(bound.GetMax())]
-        UsdGeom.ModelAPI.Apply(prim).SetExtentsHint(hint)
-    stage.Save()
+    """Write the interface, and what its variants need besides."""
+    choices = {
+        COLLIDERS_SET: {
+            WITH_COLLIDERS: (),
+            NONE: _author_no_colliders(contents, prims, folder / PAYLOAD),
+        },
+        PHYSICS_SET: {
+            WITH_PHYSICS: (f"./{PAYLOAD}/{CONTENTS}",),
+            NONE: tuple(f"./{PAYLOAD}/{name}" for name in WITHOUT_PHYSICS),
+        },
+    }
+    interface = _new_stage(folder / asset_name(robot))
+    author_interface(interface, prims.robot, robot, contents, choices)
+    interface.Save()
+
+
+def _author_no_colliders(
+    contents: Usd.Stage, prims: Prims, payload: Path
+) -> tuple[str, ...]:
+    """Write the layer that takes colliders away; without colliders there is none."""
+    shapes = (path for paths in prims.collision.values() for path in paths)
+    colliders = [path for path in shapes if contents.GetPrimAtPath(path)]
+    if not colliders:
+        return ()
+    layer = _new_layer(payload / NO_COLLIDERS_LAYER)
+    author_inactive(layer, colliders)
+    layer.defaultPrim = prims.robot.name
+    layer.Save()
+    return (f"./{PAYLOAD}/{NO_COLLIDERS_LAYER}",)
 
 
 def _new_layer(path: Path) -> Sdf.Layer:

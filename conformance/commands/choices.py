@@ -1,0 +1,122 @@
+"""Options of a conversion, which reach a command as one value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+import click
+
+from conformance.commands.parameters import (
+    argument_option,
+    base_option,
+    package_option,
+)
+from converter import ConvertOptions
+from converter.embodiment import BaseOption, MasslessOption
+from converter.layout import Layout
+from converter.usd.prims import BodyNesting
+from converter.usd.shading import MaterialNetworks
+
+if TYPE_CHECKING:
+    from conformance.commands.parameters import Arguments, Packages
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+
+def conversion_options(command: _Command) -> _Command:
+    """Add all options of a conversion; the command receives them as ``choices``."""
+
+    @wraps(command)
+    def gathered(  # noqa: PLR0913  # one parameter per option
+        *,
+        layout: str,
+        bodies: str,
+        base: str,
+        massless: str,
+        materials: str,
+        merge_fixed: bool,
+        packages: Packages,
+        arguments: Arguments,
+        **others: Any,  # noqa: ANN401  # of the command
+    ) -> object:
+        choices = ConvertOptions(
+            layout=Layout(layout),
+            bodies=BodyNesting(bodies),
+            base=BaseOption(base),
+            massless=MasslessOption(massless),
+            materials=MaterialNetworks(materials),
+            merge_fixed=merge_fixed,
+            packages=tuple((name, str(path)) for name, path in packages),
+            arguments=arguments,
+        )
+        return command(choices=choices, **others)
+
+    added: Any = gathered
+    for option in reversed(_OPTIONS):
+        added = option(added)
+    return cast("_Command", added)
+
+
+def _layout_option(command: _Command) -> _Command:
+    return click.option(
+        "--layout",
+        type=click.Choice([layout.value for layout in Layout]),
+        default=Layout.LAYERED.value,
+        show_default=True,
+        help="Write an interface and a folder of layers, one binary layer, or one "
+        "USDZ package.",
+    )(command)
+
+
+def _bodies_option(command: _Command) -> _Command:
+    return click.option(
+        "--bodies",
+        type=click.Choice(["nested", "flat"]),
+        default="nested",
+        show_default=True,
+        help="Nest rigid bodies along the kinematic tree, or lay them side by side.",
+    )(command)
+
+
+def _massless_option(command: _Command) -> _Command:
+    return click.option(
+        "--massless",
+        type=click.Choice(["regularise", "error"]),
+        default="regularise",
+        show_default=True,
+        help="Give moving links without mass the smallest harmless one, or refuse.",
+    )(command)
+
+
+def _materials_option(command: _Command) -> _Command:
+    return click.option(
+        "--materials",
+        type=click.Choice([kind.value for kind in MaterialNetworks]),
+        default=MaterialNetworks.PREVIEW.value,
+        show_default=True,
+        help="Write UsdPreviewSurface alone, or MaterialX OpenPBR beside it.",
+    )(command)
+
+
+def _merge_option(command: _Command) -> _Command:
+    return click.option(
+        "--merge-fixed",
+        is_flag=True,
+        help="Make one body of links welded by fixed joints, except across joints that "
+        'say dont_collapse="true".',
+    )(command)
+
+
+# In the order of the help text.
+_OPTIONS = (
+    _layout_option,
+    _bodies_option,
+    base_option,
+    _massless_option,
+    _materials_option,
+    _merge_option,
+    package_option,
+    argument_option,
+)
