@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 _OWNERS = (g.LINK, g.JOINT, g.VISUAL, g.COLLISION)
 # Gazebo's elements stand at robot level, and name the link or joint that they are for.
-_REFERRING = "gazebo"
-_REFERENCE = "reference"
+REFERRING = "gazebo"
+REFERENCE = "reference"
 
 
 def collect(node: Node, version: tuple[int, int]) -> Custom:
@@ -88,8 +88,8 @@ def hand_out(robot: Robot) -> Robot:
     addressed: dict[str, list[CustomElement]] = {}
     kept = []
     for element in robot.custom.elements:
-        name = dict(element.content.attributes).get(_REFERENCE)
-        if element.content.tag == _REFERRING and name in links | joints:
+        name = dict(element.content.attributes).get(REFERENCE)
+        if element.content.tag == REFERRING and name in links | joints:
             addressed.setdefault(str(name), []).append(element)
         else:
             kept.append(element)

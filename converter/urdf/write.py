@@ -13,9 +13,9 @@ quaternion. What URDF has no number for is said in the way that most readers tak
 from __future__ import annotations
 
 import math
+import re
 from typing import TYPE_CHECKING, Any, TypeAlias, assert_never
-
-from lxml import etree
+from xml.etree import ElementTree as ET
 
 from converter.model import (
     IDENTITY,
@@ -23,6 +23,7 @@ from converter.model import (
     Box,
     Capsule,
     Continuous,
+    Custom,
     Cylinder,
     MeshFile,
     Planar,
@@ -32,6 +33,7 @@ from converter.model import (
 )
 from converter.urdf import grammar as g
 from converter.urdf.angles import rpy_from_quat_wxyz
+from converter.urdf.write_custom import Idle, addressed, write_custom
 
 if TYPE_CHECKING:
     from converter.model import (
@@ -47,14 +49,14 @@ if TYPE_CHECKING:
     )
     from converter.urdf.grammar import AttributeType, ElementType
 
-    # lxml's own name for this type is private.
-    _Element: TypeAlias = etree._Element  # noqa: SLF001
-
 _Value: TypeAlias = "str | float | tuple[float, ...] | None"
 # The largest float32: finite for every reader of text, none for consumers of USD.
 _FARTHEST = 3.4028234663852886e38
 # What older versions may not hold.
 _CAPSULES_SINCE = (1, 1)
+_FIRST_VERSION = (1, 0)
+_KNOWN_VERSION = re.compile(r"(1)\.([0-2])", re.ASCII)
+_UNWRITABLE = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _DYNAMIC_LIMITS = (g.ACCELERATION, g.DECELERATION, g.JERK)
 
 
@@ -71,24 +73,39 @@ def write(robot: Robot, *, comment: str | None = None) -> bytes:
     Raises:
         ValueError: A name holds characters that XML does not allow.
     """
-    root = etree.Element(g.ROBOT.tag)
+    version = _version(robot)
+    root = ET.Element(g.ROBOT.tag)
     _set(root, g.OPTIONAL_NAME, robot.name)
-    _set(root, g.VERSION, _version(robot))
     for link in robot.links:
-        _write_link(root, link)
+        _write_link(root, link, version)
     for joint in robot.joints:
-        _write_joint(root, joint)
+        _write_joint(root, joint, version)
+    parts = [link.custom for link in robot.links]
+    parts += [joint.custom for joint in robot.joints]
+    told = tuple(one for part in parts for one in addressed(part.elements))
+    said = Custom(robot.custom.attributes, (*robot.custom.elements, *told))
+    if version > _FIRST_VERSION:
+        _set(root, g.VERSION, "{}.{}".format(*version))
+    write_custom(root, g.ROBOT, said, version=version)
+    ET.indent(root)
+    heading = "<?xml version='1.0' encoding='utf-8'?>\n"
     if comment is not None:
-        root.addprevious(etree.Comment(f" {comment} "))
-    etree.indent(root)
-    return etree.tostring(
-        root.getroottree(), encoding="utf-8", xml_declaration=True, pretty_print=True
-    )
+        heading += f"<!-- {comment} -->\n"
+    text = heading + ET.tostring(root, encoding="unicode") + "\n"
+    if found := _UNWRITABLE.search(text):
+        raise ValueError(f"XML has no way to write {found[0]!r}")
+    return text.encode()
 
 
-def _version(robot: Robot) -> str | None:
-    """Return the version that has all that is said; None if every version has it."""
-    needed = [(1, 0)]
+def _version(robot: Robot) -> tuple[int, int]:
+    """Return the version that has all that is said, or that the file had."""
+    needed = [_FIRST_VERSION]
+    needed += [
+        (int(known[1]), int(known[2]))
+        for attribute in robot.custom.attributes
+        if attribute.name == g.VERSION.name
+        and (known := _KNOWN_VERSION.fullmatch(attribute.value))
+    ]
     shapes = (shape for link in robot.links for shape in link.shapes)
     if any(isinstance(shape.geometry, Capsule) for shape in shapes):
         needed.append(_CAPSULES_SINCE)
@@ -98,8 +115,7 @@ def _version(robot: Robot) -> str | None:
         for attribute, value in _dynamic_limits(joint)
         if value is not None
     ]
-    major, minor = max(needed)
-    return f"{major}.{minor}" if len(needed) > 1 else None
+    return max(needed)
 
 
 def _dynamic_limits(joint: Joint) -> tuple[tuple[AttributeType[Any], _Value], ...]:
@@ -108,15 +124,15 @@ def _dynamic_limits(joint: Joint) -> tuple[tuple[AttributeType[Any], _Value], ..
 
 
 def _add(
-    parent: _Element, kind: ElementType, *values: tuple[AttributeType[Any], _Value]
-) -> _Element:
-    element = etree.SubElement(parent, kind.tag)
+    parent: ET.Element, kind: ElementType, *values: tuple[AttributeType[Any], _Value]
+) -> ET.Element:
+    element = ET.SubElement(parent, kind.tag)
     for attribute, value in values:
         _set(element, attribute, value)
     return element
 
 
-def _set(element: _Element, attribute: AttributeType[Any], value: _Value) -> None:
+def _set(element: ET.Element, attribute: AttributeType[Any], value: _Value) -> None:
     match value:
         case None:
             return
@@ -135,26 +151,36 @@ def _number(value: float) -> str:
     return repr(float(value)).removesuffix(".0")
 
 
-def _write_origin(parent: _Element, pose: Pose) -> None:
+def _write_origin(parent: ET.Element, pose: Pose) -> None:
     if pose == IDENTITY:
         return
     rpy = rpy_from_quat_wxyz(pose.quat_wxyz)
     _add(parent, g.ORIGIN, (g.XYZ, pose.position), (g.RPY, rpy))
 
 
-def _write_link(robot: _Element, link: Link) -> None:
+def _write_link(robot: ET.Element, link: Link, version: tuple[int, int]) -> None:
     element = _add(robot, g.LINK, (g.NAME, link.name))
     if link.inertial is not None:
         _write_inertial(element, link.inertial)
     for visual in link.visuals:
-        _write_visual(element, visual)
+        shape = _write_visual(element, visual)
+        write_custom(shape, g.VISUAL, visual.custom, version=version)
     for collision in link.collisions:
         shape = _add(element, g.COLLISION, (g.OPTIONAL_NAME, collision.name))
         _write_origin(shape, collision.origin)
         _write_geometry(shape, collision.geometry)
+        write_custom(shape, g.COLLISION, collision.custom, version=version)
+    write_custom(element, g.LINK, _own(link.custom), version=version)
 
 
-def _write_inertial(link: _Element, inertial: Inertial) -> None:
+def _own(custom: Custom) -> Custom:
+    """What is said inside the owner's own element."""
+    elsewhere = addressed(custom.elements)
+    own = tuple(one for one in custom.elements if one not in elsewhere)
+    return Custom(custom.attributes, own)
+
+
+def _write_inertial(link: ET.Element, inertial: Inertial) -> None:
     element = _add(link, g.INERTIAL)
     _write_origin(element, inertial.origin)
     _add(element, g.MASS, (g.MASS_VALUE, inertial.mass))
@@ -164,15 +190,16 @@ def _write_inertial(link: _Element, inertial: Inertial) -> None:
         _set(tensor, name, value)
 
 
-def _write_visual(link: _Element, visual: Visual) -> None:
+def _write_visual(link: ET.Element, visual: Visual) -> ET.Element:
     element = _add(link, g.VISUAL, (g.OPTIONAL_NAME, visual.name))
     _write_origin(element, visual.origin)
     _write_geometry(element, visual.geometry)
     if visual.material is not None:
         _write_material(element, visual.material)
+    return element
 
 
-def _write_material(visual: _Element, material: Material) -> None:
+def _write_material(visual: ET.Element, material: Material) -> None:
     """Define the material where it is used: equal names may mean different looks."""
     # ROS requires the attribute, even if there is no name.
     element = _add(visual, g.MATERIAL, (g.OPTIONAL_NAME, material.name or ""))
@@ -182,7 +209,7 @@ def _write_material(visual: _Element, material: Material) -> None:
         _add(element, g.TEXTURE, (g.FILENAME, material.texture_uri))
 
 
-def _write_geometry(shape: _Element, geometry: Geometry) -> None:
+def _write_geometry(shape: ET.Element, geometry: Geometry) -> None:
     element = _add(shape, g.GEOMETRY)
     match geometry:
         case Box(size):
@@ -200,7 +227,7 @@ def _write_geometry(shape: _Element, geometry: Geometry) -> None:
             assert_never(geometry)
 
 
-def _write_joint(robot: _Element, joint: Joint) -> None:
+def _write_joint(robot: ET.Element, joint: Joint, version: tuple[int, int]) -> None:
     kind = joint.kind
     element = _add(
         robot,
@@ -222,9 +249,21 @@ def _write_joint(robot: _Element, joint: Joint) -> None:
     if any(value is not None for _, value in limits):
         _add(element, g.LIMIT, *limits)
     _write_extras(element, joint)
+    own = _own(joint.custom)
+    write_custom(element, g.JOINT, own, version=version, idle=_idle(kind))
 
 
-def _write_extras(element: _Element, joint: Joint) -> None:
+def _idle(kind: JointKind) -> Idle:
+    """Attributes that joints of a kind may have to no effect."""
+    idle = set[tuple[str, str]]()
+    if not isinstance(kind, Revolute | Continuous | Prismatic | Planar):
+        idle.add((g.AXIS.tag, g.AXIS_XYZ.name))
+    if not isinstance(kind, Revolute | Prismatic):
+        idle |= {(g.LIMIT.tag, g.LOWER.name), (g.LIMIT.tag, g.UPPER.name)}
+    return frozenset(idle)
+
+
+def _write_extras(element: ET.Element, joint: Joint) -> None:
     if found := joint.dynamics:
         _add(
             element,

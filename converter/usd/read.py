@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, NoReturn
 from pxr import Tf, Usd, UsdPhysics
 
 from converter.diagnostics import Diagnostic, StageError
-from converter.model import IDENTITY, Fixed, Link, MeshFile, Robot
+from converter.model import IDENTITY, NO_CUSTOM, Fixed, Link, MeshFile, Robot
 from converter.spatial import compose, inverse_transform, pose_from_transform
 from converter.topology import problems
 from converter.urdf.findings import drain
 from converter.usd.placement import placement_of
+from converter.usd.read_extensions import read_custom, read_robot_custom
 from converter.usd.read_inertials import read_inertials
 from converter.usd.read_joints import read_connections
 from converter.usd.read_links import read_link_prims, read_shapes
@@ -111,7 +112,9 @@ def _read(
         for shape in link.shapes
         if isinstance(shape.geometry, MeshFile)
     }
-    robot = _without_second_world(Robot(name, links, tree.joints), tree.world)
+    custom = read_robot_custom(default) if default else NO_CUSTOM
+    whole = Robot(name, links, tree.joints, custom=custom)
+    robot = _without_second_world(whole, tree.world)
     if faults := problems(robot):
         raise StageError(faults)
     return robot, {uri: mesh for uri, mesh in shapes.meshes.items() if uri in used}
@@ -153,6 +156,7 @@ def _links(
                 inertials.get(link.path),
                 own.visuals if own else (),
                 own.collisions if own else (),
+                custom=read_custom(placement.stage.GetPrimAtPath(link.path)),
             )
         )
         if (frame := tree.moved.get(link.path)) is not None:

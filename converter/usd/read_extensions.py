@@ -7,8 +7,16 @@ from typing import TYPE_CHECKING
 from pxr import Sdf
 
 from converter.model import Custom, CustomAttribute, CustomElement, XmlElement
-from converter.urdf.grammar import ROBOT
-from converter.usd.extensions import JOINT, NAMESPACE, RESERVED, TEXT, WITHIN
+from converter.urdf.grammar import MATERIAL, ROBOT
+from converter.usd.extensions import (
+    EXTENSIONS,
+    JOINT,
+    NAMESPACE,
+    RESERVED,
+    TEXT,
+    WITHIN,
+)
+from converter.usd.read_names import writable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -58,6 +66,23 @@ def read_joint_custom(link_prim: Usd.Prim) -> Custom:
     )
 
 
+def read_robot_custom(default: Usd.Prim) -> Custom:
+    """Read what a URDF says beyond its language of the robot as a whole."""
+    scope = default.GetChild(EXTENSIONS)
+    elements = read_custom(scope).elements if scope else ()
+    attributes = tuple(map(_of_material, read_custom(default).attributes))
+    return Custom(attributes, elements)
+
+
+def _of_material(attribute: CustomAttribute) -> CustomAttribute:
+    """Split the name of a material from the words inside it, as it is in elements."""
+    if attribute.within[:1] != (MATERIAL.tag,):
+        return attribute
+    material, _, name = attribute.name.partition(":")
+    within, name = _split(name)
+    return CustomAttribute(name, attribute.value, (MATERIAL.tag, material, *within))
+
+
 def _read(prim: Usd.Prim) -> Custom:
     attributes = []
     for attribute in prim.GetAuthoredAttributes():
@@ -65,7 +90,7 @@ def _read(prim: Usd.Prim) -> Custom:
         text = attribute.GetTypeName() == Sdf.ValueTypeNames.String
         if namespace == NAMESPACE and text and name not in RESERVED:
             within, said = _split(attribute.GetDisplayName() or name)
-            attributes.append(CustomAttribute(said, str(attribute.Get()), within))
+            attributes.append(CustomAttribute(said, _text(attribute), within))
     elements = [
         CustomElement(_read_scope(child), tuple(filter(None, within.split("/"))))
         for child in prim.GetAllChildren()
@@ -87,10 +112,15 @@ def _read_scope(prim: Usd.Prim) -> XmlElement:
     return XmlElement(
         prim.GetDisplayName() or prim.GetName(),
         tuple(
-            (attribute.GetDisplayName() or attribute.GetName(), str(attribute.Get()))
+            (attribute.GetDisplayName() or attribute.GetName(), _text(attribute))
             for attribute in prim.GetAuthoredAttributes()
             if attribute.GetName() not in {TEXT, WITHIN}
         ),
-        prim.GetAttribute(TEXT).Get() or "",
+        _text(prim.GetAttribute(TEXT)),
         tuple(map(_read_scope, prim.GetAllChildren())),
     )
+
+
+def _text(attribute: Usd.Attribute) -> str:
+    value = attribute.Get() if attribute else None
+    return "" if value is None else writable(str(value))

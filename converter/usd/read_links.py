@@ -12,6 +12,7 @@ from converter.model import Collision, Visual
 from converter.spatial import compose, pose_from_transform
 from converter.usd.custom import read_text
 from converter.usd.placement import rigid_part
+from converter.usd.read_extensions import read_custom
 from converter.usd.read_materials import read_material
 from converter.usd.read_names import legible_name, unique_names
 from converter.usd.read_shapes import read_shape
@@ -155,8 +156,9 @@ def read_shapes(
         if shape.mesh is not None:
             meshes[str(path)] = shape.mesh
         name = prim.GetDisplayName() or prim.GetName()
+        custom = read_custom(prim)
         if touched:
-            collision = Collision(name, shape.pose, shape.geometry)
+            collision = Collision(name, shape.pose, shape.geometry, custom=custom)
             collisions.setdefault(owner, []).append(collision)
             body = link_at[owner].body
             if body is not None:
@@ -164,7 +166,7 @@ def read_shapes(
                 colliders[path] = replace(shape, pose=compose(to_body, shape.pose))
         if seen:
             look = yield from read_material(prim)
-            visual = Visual(name, shape.pose, shape.geometry, look)
+            visual = Visual(name, shape.pose, shape.geometry, look, custom=custom)
             visuals.setdefault(owner, []).append(visual)
     by_link = {
         path: LinkShapes(tuple(visuals.get(path, ())), tuple(collisions.get(path, ())))

@@ -23,8 +23,13 @@ def legible_name(prim: Usd.Prim) -> str:
 
     A conversion keeps the URDF's name there wherever the prim could not have it.
     """
-    name = _UNWRITABLE.sub("_", prim.GetDisplayName())
+    name = writable(prim.GetDisplayName())
     return name if name.strip() else str(prim.GetName())
+
+
+def writable(text: str) -> str:
+    """Replace the characters that XML has no way to write."""
+    return _UNWRITABLE.sub("_", text)
 
 
 def unique_names(kind: str, prims: Sequence[Usd.Prim]) -> Findings[tuple[str, ...]]:

@@ -13,6 +13,7 @@ from converter.model import Fixed, Joint
 from converter.spatial import inverse_transform, pose_from_transform
 from converter.usd.custom import read_text
 from converter.usd.placement import rigid_part
+from converter.usd.read_extensions import read_custom, read_joint_custom
 from converter.usd.read_gaps import has_drive, read_gaps
 from converter.usd.read_motions import joint_kind, offset_from_axis
 from converter.usd.read_names import unique_names
@@ -294,6 +295,7 @@ def _assembled(
                 limb.kind,
                 pose_from_transform(origin),
                 **read_gaps(prim, limb.kind, units, joint_names),
+                custom=read_custom(prim),
             )
         )
     joints += _frame_joints(kept, skeleton, joint_names)
@@ -330,6 +332,7 @@ def _frame_joints(
                 Fixed(),
                 pose_from_transform(nested),
                 **read_gaps(prim, Fixed(), placement.units, joint_names),
+                custom=read_joint_custom(prim),
             )
         )
     return joints

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+from xml.etree import ElementTree as ET
 
 import numpy as np
 import pybullet
@@ -17,6 +18,8 @@ from converter.urdf.parse import parse
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from converter.model import Robot
 
 _ROBOT = """<robot name="r"><link name="base">
 <inertial><origin xyz="0.01 0.02 0.03"/><mass value="2.5"/>
@@ -164,3 +167,60 @@ def test_a_name_with_hyphens_is_no_trouble_for_comments(
         export(asset, tmp_path / name / name)
 
         assert parse(tmp_path / name / name).diagnostics == ()
+
+
+_TOLD = """<robot name="r" version="1.0" xmlns:x="http://x" xmlns:drake="http://d"
+x:flavour="s">
+<material name="grey" x:gloss="0.3"><color rgba="0.5 0.25 0.75 1"/></material>
+<material name="unused"><color rgba="1 0 0 1"/></material>
+<link name="a" type="chassis"><inertial><origin xyz="0.1 0.2 0.3"/>
+<mass value="2" unit="kg"/>
+<inertia ixx="3" iyy="4" izz="5" ixy="0.1" ixz="0.2" iyz="0.3"/></inertial>
+<visual><geometry><box size="1 2 3" subdivide="4"/></geometry><material name="grey"/>
+<x:shadow cast="no">maybe</x:shadow></visual>
+<collision name="c" group="1"><geometry><sphere radius="1"/></geometry>
+<drake:proximity_properties><drake:mu value="0.4"/></drake:proximity_properties>
+</collision><contact><lateral_friction value="0.9"/></contact></link>
+<link name="b"><inertial><mass value="1"/>
+<inertia ixx="3" iyy="4" izz="5" ixy="0.1" ixz="0.2" iyz="0.3"/></inertial></link>
+<link name="f"/><joint name="j" type="continuous" driven="yes"><parent link="a"/>
+<child link="b"/><axis xyz="0 0.6 0.8"/>
+<limit effort="3" velocity="4" lower="-1" upper="2" acceleration="9" soft="1"/>
+<encoder ticks="4096"/></joint><joint name="w" type="fixed" note="n">
+<parent link="b"/><child link="f"/><axis xyz="1 2 3"/><weld/></joint>
+<transmission name="t"><type>transmission_interface/SimpleTransmission</type>
+<joint name="j"><hardwareInterface>EffortJointInterface</hardwareInterface></joint>
+<actuator name="m"><mechanicalReduction>50</mechanicalReduction></actuator>
+</transmission><gazebo><plugin filename="lib.so" name="p"><ns>/x</ns></plugin></gazebo>
+<gazebo reference="b"><mu1>0.7</mu1></gazebo><gazebo reference="w"><keep>1</keep>
+</gazebo><ros2_control name="c" type="system"><hardware><plugin>mock</plugin></hardware>
+<joint name="j"><command_interface name="position"/></joint></ros2_control></robot>"""
+
+
+def _custom(robot: Robot) -> dict[str, tuple[list[str], list[str]]]:
+    """Custom data by owner; neither attributes nor siblings have an order in USD."""
+    owners = {"robot": robot.custom}
+    for link in robot.links:
+        owners[f"link {link.name}"] = link.custom
+        for number, shape in enumerate(link.shapes):
+            owners[f"{link.name} {number}"] = shape.custom
+    owners |= {f"joint {joint.name}": joint.custom for joint in robot.joints}
+    return {
+        owner: (sorted(map(repr, one.attributes)), sorted(map(repr, one.elements)))
+        for owner, one in owners.items()
+    }
+
+
+def test_what_is_not_urdf_comes_back_where_it_stood(tmp_path: Path) -> None:
+    """Of every owner: for Gazebo, ROS, Drake, PyBullet, and what nobody knows."""
+    source = tmp_path / "r.urdf"
+    source.write_text(_TOLD)
+
+    asset = convert(source, tmp_path / "asset").root_layer
+    again = parse(export(asset, tmp_path / "again.urdf").urdf)
+
+    assert _custom(again.robot) == _custom(parse(source).robot)
+    assert "error" not in {d.severity for d in again.diagnostics}
+    transmission = ET.parse(tmp_path / "again.urdf").find("transmission")  # noqa: S314
+    assert transmission is not None
+    assert transmission.findtext("actuator/mechanicalReduction") == "50"
