@@ -108,11 +108,31 @@ def mutate_glb(data: bytes, chance: random.Random) -> bytes:
     try:
         (size,) = struct.unpack_from("<I", data, _GLB_JSON - 8)
         document = json.loads(data[_GLB_JSON : _GLB_JSON + size])
-    except (struct.error, ValueError):
+    except (struct.error, ValueError, RecursionError):
         return data
+    _change_value(document, chance)
+    text = json.dumps(document).encode()
+    text += b" " * (-len(text) % 4)
+    rest = data[_GLB_JSON + size :]
+    total = struct.pack("<I", _GLB_JSON + len(text) + len(rest))
+    return data[:8] + total + struct.pack("<I", len(text)) + b"JSON" + text + rest
+
+
+def mutate_json(data: bytes, chance: random.Random) -> bytes:
+    """Change one value of a text in JSON; bytes if it is none."""
+    try:
+        document = json.loads(data)
+    except (ValueError, RecursionError):
+        return data
+    _change_value(document, chance)
+    return json.dumps(document).encode()
+
+
+def _change_value(document: Any, chance: random.Random) -> None:  # noqa: ANN401  JSON
+    """Change a value inside a document, in place, if there is any."""
     places = [place for place in _places(document) if place]
     if not places:
-        return data
+        return
     *path, last = chance.choice(places)
     inner = document
     for step in path:
@@ -120,11 +140,6 @@ def mutate_glb(data: bytes, chance: random.Random) -> bytes:
     number = chance.choice((0, 1, -1, 2**31, 5126, 5123, 5121, 1e308, 1.5))
     others: tuple[Any, ...] = (None, [], {}, "", "VEC3", "SCALAR", True)
     inner[last] = chance.choice((number, number, *others))
-    text = json.dumps(document).encode()
-    text += b" " * (-len(text) % 4)
-    rest = data[_GLB_JSON + size :]
-    total = struct.pack("<I", _GLB_JSON + len(text) + len(rest))
-    return data[:8] + total + struct.pack("<I", len(text)) + b"JSON" + text + rest
 
 
 def _places(value: object, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
@@ -164,5 +179,6 @@ MUTATIONS: dict[str, tuple[Mutation, ...]] = {
     "obj": (mutate_lines,),
     "dae": (mutate_xml,),
     "glb": (mutate_glb,),
+    "gltf": (mutate_json,),
     "ply": (mutate_lines,),
 }

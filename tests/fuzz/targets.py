@@ -20,12 +20,14 @@ from pxr import Sdf, Usd, Vt
 
 from converter.diagnostics import AuthoringError, ConversionError
 from converter.embodiment import BaseOption, MasslessOption, embody
+from converter.lint import lint
 from converter.meshes.obj import read_obj
 from converter.meshes.polygon_mesh import MeshError, mirrored
 from converter.meshes.read import decode_mesh
 from converter.rules import Severity
 from converter.topology import build_tree
 from converter.urdf.parse import parse
+from converter.urdf.write import write
 from converter.usd.layers import asset_name, author_asset
 from converter.usd.mesh_prims import surface_parts, write_mesh
 from converter.usd.prims import BodyNesting
@@ -34,19 +36,25 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from converter.meshes.polygon_mesh import PolygonMesh
+    from converter.model import Robot
 
 Target: TypeAlias = Callable[[bytes], None]
 
 # Authoring takes a hundred times as long as reading, so a few robots have to do.
 _AUTHORED_SHARE = 32
+_EXAMINED_SHARE = 4
 LIBRARY_MARK = b"\n%%%\n"
 
 
 def fuzz_urdf(data: bytes) -> None:
-    """Read a URDF; author some of the robots that can be read, and open the asset."""
+    """Read a URDF; examine, write and author some of the robots that can be read."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "robot.urdf")
         path.write_bytes(data)
+        share = zlib.crc32(data)
+        if share % _EXAMINED_SHARE == 0:
+            for finding in lint(path).findings:
+                _require_printable(str(finding))
         try:
             parsed = parse(path)
         except ConversionError as error:
@@ -58,12 +66,14 @@ def fuzz_urdf(data: bytes) -> None:
             assert diagnostic.severity is not Severity.ERROR
             _require_printable(str(diagnostic))
         assert all(not math.isnan(number) for number in _numbers(parsed.robot))
+        if share % _EXAMINED_SHARE == 0:
+            _require_return(parsed.robot, path)
         tree = build_tree(parsed.robot)
         try:
             embodiment = embody(tree, BaseOption.AUTO, MasslessOption.REGULARISE)
         except ConversionError:
             return
-        if zlib.crc32(data) % _AUTHORED_SHARE:
+        if share % _AUTHORED_SHARE:
             return
         asset = Path(folder, "asset")
         asset.mkdir()
@@ -73,6 +83,15 @@ def fuzz_urdf(data: bytes) -> None:
             return
         stage = Usd.Stage.Open(str(asset / asset_name(parsed.robot)))
         assert stage.GetDefaultPrim()
+
+
+def _require_return(robot: Robot, path: Path) -> None:
+    """What is written of a robot is read as the same links and joints."""
+    path.write_bytes(write(robot))
+    again = parse(path).robot
+    for parts in ("links", "joints"):
+        names = [part.name for part in getattr(robot, parts)]
+        assert [part.name for part in getattr(again, parts)] == names
 
 
 def _require_printable(text: str) -> None:
@@ -117,6 +136,11 @@ def fuzz_glb(data: bytes) -> None:
     _fuzz_mesh(data, "mesh.glb")
 
 
+def fuzz_gltf(data: bytes) -> None:
+    """Read a glTF file of text."""
+    _fuzz_mesh(data, "mesh.gltf")
+
+
 def fuzz_ply(data: bytes) -> None:
     """Read a PLY file."""
     _fuzz_mesh(data, "mesh.ply")
@@ -152,6 +176,7 @@ TARGETS = MappingProxyType(
     {
         "dae": fuzz_dae,
         "glb": fuzz_glb,
+        "gltf": fuzz_gltf,
         "obj": fuzz_obj,
         "ply": fuzz_ply,
         "stl": fuzz_stl,
