@@ -13,6 +13,8 @@ from conformance.environment import DISTRIBUTION
 _COMMANDS = (
     "check",
     "convert",
+    "corpus",
+    "diff",
     "doctor",
     "expand",
     "export",

@@ -1,18 +1,53 @@
-"""Whether a run may pass."""
+"""Whether a run may pass, and what stands in its way.
+
+Without a baseline every robot that could be read has to conform. A baseline names what
+is known not to; then robots that cannot be read count as well, so that one that ceases
+to be readable does not pass for one that never was.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from conformance.record import Verdict
+from conformance.baseline import VERDICT, Baseline, Expectation
+from conformance.record import Grade, Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from conformance.record import RobotRecord
 
 # The converter and the USD cannot be blamed for a file that is no robot, or that could
 # not be fetched; they are listed, and count under --strict alone.
 _NOT_READ = frozenset({Verdict.UNREADABLE, Verdict.NOT_AVAILABLE})
+
+# From the least to the gravest; of checks, and of robots without any.
+_GRAVITY = (
+    Grade.EXACT,
+    Grade.CLOSE,
+    Grade.NOT_COMPARABLE,
+    Grade.DISPUTED,
+    Grade.FAILS,
+)
+_GRAVITY_OF_VERDICTS = (
+    Verdict.EXACT,
+    Verdict.CLOSE,
+    Verdict.NOT_AVAILABLE,
+    Verdict.UNREADABLE,
+    Verdict.NOT_COMPARABLE,
+    Verdict.DISPUTED,
+    Verdict.FAILS,
+    Verdict.CRASHED,
+)
+
+
+class FailOn(StrEnum):
+    """The mildest grade that does not pass, besides those that prove nothing."""
+
+    CLOSE = "close"
+    FAILS = "fails"
 
 
 class Gate(StrEnum):
@@ -23,21 +58,179 @@ class Gate(StrEnum):
     NOTHING_READ = "nothing read"
 
 
-def gate(verdicts: Iterable[Verdict], *, strict: bool = False) -> Gate:
-    """Decide over the verdicts of a run.
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A check that one robot does not pass.
 
-    A run passes when every robot that could be read conforms. What is disputed or not
-    comparable is not proven, so it does not pass. A run that read nothing has shown
-    nothing.
+    Attributes:
+        robot: Identifier of the robot.
+        check: Identifier of the check; ``verdict`` for a robot of which none was made.
+        grade: Grade of the check, or the verdict.
+        message: What is wrong, in one sentence.
+    """
+
+    robot: str
+    check: str
+    grade: str
+    message: str
+
+    @property
+    def place(self) -> tuple[str, str]:
+        """What a baseline knows it by."""
+        return self.robot, self.check
+
+
+@dataclass(frozen=True, slots=True)
+class Ruling:
+    """What a gate decides, and why.
+
+    Attributes:
+        gate: Whether the run may pass.
+        new: Failures that nobody expects.
+        worse: Failures that were expected to be less grave, with the grade expected.
+        expected: Failures that are as expected, or less grave.
+        passing: Expectations that are met by nothing any more.
+        absent: Number of expectations about robots that were not in the run.
+    """
+
+    gate: Gate
+    new: tuple[Failure, ...] = ()
+    worse: tuple[tuple[Failure, str], ...] = ()
+    expected: tuple[Failure, ...] = ()
+    passing: tuple[Expectation, ...] = ()
+    absent: int = 0
+
+
+def rule(
+    records: Sequence[RobotRecord],
+    *,
+    fail_on: FailOn = FailOn.FAILS,
+    strict: bool = False,
+    baseline: Baseline | None = None,
+) -> Ruling:
+    """Decide over the records of a run.
+
+    What is disputed or not comparable is not proven, so it does not pass. A run that
+    read nothing has shown nothing.
 
     Args:
-        verdicts: One verdict per robot.
-        strict: Whether robots that could not be read or fetched count as well.
+        records: One per robot.
+        fail_on: Whether a check that is close passes.
+        strict: Whether robots that could not be read or fetched count.
+        baseline: What is known not to pass.
     """
-    seen = tuple(verdicts)
-    read = [verdict for verdict in seen if verdict not in _NOT_READ]
-    if not read:
-        return Gate.NOTHING_READ
-    counted = seen if strict else read
-    conform = all(verdict.conforms for verdict in counted)
-    return Gate.PASSES if conform else Gate.FAILS
+    found = failures(
+        records, fail_on=fail_on, strict=strict, unreadable=baseline is not None
+    )
+    known = {} if baseline is None else {e.place: e for e in baseline.expectations}
+    new = tuple(failure for failure in found if failure.place not in known)
+    worse = tuple(
+        (failure, known[failure.place].grade)
+        for failure in found
+        if failure.place in known and _graver(failure, known[failure.place].grade)
+    )
+    failing = {failure.place for failure in found}
+    graded = _grades(records)
+    robots = {record.id for record in records}
+    read = any(record.verdict not in _NOT_READ for record in records)
+    passes = Gate.FAILS if new or worse else Gate.PASSES
+    return Ruling(
+        gate=passes if read else Gate.NOTHING_READ,
+        new=new,
+        worse=worse,
+        expected=tuple(
+            failure
+            for failure in found
+            if failure.place in known
+            and not _graver(failure, known[failure.place].grade)
+        ),
+        passing=tuple(
+            expectation
+            for expectation in known.values()
+            if expectation.place not in failing
+            and graded.get(expectation.place, expectation.grade) != expectation.grade
+        ),
+        absent=sum(expectation.robot not in robots for expectation in known.values()),
+    )
+
+
+def failures(
+    records: Iterable[RobotRecord],
+    *,
+    fail_on: FailOn,
+    strict: bool,
+    unreadable: bool,
+) -> tuple[Failure, ...]:
+    """List what does not pass, in the order of the records.
+
+    Args:
+        records: One per robot.
+        fail_on: Whether a check that is close passes.
+        strict: Whether robots that could not be read or fetched count.
+        unreadable: Whether those that could not be read count at least.
+    """
+    forgiven = set() if strict else set(_NOT_READ)
+    if unreadable:
+        forgiven.discard(Verdict.UNREADABLE)
+    mildest = Grade.CLOSE if fail_on is FailOn.CLOSE else Grade.NOT_COMPARABLE
+    failing = _GRAVITY[_GRAVITY.index(mildest) :]
+    return tuple(
+        failure
+        for record in records
+        if record.verdict not in forgiven
+        for failure in _failures(record, failing)
+    )
+
+
+def settled(
+    records: Sequence[RobotRecord], baseline: Baseline, found: Iterable[Failure]
+) -> Baseline:
+    """Return a baseline by which a run passes.
+
+    What it says of robots and checks that were not in the run stays; reasons and owners
+    of what fails still are kept.
+    """
+    graded = _grades(records)
+    known = {expectation.place: expectation for expectation in baseline.expectations}
+    kept = {
+        place: expectation
+        for place, expectation in known.items()
+        if graded.get(place, expectation.grade) == expectation.grade
+    }
+    failing = {
+        failure.place: Expectation.of(
+            failure.robot, failure.check, failure.grade, known
+        )
+        for failure in found
+    }
+    return baseline.holding((kept | failing).values())
+
+
+def _grades(records: Iterable[RobotRecord]) -> dict[tuple[str, str], str]:
+    """Map what records say something about to the grade, or the verdict."""
+    grades: dict[tuple[str, str], str] = {}
+    for record in records:
+        if record.verdict is not Verdict.NOT_AVAILABLE:
+            verdict = Verdict.EXACT if record.checks else record.verdict
+            grades[record.id, VERDICT] = verdict.value
+        for check in record.checks:
+            grades[record.id, check.id] = check.grade.value
+    return grades
+
+
+def _failures(record: RobotRecord, failing: Sequence[Grade]) -> Iterator[Failure]:
+    if record.verdict.conforms and Grade(record.verdict.value) not in failing:
+        return
+    wrong = [check for check in record.checks if check.grade in failing]
+    if not wrong:
+        yield Failure(record.id, VERDICT, record.verdict.value, record.reason)
+    for check in wrong:
+        first = next((f for f in check.findings if f.grade is check.grade), None)
+        said = first.message if first else check.reason or check.title
+        yield Failure(record.id, check.id, check.grade.value, said)
+
+
+def _graver(failure: Failure, expected: str) -> bool:
+    order = _GRAVITY_OF_VERDICTS if failure.check == VERDICT else _GRAVITY
+    gravity = [value.value for value in order]
+    return gravity.index(failure.grade) > gravity.index(expected)

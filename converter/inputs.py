@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -44,7 +45,7 @@ def input_files(description: Iterable[str], robot: Robot) -> tuple[InputFile, ..
         In the order of first use. What cannot be read is left out: whoever needs it
         says so.
     """
-    waiting = [*map(Path, description), *_named_files(robot)]
+    waiting = [*map(_plain, description), *_named_files(robot)]
     found: dict[Path, InputFile | None] = {}
     while waiting:
         path = waiting.pop(0)
@@ -64,10 +65,16 @@ def _named_files(robot: Robot) -> Iterator[Path]:
     for link in robot.links:
         for shape in link.shapes:
             if isinstance(shape.geometry, MeshFile) and shape.geometry.path:
-                yield Path(shape.geometry.path)
+                yield _plain(shape.geometry.path)
         for visual in link.visuals:
             if visual.material and visual.material.texture_path:
-                yield Path(visual.material.texture_path)
+                yield _plain(visual.material.texture_path)
+
+
+def _plain(path: str) -> Path:
+    """Path without the second slash that a URI of too many leaves at its beginning."""
+    doubled = os.sep == "/" and path.startswith("//")
+    return Path("/" + path.lstrip("/")) if doubled else Path(path)
 
 
 def _content(path: Path) -> bytes | None:

@@ -201,7 +201,7 @@ def _named(reference: Reference, mirror: Path | None) -> Iterator[_Named]:
         try:
             robots = tuple(_robots(entry.reference, mirror, entry.start))
         except UnknownRobotError as error:
-            raise UnknownRobotError(f"{entry.place}: error: {error}") from None
+            raise UnknownRobotError(f"{entry.place}: {error}") from None
         for robot in robots:
             yield _Named(robot, entry.additions)
 

@@ -35,6 +35,15 @@ class Selection:
     makers: tuple[str, ...] = ()
     licenses: tuple[str, ...] = ()
 
+    @property
+    def words(self) -> tuple[str, ...]:
+        """Say what is asked for, one line for each attribute."""
+        return tuple(
+            f"{criterion.noun} {' or '.join(getattr(self, criterion.attribute))}"
+            for criterion in _CRITERIA
+            if getattr(self, criterion.attribute)
+        )
+
     def apply(
         self, robots: Sequence[Candidate], announce: Announce
     ) -> tuple[Candidate, ...]:

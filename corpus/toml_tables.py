@@ -34,7 +34,7 @@ _WORDS = re.compile(
 
 
 class TableError(CorpusError):
-    """A TOML file is not what it has to be; one line ``file:line: error`` each."""
+    """A TOML file is not what it has to be; one line ``file:line: what`` each."""
 
 
 class Kind(Enum):
@@ -103,14 +103,14 @@ def read_tables(path: Path, name: str, fields: Sequence[Field]) -> tuple[Table, 
         raise TableError(_syntax_error(path, text, str(error))) from None
     starts = tuple(_starts(text, name))
     problems = [
-        f"{path}:{_line_of(text, key)}: error: {_unknown(key, [name])}"
+        f"{path}:{_line_of(text, key)}: {_unknown(key, [name])}"
         for key in document
         if key != name
     ]
     found: Any = document.get(name, [])
     if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
         place = f"{path}:{_line_of(text, name)}"
-        raise TableError(f"{place}: error: {name!r} is not a list of [[{name}]] tables")
+        raise TableError(f"{place}: {name!r} is not a list of [[{name}]] tables")
     tables = []
     for index, values in enumerate(found):
         start = starts[index] if index < len(starts) else (_line_of(text, name), {})
@@ -127,21 +127,21 @@ def _read(path: Path) -> str:
         with path.open("rb") as file:
             content = file.read(_LARGEST + 1)
     except OSError as error:
-        raise TableError(f"{path}: error: {error.strerror or error}") from None
+        raise TableError(f"{path}: {error.strerror or error}") from None
     if len(content) > _LARGEST:
-        raise TableError(f"{path}: error: it is larger than {_LARGEST >> 20} MiB")
+        raise TableError(f"{path}: it is larger than {_LARGEST >> 20} MiB")
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise TableError(f"{path}:{line}: error: it is not UTF-8") from None
+        raise TableError(f"{path}:{line}: it is not UTF-8") from None
 
 
 def _syntax_error(path: Path, text: str, message: str) -> str:
     place = _AT_LINE.search(message)
     said = _AT_LINE.sub("", message.replace("(at end of document)", "")).strip()
     line, column = place.groups() if place else (len(text.splitlines()) or 1, 1)
-    return f"{path}:{line}:{column}: error: {said[:1].lower()}{said[1:]}"
+    return f"{path}:{line}:{column}: {said[:1].lower()}{said[1:]}"
 
 
 def _table(
@@ -168,16 +168,16 @@ def _problems(
     known = {field.name: field for field in fields}
     for key, value in values.items():
         if key not in known:
-            yield f"{table.place(key)}: error: {_unknown(key, list(known))}"
+            yield f"{table.place(key)}: {_unknown(key, list(known))}"
         elif not _fits(value, known[key].kind):
             wanted = known[key].kind.value
-            yield f"{table.place(key)}: error: {key!r} is not {wanted}"
+            yield f"{table.place(key)}: {key!r} is not {wanted}"
         elif known[key].choices and value not in known[key].choices:
             choices = " or ".join(map(repr, known[key].choices))
-            yield f"{table.place(key)}: error: {key!r} is {value!r}, not {choices}"
+            yield f"{table.place(key)}: {key!r} is {value!r}, not {choices}"
     for field in fields:
         if field.required and field.name not in values:
-            yield f"{table.place()}: error: {field.name!r} is missing"
+            yield f"{table.place()}: {field.name!r} is missing"
 
 
 def _fits(value: object, kind: Kind) -> bool:

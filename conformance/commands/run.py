@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING
 import click
 
 from conformance.commands.choices import conversion_options
-from conformance.commands.console import say, say_error, stdout
-from conformance.commands.failures import ExitCode
+from conformance.commands.console import say, stdout
+from conformance.commands.gating import GateOptions, gate_options
 from conformance.commands.parameters import HelpfulCommand, witness_option
 from conformance.commands.progress import shown_progress
+from conformance.commands.selection import mirror_option, selection_options
 from conformance.commands.target import prepare_run_folder
-from conformance.gate import Gate, gate
+from conformance.gate import FailOn
 from conformance.panel import require_installed
 from conformance.results import write_record
 from conformance.run import RunOptions, run, summarise
-from corpus import parse_reference, resolve_corpora
+from corpus import Selection, parse_reference, resolve_corpora
 from reports import terminal_summary, write_junit, write_markdown, write_site
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
     from conformance.record import RobotRecord, RunSummary
     from converter import ConvertOptions
+    from corpus import Resolved
 
 DEFAULT_CORPUS = "pybullet"
 
@@ -36,6 +38,8 @@ DEFAULT_CORPUS = "pybullet"
         "urdf-usd run --out report",
         "urdf-usd run dir:my_robots --out report --jobs 4",
         "urdf-usd run rd:panda_description erd pybullet:r2d2.urdf --out report",
+        "urdf-usd run rd --tag humanoid --license BSD-3-Clause --out report",
+        "urdf-usd run rd --mirror clones --baseline known.toml --out report",
     ),
 )
 @click.argument("corpus", nargs=-1)
@@ -52,9 +56,9 @@ DEFAULT_CORPUS = "pybullet"
 )
 @conversion_options
 @witness_option
-@click.option(
-    "--strict", is_flag=True, help="Fail also on robots that cannot be read or fetched."
-)
+@selection_options
+@mirror_option
+@gate_options
 def run_command(  # noqa: PLR0913  # one parameter per option
     *,
     corpus: tuple[str, ...],
@@ -62,27 +66,49 @@ def run_command(  # noqa: PLR0913  # one parameter per option
     jobs: int | None,
     choices: ConvertOptions,
     witnesses: tuple[str, ...],
+    tags: tuple[str, ...],
+    makers: tuple[str, ...],
+    licenses: tuple[str, ...],
+    mirror: Path | None,
+    fail_on: str,
     strict: bool,
+    baseline_file: Path | None,
+    update_baseline: bool,
 ) -> None:
     """Convert and check every robot of CORPUS, and write a report.
 
     CORPUS is a file, a reference such as rd:panda_description, or a whole corpus:
-    pybullet (the default), rd, erd or dir:<folder>. OUT receives index.html, a page
-    and a JSON record per robot, summary.json, summary.md, junit.xml, and the assets.
+    pybullet (the default), rd, erd, dir:<folder> or list:<file.toml>. OUT receives
+    index.html, a page and a JSON record per robot, summary.json, summary.md, junit.xml,
+    and the assets.
 
     Files that are no URDF, or that cannot be fetched, are listed in the report; they
-    change the exit status with --strict alone.
+    change the exit status with --strict alone. With --baseline, what is listed there
+    passes, and all else that is no URDF does not.
     """
+    gate = GateOptions(
+        FailOn(fail_on), strict=strict, file=baseline_file, update=update_baseline
+    )
+    baseline = gate.baseline()
     texts = corpus or (DEFAULT_CORPUS,)
     options = RunOptions(
         convert=choices,
         witnesses=witnesses,
         jobs=jobs,
     )
-    shown = tuple(parse_reference(text).portable for text in texts)
+    selection = Selection(tags, makers, licenses)
+    named = tuple(parse_reference(text).portable for text in texts)
     require_installed(witnesses)
-    sources = resolve_corpora(texts, say)
+    sources = resolve_corpora(texts, say, selection=selection, mirror=mirror)
     prepare_run_folder(out)
+    records = _run_and_report(sources, out, options, (*named, *selection.words))
+    click.get_current_context().exit(gate.decide(records, baseline))
+
+
+def _run_and_report(
+    sources: Sequence[Resolved], out: Path, options: RunOptions, shown: tuple[str, ...]
+) -> list[RobotRecord]:
+    """Run, write the report, also of a part where that is interrupted, and sum up."""
     records: list[RobotRecord] = []
     try:
         with shown_progress(len(sources)) as show:
@@ -102,15 +128,7 @@ def run_command(  # noqa: PLR0913  # one parameter per option
     index = _write_reports(summary, records, out)
     stdout().print(terminal_summary(summary, records))
     click.echo(f"\nReport: {index}")
-    click.get_current_context().exit(_decide(records, strict=strict))
-
-
-def _decide(records: Sequence[RobotRecord], *, strict: bool) -> ExitCode:
-    decision = gate((record.verdict for record in records), strict=strict)
-    if decision is Gate.NOTHING_READ:
-        say_error("no robot could be read, so nothing is proven")
-    passes = decision is Gate.PASSES
-    return ExitCode.DONE if passes else ExitCode.DOES_NOT_CONFORM
+    return records
 
 
 def _write_reports(

@@ -112,20 +112,20 @@ def _entry(table: Table, start: Path) -> Entry:
     try:
         reference = parse_reference(table.texts["reference"])
     except ReferenceSyntaxError as error:
-        raise TableError(f"{place}: error: {error}") from None
+        raise TableError(f"{place}: {error}") from None
     if reference.scheme is Scheme.LIST:
-        raise TableError(f"{place}: error: a list cannot name a list")
+        raise TableError(f"{place}: a list cannot name a list")
     arguments = table.mappings.get("arguments", ())
     if arguments and reference.whole:
         where = table.place("arguments")
-        raise TableError(f"{where}: error: {reference} is no single xacro file")
+        raise TableError(f"{where}: {reference} is no single xacro file")
     packages = tuple(
         (name, start / folder) for name, folder in table.mappings.get("packages", ())
     )
     missing = [name for name, folder in packages if not folder.is_dir()]
     if missing:
         where = table.place("packages")
-        raise TableError(f"{where}: error: the folder of {missing[0]!r} does not exist")
+        raise TableError(f"{where}: the folder of {missing[0]!r} does not exist")
     additions = Additions(
         arguments=arguments,
         packages=packages,

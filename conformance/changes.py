@@ -1,0 +1,187 @@
+"""What changed between two runs over the same robots, or over almost the same."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from conformance.record import Grade, Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from conformance.record import CheckRecord, RobotRecord
+    from conformance.stored_run import StoredRun
+
+_GRADES = (
+    Grade.EXACT,
+    Grade.CLOSE,
+    Grade.NOT_COMPARABLE,
+    Grade.DISPUTED,
+    Grade.FAILS,
+)
+_VERDICTS = (
+    Verdict.EXACT,
+    Verdict.CLOSE,
+    Verdict.NOT_AVAILABLE,
+    Verdict.UNREADABLE,
+    Verdict.NOT_COMPARABLE,
+    Verdict.DISPUTED,
+    Verdict.FAILS,
+    Verdict.CRASHED,
+)
+
+
+class Kind(StrEnum):
+    """What happened, in the order in which it is told."""
+
+    NEWLY_FAILING = "newly failing"
+    REMOVED = "removed"
+    WORSE = "worse"
+    FIXED = "fixed"
+    BETTER = "better"
+    ADDED = "added"
+    FILES = "other files"
+    SETTING = "setting"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One difference between two runs.
+
+    Attributes:
+        kind: What happened.
+        worse: Whether the second run proves less, or finds more wrong.
+        subject: Robot, or the setting.
+        check: Check that it is about, if it is about one.
+        before: In the first run; empty if there was nothing.
+        after: In the second run.
+        detail: Where, or why.
+    """
+
+    kind: Kind
+    worse: bool
+    subject: str
+    check: str | None = None
+    before: str = ""
+    after: str = ""
+    detail: str = ""
+
+
+def compare_runs(first: StoredRun, second: StoredRun) -> tuple[Change, ...]:
+    """Say what changed from the first run to the second, the gravest first.
+
+    Figures count if they moved by more than what float32 storage allows at their place.
+    """
+    changes = [
+        *_settings(
+            "environment", first.summary.environment, second.summary.environment
+        ),
+        *_settings("option", first.summary.options, second.summary.options),
+    ]
+    for name in sorted(first.records.keys() | second.records.keys()):
+        before, after = first.records.get(name), second.records.get(name)
+        if before and after:
+            changes += _robot(before, after)
+        elif after:
+            changes.append(_added(after))
+        elif before:
+            gone = before.verdict.conforms
+            changes.append(
+                Change(Kind.REMOVED, gone, name, before=before.verdict.value)
+            )
+    order = list(Kind)
+    return tuple(sorted(changes, key=lambda change: order.index(change.kind)))
+
+
+def _settings(
+    noun: str, before: dict[str, str], after: dict[str, str]
+) -> Iterator[Change]:
+    for name in sorted(before.keys() | after.keys()):
+        pair = before.get(name, ""), after.get(name, "")
+        if pair[0] != pair[1]:
+            yield Change(Kind.SETTING, False, f"{noun} {name}", None, *pair)
+
+
+def _added(record: RobotRecord) -> Change:
+    """An added robot is no step back: nobody knew how it would fare."""
+    return Change(
+        Kind.ADDED, False, record.id, after=record.verdict.value, detail=record.reason
+    )
+
+
+def _robot(before: RobotRecord, after: RobotRecord) -> Iterator[Change]:
+    verdicts = before.verdict.value, after.verdict.value
+    if before.verdict.conforms and not after.verdict.conforms:
+        kind = Kind.NEWLY_FAILING
+        yield Change(kind, True, after.id, None, *verdicts, after.reason)
+    elif after.verdict.conforms and not before.verdict.conforms:
+        yield Change(Kind.FIXED, False, after.id, None, *verdicts)
+    elif before.verdict is not after.verdict:
+        worse = _VERDICTS.index(after.verdict) > _VERDICTS.index(before.verdict)
+        kind = Kind.WORSE if worse else Kind.BETTER
+        yield Change(kind, worse, after.id, None, *verdicts, after.reason)
+    yield from _files(before, after)
+    former = {check.id: check for check in before.checks}
+    for check in after.checks:
+        if check.id in former:
+            yield from _check(after.id, former[check.id], check)
+    if before.checks and after.checks:
+        asked = {check.id for check in after.checks}
+        for gone in (check for name, check in former.items() if name not in asked):
+            yield Change(Kind.REMOVED, True, after.id, gone.id, before=gone.grade.value)
+
+
+def _files(before: RobotRecord, after: RobotRecord) -> Iterator[Change]:
+    hashes = [
+        {file.path: file.sha256 for file in record.source.files}
+        for record in (before, after)
+    ]
+    paths = sorted(hashes[0].keys() | hashes[1].keys())
+    other = [path for path in paths if hashes[0].get(path) != hashes[1].get(path)]
+    if other and all(hashes):
+        yield Change(Kind.FILES, False, after.id, detail=", ".join(other))
+
+
+def _check(robot: str, before: CheckRecord, after: CheckRecord) -> Iterator[Change]:
+    if before.grade is not after.grade:
+        worse = _GRADES.index(after.grade) > _GRADES.index(before.grade)
+        yield Change(
+            kind=Kind.WORSE if worse else Kind.BETTER,
+            worse=worse,
+            subject=robot,
+            check=after.id,
+            before=before.grade.value,
+            after=after.grade.value,
+            detail=_finding(after) if worse else "",
+        )
+    elif _moved(before, after):
+        worse = (after.worst or 0.0) > (before.worst or 0.0)
+        yield Change(
+            kind=Kind.WORSE if worse else Kind.BETTER,
+            worse=worse,
+            subject=robot,
+            check=after.id,
+            before=_figure(before),
+            after=_figure(after),
+            detail=after.worst_subject or "",
+        )
+
+
+def _moved(before: CheckRecord, after: CheckRecord) -> bool:
+    """Whether the largest difference moved by more than rounding explains."""
+    if before.worst is None or after.worst is None:
+        return False
+    rounding = max(before.bound or 0.0, after.bound or 0.0)
+    return abs(after.worst - before.worst) > rounding
+
+
+def _figure(check: CheckRecord) -> str:
+    unit = "" if check.unit == "1" else f" {check.unit}"
+    return f"{check.worst:.3g}{unit}"
+
+
+def _finding(check: CheckRecord) -> str:
+    first = next((f for f in check.findings if f.grade is check.grade), None)
+    return first.message if first else check.reason or ""

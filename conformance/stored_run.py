@@ -1,0 +1,69 @@
+"""The folder of a run, read back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+import msgspec
+
+from conformance.record import SCHEMA_VERSION, RobotRecord, RunSummary
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_Record = TypeVar("_Record", RobotRecord, RunSummary)
+
+
+class StoredRunError(Exception):
+    """A folder holds no run that can be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRun:
+    """A run as its folder has it.
+
+    Attributes:
+        summary: Of the whole run.
+        records: By id, in the order of ids.
+    """
+
+    summary: RunSummary
+    records: dict[str, RobotRecord]
+
+
+def read_run(folder: Path) -> StoredRun:
+    """Read the folder that ``urdf-usd run --out`` wrote.
+
+    Raises:
+        StoredRunError: It is no such folder, or of another version of the schema.
+    """
+    file = folder / "summary.json"
+    if not file.is_file():
+        raise StoredRunError(f"{folder} holds no summary.json, so no run")
+    summary = _read(file, RunSummary)
+    files = [folder / "results" / f"{robot.id}.json" for robot in summary.robots]
+    records = (_read(one, RobotRecord) for one in files)
+    return StoredRun(summary, {record.id: record for record in records})
+
+
+class _Versioned(msgspec.Struct):
+    """What all records have, whatever else is in them."""
+
+    schema_version: str
+
+
+def _read(file: Path, kind: type[_Record]) -> _Record:
+    try:
+        content = file.read_bytes()
+        version = msgspec.json.decode(content, type=_Versioned).schema_version
+        if version.partition(".")[0] != SCHEMA_VERSION.partition(".")[0]:
+            raise StoredRunError(
+                f"{file} is of schema {version}, which is not {SCHEMA_VERSION}"
+            )
+        # Not strict, so that text becomes the number that JSON could not express.
+        return msgspec.json.decode(content, type=kind, strict=False)
+    except OSError as error:
+        raise StoredRunError(f"{file}: {error.strerror or error}") from error
+    except msgspec.DecodeError as error:
+        raise StoredRunError(f"{file} is no record: {error}") from error
