@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from converter.colors import linear_from_srgb
 from converter.meshes.appearance import (
     MeshMaterial,
     MeshTexture,
@@ -182,14 +183,15 @@ def _material(name: str, statements: dict[str, str], folder: str) -> MeshMateria
         if texture is not None:
             textures.append((slot, texture))
     opacity = _opacity(statements)
+    color = _color(statements, "kd")
     return MeshMaterial(
         name=name.replace(_SPACE, " "),
-        color=_color(statements, "kd"),
+        color=color,
         opacity=opacity,
         emissive=_color(statements, "ke") or (0.0, 0.0, 0.0),
         metallic=_unit(statements, "pm"),
         roughness=_unit(statements, "pr"),
-        textures=faded(_with_alpha(textures), opacity),
+        textures=faded(_tinted(_with_alpha(textures), color), opacity),
     )
 
 
@@ -201,6 +203,26 @@ def _with_alpha(
     return tuple(
         (slot, replace(texture, sampling=replace(texture.sampling, components="a")))
         if slot is Slot.OPACITY and texture.reference in images
+        else (slot, texture)
+        for slot, texture in textures
+    )
+
+
+def _tinted(
+    textures: Sequence[tuple[Slot, MeshTexture]],
+    color: tuple[float, float, float] | None,
+) -> tuple[tuple[Slot, MeshTexture], ...]:
+    """Make a colour a factor of its image, as the format defines it.
+
+    Black is none: exporters write it where only the image counts.
+    """
+    if color is None or not any(color):
+        return tuple(textures)
+    red, green, blue = linear_from_srgb(color).tolist()
+    gain = (red, green, blue, 1.0)
+    return tuple(
+        (slot, replace(texture, sampling=replace(texture.sampling, gain=gain)))
+        if slot is Slot.COLOR
         else (slot, texture)
         for slot, texture in textures
     )

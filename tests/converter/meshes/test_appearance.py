@@ -120,7 +120,9 @@ def test_material_libraries_are_read_beside_the_file(tmp_path: Path) -> None:
     mesh = read_mesh(path)
 
     look = mesh.look
-    clamped = Sampling(wrap_s=Wrap.CLAMP, wrap_t=Wrap.CLAMP)
+    # The sRGB value 0.5 in linear light (IEC 61966-2-1).
+    gain = (((0.5 + 0.055) / 1.055) ** 2.4, 0.0, 0.0, 1.0)
+    clamped = Sampling(wrap_s=Wrap.CLAMP, wrap_t=Wrap.CLAMP, gain=gain)
     assert look.face_materials is not None
     assert [look.materials[i] if i >= 0 else None for i in look.face_materials] == [
         MeshMaterial("old blue", (0.0, 0.0, 0.5), 0.25),

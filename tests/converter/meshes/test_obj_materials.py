@@ -107,6 +107,19 @@ def test_opacity_of_the_image_that_gives_the_colour_is_its_alpha() -> None:
     assert dict(found.textures)[Slot.OPACITY].sampling.components == "a"
 
 
+@pytest.mark.parametrize(
+    ("color", "factor"), [("0.5 0.25 1", 0.21404114), ("0 0 0", 1.0)]
+)
+def test_a_colour_is_a_factor_of_its_image_unless_it_is_black(
+    color: str, factor: float
+) -> None:
+    """The format multiplies them; exporters write black where the image counts."""
+    found = material(f"Kd {color}\nmap_Kd a.png")
+
+    ((_, texture),) = found.textures
+    assert texture.sampling.gain[0] == pytest.approx(factor)
+
+
 def test_a_number_beside_the_image_of_opacity_is_its_factor() -> None:
     """The specification multiplies the two."""
     found = material("map_d a.png\nd 0.5")
