@@ -44,8 +44,8 @@ if TYPE_CHECKING:
 
     from converter.meshes.appearance import Neighbours
 
-# Points, lines and weights: the library gives up the file for one that is dangling. Names
-# of objects and groups: it takes a kilobyte for each.
+# Points, lines and weights: the library gives up the file for one that is dangling.
+# Names of objects and groups: it takes a kilobyte for each.
 _NO_SURFACE = re.compile(rb"^[ \t]*+(?:g|l|o|p|vw)[ \t][^\n]*", re.MULTILINE)
 _NUMBER = rb"[ \t]++[+-]?+(?:\d++\.?+\d*+|\.\d++)(?:[eE][+-]?+\d++)?+(?=\s|$)"
 _MISREAD_VERTEX = re.compile(

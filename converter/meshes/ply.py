@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 _IMAGE = re.compile(rb"^comment[ \t]+TextureFile[ \t]+([^\r\n]+)", re.MULTILINE)
 _HEAD_SIZE = 4096
 _IN_TEXT = re.compile(rb"^format[ \t]+ascii", re.MULTILINE)
+_COUNT = re.compile(rb"^element[ \t]+\S+[ \t]+([0-9]+)", re.MULTILINE)
 # It takes sixty times as much memory.
 _LONGEST_TEXT = 32 << 20
 # What escapes from trimesh on damaged files.
@@ -65,9 +66,12 @@ def read_ply(data: bytes) -> PolygonMesh:
     Raises:
         MeshError: The file is damaged or holds no surface.
     """
-    if len(data) > _LONGEST_TEXT and _IN_TEXT.search(data[:_HEAD_SIZE]):
+    is_text = _IN_TEXT.search(data[:_HEAD_SIZE])
+    if is_text and len(data) > _LONGEST_TEXT:
         raise MeshError(f"it is text of more than {_LONGEST_TEXT >> 20} MiB")
     with _damage_explained():
+        if is_text:
+            _require_rows(data)
         surface = _surface(data)
         if surface is None:
             raise MeshError("it holds no faces")
@@ -83,6 +87,15 @@ def read_ply(data: bytes) -> PolygonMesh:
             materials=(_shown(image[1]),) if image else (),
         )
         return build_mesh(surface.vertices, counts, faces, look=look)
+
+
+def _require_rows(data: bytes) -> None:
+    """Refuse a text that ends early, which trimesh reads as far as it goes."""
+    head, _, body = data.partition(b"end_header")
+    announced = sum(map(int, _COUNT.findall(head.replace(b"\r", b"\n"))))
+    held = sum(not line.isspace() for line in body.strip().splitlines())
+    if held < announced:
+        raise MeshError(f"it announces {announced} rows but holds {held}")
 
 
 def _shown(name: bytes) -> MeshMaterial:

@@ -46,7 +46,7 @@ _TRIANGLE_SIZE = _TRIANGLE.itemsize
 _SOLID_LINE = re.compile(
     rb"^[^\S\n]*+(end[^\S\n]*+)?solid[^\n]*", re.IGNORECASE | re.MULTILINE
 )
-# Polygons become several times as much text; no exporter writes ones of so many corners.
+# Polygons become several times as much text; real ones have few corners.
 _LONGEST_TEXT = 256 << 20
 _CORNER = rb"vertex(?:\s++[-+.\deE]++){3}"
 _FACET = re.compile(

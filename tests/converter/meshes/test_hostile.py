@@ -123,3 +123,122 @@ def test_names_of_materials_need_not_be_utf_8(tmp_path: Path) -> None:
     material = read_mesh(file).look.materials[0]
 
     assert (material.name, material.color) == (name, (0, 1, 0))
+
+
+def _document(geometry: str, nodes: str, scene: str) -> str:
+    """A COLLADA document of one triangle and what stands around it."""
+    return f"""<COLLADA><library_geometries><geometry id="g"><mesh><source id="p">
+<float_array count="9">0 0 0 1 0 0 0 2 0</float_array><technique_common>
+<accessor count="3" stride="3"><param name="X"/><param name="Y"/><param name="Z"/>
+</accessor></technique_common></source><vertices id="v">
+<input semantic="POSITION" source="#p"/></vertices>{geometry}<triangles count="1">
+<input semantic="VERTEX" source="#v" offset="0"/><p>0 1 2</p></triangles></mesh>
+</geometry></library_geometries>{nodes}<library_visual_scenes><visual_scene id="s">
+{scene}</visual_scene></library_visual_scenes><scene>
+<instance_visual_scene url="#s"/></scene></COLLADA>"""
+
+
+def test_nodes_may_be_defined_after_those_that_show_them(tmp_path: Path) -> None:
+    """In any number of libraries, and without going through all for each."""
+    last = 3000
+    chain = "".join(
+        f'<library_nodes><node id="n{i}"><translate>0 0 0.5</translate>'
+        f'<instance_node url="#n{i + 1}"/></node></library_nodes>'
+        for i in range(last)
+    )
+    chain += f'<library_nodes><node id="n{last}"><instance_geometry url="#g"/></node>'
+    file = tmp_path / "chain.dae"
+    scene = '<node><instance_node url="#n0"/></node>'
+    file.write_text(_document("", f"{chain}</library_nodes>", scene))
+
+    mesh = read_mesh(file)
+
+    assert mesh.points[:, 2].tolist() == [last / 2] * 3
+
+
+def test_nodes_that_show_each_other_are_refused(tmp_path: Path) -> None:
+    """They would never end."""
+    ring = "".join(
+        f'<node id="n{i}"><instance_node url="#n{1 - i}"/></node>' for i in (0, 1)
+    )
+    file = tmp_path / "ring.dae"
+    scene = '<node><instance_node url="#n0"/></node>'
+    file.write_text(_document("", f"<library_nodes>{ring}</library_nodes>", scene))
+
+    assert "not found in library" in _reason(file)
+
+
+def test_many_faults_of_one_file_are_few_sentences(tmp_path: Path) -> None:
+    """A file may refer to a million things that are not there, at any length."""
+    missing = "".join(
+        f'<instance_geometry url="#{"x" * 1000}{i}"/>' for i in range(500)
+    )
+    file = tmp_path / "missing.dae"
+    scene = f'<node><instance_geometry url="#g"/>{missing}</node>'
+    file.write_text(_document("", "", scene))
+
+    said = read_mesh(file).skipped
+
+    assert len(said) == 21
+    assert said[-1] == "there are 480 more faults"
+    assert max(map(len, said)) == 300
+
+
+def test_collada_of_millions_of_elements_is_refused() -> None:
+    """Each takes a hundred times its text in memory."""
+    data = b"<COLLADA>" + b"<a/>" * 4_000_000 + b"</COLLADA>"
+
+    with pytest.raises(MeshError, match="more than 4000000 tags"):
+        decode_mesh(data, Path("a.dae"))
+
+
+def test_a_facet_of_very_many_corners_is_refused() -> None:
+    """Each corner becomes a triangle of text."""
+    corners = b"vertex 0 1 5\n" * 100_000
+    facet = b"facet normal 0 0 1 outer loop\n" + corners + b"endloop endfacet\n"
+
+    with pytest.raises(MeshError, match="STL is broken"):
+        decode_mesh(b"solid a\n" + facet + b"endsolid a\n", Path("a.stl"))
+
+
+def test_ply_of_text_has_a_limit_of_its_own() -> None:
+    """It takes sixty times as much memory."""
+    text = b"ply\nformat ascii 1.0\n" + b"\n" * (32 << 20)
+
+    with pytest.raises(MeshError, match="it is text of more than 32 MiB"):
+        decode_mesh(text, Path("a.ply"))
+
+
+@pytest.mark.parametrize("count", [2**32 - 1, 4 * 10**9, 10**30, -3])
+@pytest.mark.parametrize("element", ["vertex", "face"])
+@pytest.mark.parametrize("form", ["ascii", "binary_little_endian"])
+def test_counts_of_ply_that_lie_reserve_nothing(
+    form: str, element: str, count: int
+) -> None:
+    """What is there counts, or the file is refused."""
+    counts = {"vertex": 3, "face": 1} | {element: count}
+    numbers = "".join(f"property float {axis}\n" for axis in "xyz")
+    text = f"ply\nformat {form} 1.0\nelement vertex {counts['vertex']}\n{numbers}"
+    text += f"element face {counts['face']}\nproperty list uchar int vertex_indices\n"
+    body = b"0 0 0\n1 0 0\n0 1 0\n3 0 1 2\n" * 4
+
+    with pytest.raises(MeshError):
+        decode_mesh(f"{text}end_header\n".encode() + body, Path("a.ply"))
+
+
+def test_very_many_objects_are_one_surface() -> None:
+    """Their names are not kept, and take nothing."""
+    objects = b"".join(b"o part%d\nf 1 2 3\ng x y\nf 3 2 1\n" % i for i in range(999))
+
+    mesh = decode_mesh(OBJ + objects, Path("a.obj"))
+
+    assert len(mesh.face_counts) == 1 + 2 * 999
+
+
+def test_a_thousand_libraries_are_not_looked_for(tmp_path: Path) -> None:
+    """Only so many as any real file names."""
+    names = b"".join(b"mtllib a%d.mtl b%d.mtl\n" % (i, i) for i in range(1000))
+    file = tmp_path / "a.obj"
+    file.write_bytes(names + b"usemtl a\n" + OBJ)
+
+    assert len(read_mesh(file).skipped) < 33
