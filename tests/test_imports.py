@@ -109,7 +109,7 @@ ARROWS = (
 # ends in * stands for all modules that begin with it.
 QUARANTINE = {
     "click": ("conformance.cli", "conformance.commands"),
-    "collada": ("converter.meshes.dae",),
+    "collada": ("converter.meshes.dae_scene",),
     "jinja2": ("reports",),
     "lxml": ("converter.urdf", "corpus.packages", "conformance.witnesses"),
     "mujoco": ("conformance.witnesses.mujoco*",),

@@ -10,10 +10,7 @@ them as they are, which is sRGB.
 from __future__ import annotations
 
 import math
-import warnings
 from typing import TYPE_CHECKING, NamedTuple
-
-import numpy as np
 
 from converter.meshes.appearance import (
     MeshMaterial,
@@ -29,14 +26,10 @@ from converter.meshes.appearance import (
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
-    from numpy.typing import NDArray
-
     Color = tuple[float, float, float]
 
-# Where an instance keeps the number of its bindings, and an input what it was.
+# Where an instance keeps the number of its bindings.
 BINDINGS = "bindings"
-CARRIES = "carries"
-FROM = "from"
 # First components of a source that count.
 WIDTHS = {"NORMAL": 3, "TEXCOORD": 2, "COLOR": 3}
 # Further sets of texture coordinates are TEXCOORD1, TEXCOORD2 and so on.
@@ -151,27 +144,6 @@ def _bound_sets(root: Element, sets: dict[str, int]) -> dict[str, dict[str, int]
                 number = sets.get(entry.get("input_set", "0"), 0)
                 of_material.setdefault(entry.get("semantic", ""), number)
     return bound
-
-
-def source_rows(source: Element, width: int) -> NDArray[np.float64] | None:
-    """Read the rows of a source; None if they are not complete.
-
-    Args:
-        source: The element.
-        width: Components of each row that are wanted, from the first on.
-    """
-    accessor = source.find("technique_common/accessor")
-    try:
-        stride = int("1" if accessor is None else accessor.get("stride", "1"))
-        with warnings.catch_warnings():
-            # Of text that is not a number.
-            warnings.simplefilter("error")
-            numbers = np.fromstring(source.findtext("float_array") or "", sep=" ")
-    except (DeprecationWarning, ValueError):
-        return None
-    if stride < width or not len(numbers) or len(numbers) % stride:
-        return None
-    return numbers.reshape(-1, stride)[:, :width]
 
 
 def _material(

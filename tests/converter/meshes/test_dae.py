@@ -318,7 +318,7 @@ def test_what_is_not_surface_does_not_cost_the_surface(
             f'<node>{INSTANCE}<instance_geometry url="#h"/></node>',
             geometry()
             + geometry(TRIANGLES.replace("0 2 1", "0 9 1")).replace('"g"', '"h"'),
-            "beyond the limits",
+            "none of its 4 vertices",
         ),
     ],
 )
@@ -379,7 +379,10 @@ DAMAGED = {
     "no surface": (document("<node/>"), "no surface"),
     "NaN": (document().replace("1.25", "NaN"), "not finite"),
     "overflow": (document().replace("1.25", "1e60"), "not finite"),
-    "not a number": (document().replace("1.25", "1,25"), "no surface; Corrupted"),
+    "not a number": (
+        document().replace("1.25", "1,25"),
+        "no surface; positions in 's' are no numbers",
+    ),
     "negative index": (document().replace("0 2 1", "0 -2 1"), "none of its 4"),
     "vcount": (
         document(
@@ -389,7 +392,7 @@ DAMAGED = {
         ),
         "do not add up",
     ),
-    "offset": (document().replace('offset="0"', 'offset="999999999"'), "schema"),
+    "offset": (document().replace('offset="0"', 'offset="999999999"'), "indices"),
     "unit": (document(asset='<unit meter="0"/>'), "<unit>"),
     "unit text": (document(asset='<unit meter="inch"/>'), "<unit>"),
     "deep": (document("<node>" * 9000 + "</node>" * 9000), "schema"),

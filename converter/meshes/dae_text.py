@@ -1,0 +1,133 @@
+"""The text of a COLLADA document: XML around long lists of numbers.
+
+The lists are cut out before the rest is parsed as XML, which is then a few kilobytes:
+no parser looks at their characters, and they are in memory once.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NamedTuple
+from xml.etree import ElementTree as ET
+
+import numpy as np
+
+from converter.meshes.polygon_mesh import MeshError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+# Shorter texts stay where they are.
+_SHORTEST = 256
+_MARK = "@"
+_STARTS_LIKE_A_NUMBER = re.compile(rb"\s*[-+.\d]")
+# Starts and ends of elements: each of these takes half a kilobyte and more.
+_MOST_TAGS = 4_000_000
+
+
+class DaeText(NamedTuple):
+    """A parsed document.
+
+    Attributes:
+        root: Its elements, without namespaces; some exporters forget or vary them.
+        lists: What was cut out of it.
+    """
+
+    root: ET.Element
+    lists: tuple[bytes, ...]
+
+    def of(self, element: ET.Element | None) -> bytes:
+        """Return the text of an element; nothing if there is no element."""
+        text = "" if element is None else element.text or ""
+        if self.lists and text.startswith(_MARK):
+            return self.lists[int(text[1:])]
+        return text.encode()
+
+    def restore(self) -> None:
+        """Put back what was cut out of elements that are still there."""
+        for element in self.root.iter():
+            if (element.text or "").startswith(_MARK):
+                element.text = self.of(element).decode("latin-1")
+
+
+def parse_text(data: bytes) -> DaeText:
+    """Parse a document.
+
+    Raises:
+        MeshError: It is not XML, or has too many elements.
+    """
+    if data.count(b"<") > _MOST_TAGS:
+        raise MeshError(f"it has more than {_MOST_TAGS} tags")
+    lists: list[bytes] = []
+    if _is_plain(data):
+        data = _without_lists(data, lists)
+    try:
+        root = ET.fromstring(data)  # noqa: S314  (expat bounds entity expansion)
+    except (ET.ParseError, LookupError, ValueError) as error:
+        # The latter two stand for an encoding that Python does not know.
+        raise MeshError(f"it is not well-formed XML: {error}") from error
+    for element in root.iter():
+        element.tag = element.tag.rpartition("}")[2]
+    return DaeText(root, tuple(lists))
+
+
+def _is_plain(data: bytes) -> bool:
+    """Whether all between ``>`` and ``<`` is text, in an encoding that extends ASCII.
+
+    It is not where there are comments, sections or declarations, or in UTF-16; and what
+    looks like a mark must be one.
+    """
+    return not any(odd in data for odd in (b"<!", b"\0", b">" + _MARK.encode()))
+
+
+def _without_lists(data: bytes, lists: list[bytes]) -> bytes:
+    """Replace long lists of numbers by marks, and append them to ``lists``."""
+    kept: list[bytes] = []
+    start = 0
+    while True:
+        after = data.find(b">", start) + 1
+        end = data.find(b"<", after)
+        if not after or end < 0:
+            return b"".join((*kept, data[start:]))
+        if end - after < _SHORTEST or not _STARTS_LIKE_A_NUMBER.match(data, after):
+            kept.append(data[start:end])
+        else:
+            kept.append(data[start:after] + f"{_MARK}{len(lists)}".encode())
+            lists.append(data[after:end])
+        start = end
+
+
+def read_floats(text: bytes) -> NDArray[np.float64]:
+    """Read numbers between white space.
+
+    Raises:
+        ValueError: Something in there is not a number.
+    """
+    with _strictness():
+        # Of nothing, numpy would read one number.
+        return np.fromstring(text if text.strip() else b"", np.float64, sep=" ")
+
+
+def read_integers(text: bytes) -> NDArray[np.int32]:
+    """Read integers between white space.
+
+    Raises:
+        ValueError: Something in there is not an integer.
+    """
+    with _strictness():
+        return np.fromstring(text if text.strip() else b"", np.int32, sep=" ")
+
+
+@contextmanager
+def _strictness() -> Iterator[None]:
+    """Refuse text that is no number, of which older numpy warns, and reads on."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        try:
+            yield
+        except DeprecationWarning as warning:
+            raise ValueError(*warning.args) from warning
