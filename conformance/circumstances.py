@@ -16,6 +16,7 @@ import numpy as np
 from conformance.comparisons.joint_motion import travel_factor
 from conformance.groups import rigid_groups, tensor_of
 from conformance.observation import ROOT_MOTION, JointType
+from conformance.shapes import Role
 
 if TYPE_CHECKING:
     from conformance.observation import (
@@ -289,3 +290,18 @@ def longer_axis(case: Case) -> bool:
         return False
     factor = travel_factor(joints[0], case.spec, case.stated)
     return factor is not None and abs(factor - 1) > 1e-6  # noqa: PLR2004  rounding
+
+
+def shapes_in_pieces(case: Case) -> bool:
+    """A link with a mesh whose file consists of several objects or groups."""
+    return any(
+        shape.pieces > 1
+        for shape in case.spec.shapes
+        if shape.link == case.part and shape.role == case.check.partition(".")[0]
+    )
+
+
+def colliders_alone(case: Case) -> bool:
+    """A link that has colliders, and no visual."""
+    roles = {shape.role for shape in case.spec.shapes if shape.link == case.part}
+    return roles == {Role.COLLISION}

@@ -368,10 +368,30 @@ _STRUCTURE_DEVIATIONS = (
     ),
 )
 
+_SHAPE_DEVIATIONS = (
+    *_of(
+        "mujoco",
+        "obj-objects",
+        "reads the first object of an OBJ file, and no other",
+        ("collision.", "visual."),
+        given.shapes_in_pieces,
+        "obj-objects",
+    ),
+    *_of(
+        "pybullet",
+        "shown-colliders",
+        "shows the colliders of a link that has no visuals",
+        ("visual.",),
+        given.colliders_alone,
+        "colliders-alone",
+    ),
+)
+
 DEVIATIONS = (
     *_LIMIT_DEVIATIONS,
     *_DYNAMICS_DEVIATIONS,
     *_MASS_DEVIATIONS,
     *_FRAME_DEVIATIONS,
     *_STRUCTURE_DEVIATIONS,
+    *_SHAPE_DEVIATIONS,
 )

@@ -126,6 +126,9 @@ class ShapeObservation:
         looks: Of visuals, if they can be stated: parts that look alike, their areas
             adding up to the surface's.
         problem: Why something cannot be stated, or is not what it seems.
+        pieces: Number of objects and groups that its mesh file consists of.
+        stated: Whether this witness has anything to say. If not, the shapes that the
+            link has in this role are not compared with it.
     """
 
     link: str
@@ -138,3 +141,5 @@ class ShapeObservation:
     surface: Surface | None = None
     looks: tuple[Look, ...] = ()
     problem: str | None = None
+    pieces: int = 1
+    stated: bool = True

@@ -105,15 +105,17 @@ class Whole:
 def shapes_by_link(
     expected: Observation, actual: Observation, role: Role, yardstick: Yardstick
 ) -> Iterator[LinkShapes]:
-    """Yield the links of the robot that have shapes on either side."""
+    """Yield the links of the robot that have shapes on either side.
+
+    Links about whose shapes a witness has nothing to say are left out.
+    """
     named = tuple(link for group in yardstick.groups for link in group)
     ours = _of_links(expected, role, frozenset(named))
     theirs = _of_links(actual, role, frozenset(named))
     for link in named:
-        if link in ours or link in theirs:
-            yield LinkShapes(
-                link, tuple(ours.get(link, ())), tuple(theirs.get(link, ()))
-            )
+        sides = tuple(ours.get(link, ())), tuple(theirs.get(link, ()))
+        if any(sides) and all(shape.stated for side in sides for shape in side):
+            yield LinkShapes(link, *sides)
 
 
 def _of_links(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import re
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -43,12 +43,13 @@ class LoadedMesh:
     Attributes:
         points: (N, 3) [m].
         triangles: (M, 3) indices of points, counter-clockwise seen from outside.
-        parts: Number of the part that each triangle belongs to, (M).
+        pieces: Number of named objects and groups of an OBJ file that have faces; one
+            for others.
     """
 
     points: Array
     triangles: Indices
-    parts: Indices
+    pieces: int = 1
 
 
 def load_mesh(path: str) -> LoadedMesh:
@@ -64,8 +65,9 @@ def load_mesh(path: str) -> LoadedMesh:
     try:
         content = file.read_bytes()
         form = _format(content, file)
+        pieces = 1
         if form == "obj":
-            content = _bare_obj(content)
+            content, pieces = _bare_obj(content)
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             scene = trimesh.load_scene(
@@ -77,7 +79,7 @@ def load_mesh(path: str) -> LoadedMesh:
                 split_objects=False,
                 group_material=False,
             )
-            return _joined(scene, trimesh.Trimesh)
+            return replace(_joined(scene, trimesh.Trimesh), pieces=pieces)
     except OSError as error:
         raise UnreadMeshError(error.strerror or str(error)) from error
     # Whatever trimesh and what it calls raise on damaged files; a file that cannot be
@@ -103,17 +105,26 @@ def _format(content: bytes, file: Path) -> str:
     return file.suffix.lower().removeprefix(".")
 
 
-def _bare_obj(content: bytes) -> bytes:
-    """Keep points and faces: over normals, trimesh takes seconds."""
-    lines = (line.lstrip() for line in content.splitlines())
-    kept = [line for line in lines if line.startswith((b"v ", b"f ", b"v\t", b"f\t"))]
-    return _CORNER.sub(b"", b"\n".join(kept))
+def _bare_obj(content: bytes) -> tuple[bytes, int]:
+    """Keep points and faces, over whose normals trimesh takes seconds; count pieces."""
+    kept: list[bytes] = []
+    pieces, opened = 0, True
+    for line in map(bytes.lstrip, content.splitlines()):
+        if line.startswith((b"f ", b"f\t")):
+            pieces += opened
+            opened = False
+            kept.append(line)
+        elif line.startswith((b"v ", b"v\t")):
+            kept.append(line)
+        elif line.startswith((b"o ", b"g ")):
+            opened = True
+    return _CORNER.sub(b"", b"\n".join(kept)), pieces
 
 
 def _joined(scene: Any, surface: Any) -> LoadedMesh:  # noqa: ANN401  untyped library
-    points, triangles, parts = [], [], []
+    points, triangles = [], []
     start = 0
-    for part, node in enumerate(scene.graph.nodes_geometry):
+    for node in scene.graph.nodes_geometry:
         transform, name = scene.graph[node]
         mesh = scene.geometry[name]
         if not isinstance(mesh, surface):
@@ -125,13 +136,10 @@ def _joined(scene: Any, surface: Any) -> LoadedMesh:  # noqa: ANN401  untyped li
         placed = moved(np.asarray(mesh.vertices, np.float64), transform)
         points.append(placed)
         triangles.append(faces + start)
-        parts.append(np.full(len(faces), part))
         start += len(placed)
     if not sum(map(len, triangles)):
         raise UnreadMeshError("it holds no triangles")
-    return LoadedMesh(
-        np.concatenate(points), np.concatenate(triangles), np.concatenate(parts)
-    )
+    return LoadedMesh(np.concatenate(points), np.concatenate(triangles))
 
 
 def _to_metres(mesh: Any, scene: Any) -> Array:  # noqa: ANN401  untyped library

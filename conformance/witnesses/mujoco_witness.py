@@ -41,6 +41,7 @@ from conformance.witnesses.mujoco_motion import (
     roll_out,
     states,
 )
+from conformance.witnesses.mujoco_shapes import state_shapes
 from conformance.witnesses.statements import (
     blocked_note,
     links_in_reach,
@@ -121,7 +122,21 @@ class MujocoWitness:
             frames=_frames(compiled, joints, reach, request.configurations),
             notes=(*urdf.notes, *compiled.notes, *blocked_note("MuJoCo", blocked)),
         )
+        reading = _with_shapes(reading, request)
         return reading if blocked else _moving(reading, urdf, request.configurations)
+
+
+def _with_shapes(reading: Observation, request: Request) -> Observation:
+    """Add the shapes of MuJoCo's reading of another copy, if it accepts that."""
+    shapes = state_shapes(request)
+    if shapes is None:
+        return reading
+    return replace(
+        reading,
+        shapes=shapes[0],
+        notes=(*reading.notes, *shapes[1]),
+        states=reading.states | {Quantity.COLLISION, Quantity.VISUAL},
+    )
 
 
 def _moving(

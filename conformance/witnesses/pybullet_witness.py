@@ -30,6 +30,7 @@ from conformance.observation import (
     Observation,
     Quantity,
 )
+from conformance.shapes import Role
 from conformance.witness import (
     AbstentionError,
     Availability,
@@ -38,6 +39,7 @@ from conformance.witness import (
     Unavailable,
 )
 from conformance.witnesses.native_output import captured
+from conformance.witnesses.pybullet_shapes import state_link
 from conformance.witnesses.statements import (
     blocked_note,
     links_in_reach,
@@ -46,6 +48,7 @@ from conformance.witnesses.statements import (
     unreachable_joints,
     vec3,
 )
+from conformance.witnesses.urdf_shapes import prepare_shapes
 from conformance.witnesses.urdf_text import (
     UrdfText,
     add_missing_limits,
@@ -61,6 +64,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from conformance.observation import Configurations
+    from conformance.shapes import ShapeObservation
     from conformance.witness import Request
 
 _STEPS = (strip_shapes, complete_inertials, name_robot, add_missing_limits)
@@ -80,6 +84,7 @@ _STATES = frozenset(
         Quantity.DYNAMICS,
     }
 )
+_SHAPES = {Quantity.COLLISION, Quantity.VISUAL}
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,17 +120,37 @@ class PybulletWitness:
                 for index, name in enumerate(body.links, start=_BASE)
             )
         massive = {link.name for link in links if link.mass is not None}
+        states = _STATES if frames else _STATES - {Quantity.FRAMES}
+        shapes = _shapes(request)
         return Observation(
             witness=self.name,
             robot=None if urdf.robot_unnamed else body.robot,
             root=body.links[0],
-            states=_STATES if frames else _STATES - {Quantity.FRAMES},
+            states=states if shapes is None else states | _SHAPES,
             links=links,
             joints=joints,
             frames=frames,
             notes=(*urdf.notes, *blocked_note("PyBullet", blocked), *silence),
             invented=tuple(sorted(urdf.without_inertial & massive)),
+            shapes=shapes or (),
         )
+
+
+def _shapes(request: Request) -> tuple[ShapeObservation, ...] | None:
+    """State shapes as PyBullet reads them in another copy; None if it refuses that."""
+    text = prepare_shapes(request, frozenset(), name_robot)
+    found = list(text.unread)
+    try:
+        with _loaded(text.urdf) as body:
+            visuals = body.ask("getVisualShapeData")
+            for index, link in enumerate(body.links, start=_BASE):
+                colliders = body.ask("getCollisionShapeData", index)
+                shown = tuple(row for row in visuals if row[1] == index)
+                for role, rows in (Role.COLLISION, colliders), (Role.VISUAL, shown):
+                    found += state_link(body.engine, link, role, rows)
+    except AbstentionError:
+        return None
+    return tuple(found)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -180,7 +205,9 @@ def _loaded(urdf: UrdfText) -> Iterator[_Body]:
             try:
                 index = pybullet.loadURDF(
                     str(copy),
-                    flags=pybullet.URDF_USE_INERTIA_FROM_FILE,
+                    # Cylinders would be read as meshes, about which it says nothing.
+                    flags=pybullet.URDF_USE_INERTIA_FROM_FILE
+                    | pybullet.URDF_USE_IMPLICIT_CYLINDER,
                     physicsClientId=client,
                 )
             except pybullet.error as error:

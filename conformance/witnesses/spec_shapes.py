@@ -101,7 +101,9 @@ def _mesh(
     transform = transform_from_pose(shape.origin) @ np.diag([*geometry.scale, 1.0])
     surface = mesh_surface(content.points, content.triangles, transform)
     problem = None if surface else "it has points that are not finite"
-    return replace(unstated, surface=surface, problem=problem)
+    return replace(
+        unstated, surface=surface, problem=problem, pieces=content.pieces
+    )
 
 
 def _load(path: str) -> LoadedMesh | UnreadMeshError:

@@ -1,0 +1,129 @@
+"""A copy of a URDF that holds links and shapes alone, for engines that state shapes.
+
+Every joint is fixed and no link has mass, so that nothing but a shape can be refused.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from conformance.shapes import Role, ShapeKind, ShapeObservation
+from conformance.witnesses.urdf_text import Change, prepare
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from conformance.witness import Request
+    from conformance.witnesses.urdf_text import Step, UrdfElement, UrdfText
+
+_JOINT_PARTS = {"origin", "parent", "child"}
+_PACKAGED = ("package://", "model://")
+_FILE = "file://"
+
+
+@dataclass(frozen=True, slots=True)
+class ShapeText:
+    """The copy, and what was left out of it.
+
+    Attributes:
+        urdf: The prepared copy.
+        unread: Shapes with a mesh that the engine cannot load, as not stated.
+    """
+
+    urdf: UrdfText
+    unread: tuple[ShapeObservation, ...]
+
+
+def prepare_shapes(
+    request: Request, formats: frozenset[str], *steps: Step
+) -> ShapeText:
+    """Copy links and shapes.
+
+    Args:
+        request: The URDF, and the folders of packages.
+        formats: Suffixes of mesh files that the engine loads, in lower case; other
+            meshes are left out.
+        steps: What else the engine needs.
+
+    Raises:
+        AbstentionError: The text is not XML, or not a robot.
+    """
+    unread: list[ShapeObservation] = []
+
+    def leave_shapes(robot: UrdfElement) -> Change:
+        _strip(robot)
+        unread.extend(_without_meshes(robot, request, formats))
+        return Change("A copy with links and shapes alone was read as well.")
+
+    urdf = prepare(request.path, (leave_shapes, *steps))
+    return ShapeText(urdf, tuple(unread))
+
+
+def _strip(robot: UrdfElement) -> None:
+    for part in list(robot):
+        if part.tag == "joint":
+            part.set("type", "fixed")
+            _keep(part, _JOINT_PARTS)
+        elif part.tag == "link":
+            _keep(part, {"visual", "collision"})
+        elif part.tag != "material":
+            robot.remove(part)
+    for texture in list(robot.iter("texture")):
+        parent = texture.getparent()
+        if parent is not None:
+            parent.remove(texture)
+
+
+def _keep(element: UrdfElement, tags: set[str]) -> None:
+    for child in list(element):
+        if child.tag not in tags:
+            element.remove(child)
+
+
+def _without_meshes(
+    robot: UrdfElement, request: Request, formats: frozenset[str]
+) -> Iterator[ShapeObservation]:
+    """Leave out meshes that cannot be loaded; give the others their absolute path."""
+    for link in robot.iterfind("link"):
+        name = link.get("name", "")
+        for shape in list(link):
+            mesh = shape.find("geometry/mesh")
+            if mesh is None:
+                continue
+            reference = mesh.get("filename", "")
+            file = _find(reference, Path(request.path), request.packages)
+            if file is not None and file.suffix.lower() in formats:
+                mesh.set("filename", str(file))
+                continue
+            link.remove(shape)
+            role = Role(str(shape.tag))
+            yield unstated(name, role, reference)
+
+
+def unstated(link: str, role: Role, reference: str) -> ShapeObservation:
+    """Return a shape about which an engine says nothing."""
+    return ShapeObservation(
+        link=link,
+        role=role,
+        source=f"{link} {role} {reference}",
+        name=reference,
+        kind=ShapeKind.MESH,
+        stated=False,
+    )
+
+
+def _find(reference: str, urdf: Path, packages: Mapping[str, str]) -> Path | None:
+    """Find a mesh file: beside the URDF, or in a package around it."""
+    folder = urdf.absolute().parent
+    scheme = next((s for s in _PACKAGED if reference.startswith(s)), None)
+    if scheme is None:
+        candidates = [folder / reference.removeprefix(_FILE)]
+    else:
+        package, _, rest = reference.removeprefix(scheme).partition("/")
+        given = [Path(packages[package])] if package in packages else []
+        around = [above for above in folder.parents if above.name == package]
+        beside = [above / package for above in (folder, *folder.parents)]
+        candidates = [place / rest for place in (*given, *around, *beside)]
+    return next((path for path in candidates if path.is_file()), None)
