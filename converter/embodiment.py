@@ -279,11 +279,15 @@ def _bodies(
     size = _size(tree, rest)
     notes: list[Diagnostic] = []
     bodies = []
+    members: dict[str, list[str]] = {}
+    for link in tree.links:
+        members.setdefault(body_of[link] or "", []).append(link)
+    massless = frozenset(invented)
     for name in tree.links:
         if body_of[name] != name:
             continue
         location = tree.link[name].location
-        if name in invented:
+        if name in massless:
             mass = INVENTED_MASS * total / len(invented)
             moment = mass * _INVENTED_GYRATION
             bodies.append(
@@ -293,8 +297,7 @@ def _bodies(
             message = f"link {name!r} {why} and has no mass; it received {mass:.3g} kg"
             notes.append(Diagnostic("link-regularised", message, location))
             continue
-        members = [link for link in tree.links if body_of[link] == name]
-        body = _lump(tree, rest, name, members)
+        body = _lump(tree, rest, name, members[name])
         moments, _ = principal_inertia(inertia_tensor(body.inertia))
         if max(abs(moment) for moment in moments) <= _SMALLEST_MASS:
             moment = INVENTED_INERTIA * body.mass * size**2
