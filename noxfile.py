@@ -110,3 +110,12 @@ def bench(session: nox.Session) -> None:
     """Measure speed, each as a ratio to a reference measured in the same run."""
     install(session, "bench")
     session.run("pytest", "-m", "benchmark_run", "tests/benchmarks", *session.posargs)
+
+
+@nox.session(venv_backend="none")
+def viewer(session: nox.Session) -> None:
+    """Test and bundle the 3D view of the pages; needs Node.js."""
+    with session.chdir("reports/viewer"):
+        session.run("npm", "ci", external=True)
+        session.run("npm", "test", external=True)
+        session.run("npm", "run", "build", external=True)

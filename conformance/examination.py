@@ -25,6 +25,7 @@ from conformance.limits import DEFAULT_LIMITS, Limits
 from conformance.observation import COORDINATES, Base
 from conformance.panel import Panel, Testimony
 from conformance.record import RobotRecord, Verdict
+from conformance.scene import scene_path
 from conformance.verdict import REFERENCE, Judgement
 from conformance.witness import Crashed, Side
 from converter.diagnostics import ConversionError, SourceError
@@ -104,12 +105,13 @@ def examine(steps: Steps, assignment: Assignment) -> RobotRecord | Unchanged:
     return structs.replace(record, fingerprint=print_of(limits))
 
 
-def examine_pair(
+def examine_pair(  # noqa: PLR0913, PLR0917  # a call to a process of its own
     steps: Steps,
     subject: Subject,
     usd: Path,
     witnesses: tuple[InstalledWitness, ...],
     base: BaseOption,
+    scene: Path | None = None,
 ) -> RobotRecord | SourceError:
     """Compare a USD, from any converter, with its URDF.
 
@@ -119,6 +121,7 @@ def examine_pair(
         usd: Root layer of the USD.
         witnesses: Who is asked.
         base: How the base has to be held; ``auto`` if the URDF alone decides.
+        scene: File of the drawing, if there shall be one.
 
     Returns:
         The record; or why the URDF cannot be understood.
@@ -138,6 +141,10 @@ def examine_pair(
         said = _plain_urdf(urdf, reading, Path(work, f"{subject.id}.urdf"))
         files = {Side.URDF: said, Side.USD: usd}
         testimony = panel.hear(files, subject.packages, reading.configurations)
+        if scene:
+            panel.draw(
+                files, subject.packages, testimony, reading.configurations, scene
+            )
     wanted = None if base is BaseOption.AUTO else Base(base.value)
     return _judged(panel, subject, testimony, wanted, reading.diagnostics)
 
@@ -202,6 +209,8 @@ def _examined(
     said = _plain_urdf(urdf, reading, out / "expanded" / f"{subject.id}.urdf")
     files = {Side.URDF: said, Side.USD: conversion.root_layer}
     testimony = panel.hear(files, subject.packages, reading.configurations)
+    scene = scene_path(out, subject.id)
+    panel.draw(files, subject.packages, testimony, reading.configurations, scene)
     base = _required_base(options.base, testimony.observation(REFERENCE))
     return _judged(panel, subject, testimony, base, conversion.diagnostics)
 

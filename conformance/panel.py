@@ -14,6 +14,7 @@ from conformance.tasks import (
     InstalledWitness,
     Reading,
     convert_robot,
+    draw_robot,
     installed_witnesses,
     read_robot,
 )
@@ -134,6 +135,41 @@ class Panel:
             configurations=configurations,
         )
         return replace(testimony, back=back)
+
+    def draw(
+        self,
+        files: Mapping[Side, Path],
+        packages: Mapping[str, str],
+        testimony: Testimony,
+        configurations: Configurations,
+        target: Path,
+    ) -> None:
+        """Have a robot drawn; where that fails, there is no drawing.
+
+        Args:
+            files: File of each side.
+            packages: Folder of each ROS package, by name.
+            testimony: What was said of them.
+            configurations: Where link frames were compared.
+            target: File of the scene.
+        """
+        sides = {Side.URDF.value: REFERENCE, Side.USD.value: USD_READER}
+        readings = {
+            side: reading
+            for side, name in sides.items()
+            if (reading := testimony.observation(name))
+        }
+        target.unlink(missing_ok=True)
+        if Side.URDF.value in readings:
+            self.steps.call(
+                draw_robot,
+                str(files[Side.URDF]),
+                packages,
+                str(files[Side.USD]),
+                readings,
+                configurations,
+                str(target),
+            )
 
     def judge(self, testimony: Testimony, base: Base | None) -> Judgement | Crashed:
         """Have a testimony judged.

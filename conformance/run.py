@@ -102,13 +102,14 @@ CHECK_DEFAULTS = CheckOptions()
 RUN_DEFAULTS = RunOptions()
 
 
-def check(
+def check(  # noqa: PLR0913  # what is compared, how, and what comes of it
     urdf: str | os.PathLike[str],
     usd: str | os.PathLike[str],
     options: CheckOptions = CHECK_DEFAULTS,
     *,
     name: str | None = None,
     reference: str | None = None,
+    scene: str | os.PathLike[str] | None = None,
 ) -> RobotRecord:
     """Compare a USD, from any converter, with its URDF.
 
@@ -118,6 +119,7 @@ def check(
         options: Choices.
         name: Identifier in the record; the URDF's stem if absent.
         reference: How the URDF is named in the record; its file name if absent.
+        scene: File of a drawing for the robot's page, if there shall be one.
 
     Raises:
         SourceError: The URDF cannot be understood.
@@ -141,6 +143,7 @@ def check(
             usd,
             convene(isolation, options.witnesses),
             options.base,
+            Path(scene) if scene else None,
             timeout=options.limits.time,
         )
     if isinstance(ending, Crashed):
@@ -162,7 +165,8 @@ def run(
 
     Args:
         sources: Robots, with distinct ids.
-        out: Folder that receives ``results/<id>.json``, ``assets/<id>/``, and
+        out: Folder that receives ``results/<id>.json``, ``assets/<id>/``,
+            ``scenes/<id>.gz``, which pages draw, and
             ``expanded/<id>.urdf`` of what is xacro.
         options: Choices.
         corpus: The references that led to the robots, for the summary.

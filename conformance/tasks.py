@@ -7,11 +7,13 @@ here is a crash, and is recorded as one.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from conformance import registry
 from conformance.comparison import yardstick
 from conformance.rollout import plan_rollout
+from conformance.scene import write_scene
 from conformance.tolerance import Tolerance
 from conformance.witnesses.spec_witness import observe_robot, structure
 from converter import convert
@@ -24,7 +26,7 @@ from converter.urdf.standalone import standalone_urdf
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from conformance.observation import Configurations
+    from conformance.observation import Configurations, Observation
     from conformance.witness import Availability, Side
     from converter import Conversion, ConvertOptions, Diagnostic
     from converter.inputs import InputFile
@@ -96,6 +98,28 @@ def convert_robot(
         return convert(path, directory, options)
     except ConversionError as error:
         return error
+
+
+def draw_robot(  # noqa: PLR0913, PLR0917  # a step takes what it needs, one by one
+    path: str,
+    packages: Mapping[str, str],
+    usd: str,
+    readings: Mapping[str, Observation],
+    configurations: Configurations,
+    target: str,
+) -> None:
+    """Draw a robot from its files, and write the scene.
+
+    Raises:
+        SourceError: The URDF cannot be read.
+        OSError: The scene cannot be written.
+    """
+    # The readers of meshes take time to import: let child processes pay that.
+    from conformance.scenery import draw_scene  # noqa: PLC0415
+
+    parsed = parse(path, packages=packages)
+    scene = draw_scene(parsed.robot, usd, readings, configurations)
+    write_scene(scene, Path(target))
 
 
 def installed_witnesses() -> tuple[InstalledWitness, ...]:

@@ -37,6 +37,12 @@ def _counts(summary: RunSummary) -> Iterator[str]:
     conforming = sum(robot.verdict.conforms for robot in summary.robots)
     yield f"## {conforming} of {len(summary.robots)} robots conform"
     yield ""
+    if not summary.complete:
+        yield (
+            f"**Incomplete:** the run was interrupted, and {summary.unfinished} "
+            "further robots are missing."
+        )
+        yield ""
     yield "| | Verdict | Robots |"
     yield "|---|---|---:|"
     for verdict in Verdict:

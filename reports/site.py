@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import shlex
+from dataclasses import dataclass
 from importlib import resources
 from typing import TYPE_CHECKING
 from urllib.parse import quote
@@ -13,6 +14,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from conformance.record import Grade, Verdict, WitnessStatus
+from conformance.scene import scene_path, scene_text, unpack_scene
 from reports import overview, quantities
 from reports.appearance import GRADES, VERDICTS, appearance
 from reports.text import plain
@@ -26,15 +28,65 @@ if TYPE_CHECKING:
         RobotRecord,
         RunSummary,
     )
+    from conformance.scene import Scene
 
 # More rows than anybody reads; the JSON record holds them all.
 _ROWS_PER_TABLE = 100
+# Scripts that many pages load, beside them: a browser reads them once.
+_SCRIPTS = "scripts"
+_VIEWER = "viewer.js"
 # Options of a summary that the command takes under the same name.
 _COMMAND_OPTIONS = ("bodies", "base", "massless")
 _FLAGS = ("merge-fixed",)
 # Of these the summary holds all values, quoted as in a shell.
 _REPEATED = ("arg",)
 _URGENT = (Grade.FAILS, Grade.DISPUTED)
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """A script of a page: beside it, or in it.
+
+    Attributes:
+        address: Where it lies, relative to the page; empty if the page holds it.
+        text: What it says, if the page holds it.
+    """
+
+    address: str = ""
+    text: str = ""
+
+    @property
+    def policy(self) -> str:
+        """What a content security policy has to allow."""
+        return "'self'" if self.address else f"'sha256-{_digest(self.text)}'"
+
+    @property
+    def markup(self) -> Markup:
+        """The text as it stands in the page."""
+        return Markup(self.text)  # noqa: S704  # our own file
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What a page needs to draw a robot.
+
+    Attributes:
+        packed: The scene, as it travels.
+        script: What draws it.
+    """
+
+    packed: bytes
+    script: Script
+
+    @property
+    def scene(self) -> Scene:
+        """The scene itself."""
+        return unpack_scene(self.packed)
+
+    @property
+    def text(self) -> Markup:
+        """The scene as text; base64 means nothing in a page."""
+        return Markup(scene_text(self.packed))  # noqa: S704
 
 
 def write_site(
@@ -49,25 +101,42 @@ def write_site(
     environment = _environment()
     pages = directory / "robots"
     pages.mkdir(parents=True, exist_ok=True)
+    viewer = Script(f"../{_SCRIPTS}/{_VIEWER}")
     for robot in robots:
-        command = _command(summary, robot.source.reference)
-        page = _robot_page(environment, robot, "../index.html", command)
+        page = _robot_page(
+            environment,
+            robot,
+            "../index.html",
+            _command(summary, robot.source.reference),
+            _view(scene_path(directory, robot.id), viewer),
+        )
         _write(pages / _page(robot), page)
+    (directory / _SCRIPTS).mkdir(exist_ok=True)
+    _write(directory / _SCRIPTS / _VIEWER, _asset(_VIEWER))
     index = directory / "index.html"
     _write(index, _index_page(environment, summary, robots))
     return index
 
 
-def render_robot(record: RobotRecord) -> str:
-    """Return the page of one robot, complete in itself."""
-    return _robot_page(_environment(), record)
+def render_robot(record: RobotRecord, scene: bytes | None = None) -> str:
+    """Return the page of one robot, complete in itself.
+
+    Args:
+        record: The robot.
+        scene: Packed scene, if the robot can be drawn.
+    """
+    view = View(scene, Script(text=_asset(_VIEWER))) if scene else None
+    return _robot_page(_environment(), record, view=view)
+
+
+def _view(path: Path, viewer: Script) -> View | None:
+    return View(path.read_bytes(), viewer) if path.is_file() else None
 
 
 def _index_page(
     environment: Environment, summary: RunSummary, robots: Sequence[RobotRecord]
 ) -> str:
     script = _asset("filter.js")
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return environment.get_template("index.html.j2").render(
         summary=summary,
         robots=overview.most_urgent_first(robots),
@@ -78,9 +147,13 @@ def _index_page(
         witnesses=overview.participation(robots),
         deviations=overview.reader_deviations(robots),
         script=Markup(script),  # noqa: S704  # our own file
-        script_digest=digest,
+        script_digest=_digest(script),
         command=_command(summary, *summary.corpus),
     )
+
+
+def _digest(script: str) -> str:
+    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
 
 
 def _robot_page(
@@ -88,6 +161,7 @@ def _robot_page(
     robot: RobotRecord,
     index: str | None = None,
     command: str | None = None,
+    view: View | None = None,
 ) -> str:
     return environment.get_template("robot.html.j2").render(
         robot=robot,
@@ -106,6 +180,7 @@ def _robot_page(
         deviations={(each.check, each.witness): each.id for each in robot.deviations},
         units={check.id: check.unit for check in robot.checks},
         command=command,
+        view=view,
     )
 
 
@@ -151,6 +226,7 @@ def _environment() -> Environment:
         "CLOSE": (Grade.CLOSE,),
         "ROWS": _ROWS_PER_TABLE,
         "style": Markup(_asset("style.css")),  # noqa: S704  # our own file
+        "viewer_style": Markup(_asset("viewer.css")),  # noqa: S704  # our own file
     }
     return environment
 

@@ -40,6 +40,7 @@ ORCHESTRATION = (
     "conformance.panel",
     "conformance.preloading",
     "conformance.run",
+    "conformance.scenery",
     "conformance.tasks",
 )
 
@@ -62,13 +63,14 @@ class Arrow:
 ARROWS = (
     Arrow("converter", ("converter",)),
     Arrow("corpus", ("corpus",)),
-    Arrow("reports", ("reports", "conformance.record")),
+    Arrow("reports", ("reports", "conformance.record", "conformance.scene")),
     Arrow("conformance", ("conformance",), ("conformance.witnesses", *ORCHESTRATION)),
     *(Arrow(name, PACKAGES) for name in ORCHESTRATION),
     # A witness shares no mathematics with what it judges.
     Arrow(
         "conformance.witnesses",
         (
+            "conformance.drawing",
             "conformance.observation",
             "conformance.shapes",
             "conformance.witness",
@@ -91,6 +93,7 @@ ARROWS = (
         "conformance.witnesses.spec_shapes",
         (
             "converter",
+            "conformance.drawing",
             "conformance.shapes",
             # Neither meshes nor their measures are the converter's.
             "conformance.witnesses.mesh_files",
@@ -110,6 +113,7 @@ ARROWS = (
 QUARANTINE = {
     "click": ("conformance.cli", "conformance.commands"),
     "collada": ("converter.meshes.dae_scene",),
+    "fast_simplification": ("conformance.coarsening",),
     "jinja2": ("reports",),
     "lxml": ("converter.urdf", "corpus.packages", "conformance.witnesses"),
     "mujoco": ("conformance.witnesses.mujoco*",),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -74,13 +75,21 @@ def check_command(  # noqa: PLR0913  # one parameter per option
         arguments=xacro_arguments(source, arguments),
         witnesses=witnesses,
     )
-    record = check(
-        source.path, usd, options, name=source.id, reference=source.reference
-    )
+    with tempfile.TemporaryDirectory(prefix="urdf-usd-") as work:
+        drawn = Path(work, "scene.gz") if html_file else None
+        record = check(
+            source.path,
+            usd,
+            options,
+            name=source.id,
+            reference=source.reference,
+            scene=drawn,
+        )
+        scene = drawn.read_bytes() if drawn and drawn.exists() else None
     if json_file:
         write_atomically(json_file, record_json(record))
     if html_file:
-        write_atomically(html_file, render_robot(record).encode())
+        write_atomically(html_file, render_robot(record, scene).encode())
     summary = summary_of([record], [source.reference], {"base": base})
     stdout().print(terminal_summary(summary, [record]))
     click.get_current_context().exit(_exit_code(record))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias, assert_never
 
 import numpy as np
 
+from conformance.drawing import Drawing
 from conformance.shapes import Role, ShapeKind, ShapeObservation
 from conformance.witnesses.mesh_files import UnreadMeshError, load_mesh
 from conformance.witnesses.surfaces import mesh_surface, primitive_surface
@@ -31,6 +32,40 @@ def state_shapes(robot: Robot) -> tuple[ShapeObservation, ...]:
         for role, shapes in _by_role(link.visuals, link.collisions)
         for index, shape in enumerate(shapes)
     )
+
+
+def draw_shapes(robot: Robot) -> tuple[Drawing, ...]:
+    """Return what can be drawn of a robot; every mesh file is read once."""
+    meshes: Meshes = {}
+    drawings = (
+        _drawing(link.name, role, f"{link.name} {role} {index}", shape, meshes)
+        for link in robot.links
+        for role, shapes in _by_role(link.visuals, link.collisions)
+        for index, shape in enumerate(shapes)
+    )
+    return tuple(drawing for drawing in drawings if drawing)
+
+
+def _drawing(
+    link: str, role: Role, source: str, shape: Shape, meshes: Meshes
+) -> Drawing | None:
+    geometry = shape.geometry
+    matrix = transform_from_pose(shape.origin)
+    points, triangles = np.zeros((0, 3)), np.zeros((0, 3), np.int64)
+    kind, size = ShapeKind.MESH, ()
+    if isinstance(geometry, MeshFile):
+        if geometry.path is None:
+            return None
+        if geometry.path not in meshes:
+            meshes[geometry.path] = _load(geometry.path)
+        content = meshes[geometry.path]
+        if isinstance(content, UnreadMeshError):
+            return None
+        matrix = matrix @ np.diag([*geometry.scale, 1.0])
+        points, triangles = content.points, content.triangles
+    else:
+        kind, size = _primitive(geometry)
+    return Drawing(source, link, role, kind, size, matrix, points, triangles)
 
 
 def _by_role(
@@ -101,9 +136,7 @@ def _mesh(
     transform = transform_from_pose(shape.origin) @ np.diag([*geometry.scale, 1.0])
     surface = mesh_surface(content.points, content.triangles, transform)
     problem = None if surface else "it has points that are not finite"
-    return replace(
-        unstated, surface=surface, problem=problem, pieces=content.pieces
-    )
+    return replace(unstated, surface=surface, problem=problem, pieces=content.pieces)
 
 
 def _load(path: str) -> LoadedMesh | UnreadMeshError:

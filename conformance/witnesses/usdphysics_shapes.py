@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from pxr import Usd, UsdGeom, UsdPhysics
 
+from conformance.drawing import Drawing
 from conformance.shapes import Role, ShapeKind, ShapeObservation
 from conformance.witnesses.surfaces import (
     fans,
@@ -23,6 +24,8 @@ from conformance.witnesses.surfaces import (
     primitive_surface,
     stretched,
 )
+from conformance.witnesses.usdphysics_links import find_links
+from conformance.witnesses.usdphysics_stage import Placement, read_physics
 from conformance.witnesses.usdphysics_transforms import inverses
 
 if TYPE_CHECKING:
@@ -31,7 +34,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from conformance.witnesses.usdphysics_links import LinkPrims
-    from conformance.witnesses.usdphysics_stage import Physics, Placement
+    from conformance.witnesses.usdphysics_stage import Physics
     from conformance.witnesses.usdphysics_transforms import Array
 
 _SHOWN = {UsdGeom.Tokens.default_, UsdGeom.Tokens.render}
@@ -53,6 +56,67 @@ def state_shapes(
 ) -> tuple[ShapeObservation, ...]:
     """State every shape below every candidate, nearest candidate first."""
     found: list[ShapeObservation] = []
+    for placed in _placed(physics, links, placement):
+        stated = _stated(placed.prim, placed.link, placed.geometry, placed.to_link)
+        found += [_in_role(placed.prim, stated, role) for role in placed.roles]
+    return tuple(found)
+
+
+def draw_shapes(path: str, wanted: frozenset[str]) -> tuple[Drawing, ...]:
+    """Return what can be drawn of a stage.
+
+    Args:
+        path: Root layer.
+        wanted: Names of the links; a shape hangs on the first above it.
+
+    Raises:
+        AbstentionError: The stage cannot be read.
+    """
+    physics = read_physics(path)
+    links, placement = find_links(physics), Placement(physics)
+    drawn: dict[str, list[Drawing]] = {}
+    for placed in _placed(physics, links, placement):
+        source, geometry = str(placed.prim.GetPath()), placed.geometry
+        if placed.link not in wanted or source in drawn or geometry.problem:
+            continue
+        drawn[source] = [
+            Drawing(
+                source=source,
+                link=placed.link,
+                role=role,
+                kind=geometry.kind,
+                size=geometry.size,
+                matrix=placed.to_link @ geometry.turn,
+                points=geometry.points,
+                triangles=geometry.triangles,
+            )
+            for role in placed.roles
+        ]
+    return tuple(drawing for drawings in drawn.values() for drawing in drawings)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Placed:
+    """A shape seen from one of the candidates above it.
+
+    Attributes:
+        prim: Where it is.
+        roles: What it is for.
+        geometry: What it is.
+        link: Name of the candidate.
+        to_link: (4, 4) from the prim's frame to the candidate's [m].
+    """
+
+    prim: Any
+    roles: tuple[Role, ...]
+    geometry: _Geometry
+    link: str
+    to_link: Array
+
+
+def _placed(
+    physics: Physics, links: LinkPrims, placement: Placement
+) -> Iterator[_Placed]:
     proxies = Usd.TraverseInstanceProxies(Usd.PrimIsActive & Usd.PrimIsDefined)
     for prim in Usd.PrimRange(physics.default, proxies):
         if not prim.IsA(UsdGeom.Gprim):
@@ -66,10 +130,7 @@ def state_shapes(
             to_link = inverses(placement.rigid(path)) @ _in_metres(
                 placement.matrix(str(prim.GetPath())), physics.units.length
             )
-            name = links.by_path[path].name
-            stated = _stated(prim, name, geometry, to_link)
-            found += [_in_role(prim, stated, role) for role in roles]
-    return tuple(found)
+            yield _Placed(prim, roles, geometry, links.by_path[path].name, to_link)
 
 
 def _roles(prim: Any) -> Iterator[Role]:  # noqa: ANN401  pxr is untyped

@@ -1,0 +1,191 @@
+"""The scene of a robot: both readings, drawn from the files that they read."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from conformance.coarsening import coarsen, shares
+from conformance.observation import JointType
+from conformance.scene import Scene, SceneShape
+from conformance.scene_models import affine, build_model, scene_configurations
+from conformance.shapes import Role, ShapeKind
+from conformance.witness import AbstentionError
+from conformance.witnesses.spec_shapes import draw_shapes as draw_urdf
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from conformance.drawing import Drawing
+    from conformance.observation import Configurations, Observation
+    from conformance.scene import SceneMesh
+    from conformance.shapes import ShapeObservation
+    from converter.model import Robot
+
+# Triangles of one page, which stays below five megabytes with them.
+TRIANGLES = 150_000
+# Frames are drawn with axes of this part of the robot's size.
+_MARK = 0.05
+_HARDLY = 0.98
+_Color = tuple[float, float, float, float]
+
+
+def draw_scene(
+    robot: Robot,
+    usd: str,
+    readings: Mapping[str, Observation],
+    configurations: Configurations,
+) -> Scene:
+    """Draw a robot as both of its readers have it.
+
+    Args:
+        robot: The URDF.
+        usd: Root layer of the USD.
+        readings: Observation of each side that was read, ``urdf`` and ``usd``.
+        configurations: Where the robot was compared.
+    """
+    drawings = {
+        side: _drawings(side, robot, usd, reading) for side, reading in readings.items()
+    }
+    everything = [drawing for drawn in drawings.values() for drawing in drawn]
+    meshes, places = _meshes(everything)
+    shapes = {
+        side: _by_link(drawn, readings[side].shapes, places)
+        for side, drawn in drawings.items()
+    }
+    normals = {
+        joint.name: joint.axis
+        for reading in readings.values()
+        for joint in reading.joints
+        if joint.type is JointType.PLANAR and joint.axis
+    }
+    return Scene(
+        mark=_MARK * _size(readings.values()),
+        models=tuple(
+            build_model(side, reading, shapes[side], normals)
+            for side, reading in readings.items()
+        ),
+        meshes=meshes,
+        configurations=scene_configurations(configurations),
+        notes=(*_notes(meshes), *_unread(readings)),
+    )
+
+
+def _drawings(
+    side: str, robot: Robot, usd: str, reading: Observation
+) -> tuple[Drawing, ...]:
+    if side == "urdf":
+        return draw_urdf(robot)
+    # OpenUSD, which a robot without a USD does not need.
+    from conformance.witnesses.usdphysics_shapes import draw_shapes  # noqa: PLC0415
+
+    try:
+        return draw_shapes(usd, frozenset(link.name for link in reading.links))
+    except AbstentionError:
+        return ()
+
+
+def _meshes(
+    drawings: Sequence[Drawing],
+) -> tuple[tuple[SceneMesh, ...], dict[str, int]]:
+    """Coarsen each mesh once; equal ones, of both sides, are one.
+
+    Returns:
+        The meshes, and where each content is among them.
+    """
+    contents = {
+        _content(drawing): drawing
+        for drawing in drawings
+        if drawing.kind is ShapeKind.MESH
+    }
+    targets = shares(
+        [len(drawing.triangles) for drawing in contents.values()], TRIANGLES
+    )
+    places: dict[str, int] = {}
+    known: dict[SceneMesh, int] = {}
+    for (content, drawing), target in zip(contents.items(), targets, strict=True):
+        mesh = coarsen(drawing.points, drawing.triangles, target)
+        if mesh is not None:
+            places[content] = known.setdefault(mesh, len(known))
+    return tuple(known), places
+
+
+def _content(drawing: Drawing) -> str:
+    digest = hashlib.blake2b(np.ascontiguousarray(drawing.points).tobytes())
+    digest.update(np.ascontiguousarray(drawing.triangles, np.int64).tobytes())
+    return digest.hexdigest()
+
+
+def _by_link(
+    drawings: Iterable[Drawing],
+    observed: Iterable[ShapeObservation],
+    places: Mapping[str, int],
+) -> dict[str, list[SceneShape]]:
+    colors = {shape.source: _color(shape) for shape in observed if shape.looks}
+    shapes: dict[str, list[SceneShape]] = {}
+    for drawing in drawings:
+        mesh = None
+        if drawing.kind is ShapeKind.MESH:
+            mesh = places.get(_content(drawing))
+            if mesh is None:
+                continue
+        if drawing.kind is ShapeKind.OTHER or not np.isfinite(drawing.matrix).all():
+            continue
+        visual = drawing.role is Role.VISUAL
+        shapes.setdefault(drawing.link, []).append(
+            SceneShape(
+                role=drawing.role.value,
+                kind=drawing.kind.value,
+                size=tuple(abs(value) for value in drawing.size),
+                mesh=mesh,
+                matrix=affine(drawing.matrix),
+                color=colors.get(drawing.source) if visual else None,
+            )
+        )
+    return shapes
+
+
+def _unread(readings: Mapping[str, Observation]) -> list[str]:
+    missing = {"urdf", "usd"} - readings.keys()
+    return [f"The {side.upper()} could not be read." for side in sorted(missing)]
+
+
+def _color(shape: ShapeObservation) -> _Color | None:
+    """Return the colour of the largest part that looks alike."""
+    look = max(shape.looks, key=lambda part: part.area)
+    return (*look.color, look.opacity) if look.color else None
+
+
+def _size(readings: Iterable[Observation]) -> float:
+    """Return how far a robot reaches at rest, by its frames and what hangs on them."""
+    reaches = [0.0]
+    for reading in readings:
+        if reading.frames is None:
+            continue
+        places = dict(
+            zip(reading.frames.links, reading.frames.positions[0], strict=True)
+        )
+        reaches += [float(np.linalg.norm(place)) for place in places.values()]
+        reaches += [
+            float(np.linalg.norm(places[shape.link])) + max(shape.surface.support)
+            for shape in reading.shapes
+            if shape.surface and shape.link in places
+        ]
+    finite = [reach for reach in reaches if math.isfinite(reach)]
+    return max(finite) or 1.0
+
+
+def _notes(meshes: Iterable[SceneMesh]) -> list[str]:
+    coarse = [mesh for mesh in meshes if mesh.drawn < mesh.triangles]
+    if not coarse:
+        return []
+    drawn = sum(mesh.drawn for mesh in coarse)
+    given = sum(mesh.triangles for mesh in coarse)
+    # Triangles without a surface are left out everywhere, which nobody misses.
+    if drawn > _HARDLY * given:
+        return []
+    note = f"{len(coarse)} meshes are drawn with {drawn} of their {given} triangles."
+    return [f"{note} What is compared is always the whole mesh."]

@@ -1,0 +1,36 @@
+// Bundles the viewer into one script that pages can hold or load from disk.
+
+import { createHash } from "node:crypto";
+import { readFile, readdir, writeFile } from "node:fs/promises";
+import { build } from "esbuild";
+
+const OUTPUT = new URL("../templates/viewer.js", import.meta.url);
+const SOURCES = new URL("src/", import.meta.url);
+
+/** A hash of what is built, so that a test can tell whether the bundle is current. */
+async function digest() {
+  const hash = createHash("sha256");
+  hash.update(await readFile(new URL("package.json", import.meta.url)));
+  for (const name of (await readdir(SOURCES)).sort()) {
+    hash.update(await readFile(new URL(name, SOURCES)));
+  }
+  return hash.digest("hex");
+}
+
+const { outputFiles } = await build({
+  entryPoints: [new URL("main.js", SOURCES).pathname],
+  bundle: true,
+  minify: true,
+  format: "iife",
+  target: "es2022",
+  legalComments: "inline",
+  write: false,
+});
+const license = await readFile(
+  new URL("node_modules/three/LICENSE", import.meta.url),
+  "utf8",
+);
+const banner = `/* sources: sha256 ${await digest()}\n\nIncludes three.js:\n${license}*/\n`;
+// No text in it may end a script element.
+const script = outputFiles[0].text.replaceAll("</script", "<\\/script");
+await writeFile(OUTPUT, banner + script);
