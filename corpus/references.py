@@ -110,7 +110,9 @@ def _plain_path(text: str) -> Reference:
 
 
 def _guess(word: str) -> str | None:
-    close = difflib.get_close_matches(word.lower(), [str(s) for s in Scheme], n=1)
+    close = difflib.get_close_matches(
+        word.lower(), [str(s) for s in Scheme], n=1, cutoff=0.5
+    )
     return f"did you mean {close[0]!r}?" if close else None
 
 

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from converter import ConversionError, read_urdf
+from converter import ConversionError, Severity, read_urdf
 from converter.inputs import input_files
 from converter.inspection import freedom
 from converter.urdf.expansion import is_xacro
@@ -15,9 +15,9 @@ from corpus import Download, RobotSource
 from reports.text import plain
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from converter import Robot
+    from converter import Diagnostic, Robot
     from corpus import Candidate
 
 UNKNOWN = "unknown"
@@ -75,7 +75,7 @@ def robot_row(robot: Candidate) -> Row:
         try:
             freedoms = _freedoms(_read(robot))
         except ConversionError as error:
-            note = error.diagnostics[0].message
+            note = _first_error(error.diagnostics)
     elif not isinstance(robot, Download):
         note = robot.reason
     origin = robot.origin
@@ -90,6 +90,11 @@ def robot_row(robot: Candidate) -> Row:
         source=origin.distribution or robot.reference.partition(":")[0],
         note=note,
     )
+
+
+def _first_error(diagnostics: Sequence[Diagnostic]) -> str:
+    errors = [one for one in diagnostics if one.severity is Severity.ERROR]
+    return (errors or list(diagnostics))[0].message
 
 
 def row_cells(row: Row, *, short: bool = False) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ import pybullet_data
 import pytest
 
 from corpus import (
+    CorpusError,
     Download,
     ReferenceSyntaxError,
     RobotSource,
@@ -214,3 +215,126 @@ def test_all_references_are_read_before_the_first_is_resolved() -> None:
     """A typing mistake costs no download."""
     with pytest.raises(ReferenceSyntaxError):
         resolve_corpora(["rd:panda_description", "pybulet"], _silent)
+
+
+def _list(folder: Path, text: str) -> str:
+    file = folder / "robots.toml"
+    file.write_text(text)
+    return f"list:{file}"
+
+
+def test_a_list_names_what_any_reference_can_name(tmp_path: Path) -> None:
+    """Paths begin in the folder of the list; what it says counts more."""
+    _write(tmp_path / "bots" / "arm.urdf")
+    (tmp_path / "deps").mkdir()
+    text = """
+[[robots]]
+reference = "bots/arm.urdf"
+packages = { deps = "deps" }
+base = "fixed"
+notes = "the first"
+
+[[robots]]
+reference = "dir:bots"
+
+[[robots]]
+reference = "pybullet:r2d2.urdf"
+license = "MIT"
+"""
+
+    arm, again, r2d2 = resolve_corpora([_list(tmp_path, text)], _silent)
+
+    assert isinstance(arm, RobotSource)
+    assert isinstance(again, RobotSource)
+    # A fixed base makes it another robot than the one that the folder holds.
+    assert (arm.id, arm.reference) == ("dir--arm", "file:bots/arm.urdf")
+    assert (again.id, again.base, again.notes) == (
+        "file--bots--arm",
+        "fixed",
+        "the first",
+    )
+    assert again.packages == (("deps", tmp_path / "deps"),)
+    assert r2d2.origin.license == "MIT"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[[robots]]\n", "robots.toml:1: 'reference' is missing"),
+        (
+            '[[robots]]\nreference = "pybulet"\n',
+            "robots.toml:2: cannot resolve 'pybulet'",
+        ),
+        (
+            '[[robots]]\nreference = "list:a.toml"\n',
+            "robots.toml:2: a list cannot name",
+        ),
+        (
+            '[[robots]]\nreference = "erd"\narguments = { a = 1 }\n',
+            "robots.toml:3: erd is no single xacro file",
+        ),
+        (
+            '[[robots]]\nreference = "a.urdf"\npackages = { a = "nowhere" }\n',
+            "robots.toml:3: the folder of 'a' does not exist",
+        ),
+        (
+            '\n\n[[robots]]\nreference = "pybullet:r2d.urdf"\n',
+            "robots.toml:4: pybullet_data has no URDF 'r2d.urdf'; close to it: r2d2",
+        ),
+        ('[[robots]]\nreference = "x.urdf"\n', "robots.toml:2: x.urdf does not exist"),
+        ("", "it names no [[robots]]"),
+    ],
+)
+def test_what_is_wrong_with_a_list_is_said_with_its_line(
+    tmp_path: Path, text: str, message: str
+) -> None:
+    """Before anything is downloaded."""
+    with pytest.raises(CorpusError) as refusal:
+        resolve_corpora([_list(tmp_path, text)], _silent)
+
+    assert message in str(refusal.value)
+
+
+def test_one_robot_with_other_arguments_is_another_one(tmp_path: Path) -> None:
+    """Their ids do not depend on where the list lies."""
+    ids = []
+    for name in "ab":
+        folder = tmp_path / name
+        _write(folder / "arm.xacro")
+        text = "".join(
+            f'[[robots]]\nreference = "arm.xacro"\narguments = {{ hand = {hand} }}\n'
+            for hand in ("true", "false")
+        )
+        robots = resolve_corpora([_list(folder, text)], _silent)
+        ids.append([robot.id for robot in robots])
+
+    assert ids[0] == ids[1]
+    assert len(set(ids[0])) == 2
+
+
+def test_a_folder_holds_xacro_too(tmp_path: Path) -> None:
+    """Which of them are robots shows when they are read."""
+    _write(tmp_path / "arm.urdf.xacro")
+    _write(tmp_path / "leg.urdf")
+
+    arm, leg = resolve_corpora([f"dir:{tmp_path}"], _silent)
+
+    assert isinstance(arm, RobotSource)
+    assert isinstance(leg, RobotSource)
+    assert (arm.id, leg.id) == ("dir--arm", "dir--leg")
+    assert arm.searched
+    assert leg.searched
+
+
+def test_nothing_is_fetched_while_a_name_is_wrong(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """All names are looked up before the first download."""
+
+    def fetch(*_: object) -> NoReturn:
+        raise AssertionError("nothing may be downloaded")
+
+    monkeypatch.setattr(description_modules, "fetch", fetch)
+
+    with pytest.raises(UnknownRobotError):
+        resolve_corpora(["rd:upkie_description", "pybullet:r2d.urdf"], _silent)

@@ -245,3 +245,49 @@ def test_a_mirrored_description_resolves(
 
     assert robot.path.is_file()
     assert robot.packages
+
+
+def test_a_repository_that_cannot_be_cloned_is_tried_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All its robots have the reason."""
+    git = importlib.import_module("git")
+    cache = importlib.import_module("robot_descriptions._cache")
+    tried: list[str] = []
+
+    def clone_to_cache(name: str, commit: str | None = None) -> str:
+        del commit
+        tried.append(name)
+        raise git.GitCommandError("clone", 128, b"fatal: no such host")
+
+    monkeypatch.setattr(cache, "clone_to_cache", clone_to_cache)
+    monkeypatch.setenv("ROBOT_DESCRIPTIONS_CACHE", str(tmp_path))
+
+    robots = resolve_corpora(
+        ["rd:a1_description", "rd:go2_description"], lambda _: None
+    )
+
+    assert tried == ["unitree_ros"]
+    for robot in robots:
+        assert isinstance(robot, UnavailableSource)
+        assert robot.reason.endswith("cannot be downloaded: fatal: no such host")
+        assert robot.origin.maker == "UNITREE Robotics"
+
+
+def test_a_mirror_takes_the_place_of_the_network(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What clones is not even loaded, and is back afterwards."""
+    monkeypatch.setitem(sys.modules, "git", None)
+    monkeypatch.delitem(sys.modules, "robot_descriptions._cache", raising=False)
+    repository = tmp_path / "upkie_description"
+    (repository / "urdf").mkdir(parents=True)
+    (repository / "urdf" / "upkie.urdf").write_text('<robot><link name="a"/></robot>')
+
+    robots = resolve_corpora(["rd"], lambda _: None, mirror=tmp_path)
+
+    (robot,) = (one for one in robots if isinstance(one, RobotSource))
+    assert robot.path == repository / "urdf" / "upkie.urdf"
+    # Neither its own checkout nor a manifest says the commit.
+    assert robot.origin.commit is None
+    assert "robot_descriptions._cache" not in sys.modules

@@ -1,0 +1,184 @@
+"""``urdf-usd corpus`` and the selection of robots, with a mirror of two of them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+from click.testing import CliRunner, Result
+
+from conformance.cli import main
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytest.importorskip("robot_descriptions")
+
+_COMMIT = "89abcdef" * 5
+_ARM = """<robot name="arm"><link name="a"/><link name="b"/><link name="c"/>
+<joint name="j" type="continuous"><parent link="a"/><child link="b"/></joint>
+<joint name="k" type="continuous"><parent link="b"/><child link="c"/><mimic joint="j"/>
+</joint></robot>"""
+
+
+@pytest.fixture
+def mirror(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Write a mirror that holds one robot, and half a repository of others."""
+    # Nothing may be cloned, and there is nothing to clone with.
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("ROBOT_DESCRIPTIONS_CACHE", str(tmp_path / "cache"))
+    folder = tmp_path / "mirror"
+    robot = folder / "upkie_description" / "urdf" / "upkie.urdf"
+    robot.parent.mkdir(parents=True)
+    robot.write_text(_ARM)
+    (folder / "unitree_ros").mkdir()
+    manifest = {"upkie_description": {"commit": _COMMIT}}
+    (folder / "MANIFEST.json").write_text(json.dumps(manifest))
+    return folder
+
+
+def _invoke(*arguments: object) -> Result:
+    return CliRunner().invoke(main, list(map(str, arguments)), prog_name="urdf-usd")
+
+
+def _rows(result: Result) -> dict[str, dict[str, str]]:
+    assert result.exit_code == 0, result.stderr
+    head, *lines = result.stdout.splitlines()
+    rows = [
+        dict(zip(head.split("\t"), line.split("\t"), strict=True)) for line in lines
+    ]
+    return {row["reference"]: row for row in rows}
+
+
+def test_a_pipe_gets_one_line_for_each_robot(mirror: Path) -> None:
+    """With what robot_descriptions says, and what is here says itself."""
+    rows = _rows(_invoke("corpus", "list", "rd", "--mirror", mirror))
+
+    upkie = rows["rd:upkie_description"]
+    assert upkie["license"] == "Apache-2.0"
+    assert upkie["maker"] == "Upkie Project"
+    assert (upkie["cached"], upkie["dof"], upkie["commit"]) == ("yes", "1", _COMMIT)
+    go2 = rows["rd:go2_description"]
+    assert (go2["cached"], go2["dof"], go2["tags"]) == ("no", "", "quadruped")
+    assert "missing from the mirror" in go2["note"]
+    assert "not in the mirror" in rows["rd:panda_description"]["note"]
+    assert "rd:panda_mj_description" not in rows
+
+
+def test_a_list_is_selected_from(mirror: Path) -> None:
+    """And what nothing is known of is counted."""
+    result = _invoke(
+        "corpus", "list", "rd", "pybullet", "--mirror", mirror, "--tag", "biped"
+    )
+
+    rows = _rows(result)
+    assert "rd:upkie_description" in rows
+    assert all("biped" in row["tags"] for row in rows.values())
+    assert "pybullet: 95 robots are left out, whose tag is unknown" in result.stderr
+
+
+def test_a_list_is_data(tmp_path: Path) -> None:
+    """A file that cannot be read is listed with the reason."""
+    (tmp_path / "a.urdf").write_text(_ARM)
+    (tmp_path / "b.urdf").write_text("<robot/>")
+    (tmp_path / "package.xml").write_text(
+        "<package><name>a</name><license>BSD-3-Clause</license></package>"
+    )
+
+    result = _invoke("corpus", "list", f"dir:{tmp_path}", "--format", "json")
+
+    first, second = json.loads(result.stdout)
+    assert first["license"] == "BSD-3-Clause"
+    assert first["degrees_of_freedom"] == 1
+    assert first["cached"] is True
+    assert "no links" in second["note"]
+
+
+def test_a_table_is_for_people(tmp_path: Path) -> None:
+    """With a sum below it."""
+    (tmp_path / "a.urdf").write_text(_ARM)
+
+    result = _invoke("corpus", "list", f"dir:{tmp_path}", "--format", "table")
+
+    assert "unknown" in result.stdout
+    assert result.stdout.endswith("1 robots, 1 of them here\n")
+
+
+def test_one_robot_is_shown_with_all_its_files(mirror: Path) -> None:
+    """Origin, packages, hashes; as text and as data."""
+    shown = _invoke("corpus", "show", "rd:upkie_description", "--mirror", mirror)
+    plain = _invoke(
+        *("corpus", "show", "rd:upkie_description", "--format", "json"),
+        *("--mirror", mirror),
+    )
+
+    digest = hashlib.sha256(_ARM.encode()).hexdigest()
+    assert f"  {digest}  {len(_ARM)}  " in shown.stdout
+    assert "degrees of freedom: 1\n" in shown.stdout
+    assert "packages:\n  upkie_description: " in shown.stdout
+    facts = json.loads(plain.stdout)
+    assert facts["commit"] == _COMMIT
+    assert facts["repository"] == "https://github.com/upkie/upkie_description.git"
+    assert facts["files"][0]["sha256"] == digest
+    assert facts["tags"] == ["biped", "wheeled"]
+
+
+@pytest.mark.parametrize(
+    ("reference", "reason"),
+    [
+        ("rd:panda_mj_description", "only MJCF; rd:panda_description has one"),
+        ("rd:panda", "close to it: panda_description"),
+        ("rd", "names a whole corpus"),
+        ("dir:x", "names a whole corpus"),
+        ("rb:panda", "did you mean"),
+        ("robots.toml", "write 'list:robots.toml'"),
+        ("rd:panda_description", "not in the mirror"),
+    ],
+)
+def test_what_cannot_be_shown_is_explained(
+    mirror: Path, reference: str, reason: str
+) -> None:
+    """Exit code 2, one message."""
+    result = _invoke("corpus", "show", reference, "--mirror", mirror)
+
+    assert result.exit_code == 2
+    assert reason in result.stderr
+
+
+def test_a_run_takes_its_robots_from_the_mirror(mirror: Path, tmp_path: Path) -> None:
+    """What is not there is a result; the record says where the rest comes from."""
+    out = tmp_path / "out"
+
+    result = _invoke(
+        *("run", "rd", "--tag", "biped", "--mirror", mirror, "--out", out),
+        *("--witness", "mujoco", "--jobs", "1"),
+    )
+
+    assert result.exit_code == 0, result.stderr
+    summary = json.loads((out / "summary.json").read_text())
+    assert summary["corpus"] == ["rd", "tag biped"]
+    assert summary["verdicts"]["not available"] == len(summary["robots"]) - 1
+    record = json.loads((out / "results" / "rd--upkie_description.json").read_text())
+    assert record["verdict"] in {"exact", "close"}
+    source = record["source"]
+    assert source["license"] == "Apache-2.0"
+    assert source["commit"] == _COMMIT
+    assert source["files"] == [
+        {
+            "path": "upkie.urdf",
+            "sha256": hashlib.sha256(_ARM.encode()).hexdigest(),
+            "size": len(_ARM),
+        }
+    ]
+    assert str(tmp_path) not in json.dumps(record)
+
+
+def test_the_mirror_may_be_named_by_the_environment(
+    mirror: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where nobody wants to say it every time."""
+    monkeypatch.setenv("URDF_USD_MIRROR", str(mirror))
+
+    assert _invoke("corpus", "show", "rd:upkie_description").exit_code == 0

@@ -1,0 +1,182 @@
+"""Baselines and differences of runs, as a pull request meets them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from conformance.baseline import OWNER, REASON, read_baseline
+from conformance.cli import main
+
+ROOT = Path(__file__).parents[2]
+# Turns every joint's axis round, in whatever process a robot is converted: both frames
+# of the joint are turned, so nothing shows while all joints are at zero.
+_REGRESSION = """
+import converter.conversion as conversion
+
+_convert = conversion.convert
+
+def convert(source, directory, options=conversion.DEFAULTS):
+    from pxr import Gf, Sdf
+
+    result = _convert(source, directory, options)
+    physics = result.root_layer.parent / "payload" / "Physics.usda"
+    layer = Sdf.Layer.FindOrOpen(str(physics))
+
+    def turn(path):
+        if path.IsPropertyPath() and path.name in (
+            "physics:localRot0", "physics:localRot1"
+        ):
+            attribute = layer.GetAttributeAtPath(path)
+            attribute.default = attribute.default * Gf.Quatf(0, 0, 1, 0)
+
+    layer.Traverse(Sdf.Path.absoluteRootPath, turn)
+    assert layer.Save()
+    return result
+
+conversion.convert = convert
+"""
+_ARM = """<robot name="arm"><link name="a">{mass}</link><link name="b">{mass}</link>
+<joint name="turn" type="revolute"><parent link="a"/><child link="b"/>
+<origin xyz="0.1 0.2 0.3" rpy="0.3 -0.4 0.5"/><axis xyz="0.48 0.6 0.64"/>
+<limit lower="-0.7" upper="1.1" effort="3" velocity="2"/></joint></robot>""".format(
+    mass='<inertial><origin xyz="0.05 0.02 -0.1" rpy="0.1 0.2 0.3"/><mass value="2"/>'
+    '<inertia ixx="0.02" ixy="0.001" ixz="0.002" iyy="0.03" iyz="-0.001" izz="0.025"/>'
+    "</inertial>"
+)
+_EMPTY = '<robot name="nothing"/>'
+
+
+@pytest.fixture
+def robots(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Write a robot that conforms into a folder of the working folder."""
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "robots"
+    folder.mkdir()
+    (folder / "arm.urdf").write_text(_ARM)
+    return folder
+
+
+def _invoke(*arguments: str) -> Result:
+    return CliRunner().invoke(main, arguments, prog_name="urdf-usd")
+
+
+def _run(out: str, *arguments: str) -> Result:
+    witness = ("--witness", "mujoco", "--jobs", "1")
+    return _invoke("run", "dir:robots", "--out", out, *witness, *arguments)
+
+
+def test_a_regression_is_stopped_by_the_gate_and_named(
+    robots: Path, tmp_path: Path
+) -> None:
+    """A converter that turns axes round, against the baseline of one that does not."""
+    assert _run("good", "--baseline", "known.toml", "--update-baseline").exit_code == 0
+    hook = tmp_path / "hook"
+    hook.mkdir()
+    (hook / "sitecustomize.py").write_text(_REGRESSION)
+    program = "import sys; from conformance.cli import main; main(sys.argv[1:])"
+    command = ("run", f"dir:{robots.name}", "--out", "bad", "--witness", "mujoco")
+
+    bad = subprocess.run(  # noqa: S603  our own program
+        (sys.executable, "-c", program, *command, "--baseline", "known.toml"),
+        env={**os.environ, "PYTHONPATH": f"{hook}{os.pathsep}{ROOT}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert bad.returncode == 1, bad.stderr
+    gate = bad.stdout.partition("Gate against known.toml: ")[2]
+    assert "0 worse, 0 expected" in gate
+    assert "✗ dir--arm kinematics.rotation: fails, not expected: joint turn: " in gate
+    diff = _invoke("diff", "good", "bad")
+    assert diff.exit_code == 1
+    assert "newly failing: dir--arm: exact → fails" in diff.stdout
+    assert "worse: dir--arm kinematics.rotation: exact → fails" in diff.stdout
+    assert _invoke("diff", "bad", "good").exit_code == 0
+
+
+def test_a_baseline_is_written_explained_and_outgrown(robots: Path) -> None:
+    """The life of an expectation."""
+    (robots / "nothing.urdf").write_text(_EMPTY)
+    options = ("--baseline", "known.toml")
+    assert _run("a").exit_code == 0
+    missing = _run("a", *options)
+    assert missing.exit_code == 2
+    assert "known.toml: No such file" in missing.stderr
+
+    written = _run("a", *options, "--update-baseline")
+
+    assert written.exit_code == 0
+    assert "known.toml: 1 entry waits for a reason and an owner" in written.stderr
+    (expectation,) = read_baseline(Path("known.toml")).expectations
+    assert expectation.place == ("dir--nothing", "verdict")
+    again = _run("a", *options)
+    assert again.exit_code == 0
+    assert "known.toml:8: warning: the reason of dir--nothing" in again.stderr
+    text = Path("known.toml").read_text()
+    text = text.replace(REASON, "a placeholder").replace(OWNER, "ada")
+    Path("known.toml").write_text(text)
+    (robots / "nothing.urdf").write_text(_ARM)
+    outgrown = _run("a", *options)
+    assert outgrown.exit_code == 0
+    assert "✓ dir--nothing verdict: passes now" in outgrown.stdout
+    assert _run("a", *options, "--update-baseline").exit_code == 0
+    assert read_baseline(Path("known.toml")).expectations == ()
+
+
+def test_a_bad_baseline_is_refused_before_anything_is_done(robots: Path) -> None:
+    """With file and line."""
+    assert robots.is_dir()
+    Path("known.toml").write_text("[[expected]]\nrobot = 'a'\n")
+
+    result = _run("out", "--baseline", "known.toml")
+
+    assert result.exit_code == 2
+    assert "known.toml:1: 'check' is missing" in result.stderr
+    assert not Path("out").exists()
+
+
+def test_an_update_needs_a_file(robots: Path) -> None:
+    """It says which option is missing."""
+    assert robots.is_dir()
+
+    result = _run("out", "--update-baseline")
+
+    assert result.exit_code == 2
+    assert "--baseline FILE" in result.stderr
+
+
+def test_differences_are_told_as_data_too(robots: Path) -> None:
+    """For whoever comments on pull requests."""
+    _run("a")
+    (robots / "nothing.urdf").write_text(_EMPTY)
+    _run("b", "--base", "fixed")
+
+    result = _invoke("diff", "a", "b", "--format", "json")
+
+    assert result.exit_code == 0
+    document = json.loads(result.stdout)
+    assert document["worse"] is False
+    told = {(change["kind"], change["subject"]) for change in document["changes"]}
+    assert told >= {("added", "dir--nothing"), ("setting", "option base")}
+    assert _invoke("diff", "a", "a").stdout == "nothing changed\n"
+    refused = _invoke("diff", "a", "robots")
+    assert refused.exit_code == 2
+    assert "robots holds no summary.json" in refused.stderr
+
+
+def test_close_fails_where_that_is_asked(robots: Path) -> None:
+    """The bounds of float32 are far below the engineering tolerance."""
+    assert robots.is_dir()
+
+    result = _run("out", "--fail-on", "close")
+
+    assert result.exit_code == 0
+    assert "Gate: 0 new, 0 worse, 0 expected" in result.stdout
