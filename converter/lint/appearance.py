@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from converter.lint.finding import Remark
 from converter.urdf import grammar as g
+from converter.urdf.expansion import is_xacro
 from converter.urdf.wording import shorten, times
 
 if TYPE_CHECKING:
@@ -52,9 +54,15 @@ def invisible_color(document: Document) -> Remarks:
 
 
 def absolute_path(document: Document) -> Remarks:
-    """Files that are named from the root of a disk, each once."""
+    """Files that are named from the root of a disk, each once.
+
+    In xacro, ``$(find NAME)`` has become the folder that the package has here.
+    """
+    expanded = is_xacro(document.file)
     for uri, nodes in _files(document).items():
-        if _ABSOLUTE.fullmatch(uri.strip()):
+        path = uri.strip()
+        found = expanded and Path(f"/{path.removeprefix('file:').lstrip('/')}").exists()
+        if _ABSOLUTE.fullmatch(path) and not found:
             yield _about_path(uri, nodes, "is absolute")
 
 

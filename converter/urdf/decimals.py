@@ -16,6 +16,8 @@ _NUMBER = re.compile(
 )
 _STRAY = ",;[]()"
 _SEPARATORS = re.compile(r"[\s,;]+")
+# Spaces that XML takes for text, such as those that do not break.
+_ODD_SPACE = re.compile(r"[^\S\t\n\v\f\r ]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +27,7 @@ class Decimals:
     Attributes:
         values: At most as many as were asked for; NaN and infinities included, no
             negative zeros.
-        stray: Punctuation was dropped.
+        stray: Punctuation was dropped, or spaces of other kinds than XML's.
         surplus: More text followed than was asked for.
     """
 
@@ -55,7 +57,7 @@ def read(text: str, count: int) -> Decimals | None:
     return Decimals(
         # Adding zero turns -0.0 into 0.0.
         values=tuple(float(word) + 0.0 for word in numbers[:count]),
-        stray=bare != words,
+        stray=bare != words or _ODD_SPACE.search(text) is not None,
         surplus=len(numbers) > count,
     )
 

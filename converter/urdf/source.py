@@ -44,6 +44,8 @@ MOST_REPAIRS = 1000
 _DEFAULT = "utf-8"
 # Every byte means something in it, and for a Western text the right thing.
 _ANY_BYTES = "latin-1"
+# What git and others leave in a file of which there are two versions.
+_CONFLICT = re.compile(r"^<{7} ", re.MULTILINE)
 _KNOWN_VERSION = re.compile(r"1\.[0-9]+", re.ASCII)
 
 
@@ -98,6 +100,9 @@ def parse_markup(data: bytes, file: str) -> Findings[Element]:
     if error is None:
         yield from tree.unbound_prefixes()
         return tree.roots[0]
+    if conflict := _CONFLICT.search(text):
+        line = text.count("\n", 0, conflict.start()) + 1
+        raise _fatal("xml-syntax", "a merge conflict is not resolved", file, line)
     repairs, root = yield from count(recover(text, file), MOST_REPAIRS)
     if not repairs or root is None:
         # Nothing was found to be wrong, so what was refused is unknown; or so much that

@@ -98,3 +98,24 @@ def test_real_robots_are_examined_without_a_crash() -> None:
         for finding in lint(robot.path, packages=packages).findings:
             assert finding.rule is ALL_RULES[finding.rule.id]
             assert finding.location is not None
+
+
+def test_folders_of_packages_are_not_absolute_paths(tmp_path: Path) -> None:
+    """They are what ``$(find NAME)`` says on this machine; other such paths are."""
+    package = tmp_path / "bot"
+    (package / "meshes").mkdir(parents=True)
+    (package / "package.xml").write_text("<package><name>bot</name></package>")
+    (package / "meshes/a.obj").write_text("v 0 0 0\nv 1 0 0\nv 0 2 0\nf 1 2 3\n")
+    visual = '<visual><geometry><mesh filename="{}"/></geometry></visual>'
+    visuals = visual.format("file://$(find bot)/meshes/a.obj")
+    visuals += visual.format("file:///home/somebody/a.obj")
+    file = package / "r.xacro"
+    file.write_text(
+        '<robot name="r" xmlns:xacro="http://www.ros.org/wiki/xacro">'
+        f'<link name="a">{visuals}</link></robot>'
+    )
+
+    found = [f.message for f in lint(file).findings if f.rule.id == "path-absolute"]
+
+    assert len(found) == 1
+    assert "somebody" in found[0]

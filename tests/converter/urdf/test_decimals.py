@@ -114,3 +114,12 @@ def test_every_double_survives_its_shortest_notation(values: list[float]) -> Non
     assert found is not None
     wanted = [value + 0.0 for value in values]
     assert struct.pack("3d", *found.values) == struct.pack("3d", *wanted)
+
+
+@pytest.mark.parametrize("space", ["\u00a0", "\u2003", "\u3000"])
+def test_spaces_that_xml_takes_for_text_are_remarked(space: str) -> None:
+    """They look the same, and separate nothing for other readers."""
+    found = read(f"1{space}2 3", 3)
+
+    assert found is not None
+    assert (found.values, found.stray) == ((1.0, 2.0, 3.0), True)

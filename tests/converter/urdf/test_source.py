@@ -276,3 +276,13 @@ def test_text_that_needs_endless_repair_is_no_xml() -> None:
 
     assert len(caught.value.diagnostics) == MOST_REPAIRS + 1
     assert caught.value.diagnostics[-1].rule == "xml-syntax"
+
+
+def test_a_merge_conflict_is_refused_and_named() -> None:
+    """Either side could be meant, and both together hardly ever are."""
+    sides = b'<<<<<<< HEAD\n<link name="a"/>\n=======\n<link name="b"/>\n>>>>>>> b\n'
+
+    found = _refusal(b'<robot name="r">\n' + sides + b"</robot>")
+
+    assert (found.rule, found.location and found.location.line) == ("xml-syntax", 2)
+    assert found.message == "a merge conflict is not resolved"
