@@ -62,9 +62,7 @@ def parse_text(data: bytes) -> DaeText:
     """
     if data.count(b"<") > _MOST_TAGS:
         raise MeshError(f"it has more than {_MOST_TAGS} tags")
-    lists: list[bytes] = []
-    if _is_plain(data):
-        data = _without_lists(data, lists)
+    data, lists = _without_lists(data)
     try:
         root = ET.fromstring(data)  # noqa: S314  (expat bounds entity expansion)
     except (ET.ParseError, LookupError, ValueError) as error:
@@ -72,33 +70,33 @@ def parse_text(data: bytes) -> DaeText:
         raise MeshError(f"it is not well-formed XML: {error}") from error
     for element in root.iter():
         element.tag = element.tag.rpartition("}")[2]
-    return DaeText(root, tuple(lists))
+    return DaeText(root, lists)
 
 
-def _is_plain(data: bytes) -> bool:
-    """Whether all between ``>`` and ``<`` is text, in an encoding that extends ASCII.
+def _without_lists(data: bytes) -> tuple[bytes, tuple[bytes, ...]]:
+    """Replace long lists of numbers by marks; return the document and the lists.
 
-    It is not where there are comments, sections or declarations, or in UTF-16; and what
-    looks like a mark must be one.
+    That is left undone where what is between ``>`` and ``<`` need not be text: where
+    there are comments, sections or declarations, or in UTF-16; and where something else
+    looks like a mark.
     """
-    return not any(odd in data for odd in (b"<!", b"\0", b">" + _MARK.encode()))
-
-
-def _without_lists(data: bytes, lists: list[bytes]) -> bytes:
-    """Replace long lists of numbers by marks, and append them to ``lists``."""
     kept: list[bytes] = []
-    start = 0
+    lists: list[bytes] = []
+    start = at = 0
     while True:
-        after = data.find(b">", start) + 1
-        end = data.find(b"<", after)
-        if not after or end < 0:
-            return b"".join((*kept, data[start:]))
-        if end - after < _SHORTEST or not _STARTS_LIKE_A_NUMBER.match(data, after):
-            kept.append(data[start:end])
-        else:
-            kept.append(data[start:after] + f"{_MARK}{len(lists)}".encode())
-            lists.append(data[after:end])
-        start = end
+        after = data.find(b">", at) + 1
+        at = data.find(b"<", after)
+        if not after or at < 0:
+            break
+        if at - after >= _SHORTEST and _STARTS_LIKE_A_NUMBER.match(data, after):
+            kept.append(data[start:after])
+            lists.append(data[after:at])
+            start = at
+    kept.append(data[start:])
+    if b"\0" in data or any(odd in part for part in kept for odd in (b"<!", b">@")):
+        return data, ()
+    marked = (f"{_MARK}{number}".encode() for number in range(len(lists)))
+    return b"".join(map(b"".join, zip(kept, [*marked, b""], strict=True))), tuple(lists)
 
 
 def read_floats(text: bytes) -> NDArray[np.float64]:

@@ -44,19 +44,17 @@ if TYPE_CHECKING:
 
     from converter.meshes.appearance import Neighbours
 
+# All start with the end of a line, which is found ten times as fast as a beginning.
 # Points, lines and weights: the library gives up the file for one that is dangling.
 # Names of objects and groups: it takes a kilobyte for each.
-_NO_SURFACE = re.compile(rb"^[ \t]*+(?:g|l|o|p|vw)[ \t][^\n]*", re.MULTILINE)
-_NUMBER = rb"[ \t]++[+-]?+(?:\d++\.?+\d*+|\.\d++)(?:[eE][+-]?+\d++)?+(?=\s|$)"
-_MISREAD_VERTEX = re.compile(
-    rb"^[ \t]*+v(?=\s|$)(?!(?:" + _NUMBER + rb"){3})[^\n]*", re.MULTILINE
-)
+_NO_SURFACE = re.compile(rb"\n[ \t]*+(?:g|l|o|p|vw)[ \t][^\n]*")
+_NUMBER = rb"[ \t]++[+-]?+(?:\d++\.?+\d*+|\.\d++)(?:[eE][+-]?+\d++)?+(?=\s)"
+_MISREAD_VERTEX = re.compile(rb"\n[ \t]*+v(?=\s)(?!(?:" + _NUMBER + rb"){3})[^\n]*")
 # Ten digits may exceed the 32 bits of an index, and would wrap around; a line ends for
 # the library with the first NUL.
 _MISREAD_FACE = re.compile(
-    rb"^[ \t]*+f(?=\s|$)(?:[ \t]++[+-]?+\d{1,9}+(?:/[^\s/\0]*+){0,2}+(?=\s|$))*+"
-    rb"[ \t]*+[^\s][^\n]*",
-    re.MULTILINE,
+    rb"\n[ \t]*+f(?=\s)(?:[ \t]++[+-]?+\d{1,9}+(?:/[^\s/\0]*+){0,2}+(?=\s))*+"
+    rb"[ \t]*+[^\s][^\n]*"
 )
 _SHOWN = 40
 
@@ -73,8 +71,8 @@ def read_obj(data: bytes, neighbours: Neighbours = lambda _: None) -> PolygonMes
     """
     # The library takes a byte order mark for the name of the first line, and knows no
     # continued lines.
-    text = b"\n".join(in_utf8(data).splitlines()) + b"\n"
-    text = _NO_SURFACE.sub(b"", text.replace(b"\\\n", b" "))
+    text = b"\n".join((b"", *in_utf8(data).splitlines(), b""))
+    text = _NO_SURFACE.sub(b"\n", text.replace(b"\\\n", b" "))
     _refuse(_MISREAD_VERTEX.search(text), "a vertex is not three numbers")
     _refuse(_MISREAD_FACE.search(text), "a face refers to something that is no vertex")
     libraries, absent = read_libraries(text, neighbours)

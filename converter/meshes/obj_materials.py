@@ -31,8 +31,9 @@ if TYPE_CHECKING:
 
     from converter.meshes.appearance import Neighbours
 
-_LIBRARY = re.compile(rb"^[ \t]*+mtllib[ \t]++([^\n]*)", re.MULTILINE)
-_NAME = re.compile(rb"^[ \t]*+(?:newmtl|usemtl)[ \t]++[^\n]*", re.MULTILINE)
+# These start with the end of a line, which is found ten times as fast as a beginning.
+_LIBRARY = re.compile(rb"\n[ \t]*+mtllib[ \t]++([^\n]*)")
+_NAME = re.compile(rb"\n[ \t]*+(?:newmtl|usemtl)[ \t]++[^\n]*")
 # Real files name one; what they say is held in memory.
 _MOST_LIBRARIES = 32
 # Stands for a space in a name while the library reads it.
@@ -135,9 +136,9 @@ def in_one_word(text: bytes) -> bytes:
         keyword, name = (
             line[0].split(None, 1) if line[0].split()[1:] else (line[0], b"")
         )
-        return keyword + b" " + name.strip().replace(b" ", _SPACE.encode())
+        return b"\n" + keyword + b" " + name.strip().replace(b" ", _SPACE.encode())
 
-    return _NAME.sub(joined, text) if b"mtl" in text else text
+    return _NAME.sub(joined, b"\n" + text)[1:] if b"mtl" in text else text
 
 
 def _references(text: bytes, neighbours: Neighbours) -> Iterator[str]:
@@ -146,7 +147,7 @@ def _references(text: bytes, neighbours: Neighbours) -> Iterator[str]:
         return
     lines: set[bytes] = set()
     met: set[str] = set()
-    for match in _LIBRARY.finditer(text):
+    for match in _LIBRARY.finditer(b"\n" + text):
         if match[1] in lines:
             continue
         lines.add(match[1])

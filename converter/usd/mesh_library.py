@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -20,7 +21,7 @@ from converter.usd.names import sibling_names
 from converter.usd.textures import is_outside
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from pxr import Usd
 
@@ -75,11 +76,13 @@ def author_library(robot: Robot, stage: Usd.Stage) -> MeshLibrary:
     library = MeshLibrary({}, {}, {}, ())
     written: dict[tuple[str, Mirror], tuple[Sdf.Path, SurfaceParts]] = {}
     diagnostics: list[Diagnostic] = []
-    for file, mirrors in _by_file(uses).items():
+    files = _by_file(uses)
+    alike = _of_equal_size(files)
+    for file, mirrors in files.items():
         location = uses[file, mirrors[0]]
         try:
             data = read_file(Path(file), LARGEST_FILE)
-            content = _content(data, file)
+            content = _content(data, file) if file in alike else file
             mesh = None
             for mirror in mirrors:
                 if (content, mirror) not in written:
@@ -145,6 +148,18 @@ def _by_file(uses: Mapping[MeshKey, Location | None]) -> dict[str, list[Mirror]]
     for file, mirror in uses:
         files.setdefault(file, []).append(mirror)
     return files
+
+
+def _of_equal_size(files: Iterable[str]) -> frozenset[str]:
+    """Choose the files that share their size with another; only they can be equal."""
+    sizes: dict[int, list[str]] = {}
+    for file in files:
+        # What is not there is found out when it is read.
+        with suppress(OSError, ValueError):
+            sizes.setdefault(Path(file).stat().st_size, []).append(file)
+    return frozenset(
+        file for alike in sizes.values() if len(alike) > 1 for file in alike
+    )
 
 
 def _content(data: bytes, file: str) -> str:
