@@ -63,11 +63,34 @@ _OF_ALL = (
     ),
 )
 
+_OF_VISUALS = (
+    ShapeQuestion(
+        "colour",
+        "colour of {}",
+        "1",
+        "Largest difference of a component of linear colours, where the URDF decides "
+        "them: sRGB components are not light. Parts of a surface are paired by area.",
+    ),
+    ShapeQuestion(
+        "opacity",
+        "opacity of {}",
+        "1",
+        "Opacity, where the URDF decides it.",
+    ),
+    ShapeQuestion(
+        "texture",
+        "textures of {}",
+        "",
+        "The image that is shown instead of a colour has the same content.",
+    ),
+)
+
 
 def shape_questions(role: Role) -> tuple[ShapeQuestion, ...]:
     """Return what is asked about the shapes that links have in one role."""
     what = {Role.COLLISION: "colliders", Role.VISUAL: "visuals"}[role]
+    asked = _OF_ALL if role is Role.COLLISION else (*_OF_ALL, *_OF_VISUALS)
     return tuple(
         ShapeQuestion(one.name, one.title.format(what), one.unit, one.clause)
-        for one in _OF_ALL
+        for one in asked
     )

@@ -65,7 +65,7 @@ class Surface:
             is the volume that a closed surface encloses [m^3].
         center: Centre of the surface, as if it were of thin sheet [m].
         triangles: Number of triangles with three distinct corners, polygons counted as
-            fans; zero for primitives.
+            fans; zero for primitives, and if it is not known.
     """
 
     support: tuple[float, ...]

@@ -56,6 +56,7 @@ class Tolerance:
         force: Of effort, velocity, damping and friction, relative.
         motion: Of equations of motion, relative to the robot's scale.
         shape: Of reach, area and volume, relative to the shape's own.
+        color: Of linear colour components and opacity, in [0, 1].
     """
 
     position: float = 1e-5
@@ -66,6 +67,7 @@ class Tolerance:
     force: float = 1e-4
     motion: float = 1e-4
     shape: float = 1e-4
+    color: float = 1e-3
 
 
 @dataclass(frozen=True, slots=True)

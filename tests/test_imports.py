@@ -97,9 +97,13 @@ ARROWS = (
             "conformance.shapes",
             # Neither meshes nor their measures are the converter's.
             "conformance.witnesses.mesh_files",
+            "conformance.witnesses.spec_looks",
             "conformance.witnesses.surfaces",
         ),
         ("converter.meshes",),
+    ),
+    Arrow(
+        "conformance.witnesses.spec_looks", ("conformance.shapes", "converter.model")
     ),
     # Faults are seeded into USDs of our own, and read by the witness on trial.
     Arrow("conformance.mutations.experiment", ("conformance", "converter")),

@@ -9,6 +9,7 @@ from conformance.comparisons import (
     dynamics,
     kinematics,
     limits,
+    looks,
     mass,
     rigid_groups,
     rollouts,
@@ -62,4 +63,7 @@ COMPARERS: dict[str, Comparer] = {
     "visual.area": partial(shapes.area, Role.VISUAL),
     "visual.volume": partial(shapes.volume, Role.VISUAL),
     "visual.triangles": partial(shapes.triangles, Role.VISUAL),
+    "visual.colour": looks.colors,
+    "visual.opacity": looks.opacities,
+    "visual.texture": looks.textures,
 }

@@ -8,6 +8,7 @@ from conformance.mutations.coupling_faults import COUPLING_FAULTS
 from conformance.mutations.drive_faults import DRIVE_FAULTS
 from conformance.mutations.joint_faults import JOINT_FAULTS
 from conformance.mutations.limit_faults import LIMIT_FAULTS
+from conformance.mutations.look_faults import LOOK_FAULTS
 from conformance.mutations.mass_faults import MASS_FAULTS
 from conformance.mutations.shape_faults import SHAPE_FAULTS
 from conformance.mutations.topology_faults import TOPOLOGY_FAULTS
@@ -22,4 +23,5 @@ FAULTS = (
     *MASS_FAULTS,
     *ASSET_FAULTS,
     *SHAPE_FAULTS,
+    *LOOK_FAULTS,
 )

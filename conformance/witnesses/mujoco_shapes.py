@@ -6,6 +6,7 @@ the geom makes up for both.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import mujoco
@@ -101,6 +102,8 @@ def _shape(text: ShapeText, model: Any, index: int) -> ShapeObservation:  # noqa
     size: tuple[float, ...] = ()
     if model.geom_type[index] == mujoco.mjtGeom.mjGEOM_MESH:
         surface = mesh_surface(*_mesh(model, int(model.geom_dataid[index])), transform)
+        # It leaves out triangles next to nothing, so their number is not the file's.
+        surface = replace(surface, triangles=0) if surface else None
     else:
         kind, places, factors = _KINDS[int(model.geom_type[index])]
         own = model.geom_size[index]

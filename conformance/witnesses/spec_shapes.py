@@ -10,8 +10,9 @@ import numpy as np
 from conformance.drawing import Drawing
 from conformance.shapes import Role, ShapeKind, ShapeObservation
 from conformance.witnesses.mesh_files import UnreadMeshError, load_mesh
+from conformance.witnesses.spec_looks import state_looks
 from conformance.witnesses.surfaces import mesh_surface, primitive_surface
-from converter.model import Box, Capsule, Cylinder, MeshFile, Sphere
+from converter.model import Box, Capsule, Cylinder, MeshFile, Sphere, Visual
 from converter.spatial import transform_from_pose
 
 if TYPE_CHECKING:
@@ -27,11 +28,22 @@ def state_shapes(robot: Robot) -> tuple[ShapeObservation, ...]:
     """State the shapes of all links; every mesh file is read once."""
     meshes: Meshes = {}
     return tuple(
-        _shape(link.name, role, f"{link.name} {role} {index}", shape, meshes)
+        _seen(
+            _shape(link.name, role, f"{link.name} {role} {index}", shape, meshes), shape
+        )
         for link in robot.links
         for role, shapes in _by_role(link.visuals, link.collisions)
         for index, shape in enumerate(shapes)
     )
+
+
+def _seen(stated: ShapeObservation, shape: Shape) -> ShapeObservation:
+    """Add how a visual looks."""
+    if not isinstance(shape, Visual) or stated.surface is None:
+        return stated
+    mesh = shape.geometry.path if isinstance(shape.geometry, MeshFile) else None
+    looks = state_looks(shape, stated.surface.area, mesh)
+    return replace(stated, looks=looks)
 
 
 def draw_shapes(robot: Robot) -> tuple[Drawing, ...]:

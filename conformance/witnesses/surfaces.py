@@ -74,6 +74,27 @@ def mesh_surface(points: Array, triangles: Indices, transform: Array) -> Surface
     )
 
 
+def face_areas(
+    points: Array, counts: Indices, corners: Indices, transform: Array
+) -> Array:
+    """Return the (F) areas of polygons, as fans [m^2].
+
+    Args:
+        points: (N, 3) in the mesh's own frame.
+        counts: (F) corners of each face.
+        corners: Points of all corners, face by face.
+        transform: (4, 4) from there to metres.
+    """
+    placed = moved(points, transform)
+    triangles = fans(counts, corners)
+    a, b, c = (placed[triangles[:, corner]] for corner in range(3))
+    faces = np.repeat(np.arange(len(counts)), np.maximum(counts - 2, 0))
+    areas = _lengths(_cross(b - a, c - a)) / 2.0
+    summed = np.zeros(len(counts))
+    np.add.at(summed, faces, areas)
+    return summed
+
+
 def moved(points: Array, transform: Array) -> Array:
     """Return (N, 3) points by a (4, 4) transform."""
     # Without BLAS, which starts threads.

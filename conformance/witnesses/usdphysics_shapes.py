@@ -25,6 +25,7 @@ from conformance.witnesses.surfaces import (
     stretched,
 )
 from conformance.witnesses.usdphysics_links import find_links
+from conformance.witnesses.usdphysics_looks import state_looks
 from conformance.witnesses.usdphysics_stage import Placement, read_physics
 from conformance.witnesses.usdphysics_transforms import inverses
 
@@ -58,7 +59,7 @@ def state_shapes(
     found: list[ShapeObservation] = []
     for placed in _placed(physics, links, placement):
         stated = _stated(placed.prim, placed.link, placed.geometry, placed.to_link)
-        found += [_in_role(placed.prim, stated, role) for role in placed.roles]
+        found += [_in_role(placed, stated, role) for role in placed.roles]
     return tuple(found)
 
 
@@ -269,13 +270,13 @@ def _stated(
     return replace(stated, kind=kind, size=size, surface=surface)
 
 
-def _in_role(
-    prim: Any,  # noqa: ANN401  pxr is untyped
-    stated: ShapeObservation,
-    role: Role,
-) -> ShapeObservation:
+def _in_role(placed: _Placed, stated: ShapeObservation, role: Role) -> ShapeObservation:
+    prim = placed.prim
     if role is Role.VISUAL:
-        return stated
+        if stated.surface is None:
+            return stated
+        looks = state_looks(prim, stated.surface.area, placed.to_link)
+        return replace(stated, looks=looks)
     bounding = None
     if prim.HasAPI(UsdPhysics.MeshCollisionAPI):
         api = UsdPhysics.MeshCollisionAPI(prim)

@@ -139,4 +139,43 @@ def _miniatures(role: Role) -> tuple[Miniature, ...]:
     )
 
 
-SHAPE_MINIATURES = tuple(one for role in Role for one in _miniatures(role))
+def _looking(**changes: object) -> Observation:
+    """State otherwise how the base looks."""
+
+    def edit(own: list[ShapeObservation]) -> list[ShapeObservation]:
+        looks = tuple(replace(look, **changes) for look in own[0].looks)  # type: ignore[arg-type]  # fields of Look, by name
+        return [replace(own[0], looks=looks)]
+
+    return restating_shapes(usd_reading(), "base", Role.VISUAL, edit)
+
+
+_LOOKS = (
+    Miniature(
+        "colour left in sRGB",
+        lambda: _looking(color=(0.55, 0.25, 0.1)),
+        {"visual.colour": "link base"},
+        "is (0.55, 0.25, 0.1) linear",
+    ),
+    Miniature(
+        "colour lost",
+        lambda: _looking(color=None),
+        {"visual.colour": "link base"},
+        "is not stated",
+    ),
+    Miniature(
+        "opacity lost",
+        lambda: _looking(opacity=1.0),
+        {"visual.opacity": "link base"},
+        "is 1, not 0.6",
+    ),
+    Miniature(
+        "texture of nobody",
+        lambda: _looking(texture="0123456789", image="moss.png"),
+        {"visual.texture": "link base"},
+        "is moss.png (01234567), not none",
+    ),
+)
+SHAPE_MINIATURES = (
+    *(one for role in Role for one in _miniatures(role)),
+    *_LOOKS,
+)

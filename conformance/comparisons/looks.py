@@ -1,0 +1,201 @@
+"""How visuals look: colour, opacity and texture, by how much of the surface has them.
+
+Looks are compared by area, so that it does not matter into which prims or subsets a
+surface is cut.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from conformance.comparison import Compared, Difference
+from conformance.comparisons.shape_pairs import named, parts, shapes_by_link
+from conformance.record import Grade
+from conformance.shapes import Role
+from conformance.tolerance import ARITHMETIC, RELATIVE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from conformance.comparison import Comparison, Yardstick
+    from conformance.comparisons.shape_pairs import Part
+    from conformance.observation import Observation
+    from conformance.shapes import Look, Vec3
+
+# A part of the surface that is smaller than this does not count.
+_SLIVER = 1e-3
+# Components in [0, 1] are stored in float32.
+_BOUND = RELATIVE + ARITHMETIC
+_NONE = "no visual says how it looks, or none that is known from two readers"
+
+
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    """A part of a surface as both sides show it.
+
+    Attributes:
+        share: Of the surface that is compared.
+    """
+
+    ours: Look
+    theirs: Look
+    share: float
+
+
+def colors(
+    expected: Observation, actual: Observation, yardstick: Yardstick
+) -> Comparison:
+    """Compare linear colours, by their largest component."""
+    return _compared(expected, actual, yardstick, _color)
+
+
+def opacities(
+    expected: Observation, actual: Observation, yardstick: Yardstick
+) -> Comparison:
+    """Compare opacities."""
+    return _compared(expected, actual, yardstick, _opacity)
+
+
+def textures(
+    expected: Observation, actual: Observation, yardstick: Yardstick
+) -> Comparison:
+    """Compare the content of images."""
+    return _compared(expected, actual, yardstick, _texture)
+
+
+def _compared(
+    expected: Observation,
+    actual: Observation,
+    yardstick: Yardstick,
+    measure: Callable[[Part, _Pair, Yardstick], Difference | None],
+) -> Comparison:
+    differences = []
+    for shapes in shapes_by_link(expected, actual, Role.VISUAL, yardstick):
+        found = [
+            difference
+            for part in parts(shapes)
+            for pair in _pairs(part)
+            if (difference := measure(part, pair, yardstick))
+        ]
+        if found:
+            differences.append(
+                max(found, key=lambda one: (one.grade is Grade.FAILS, one.severity))
+            )
+    return Compared(tuple(differences), note=None if differences else _NONE)
+
+
+def _pairs(part: Part) -> Iterator[_Pair]:
+    """Lay the looks of one side over those of the other, like over like first."""
+    ours, theirs = (
+        [look for shape in side for look in shape.looks]
+        for side in (part.ours, part.theirs)
+    )
+    if not all(shape.looks for shape in (*part.ours, *part.theirs)):
+        return
+    left = [math.fsum(look.area for look in ours), 0.0]
+    total = left[0] or 1.0
+    free = [look.area for look in ours], [look.area for look in theirs]
+    order = sorted(
+        (_unlike(here, there), i, j)
+        for i, here in enumerate(ours)
+        for j, there in enumerate(theirs)
+    )
+    for _, i, j in order:
+        shared = min(free[0][i], free[1][j])
+        if shared > _SLIVER * total:
+            yield _Pair(ours[i], theirs[j], shared / total)
+        free[0][i] -= shared
+        free[1][j] -= shared
+
+
+def _unlike(ours: Look, theirs: Look) -> float:
+    return (
+        2.0 * (ours.texture != theirs.texture)
+        + min(_apart(ours.color, theirs.color), 1.0)
+        + abs(ours.opacity - theirs.opacity)
+    )
+
+
+def _apart(ours: Vec3 | None, theirs: Vec3 | None) -> float:
+    """Return the largest difference of a component; a side that says nothing agrees.
+
+    The first side may leave it open; if the second does, the colour is lost.
+    """
+    if ours is None:
+        return 0.0
+    if theirs is None:
+        return math.inf
+    return max(abs(a - b) for a, b in zip(ours, theirs, strict=True))
+
+
+def _color(part: Part, pair: _Pair, yardstick: Yardstick) -> Difference | None:
+    if pair.ours.color is None or pair.theirs.texture:
+        return None
+    return _difference(
+        part,
+        pair,
+        _apart(pair.ours.color, pair.theirs.color),
+        (_BOUND, yardstick.tolerance.color),
+        (_rgb(pair.ours.color), _rgb(pair.theirs.color)),
+        "colour",
+    )
+
+
+def _opacity(part: Part, pair: _Pair, yardstick: Yardstick) -> Difference | None:
+    return _difference(
+        part,
+        pair,
+        abs(pair.ours.opacity - pair.theirs.opacity),
+        (_BOUND, yardstick.tolerance.color),
+        (f"{pair.ours.opacity:.4g}", f"{pair.theirs.opacity:.4g}"),
+        "opacity",
+    )
+
+
+def _texture(part: Part, pair: _Pair, yardstick: Yardstick) -> Difference | None:
+    del yardstick
+    same = pair.ours.texture == pair.theirs.texture
+    return _difference(
+        part,
+        pair,
+        0.0 if same else math.inf,
+        (0.0, 0.0),
+        (_image(pair.ours), _image(pair.theirs)),
+        "texture",
+    )
+
+
+def _difference(  # noqa: PLR0913, PLR0917  two values, and what is allowed
+    part: Part,
+    pair: _Pair,
+    amount: float,
+    allowed: tuple[float, float],
+    values: tuple[str, str],
+    what: str,
+) -> Difference:
+    where = "" if pair.share > 1 - _SLIVER else f" on {pair.share:.0%} of it"
+    return Difference(
+        item=part.link,
+        subject=f"link {part.link}",
+        amount=amount,
+        bound=allowed[0],
+        tolerance=allowed[1],
+        expected=values[0],
+        actual=values[1],
+        message=f"link {part.link}: {what} of {named(part.ours)} is {values[1]}, "
+        f"not {values[0]}{where}",
+    )
+
+
+def _rgb(color: Vec3 | None) -> str:
+    if color is None:
+        return "not stated"
+    return "(" + ", ".join(f"{value:.4g}" for value in color) + ") linear"
+
+
+def _image(look: Look) -> str:
+    if look.texture is None:
+        return "none"
+    return f"{look.image} ({look.texture[:8]})"
