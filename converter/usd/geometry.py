@@ -16,6 +16,7 @@ from converter.model import Box, Capsule, Cylinder, MeshFile, Pose, Sphere
 from converter.spatial import inverse_transform, pose_from_transform
 from converter.usd.mesh_library import mesh_key
 from converter.usd.names import show_name
+from converter.usd.siblings import define_together
 from converter.usd.storage import LARGEST
 
 if TYPE_CHECKING:
@@ -48,7 +49,9 @@ def author_geometry(
     rest = rest_transforms(tree)
     diagnostics: list[Diagnostic] = []
     # USD lists children in the order in which they are defined.
-    for name in sorted(tree.links, key=lambda link: prims.link[link].pathElementCount):
+    names = sorted(tree.links, key=lambda link: prims.link[link].pathElementCount)
+    define_together(stage, ((prims.link[name], "Xform") for name in names))
+    for name in names:
         xform = UsdGeom.Xform.Define(stage, prims.link[name])
         show_name(xform.GetPrim(), name)
         parent = prims.link_parent[name]

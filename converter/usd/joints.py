@@ -32,6 +32,7 @@ from converter.spatial import (
 )
 from converter.usd.custom import write_flag, write_number, write_text
 from converter.usd.names import show_name
+from converter.usd.siblings import define_together
 from converter.usd.storage import FARTHEST, finest_frame, is_single, limit, single
 
 if TYPE_CHECKING:
@@ -59,6 +60,14 @@ def author_joints(
         AuthoringError: A number is beyond float32.
     """
     rest = rest_transforms(tree)
+    joints = [tree.parent_joint.get(name) for name in tree.links]
+    defined = [
+        (prims.joint[joint.name], _schema(joint.kind))
+        for joint in joints
+        if joint and joint.name in prims.joint
+    ]
+    if defined:
+        define_together(stage, defined)
     for name in tree.links:
         joint = tree.parent_joint.get(name)
         if joint is None:
@@ -68,7 +77,7 @@ def author_joints(
             prim = stage.GetPrimAtPath(prims.link[name])
             write_text(prim, "joint:name", joint.name)
         else:
-            prim = _define(stage, path, joint.kind).GetPrim()
+            prim = stage.GetPrimAtPath(path)
             show_name(prim, joint.name)
             _author_frames(prim, joint, rest, embodiment, prims)
             _author_freedom(prim, joint.kind)
@@ -87,18 +96,18 @@ def author_joints(
         _author_pose(anchor, 1, np.eye(4), "the base")
 
 
-def _define(stage: Usd.Stage, path: Sdf.Path, kind: JointKind) -> UsdPhysics.Joint:
+def _schema(kind: JointKind) -> str:
     match kind:
         case Revolute() | Continuous():
-            return UsdPhysics.RevoluteJoint.Define(stage, path)
+            return "PhysicsRevoluteJoint"
         case Prismatic():
-            return UsdPhysics.PrismaticJoint.Define(stage, path)
+            return "PhysicsPrismaticJoint"
         case Fixed():
-            return UsdPhysics.FixedJoint.Define(stage, path)
+            return "PhysicsFixedJoint"
         case Spherical():
-            return UsdPhysics.SphericalJoint.Define(stage, path)
+            return "PhysicsSphericalJoint"
         case Planar() | Floating():
-            return UsdPhysics.Joint.Define(stage, path)
+            return "PhysicsJoint"
         case _:
             assert_never(kind)
 
