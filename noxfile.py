@@ -86,6 +86,16 @@ def witnesses(session: nox.Session) -> None:
 
 
 @nox.session
+def renders(session: nox.Session) -> None:
+    """Draw robots from URDF and USD, side by side; arguments are the robots.
+
+    The pictures are in docs/renders/.
+    """
+    install(session, "renders")
+    session.run("python", "-m", "tests.renders", "docs/renders", *session.posargs)
+
+
+@nox.session
 def fuzz(session: nox.Session) -> None:
     """Fuzz every reader in turn; fails if there are findings.
 
