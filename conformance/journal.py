@@ -20,10 +20,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar, TypeVarTuple, cast
 
 from conformance import registry
-from conformance.isolation import (
+from conformance.confinement import (
     OUT_OF_MEMORY,
     Completed,
-    Isolation,
     ask_here,
     attempt,
     forget_output,
@@ -35,6 +34,7 @@ from conformance.witness import Crashed
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from conformance.isolation import Isolation
     from conformance.witness import Outcome, Request
 
 _Result = TypeVar("_Result")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from conformance import registry
 from conformance.back_again import hear_back
-from conformance.isolation import Completed
+from conformance.confinement import Completed
 from conformance.observation import Configurations
 from conformance.tasks import (
     InstalledWitness,

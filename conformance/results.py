@@ -37,18 +37,24 @@ def read_record(path: Path) -> RobotRecord:
     return msgspec.json.decode(path.read_bytes(), type=RobotRecord, strict=False)
 
 
-class _Fingerprint(msgspec.Struct):
-    """Of a record, what it follows from."""
+class Stored(msgspec.Struct):
+    """Of a record, what has to be known to keep it.
+
+    Attributes:
+        fingerprint: What it follows from.
+        checks: Not decoded; there are some if it is about a USD.
+    """
 
     fingerprint: str | None = None
+    checks: tuple[msgspec.Raw, ...] = ()
 
 
-def stored_fingerprint(path: Path) -> str | None:
-    """Return the fingerprint in a record, if there is one that can be read."""
+def read_stored(path: Path) -> Stored:
+    """Read what is stored of a robot; nothing if that is no record."""
     try:
-        return msgspec.json.decode(path.read_bytes(), type=_Fingerprint).fingerprint
+        return msgspec.json.decode(path.read_bytes(), type=Stored)
     except (OSError, msgspec.DecodeError):
-        return None
+        return Stored()
 
 
 def write_atomically(path: Path, content: bytes) -> None:

@@ -29,7 +29,7 @@ from conformance.journal import outlive
 from conformance.limits import DEFAULT_LIMITS, Limits
 from conformance.panel import convene
 from conformance.record import RobotRecord, RunSummary, Verdict
-from conformance.results import read_record, stored_fingerprint, write_record
+from conformance.results import read_record, read_stored, write_record
 from conformance.witness import Crashed
 from converter import ConvertOptions
 from converter.diagnostics import SourceError
@@ -236,16 +236,24 @@ def _assignment(
     options: RunOptions,
     witnesses: tuple[InstalledWitness, ...],
 ) -> Assignment:
-    stored = out / "results" / f"{source.id}.json"
+    former = _former(source.id, out) if options.resume else None
     return Assignment(
         source=source,
         out=out,
         options=options.convert,
         witnesses=witnesses,
         limits=options.limits,
-        former=stored_fingerprint(stored) if options.resume else None,
+        former=former,
         retry=options.retry,
     )
+
+
+def _former(robot: str, out: Path) -> str | None:
+    """Return what a result follows from that is there already, with its USD."""
+    stored = read_stored(out / "results" / f"{robot}.json")
+    if stored.checks and not (out / "assets" / robot).is_dir():
+        return None
+    return stored.fingerprint
 
 
 def _survived(isolation: Isolation, assignment: Assignment) -> RobotRecord | Unchanged:

@@ -12,8 +12,9 @@ from rich.text import Text
 
 from conformance.commands.failures import CommandError, ExitCode
 from conformance.commands.parameters import HelpfulCommand
+from conformance.confinement import Completed
 from conformance.environment import environment
-from conformance.isolation import Completed, Isolation
+from conformance.isolation import Isolation
 from conformance.tasks import installed_witnesses
 from conformance.witness import Available
 from corpus import WHOLE_CORPORA, UnavailableError, robot_names

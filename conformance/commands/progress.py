@@ -1,7 +1,13 @@
-"""How far a run is: a bar on a terminal, one line per robot elsewhere."""
+"""How far a run is, how fast it goes, and how long it will take.
+
+A bar on a terminal. Elsewhere a line now and then, and one for every robot that does
+not conform.
+"""
 
 from __future__ import annotations
 
+import time
+from collections import deque
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -11,7 +17,6 @@ from rich.progress import (
     Progress,
     TextColumn,
     TimeElapsedColumn,
-    TimeRemainingColumn,
 )
 from rich.text import Text
 
@@ -25,29 +30,96 @@ if TYPE_CHECKING:
 
     from conformance.record import RobotRecord
 
+# Seconds between lines where there is no terminal.
+_PERIOD = 10.0
+# Robots by which the pace is judged: the next ones are rather like the last ones.
+_WINDOW = 200
+_MINUTE = 60
+_HOUR = 60 * _MINUTE
+
+
+class Pace:
+    """How fast robots are finished.
+
+    Args:
+        total: Number of robots.
+        start: Time at which the first ones are begun [s].
+    """
+
+    def __init__(self, total: int, start: float) -> None:
+        self._left = total
+        self._times = deque([start], maxlen=_WINDOW)
+
+    def finish(self, now: float) -> None:
+        """Count one robot that is finished at a time [s]."""
+        self._left -= 1
+        self._times.append(now)
+
+    def __str__(self) -> str:
+        """Say rate and time left, such as ``2.5/s, 40 s left``."""
+        seconds = self._times[-1] - self._times[0]
+        finished = len(self._times) - 1
+        if not finished or seconds <= 0:
+            return ""
+        each = seconds / finished
+        rate = f"{1 / each:.1f}/s" if each < 1 else f"{each:.1f} s each"
+        return f"{rate}, {duration(self._left * each)} left" if self._left else rate
+
+
+def duration(seconds: float) -> str:
+    """Say how long something takes, as roughly as it is known."""
+    if seconds < 2 * _MINUTE:
+        return f"{seconds:.0f} s"
+    if seconds < 2 * _HOUR:
+        return f"{seconds / _MINUTE:.0f} min"
+    return f"{seconds / _HOUR:.1f} h"
+
 
 @contextmanager
 def shown_progress(total: int) -> Iterator[Callable[[RobotRecord], None]]:
     """Show progress on stderr while the block runs; call the result once per robot."""
     console = stderr()
-    if console.is_terminal:
-        with _bar(console) as progress:
-            task = progress.add_task("", total=total)
-            yield lambda record: progress.update(task, advance=1, description=record.id)
-    else:
-        count = 0
+    pace = Pace(total, time.monotonic())
+    if not console.is_terminal:
+        yield _Lines(console, total, pace).show
+        return
+    with _bar(console) as progress:
+        task = progress.add_task("", total=total, pace="")
 
-        def say(record: RobotRecord) -> None:
-            nonlocal count
-            count += 1
-            width = len(str(total))
-            look = VERDICTS[record.verdict]
-            console.print(
-                Text(f"[{count:{width}}/{total}] {look.sign} {record.verdict}: ")
-                + Text(record.id)
+        def show(record: RobotRecord) -> None:
+            pace.finish(time.monotonic())
+            progress.update(
+                task, advance=1, description=record.id, pace=f"{pace}", refresh=True
             )
 
-        yield say
+        yield show
+
+
+class _Lines:
+    """Progress as lines of text."""
+
+    def __init__(self, console: Console, total: int, pace: Pace) -> None:
+        self._console = console
+        self._total = total
+        self._pace = pace
+        self._count = 0
+        self._next = 0.0
+
+    def show(self, record: RobotRecord) -> None:
+        now = time.monotonic()
+        self._pace.finish(now)
+        self._count += 1
+        last = self._count == self._total
+        if now < self._next and record.verdict.conforms and not last:
+            return
+        self._next = now + _PERIOD
+        look = VERDICTS[record.verdict]
+        count = f"{self._count:{len(str(self._total))}}"
+        pace = f" ({self._pace})" if f"{self._pace}" else ""
+        self._console.print(
+            Text(f"[{count}/{self._total}] {look.sign} {record.verdict}: ")
+            + Text(f"{record.id}{pace}")
+        )
 
 
 def _bar(console: Console) -> Progress:
@@ -55,8 +127,7 @@ def _bar(console: Console) -> Progress:
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
+        TextColumn("{task.fields[pace]}"),
         TextColumn("{task.description}", style="dim"),
         console=console,
         transient=True,

@@ -9,6 +9,11 @@ import click
 
 from conformance.commands.choices import conversion_options
 from conformance.commands.console import say, stdout
+from conformance.commands.execution import (
+    Execution,
+    execution_options,
+    stopped_as_interrupted,
+)
 from conformance.commands.gating import GateOptions, gate_options
 from conformance.commands.parameters import HelpfulCommand, witness_option
 from conformance.commands.progress import shown_progress
@@ -36,7 +41,7 @@ DEFAULT_CORPUS = "pybullet"
     cls=HelpfulCommand,
     examples=(
         "urdf-usd run --out report",
-        "urdf-usd run dir:my_robots --out report --jobs 4",
+        "urdf-usd run dir:my_robots --out report --jobs 4 --resume",
         "urdf-usd run rd:panda_description erd pybullet:r2d2.urdf --out report",
         "urdf-usd run rd --tag humanoid --license BSD-3-Clause --out report",
         "urdf-usd run rd --mirror clones --baseline known.toml --out report",
@@ -47,13 +52,10 @@ DEFAULT_CORPUS = "pybullet"
     "--out",
     required=True,
     type=click.Path(path_type=Path, file_okay=False),
-    help="Folder of the report; a former report in it is replaced.",
+    help="Folder of the report; a former report in it is replaced, or with --resume "
+    "brought up to date.",
 )
-@click.option(
-    "--jobs",
-    type=click.IntRange(min=1),
-    help="Robots that are worked on at the same time.  [default: one per CPU]",
-)
+@execution_options
 @conversion_options
 @witness_option
 @selection_options
@@ -63,7 +65,7 @@ def run_command(  # noqa: PLR0913  # one parameter per option
     *,
     corpus: tuple[str, ...],
     out: Path,
-    jobs: int | None,
+    execution: Execution,
     choices: ConvertOptions,
     witnesses: tuple[str, ...],
     tags: tuple[str, ...],
@@ -94,13 +96,17 @@ def run_command(  # noqa: PLR0913  # one parameter per option
     options = RunOptions(
         convert=choices,
         witnesses=witnesses,
-        jobs=jobs,
+        limits=execution.limits,
+        jobs=execution.jobs,
+        resume=execution.resume,
+        retry=execution.retry,
     )
     selection = Selection(tags, makers, licenses)
     named = tuple(parse_reference(text).portable for text in texts)
     require_installed(witnesses)
     sources = resolve_corpora(texts, say, selection=selection, mirror=mirror)
-    prepare_run_folder(out)
+    keep = [source.id for source in sources] if execution.resume else []
+    prepare_run_folder(out, keep)
     records = _run_and_report(sources, out, options, (*named, *selection.words))
     click.get_current_context().exit(gate.decide(records, baseline))
 
@@ -111,7 +117,7 @@ def _run_and_report(
     """Run, write the report, also of a part where that is interrupted, and sum up."""
     records: list[RobotRecord] = []
     try:
-        with shown_progress(len(sources)) as show:
+        with stopped_as_interrupted(), shown_progress(len(sources)) as show:
 
             def finished(record: RobotRecord) -> None:
                 records.append(record)
@@ -121,8 +127,11 @@ def _run_and_report(
     except KeyboardInterrupt:
         # What is finished is worth a report.
         records.sort(key=lambda record: record.id)
-        _write_reports(summarise(records, options, shown), records, out)
+        missing = len(sources) - len(records)
+        partial = summarise(records, options, shown, missing)
+        _write_reports(partial, records, out)
         say(f"{len(records)} of {len(sources)} robots are finished; report in {out}")
+        say("The same command with --resume goes on from there.")
         raise
     records.sort(key=lambda record: record.id)
     index = _write_reports(summary, records, out)

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from conformance.isolation import Completed, Isolation
+from conformance.confinement import Completed
+from conformance.isolation import Isolation
 from conformance.mutations.catalogue import FAULTS
 from conformance.mutations.experiment import Examination, Plan, Trial, examine
 from corpus import resolve_robot

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from conformance.isolation import Completed, Isolation
+from conformance.confinement import Completed
+from conformance.isolation import Isolation
 from conformance.observation import Configurations, Observation
 from conformance.registry import UnknownWitnessError
 from conformance.witness import (

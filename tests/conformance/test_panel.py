@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.isolation import Completed, Isolation
+from conformance.confinement import Completed
+from conformance.isolation import Isolation
 from conformance.panel import convene
 from conformance.tasks import InstalledWitness
 from conformance.witness import Available, Side, Unavailable

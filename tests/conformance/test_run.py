@@ -13,7 +13,7 @@ import pybullet_data
 import pytest
 
 from conformance import CheckOptions, RobotRecord, RunOptions, Verdict, check, run
-from conformance.isolation import Completed, ask_here
+from conformance.confinement import Completed, ask_here
 from conformance.record import Grade, WitnessStatus
 from conformance.registry import UnknownWitnessError
 from conformance.tasks import convert_robot, read_robot

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from msgspec import structs
+
 from conformance.record import Verdict
-from reports import write_markdown
+from reports import write_markdown, write_site
 from tests.reports import records
 
 if TYPE_CHECKING:
@@ -65,3 +67,19 @@ def test_a_comment_on_a_forge_has_room_for_it(tmp_path: Path) -> None:
     lines = _written(robots, tmp_path)
     assert "and 350 more." in lines
     assert sum(map(len, lines)) < 2 * 65_536
+
+
+def test_an_interrupted_run_says_what_is_missing(tmp_path: Path) -> None:
+    """At the top, before anything that could be taken for the whole."""
+    summary = records.summary(records.corpus())
+    partial = structs.replace(summary, complete=False, unfinished=87)
+
+    write_markdown(partial, tmp_path / "summary.md")
+    write_site(partial, records.corpus(), tmp_path)
+
+    text = (tmp_path / "summary.md").read_text("utf-8")
+    assert "**Incomplete:** the run was interrupted, and 87 further" in text
+    page = (tmp_path / "index.html").read_text("utf-8")
+    assert "and 87 further robots are missing" in page
+    write_site(summary, records.corpus(), tmp_path)
+    assert "Incomplete" not in (tmp_path / "index.html").read_text("utf-8")

@@ -1,0 +1,115 @@
+"""Options that say where robots are worked on, and what may be spent on one."""
+
+from __future__ import annotations
+
+import functools
+import signal
+import threading
+from collections.abc import Callable
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from conformance.limits import DEFAULT_MEMORY, DEFAULT_TIMEOUT, Limits
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import FrameType
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """How the robots of a run are worked on.
+
+    Attributes:
+        jobs: Robots that are worked on at the same time; one per CPU if None.
+        limits: What one may take.
+        resume: Whether to keep results that would be the same.
+        retry: Whether to redo those in which something broke.
+    """
+
+    jobs: int | None
+    limits: Limits
+    resume: bool
+    retry: bool
+
+
+def execution_options(command: _Command) -> Callable[..., Any]:
+    """Add the options, and hand them to the command as ``execution``."""
+
+    @functools.wraps(command)
+    def gathered(
+        *,
+        jobs: int | None,
+        timeout: float,
+        memory: int,
+        resume: bool,
+        retry: bool,
+        **others: object,
+    ) -> object:
+        if retry and not resume:
+            raise click.UsageError("--retry needs --resume")
+        limits = Limits(timeout, memory or None)
+        return command(execution=Execution(jobs, limits, resume, retry), **others)
+
+    decorated: Callable[..., Any] = gathered
+    for option in reversed(_OPTIONS):
+        decorated = option(decorated)
+    return decorated
+
+
+_OPTIONS = (
+    click.option(
+        "--jobs",
+        type=click.IntRange(min=1),
+        help="Robots that are worked on at the same time.  [default: one per CPU]",
+    ),
+    click.option(
+        "--timeout",
+        type=click.FloatRange(min=0, min_open=True),
+        default=DEFAULT_TIMEOUT,
+        show_default=True,
+        metavar="SECONDS",
+        help="Longest time for one step on one robot: reading it, converting it, or "
+        "asking one engine.",
+    ),
+    click.option(
+        "--memory",
+        type=click.IntRange(min=0),
+        default=DEFAULT_MEMORY,
+        show_default=True,
+        metavar="MIB",
+        help="Most memory for the process of one robot, 0 for any amount. Linux only.",
+    ),
+    click.option(
+        "--resume",
+        is_flag=True,
+        help="Keep the results in OUT that would be the same again.",
+    ),
+    click.option(
+        "--retry",
+        is_flag=True,
+        help="With --resume, redo robots in which something crashed or took too long.",
+    ),
+)
+
+
+@contextmanager
+def stopped_as_interrupted() -> Iterator[None]:
+    """Treat a request to stop, as batch systems send it, like Ctrl-C."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    former = signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, former)
+
+
+def _interrupt(number: int, _: FrameType | None) -> None:
+    raise KeyboardInterrupt(signal.Signals(number).name)

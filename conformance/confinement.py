@@ -1,0 +1,214 @@
+"""What happens in the process of a task: output is kept, limits are watched over.
+
+Nothing in here trusts the task: it may print, hang, take all memory or die.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import faulthandler
+import os
+import re
+import signal
+import sys
+import tempfile
+import traceback
+from dataclasses import dataclass
+from multiprocessing import parent_process
+from multiprocessing.connection import wait
+from pathlib import Path
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from conformance import registry
+from conformance.limits import limit_memory
+from conformance.witness import (
+    Abstained,
+    AbstentionError,
+    Crashed,
+    Observed,
+    Outcome,
+    Request,
+    Witness,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+_Result = TypeVar("_Result")
+
+OUT_OF_MEMORY = "the memory limit was reached"
+# Whether processes are copies of one that has everything loaded.
+FORKS = sys.platform == "linux"
+_OUTPUT_END = 4000
+_PRINTED = "printed-by-task.txt"
+_TIME_RAN_OUT = "printed-when-time-ran-out.txt"
+# The frames below a task are ours, and say nothing.
+_OUR_FRAMES = re.compile(
+    r'\n +File \S*conformance.confinement\.py", line \d+ in (?:attempt|run_task)'
+    r"(?:\n +File .*)*"
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Completed(Generic[_Result]):
+    """The task returned ``value``."""
+
+    value: _Result
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Task:
+    """What a worker is told to do.
+
+    Attributes:
+        folder: For what the task prints, and its temporary files.
+        function: What to call.
+        arguments: What to call it with.
+        timeout: Time limit [s]; None if the function sets limits of its own.
+        memory: Memory limit, in MiB; None for none.
+        environment: Of the parent; that of a fork server may be older.
+    """
+
+    folder: str
+    function: Callable[..., object]
+    arguments: tuple[object, ...]
+    timeout: float | None
+    memory: int | None
+    environment: Mapping[str, str]
+
+
+def ask_here(witness: str | Callable[[], Witness], request: Request) -> Outcome:
+    """Ask a witness in this process."""
+    made = registry.witness(witness) if isinstance(witness, str) else witness()
+    try:
+        return Observed(made.observe(request))
+    except AbstentionError as abstention:
+        return Abstained(" ".join(str(abstention).split()))
+
+
+def attempt(
+    function: Callable[..., _Result], *arguments: object
+) -> Completed[_Result] | Crashed:
+    """Call a function in this process; what it raises is a crash."""
+    try:
+        return Completed(function(*arguments))
+    except MemoryError:
+        reason = OUT_OF_MEMORY
+        output = traceback.format_exc()
+    # Whatever a reader or converter raises is a statement about it, and must not end a
+    # run over many robots.
+    except Exception as error:  # noqa: BLE001
+        reason = "".join(traceback.format_exception_only(error)).strip()
+        output = traceback.format_exc()
+    folder = tempfile.gettempdir()
+    return Crashed(_portable(reason, folder), _portable(output, folder)[-_OUTPUT_END:])
+
+
+@contextlib.contextmanager
+def watched(timeout: float) -> Iterator[None]:
+    """End this process, with a word on where it was, if the block takes longer.
+
+    That works whatever native code holds on to.
+    """
+    with Path(tempfile.gettempdir(), _TIME_RAN_OUT).open("wb") as last_words:
+        faulthandler.dump_traceback_later(timeout, exit=True, file=last_words)
+        try:
+            yield
+        finally:
+            faulthandler.cancel_dump_traceback_later()
+
+
+def forget_output() -> None:
+    """Drop what this task has printed so far."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    with contextlib.suppress(FileNotFoundError):
+        os.truncate(Path(tempfile.gettempdir(), _PRINTED), 0)
+
+
+def run_task(task: Task) -> Completed[object] | Crashed:
+    """Run one task in the worker."""
+    os.environ.clear()
+    os.environ.update(task.environment)
+    if FORKS:
+        # Pebble's workers stop tidily, which native code that hangs never gets to.
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        _end_with_parent()
+    if task.memory is not None:
+        limit_memory(task.memory)
+    with _printing_into(task.folder):
+        if task.timeout is None:
+            return attempt(task.function, *task.arguments)
+        with watched(task.timeout):
+            return attempt(task.function, *task.arguments)
+
+
+def _end_with_parent() -> None:
+    """Have the system end this process if its parent is killed, whatever it is at.
+
+    The fork server is no help: it stays for as long as one of its children.
+    """
+    import fcntl  # noqa: PLC0415  # there is none on Windows
+
+    parent = parent_process()
+    if parent is None:
+        return
+    # A pipe of which the parent holds the other end. Its closing is an event that can
+    # be a signal, which ends a process that does not expect it.
+    pipe = parent.sentinel
+    fcntl.fcntl(pipe, fcntl.F_SETOWN, os.getpid())
+    fcntl.fcntl(pipe, fcntl.F_SETFL, fcntl.fcntl(pipe, fcntl.F_GETFL) | os.O_ASYNC)
+    if wait([pipe], timeout=0):
+        os._exit(1)
+
+
+@contextlib.contextmanager
+def _printing_into(folder: str) -> Iterator[None]:
+    """Send everything printed, and temporary files, to a folder that outlives us."""
+    saved = [os.dup(stream) for stream in (1, 2)]
+    previous = tempfile.tempdir
+    try:
+        with Path(folder, _PRINTED).open("ab") as sink:
+            for stream in (1, 2):
+                os.dup2(sink.fileno(), stream)
+            # The file itself, since the task may redirect the standard streams.
+            faulthandler.enable(sink.fileno())
+            tempfile.tempdir = folder
+            try:
+                yield
+            finally:
+                sys.stdout.flush()
+                sys.stderr.flush()
+                faulthandler.disable()
+    finally:
+        tempfile.tempdir = previous
+        for stream, copy in zip((1, 2), saved, strict=True):
+            os.dup2(copy, stream)
+            os.close(copy)
+
+
+# What is left of it.
+
+
+def ran_out_of_time(folder: str) -> bool:
+    """Whether a task that printed into a folder ended itself for lack of time."""
+    file = Path(folder, _TIME_RAN_OUT)
+    return file.exists() and file.stat().st_size > 0
+
+
+def last_words(folder: str) -> str:
+    """End of everything that was printed into the folder, oldest first."""
+    files = sorted(
+        Path(folder).rglob("printed-*.txt"), key=lambda file: file.stat().st_mtime
+    )
+    texts = (file.read_text(errors="replace").strip() for file in files)
+    return _portable("\n".join(filter(None, texts)), folder)[-_OUTPUT_END:]
+
+
+def _portable(text: str, folder: str) -> str:
+    """Text without what differs between machines and runs, or helps nobody."""
+    for place in sorted({folder, *filter(None, sys.path)}, key=len, reverse=True):
+        text = text.replace(place + os.sep, "")
+    text = re.sub(r"\n+Extension modules: .*", "", text)
+    text = _OUR_FRAMES.sub("", text)
+    return re.sub(r"0x[0-9a-f]{6,}", "0x...", text)

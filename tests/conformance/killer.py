@@ -1,0 +1,59 @@
+"""A reader that kills: installed as somebody else's package, asked by real commands.
+
+What it does to its process is the stem of the file that it is asked to read. With
+``SPARE`` in the environment it harms nobody.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from conformance.witness import AbstentionError, Available, Side
+
+if TYPE_CHECKING:
+    from conformance.observation import Observation
+    from conformance.witness import Availability, Request
+
+
+def install(site: Path) -> dict[str, str]:
+    """Install it into a folder; return an environment in which it is found."""
+    metadata = site / "killer-1.0.dist-info"
+    metadata.mkdir(parents=True)
+    (metadata / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: killer\nVersion: 1.0\n"
+    )
+    (metadata / "entry_points.txt").write_text(
+        f"[urdf_usd.witnesses]\nkiller = {__name__}:Killer\n"
+    )
+    return os.environ | {
+        "PYTHONPATH": os.pathsep.join([str(site), *filter(None, sys.path)])
+    }
+
+
+class Killer:
+    """The witness."""
+
+    name = "killer"
+    side = Side.URDF
+
+    def availability(self) -> Availability:
+        """Always."""
+        return Available("1.0")
+
+    def observe(self, request: Request) -> Observation:
+        """Abort, hang or take all memory; or abstain."""
+        os.write(2, b"the killer was here\n")
+        match "spare" if "SPARE" in os.environ else Path(request.path).stem:
+            case "abort":
+                os.abort()
+            case "hang":
+                time.sleep(600.0)
+            case "devour":
+                eaten = []
+                while True:
+                    eaten.append(bytearray(16 * 2**20))
+        raise AbstentionError("it kills, and says nothing")

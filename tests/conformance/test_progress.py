@@ -1,0 +1,81 @@
+"""How fast a run goes, and what is said of it."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING
+
+import pytest
+from msgspec import structs
+
+from conformance.commands.progress import Pace, duration, shown_progress
+from conformance.record import Verdict
+from tests.reports import records
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+def _paced(total: int, times: list[float]) -> str:
+    pace = Pace(total, 100.0)
+    for time in times:
+        pace.finish(100.0 + time)
+    return str(pace)
+
+
+@pytest.mark.parametrize(
+    ("times", "said"),
+    [
+        ([], ""),
+        # Four in two seconds; six are left.
+        ([0.5, 1.0, 1.5, 2.0], "2.0/s, 3 s left"),
+        # One in eight seconds; nine are left.
+        ([8.0], "8.0 s each, 72 s left"),
+        ([600.0], "600.0 s each, 90 min left"),
+        ([float(n) for n in range(1, 11)], "1.0 s each"),
+    ],
+)
+def test_a_pace_says_rate_and_time_left(times: list[float], said: str) -> None:
+    """Of ten robots."""
+    assert _paced(10, times) == said
+
+
+def test_a_pace_is_that_of_the_last_robots() -> None:
+    """Results that were there already say nothing about those that were not."""
+    kept = [0.001 * n for n in range(1000)]
+    made = [1.0 + 2.0 * n for n in range(1, 400)]
+
+    assert _paced(1499, kept + made) == "2.0 s each, 3 min left"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [(0.4, "0 s"), (119, "119 s"), (121, "2 min"), (7199, "120 min"), (9000, "2.5 h")],
+)
+def test_durations_are_as_rough_as_they_are_known(seconds: float, said: str) -> None:
+    """Nobody waits for the second in an hour."""
+    assert duration(seconds) == said
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A clock that goes on by two seconds when it is read."""
+    ticks = itertools.count(0, 2)
+    monkeypatch.setattr("time.monotonic", lambda: float(next(ticks)))
+    return iter(())
+
+
+@pytest.mark.usefixtures("clock")
+def test_a_pipe_gets_a_line_now_and_then(capsys: pytest.CaptureFixture[str]) -> None:
+    """The first, every ten seconds, the last, and whatever does not conform."""
+    good = records.robot(Verdict.EXACT)
+    bad = structs.replace(good, id="bad", verdict=Verdict.FAILS)
+    with shown_progress(20) as show:
+        for number in range(1, 21):
+            show(bad if number == 3 else good)
+
+    lines = capsys.readouterr().err.splitlines()
+    numbers = [int(line[1:3]) for line in lines]
+    assert numbers == [1, 3, 8, 13, 18, 20]
+    assert lines[1] == "[ 3/20] ✗ fails: bad (2.0 s each, 34 s left)"
+    assert lines[-1].endswith("(2.0 s each)")
