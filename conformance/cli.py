@@ -21,6 +21,7 @@ _COMMANDS = (
     "inspect",
     "lint",
     "run",
+    "schema",
 )
 
 

@@ -1,4 +1,4 @@
-"""Run records as HTML, JUnit XML, Markdown and text. Knows no engine.
+"""Run records as HTML, JUnit XML, Markdown, SARIF, Parquet and text. Knows no engine.
 
 Names are loaded when they are first asked for: what shows a name needs no templates.
 """
@@ -7,24 +7,33 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from reports.badge import write_badge
     from reports.junit import write_junit
     from reports.markdown import write_markdown
+    from reports.measurements import write_parquet
+    from reports.sarif import write_sarif
     from reports.site import render_robot, write_site
     from reports.terminal import terminal_summary
 
 __all__ = [
     "render_robot",
     "terminal_summary",
+    "write_badge",
     "write_junit",
     "write_markdown",
+    "write_parquet",
+    "write_sarif",
     "write_site",
 ]
 
 _PLACE = {
     "render_robot": "reports.site",
     "terminal_summary": "reports.terminal",
+    "write_badge": "reports.badge",
     "write_junit": "reports.junit",
     "write_markdown": "reports.markdown",
+    "write_parquet": "reports.measurements",
+    "write_sarif": "reports.sarif",
     "write_site": "reports.site",
 }
 

@@ -24,7 +24,15 @@ from conformance.panel import require_installed
 from conformance.results import write_record
 from conformance.run import RunOptions, run, summarise
 from corpus import Selection, parse_reference, resolve_corpora
-from reports import terminal_summary, write_junit, write_markdown, write_site
+from reports import (
+    terminal_summary,
+    write_badge,
+    write_junit,
+    write_markdown,
+    write_parquet,
+    write_sarif,
+    write_site,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -82,7 +90,8 @@ def run_command(  # noqa: PLR0913  # one parameter per option
     CORPUS is a file, a reference such as rd:panda_description, or a whole corpus:
     pybullet (the default), rd, erd, dir:<folder> or list:<file.toml>. OUT receives
     index.html, a page and a JSON record per robot, summary.json, summary.md, junit.xml,
-    and the assets.
+    findings.sarif, badge.svg, with the extra "parquet" measurements.parquet, and the
+    assets.
 
     Files that are no URDF, or that cannot be fetched, are listed in the report; they
     change the exit status with --strict alone. With --baseline, what is listed there
@@ -146,4 +155,7 @@ def _write_reports(
     write_record(summary, out / "summary.json")
     write_junit(records, out / "junit.xml")
     write_markdown(summary, out / "summary.md")
+    write_sarif(records, out / "findings.sarif")
+    write_parquet(records, out / "measurements.parquet")
+    write_badge(summary, out / "badge.svg")
     return write_site(summary, records, out)

@@ -20,7 +20,10 @@ _MARKER_TEXT = "urdf-usd run writes this folder, and replaces all of it.\n"
 # What lies in these belongs to the robot of that name, with a suffix or without.
 _KEPT = ("results", "assets", "expanded", "scenes")
 _FOLDERS = (*_KEPT, "robots", "scripts")
-_FILES = ("summary.json", "summary.md", "junit.xml", "index.html")
+_FILES = (
+    *("summary.json", "summary.md", "junit.xml", "index.html"),
+    *("findings.sarif", "measurements.parquet", "badge.svg"),
+)
 _SHOWN = 3
 
 

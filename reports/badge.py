@@ -1,0 +1,43 @@
+"""A badge: how many robots of a run conform, as SVG that README pages can show."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from conformance.record import Verdict
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from conformance.record import RunSummary
+
+_LABEL = "URDF \u2192 USD"
+# White on these is readable: a contrast of 4.5 and more.
+_GOOD, _MIXED, _BAD, _NONE = "#1a7f37", "#9a6700", "#b3201a", "#57606a"
+# Verdana's letters are about this wide at eleven pixels.
+_LETTER, _MARGIN = 6.6, 6.0
+_MOST = 0.9
+_NOT_JUDGED = (Verdict.UNREADABLE, Verdict.NOT_AVAILABLE)
+
+
+def write_badge(summary: RunSummary, path: Path) -> None:
+    """Write the badge of a run; robots that have no meaning do not count."""
+    judged = [r for r in summary.robots if r.verdict not in _NOT_JUDGED]
+    conforming = sum(robot.verdict.conforms for robot in judged)
+    text = f"{conforming} of {len(judged)} conform" if judged else "no robots"
+    part = conforming / len(judged) if judged else 0.0
+    tone = _GOOD if part == 1 else _MIXED if part >= _MOST else _BAD
+    environment = Environment(
+        loader=PackageLoader("reports"), autoescape=True, undefined=StrictUndefined
+    )
+    left, right = (_LETTER * len(word) + 2 * _MARGIN for word in (_LABEL, text))
+    svg = environment.get_template("badge.svg.j2").render(
+        label=_LABEL,
+        text=text,
+        left=round(left, 1),
+        right=round(right, 1),
+        tone=tone if judged else _NONE,
+    )
+    path.write_text(f"{svg}\n", encoding="utf-8", newline="\n")

@@ -1,0 +1,94 @@
+"""All measurements of a run as one table, for notebooks: a row per check and witness.
+
+Parquet needs the extra ``parquet``; a run without it writes none.
+"""
+
+from __future__ import annotations
+
+from importlib import util
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+    from conformance.record import RobotRecord
+
+    Cell = str | int | float | None
+
+# In the order of the columns; the witness is the URDF's, compared with the USD.
+COLUMNS = (
+    "robot",
+    "reference",
+    "verdict",
+    "check",
+    "group",
+    "unit",
+    "grade",
+    "bound",
+    "tolerance",
+    "witness",
+    "compared",
+    "unequal",
+    "largest",
+    "subject",
+)
+_NUMBERS = ("bound", "tolerance", "largest")
+_COUNTS = ("compared", "unequal")
+
+
+def measurement_rows(robots: Iterable[RobotRecord]) -> Iterator[tuple[Cell, ...]]:
+    """Yield a row, in the order of ``COLUMNS``, per robot, check and witness."""
+    for robot in robots:
+        for check in robot.checks:
+            for difference in check.differences:
+                yield (
+                    robot.id,
+                    robot.source.reference,
+                    robot.verdict.value,
+                    check.id,
+                    check.group,
+                    check.unit,
+                    check.grade.value,
+                    check.bound,
+                    check.tolerance,
+                    difference.witness,
+                    difference.compared,
+                    difference.unequal,
+                    difference.largest,
+                    difference.subject,
+                )
+
+
+def write_parquet(robots: Iterable[RobotRecord], path: Path) -> bool:
+    """Write the table.
+
+    Returns:
+        Whether it was written: not if the library is not installed.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    if util.find_spec("pyarrow") is None:
+        return False
+    # Half a second that a run without it does not need.
+    import pyarrow as pa  # noqa: PLC0415
+    from pyarrow import parquet  # noqa: PLC0415
+
+    rows = list(measurement_rows(robots))
+    kinds = dict.fromkeys(COLUMNS, pa.string())
+    kinds |= dict.fromkeys(_COUNTS, pa.int64()) | dict.fromkeys(_NUMBERS, pa.float64())
+    columns = zip(*rows, strict=True) if rows else ((),) * len(COLUMNS)
+    arrays = [
+        pa.array([_storable(cell) for cell in column], kinds[name])
+        for name, column in zip(COLUMNS, columns, strict=True)
+    ]
+    parquet.write_table(pa.table(arrays, names=list(COLUMNS)), path)
+    return True
+
+
+def _storable(cell: Cell) -> Cell:
+    """Spell out halves of characters, which UTF-8 has no bytes for."""
+    if isinstance(cell, str):
+        return cell.encode("utf-8", "backslashreplace").decode("utf-8")
+    return cell

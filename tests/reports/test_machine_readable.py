@@ -1,0 +1,164 @@
+"""Tests of what programs read: SARIF, Parquet, the badge, and the schema of records."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import jsonschema
+import pytest
+from lxml import etree
+from msgspec import structs
+from pyarrow import parquet
+
+from conformance.record import DiagnosticRecord, Verdict
+from conformance.results import record_json
+from conformance.run import check
+from conformance.schema import RECORDS, record_schema, write_schemas
+from converter import convert
+from corpus import resolve_robot
+from reports import write_badge, write_parquet, write_sarif
+from reports.measurements import COLUMNS
+from tests.reports import records
+
+if TYPE_CHECKING:
+    from conformance.record import RobotRecord
+
+_PUBLISHED = Path(__file__).parents[2] / "docs" / "schema"
+_SVG = "{http://www.w3.org/2000/svg}"
+
+
+def _sarif(robots: tuple[RobotRecord, ...], folder: Path) -> dict[str, Any]:
+    path = folder / "findings.sarif"
+    write_sarif(robots, path)
+    (run,) = json.loads(path.read_text("utf-8"))["runs"]
+    assert isinstance(run, dict)
+    return run
+
+
+def _diagnosed(*found: DiagnosticRecord) -> RobotRecord:
+    return structs.replace(records.corpus()[0], id="arm", diagnostics=found)
+
+
+def test_every_diagnostic_is_a_sarif_result_at_its_place(tmp_path: Path) -> None:
+    """Severities keep their meaning, and each robot is a base for its files."""
+    robot = _diagnosed(
+        DiagnosticRecord(
+            rule="number-stray",
+            severity="warning",
+            message="stray comma",
+            file="urdf/arm one.urdf",
+            line=7,
+            column=12,
+        ),
+        DiagnosticRecord(rule="name-missing", severity="info", message="no name"),
+    )
+    run = _sarif((robot,), tmp_path)
+    first, second = run["results"]
+    assert (first["ruleId"], first["level"]) == ("number-stray", "warning")
+    assert (second["level"], "locations" in second) == ("note", False)
+    (location,) = first["locations"]
+    physical = location["physicalLocation"]
+    assert physical["artifactLocation"] == {
+        "uri": "urdf/arm%20one.urdf",
+        "uriBaseId": "arm",
+    }
+    assert physical["region"] == {"startLine": 7, "startColumn": 12}
+    rules = run["tool"]["driver"]["rules"]
+    assert rules[first["ruleIndex"]]["id"] == "number-stray"
+    assert list(run["originalUriBaseIds"]) == ["arm"]
+
+
+def test_sarif_takes_names_that_utf8_cannot_say(tmp_path: Path) -> None:
+    """Half of a surrogate pair is spelled out."""
+    robot = _diagnosed(
+        DiagnosticRecord(
+            rule="x", severity="error", message="\ud800", file="\ud800.urdf"
+        )
+    )
+    (result,) = _sarif((robot,), tmp_path)["results"]
+    assert result["level"] == "error"
+
+
+def test_the_table_has_a_row_per_check_and_witness(tmp_path: Path) -> None:
+    """Counts and extremes are those of the records."""
+    path = tmp_path / "measurements.parquet"
+    assert write_parquet(records.corpus(), path)
+    table = parquet.read_table(path).to_pylist()
+    assert tuple(table[0]) == COLUMNS
+    expected = {
+        (robot.id, check.id, difference.witness): difference.largest
+        for robot in records.corpus()
+        for check in robot.checks
+        for difference in check.differences
+    }
+    found = {(r["robot"], r["check"], r["witness"]): r["largest"] for r in table}
+    assert found == expected
+    assert len(table) == len(expected)
+
+
+def test_a_run_without_checks_is_an_empty_table(tmp_path: Path) -> None:
+    """The columns are there all the same."""
+    path = tmp_path / "measurements.parquet"
+    assert write_parquet((), path)
+    assert parquet.read_schema(path).names == list(COLUMNS)
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "said"),
+    [
+        ((Verdict.EXACT, Verdict.CLOSE), "2 of 2 conform"),
+        ((Verdict.EXACT, Verdict.FAILS, Verdict.CRASHED), "1 of 3 conform"),
+        ((Verdict.EXACT, Verdict.UNREADABLE), "1 of 1 conform"),
+        ((Verdict.NOT_AVAILABLE,), "no robots"),
+    ],
+)
+def test_the_badge_counts_what_could_be_judged(
+    verdicts: tuple[Verdict, ...], said: str, tmp_path: Path
+) -> None:
+    """Files without a robot in them are nobody's fault."""
+    robot = records.corpus()[0]
+    robots = tuple(structs.replace(robot, verdict=verdict) for verdict in verdicts)
+    path = tmp_path / "badge.svg"
+    write_badge(records.summary(robots), path)
+    svg = etree.fromstring(path.read_bytes())
+    assert [text.text for text in svg.iter(f"{_SVG}text")][-1] == said
+
+
+@pytest.mark.parametrize("kind", RECORDS)
+def test_records_are_what_their_schema_says(kind: str) -> None:
+    """Whatever happens to a robot."""
+    schema = record_schema(kind)
+    jsonschema.Draft202012Validator.check_schema(schema)
+    found = (
+        records.corpus() if kind == "robot" else (records.summary(records.corpus()),)
+    )
+    for record in found:
+        jsonschema.validate(json.loads(record_json(record)), schema)
+
+
+def test_numbers_that_json_cannot_say_are_words_in_the_schema() -> None:
+    """Infinite differences are recorded too; other words are none."""
+    schema = record_schema("robot")
+    robot = records.corpus()[0]
+    heavy = structs.replace(robot, total_mass=float("inf"))
+    jsonschema.validate(json.loads(record_json(heavy)), schema)
+    wrong = json.loads(record_json(robot)) | {"total_mass": "much"}
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(wrong, schema)
+
+
+def test_a_real_record_is_what_the_schema_says(tmp_path: Path) -> None:
+    """One with deviations, notes and every group of checks."""
+    source = resolve_robot("pybullet:r2d2.urdf")
+    asset = convert(source.path, tmp_path / "asset").root_layer
+    record = check(source.path, asset)
+    jsonschema.validate(json.loads(record_json(record)), record_schema("robot"))
+
+
+def test_the_published_schema_is_the_one_of_the_code(tmp_path: Path) -> None:
+    """`python -m conformance.schema docs/schema` writes it anew."""
+    write_schemas(tmp_path)
+    for path in tmp_path.iterdir():
+        assert (_PUBLISHED / path.name).read_text("utf-8") == path.read_text("utf-8")
