@@ -1,0 +1,273 @@
+"""The same shapes are the same however they are cut; others are told from them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+import trimesh
+from hypothesis import given
+from hypothesis import strategies as st
+
+from conformance.record import CheckRecord, Grade, Verdict
+from conformance.shapes import Look, Role, ShapeKind, ShapeObservation
+from conformance.tolerance import RELATIVE
+from conformance.verdict import judge
+from conformance.witness import Observed
+from conformance.witnesses.surfaces import mesh_surface, primitive_surface
+from tests.conformance.miniatures import urdf_reading, usd_reading
+from tests.conformance.shape_miniatures import restating_shapes
+from tests.conformance.witnesses.usd_readings import pose
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from conformance.observation import Observation
+    from tests.conformance.witnesses.usd_readings import Array
+
+PLACE = pose((0.3, -0.2, 0.5), (0.5, -0.1, 0.7, 0.5))
+SIZE = (0.2, 0.5, 0.3)
+
+
+def _shape(name: str, kind: ShapeKind, **stated: object) -> ShapeObservation:
+    shape = ShapeObservation("base", Role.COLLISION, name, name, kind)
+    return replace(shape, **stated)  # type: ignore[arg-type]  # fields by name
+
+
+def _box(name: str, transform: Array = PLACE) -> ShapeObservation:
+    surface = primitive_surface(ShapeKind.BOX, SIZE, transform)
+    return _shape(name, ShapeKind.BOX, size=SIZE, surface=surface)
+
+
+def _mesh(
+    name: str, mesh: trimesh.Trimesh, transform: Array = PLACE
+) -> ShapeObservation:
+    surface = mesh_surface(mesh.vertices, mesh.faces, transform)
+    return _shape(name, ShapeKind.MESH, surface=surface)
+
+
+def _with(reading: Observation, shapes: Sequence[ShapeObservation]) -> Observation:
+    return restating_shapes(reading, "base", Role.COLLISION, lambda _: list(shapes))
+
+
+def _judged(
+    ours: Sequence[ShapeObservation], theirs: Sequence[ShapeObservation]
+) -> dict[str, CheckRecord]:
+    """Judge the base's colliders; everything else is the same."""
+    judgement = judge(
+        {"spec": Observed(_with(urdf_reading(), ours))},
+        Observed(_with(usd_reading(), theirs)),
+    )
+    return {c.id: c for c in judgement.checks if c.id.startswith("collision.")}
+
+
+def _grades(checks: dict[str, CheckRecord]) -> dict[str, Grade]:
+    return {name.partition(".")[2]: check.grade for name, check in checks.items()}
+
+
+def test_order_does_not_matter() -> None:
+    """Shapes of a link are a set; each finds its own."""
+    far = PLACE @ pose((1.0, 0, 0))
+    here = [_box("a"), _box("b", far), _mesh("c", trimesh.creation.icosphere(2))]
+    there = [here[2], here[1], here[0]]
+
+    assert set(_grades(_judged(here, there)).values()) == {Grade.EXACT}
+
+
+def test_a_mesh_in_two_prims_is_the_same_surface() -> None:
+    """Cut by its faces; and the other way round, joined."""
+    ball = trimesh.creation.icosphere(3, 0.3)
+    halves = [
+        trimesh.Trimesh(ball.vertices, faces, process=False)
+        for faces in np.array_split(ball.faces, 2)
+    ]
+    one = [_mesh("ball", ball)]
+    two = [_mesh(f"half {index}", half) for index, half in enumerate(halves)]
+
+    for ours, theirs in ((one, two), (two, one)):
+        checks = _judged(ours, theirs)
+        grades = _grades(checks)
+        assert grades.pop("shapes") is Grade.CLOSE
+        assert set(grades.values()) == {Grade.EXACT}
+        assert "the same surface" in checks["collision.shapes"].findings[0].message
+
+
+def test_a_box_may_be_written_as_a_mesh() -> None:
+    """Of the same faces, and no other."""
+    box, bigger = (trimesh.creation.box(np.array(SIZE) * s) for s in (1.0, 1.01))
+    same = _grades(_judged([_box("a")], [_mesh("a", box)]))
+    other = _grades(_judged([_box("a")], [_mesh("a", bigger)]))
+
+    assert same["shapes"] is Grade.CLOSE
+    assert same["support"] is same["area"] is same["volume"] is Grade.EXACT
+    assert other["shapes"] is other["support"] is Grade.FAILS
+
+
+def test_a_mesh_may_not_be_replaced_by_a_primitive() -> None:
+    """Nobody asked what it stands for."""
+    box = trimesh.creation.box(SIZE)
+
+    assert _grades(_judged([_mesh("a", box)], [_box("a")]))["shapes"] is Grade.FAILS
+
+
+def test_a_shape_that_another_hides_is_missed() -> None:
+    """Nothing reaches less far without it, but there is less surface."""
+    inner = trimesh.creation.icosphere(2, 0.05)
+    checks = _judged([_box("a"), _mesh("b", inner)], [_box("a")])
+
+    assert _grades(checks)["shapes"] is Grade.FAILS
+    assert _grades(checks)["area"] is Grade.FAILS
+
+
+def test_a_link_whose_shapes_are_all_lost_is_told_once() -> None:
+    """There is nothing to measure."""
+    checks = _judged([_box("a")], [])
+
+    assert _grades(checks)["shapes"] is Grade.FAILS
+    assert _grades(checks)["support"] is Grade.EXACT
+    message = checks["collision.shapes"].findings[0].message
+    assert message == "link base: collision has nothing, not box (0.2 x 0.5 x 0.3 m)"
+
+
+def test_a_mesh_that_nobody_finds_is_close_and_named() -> None:
+    """It is the URDF's fault; what else the link has is compared."""
+    lost = _shape("gone.stl", ShapeKind.MESH, problem="it is not found")
+    checks = _judged([lost, _box("a")], [_box("a")])
+    shifted = _judged([lost, _box("a")], [_box("a", PLACE @ pose((0.1, 0, 0)))])
+    more = _judged([lost, _box("a")], [_box("a"), _box("b")])
+
+    assert _grades(checks)["shapes"] is Grade.CLOSE
+    assert "gone.stl: it is not found" in checks["collision.shapes"].findings[0].message
+    assert _grades(shifted)["support"] is Grade.FAILS
+    # Others may have found it.
+    assert Grade.FAILS not in _grades(more).values()
+
+
+def test_a_shape_of_the_usd_that_cannot_be_measured_fails() -> None:
+    """A cone is not what the URDF says, whatever its size."""
+    cone = _shape("p", ShapeKind.OTHER, problem="a Cone cannot be measured")
+
+    assert _grades(_judged([_box("a")], [cone]))["shapes"] is Grade.FAILS
+
+
+def test_a_bounding_volume_fails() -> None:
+    """Whatever the mesh below it is."""
+    stands_in = replace(_box("a"), problem="its bounding cube stands for it")
+
+    assert _grades(_judged([_box("a")], [stands_in]))["shapes"] is Grade.FAILS
+
+
+def test_an_engine_that_knows_no_meshes_is_not_heard_on_them() -> None:
+    """Absent is not equal, and not different."""
+    silent = _shape("m", ShapeKind.MESH, stated=False)
+    spec = _with(urdf_reading(), [_box("a")])
+    engine = replace(_with(urdf_reading(), [silent]), witness="engine")
+    judgement = judge(
+        {"spec": Observed(spec), "engine": Observed(engine)},
+        Observed(_with(usd_reading(), [_box("a")])),
+    )
+    support = next(c for c in judgement.checks if c.id == "collision.support")
+
+    assert judgement.verdict is Verdict.EXACT
+    assert judgement.deviations == ()
+    counts = {d.witness: d.compared for d in support.differences}
+    assert counts["engine"] == counts["spec"] - 1
+
+
+@given(
+    seed=st.integers(0, 1000),
+    far=st.floats(0.0, 100.0),
+    scale=st.floats(1e-3, 10.0),
+)
+def test_rounding_alone_is_exact(seed: int, far: float, scale: float) -> None:
+    """Points, scale, rotation and place as float32, at any distance and size."""
+    mesh = trimesh.creation.annulus(0.2, 0.5, 0.3)
+    points = mesh.vertices + np.array((0.0, far / scale / 10, 0.0))
+    random = np.random.default_rng(seed)
+    quat = random.normal(size=4)
+    quat /= np.linalg.norm(quat)
+    position = random.normal(size=3) * far
+    stretch = scale * (1 + random.random(3))
+    true = pose(position, quat.tolist()) @ np.diag([*stretch, 1.0])
+    stored = pose(
+        position.astype(np.float32), quat.astype(np.float32).tolist()
+    ) @ np.diag([*stretch.astype(np.float32), 1.0])
+    ours = mesh_surface(points, mesh.faces, true)
+    theirs = mesh_surface(
+        points.astype(np.float32).astype(np.float64), mesh.faces, stored
+    )
+    place = tuple(position.tolist())
+    kind = ShapeKind.MESH
+    checks = _judged(
+        [_shape("a", kind, surface=ours, position=place)],
+        [_shape("a", kind, surface=theirs, position=place)],
+    )
+
+    assert set(_grades(checks).values()) == {Grade.EXACT}
+
+
+def test_the_bound_is_not_a_blank_cheque() -> None:
+    """A ball of a metre is exact to some parts in ten million."""
+    ball = [_mesh("a", trimesh.creation.icosphere(3), np.eye(4))]
+    bound = _judged(ball, ball)["collision.support"].bound
+
+    assert bound is not None
+    assert RELATIVE < bound < 10 * RELATIVE
+
+
+def _looking(*looks: Look) -> ShapeObservation:
+    return replace(_box("v"), role=Role.VISUAL, looks=looks)
+
+
+def _seen(
+    ours: Sequence[ShapeObservation], theirs: Sequence[ShapeObservation]
+) -> dict[str, CheckRecord]:
+    spec, usd = (
+        restating_shapes(reading, "base", Role.VISUAL, lambda _, side=side: list(side))  # type: ignore[misc]  # a default binds it
+        for reading, side in ((urdf_reading(), ours), (usd_reading(), theirs))
+    )
+    judgement = judge({"spec": Observed(spec)}, Observed(usd))
+    return {c.id: c for c in judgement.checks}
+
+
+RED, BLUE = (0.5, 0.1, 0.05), (0.1, 0.1, 0.9)
+
+
+def test_looks_are_paired_by_area_and_likeness() -> None:
+    """Two red subsets are one red part, in any order."""
+    ours = _looking(Look(0.3, RED), Look(0.1, BLUE))
+    theirs = _looking(Look(0.1, BLUE), Look(0.2, RED), Look(0.1, RED))
+    checks = _seen([ours], [theirs])
+
+    assert checks["visual.colour"].grade is Grade.EXACT
+
+
+def test_a_part_of_another_colour_is_told_with_its_share() -> None:
+    """A quarter of the surface is blue that should be red."""
+    ours = _looking(Look(0.4, RED))
+    theirs = _looking(Look(0.3, RED), Look(0.1, BLUE))
+    finding = _seen([ours], [theirs])["visual.colour"].findings[0]
+
+    assert finding.grade is Grade.FAILS
+    assert "on 25% of it" in finding.message
+    assert finding.difference == pytest.approx(0.85)
+
+
+def test_a_colour_that_the_urdf_leaves_open_is_free() -> None:
+    """So is one that is known from one reader alone."""
+    for ours in (_looking(Look(0.4, None)), _looking()):
+        checks = _seen([ours], [_looking(Look(0.4, BLUE))])
+
+        assert checks["visual.colour"].grade is Grade.EXACT
+
+
+def test_textures_are_told_by_content() -> None:
+    """Not by name."""
+    ours = _looking(Look(0.4, None, texture="ab" * 32, image="a.png"))
+    renamed = _looking(Look(0.4, None, texture="ab" * 32, image="b.png"))
+    other = _looking(Look(0.4, RED))
+
+    assert _seen([ours], [renamed])["visual.texture"].grade is Grade.EXACT
+    assert _seen([ours], [other])["visual.texture"].grade is Grade.FAILS
