@@ -19,11 +19,11 @@ import numpy as np
 from converter.diagnostics import AuthoringError, Diagnostic
 from converter.kinematics import rest_transforms
 from converter.model import Fixed, Floating
+from converter.plausibility import SMALLEST, usable_inertia
 from converter.spatial import (
     inertia_tensor,
     inertia_values,
     inverse_transform,
-    principal_inertia,
     rotation_from_quat_wxyz,
     shift_inertia,
 )
@@ -40,12 +40,6 @@ INVENTED_MASS = 5e-7
 # Radius of gyration squared of an invented mass [m^2]: a sphere of 0.1 m radius, which
 # is what OpenUSD computes for a body that has a mass and no collider.
 _INVENTED_GYRATION = 0.4 * 0.1**2
-# Inertia invented for a point mass m on a robot of size L, as a part of m L^2.
-INVENTED_INERTIA = 5e-7
-# The smallest positive float32 rounds this up to itself, and anything less to zero.
-_SMALLEST_MASS = float(np.finfo(np.float32).smallest_subnormal) / 2
-# Moments of a valid tensor satisfy A + B >= C; text rounds each of them.
-_TRIANGLE_SLACK = 1e-4
 
 
 class Base(StrEnum):
@@ -118,7 +112,7 @@ def is_world(tree: Tree) -> bool:
 
 def has_mass(link: Link) -> bool:
     """Say whether a link has a mass that float32 tells from zero."""
-    return link.mass > _SMALLEST_MASS
+    return link.mass > SMALLEST
 
 
 def embody(
@@ -298,30 +292,12 @@ def _bodies(
             notes.append(Diagnostic("link-regularised", message, location))
             continue
         body = _lump(tree, rest, name, members[name])
-        moments, _ = principal_inertia(inertia_tensor(body.inertia))
-        if max(abs(moment) for moment in moments) <= _SMALLEST_MASS:
-            moment = INVENTED_INERTIA * body.mass * size**2
-            body = replace(body, inertia=(moment, 0, 0, moment, 0, moment))
-            message = (
-                f"link {name!r} has {body.mass:.6g} kg and no inertia; "
-                f"it received {moment:.3g} kg m^2"
-            )
-            notes.append(Diagnostic("inertia-regularised", message, location))
-        elif problem := _implausible(moments):
-            message = f"link {name!r} has principal moments {problem}"
-            notes.append(Diagnostic("inertia-implausible", message, location))
-        bodies.append(body)
+        inertia, found = usable_inertia(body.inertia, body.mass, size)
+        notes += [
+            Diagnostic(rule, f"link {name!r} {text}", location) for rule, text in found
+        ]
+        bodies.append(replace(body, inertia=inertia))
     return tuple(bodies), notes
-
-
-def _implausible(moments: Vec3) -> str | None:
-    a, b, c = sorted(moments)
-    text = ", ".join(f"{moment:.4g}" for moment in (a, b, c))
-    if a <= 0:
-        return f"{text}, which are not all positive"
-    if a + b < c * (1 - _TRIANGLE_SLACK):
-        return f"{text}, which break A + B >= C"
-    return None
 
 
 def _size(tree: Tree, rest: dict[str, NDArray[np.float64]]) -> float:

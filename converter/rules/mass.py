@@ -34,7 +34,7 @@ MASS_RULES = (
     Rule(
         "inertia-regularised",
         _W,
-        "A massive link with zero inertia received the smallest harmless one.",
+        "A massive link without inertia, about one axis or all, received some.",
         "Give the link an <inertia>.",
     ),
     Rule(

@@ -110,14 +110,13 @@ def author_asset(  # noqa: PLR0913  # one parameter per choice
     contents.SetEditTarget(layer["Materials.usda"])
     author_materials(contents, prims, materials, f"./{MATERIALS_LIBRARY}")
     contents.SetEditTarget(layer[PHYSICS_LAYER])
-    UsdGeom.Scope.Define(contents, prims.physics)
-    author_bodies(contents, tree, embodiment, prims)
-    author_joints(contents, tree, embodiment, prims)
-    author_articulation(contents, tree, embodiment, prims)
+    _author_physics(contents, tree, embodiment, prims)
     if EXTENSIONS_LAYER in layer:
         contents.SetEditTarget(layer[EXTENSIONS_LAYER])
         author_extensions(contents, robot, prims)
     for sublayer in layer.values():
+        # A payload of a layer without its default prim would not resolve.
+        Sdf.CreatePrimInLayer(sublayer, prims.robot)
         sublayer.defaultPrim = prims.robot.name
     contents.GetRootLayer().defaultPrim = prims.robot.name
 
@@ -137,6 +136,15 @@ def _not_too_deep(prims: Prims, tree: Tree) -> Prims:
     return prims
 
 
+def _author_physics(
+    contents: Usd.Stage, tree: Tree, embodiment: Embodiment, prims: Prims
+) -> None:
+    UsdGeom.Scope.Define(contents, prims.physics)
+    author_bodies(contents, tree, embodiment, prims)
+    author_joints(contents, tree, embodiment, prims)
+    author_articulation(contents, tree, embodiment, prims)
+
+
 def _author_front(
     robot: Robot, prims: Prims, contents: Usd.Stage, folder: Path
 ) -> None:
@@ -151,7 +159,9 @@ def _author_front(
             NONE: tuple(f"./{PAYLOAD}/{name}" for name in WITHOUT_PHYSICS),
         },
     }
-    interface = _new_stage(folder / asset_name(robot))
+    layer = _new_layer(folder / asset_name(robot))
+    # Payloads would be loaded once per variant.
+    interface = Usd.Stage.Open(layer, Usd.Stage.LoadNone)
     author_interface(interface, prims.robot, robot, contents, choices)
     interface.Save()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from hypothesis import given
+from scipy.spatial.transform import Rotation
 
 from converter.diagnostics import AuthoringError
 from converter.embodiment import (
@@ -231,6 +232,19 @@ def test_zero_inertia_of_a_massive_link_is_replaced_and_reported() -> None:
 
     assert [d.rule for d in embodiment.diagnostics] == ["inertia-regularised"]
     assert 0 < embodiment.bodies[0].inertia[0] < 1e-5 * 3.0 * 0.5**2
+
+
+def test_a_thin_rod_receives_inertia_about_its_own_axis() -> None:
+    """Engines divide by it; the rest of the tensor stays."""
+    turn = Rotation.from_euler("xyz", (0.3, -0.7, 1.1)).as_matrix()
+    tensor = turn @ np.diag([0.0, 0.5, 0.5]) @ turn.T
+    a, b, c, d, e, f = tensor[np.triu_indices(3)]
+
+    embodiment = _bodies(_robot({"a": Inertial(3.0, Pose(), (a, b, c, d, e, f))}))
+
+    assert [d.rule for d in embodiment.diagnostics] == ["inertia-regularised"]
+    received = turn.T @ inertia_tensor(embodiment.bodies[0].inertia) @ turn
+    np.testing.assert_allclose(received, np.diag([5e-7, 0.5, 0.5]), atol=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,69 @@
+"""Which inertia a body can have, and what it receives where it has none."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from converter.spatial import inertia_tensor, inertia_values, principal_inertia
+
+if TYPE_CHECKING:
+    from converter.model import Vec3, Vec6
+
+# Inertia invented for a point mass m on a robot of size L, as a part of m L^2.
+INVENTED_INERTIA = 5e-7
+# What a thin rod receives about its own axis, as a part of its largest moment: a
+# hundredth of what engineering tolerance allows.
+INVENTED_MOMENT = 1e-6
+# The smallest positive float32 rounds this up to itself, and anything less to zero.
+SMALLEST = float(np.finfo(np.float32).smallest_subnormal) / 2
+# Moments of a valid tensor satisfy A + B >= C; text rounds each of them.
+_TRIANGLE_SLACK = 1e-4
+
+
+def usable_inertia(
+    inertia: Vec6, mass: float, size: float
+) -> tuple[Vec6, tuple[tuple[str, str], ...]]:
+    """Give a body inertia about every axis.
+
+    Zero would mean "compute it" to some readers of USD, and stop others. What no body
+    can have is kept.
+
+    Args:
+        inertia: (ixx, ixy, ixz, iyy, iyz, izz) about the centre of mass [kg m^2].
+        mass: [kg].
+        size: Of the robot [m].
+
+    Returns:
+        The inertia, and what is said of it: rules, each with the rest of a sentence
+        about the link.
+    """
+    moments, axes = principal_inertia(inertia_tensor(inertia))
+    largest = max(abs(moment) for moment in moments)
+    if largest <= SMALLEST:
+        moment = INVENTED_INERTIA * mass * size**2
+        text = f"has {mass:.6g} kg and no inertia; it received {moment:.3g} kg m^2"
+        return (moment, 0, 0, moment, 0, moment), (("inertia-regularised", text),)
+    found: tuple[tuple[str, str], ...] = ()
+    if abs(min(moments)) <= SMALLEST:
+        floor = max(INVENTED_MOMENT * largest, 2 * SMALLEST)
+        a, b, c = (moment if moment > SMALLEST else floor for moment in moments)
+        moments = a, b, c
+        inertia = inertia_values(axes * moments @ axes.T)
+        text = f"has no inertia about an axis; it received {floor:.3g} kg m^2 there"
+        found = (("inertia-regularised", text),)
+    if problem := _implausible(moments):
+        text = f"has principal moments {problem}"
+        found = (*found, ("inertia-implausible", text))
+    return inertia, found
+
+
+def _implausible(moments: Vec3) -> str | None:
+    a, b, c = sorted(moments)
+    text = ", ".join(f"{moment:.4g}" for moment in (a, b, c))
+    if a <= 0:
+        return f"{text}, which are not all positive"
+    if a + b < c * (1 - _TRIANGLE_SLACK):
+        return f"{text}, which break A + B >= C"
+    return None
