@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from pxr import Sdf, UsdGeom
 
 from converter.usd.names import legal_name, sibling_names
+from converter.usd.siblings import define_together
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -103,6 +104,9 @@ def _define_scopes(prim: Usd.Prim, elements: list[XmlElement]) -> list[Usd.Prim]
     """Write sibling elements, and all inside them."""
     taken = [child.GetName() for child in prim.GetAllChildren()]
     names = sibling_names([element.tag for element in elements], taken)
+    define_together(
+        prim.GetStage(), ((prim.GetPath().AppendChild(name), "Scope") for name in names)
+    )
     return [
         _define_scope(prim, name, element)
         for name, element in zip(names, elements, strict=True)

@@ -20,7 +20,7 @@ from converter.usd.siblings import define_together
 from converter.usd.storage import LARGEST
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from pxr import Sdf
 
@@ -28,6 +28,14 @@ if TYPE_CHECKING:
     from converter.topology import Tree
     from converter.usd.mesh_library import MeshLibrary
     from converter.usd.prims import Prims
+
+_SCHEMAS: Mapping[type[Geometry], str] = {
+    Box: "Cube",
+    Cylinder: "Cylinder",
+    Capsule: "Capsule",
+    Sphere: "Sphere",
+    MeshFile: "Mesh",
+}
 
 
 def author_geometry(
@@ -74,8 +82,17 @@ def _author_shapes(
 ) -> list[Diagnostic]:
     diagnostics = []
     paths = (*prims.visual[link.name], *prims.collision[link.name])
-    for shape, path in zip(link.shapes, paths, strict=True):
-        problem = shape_problem(shape.geometry, library)
+    touched = frozenset(prims.collision[link.name])
+    found = [shape_problem(shape.geometry, library) for shape in link.shapes]
+    define_together(
+        stage,
+        (
+            (path, _SCHEMAS[type(shape.geometry)])
+            for shape, path, problem in zip(link.shapes, paths, found, strict=True)
+            if problem is None
+        ),
+    )
+    for shape, path, problem in zip(link.shapes, paths, found, strict=True):
         if problem is not None:
             rule, text = problem
             # The reader of the URDF and the library have said so where it was found.
@@ -87,7 +104,7 @@ def _author_shapes(
         _place(gprim, shape.origin, shape_scale(shape.geometry))
         if shape.name:
             show_name(gprim.GetPrim(), shape.name)
-        if path in prims.collision[link.name]:
+        if path in touched:
             gprim.CreatePurposeAttr(UsdGeom.Tokens.guide)
     return diagnostics
 

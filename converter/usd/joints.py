@@ -66,8 +66,7 @@ def author_joints(
         for joint in joints
         if joint and joint.name in prims.joint
     ]
-    if defined:
-        define_together(stage, defined)
+    define_together(stage, defined)
     for name in tree.links:
         joint = tree.parent_joint.get(name)
         if joint is None:

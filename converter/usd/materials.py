@@ -17,6 +17,7 @@ from converter.model import MeshFile
 from converter.usd.looks import Look, Texture
 from converter.usd.names import show_name, sibling_names
 from converter.usd.shading import MaterialNetworks, write_networks
+from converter.usd.siblings import define_together
 from converter.usd.textures import Image, copy_textures, image_of, is_outside
 
 if TYPE_CHECKING:
@@ -122,6 +123,8 @@ def author_material_library(
     looks = list(dict.fromkeys(look for _, look in bindings))
     names = sibling_names(look.name or _UNNAMED for look in looks)
     prims = {}
+    paths = [LIBRARY_ROOT.AppendChild(name) for name in names]
+    define_together(stage, ((path, "Material") for path in paths))
     for look, name in zip(looks, names, strict=True):
         prims[look] = LIBRARY_ROOT.AppendChild(name)
         material = UsdShade.Material.Define(stage, prims[look])
@@ -148,6 +151,8 @@ def author_materials(
     if not library.prims:
         return
     stage.DefinePrim(prims.materials, "Scope")
+    copies = [prims.materials.AppendChild(path.name) for path in library.prims.values()]
+    define_together(stage, ((path, "Material") for path in copies))
     local = {}
     for look, path in library.prims.items():
         local[look] = UsdShade.Material.Define(

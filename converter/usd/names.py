@@ -49,6 +49,8 @@ def sibling_names(names: Iterable[str], taken: Iterable[str] = ()) -> tuple[str,
     wanted = tuple(names)
     used = set(taken)
     result: dict[int, str] = {}
+    # What is taken stays taken, so the search goes on where it ended for a stem.
+    numbers: dict[str, int] = {}
     for index, name in enumerate(wanted):
         if legal_name(name) == name and name not in used:
             result[index] = name
@@ -57,10 +59,11 @@ def sibling_names(names: Iterable[str], taken: Iterable[str] = ()) -> tuple[str,
         if index in result:
             continue
         stem = candidate = legal_name(name)
-        number = 1
+        number = numbers.get(stem, 0)
         while candidate in used:
-            candidate = f"{stem}_{number}"
             number += 1
+            candidate = f"{stem}_{number}"
+        numbers[stem] = number
         result[index] = candidate
         used.add(candidate)
     return tuple(result[index] for index in range(len(wanted)))

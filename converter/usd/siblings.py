@@ -25,10 +25,11 @@ def define_together(stage: Usd.Stage, prims: Iterable[tuple[Sdf.Path, str]]) -> 
             one is defined as well; so must be what is above the others.
     """
     target = stage.GetEditTarget()
-    (first, first_type), *others = prims
-    stage.DefinePrim(first, first_type)
+    wanted = tuple(prims)
+    for path, type_name in wanted[:1]:
+        stage.DefinePrim(path, type_name)
     with Sdf.ChangeBlock():
-        for path, type_name in others:
+        for path, type_name in wanted[1:]:
             spec = Sdf.CreatePrimInLayer(target.GetLayer(), target.MapToSpecPath(path))
             spec.specifier = Sdf.SpecifierDef
             spec.typeName = type_name
