@@ -270,9 +270,11 @@ def face_normals(
 
     Args:
         points: (N, 3) positions.
-        face_counts: (F,) corners per face, none zero.
+        face_counts: (F,) corners per face.
         face_indices: Points of all corners, face by face.
     """
+    # Faces without corners have nothing to say, and no place of their own.
+    face_counts = face_counts[face_counts > 0]
     starts = np.cumsum(face_counts, dtype=np.int64) - face_counts
     following = np.arange(1, len(face_indices) + 1)
     following[starts + face_counts - 1] = starts

@@ -102,6 +102,7 @@ def read_scene(text: DaeText) -> tuple[list[Instance], tuple[str, ...]]:
     shown = [
         Instance(by_id[name], transform, element)
         for name, transform, element in _shown(scenes[0])
+        if name in by_id
     ]
     return shown, skipped
 
@@ -115,7 +116,7 @@ def _keep_scene(text: DaeText) -> tuple[str, ...]:
         if wanted is not None:
             element[:] = [child for child in element if child.tag in wanted]
     for library in root.iter("library_geometries"):
-        library[:] = [_emptied(geometry) for geometry in library]
+        library[:] = [_emptied(one) for one in library if one.tag == "geometry"]
     skipped = tuple(_dropped_instances(root, names))
     define_first(root)
     text.restore()
