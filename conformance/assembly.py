@@ -79,6 +79,7 @@ class Subject:
         notes: What the list that names it says about it.
         inputs: The files that it is made of, if it could be read.
         searched: Whether a search found it, so that it may be a part of a robot.
+        mirrored: Whether its files are a copy that may lack some.
     """
 
     id: str
@@ -92,6 +93,7 @@ class Subject:
     notes: str | None = None
     inputs: tuple[InputFile, ...] = ()
     searched: bool = False
+    mirrored: bool = False
 
     @property
     def folders(self) -> dict[str, Path]:

@@ -164,6 +164,7 @@ def subject_of(assignment: Assignment) -> Subject:
         origin=source.origin,
         notes=source.notes,
         searched=source.searched,
+        mirrored=source.mirrored,
     )
 
 
@@ -230,10 +231,13 @@ def _unreadable(
     """Record a URDF that we refuse, and which engines read it all the same."""
     if is_xacro(str(urdf)):
         reason = _first_error(diagnostics)
-        if subject.searched and is_part(found.rule for found in diagnostics):
-            reason = f"not a robot by itself: {reason}"
-            return unread_record(subject, Verdict.NOT_AVAILABLE, reason, diagnostics)
-        return unread_record(subject, Verdict.UNREADABLE, reason, diagnostics)
+        rules = [found.rule for found in diagnostics]
+        verdict = Verdict.UNREADABLE
+        if subject.searched and is_part(rules):
+            verdict, reason = Verdict.NOT_AVAILABLE, f"not a robot by itself: {reason}"
+        elif subject.mirrored and "xacro-file-missing" in rules:
+            verdict, reason = Verdict.NOT_AVAILABLE, f"not in the mirror: {reason}"
+        return unread_record(subject, verdict, reason, diagnostics)
     testimony = panel.hear({Side.URDF: urdf}, subject.packages)
     reason = _first_error(diagnostics)
     if testimony.heard:

@@ -70,6 +70,7 @@ class RobotSource:
         notes: What whoever lists it says about it.
         searched: Whether a search found it, rather than somebody naming it: a xacro
             file may then be part of a robot.
+        mirrored: Whether its files are a copy that may lack some.
     """
 
     id: str
@@ -81,6 +82,7 @@ class RobotSource:
     base: str | None = None
     notes: str | None = None
     searched: bool = False
+    mirrored: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,12 @@ FILES_RULES = (
         "with --package NAME=PATH.",
     ),
     Rule(
+        "xacro-file-missing",
+        _E,
+        "A file that the xacro file includes or loads is not there.",
+        "Put it there; give the folders of packages with --package NAME=PATH.",
+    ),
+    Rule(
         "xacro-warning",
         _W,
         "xacro warned while it expanded the file.",

@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 
 SUFFIX = ".xacro"
 
-_OF_PARTS = frozenset({"xacro-error", "robot-empty", "root-element"})
+_OF_PARTS = frozenset(
+    {"xacro-error", "xacro-file-missing", "robot-empty", "root-element"}
+)
 _PROGRAM = Path(__file__).with_name("xacro_process.py")
 
 
@@ -122,7 +124,8 @@ def expand(
             place = _location(answer, file)
             found.append(Diagnostic("package-missing", message, place))
     if "error" in answer:
-        error = Diagnostic("xacro-error", answer["error"], _location(answer, file))
+        rule = "xacro-file-missing" if answer["absent"] else "xacro-error"
+        error = Diagnostic(rule, answer["error"], _location(answer, file))
         raise SourceError((*found, error))
     found += _findings(answer, file, around, folders)
     return Expansion(

@@ -120,7 +120,7 @@ def expand(request: Mapping[str, Any]) -> dict[str, object]:
         ``text`` and, per element of it in document order, ``places`` (file, line,
         column); ``files`` that were read, ``warnings``, ``unused`` arguments. Or
         ``missing``, a package. Or ``error`` with ``file``, ``line`` and ``column``, as
-        far as they are known.
+        far as they are known, and ``absent``, whether a file is not there.
     """
     arguments = Arguments(request["arguments"])
     warnings = MessageStream()
@@ -142,7 +142,9 @@ def expand(request: Mapping[str, Any]) -> dict[str, object]:
         cause = _cause(error)
         if isinstance(cause, MissingPackageError):
             return {"missing": str(cause), **_place_of(_raisers(error))}
-        return {"error": _message(error), **_failed_place(error)}
+        absent = isinstance(cause, FileNotFoundError)
+        said = {"error": _message(error), "absent": absent}
+        return {**said, **_failed_place(error)}
     return {
         "text": text,
         "places": [element.getUserData(_PLACE) for element in elements],

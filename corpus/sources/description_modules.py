@@ -101,6 +101,7 @@ def fetch(
         packages=_packages(module),
         arguments=arguments,
         origin=replace(download.origin, commit=commit or download.origin.commit),
+        mirrored=mirror is not None,
     )
 
 

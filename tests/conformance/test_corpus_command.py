@@ -182,3 +182,20 @@ def test_the_mirror_may_be_named_by_the_environment(
     monkeypatch.setenv("URDF_USD_MIRROR", str(mirror))
 
     assert _invoke("corpus", "show", "rd:upkie_description").exit_code == 0
+
+
+def test_a_mirror_may_lack_files_of_a_description(mirror: Path, tmp_path: Path) -> None:
+    """As it may lack the whole of one: that is not the robot's fault."""
+    package = mirror / "xarm_ros2" / "xarm_description"
+    (package / "urdf").mkdir(parents=True)
+    (package / "urdf" / "xarm_device.urdf.xacro").write_text(
+        '<robot xmlns:xacro="http://www.ros.org/wiki/xacro">'
+        '<xacro:include filename="gone.xacro"/></robot>'
+    )
+    out = tmp_path / "out"
+
+    _invoke("run", "rd:xarm6_description", "--mirror", mirror, "--out", out)
+
+    record = json.loads((out / "results" / "rd--xarm6_description.json").read_text())
+    assert record["verdict"] == "not available"
+    assert record["reason"].startswith("not in the mirror: line 1: gone.xacro")

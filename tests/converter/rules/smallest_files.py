@@ -240,6 +240,9 @@ _PLACES = {
     "file-unreadable": SmallestFile(None, name="loop"),
     "file-size": SmallestFile(f'<robot name="{"r" * (2**20 + 1)}"/>'),
     "xacro-error": SmallestFile(robot("${", _XACRO), name="r.xacro"),
+    "xacro-file-missing": SmallestFile(
+        robot('<xacro:include filename="gone.xacro"/>', _XACRO), name="r.xacro"
+    ),
     "xacro-warning": SmallestFile(
         robot(f'<xacro:property name="pi" value="3"/>{A}', _XACRO), name="r.xacro"
     ),
