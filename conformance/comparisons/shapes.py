@@ -47,7 +47,7 @@ _VOLUME = 6 * RELATIVE
 _CLOSED = 1e-3
 # A shape that is off by more is told as a factor.
 _FACTOR = 1.5
-_NONE = "no link has such shapes"
+_NONE = "no link has such shapes, or none that both sides can state"
 _UNPAIRED = "no shape is stated by both sides"
 
 
@@ -227,14 +227,17 @@ def _reach(
         said=_misplaced(ours, theirs, farthest),
     )
     # A shape that others hide reaches nowhere, but its surface counts.
-    shift = float(np.linalg.norm(theirs.center - ours.center))
+    moved = theirs.center - ours.center
+    shift = float(np.linalg.norm(moved))
+    whole_moves = np.linalg.norm(theirs.middle - ours.middle - moved) < 0.1 * shift
+    how = "is shifted by" if whole_moves else "has its surface's centre off by"
     yield _difference(
         part,
         shift / size,
         bound + 2 * _area_bound(ours),
         yardstick,
         values=(_point(ours), _point(theirs)),
-        said=f"has its surface's centre {number(shift, 'm')} off",
+        said=f"{how} {number(shift, 'm')}",
     )
 
 

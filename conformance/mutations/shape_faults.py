@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -14,11 +15,12 @@ from conformance.shapes import Role
 from conformance.tolerance import Tolerance
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
     from conformance.mutations.specimen import Specimen
+    from conformance.shapes import ShapeObservation
 
 _OBLIQUE = np.array([2.0, -3.0, 6.0]) / 7.0
 _TRIANGLE = 3
@@ -52,17 +54,37 @@ class ShapeSite:
 
 def shape_sites(specimen: Specimen, role: Role) -> Iterator[ShapeSite]:
     """Shapes of links, in the order of the stage."""
+    stated: dict[str, list[ShapeObservation]] = {}
+    for shape in specimen.spec.shapes:
+        if shape.role is role and shape.surface:
+            stated.setdefault(shape.link, []).append(shape)
     for prim in specimen.stage.Traverse():
         if not prim.IsA(UsdGeom.Gprim):
             continue
         collides = prim.HasAPI(UsdPhysics.CollisionAPI)
         shown = UsdGeom.Imageable(prim).ComputePurpose() in _SHOWN
         if collides if role is Role.COLLISION else shown:
-            low, high = (np.array(corner) for corner in _extent(prim))
-            scale = prim.GetAttribute("xformOp:scale").Get()
-            factors = np.ones(3) if scale is None else np.array(scale)
-            size = float(np.linalg.norm((high - low) * factors))
-            yield ShapeSite(str(prim.GetPath()), prim, size)
+            above = prim.GetParent()
+            own = stated.get(str(above.GetDisplayName() or above.GetName()), [])
+            yield ShapeSite(str(prim.GetPath()), prim, _size(prim, own))
+
+
+def _size(prim: Any, stated: Sequence[ShapeObservation]) -> float:  # noqa: ANN401
+    """Return the diagonal of the shape that a prim stands for, by place and size."""
+    low, high = (np.array(corner) for corner in _extent(prim))
+    size = float(np.linalg.norm((high - low) * _scale_of(prim)))
+    place = np.array(prim.GetAttribute("xformOp:translate").Get() or (0.0, 0.0, 0.0))
+    found = [
+        (float(np.linalg.norm(place - shape.position)) + abs(diagonal - size), diagonal)
+        for shape in stated
+        if (diagonal := _diagonal(shape))
+    ]
+    return min(found)[1] if found else size
+
+
+def _diagonal(shape: ShapeObservation) -> float:
+    surface = shape.surface
+    return math.dist(surface.lower, surface.upper) if surface else 0.0
 
 
 def _extent(prim: Any) -> Any:  # noqa: ANN401  pxr is untyped

@@ -117,7 +117,7 @@ def _miniatures(role: Role) -> tuple[Miniature, ...]:
             f"{role} shape shifted inside another",
             lambda: _moved_pen(role),
             {support: "link forearm"},
-            "its surface's centre 0.001 m off",
+            "its surface's centre off by 0.001 m",
         ),
         Miniature(
             f"{role} mesh without its scale",
