@@ -6,8 +6,10 @@ left out, and only then is anything downloaded.
 
 from __future__ import annotations
 
+import os
 import sys
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar, assert_never
 
 from corpus.identifiers import distinct, identifier
@@ -38,10 +40,10 @@ from corpus.sources.written_list import Additions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
-    from pathlib import Path
 
 _Robot = TypeVar("_Robot", RobotSource | UnavailableSource, Candidate)
 
+MIRROR_VARIABLE = "URDF_USD_MIRROR"
 _ALL = Selection()
 _NOTHING_MORE = Additions()
 
@@ -82,6 +84,7 @@ def resolve_robot(
         raise ReferenceSyntaxError(f"{text!r} names a whole corpus; name one robot")
     if reference.scheme is Scheme.FILE:
         return file.describe(reference.target)
+    mirror = _mirror(mirror)
     match _candidate(reference.scheme, reference.target, mirror, None):
         case RobotSource() as robot:
             return robot
@@ -105,7 +108,8 @@ def resolve_corpora(
         announce: Told before anything is downloaded, and what is left out.
         selection: Which of the robots are meant.
         mirror: Folder with the repositories of robot_descriptions, under the names that
-            it gives to its clones; nothing is downloaded then.
+            it gives to its clones; nothing is downloaded then. The one that the
+            variable ``URDF_USD_MIRROR`` names, if there is one, is the default.
 
     Returns:
         Robots; and, for those and for whole corpora that cannot be had, the reason.
@@ -116,6 +120,7 @@ def resolve_corpora(
         UnknownRobotError: A file, folder or robot is named that does not exist.
         NothingSelectedError: No robot is meant.
     """
+    mirror = _mirror(mirror)
     found = _selected(texts, announce, selection, mirror)
     robots = _fetched(found, announce, mirror)
     return _ordered([one for one in robots if not isinstance(one, Download)])
@@ -133,6 +138,7 @@ def list_corpora(
     What is here already is resolved; arguments, order and errors are those of
     :func:`resolve_corpora`.
     """
+    mirror = _mirror(mirror)
     found = _selected(texts, announce, selection, mirror)
     return _ordered(_fetched(found, announce, mirror, here_alone=True))
 
@@ -154,6 +160,15 @@ def robot_names(scheme: Scheme) -> tuple[str, ...]:
             raise ReferenceSyntaxError(f"{scheme}: needs a path")
         case _:
             assert_never(scheme)
+
+
+def _mirror(named: Path | None) -> Path | None:
+    """Return the mirror that is named here, or by the environment."""
+    stated = os.environ.get(MIRROR_VARIABLE)
+    mirror = named or (Path(stated) if stated else None)
+    if mirror and not mirror.is_dir():
+        raise CorpusError(f"{mirror}: there is no such mirror folder")
+    return mirror
 
 
 def _fetched(
@@ -181,8 +196,6 @@ def _selected(
     texts: Iterable[str], announce: Announce, selection: Selection, mirror: Path | None
 ) -> tuple[_Named, ...]:
     """Find all that is meant, once each as far as that shows before downloads."""
-    if mirror and not mirror.is_dir():
-        raise CorpusError(f"{mirror}: there is no such mirror folder")
     references = [parse_reference(text) for text in texts]
     named = [one for ref in references for one in _named(ref, mirror)]
     seen = [one.additions.to(one.robot) for one in named]

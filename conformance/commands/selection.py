@@ -8,6 +8,8 @@ from typing import Any, TypeVar
 
 import click
 
+from corpus.resolution import MIRROR_VARIABLE
+
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
@@ -16,10 +18,9 @@ def mirror_option(command: _Command) -> _Command:
     return click.option(
         "--mirror",
         type=click.Path(path_type=Path, file_okay=False, exists=True),
-        envvar="URDF_USD_MIRROR",
-        show_envvar=True,
         help="Folder with the repositories of robot_descriptions, named like its "
-        "clones; nothing is downloaded then.",
+        f"clones; nothing is downloaded then.  [default: {MIRROR_VARIABLE} of the "
+        "environment, which holds for all commands]",
     )(command)
 
 

@@ -182,6 +182,13 @@ def test_the_mirror_may_be_named_by_the_environment(
     monkeypatch.setenv("URDF_USD_MIRROR", str(mirror))
 
     assert _invoke("corpus", "show", "rd:upkie_description").exit_code == 0
+    # Commands without the option follow it too.
+    shown = _invoke("inspect", "rd:upkie_description")
+    assert shown.exit_code == 0, shown.stderr
+    monkeypatch.setenv("URDF_USD_MIRROR", str(mirror / "nowhere"))
+    refused = _invoke("inspect", "rd:upkie_description")
+    assert refused.exit_code == 2
+    assert "there is no such mirror folder" in refused.stderr
 
 
 def test_a_mirror_may_lack_files_of_a_description(mirror: Path, tmp_path: Path) -> None:
