@@ -1,0 +1,105 @@
+"""docs/mapping.md tells the truth about functions, tests and the grammar of URDF."""
+
+from __future__ import annotations
+
+import ast
+import re
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import pytest
+
+from converter.urdf import grammar
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from converter.urdf.grammar import ElementType
+
+ROOT = Path(__file__).parent.parent
+PAGE = ROOT / "docs/mapping.md"
+_COLUMNS = 4
+_HEADINGS = ("URDF", "---")
+_CODE = re.compile(r"`([^`]+)`")
+
+
+class Row(NamedTuple):
+    """One row of the page's tables, column by column."""
+
+    urdf: str
+    usd: str
+    functions: str
+    tests: str
+
+
+def rows() -> list[Row]:
+    """Read the tables of the page."""
+    found = []
+    for line in PAGE.read_text(encoding="utf-8").splitlines():
+        if line.startswith("|"):
+            cells = [cell.strip() for cell in line.strip("|").split(" | ")]
+            if not cells[0].startswith(_HEADINGS):
+                assert len(cells) == _COLUMNS, line
+                found.append(Row(*cells))
+    return found
+
+
+@cache
+def defined(file: Path) -> frozenset[str]:
+    """Names of the functions and classes of a module."""
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    kinds = ast.FunctionDef | ast.ClassDef
+    return frozenset(node.name for node in tree.body if isinstance(node, kinds))
+
+
+def missing(folder: Path, names: str) -> Iterator[str]:
+    """Yield what a cell names and what is not there."""
+    for name in _CODE.findall(names):
+        module, _, function = name.rpartition(".")
+        file = folder / f"{module}.py"
+        if not file.is_file() or function not in defined(file):
+            yield name
+
+
+@pytest.mark.parametrize("row", rows(), ids=lambda row: row.urdf[:40])
+def test_every_row_names_functions_and_tests_that_exist(row: Row) -> None:
+    """At least one of each."""
+    assert _CODE.search(row.functions)
+    assert _CODE.search(row.tests)
+    assert list(missing(ROOT / "converter", row.functions)) == []
+    assert list(missing(ROOT / "tests/converter", row.tests)) == []
+
+
+def test_every_element_and_attribute_of_the_grammar_has_a_row() -> None:
+    """Elements by their parent, attributes by their element or the one around it."""
+    named = {name for row in rows() for name in _CODE.findall(row.urdf)}
+
+    lost = [
+        known
+        for known in known_to_the_grammar(grammar.ROBOT, "")
+        if not named.intersection(known)
+    ]
+
+    assert lost == []
+
+
+def known_to_the_grammar(
+    element: ElementType, parent: str
+) -> Iterator[tuple[str, ...]]:
+    """Yield the ways to name each element and attribute."""
+    tag = element.tag
+    yield (f"{parent}/{tag}", *([] if parent else [tag]))
+    for attribute in element.attributes:
+        yield f"{tag}/@{attribute.name}", f"{parent}/{tag}/@{attribute.name}"
+    for child in element.children:
+        yield from known_to_the_grammar(child.type, tag)
+
+
+def test_what_is_not_there_would_be_found() -> None:
+    """A lost function, a lost module and a lost test are each named."""
+    cell = "`usd/joints.author_joints`, `usd/joints.author_dreams`, `no/where.at_all`"
+
+    found = list(missing(ROOT / "converter", cell))
+
+    assert found == ["usd/joints.author_dreams", "no/where.at_all"]
