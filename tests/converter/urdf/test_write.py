@@ -21,6 +21,9 @@ from converter.model import (
     Capsule,
     Collision,
     Continuous,
+    Custom,
+    CustomAttribute,
+    CustomElement,
     Dynamics,
     Fixed,
     Inertial,
@@ -37,6 +40,7 @@ from converter.model import (
     Robot,
     SafetyController,
     Visual,
+    XmlElement,
 )
 from converter.spatial import quat_wxyz_from_rpy
 from converter.urdf.angles import rpy_from_quat_wxyz
@@ -243,6 +247,88 @@ def test_a_file_says_the_first_version_that_has_what_it_holds() -> None:
     assert etree.fromstring(write(plain)).get("version") is None
     assert etree.fromstring(write(round_robot)).get("version") == "1.1"
     assert etree.fromstring(write(jerky)).get("version") == "1.2"
+
+
+_WORDS = st.text(st.characters(exclude_categories=("C", "Z")) | st.just(" "))
+_STRIPPED = _WORDS.map(str.strip)
+_TAGS = st.sampled_from(["foo", "x:y", "a-b", "\u00e9", "_1", "gazebo", "Box"])
+_GIVEN = st.dictionaries(_TAGS, _WORDS, max_size=2).map(lambda d: tuple(d.items()))
+_ELEMENT = st.recursive(
+    st.builds(XmlElement, _TAGS, _GIVEN, _STRIPPED),
+    lambda inner: st.builds(
+        XmlElement, _TAGS, _GIVEN, _STRIPPED, st.lists(inner, max_size=2).map(tuple)
+    ),
+    max_leaves=3,
+)
+
+
+def _customs(*within: tuple[str, ...]) -> st.SearchStrategy[Custom]:
+    places = st.sampled_from([(), *within])
+    attributes = st.dictionaries(st.tuples(_TAGS, places), _WORDS, max_size=3)
+    return st.builds(
+        Custom,
+        attributes.map(
+            lambda found: tuple(
+                CustomAttribute(name, text, place)
+                for (name, place), text in found.items()
+            )
+        ),
+        st.lists(st.builds(CustomElement, _ELEMENT, places), max_size=3).map(tuple),
+    )
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    _customs(),
+    _customs(("inertial", "mass")),
+    _customs(("geometry", "capsule"), ("origin",)),
+    _customs(("limit",), ("dynamics",), ("axis",)),
+)
+def test_custom_data_is_read_again_from_every_owner(
+    robots_own: Custom, links: Custom, shapes: Custom, joints: Custom
+) -> None:
+    """Names with and without prefixes, texts, nesting and the order of elements."""
+    shape = Collision("c", OBLIQUE, Capsule(0.1, 0.3), custom=shapes)
+    inertial = Inertial(1.0, OBLIQUE, (1, 0, 0, 1, 0, 1))
+    kind = Revolute((1.0, 0.0, 0.0), Range(-1.0, 2.0))
+    robot = replace(
+        _pair(kind, dynamics=Dynamics(0.5), custom=joints),
+        links=(Link("a", inertial, (), (shape,), custom=links), Link("b")),
+        custom=robots_own,
+    )
+
+    again = _again(robot)
+
+    link = again.links[0]
+    shape, joint = link.collisions[0], again.joints[0]
+    customs = (again.custom, link.custom, shape.custom, joint.custom)
+    for found, custom in zip(customs, (robots_own, links, shapes, joints), strict=True):
+        mine = [one for one in found.attributes if one.name != "version"]
+        assert sorted(mine, key=repr) == sorted(custom.attributes, key=repr)
+        elements = sorted(found.elements, key=repr)
+        assert elements == sorted(custom.elements, key=repr)
+
+
+def test_custom_data_does_not_speak_the_language() -> None:
+    """What a USD of others calls custom changes neither numbers nor parts."""
+    attributes = (
+        CustomAttribute("effort", "7", ("limit",)),
+        CustomAttribute("rpy", "1 2 3", ("origin",)),
+        CustomAttribute("type", "fixed"),
+        CustomAttribute("not a name", "x"),
+        CustomAttribute("foo", "x", ("mimic",)),
+    )
+    elements = (
+        CustomElement(XmlElement("mimic", (("joint", "joint"),))),
+        CustomElement(XmlElement("<", ())),
+    )
+    kind = Revolute((1.0, 0.0, 0.0), Range(-1.0, 2.0))
+    robot = _pair(kind, custom=Custom(attributes, elements))
+
+    again = _again(robot)
+
+    assert _unplaced(again) == _unplaced(robot)
+    assert not again.joints[0].custom
 
 
 def test_a_comment_comes_first() -> None:
