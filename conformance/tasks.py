@@ -86,7 +86,9 @@ def questions(robot: Robot) -> Configurations:
     from conformance.sampling import configurations  # noqa: PLC0415
 
     chosen = configurations(structure(robot))
-    spec = observe_robot(robot, chosen)
+    # Shapes have no say in it, and their meshes take long to read.
+    bare = tuple(replace(link, visuals=(), collisions=()) for link in robot.links)
+    spec = observe_robot(replace(robot, links=bare), chosen)
     return replace(chosen, rollout=plan_rollout(spec, yardstick(spec, Tolerance())))
 
 

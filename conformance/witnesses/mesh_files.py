@@ -10,6 +10,7 @@ import io
 import re
 import warnings
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -28,6 +29,8 @@ _UNIT = re.compile(r"([0-9.eE+-]+) \* meters")
 # Of a corner of a face, what follows its point.
 _CORNER = re.compile(rb"/[-0-9/]*")
 _HEAD = 4096
+# A few times the meshes of most robots, and no more than the largest one's.
+_KEPT = 64
 _STL_HEADER = 84
 _STL_TRIANGLE = 50
 
@@ -55,9 +58,25 @@ class LoadedMesh:
 def load_mesh(path: str) -> LoadedMesh:
     """Read a mesh file; its content decides the format where that can be told.
 
+    Files that were read last are kept: a robot is compared, then drawn.
+
+    Returns:
+        The mesh; its arrays are not to be written to.
+
     Raises:
         UnreadMeshError: It cannot be read, or holds no triangle.
     """
+    try:
+        state = Path(path).stat()
+    except OSError as error:
+        raise UnreadMeshError(error.strerror or str(error)) from error
+    return _load_mesh(path, state.st_mtime_ns, state.st_size)
+
+
+@lru_cache(maxsize=_KEPT)
+def _load_mesh(path: str, changed: int, size: int) -> LoadedMesh:
+    """Read a mesh file; one that changed is another."""
+    del changed, size
     # A third of a second that robots without meshes do not need.
     import trimesh  # noqa: PLC0415
 

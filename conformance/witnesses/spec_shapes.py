@@ -63,21 +63,27 @@ def _drawing(
 ) -> Drawing | None:
     geometry = shape.geometry
     matrix = transform_from_pose(shape.origin)
-    points, triangles = np.zeros((0, 3)), np.zeros((0, 3), np.int64)
-    kind, size = ShapeKind.MESH, ()
-    if isinstance(geometry, MeshFile):
-        if geometry.path is None:
-            return None
-        if geometry.path not in meshes:
-            meshes[geometry.path] = _load(geometry.path)
-        content = meshes[geometry.path]
-        if isinstance(content, UnreadMeshError):
-            return None
-        matrix = matrix @ np.diag([*geometry.scale, 1.0])
-        points, triangles = content.points, content.triangles
-    else:
+    if not isinstance(geometry, MeshFile):
         kind, size = _primitive(geometry)
-    return Drawing(source, link, role, kind, size, matrix, points, triangles)
+        nothing = np.zeros((0, 3)), np.zeros((0, 3), np.int64)
+        return Drawing(source, link, role, kind, size, matrix, *nothing)
+    if geometry.path is None:
+        return None
+    if geometry.path not in meshes:
+        meshes[geometry.path] = _load(geometry.path)
+    content = meshes[geometry.path]
+    if isinstance(content, UnreadMeshError):
+        return None
+    return Drawing(
+        source=source,
+        link=link,
+        role=role,
+        kind=ShapeKind.MESH,
+        size=(),
+        matrix=matrix @ np.diag([*geometry.scale, 1.0]),
+        points=content.points,
+        triangles=content.triangles,
+    )
 
 
 def _by_role(
