@@ -70,8 +70,8 @@ SHAPES_RULES = (
     Rule(
         "texture-dropped",
         _W,
-        "A texture is not converted: it is neither PNG nor JPG, or the shape has no "
-        "texture coordinates.",
+        "A texture is not converted: it is neither PNG nor JPG, the shape has no "
+        "texture coordinates, or it is a USD's.",
         "Use PNG or JPG, on a mesh with texture coordinates.",
     ),
     Rule(

@@ -11,6 +11,8 @@ from converter.diagnostics import Diagnostic
 from converter.model import Material
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pxr import Sdf, Usd
 
     from converter.model import Vec4
@@ -34,7 +36,8 @@ def read_material(prim: Usd.Prim) -> Findings[Material | None]:
         message = f"{prim.GetPath()} has {len(faces)} materials; the largest one counts"
         yield Diagnostic("material-parts", message)
     largest = max(faces, key=faces.__getitem__)
-    return (yield from _read_bound(UsdShade.Material.Get(prim.GetStage(), largest)))
+    material = UsdShade.Material.Get(prim.GetStage(), largest)
+    return (yield from _read_bound(material, prim))
 
 
 def _faces_by_material(prim: Usd.Prim) -> dict[Sdf.Path, int]:
@@ -55,27 +58,20 @@ def _faces_by_material(prim: Usd.Prim) -> dict[Sdf.Path, int]:
     return faces
 
 
-def _read_bound(material: UsdShade.Material) -> Findings[Material | None]:
+def _read_bound(
+    material: UsdShade.Material, gprim: Usd.Prim
+) -> Findings[Material | None]:
     prim = material.GetPrim()
     sources = (material.ComputeSurfaceSource(context)[0] for context in _CONTEXTS)
     source = next(filter(None, sources), None)
     if source is None:
         return None
-    color: tuple[float, ...] | None = _DEFAULT_COLOR
-    for input_name in _COLORS:
-        found = source.GetInput(input_name)
-        if not found:
-            continue
-        shader = _computing(found)
-        if shader is not None:
-            message = f"texture of material {prim.GetPath()} is not converted"
-            yield Diagnostic("texture-dropped", message)
-            fallback = shader.GetInput("fallback")
-            value = _value(fallback) if fallback else None
-            color = tuple(float(component) for component in value) if value else None
-        elif (value := _value(found)) is not None:
-            color = tuple(float(component) for component in value)
-        break
+    images = list(dict.fromkeys(_images(source)))
+    if images:
+        named = ", ".join(images)
+        message = f"textures of material {prim.GetPath()} are not converted: {named}"
+        yield Diagnostic("texture-dropped", message)
+    color = _color(source, gprim)
     if color is None:
         return None
     opacity = source.GetInput("opacity")
@@ -83,6 +79,35 @@ def _read_bound(material: UsdShade.Material) -> Findings[Material | None]:
     red, green, blue = srgb_from_linear(color[:3]).tolist()
     rgba = red, green, blue, 1.0 if alpha is None else float(alpha)
     return Material(prim.GetDisplayName() or prim.GetName(), rgba)
+
+
+def _images(source: UsdShade.Shader) -> Iterator[str]:
+    """Yield the names of the images that a surface shows."""
+    for one in source.GetInputs():
+        shader = _computing(one)
+        file = shader.GetInput("file") if shader else None
+        if file:
+            value = _value(file)
+            yield repr(value.path if value else "")
+
+
+def _color(source: UsdShade.Shader, gprim: Usd.Prim) -> tuple[float, ...] | None:
+    """Return the linear colour of a surface, as far as it has one for all of it."""
+    found = next(filter(None, map(source.GetInput, _COLORS)), None)
+    if found is None:
+        return _DEFAULT_COLOR
+    shader = _computing(found)
+    if shader is None:
+        value = _value(found)
+        return _DEFAULT_COLOR if value is None else tuple(map(float, value))
+    if str(shader.GetIdAttr().Get()).startswith("UsdPrimvarReader"):
+        # Of all colours that corners have, the first, as for a gprim without material.
+        colors = UsdGeom.Gprim(gprim).GetDisplayColorAttr().Get()
+        if colors:
+            return tuple(map(float, colors[0]))
+    fallback = shader.GetInput("fallback")
+    value = _value(fallback) if fallback else None
+    return tuple(map(float, value)) if value else None
 
 
 def _computing(shader_input: UsdShade.Input) -> UsdShade.Shader | None:

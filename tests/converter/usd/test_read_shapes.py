@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from pxr import Gf, Sdf, Usd, UsdGeom, UsdPhysics, UsdShade, Vt
 from scipy.spatial.transform import Rotation
 
+from converter import read_usd
 from converter.model import (
     Box,
     Capsule,
@@ -18,6 +20,8 @@ from converter.model import (
     MeshFile,
     Sphere,
 )
+from tests.converter.meshes.gltf_files import triangle
+from tests.converter.usd.mesh_looks import png, robot, visual
 from tests.converter.usd.scenes import (
     Scene,
     link_of,
@@ -25,6 +29,8 @@ from tests.converter.usd.scenes import (
 )
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from converter.meshes.polygon_mesh import PolygonMesh
     from tests.converter.usd.scenes import Array
 
@@ -181,10 +187,10 @@ def test_colours_are_found_where_others_put_them() -> None:
         "preview",
         "omni",
     ]
-    for visual in visuals:
+    for shown in visuals:
         # The sRGB value of the linear 0.214 is one half (IEC 61966-2-1).
-        assert visual.material
-        assert visual.material.rgba == pytest.approx((0.5, 0.5, 0.5, 1.0), abs=1e-6)
+        assert shown.material
+        assert shown.material.rgba == pytest.approx((0.5, 0.5, 0.5, 1.0), abs=1e-6)
 
 
 def _surface(stage: Usd.Stage, name: str, color: Gf.Vec3f) -> UsdShade.Material:
@@ -234,6 +240,8 @@ def test_a_texture_leaves_its_fallback_colour() -> None:
         texture.CreateIdAttr("UsdUVTexture")
         kinds = Sdf.ValueTypeNames
         output = texture.CreateOutput("rgb", kinds.Float3)
+        file = texture.CreateInput("file", kinds.Asset)
+        file.Set(Sdf.AssetPath(f"./{name}.png"))
         if name == "with":
             texture.CreateInput("fallback", kinds.Float4).Set(Gf.Vec4f(1, 0, 1, 1))
         shader = UsdShade.Shader.Get(scene.stage, f"/r/{name}/shader")
@@ -246,4 +254,46 @@ def test_a_texture_leaves_its_fallback_colour() -> None:
     looks = {v.name: v.material for v in link_of(reading, "a").visuals}
     assert looks["without"] is None
     assert looks["with"] == Material("with", (1.0, 0.0, 1.0, 1.0))
-    assert rules_of(reading) == ["texture-dropped"] * 2
+    assert [str(found) for found in reading.diagnostics] == [
+        f"warning: textures of material /r/{name} are not converted: './{name}.png' "
+        "[texture-dropped]"
+        for name in ("with", "without")
+    ]
+
+
+def test_every_texture_that_is_lost_is_named_once(tmp_path: Path) -> None:
+    """Of all that a material shows, whatever it is for."""
+    document = triangle(pbrMetallicRoughness={"baseColorTexture": {"index": 0}})
+    for shade, name in enumerate(("skin", "glow", "data")):
+        image = document.view(png(shade))
+        document.add("images", {"bufferView": image, "name": name})
+        document.add("textures", {"source": shade})
+    about = document.root["materials"][0]
+    about |= {"emissiveTexture": {"index": 1}, "emissiveFactor": [1, 1, 1]}
+    about["pbrMetallicRoughness"]["metallicRoughnessTexture"] = {"index": 2}
+    (tmp_path / "part.glb").write_bytes(document.glb())
+    conversion, _ = robot(tmp_path, visual("part.glb"))
+
+    reading = read_usd(conversion.root_layer)
+
+    (dropped,) = (d for d in reading.diagnostics if d.rule == "texture-dropped")
+    lost = sorted(re.findall(r"Textures/(\w+)\.png", dropped.message))
+    assert lost == ["data", "glow", "skin"]
+
+
+def test_colours_of_corners_leave_the_first_of_them(tmp_path: Path) -> None:
+    """URDF has one colour for a visual."""
+    document = triangle(pbrMetallicRoughness={"baseColorFactor": [0.5, 1, 1, 1]})
+    colors = np.tile(np.array([[0.42808228, 0.25, 1]], "<f4"), (3, 1))
+    primitive = document.root["meshes"][0]["primitives"][0]
+    primitive["attributes"]["COLOR_0"] = document.accessor(colors)
+    (tmp_path / "part.glb").write_bytes(document.glb())
+    conversion, _ = robot(tmp_path, visual("part.glb"))
+
+    reading = read_usd(conversion.root_layer)
+
+    material = link_of(reading, "a").visuals[0].material
+    assert material
+    # Half of it in linear light is 0.5 in sRGB (IEC 61966-2-1).
+    assert material.rgba is not None
+    assert material.rgba[0] == pytest.approx(0.5, abs=1e-6)
