@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from converter.meshes.dae_text import DaeText
 
 _AXES = 3
+# Indices per corner; real ones have up to ten or so.
+_MOST_COLUMNS = 256
 _VERTEX = "VERTEX"
 
 
@@ -160,8 +162,8 @@ def _primitive(element: Element, inputs: _Inputs, text: DaeText) -> Primitive:
     )
     if vertex is None:
         raise MeshError("it has no vertices")
-    if min(offset for _, _, offset in entries) < 0:
-        raise MeshError("an input has a negative offset")
+    if not all(0 <= offset < _MOST_COLUMNS for _, _, offset in entries):
+        raise MeshError("an input has a negative offset, or one beyond reason")
     values = {
         semantic: (inputs.shared[semantic], vertex)
         for semantic in WIDTHS

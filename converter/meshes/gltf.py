@@ -128,9 +128,12 @@ def _placed(document: Document) -> Iterator[tuple[Object, Matrix]]:
         }
         tops = [number for number in range(len(nodes)) if number not in inside]
     pending = [(top, _UPRIGHT) for top in reversed(tops)]
-    for _ in range(_MOST_PLACES + _MOST_PLACES_PER_NODE * len(nodes)):
+    most = _MOST_PLACES + _MOST_PLACES_PER_NODE * len(nodes)
+    for _ in range(most):
         if not pending:
             return
+        if len(pending) > most:
+            break
         number, above = pending.pop()
         node = member(root, "nodes", integer({"node": number}, "node"))
         transform = above @ _transform(node)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
+from xml.parsers import expat
 
 from converter.urdf import grammar as g
 from converter.urdf.extensions import REFERENCE, REFERRING
@@ -19,11 +20,8 @@ if TYPE_CHECKING:
     from converter.model import Custom, CustomElement, XmlElement
     from converter.urdf.grammar import ElementType
 
-_START = ":A-Z_a-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02ff\u0370-\u037d\u037f-\u1fff"
-_START += (
-    "\u200c\u200d\u2070-\u218f\u2c00-\u2fef\u3001-\ud7ff\uf900-\ufdcf\ufdf0-\ufffd"
-)
-_NAME = re.compile(f"[{_START}][-.0-9{_START}\u00b7\u0300-\u036f\u203f\u2040]*")
+_PLAIN_NAME = re.compile(r"[A-Za-z_:][\w:.-]*", re.ASCII)
+_OTHER_NAME = re.compile(r"[^\s<>&/='\"?!]+")
 # An owner may hold one of each without saying anything by it.
 _NEUTRAL = frozenset(
     {g.ORIGIN, g.AXIS, g.LIMIT, g.DYNAMICS, g.SAFETY_CONTROLLER, g.CALIBRATION}
@@ -54,7 +52,7 @@ def write_custom(
     """
     for attribute in custom.attributes:
         found = _place(element, element_type, attribute.within)
-        if found is None or not _NAME.fullmatch(attribute.name):
+        if found is None or not _is_name(attribute.name):
             continue
         place, place_type = found
         name = attribute.name
@@ -121,13 +119,26 @@ def _is_custom(tag: str, element_type: ElementType) -> bool:
     # Materials of the robot that nothing uses.
     unused = element_type is g.ROBOT and tag == g.MATERIAL.tag
     known = element_type.child(tag) is not None
-    return bool(_NAME.fullmatch(tag)) and (unused or not known)
+    return _is_name(tag) and (unused or not known)
+
+
+def _is_name(text: str) -> bool:
+    """Whether XML allows a name; beyond ASCII, what its readers take decides."""
+    if _PLAIN_NAME.fullmatch(text):
+        return True
+    if not _OTHER_NAME.fullmatch(text):
+        return False
+    try:
+        expat.ParserCreate().Parse(f"<{text}/>", True)
+    except (expat.ExpatError, UnicodeError):
+        return False
+    return True
 
 
 def _append(parent: ET.Element, content: XmlElement) -> None:
-    names = {name: text for name, text in content.attributes if _NAME.fullmatch(name)}
+    names = {name: text for name, text in content.attributes if _is_name(name)}
     element = ET.SubElement(parent, content.tag, names)
     element.text = content.text or None
     for child in content.children:
-        if _NAME.fullmatch(child.tag):
+        if _is_name(child.tag):
             _append(element, child)

@@ -242,3 +242,12 @@ def test_a_thousand_libraries_are_not_looked_for(tmp_path: Path) -> None:
     file.write_bytes(names + b"usemtl a\n" + OBJ)
 
     assert len(read_mesh(file).skipped) < 33
+
+
+def test_nodes_of_gltf_that_contain_themselves_fill_no_memory() -> None:
+    """Each look at this one would add as many again."""
+    ring = '{"asset": {"version": "2.0"}, "scenes": [{"nodes": [0]}], "nodes": [%s]}'
+    node = f'{{"children": [{", ".join(["0"] * 150_000)}]}}'
+
+    with pytest.raises(MeshError, match="multiply beyond all bounds"):
+        decode_mesh((ring % node).encode(), Path("a.gltf"))
