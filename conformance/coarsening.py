@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _STEPS = 65535
+# As fine as three coordinates in one integer can be.
+_FINE = 2**21 - 1
 # Meshes that are drawn whole however many there are: a coarse box is no box.
 _SPARED = 400
 
@@ -57,31 +59,34 @@ def coarsen(
         The mesh; None if nothing of it can be seen.
     """
     count = len(triangles)
-    corners, faces = _welded(np.asarray(points, np.float64), np.asarray(triangles))
+    points = np.asarray(points, np.float64)
+    if not (len(points) and np.isfinite(points).all()):
+        return None
+    lower = points.min(axis=0)
+    extent = points.max(axis=0) - lower
+    span = np.where(extent > 0, extent, 1.0)
+    corners, faces = _welded((points - lower) / span, triangles, _FINE)
     if len(faces) > target:
         # Robots without large meshes do not need it.
         import fast_simplification  # noqa: PLC0415
 
-        corners, faces = fast_simplification.simplify(
-            np.ascontiguousarray(corners, np.float32),
+        # In proportion, so that it keeps what is long.
+        coarse, faces = fast_simplification.simplify(
+            np.ascontiguousarray(corners * span, np.float32),
             np.ascontiguousarray(faces, np.int32),
             target_count=target,
         )
-    if not len(faces):
-        return None
-    lower = corners.min(axis=0)
-    extent = corners.max(axis=0) - lower
-    step = np.where(extent > 0, extent, 1.0) / _STEPS
-    grid, faces = _welded(np.rint((corners - lower) / step), np.asarray(faces))
+        corners = np.clip(coarse / span, 0.0, 1.0)
+    grid, faces = _welded(corners, faces, _STEPS)
     if not len(faces):
         return None
     wide = len(grid) > _STEPS
     x, y, z = lower.tolist()
-    u, v, w = step.tolist()
+    u, v, w = (span / _STEPS).tolist()
     return SceneMesh(
-        positions=_text(grid, "<u2"),
-        origin=(float(x), float(y), float(z)),
-        step=(float(u), float(v), float(w)),
+        positions=_text(np.rint(grid * _STEPS), "<u2"),
+        origin=(x, y, z),
+        step=(u, v, w),
         indices=_text(faces, "<u4" if wide else "<u2"),
         wide=wide,
         triangles=count,
@@ -90,13 +95,22 @@ def coarsen(
 
 
 def _welded(
-    points: NDArray[np.float64], faces: NDArray[np.integer]
+    points: NDArray[np.float64], faces: NDArray[np.integer], steps: int
 ) -> tuple[NDArray[np.float64], NDArray[np.integer]]:
-    """Make equal points one, and leave out faces without a surface."""
-    unique, place = np.unique(points, axis=0, return_inverse=True)
-    joined = place.reshape(-1)[faces]
+    """Put points on a grid, make equal ones one, and leave out faces of no surface.
+
+    Args:
+        points: (N, 3) in [0, 1].
+        faces: (M, 3) indices of points.
+        steps: Number of steps of the grid along each axis, below 2^21.
+    """
+    # Three coordinates in one integer sort many times faster than in three columns.
+    x, y, z = np.rint(points.T * steps).astype(np.int64)
+    keys, place = np.unique((x << 42) | (y << 21) | z, return_inverse=True)
+    unique = np.stack([keys >> 42, (keys >> 21) & _FINE, keys & _FINE], axis=1)
+    joined = place.reshape(-1)[np.asarray(faces)]
     a, b, c = joined.T
-    return unique, joined[(a != b) & (b != c) & (c != a)]
+    return unique / steps, joined[(a != b) & (b != c) & (c != a)]
 
 
 def _text(values: NDArray[np.generic], kind: str) -> str:
