@@ -392,7 +392,7 @@ DAMAGED = {
         ),
         "do not add up",
     ),
-    "offset": (document().replace('offset="0"', 'offset="999999999"'), "indices"),
+    "offset": (document().replace('offset="0"', 'offset="999999999"'), "offset"),
     "unit": (document(asset='<unit meter="0"/>'), "<unit>"),
     "unit text": (document(asset='<unit meter="inch"/>'), "<unit>"),
     "deep": (document("<node>" * 9000 + "</node>" * 9000), "schema"),
