@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from converter.model import Robot
 
 # Triangles of one page, which stays below five megabytes with them.
-TRIANGLES = 150_000
+TRIANGLES = 80_000
 # Frames are drawn with axes of this part of the robot's size.
 _MARK = 0.05
 _HARDLY = 0.98
@@ -90,30 +90,39 @@ def _drawings(
 
 def _meshes(
     drawings: Sequence[Drawing],
-) -> tuple[tuple[SceneMesh, ...], dict[str, int]]:
+) -> tuple[tuple[SceneMesh, ...], dict[tuple[int, int], int]]:
     """Coarsen each mesh once; equal ones, of both sides, are one.
 
     Returns:
-        The meshes, and where each content is among them.
+        The meshes, and which of them is that of which arrays.
     """
-    contents = {
-        _content(drawing): drawing
-        for drawing in drawings
-        if drawing.kind is ShapeKind.MESH
-    }
+    contents: dict[str, Drawing] = {}
+    digests: dict[tuple[int, int], str] = {}
+    for drawing in drawings:
+        if drawing.kind is ShapeKind.MESH:
+            if _arrays(drawing) not in digests:
+                digests[_arrays(drawing)] = _digest(drawing)
+            contents.setdefault(digests[_arrays(drawing)], drawing)
     targets = shares(
         [len(drawing.triangles) for drawing in contents.values()], TRIANGLES
     )
     places: dict[str, int] = {}
     known: dict[SceneMesh, int] = {}
-    for (content, drawing), target in zip(contents.items(), targets, strict=True):
+    for (digest, drawing), target in zip(contents.items(), targets, strict=True):
         mesh = coarsen(drawing.points, drawing.triangles, target)
         if mesh is not None:
-            places[content] = known.setdefault(mesh, len(known))
-    return tuple(known), places
+            places[digest] = known.setdefault(mesh, len(known))
+    return tuple(known), {
+        arrays: places[digest] for arrays, digest in digests.items() if digest in places
+    }
 
 
-def _content(drawing: Drawing) -> str:
+def _arrays(drawing: Drawing) -> tuple[int, int]:
+    """Say which arrays a drawing has; many share theirs."""
+    return id(drawing.points), id(drawing.triangles)
+
+
+def _digest(drawing: Drawing) -> str:
     digest = hashlib.blake2b(np.ascontiguousarray(drawing.points).tobytes())
     digest.update(np.ascontiguousarray(drawing.triangles, np.int64).tobytes())
     return digest.hexdigest()
@@ -122,14 +131,14 @@ def _content(drawing: Drawing) -> str:
 def _by_link(
     drawings: Iterable[Drawing],
     observed: Iterable[ShapeObservation],
-    places: Mapping[str, int],
+    places: Mapping[tuple[int, int], int],
 ) -> dict[str, list[SceneShape]]:
     colors = {shape.source: _color(shape) for shape in observed if shape.looks}
     shapes: dict[str, list[SceneShape]] = {}
     for drawing in drawings:
         mesh = None
         if drawing.kind is ShapeKind.MESH:
-            mesh = places.get(_content(drawing))
+            mesh = places.get(_arrays(drawing))
             if mesh is None:
                 continue
         if drawing.kind is ShapeKind.OTHER or not np.isfinite(drawing.matrix).all():
