@@ -27,7 +27,8 @@ import { affine, meshGeometries, shapeGeometry } from "./scene.js";
 export const SIDES = ["urdf", "usd"];
 const TONES = { urdf: 0x2f81f7, usd: 0xe8702a };
 const PLAIN = [0.62, 0.66, 0.72, 1];
-const SHARP_EDGE_DEGREES = 25;
+// Coarse meshes have sharp edges everywhere; solids have few.
+const SHARP_EDGE_DEGREES = { mesh: 50, solid: 25 };
 
 /** The overlays that can be switched, and which are on at first. */
 export const OVERLAYS = {
@@ -232,7 +233,8 @@ export class RobotView {
     if (!visual) material.color.set(TONES[side]);
     const solid = new Mesh(geometry, material);
     solid.userData = { color: material.color.clone(), role: shape.role };
-    geometry.userData.edges ??= new EdgesGeometry(geometry, SHARP_EDGE_DEGREES);
+    const sharp = SHARP_EDGE_DEGREES[shape.kind === "mesh" ? "mesh" : "solid"];
+    geometry.userData.edges ??= new EdgesGeometry(geometry, sharp);
     const lines = new LineSegments(
       geometry.userData.edges,
       new LineBasicMaterial({ color: TONES[side] }),
