@@ -207,8 +207,15 @@ def _refuse_warnings(
 
 def _require_replaceable(target: Path) -> None:
     """Refuse to replace anything but a former conversion."""
-    if not target.exists():
+    try:
+        target.stat()
+    except (FileNotFoundError, NotADirectoryError):
         return
+    except (OSError, ValueError) as error:
+        # A name that is too long, or that no file can have.
+        reason = error.strerror if isinstance(error, OSError) else error
+        message = f"{str(target)!r} cannot be written: {reason}"
+        raise AuthoringError((Diagnostic("target-unwritable", message),)) from error
     if not target.is_dir():
         message = f"{target} is a file; the asset needs a folder"
         raise AuthoringError((Diagnostic("target-exists", message),))

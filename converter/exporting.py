@@ -14,6 +14,7 @@ from converter.model import MeshFile
 from converter.urdf.write import write
 from converter.usd.names import sibling_names
 from converter.usd.read import read_usd
+from converter.usd.read_names import writable
 
 if TYPE_CHECKING:
     import os
@@ -69,19 +70,21 @@ def export(
     robot, meshes = _with_mesh_files(reading)
     files = {f"{MESHES}/{name}": obj_text(mesh, mark) for name, mesh in meshes.items()}
     files[target.name] = write(robot, comment=mark)
-    if not force:
-        _refuse_others(target, files)
     try:
+        if not force:
+            _refuse_others(target, files)
         _place(target.parent, files)
-    except OSError as error:
-        message = f"{target} cannot be written: {error.strerror or error}"
+    except (OSError, ValueError) as error:
+        # ValueError: a name that no file can have
+        reason = error.strerror if isinstance(error, OSError) else error
+        message = f"{str(target)!r} cannot be written: {reason}"
         raise AuthoringError((Diagnostic("target-unwritable", message),)) from error
     return Export(target, robot, reading.diagnostics)
 
 
 def _mark(target: Path) -> str:
     """Say in one line who wrote a file; XML comments know no double hyphen."""
-    return f"{_MARK}: {target.name}".replace("--", "- -").rstrip("-")
+    return writable(f"{_MARK}: {target.name}".replace("--", "- -").rstrip("-"))
 
 
 def _with_mesh_files(reading: StageReading) -> tuple[Robot, dict[str, PolygonMesh]]:
@@ -168,7 +171,7 @@ def _place(folder: Path, files: Mapping[str, bytes]) -> None:
                 new += _make_folder(path.parent)
                 new += [] if path.exists() else [path]
                 Path(scratch, str(index)).replace(path)
-        except OSError:
+        except (OSError, ValueError):
             for path in reversed(new):
                 path.rmdir() if path.is_dir() else path.unlink(missing_ok=True)
             raise

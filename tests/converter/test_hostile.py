@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 from pxr import Sdf, Usd, UsdUtils
 
-from converter import ConversionError, ConvertOptions, convert
+from converter import ConversionError, ConvertOptions, convert, export
 from converter.urdf import parse
 from converter.usd.layers import DEEPEST
 from converter.usd.prims import BodyNesting
@@ -236,3 +236,16 @@ def test_strict_refuses_what_lies_outside(tmp_path: Path) -> None:
     with pytest.raises(ConversionError, match="file-outside"):
         convert(source, tmp_path / "out", ConvertOptions(strict=True))
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("name", ["n" * 300, "a\0b"])
+def test_places_that_no_file_can_have_are_refused(tmp_path: Path, name: str) -> None:
+    """On the way to USD and back."""
+    source = tmp_path / "arm.urdf"
+    source.write_text(ARM)
+    asset = convert(source, tmp_path / "asset").root_layer
+
+    with pytest.raises(ConversionError, match="target-unwritable"):
+        convert(source, tmp_path / name)
+    with pytest.raises(ConversionError, match="target-unwritable"):
+        export(asset, tmp_path / name)
