@@ -12,6 +12,7 @@ import re
 import signal
 import sys
 import tempfile
+import time
 import traceback
 from dataclasses import dataclass
 from multiprocessing import parent_process
@@ -51,9 +52,10 @@ _OUR_FRAMES = re.compile(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Completed(Generic[_Result]):
-    """The task returned ``value``."""
+    """The task returned ``value``, after some seconds if anybody measured them."""
 
     value: _Result
+    seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,8 +92,10 @@ def attempt(
     function: Callable[..., _Result], *arguments: object
 ) -> Completed[_Result] | Crashed:
     """Call a function in this process; what it raises is a crash."""
+    begin = time.perf_counter()
     try:
-        return Completed(function(*arguments))
+        value = function(*arguments)
+        return Completed(value, time.perf_counter() - begin)
     except MemoryError:
         reason = OUT_OF_MEMORY
         output = traceback.format_exc()

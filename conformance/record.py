@@ -1,10 +1,11 @@
 """The record of a run: everything a report shows, as plain data.
 
-``results/<id>.json`` holds one :class:`RobotRecord`, ``summary.json`` a
-:class:`RunSummary`. Both carry ``schema_version``. They hold no timestamps, absolute
-paths or machine names: the same input gives the same bytes. Unlimited positions and
-other values that JSON cannot express are written as text (``"inf"``, ``"-inf"``,
-``"nan"``).
+``results/<id>.json``, with several converters ``results/<converter>/<id>.json``, holds
+one :class:`RobotRecord`, ``summary.json`` a :class:`RunSummary`. Both carry
+``schema_version``. They hold no timestamps, absolute paths or machine names: the same
+input gives the same bytes. How long conversions take lies beside them, in ``timings``.
+Unlimited positions and other values that JSON cannot express are written as text
+(``"inf"``, ``"-inf"``, ``"nan"``).
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from enum import StrEnum
 
 import msgspec
 
-SCHEMA_VERSION = "1.1"
+SCHEMA_VERSION = "1.2"
 
 
 class Grade(StrEnum):
@@ -264,11 +265,27 @@ class SourceRecord(_Record, frozen=True, kw_only=True):
     files: tuple[FileRecord, ...] = ()
 
 
-class RobotRecord(_Record, frozen=True, kw_only=True):
-    """The result for one robot.
+class AssetRecord(_Record, frozen=True, kw_only=True):
+    """What a converter wrote.
 
-    ``environment`` maps packages that took part to their versions; ``fingerprint`` is
-    the hash of all that the result follows from, if that was found out.
+    Attributes:
+        root_layer: File that consumers open, relative to the folder of the asset.
+        files: Number of files.
+        size: Number of their bytes.
+    """
+
+    root_layer: str
+    files: int
+    size: int
+
+
+class RobotRecord(_Record, frozen=True, kw_only=True):
+    """The result for one robot and one converter.
+
+    ``converter`` is the converter's name and version, ``candidate`` what the run calls
+    it, ``output`` the end of what it printed if it is not ours. ``environment`` maps
+    packages that took part to their versions; ``fingerprint`` is the hash of all that
+    the result follows from, if that was found out.
     """
 
     schema_version: str = SCHEMA_VERSION
@@ -290,10 +307,13 @@ class RobotRecord(_Record, frozen=True, kw_only=True):
     deviations: tuple[DeviationRecord, ...] = ()
     environment: dict[str, str] = {}
     fingerprint: str | None = None
+    candidate: str = ""
+    asset: AssetRecord | None = None
+    output: str | None = None
 
 
 class RobotSummary(_Record, frozen=True, kw_only=True):
-    """One line of ``summary.json``: a robot without its findings."""
+    """One line of ``summary.json``: a robot and a converter, without findings."""
 
     id: str
     name: str
@@ -303,6 +323,7 @@ class RobotSummary(_Record, frozen=True, kw_only=True):
     grades: dict[str, Grade]
     worst: dict[str, float]
     witnesses: dict[str, WitnessStatus]
+    candidate: str = ""
 
 
 class CheckHeading(_Record, frozen=True, kw_only=True):
@@ -321,6 +342,24 @@ class CheckHeading(_Record, frozen=True, kw_only=True):
     unit: str
 
 
+class ConverterRecord(_Record, frozen=True, kw_only=True):
+    """One converter of a run.
+
+    Attributes:
+        name: What the run calls it.
+        title: Its name and version.
+        recipe: How it is asked, without paths of the machine.
+        gated: Whether the run passes by what becomes of its robots.
+        verdicts: Number of its robots per verdict.
+    """
+
+    name: str
+    title: str
+    recipe: str
+    gated: bool
+    verdicts: dict[str, int]
+
+
 class RunSummary(_Record, frozen=True, kw_only=True):
     """A whole run.
 
@@ -328,11 +367,13 @@ class RunSummary(_Record, frozen=True, kw_only=True):
         corpus: The references that were asked for.
         environment: Package name to version, of everything that took part.
         options: Options that change results, as text.
-        verdicts: Number of robots per verdict.
-        robots: One line per robot, ordered by id.
+        verdicts: Number of robots per verdict; of the converter that is gated, if there
+            are several.
+        robots: One line per robot and converter, ordered by id.
         checks: Headings of the checks that robots cite by id, in order.
         complete: Whether the run went through all its robots.
         unfinished: Number of robots that an interrupted run did not finish.
+        converters: In the order in which they were named.
     """
 
     schema_version: str = SCHEMA_VERSION
@@ -344,3 +385,4 @@ class RunSummary(_Record, frozen=True, kw_only=True):
     checks: tuple[CheckHeading, ...] = ()
     complete: bool = True
     unfinished: int = 0
+    converters: tuple[ConverterRecord, ...] = ()

@@ -20,6 +20,7 @@ from converter import convert
 from converter.diagnostics import ConversionError, SourceError
 from converter.inputs import input_files
 from converter.urdf.expansion import is_xacro
+from converter.urdf.named_packages import named_packages
 from converter.urdf.parse import parse
 from converter.urdf.standalone import standalone_urdf
 
@@ -42,12 +43,14 @@ class Reading:
         diagnostics: What the reader noticed.
         expanded: URDF that says what a xacro file says; None if the file is URDF.
         inputs: The files that make up the robot, the one that was named first.
+        packages: Folders of the packages that it names, where files were found.
     """
 
     configurations: Configurations
     diagnostics: tuple[Diagnostic, ...]
     expanded: bytes | None = None
     inputs: tuple[InputFile, ...] = ()
+    packages: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +76,7 @@ def read_robot(
         diagnostics=parsed.diagnostics,
         expanded=alone.text if alone else None,
         inputs=input_files((path, *(alone.included if alone else ())), parsed.robot),
+        packages=named_packages(parsed.robot),
     )
 
 

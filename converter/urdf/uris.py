@@ -151,7 +151,7 @@ class Surroundings:
     def _candidates(self, uri: str) -> Iterator[Path]:
         scheme, rest = _scheme_and_rest(uri)
         if scheme in _OF_PACKAGES:
-            name, inner = _package_and_rest(uri)
+            name, inner = package_and_rest(uri)
             if name in self.packages:
                 yield Path(self.packages[name], inner)
             elif name and inner:
@@ -186,7 +186,7 @@ class Surroundings:
             yield folder / name
 
     def _found(self, path: Path, uri: str, read: str, *, other_case: bool) -> Found:
-        name = _package_and_rest(read)[0]
+        name = package_and_rest(read)[0]
         outside = not self.owns(path, [name] if name else [])
         proper = read in {uri.strip(), unquote(uri).strip()}
         return Found(path, outside, other_case, None if proper else read)
@@ -205,7 +205,7 @@ def _scheme_and_rest(uri: str) -> tuple[str, str]:
     return (match["scheme"].lower(), match["rest"]) if match else ("", uri)
 
 
-def _package_and_rest(uri: str) -> tuple[str, str]:
+def package_and_rest(uri: str) -> tuple[str, str]:
     """Name of the package that a reference begins with, and the path within it."""
     scheme, rest = _scheme_and_rest(uri)
     name, _, inner = rest.partition("/") if scheme in _OF_PACKAGES else ("", "", rest)
