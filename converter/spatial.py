@@ -60,6 +60,37 @@ def quat_wxyz_from_rotation(rotation: Matrix) -> Vec4:
     return _canonical(q)
 
 
+def rotations_from_quats_wxyz(quats_wxyz: Matrix) -> Matrix:
+    """Return the (K, 3, 3) rotations of (K, 4) quaternions."""
+    lengths = np.linalg.norm(quats_wxyz, axis=1, keepdims=True)
+    w, x, y, z = (quats_wxyz / lengths).T
+    rows = (
+        (1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)),
+        (2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)),
+        (2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)),
+    )
+    return np.stack([np.stack(row, axis=-1) for row in rows], axis=1)
+
+
+def quats_wxyz_from_rotations(rotations: Matrix) -> Matrix:
+    """Return the (K, 4) quaternions of (K, 3, 3) rotations, with w >= 0."""
+    m = np.moveaxis(rotations, 0, -1)
+    diagonal = m[0, 0], m[1, 1], m[2, 2]
+    trace = diagonal[0] + (diagonal[1] + diagonal[2])
+    quats = np.empty((4, 4, len(rotations)))
+    quats[0, 0] = 1 + trace
+    for i in range(3):
+        j, k = (i + 1) % 3, (i + 2) % 3
+        quats[0, 1 + i] = quats[1 + i, 0] = m[k, j] - m[j, k]
+        quats[1 + i, 1 + i] = 1 + m[i, i] - m[j, j] - m[k, k]
+        quats[1 + i, 1 + j] = m[j, i] + m[i, j]
+        quats[1 + i, 1 + k] = m[k, i] + m[i, k]
+    pivots = np.argmax(np.stack([trace, *diagonal]), axis=0)
+    chosen = quats[pivots, :, np.arange(len(rotations))]
+    chosen /= np.linalg.norm(chosen, axis=1, keepdims=True)
+    return np.where(chosen[:, :1] < 0, -chosen, chosen) + 0.0
+
+
 def quat_wxyz_from_rpy(rpy: Vec3) -> Vec4:
     """Return the quaternion of roll, pitch, yaw about fixed X, Y, Z [rad].
 

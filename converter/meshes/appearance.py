@@ -13,11 +13,15 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    Rows: TypeAlias = NDArray[np.float64]
+
     # Bytes of a file that a mesh file refers to, or None if there is none.
     Neighbours: TypeAlias = Callable[[str], bytes | None]
 
 
 _T = TypeVar("_T", bound=np.generic)
+# How many times more values than corners are many.
+_MANY = 8
 
 
 class Wrap(StrEnum):
@@ -198,18 +202,42 @@ def corner_values(
         values: (K, D) values.
         indices: Value of each corner.
     """
-    if not (len(indices) and indices.min() >= 0 and indices.max() < len(values)):
+    if not are_within(indices, len(values)):
         return None
+    values, indices = only_used(values, indices)
     if not fits_single(values):
         return None
-    used = np.zeros(len(values), dtype=bool)
-    used[indices] = True
-    if not used.all():
-        indices = (np.cumsum(used) - 1)[indices]
-        values = values[used]
+    # Views, so that the arrays themselves stay as they are.
     return CornerValues(
-        frozen(values.astype(np.float64)), frozen(indices.astype(np.int32))
+        frozen(values.astype(np.float64, copy=False).view()),
+        frozen(indices.astype(np.int32, copy=False).view()),
     )
+
+
+def are_within(indices: NDArray[np.integer], count: int) -> bool:
+    """Whether there are indices, and all are of one of so many things."""
+    return bool(len(indices) and indices.min() >= 0 and indices.max() < count)
+
+
+def only_used(
+    values: NDArray[_T], indices: NDArray[np.integer]
+) -> tuple[NDArray[_T], NDArray[np.integer]]:
+    """Leave out values that no corner has.
+
+    Args:
+        values: (K, D) values.
+        indices: Value of each corner, all within the values.
+    """
+    if len(indices) * _MANY < len(values):
+        # Parts of a large surface share its values: what they take must not grow with
+        # those of the whole.
+        used, indices = np.unique(indices, return_inverse=True)
+        return values[used], indices
+    is_used = np.zeros(len(values), dtype=bool)
+    is_used[indices] = True
+    if is_used.all():
+        return values, indices
+    return values[is_used], (np.cumsum(is_used) - 1)[indices]
 
 
 def completed(
@@ -250,6 +278,8 @@ def joined(
     """
     if all(part is None for part in parts):
         return None
+    if len(parts) == 1:
+        return parts[0]
     values, indices, start = [], [], 0
     for part, blank in zip(parts, blanks, strict=True):
         one = blank if part is None else part.values
@@ -296,6 +326,19 @@ def unit_vectors(vectors: NDArray[np.floating]) -> NDArray[np.float64]:
         sound, vectors / np.where(sound, lengths, 1.0), upward
     )
     return result
+
+
+def transformed(vectors: NDArray[np.float64], linear: NDArray[np.floating]) -> Rows:
+    """Multiply a (3, 3) matrix with each of (K, 3) vectors.
+
+    In sums that are rounded alike everywhere: a library for matrices fuses operations
+    as the processor can, and starts threads. Zeros are positive.
+    """
+    x, y, z = vectors.T
+    rows = np.empty(vectors.shape)
+    for row, (a, b, c) in zip(rows.T, linear, strict=True):
+        row[:] = a * x + b * y + c * z + 0.0
+    return rows
 
 
 def frozen(array: NDArray[_T]) -> NDArray[_T]:

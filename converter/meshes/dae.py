@@ -18,9 +18,12 @@ import numpy as np
 
 from converter.meshes.appearance import (
     CornerValues,
+    are_within,
     corner_values,
     face_normals,
     joined,
+    only_used,
+    transformed,
     unit_vectors,
 )
 from converter.meshes.dae_geometry import read_surface
@@ -127,8 +130,8 @@ def _up_axis(root: Element) -> str:
 def _joined_look(parts: list[_Part], look: DocumentLook) -> SurfaceLook:
     used = list(dict.fromkeys(part.material for part in parts if part.material))
     numbers = {known: number for number, known in enumerate(used)}
-    white = [np.ones((len(part.indices), 3)) for part in parts]
-    origin = [np.zeros((len(part.indices), 2)) for part in parts]
+    white = [np.broadcast_to(1.0, (len(part.indices), 3)) for part in parts]
+    origin = [np.broadcast_to(0.0, (len(part.indices), 2)) for part in parts]
     normals = [part.values.get("NORMAL") for part in parts]
     flat: list[Matrix] = []
     if any(normals) and not all(normals):
@@ -157,13 +160,13 @@ def _parts(instances: Iterable[Instance], surfaces: _Surfaces) -> Iterator[_Part
     for instance in instances:
         surface = surfaces.of(instance.geometry)
         linear = instance.transform[:3, :3]
-        corners = sum(len(polygons.columns) for polygons in surface.primitives)
+        corners = sum(len(polygons.indices) for polygons in surface.primitives)
         numbers += len(surface.points) + corners
         if numbers > _MOST_NUMBERS:
             raise MeshError("its instances multiply beyond all bounds")
         # What overflows here is found by build_mesh.
         with np.errstate(all="ignore"):
-            moved = surface.points @ linear.T + instance.transform[:3, 3]
+            moved = transformed(surface.points, linear) + instance.transform[:3, 3]
             inside_out = bool(np.linalg.det(linear) < 0)
         for polygons in surface.primitives:
             values = surfaces.corner_values(polygons, linear)
@@ -216,16 +219,18 @@ class _Surfaces:
             if semantic not in polygons.values:
                 continue
             source, column = polygons.values[semantic]
+            indices = polygons.columns[column]
             held = self._rows(source, width)
-            if held is None:
+            if held is None or not are_within(indices, len(held)):
                 continue
+            held, indices = only_used(held, indices)
             if semantic == "NORMAL":
                 with np.errstate(all="ignore"):
                     # Adjugate: the inverse transpose, but for a factor, of any matrix.
-                    held = unit_vectors(held @ _cofactors(linear).T)
+                    held = unit_vectors(transformed(held, _cofactors(linear)))
             elif semantic == "COLOR":
                 held = np.clip(held, 0.0, 1.0)
-            found = corner_values(held, polygons.columns[:, column])
+            found = corner_values(held, indices)
             if found is not None:
                 values[semantic] = found
         return values

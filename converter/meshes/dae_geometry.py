@@ -34,7 +34,7 @@ class Primitive(NamedTuple):
 
     Attributes:
         counts: (F,) corners of each.
-        columns: (corners, inputs) indices into sources.
+        columns: (inputs, corners) indices into sources.
         vertex: Column of the positions.
         values: What else corners have, by semantic: id of its source, and column.
         material: What the document calls the material there.
@@ -49,7 +49,8 @@ class Primitive(NamedTuple):
     @property
     def indices(self) -> NDArray[np.int32]:
         """Positions of all corners."""
-        return self.columns[:, self.vertex]
+        positions: NDArray[np.int32] = self.columns[self.vertex]
+        return positions
 
 
 class Surface(NamedTuple):
@@ -175,8 +176,9 @@ def _primitive(element: Element, inputs: _Inputs, text: DaeText) -> Primitive:
         further = str(number) if number and semantic == COORDINATES else ""
         own.setdefault(semantic + further, (_target(entry, "source"), offset))
     width = max(offset for _, _, offset in entries) + 1
-    counts, columns = _PRIMITIVES[element.tag](element, text, width)
-    check_indices(inputs.points, counts, columns[:, vertex])
+    counts, rows = _PRIMITIVES[element.tag](element, text, width)
+    columns = np.ascontiguousarray(rows.T)
+    check_indices(inputs.points, counts, columns[vertex])
     return Primitive(counts, columns, vertex, values | own, element.get("material"))
 
 

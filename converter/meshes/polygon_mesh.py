@@ -26,6 +26,7 @@ Indices: TypeAlias = "NDArray[np.int32]"
 # Points and faces are counted with 32-bit integers, in USD as in here.
 _LARGEST_COUNT = 2**31 - 1
 _HALF = np.uint64(32)
+_TRIANGLE = 3
 
 
 class MeshError(Exception):
@@ -241,6 +242,10 @@ def _sound_faces(
     face_counts: NDArray[np.integer], face_indices: NDArray[np.integer]
 ) -> NDArray[np.bool_]:
     """Say which faces have at least three distinct points."""
+    if len(face_counts) and face_counts.min() == face_counts.max() == _TRIANGLE:
+        a, b, c = face_indices.reshape(-1, _TRIANGLE).T
+        distinct: NDArray[np.bool_] = (a != b) & (b != c) & (c != a)
+        return distinct
     sound = face_counts > 0
     counts = face_counts[sound]
     if not len(counts):

@@ -145,4 +145,6 @@ def _build(corners: NDArray[np.float32], skipped: tuple[str, ...] = ()) -> Polyg
     if not np.isfinite(corners).all():
         raise MeshError("a vertex is not finite")
     points, indices = merge_equal_points(corners)
-    return build_mesh(points, np.full(len(indices) // 3, 3), indices, skipped=skipped)
+    return build_mesh(
+        points, np.full(len(indices) // 3, 3, np.int32), indices, skipped=skipped
+    )

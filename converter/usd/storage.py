@@ -8,9 +8,9 @@ import numpy as np
 
 from converter.diagnostics import AuthoringError, Diagnostic
 from converter.spatial import (
-    quat_wxyz_from_rotation,
+    quats_wxyz_from_rotations,
     rotation_about,
-    rotation_from_quat_wxyz,
+    rotations_from_quats_wxyz,
 )
 
 if TYPE_CHECKING:
@@ -106,17 +106,15 @@ def finest_frame(
     """
     angles = np.linspace(0.0, 2 * np.pi, _TWISTS, endpoint=False, dtype=np.float64)
     twists = rotation_about(axis, angles) @ frame
-    token = frame.T @ axis
-    errors = []
-    for twist in twists:
-        parent, child = _stored(origin @ twist), _stored(twist)
-        turned = np.linalg.norm(parent @ child.T - origin)
-        errors.append(turned + np.linalg.norm(child @ token - axis))
+    parents, children = _stored(origin @ twists), _stored(twists)
+    turned = parents @ children.transpose(0, 2, 1) - origin
+    tilted = children @ (frame.T @ axis) - axis
+    errors = np.linalg.norm(turned, axis=(1, 2)) + np.linalg.norm(tilted, axis=1)
     best: NDArray[np.float64] = twists[int(np.argmin(errors))]
     return best
 
 
-def _stored(rotation: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return a rotation as it comes back from a float32 quaternion."""
-    w, x, y, z = (float(np.float32(c)) for c in quat_wxyz_from_rotation(rotation))
-    return rotation_from_quat_wxyz((w, x, y, z))
+def _stored(rotations: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return rotations as they come back from float32 quaternions."""
+    quats = quats_wxyz_from_rotations(rotations).astype(np.float32)
+    return rotations_from_quats_wxyz(quats.astype(np.float64))

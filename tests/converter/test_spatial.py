@@ -19,9 +19,11 @@ from converter.spatial import (
     principal_inertia,
     quat_wxyz_from_rotation,
     quat_wxyz_from_rpy,
+    quats_wxyz_from_rotations,
     rotation_about,
     rotation_from_quat_wxyz,
     rotation_onto,
+    rotations_from_quats_wxyz,
     rpy_from_rotation,
     shift_inertia,
     transform_from_pose,
@@ -44,6 +46,21 @@ def test_rpy_is_roll_then_pitch_then_yaw_about_fixed_axes(rpy: Vec3) -> None:
     actual = rotation_from_quat_wxyz(quat_wxyz_from_rpy(rpy))
 
     np.testing.assert_allclose(actual, expected, atol=1e-14)
+
+
+@given(st.lists(rotations(), min_size=1, max_size=9))
+def test_many_rotations_are_converted_as_one_by_one(rpys: list[Vec3]) -> None:
+    """Through every pivot, up to rounding."""
+    matrices = Rotation.from_euler("xyz", rpys).as_matrix()
+
+    quats = quats_wxyz_from_rotations(matrices)
+    back = rotations_from_quats_wxyz(quats)
+
+    singly = [quat_wxyz_from_rotation(matrix) for matrix in matrices]
+    np.testing.assert_allclose(quats, singly, atol=1e-15)
+    np.testing.assert_allclose(
+        back, [rotation_from_quat_wxyz(quat) for quat in singly], atol=2e-15
+    )
 
 
 @given(rotations())
