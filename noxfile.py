@@ -116,6 +116,16 @@ def fuzz(session: nox.Session) -> None:
 
 
 @nox.session
+def validate(session: nox.Session) -> None:
+    """Put assets of every layout before OpenUSD's and NVIDIA's validators.
+
+    Arguments are corpora, `pybullet` unless told; see docs/validation.md.
+    """
+    install(session, "validation")
+    session.run("python", "-m", "tests.validation", *session.posargs)
+
+
+@nox.session
 def bench(session: nox.Session) -> None:
     """Measure speed, each as a ratio to a reference measured in the same run."""
     install(session, "bench")

@@ -36,8 +36,9 @@ def show_name(prim: Usd.Prim, name: str) -> None:
 def sibling_names(names: Iterable[str], taken: Iterable[str] = ()) -> tuple[str, ...]:
     """Name all children of one parent.
 
-    Names that are legal as they stand keep their spelling, whatever their position;
-    the others take what is left, with a number if need be.
+    Names that are legal as they stand keep their spelling, and the others take what is
+    left, with a number if need be. Whatever the order, a name gets the same; only
+    repeats of one name are numbered as they come.
 
     Args:
         names: Names in order; repeats are allowed.
@@ -55,9 +56,8 @@ def sibling_names(names: Iterable[str], taken: Iterable[str] = ()) -> tuple[str,
         if legal_name(name) == name and name not in used:
             result[index] = name
             used.add(name)
-    for index, name in enumerate(wanted):
-        if index in result:
-            continue
+    left = [(name, index) for index, name in enumerate(wanted) if index not in result]
+    for name, index in sorted(left):
         stem = candidate = legal_name(name)
         number = numbers.get(stem, 0)
         while candidate in used:
