@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from reports.badge import write_badge
+    from reports.comparison_page import write_comparison, write_comparison_markdown
     from reports.junit import write_junit
     from reports.markdown import write_markdown
     from reports.measurements import write_parquet
@@ -19,6 +20,8 @@ __all__ = [
     "render_robot",
     "terminal_summary",
     "write_badge",
+    "write_comparison",
+    "write_comparison_markdown",
     "write_junit",
     "write_markdown",
     "write_parquet",
@@ -30,6 +33,8 @@ _PLACE = {
     "render_robot": "reports.site",
     "terminal_summary": "reports.terminal",
     "write_badge": "reports.badge",
+    "write_comparison": "reports.comparison_page",
+    "write_comparison_markdown": "reports.comparison_page",
     "write_junit": "reports.junit",
     "write_markdown": "reports.markdown",
     "write_parquet": "reports.measurements",

@@ -58,7 +58,7 @@ class Script:
     @property
     def policy(self) -> str:
         """What a content security policy has to allow."""
-        return "'self'" if self.address else f"'sha256-{_digest(self.text)}'"
+        return "'self'" if self.address else f"'sha256-{script_digest(self.text)}'"
 
     @property
     def markup(self) -> Markup:
@@ -90,15 +90,24 @@ class View:
 
 
 def write_site(
-    summary: RunSummary, robots: Sequence[RobotRecord], directory: Path
+    summary: RunSummary,
+    robots: Sequence[RobotRecord],
+    directory: Path,
+    scenes: Path | None = None,
 ) -> Path:
     """Write ``index.html`` and ``robots/<id>.html``, and return the former's path.
+
+    Args:
+        summary: The run, or the part of one converter in it.
+        robots: Its records.
+        directory: Where the pages go.
+        scenes: Folder of the scenes; that of a run in ``directory`` unless told.
 
     Raises:
         ValueError: The id of a robot is no file name.
         OSError: The directory cannot be written.
     """
-    environment = _environment()
+    environment = page_environment()
     pages = directory / "robots"
     pages.mkdir(parents=True, exist_ok=True)
     viewer = Script(f"../{_SCRIPTS}/{_VIEWER}")
@@ -108,11 +117,11 @@ def write_site(
             robot,
             "../index.html",
             _command(summary, robot.source.reference),
-            _view(scene_path(directory, robot.id), viewer),
+            _view(_scene(robot, directory, scenes), viewer),
         )
-        _write(pages / _page(robot), page)
+        _write(pages / page_name(robot), page)
     (directory / _SCRIPTS).mkdir(exist_ok=True)
-    _write(directory / _SCRIPTS / _VIEWER, _asset(_VIEWER))
+    _write(directory / _SCRIPTS / _VIEWER, template_asset(_VIEWER))
     index = directory / "index.html"
     _write(index, _index_page(environment, summary, robots))
     return index
@@ -125,8 +134,13 @@ def render_robot(record: RobotRecord, scene: bytes | None = None) -> str:
         record: The robot.
         scene: Packed scene, if the robot can be drawn.
     """
-    view = View(scene, Script(text=_asset(_VIEWER))) if scene else None
-    return _robot_page(_environment(), record, view=view)
+    view = View(scene, Script(text=template_asset(_VIEWER))) if scene else None
+    return _robot_page(page_environment(), record, view=view)
+
+
+def _scene(robot: RobotRecord, directory: Path, scenes: Path | None) -> Path:
+    usual = scene_path(directory, robot.id)
+    return scenes / usual.name if scenes else usual
 
 
 def _view(path: Path, viewer: Script) -> View | None:
@@ -136,7 +150,7 @@ def _view(path: Path, viewer: Script) -> View | None:
 def _index_page(
     environment: Environment, summary: RunSummary, robots: Sequence[RobotRecord]
 ) -> str:
-    script = _asset("filter.js")
+    script = template_asset("filter.js")
     return environment.get_template("index.html.j2").render(
         summary=summary,
         robots=overview.most_urgent_first(robots),
@@ -147,12 +161,13 @@ def _index_page(
         witnesses=overview.participation(robots),
         deviations=overview.reader_deviations(robots),
         script=Markup(script),  # noqa: S704  # our own file
-        script_digest=_digest(script),
+        script_digest=script_digest(script),
         command=_command(summary, *summary.corpus),
     )
 
 
-def _digest(script: str) -> str:
+def script_digest(script: str) -> str:
+    """Return the digest by which a content security policy knows a script."""
     return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
 
 
@@ -196,7 +211,8 @@ def _checks_with(
     )
 
 
-def _environment() -> Environment:
+def page_environment() -> Environment:
+    """Return what renders pages: they escape everything, and miss nothing silently."""
     environment = Environment(
         loader=PackageLoader("reports"),
         autoescape=True,
@@ -209,7 +225,7 @@ def _environment() -> Environment:
         "quantity": quantities.quantity,
         "exact": quantities.exact,
         "unit": quantities.unit_symbol,
-        "page": lambda robot: quote(_page(robot)),
+        "page": lambda robot: quote(page_name(robot)),
         "title": overview.title,
         "statement": overview.statement,
         "group_grades": overview.group_grades,
@@ -225,8 +241,8 @@ def _environment() -> Environment:
         "URGENT": _URGENT,
         "CLOSE": (Grade.CLOSE,),
         "ROWS": _ROWS_PER_TABLE,
-        "style": Markup(_asset("style.css")),  # noqa: S704  # our own file
-        "viewer_style": Markup(_asset("viewer.css")),  # noqa: S704  # our own file
+        "style": Markup(template_asset("style.css")),  # noqa: S704  # our own file
+        "viewer_style": Markup(template_asset("viewer.css")),  # noqa: S704  # our own file
     }
     return environment
 
@@ -235,7 +251,8 @@ def _printable(value: object) -> object:
     return value if isinstance(value, Markup) else plain(str(value))
 
 
-def _asset(name: str) -> str:
+def template_asset(name: str) -> str:
+    """Read a file that lies beside the templates."""
     return (resources.files("reports") / "templates" / name).read_text("utf-8")
 
 
@@ -258,7 +275,12 @@ def _command(summary: RunSummary, *sources: str) -> str:
     )
 
 
-def _page(robot: RobotRecord) -> str:
+def page_name(robot: RobotRecord) -> str:
+    """Return the file name of a robot's page.
+
+    Raises:
+        ValueError: The id of the robot is no file name.
+    """
     if robot.id in {"", ".", ".."} or set(robot.id) & set("/\\\0"):
         raise ValueError(f"the id {robot.id!r} is no file name")
     return f"{robot.id}.html"

@@ -21,7 +21,7 @@
       entry.row.hidden = !match;
       count += match;
     }
-    shown.textContent = `${count} of ${rows.length} robots shown`;
+    shown.textContent = `${count} of ${rows.length} ${shown.dataset.noun || "robots"} shown`;
   };
   form.hidden = false;
   form.addEventListener("input", apply);

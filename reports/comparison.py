@@ -1,0 +1,209 @@
+"""Several converters over the same robots: who converts what, how exactly, how fast."""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from conformance.record import Grade, Verdict
+from reports import overview
+from reports.appearance import GRADES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from conformance.record import (
+        CheckHeading,
+        CheckRecord,
+        ConverterRecord,
+        RobotRecord,
+        RunSummary,
+    )
+
+Seconds: TypeAlias = "Mapping[tuple[str, str], float]"
+"""How long conversions took [s], by converter and robot."""
+
+_URGENT = (Grade.FAILS, Grade.DISPUTED)
+_EXAMPLES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How one converter does.
+
+    Attributes:
+        converter: Who.
+        robots: Number of robots that have a meaning, so that a USD can be expected.
+        converted: Number of those of which there is a USD that could be judged.
+        conforming: Number of those whose USD is exact or close.
+        verdicts: Number of robots per verdict.
+        median: Median time of a conversion [s], over the robots that all that were
+            timed converted; None if it was not timed.
+        slowest: Longest time of those [s].
+        timed: Number of those.
+        size: Bytes of the assets of the robots that all converted.
+    """
+
+    converter: ConverterRecord
+    robots: int
+    converted: int
+    conforming: int
+    verdicts: Mapping[Verdict, int]
+    median: float | None
+    slowest: float | None
+    timed: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One robot as one converter has it."""
+
+    robot: RobotRecord
+    seconds: float | None
+
+    @property
+    def position(self) -> CheckRecord | None:
+        """The check of where links are."""
+        return overview.position_check(self.robot)
+
+    @property
+    def mass(self) -> CheckRecord | None:
+        """The check of masses that is gravest, of links or of the whole."""
+        checks = [
+            check
+            for check in self.robot.checks
+            if check.group == "mass" and check.unit and check.worst is not None
+        ]
+        return max(checks, key=lambda check: check.worst or 0.0, default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Shortfall:
+    """One check that robots of some converter do not pass.
+
+    Attributes:
+        check: What is compared.
+        counts: Number of robots that do not pass it, by converter.
+        examples: By converter, a few robots, and what is said of the first.
+    """
+
+    check: CheckHeading
+    counts: Mapping[str, int]
+    examples: Mapping[str, tuple[tuple[RobotRecord, str], ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """All that the report of a comparison says.
+
+    Attributes:
+        standings: In the order of the converters.
+        shared: Number of robots that all converters converted.
+        entries: Ordered by robot, then in the order of the converters.
+        shortfalls: In the order of the checks.
+    """
+
+    standings: tuple[Standing, ...]
+    shared: int
+    entries: tuple[Entry, ...]
+    shortfalls: tuple[Shortfall, ...]
+
+
+def compare(
+    summary: RunSummary, robots: Sequence[RobotRecord], seconds: Seconds
+) -> Comparison:
+    """Hold the converters of a run against each other.
+
+    Args:
+        summary: The run.
+        robots: Its records, one per robot and converter.
+        seconds: How long conversions took.
+    """
+    names = [converter.name for converter in summary.converters]
+    by_name = {
+        name: {robot.id: robot for robot in robots if robot.candidate == name}
+        for name in names
+    }
+    converted = [
+        {robot.id for robot in mine.values() if robot.checks}
+        for mine in by_name.values()
+    ]
+    shared = set.intersection(*converted) if converted else set()
+    order = {name: place for place, name in enumerate(names)}
+    return Comparison(
+        standings=tuple(
+            _standing(one, tuple(by_name[one.name].values()), shared, seconds)
+            for one in summary.converters
+        ),
+        shared=len(shared),
+        entries=tuple(
+            Entry(robot, seconds.get((robot.candidate, robot.id)))
+            for robot in sorted(
+                robots, key=lambda robot: (robot.id, order[robot.candidate])
+            )
+        ),
+        shortfalls=tuple(_shortfalls(summary, by_name)),
+    )
+
+
+def _standing(
+    converter: ConverterRecord,
+    robots: Sequence[RobotRecord],
+    shared: set[str],
+    seconds: Seconds,
+) -> Standing:
+    verdicts = Counter(robot.verdict for robot in robots)
+    times = [
+        seconds[key]
+        for robot in robots
+        if robot.id in shared and (key := (converter.name, robot.id)) in seconds
+    ]
+    return Standing(
+        converter=converter,
+        robots=len(overview.readable(robots)),
+        converted=sum(bool(robot.checks) for robot in robots),
+        conforming=sum(robot.verdict.conforms for robot in robots),
+        verdicts={verdict: verdicts[verdict] for verdict in Verdict},
+        median=statistics.median(times) if times else None,
+        slowest=max(times, default=None),
+        timed=len(times),
+        size=sum(
+            robot.asset.size for robot in robots if robot.asset and robot.id in shared
+        ),
+    )
+
+
+def _shortfalls(
+    summary: RunSummary, by_name: Mapping[str, Mapping[str, RobotRecord]]
+) -> Iterable[Shortfall]:
+    for heading in summary.checks:
+        found = {
+            name: tuple(_failing(heading.id, robots.values()))
+            for name, robots in by_name.items()
+        }
+        if any(found.values()):
+            yield Shortfall(
+                check=heading,
+                counts={name: len(failing) for name, failing in found.items()},
+                examples={name: some[:_EXAMPLES] for name, some in found.items()},
+            )
+
+
+def _failing(
+    check_id: str, robots: Iterable[RobotRecord]
+) -> Iterable[tuple[RobotRecord, str]]:
+    """Yield robots that do not conform by a check, and what is said of each."""
+    for robot in robots:
+        if robot.verdict.conforms:
+            continue
+        for check in robot.checks:
+            if check.id == check_id and check.grade in _URGENT:
+                yield robot, _said(check)
+
+
+def _said(check: CheckRecord) -> str:
+    graver = sorted(check.findings, key=lambda finding: GRADES[finding.grade].rank)
+    return graver[0].message if graver else check.reason or check.title
