@@ -159,6 +159,11 @@ class Panel:
             for side, name in sides.items()
             if (reading := testimony.observation(name))
         }
+        frames = {
+            witness.name: reading.frames
+            for witness in testimony.witnesses
+            if (reading := testimony.observation(witness.name)) and reading.frames
+        }
         target.unlink(missing_ok=True)
         if Side.URDF.value in readings:
             self.steps.call(
@@ -167,6 +172,7 @@ class Panel:
                 packages,
                 str(files[Side.USD]),
                 readings,
+                frames,
                 configurations,
                 str(target),
             )

@@ -17,7 +17,7 @@ import msgspec
 if TYPE_CHECKING:
     from pathlib import Path
 
-SCENE_VERSION = "1.0"
+SCENE_VERSION = "1.1"
 
 Vec3 = tuple[float, float, float]
 # Rows of an affine map, without the last.
@@ -163,12 +163,43 @@ class SceneConfiguration(_Data, frozen=True, kw_only=True):
     positions: dict[str, tuple[float, ...]]
 
 
+class LinkErrors(_Data, frozen=True, kw_only=True):
+    """How far apart the two readings put each link, in each configuration.
+
+    Attributes:
+        links: Names of the L links that both have.
+        configurations: What each of the K configurations is.
+        positions: K rows of L distances [m]; None where one is not finite.
+        rotations: Angles [rad], likewise.
+    """
+
+    links: tuple[str, ...]
+    configurations: tuple[str, ...]
+    positions: tuple[tuple[float | None, ...], ...]
+    rotations: tuple[tuple[float | None, ...], ...]
+
+
+class Agreement(_Data, frozen=True, kw_only=True):
+    """How far apart two witnesses put the links, of whichever side they are.
+
+    Attributes:
+        position: Largest distance between two frames of one link [m].
+        link: Where that is; None where they agree in every digit.
+    """
+
+    witnesses: tuple[str, str]
+    position: float
+    link: str | None = None
+
+
 class Scene(_Data, frozen=True, kw_only=True):
     """Everything that a page draws.
 
     Attributes:
         mark: Length of the axes of a frame [m].
         notes: What is not drawn, or coarser than it is.
+        errors: Where the links of the two models are apart, if both were read.
+        agreements: Every two witnesses that state where links are.
     """
 
     version: str = SCENE_VERSION
@@ -177,6 +208,8 @@ class Scene(_Data, frozen=True, kw_only=True):
     meshes: tuple[SceneMesh, ...] = ()
     configurations: tuple[SceneConfiguration, ...] = ()
     notes: tuple[str, ...] = ()
+    errors: LinkErrors | None = None
+    agreements: tuple[Agreement, ...] = ()
 
 
 def pack_scene(scene: Scene) -> bytes:

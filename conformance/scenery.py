@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from conformance.coarsening import coarsen, shares
-from conformance.observation import JointType
+from conformance.observation import Frames, JointType
 from conformance.scene import Scene, SceneShape
+from conformance.scene_errors import agreements, link_errors
 from conformance.scene_models import affine, build_model, scene_configurations
 from conformance.shapes import Role, ShapeKind
 from conformance.witness import AbstentionError
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from conformance.drawing import Drawing
     from conformance.observation import Configurations, Observation
-    from conformance.scene import SceneMesh
+    from conformance.scene import LinkErrors, SceneMesh
     from conformance.shapes import ShapeObservation
     from converter.model import Robot
 
@@ -37,6 +38,7 @@ def draw_scene(
     robot: Robot,
     usd: str,
     readings: Mapping[str, Observation],
+    frames: Mapping[str, Frames],
     configurations: Configurations,
 ) -> Scene:
     """Draw a robot as both of its readers have it.
@@ -45,6 +47,7 @@ def draw_scene(
         robot: The URDF.
         usd: Root layer of the USD.
         readings: Observation of each side that was read, ``urdf`` and ``usd``.
+        frames: Link frames by witness, of all that state them.
         configurations: Where the robot was compared.
     """
     drawings = {
@@ -71,7 +74,20 @@ def draw_scene(
         meshes=meshes,
         configurations=scene_configurations(configurations),
         notes=(*_notes(meshes), *_unread(readings)),
+        errors=_errors(readings, configurations),
+        agreements=agreements(frames),
     )
+
+
+def _errors(
+    readings: Mapping[str, Observation], configurations: Configurations
+) -> LinkErrors | None:
+    frames = [readings[side].frames for side in ("urdf", "usd") if side in readings]
+    match frames:
+        case [Frames() as urdf, Frames() as usd]:
+            return link_errors(urdf, usd, configurations.labels)
+        case _:
+            return None
 
 
 def _drawings(

@@ -27,7 +27,7 @@ from converter.urdf.standalone import standalone_urdf
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from conformance.observation import Configurations, Observation
+    from conformance.observation import Configurations, Frames, Observation
     from conformance.witness import Availability, Side
     from converter import Conversion, ConvertOptions, Diagnostic
     from converter.inputs import InputFile
@@ -111,6 +111,7 @@ def draw_robot(  # noqa: PLR0913, PLR0917  # a step takes what it needs, one by 
     packages: Mapping[str, str],
     usd: str,
     readings: Mapping[str, Observation],
+    frames: Mapping[str, Frames],
     configurations: Configurations,
     target: str,
 ) -> None:
@@ -124,7 +125,7 @@ def draw_robot(  # noqa: PLR0913, PLR0917  # a step takes what it needs, one by 
     from conformance.scenery import draw_scene  # noqa: PLC0415
 
     parsed = parse(path, packages=packages)
-    scene = draw_scene(parsed.robot, usd, readings, configurations)
+    scene = draw_scene(parsed.robot, usd, readings, frames, configurations)
     write_scene(scene, Path(target))
 
 

@@ -83,7 +83,9 @@ def _drawn(source: str, folder: Path) -> tuple[Scene, Observation]:
     configurations = questions(robot)
     spec = observe_robot(robot, configurations)
     usd = convert(robot_source.path, folder / "asset").root_layer
-    scene = draw_scene(robot, str(usd), {"urdf": spec}, configurations)
+    assert spec.frames
+    frames = {"spec": spec.frames}
+    scene = draw_scene(robot, str(usd), {"urdf": spec}, frames, configurations)
     return scene, spec
 
 
