@@ -301,6 +301,15 @@ def shapes_in_pieces(case: Case) -> bool:
     )
 
 
+def shapes_of_polygons(case: Case) -> bool:
+    """A link with a mesh whose file has faces of more than three corners."""
+    return any(
+        shape.corners > 3  # noqa: PLR2004  a triangle
+        for shape in case.spec.shapes
+        if shape.link == case.part and shape.role == case.check.partition(".")[0]
+    )
+
+
 def colliders_alone(case: Case) -> bool:
     """A link that has colliders, and no visual."""
     roles = {shape.role for shape in case.spec.shapes if shape.link == case.part}

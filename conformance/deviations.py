@@ -21,13 +21,10 @@ _MASS = ("mass.link.", "mass.group.", "mass.total")
 _INERTIA = ("mass.link.inertia", "mass.group.inertia")
 _FRAMES = ("kinematics.position", "kinematics.rotation")
 _MOTION = ("dynamics.inertia_matrix", "dynamics.bias", "dynamics.rollout")
+_SHAPES = ("collision.", "visual.")
 _TITLES = {
-    "drake": "Drake",
-    "mujoco": "MuJoCo",
-    "newton": "Newton",
-    "newton-usd": "Newton",
-    "pinocchio": "Pinocchio",
-    "pybullet": "PyBullet",
+    **{"drake": "Drake", "mujoco": "MuJoCo", "pinocchio": "Pinocchio"},
+    **{"newton": "Newton", "newton-usd": "Newton", "pybullet": "PyBullet"},
 }
 UNEXPLAINED = "unexplained"
 
@@ -373,9 +370,17 @@ _SHAPE_DEVIATIONS = (
         "mujoco",
         "obj-objects",
         "reads the first object of an OBJ file, and no other",
-        ("collision.", "visual."),
+        _SHAPES,
         given.shapes_in_pieces,
         "obj-objects",
+    ),
+    *_of(
+        "mujoco",
+        "obj-polygons",
+        "cuts polygons of an OBJ file into triangles in a way of its own",
+        _SHAPES,
+        given.shapes_of_polygons,
+        "obj-polygons",
     ),
     *_of(
         "pybullet",

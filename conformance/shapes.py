@@ -127,6 +127,7 @@ class ShapeObservation:
             adding up to the surface's.
         problem: Why something cannot be stated, or is not what it seems.
         pieces: Number of objects and groups that its mesh file consists of.
+        corners: Of the largest face in its mesh file.
         stated: Whether this witness has anything to say. If not, the shapes that the
             link has in this role are not compared with it.
     """
@@ -142,4 +143,5 @@ class ShapeObservation:
     looks: tuple[Look, ...] = ()
     problem: str | None = None
     pieces: int = 1
+    corners: int = 3
     stated: bool = True

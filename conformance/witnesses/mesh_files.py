@@ -48,11 +48,13 @@ class LoadedMesh:
         triangles: (M, 3) indices of points, counter-clockwise seen from outside.
         pieces: Number of named objects and groups of an OBJ file that have faces; one
             for others.
+        corners: Of the largest face of an OBJ file; three for others.
     """
 
     points: Array
     triangles: Indices
     pieces: int = 1
+    corners: int = 3
 
 
 def load_mesh(path: str) -> LoadedMesh:
@@ -84,9 +86,9 @@ def _load_mesh(path: str, changed: int, size: int) -> LoadedMesh:
     try:
         content = file.read_bytes()
         form = _format(content, file)
-        pieces = 1
+        pieces, corners = 1, 3
         if form == "obj":
-            content, pieces = _bare_obj(content)
+            content, pieces, corners = _bare_obj(content)
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             scene = trimesh.load_scene(
@@ -98,7 +100,8 @@ def _load_mesh(path: str, changed: int, size: int) -> LoadedMesh:
                 split_objects=False,
                 group_material=False,
             )
-            return replace(_joined(scene, trimesh.Trimesh), pieces=pieces)
+            mesh = _joined(scene, trimesh.Trimesh)
+        return replace(mesh, pieces=pieces, corners=corners)
     except OSError as error:
         raise UnreadMeshError(error.strerror or str(error)) from error
     # Whatever trimesh and what it calls raise on damaged files; a file that cannot be
@@ -124,20 +127,25 @@ def _format(content: bytes, file: Path) -> str:
     return file.suffix.lower().removeprefix(".")
 
 
-def _bare_obj(content: bytes) -> tuple[bytes, int]:
-    """Keep points and faces, over whose normals trimesh takes seconds; count pieces."""
+def _bare_obj(content: bytes) -> tuple[bytes, int, int]:
+    """Keep points and faces, over whose normals trimesh takes seconds.
+
+    Returns:
+        What is kept, the number of pieces, and of corners of the largest face.
+    """
     kept: list[bytes] = []
-    pieces, opened = 0, True
+    pieces, corners, opened = 0, 0, True
     for line in map(bytes.lstrip, content.splitlines()):
         if line.startswith((b"f ", b"f\t")):
             pieces += opened
             opened = False
+            corners = max(corners, len(line.split()) - 1)
             kept.append(line)
         elif line.startswith((b"v ", b"v\t")):
             kept.append(line)
         elif line.startswith((b"o ", b"g ")):
             opened = True
-    return _CORNER.sub(b"", b"\n".join(kept)), pieces
+    return _CORNER.sub(b"", b"\n".join(kept)), pieces, corners
 
 
 def _joined(scene: Any, surface: Any) -> LoadedMesh:  # noqa: ANN401  untyped library

@@ -154,7 +154,13 @@ def _mesh(
     transform = transform_from_pose(shape.origin) @ np.diag([*geometry.scale, 1.0])
     surface = mesh_surface(content.points, content.triangles, transform)
     problem = None if surface else "it has points that are not finite"
-    return replace(unstated, surface=surface, problem=problem, pieces=content.pieces)
+    return replace(
+        unstated,
+        surface=surface,
+        problem=problem,
+        pieces=content.pieces,
+        corners=content.corners,
+    )
 
 
 def _load(path: str) -> LoadedMesh | UnreadMeshError:
