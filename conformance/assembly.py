@@ -80,6 +80,7 @@ class Subject:
         inputs: The files that it is made of, if it could be read.
         searched: Whether a search found it, so that it may be a part of a robot.
         mirrored: Whether its files are a copy that may lack some.
+        profile: Who the USD is made for, if our own converter makes it.
     """
 
     id: str
@@ -94,6 +95,7 @@ class Subject:
     inputs: tuple[InputFile, ...] = ()
     searched: bool = False
     mirrored: bool = False
+    profile: str | None = None
 
     @property
     def folders(self) -> dict[str, Path]:
@@ -122,6 +124,7 @@ def unread_record(
         name=subject.urdf.stem if subject.urdf else subject.id,
         source=source_record(subject),
         converter=subject.converter,
+        profile=subject.profile,
         verdict=verdict,
         reason=portable(reason, subject.folders),
         diagnostics=_diagnostics(subject, diagnostics),

@@ -188,15 +188,6 @@ def not_read(field: str) -> Circumstance:
     )
 
 
-def coupled_in_a_chain(case: Case) -> bool:
-    """A joint that mimics one that mimics another."""
-    joint = case.specified_joint
-    if joint is None or joint.mimic is None:
-        return False
-    leader = joint.mimic.leader
-    return any(other.name == leader and other.mimic for other in case.spec.joints)
-
-
 def coupled_to_another_kind(case: Case) -> bool:
     """A joint that slides and mimics one that turns, or the other way round."""
     joint = case.specified_joint

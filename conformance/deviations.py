@@ -340,14 +340,6 @@ _STRUCTURE_DEVIATIONS = (
         "floating-joint",
     ),
     *_of(
-        "newton",
-        "mimic-chain",
-        "couples a joint that mimics a mimic to the first of the chain",
-        ("structure.mimic",),
-        given.coupled_in_a_chain,
-        "mimic-chain",
-    ),
-    *_of(
         "newton-usd",
         "unlike-mimic",
         "has no coupling of a joint that slides with one that turns",

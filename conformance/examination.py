@@ -165,6 +165,7 @@ def subject_of(assignment: Assignment) -> Subject:
         notes=source.notes,
         searched=source.searched,
         mirrored=source.mirrored,
+        profile=assignment.options.profile.value,
     )
 
 

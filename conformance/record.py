@@ -283,9 +283,10 @@ class RobotRecord(_Record, frozen=True, kw_only=True):
     """The result for one robot and one converter.
 
     ``converter`` is the converter's name and version, ``candidate`` what the run calls
-    it, ``output`` the end of what it printed if it is not ours. ``environment`` maps
-    packages that took part to their versions; ``fingerprint`` is the hash of all that
-    the result follows from, if that was found out.
+    it, ``output`` the end of what it printed if it is not ours, and ``profile`` who the
+    USD was made for if it is. ``environment`` maps packages that took part to their
+    versions; ``fingerprint`` is the hash of all that the result follows from, if that
+    was found out.
     """
 
     schema_version: str = SCHEMA_VERSION
@@ -301,6 +302,7 @@ class RobotRecord(_Record, frozen=True, kw_only=True):
     total_mass: float | None = None
     configurations: int | None = None
     base: str | None = None
+    profile: str | None = None
     diagnostics: tuple[DiagnosticRecord, ...] = ()
     witnesses: tuple[WitnessRecord, ...] = ()
     checks: tuple[CheckRecord, ...] = ()

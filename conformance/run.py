@@ -89,8 +89,9 @@ class RunOptions:
         arguments = {"arg": shlex.join(given)} if self.convert.arguments else {}
         return {
             **arguments,
+            "profile": self.convert.profile.value,
             "layout": self.convert.layout.value,
-            "bodies": self.convert.bodies.value,
+            "bodies": self.convert.nesting.value,
             "base": self.convert.base.value,
             "massless": self.convert.massless.value,
             "merge-fixed": "yes" if self.convert.merge_fixed else "no",

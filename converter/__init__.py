@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     )
     from converter.exporting import Export, export
     from converter.model import Robot
+    from converter.profile import Profile
     from converter.rules import Severity
     from converter.urdf.parse import Parsed
     from converter.urdf.parse import parse as read_urdf
@@ -34,6 +35,7 @@ __all__ = [
     "Export",
     "Location",
     "Parsed",
+    "Profile",
     "Robot",
     "Severity",
     "StageReading",
@@ -48,6 +50,7 @@ _PLACES = {
     "converter.diagnostics": ("ConversionError", "Diagnostic", "Location"),
     "converter.exporting": ("Export", "export"),
     "converter.model": ("Robot",),
+    "converter.profile": ("Profile",),
     "converter.rules": ("Severity",),
     "converter.urdf.parse": ("Parsed", "read_urdf"),
     "converter.usd.read": ("StageReading", "read_usd"),

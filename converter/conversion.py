@@ -14,6 +14,7 @@ from converter.diagnostics import (
 )
 from converter.embodiment import Base, BaseOption, MasslessOption, embody
 from converter.layout import Layout
+from converter.profile import Profile
 from converter.rules import Severity
 from converter.topology import build_tree
 from converter.urdf.parse import parse
@@ -38,7 +39,8 @@ class ConvertOptions:
 
     Attributes:
         layout: Which files the asset consists of.
-        bodies: Nest body prims along the tree, or put them side by side.
+        bodies: Nest body prims along the tree, or put them side by side; None for what
+            the profile wants: side by side for PhysX, else nested.
         base: How the root is held.
         massless: What happens to a group that moves and has no mass.
         materials: Which shader networks materials have.
@@ -49,10 +51,15 @@ class ConvertOptions:
         strict: Refuse the robot if there is any warning.
         root: Link whose tree is converted, without what does not hang on it; None for
             the whole robot.
+        profile: Which simulator the asset speaks to, beside UsdPhysics.
+        scene: Add a physics scene with gravity, for an asset that is simulated alone.
+
+    Raises:
+        ValueError: Nested bodies for PhysX, which does not simulate them reliably.
     """
 
     layout: Layout = Layout.LAYERED
-    bodies: BodyNesting = BodyNesting.NESTED
+    bodies: BodyNesting | None = None
     base: BaseOption = BaseOption.AUTO
     massless: MasslessOption = MasslessOption.REGULARISE
     materials: MaterialNetworks = MaterialNetworks.PREVIEW
@@ -61,6 +68,23 @@ class ConvertOptions:
     arguments: tuple[tuple[str, str], ...] = ()
     strict: bool = False
     root: str | None = None
+    profile: Profile = Profile.GENERIC
+    scene: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse what contradicts itself."""
+        if self.profile is Profile.PHYSX and self.bodies is BodyNesting.NESTED:
+            raise ValueError(
+                "PhysX does not simulate nested bodies reliably; they must be flat"
+            )
+
+    @property
+    def nesting(self) -> BodyNesting:
+        """How body prims lie, by choice or by profile."""
+        if self.bodies is not None:
+            return self.bodies
+        flat = self.profile is Profile.PHYSX
+        return BodyNesting.FLAT if flat else BodyNesting.NESTED
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,9 +174,11 @@ def _build(
         robot,
         tree,
         embodiment,
-        options.bodies,
+        options.nesting,
         layered,
         networks=options.materials,
+        profile=options.profile,
+        scene=options.scene,
     )
     _refuse_warnings(found, options)
     if options.layout is Layout.LAYERED:

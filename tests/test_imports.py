@@ -70,6 +70,8 @@ ARROWS = (
     Arrow(
         "conformance.witnesses",
         (
+            # Pure functions of what witnesses state.
+            "conformance.couplings",
             "conformance.drawing",
             "conformance.observation",
             "conformance.shapes",

@@ -16,6 +16,7 @@ from conformance.commands.parameters import (
 from converter import ConvertOptions
 from converter.embodiment import BaseOption, MasslessOption
 from converter.layout import Layout
+from converter.profile import Profile
 from converter.usd.prims import BodyNesting
 from converter.usd.shading import MaterialNetworks
 
@@ -31,8 +32,9 @@ def conversion_options(command: _Command) -> _Command:
     @wraps(command)
     def gathered(  # noqa: PLR0913  # one parameter per option
         *,
+        profile: str,
         layout: str,
-        bodies: str,
+        bodies: str | None,
         base: str,
         massless: str,
         materials: str,
@@ -42,8 +44,9 @@ def conversion_options(command: _Command) -> _Command:
         **others: Any,  # noqa: ANN401  # of the command
     ) -> object:
         choices = ConvertOptions(
+            profile=Profile(profile),
             layout=Layout(layout),
-            bodies=BodyNesting(bodies),
+            bodies=_nesting(Profile(profile), bodies),
             base=BaseOption(base),
             massless=MasslessOption(massless),
             materials=MaterialNetworks(materials),
@@ -57,6 +60,28 @@ def conversion_options(command: _Command) -> _Command:
     for option in reversed(_OPTIONS):
         added = option(added)
     return cast("_Command", added)
+
+
+def _nesting(profile: Profile, bodies: str | None) -> BodyNesting | None:
+    """Return what was chosen for bodies; None to leave it to the profile."""
+    nesting = None if bodies is None else BodyNesting(bodies)
+    if profile is Profile.PHYSX and nesting is BodyNesting.NESTED:
+        raise click.UsageError(
+            "--bodies nested is not for --profile physx: PhysX does not simulate "
+            "nested bodies reliably"
+        )
+    return nesting
+
+
+def _profile_option(command: _Command) -> _Command:
+    return click.option(
+        "--profile",
+        type=click.Choice([profile.value for profile in Profile]),
+        default=Profile.GENERIC.value,
+        show_default=True,
+        help="Who reads the asset: anybody, by UsdPhysics and urdf: attributes alone; "
+        "or Newton or PhysX, by their own schemas as well.",
+    )(command)
 
 
 def _layout_option(command: _Command) -> _Command:
@@ -74,9 +99,8 @@ def _bodies_option(command: _Command) -> _Command:
     return click.option(
         "--bodies",
         type=click.Choice(["nested", "flat"]),
-        default="nested",
-        show_default=True,
-        help="Nest rigid bodies along the kinematic tree, or lay them side by side.",
+        help="Nest rigid bodies along the kinematic tree, or lay them side by side.  "
+        "[default: flat for physx, else nested]",
     )(command)
 
 
@@ -111,6 +135,7 @@ def _merge_option(command: _Command) -> _Command:
 
 # In the order of the help text.
 _OPTIONS = (
+    _profile_option,
     _layout_option,
     _bodies_option,
     base_option,

@@ -23,6 +23,7 @@ from corpus import resolve_robot
         "urdf-usd convert robot.urdf out --package my_robot=path/to/my_robot",
         "urdf-usd convert robot.urdf.xacro out --arg hand:=true",
         "urdf-usd convert robot.urdf out --layout usdz",
+        "urdf-usd convert robot.urdf out --profile physx --scene",
         "usdview $(urdf-usd convert rd:panda_description panda)",
     ),
 )
@@ -34,13 +35,19 @@ from corpus import resolve_robot
     metavar="LINK",
     help="Convert the tree below this link alone, as of a robot with several roots.",
 )
+@click.option(
+    "--scene",
+    is_flag=True,
+    help="Add a physics scene with gravity, to simulate the asset on its own.",
+)
 @click.option("--strict", is_flag=True, help="Treat every warning as an error.")
-def convert_command(
+def convert_command(  # noqa: PLR0913  # one parameter per option
     *,
     source: str,
     directory: Path,
     choices: ConvertOptions,
     root: str | None,
+    scene: bool,
     strict: bool,
 ) -> None:
     """Convert the robot SOURCE to a USD asset in DIR.
@@ -59,6 +66,7 @@ def convert_command(
         arguments=xacro_arguments(robot, choices.arguments),
         strict=strict,
         root=root,
+        scene=scene,
     )
     conversion = convert(robot.path, directory, options)
     show_diagnostics(conversion.diagnostics)

@@ -7,6 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from conformance.comparison import Compared, Difference, Incomparable, number
+from conformance.couplings import head_coupling
 from conformance.observation import COORDINATES, Base, JointType
 from conformance.tolerance import scalar_bound
 
@@ -14,11 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from conformance.comparison import Comparison, Yardstick
-    from conformance.observation import (
-        JointObservation,
-        MimicObservation,
-        Observation,
-    )
+    from conformance.couplings import HeadCoupling
+    from conformance.observation import JointObservation, Observation
 
 _DEGREES = math.degrees(1.0)
 # How well a ratio must fit 180/pi before a message suggests a confusion of units.
@@ -165,20 +163,25 @@ def parents(expected: Observation, actual: Observation, _: Yardstick) -> Compari
 
 
 def mimic(expected: Observation, actual: Observation, _: Yardstick) -> Comparison:
-    """Compare couplings of joints; numbers to float32."""
+    """Compare couplings of joints to the heads of their chains; numbers to float32.
+
+    What a joint follows in the end is what moves it: a chain and a coupling to its head
+    are the same motion.
+    """
     differences = []
+    ours_of, theirs_of = _heads(expected), _heads(actual)
     for here, there in shared_joints(expected, actual):
         if here.mimic is None and there.mimic is None:
             continue
-        ours, theirs = _coupling(here.mimic), _coupling(there.mimic)
-        reason = _mimic_problem(here.mimic, there.mimic)
+        ours, theirs = ours_of[here.name], theirs_of[there.name]
+        reason = _mimic_problem(ours, theirs)
         differences.append(
             Difference(
                 item=here.name,
                 subject=f"joint {here.name}",
                 amount=math.inf if reason else 0.0,
-                expected=ours,
-                actual=theirs,
+                expected=_coupling(ours),
+                actual=_coupling(theirs),
                 message=f"joint {here.name}: {reason}" if reason else "",
             )
         )
@@ -186,14 +189,19 @@ def mimic(expected: Observation, actual: Observation, _: Yardstick) -> Compariso
     return Compared(tuple(differences), note=note)
 
 
-def _coupling(mimic: MimicObservation | None) -> str:
-    if mimic is None:
+def _heads(observation: Observation) -> dict[str, HeadCoupling | None]:
+    mimics = {joint.name: joint.mimic for joint in observation.joints}
+    return {name: head_coupling(name, mimics.get) for name in mimics}
+
+
+def _coupling(head: HeadCoupling | None) -> str:
+    if head is None:
         return "no mimic"
-    return f"{mimic.multiplier:.7g} * {mimic.leader} + {mimic.offset:.7g}"
+    return f"{head.multiplier:.7g} * {head.leader} + {head.offset:.7g}"
 
 
 def _mimic_problem(
-    ours: MimicObservation | None, theirs: MimicObservation | None
+    ours: HeadCoupling | None, theirs: HeadCoupling | None
 ) -> str | None:
     if theirs is None:
         return f"mimic of {ours.leader if ours else 'nothing'} is missing"
@@ -201,11 +209,13 @@ def _mimic_problem(
         return f"mimics {theirs.leader}, which the URDF does not say"
     if ours.leader != theirs.leader:
         return f"mimics {theirs.leader} instead of {ours.leader}"
-    for name, here, there in (
-        ("multiplier", ours.multiplier, theirs.multiplier),
-        ("offset", ours.offset, theirs.offset),
+    # Every coupling of a chain is rounded once.
+    steps = max(ours.steps, theirs.steps)
+    for name, here, there, terms in (
+        ("multiplier", ours.multiplier, theirs.multiplier, ours.multiplier),
+        ("offset", ours.offset, theirs.offset, ours.terms),
     ):
-        if abs(here - there) > scalar_bound(here):
+        if abs(here - there) > steps * scalar_bound(terms):
             hint = unit_hint(here, there)
             return f"mimic {name} is {number(there)}, not {number(here)}{hint}"
     return None

@@ -1,4 +1,4 @@
-"""Faults in effort, velocity, damping and friction."""
+"""Faults in effort, velocity, damping and friction, in the words of every profile."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ from conformance.tolerance import Tolerance
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from conformance.mutations.fault import Speech
     from conformance.mutations.specimen import JointSite, Specimen
 
 _FORCE = Tolerance().force
+_AXES = ("angular", "linear")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,14 +27,14 @@ class _Value:
     Attributes:
         name: As the checks call it.
         check: Check that answers for it.
-        schemas: Attributes of schemas.
         custom: Attribute without a schema.
+        schemas: Attributes of schemas.
     """
 
     name: str
     check: str
-    schemas: tuple[str, ...]
     custom: str
+    schemas: tuple[str, ...] = ()
 
     def authored(self, site: JointSite) -> dict[str, float]:
         """Return all that a joint says about it."""
@@ -41,22 +43,47 @@ class _Value:
         return {name: float(value) for name, value in found.items() if value}
 
 
-_EFFORT = _Value(
-    "effort",
-    "limits.effort",
-    ("drive:angular:physics:maxForce", "drive:linear:physics:maxForce"),
-    "urdf:limit:effort",
+def _of_axes(template: str) -> tuple[str, ...]:
+    return tuple(template.format(axis) for axis in _AXES)
+
+
+_PLAIN = (
+    _Value("effort", "limits.effort", "urdf:limit:effort"),
+    _Value("velocity", "limits.velocity", "urdf:limit:velocity"),
+    _Value("damping", "dynamics.damping", "urdf:dynamics:damping"),
+    _Value("friction", "dynamics.friction", "urdf:dynamics:friction"),
 )
-_VELOCITY = _Value(
-    "velocity", "limits.velocity", ("newton:velocityLimit",), "urdf:limit:velocity"
-)
-_DAMPING = _Value(
-    "damping", "dynamics.damping", ("newton:damping",), "urdf:dynamics:damping"
-)
-_FRICTION = _Value(
-    "friction", "dynamics.friction", ("newton:friction",), "urdf:dynamics:friction"
-)
-_VALUES = (_EFFORT, _VELOCITY, _DAMPING, _FRICTION)
+_DRIVE = _of_axes("drive:{}:physics:maxForce")
+_AXIS_SPEED = _of_axes("physxJointAxis:{}:maxJointVelocity")
+_DRY = _of_axes("physxJointAxis:{}:dynamicFrictionEffort")
+_WORDS: dict[Speech, tuple[tuple[str, ...], ...]] = {
+    "generic": ((), (), (), ()),
+    "newton": (
+        _DRIVE,
+        ("newton:velocityLimit",),
+        ("newton:damping",),
+        ("newton:friction",),
+    ),
+    "physx": (
+        _DRIVE,
+        ("physxJoint:maxJointVelocity", *_AXIS_SPEED),
+        _of_axes("physxJointAxis:{}:viscousFrictionCoefficient"),
+        (*_DRY, *_of_axes("physxJointAxis:{}:staticFrictionEffort")),
+    ),
+}
+# Groups of identifiers, and how titles begin.
+_GROUPS: dict[Speech, tuple[str, str]] = {
+    "generic": ("urdf", "urdf: "),
+    "newton": ("drive", ""),
+    "physx": ("physx", "PhysX: "),
+}
+
+
+def _values(speech: Speech) -> tuple[_Value, ...]:
+    return tuple(
+        _Value(value.name, value.check, value.custom, schemas)
+        for value, schemas in zip(_PLAIN, _WORDS[speech], strict=True)
+    )
 
 
 def _stating(
@@ -87,6 +114,25 @@ def _block(path: str, names: list[str], stage: Any, _: float) -> None:  # noqa: 
         stage.GetPrimAtPath(path).GetAttribute(name).Block()
 
 
+def _unapplied(
+    value: _Value, schemas: tuple[str, ...], specimen: Specimen
+) -> Iterator[Seed]:
+    """Leave attributes of schemas that are not applied, which nobody reads."""
+    for site, names in _stating(specimen, value):
+        if any(name in value.schemas for name in names):
+            yield Seed(site.subject, partial(_remove, site.path, schemas))
+
+
+def _remove(
+    path: str,
+    schemas: tuple[str, ...],
+    stage: Any,  # noqa: ANN401  pxr is untyped
+    _: float,
+) -> None:
+    for schema in schemas:
+        stage.GetPrimAtPath(path).RemoveAppliedSchema(schema)
+
+
 def _scaled(value: _Value, factor: float | None, specimen: Specimen) -> Iterator[Seed]:
     """Scale what simulators read; by one plus the size if there is no factor."""
     for site, names in _stating(specimen, value):
@@ -113,45 +159,106 @@ def _radians(value: _Value, factor: float, specimen: Specimen) -> Iterator[Seed]
     )
 
 
-def _faults(value: _Value) -> Iterator[Fault]:
+def _faults(speech: Speech, value: _Value) -> Iterator[Fault]:
+    group, title = _GROUPS[speech]
     name, aims = value.name, (value.check,)
     yield Fault(
-        f"drive.{name}-dropped", f"{name} dropped", aims, partial(_dropped, value)
+        f"{group}.{name}-dropped",
+        f"{title}{name} dropped",
+        aims,
+        partial(_dropped, value),
+        speech=speech,
     )
     yield Fault(
-        f"drive.{name}-scaled",
-        f"{name} scaled",
+        f"{group}.{name}-scaled",
+        f"{title}{name} scaled",
         aims,
         partial(_scaled, value, None),
         Scale(name, "1", _FORCE),
+        speech,
     )
     yield Fault(
-        f"drive.{name}-doubled", f"{name} doubled", aims, partial(_scaled, value, 2.0)
+        f"{group}.{name}-doubled",
+        f"{title}{name} doubled",
+        aims,
+        partial(_scaled, value, 2.0),
+        speech=speech,
     )
 
 
-def _unschematic(value: _Value) -> Fault:
-    return Fault(
-        f"drive.{value.name}-unschematic",
-        f"{value.name} in a custom attribute alone",
-        (value.check,),
-        partial(_without_schema, value),
+def _schematic_faults(speech: Speech) -> Iterator[Fault]:
+    """Faults in words of a schema."""
+    group, title = _GROUPS[speech]
+    values = _values(speech)
+    for value in values:
+        yield Fault(
+            f"{group}.{value.name}-unschematic",
+            f"{title}{value.name} in a custom attribute alone",
+            (value.check,),
+            partial(_without_schema, value),
+            speech=speech,
+        )
+    effort, velocity, damping, _ = values
+    yield Fault(
+        f"{group}.drive-unapplied",
+        f"{title}drive not applied",
+        (effort.check,),
+        partial(_unapplied, effort, _of_axes("PhysicsDriveAPI:{}")),
+        speech=speech,
+    )
+    for value, angle, factor in (
+        (velocity, "left in radians", math.radians(1.0)),
+        (damping, "left per radian", math.degrees(1.0)),
+    ):
+        yield Fault(
+            f"{group}.{value.name}-radians",
+            f"{title}{value.name} {angle}",
+            (value.check,),
+            partial(_radians, value, factor),
+            speech=speech,
+        )
+
+
+def _physx_faults() -> Iterator[Fault]:
+    _, velocity, _, friction = _values("physx")
+    axis_speed = _Value("velocity", velocity.check, velocity.custom, _AXIS_SPEED)
+    dry = _Value("friction", friction.check, friction.custom, _DRY)
+    schemas = ("PhysxJointAPI", *_of_axes("PhysxJointAxisAPI:{}"))
+    yield Fault(
+        "physx.velocity-degrees",
+        "PhysX: velocity converted to degrees twice",
+        (velocity.check,),
+        partial(_scaled, velocity, math.degrees(1.0)),
+        speech="physx",
+    )
+    yield Fault(
+        "physx.joint-unapplied",
+        "PhysX: schemas not applied",
+        (velocity.check,),
+        partial(_unapplied, velocity, schemas),
+        speech="physx",
+    )
+    yield Fault(
+        "physx.velocity-overridden",
+        "PhysX: velocity not repeated on an axis that has a schema",
+        (velocity.check,),
+        partial(_without_schema, axis_speed),
+        speech="physx",
+    )
+    yield Fault(
+        "physx.friction-at-rest",
+        "PhysX: friction at rest alone",
+        (friction.check,),
+        partial(_without_schema, dry),
+        speech="physx",
     )
 
 
 DRIVE_FAULTS = (
-    *(fault for value in _VALUES for fault in _faults(value)),
-    *(_unschematic(value) for value in (_VELOCITY, _DAMPING, _FRICTION)),
-    Fault(
-        "drive.velocity-radians",
-        "velocity left in radians",
-        (_VELOCITY.check,),
-        partial(_radians, _VELOCITY, math.radians(1.0)),
-    ),
-    Fault(
-        "drive.damping-radians",
-        "damping left per radian",
-        (_DAMPING.check,),
-        partial(_radians, _DAMPING, math.degrees(1.0)),
-    ),
+    *(fault for value in _values("newton") for fault in _faults("newton", value)),
+    *_schematic_faults("newton"),
+    *(fault for value in _values("physx") for fault in _faults("physx", value)),
+    *_schematic_faults("physx"),
+    *_physx_faults(),
+    *(fault for value in _values("generic") for fault in _faults("generic", value)),
 )

@@ -16,13 +16,13 @@ from conformance.verdict import judge
 from conformance.witness import Abstained, AbstentionError, Observed, Request
 from conformance.witnesses.spec_witness import SpecWitness, structure
 from conformance.witnesses.usdphysics_witness import UsdphysicsWitness
-from converter import convert
+from converter import ConvertOptions, Profile, convert
 from converter.urdf.parse import parse
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
-    from conformance.mutations.fault import Fault, Scale, Seed
+    from conformance.mutations.fault import Fault, Scale, Seed, Speech
     from conformance.mutations.specimen import Specimen
     from conformance.observation import Configurations, Observation
     from conformance.witness import Outcome
@@ -86,7 +86,7 @@ class Plan:
 
 
 def examine(robot: str, urdf: str, folder: str, plan: Plan) -> Examination:
-    """Seed faults into the USD of a robot.
+    """Seed faults into the USDs of a robot, one per profile whose words are spoilt.
 
     Args:
         robot: Name of the robot in the result.
@@ -97,13 +97,20 @@ def examine(robot: str, urdf: str, folder: str, plan: Plan) -> Examination:
     Raises:
         ConversionError: The URDF cannot be converted.
     """
-    bench = _bench(urdf, folder)
-    raised = bench.failed(bench.write("good", None, 0.0))
+    faults = [
+        fault for fault in FAULTS if plan.faults is None or fault.id in plan.faults
+    ]
+    speeches = dict.fromkeys(("generic", *(fault.speech for fault in faults)))
+    benches = _benches(urdf, folder, speeches)
+    raised = [
+        check
+        for bench in benches.values()
+        for check in bench.failed(bench.write("good", None, 0.0))
+    ]
     trials = []
     moot = []
-    for fault in FAULTS:
-        if plan.faults is not None and fault.id not in plan.faults:
-            continue
+    for fault in faults:
+        bench = benches[fault.speech]
         seeds = tuple(fault.seeds(bench.specimen))
         moot += [fault.id for seed in seeds if seed.moot]
         chosen = tuple(_spread([s for s in seeds if not s.moot], plan.places))
@@ -112,7 +119,7 @@ def examine(robot: str, urdf: str, folder: str, plan: Plan) -> Examination:
             _trial(bench, robot, fault, seed, measure=seed in measured)
             for seed in chosen
         ]
-    return Examination(robot, raised, tuple(trials), tuple(moot))
+    return Examination(robot, tuple(dict.fromkeys(raised)), tuple(trials), tuple(moot))
 
 
 def _spread(seeds: Sequence[Seed], most: int | None) -> Iterator[Seed]:
@@ -202,17 +209,22 @@ class _Bench:
                 return Abstained(str(abstention))
 
 
-def _bench(urdf: str, folder: str) -> _Bench:
-    root_layer = str(convert(urdf, Path(folder) / "good").root_layer)
+def _benches(
+    urdf: str, folder: str, speeches: Iterable[Speech]
+) -> dict[Speech, _Bench]:
+    """Convert a robot once per profile, beside one reading of its URDF."""
     # `convert` accepts what it can repair; the same reading is the reference here.
     from conformance.sampling import configurations  # noqa: PLC0415  half a second
 
     asked = configurations(structure(parse(urdf).robot))
     spec = SpecWitness().observe(Request(urdf, asked))
-    usd = UsdphysicsWitness().observe(Request(root_layer, asked))
-    return _Bench(
-        specimen=open_specimen(root_layer, spec, usd, asked),
-        spec=spec,
-        configurations=asked,
-        folder=Path(folder),
-    )
+    benches: dict[Speech, _Bench] = {}
+    for speech in speeches:
+        place = Path(folder, speech)
+        place.mkdir()
+        options = ConvertOptions(profile=Profile(speech))
+        root_layer = str(convert(urdf, place / "good", options).root_layer)
+        usd = UsdphysicsWitness().observe(Request(root_layer, asked))
+        specimen = open_specimen(root_layer, spec, usd, asked)
+        benches[speech] = _Bench(specimen, spec, asked, place)
+    return benches

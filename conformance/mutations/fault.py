@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from conformance.mutations.specimen import Specimen
 
+# Whose words a good USD uses, and a fault spoils.
+Speech: TypeAlias = Literal["generic", "newton", "physx"]
 # What is said instead of a check if the reader refuses the USD.
 REFUSED = "reader.refuses"
 
@@ -59,6 +61,7 @@ class Fault:
         aims: Checks that answer for it: one of them must fail.
         seeds: Places in a USD.
         scale: For faults that come in any size.
+        speech: Profile of the USDs in which it can be seeded.
     """
 
     id: str
@@ -66,3 +69,4 @@ class Fault:
     aims: tuple[str, ...]
     seeds: Callable[[Specimen], Iterable[Seed]]
     scale: Scale | None = None
+    speech: Speech = "generic"

@@ -197,6 +197,7 @@ def _moments(
 ) -> tuple[Moment, ...]:
     """Return the moments of the plan, up to where MuJoCo warns of an explosion."""
     model = copy.copy(model)
+    _couple_to_heads(model)
     model.opt.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
     model.opt.timestep = plan.step
     # Of the solver of friction and couplings: any other would show in the states.
@@ -230,6 +231,32 @@ def _moments(
                 )
             )
     return tuple(reached)
+
+
+def _couple_to_heads(model: Any) -> None:  # noqa: ANN401  untyped engine
+    """Couple joints to the heads of their chains, which is where writers of USD may.
+
+    MuJoCo's couplings give way a little, in a chain once per coupling.
+    """
+    coupling_of = {
+        int(model.eq_obj1id[index]): index
+        for index in range(model.neq)
+        if model.eq_type[index] == mujoco.mjtEq.mjEQ_JOINT
+        and model.eq_obj2id[index] >= 0
+    }
+    told = {
+        follower: (int(model.eq_obj2id[index]), *model.eq_data[index, :2])
+        for follower, index in coupling_of.items()
+    }
+    for follower, index in coupling_of.items():
+        leader, offset, multiplier = told[follower]
+        seen = {follower}
+        while leader in told and leader not in seen:
+            seen.add(leader)
+            leader, further, factor = told[leader]
+            offset, multiplier = offset + multiplier * further, multiplier * factor
+        model.eq_obj2id[index] = leader
+        model.eq_data[index, :2] = offset, multiplier
 
 
 def _altered(

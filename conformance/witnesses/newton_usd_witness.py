@@ -34,6 +34,7 @@ from conformance.witnesses.statements import (
     links_in_reach,
     unreachable_joints,
 )
+from conformance.witnesses.usdphysics_languages import Language, spoken_languages
 from conformance.witnesses.usdphysics_links import find_links
 from conformance.witnesses.usdphysics_stage import (
     Placement,
@@ -49,17 +50,27 @@ if TYPE_CHECKING:
     from conformance.witnesses.usdphysics_links import LinkPrims
     from conformance.witnesses.usdphysics_stage import Physics
 
-# Efforts have no schema that Newton reads without a drive; names are those of prims.
+# Names are those of prims.
 _STATES = frozenset(
     {
         Quantity.JOINT_TYPES,
-        Quantity.MIMIC,
         Quantity.FRAMES,
         Quantity.MASS,
         Quantity.LIMITS,
+    }
+)
+# What only an asset says that speaks to Newton.
+_TOLD = frozenset(
+    {
+        Quantity.MIMIC,
+        Quantity.EFFORT,
         Quantity.VELOCITY,
         Quantity.DYNAMICS,
     }
+)
+_UNTOLD = (
+    "Newton is not told of efforts, speeds, damping, friction and couplings: no joint "
+    "uses its schemas."
 )
 _SI = Units(1.0, 1.0)
 _AT_REST = Configurations((), (), ("zero",))
@@ -93,6 +104,7 @@ class NewtonUsdWitness:
             if not robot.bodies:
                 raise AbstentionError("Newton finds no body")
             root = _place_outside(physics, links, robot, names.root)
+            told = Language.NEWTON in spoken_languages(physics)
         stated = (joint_of(robot, name) for name in robot.joints)
         joints = tuple(joint for joint in stated if joint)
         blocked = unreachable_joints(
@@ -104,7 +116,7 @@ class NewtonUsdWitness:
             witness=self.name,
             robot=names.robot,
             root=names.root,
-            states=_STATES,
+            states=_STATES | _TOLD if told else _STATES,
             links=tuple(
                 LinkObservation(link, mass_of(robot, link), body=link)
                 for link in robot.bodies
@@ -117,7 +129,11 @@ class NewtonUsdWitness:
                 request.configurations,
                 still=root,
             ),
-            notes=(*robot.warnings, *blocked_note("Newton", blocked)),
+            notes=(
+                *robot.warnings,
+                *blocked_note("Newton", blocked),
+                *(() if told else (_UNTOLD,)),
+            ),
             precision=SINGLE_PRECISION,
         )
 

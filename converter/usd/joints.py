@@ -1,4 +1,4 @@
-"""Joints: frames, limits, couplings. The one place that writes degrees.
+"""Joints: frames, limits, and what is kept under ``urdf:``.
 
 A joint's frame on the child side is the child link's frame turned so that one of its
 axes is the joint's axis; on the parent side it is the same frame at position zero, seen
@@ -11,12 +11,11 @@ from math import degrees, isinf
 from typing import TYPE_CHECKING, assert_never
 
 import numpy as np
-from pxr import Gf, Sdf, UsdPhysics
+from pxr import Gf, UsdPhysics
 
 from converter.kinematics import rest_transforms
 from converter.model import (
     Continuous,
-    Dynamics,
     Fixed,
     Floating,
     Planar,
@@ -33,7 +32,7 @@ from converter.spatial import (
 from converter.usd.custom import write_flag, write_number, write_text
 from converter.usd.names import show_name
 from converter.usd.siblings import define_together
-from converter.usd.storage import FARTHEST, finest_frame, is_single, limit, single
+from converter.usd.storage import FARTHEST, finest_frame, limit, single
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -48,7 +47,6 @@ if TYPE_CHECKING:
 # not lock: OpenUSD's parser reads them as "no limit".
 _LOCKED = (1.0, -1.0)
 _FREE = (float("-inf"), float("inf"))
-_DEGREES = degrees(1.0)
 
 
 def author_joints(
@@ -84,9 +82,6 @@ def author_joints(
         if joint.dont_collapse:
             write_flag(prim, "joint:dont_collapse")
         _author_gaps(prim, joint)
-    for joint in tree.parent_joint.values():
-        if joint.name in prims.joint and joint.mimic is not None:
-            _author_mimic(stage, joint, prims)
     if prims.anchor is not None:
         anchor = UsdPhysics.FixedJoint.Define(stage, prims.anchor)
         anchor.CreateBody0Rel().SetTargets([prims.robot])
@@ -211,7 +206,7 @@ def _author_plane(prim: Usd.Prim, normal: str) -> None:
 
 
 def _author_gaps(prim: Usd.Prim, joint: Joint) -> None:
-    """Author what UsdPhysics has no schema for, under ``urdf:`` and for Newton."""
+    """Keep what UsdPhysics has no schema for under ``urdf:``, as the URDF says it."""
     write_number(prim, "limit:effort", joint.effort)
     write_number(prim, "limit:velocity", joint.velocity)
     write_number(prim, "limit:acceleration", joint.acceleration)
@@ -232,56 +227,7 @@ def _author_gaps(prim: Usd.Prim, joint: Joint) -> None:
     if calibration := joint.calibration:
         write_number(prim, "calibration:rising", calibration.rising)
         write_number(prim, "calibration:falling", calibration.falling)
-    if prim.IsA(UsdPhysics.RevoluteJoint) or prim.IsA(UsdPhysics.PrismaticJoint):
-        _author_newton_joint(prim, joint)
-
-
-def _author_newton_joint(prim: Usd.Prim, joint: Joint) -> None:
-    """Apply NewtonJointAPI where it can say the same; angles are degrees there."""
-    angular = prim.IsA(UsdPhysics.RevoluteJoint)
-    dynamics = joint.dynamics or Dynamics()
-    # The schema has no zero velocity: a joint that may not move would be a fixed one.
-    # Many URDFs write zero for "unknown", which stays in urdf:limit:velocity.
-    velocity = joint.velocity if joint.velocity and joint.velocity > 0 else None
-    said = (
-        ("newton:damping", dynamics.damping, 1 / _DEGREES if angular else 1.0),
-        ("newton:friction", dynamics.friction, 1.0),
-        ("newton:velocityLimit", velocity, _DEGREES if angular else 1.0),
-    )
-    # What float32 would turn into zero or infinity stays in urdf: alone.
-    values = {
-        name: value * factor
-        for name, value, factor in said
-        if value is not None and is_single(value) and is_single(value * factor)
-    }
-    if not values:
-        return
-    prim.AddAppliedSchema("NewtonJointAPI")
-    for name, value in values.items():
-        attribute = prim.CreateAttribute(name, Sdf.ValueTypeNames.Float, custom=False)
-        attribute.Set(value)
-
-
-def _author_mimic(stage: Usd.Stage, joint: Joint, prims: Prims) -> None:
-    mimic = joint.mimic
-    if mimic is None:
-        return
-    prim = stage.GetPrimAtPath(prims.joint[joint.name])
-    write_text(prim, "mimic:joint", mimic.joint)
-    write_number(prim, "mimic:multiplier", mimic.multiplier)
-    write_number(prim, "mimic:offset", mimic.offset)
-    leader = stage.GetPrimAtPath(prims.joint[mimic.joint])
-    angular = prim.IsA(UsdPhysics.RevoluteJoint)
-    offset = degrees(mimic.offset) if angular else mimic.offset
-    # The schema couples joints of one type only: its coefficients have one unit. What
-    # float32 would turn into zero or infinity stays in urdf: alone.
-    alike = leader.GetTypeName() == prim.GetTypeName()
-    if not (alike and is_single(mimic.multiplier) and is_single(offset)):
-        return
-    prim.AddAppliedSchema("NewtonMimicAPI")
-    prim.CreateRelationship("newton:mimicJoint", custom=False).SetTargets(
-        [leader.GetPath()]
-    )
-    kind = Sdf.ValueTypeNames.Float
-    for name, value in (("mimicCoef0", offset), ("mimicCoef1", mimic.multiplier)):
-        prim.CreateAttribute(f"newton:{name}", kind, custom=False).Set(value)
+    if mimic := joint.mimic:
+        write_text(prim, "mimic:joint", mimic.joint)
+        write_number(prim, "mimic:multiplier", mimic.multiplier)
+        write_number(prim, "mimic:offset", mimic.offset)

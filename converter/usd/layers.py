@@ -17,6 +17,7 @@ from pxr import Sdf, Usd, UsdGeom, UsdPhysics
 
 from converter.diagnostics import AuthoringError, Diagnostic
 from converter.layout import Layout
+from converter.profile import Profile
 from converter.usd.articulation import author_articulation
 from converter.usd.bodies import author_bodies
 from converter.usd.extensions import author_extensions, has_extensions
@@ -35,9 +36,12 @@ from converter.usd.materials import author_material_library, author_materials
 from converter.usd.mesh_library import author_library
 from converter.usd.names import legal_name
 from converter.usd.prims import place_prims
+from converter.usd.profiles import author_profile
+from converter.usd.scene import author_scene
 from converter.usd.shading import MaterialNetworks
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
     from converter.embodiment import Embodiment
@@ -73,6 +77,8 @@ def author_asset(  # noqa: PLR0913  # one parameter per choice
     folder: Path,
     *,
     networks: MaterialNetworks = MaterialNetworks.PREVIEW,
+    profile: Profile = Profile.GENERIC,
+    scene: bool = False,
 ) -> tuple[Diagnostic, ...]:
     """Write a robot as a layered asset.
 
@@ -83,6 +89,8 @@ def author_asset(  # noqa: PLR0913  # one parameter per choice
         nesting: How body prims are nested.
         folder: Existing empty folder.
         networks: Which shaders materials have.
+        profile: Which simulator's words are used beside UsdPhysics.
+        scene: Whether a physics scene goes with the robot.
 
     Returns:
         What was left out or changed.
@@ -92,7 +100,8 @@ def author_asset(  # noqa: PLR0913  # one parameter per choice
     """
     payload = folder / PAYLOAD
     payload.mkdir()
-    prims = _not_too_deep(place_prims(robot.name, tree, embodiment, nesting), tree)
+    prims = place_prims(robot.name, tree, embodiment, nesting, scene=scene)
+    _refuse_depth(prims, tree)
 
     shapes = _new_stage(payload / GEOMETRY_LIBRARY)
     meshes = author_library(robot, shapes)
@@ -110,39 +119,48 @@ def author_asset(  # noqa: PLR0913  # one parameter per choice
     contents.SetEditTarget(layer["Materials.usda"])
     author_materials(contents, prims, materials, f"./{MATERIALS_LIBRARY}")
     contents.SetEditTarget(layer[PHYSICS_LAYER])
-    _author_physics(contents, tree, embodiment, prims)
+    _author_physics(contents, tree, embodiment, prims, profile)
     if EXTENSIONS_LAYER in layer:
         contents.SetEditTarget(layer[EXTENSIONS_LAYER])
         author_extensions(contents, robot, prims)
-    for sublayer in layer.values():
-        # A payload of a layer without its default prim would not resolve.
-        Sdf.CreatePrimInLayer(sublayer, prims.robot)
-        sublayer.defaultPrim = prims.robot.name
+    _set_default_prim(layer.values(), prims.robot)
     contents.GetRootLayer().defaultPrim = prims.robot.name
-
     for stage in (shapes, appearances, contents):
         stage.Save()
     _author_front(robot, prims, contents, folder)
     return (*meshes.diagnostics, *materials.diagnostics, *left_out)
 
 
-def _not_too_deep(prims: Prims, tree: Tree) -> Prims:
+def _author_physics(
+    contents: Usd.Stage,
+    tree: Tree,
+    embodiment: Embodiment,
+    prims: Prims,
+    profile: Profile,
+) -> None:
+    UsdGeom.Scope.Define(contents, prims.physics)
+    author_bodies(contents, tree, embodiment, prims)
+    author_joints(contents, tree, embodiment, prims)
+    author_profile(contents, tree, embodiment, prims, profile)
+    author_articulation(contents, tree, embodiment, prims)
+    if prims.scene is not None:
+        author_scene(contents, prims.scene)
+
+
+def _set_default_prim(layers: Iterable[Sdf.Layer], path: Sdf.Path) -> None:
+    for layer in layers:
+        # A payload of a layer without its default prim would not resolve.
+        Sdf.CreatePrimInLayer(layer, path)
+        layer.defaultPrim = path.name
+
+
+def _refuse_depth(prims: Prims, tree: Tree) -> None:
     for name, path in prims.link.items():
         if path.pathElementCount > DEEPEST:
             message = f"link {name!r} lies more than {DEEPEST} prims deep"
             raise AuthoringError(
                 (Diagnostic("tree-depth", message, tree.link[name].location),)
             )
-    return prims
-
-
-def _author_physics(
-    contents: Usd.Stage, tree: Tree, embodiment: Embodiment, prims: Prims
-) -> None:
-    UsdGeom.Scope.Define(contents, prims.physics)
-    author_bodies(contents, tree, embodiment, prims)
-    author_joints(contents, tree, embodiment, prims)
-    author_articulation(contents, tree, embodiment, prims)
 
 
 def _author_front(

@@ -21,6 +21,7 @@ PHYSICS = "Physics"
 MATERIALS = "Materials"
 # The joint that holds a fixed base whose URDF has no joint to the world.
 ANCHOR = "base_anchor"
+SCENE = "PhysicsScene"
 
 
 class BodyNesting(StrEnum):
@@ -43,6 +44,7 @@ class Prims:
         collision: Prims of a link's collisions, in their order.
         joint: Joint prims by joint name, of joints that have one.
         anchor: Prim of the joint between world and root, if the URDF has none.
+        scene: Prim of the physics scene, if one is wanted.
     """
 
     robot: Sdf.Path
@@ -52,6 +54,7 @@ class Prims:
     collision: dict[str, tuple[Sdf.Path, ...]]
     joint: dict[str, Sdf.Path]
     anchor: Sdf.Path | None
+    scene: Sdf.Path | None
 
     @property
     def geometry(self) -> Sdf.Path:
@@ -70,9 +73,14 @@ class Prims:
 
 
 def place_prims(
-    robot_name: str, tree: Tree, embodiment: Embodiment, nesting: BodyNesting
+    robot_name: str,
+    tree: Tree,
+    embodiment: Embodiment,
+    nesting: BodyNesting,
+    *,
+    scene: bool = False,
 ) -> Prims:
-    """Assign a path to every link, shape and joint."""
+    """Assign a path to every link, shape and joint, and to a scene if one is wanted."""
     robot = Sdf.Path.absoluteRootPath.AppendChild(legal_name(robot_name))
     parents = {
         name: _prim_parent(name, tree, embodiment, nesting) for name in tree.links
@@ -108,7 +116,7 @@ def place_prims(
     joints = [joint for joint in _joints(tree) if _has_prim(joint, embodiment)]
     names = [joint.name for joint in joints]
     anchored = embodiment.base == "fixed" and embodiment.body_of[tree.root] is not None
-    *joint_prims, anchor = sibling_names([*names, ANCHOR])
+    *joint_prims, anchor, scene_prim = sibling_names([*names, ANCHOR, SCENE])
     physics = robot.AppendChild(PHYSICS)
     return Prims(
         robot=robot,
@@ -121,6 +129,7 @@ def place_prims(
             for name, prim_name in zip(names, joint_prims, strict=True)
         },
         anchor=physics.AppendChild(anchor) if anchored else None,
+        scene=physics.AppendChild(scene_prim) if scene else None,
     )
 
 

@@ -1,4 +1,4 @@
-"""What UsdPhysics has no schema for: read from ``urdf:``, Newton's schemas, drives."""
+"""What UsdPhysics has no schema for: from ``urdf:``, and where simulators look."""
 
 from __future__ import annotations
 
@@ -12,26 +12,29 @@ from converter.model import (
     Calibration,
     Continuous,
     Dynamics,
-    Mimic,
     Prismatic,
     Revolute,
     SafetyController,
 )
-from converter.usd.custom import read_number, read_text
+from converter.usd.custom import read_number
+from converter.usd.read_couplings import NOTHING, SAME, read_mimic
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from pxr import Sdf
-
-    from converter.model import JointKind
+    from converter.model import JointKind, Mimic
     from converter.usd.placement import Units
+    from converter.usd.read_couplings import JointNames
 
 _DEGREE = pi / 180
-# A number in double and the same in float32 differ by less, relative or below what
-# float32 tells from zero.
-_SAME = 1e-6
-_NOTHING = 1e-36
+# Where Newton looks, then PhysX. Braces stand for the instance of an axis, whose schema
+# counts more than that of the joint.
+_AXIS_SCHEMA = "PhysxJointAxisAPI:"
+_VELOCITY = (
+    "newton:velocityLimit",
+    "physxJointAxis:{}:maxJointVelocity",
+    "physxJoint:maxJointVelocity",
+)
+_DAMPING = ("newton:damping", "physxJointAxis:{}:viscousFrictionCoefficient")
+_FRICTION = ("newton:friction", "physxJointAxis:{}:dynamicFrictionEffort")
 
 
 class Gaps(TypedDict):
@@ -65,7 +68,7 @@ def read_gaps(
     prim: Usd.Prim,
     kind: JointKind,
     units: Units,
-    joint_names: Mapping[Sdf.Path, str],
+    joints: JointNames,
 ) -> Gaps:
     """Read what a joint says beyond UsdPhysics.
 
@@ -76,7 +79,7 @@ def read_gaps(
         prim: The joint, or a frame that keeps what was said of its joint.
         kind: How the joint moves.
         units: Units of the stage.
-        joint_names: URDF names of joint prims.
+        joints: Names of all joints.
     """
     scale = None
     if isinstance(kind, Revolute | Continuous):
@@ -85,12 +88,9 @@ def read_gaps(
         scale = _Scale(units.length, units.force)
     velocity = damping = friction = effort = None
     if scale:
-        velocity = _schema(prim, "newton:velocityLimit", scale.position)
-        velocity = velocity or _schema(
-            prim, "physxJoint:maxJointVelocity", scale.position
-        )
-        damping = _schema(prim, "newton:damping", scale.damping)
-        friction = _schema(prim, "newton:friction", scale.force)
+        velocity = _schema(prim, _VELOCITY, scale.position)
+        damping = _schema(prim, _DAMPING, scale.damping)
+        friction = _schema(prim, _FRICTION, scale.force)
         effort = _drive_limit(prim, scale.force)
     dynamics = Dynamics(
         _effective(read_number(prim, "dynamics:damping"), damping),
@@ -108,7 +108,7 @@ def read_gaps(
         deceleration=read_number(prim, "limit:deceleration"),
         jerk=read_number(prim, "limit:jerk"),
         dynamics=None if dynamics == Dynamics() else dynamics,
-        mimic=_mimic(prim, scale, joint_names),
+        mimic=read_mimic(prim, joints) if scale else None,
         safety=None if safety == SafetyController() else safety,
         calibration=None if calibration == Calibration() else calibration,
         dont_collapse=bool(prim.GetAttribute("urdf:joint:dont_collapse").Get()),
@@ -139,18 +139,29 @@ def has_drive(prim: Usd.Prim) -> bool:
 
 def _effective(custom: float | None, schema: float | None) -> float | None:
     if schema is None or (
-        custom is not None and isclose(custom, schema, rel_tol=_SAME, abs_tol=_NOTHING)
+        custom is not None and isclose(custom, schema, rel_tol=SAME, abs_tol=NOTHING)
     ):
         return custom
     return schema
 
 
-def _schema(prim: Usd.Prim, name: str, unit: float) -> float | None:
-    attribute = prim.GetAttribute(name)
-    if not attribute or not attribute.HasAuthoredValue():
-        return None
-    value = float(attribute.Get())
-    return value * unit if isfinite(value) else None
+def _schema(prim: Usd.Prim, names: tuple[str, ...], unit: float) -> float | None:
+    """Return the first finite number among attributes."""
+    for template in names:
+        for instance in _axes(prim):
+            attribute = prim.GetAttribute(template.format(instance))
+            # The fallback of a schema is no statement.
+            value = attribute.Get() if attribute.HasAuthoredValue() else None
+            if value is not None and isfinite(value):
+                return float(value) * unit
+    return None
+
+
+def _axes(prim: Usd.Prim) -> list[str]:
+    """Instances of PhysX's schema for single axes; one without a name for none."""
+    applied = prim.GetPrimTypeInfo().GetAppliedAPISchemas()
+    found = [n.removeprefix(_AXIS_SCHEMA) for n in applied if _AXIS_SCHEMA in n]
+    return found or [""]
 
 
 def _drive_limit(prim: Usd.Prim, unit: float) -> float | None:
@@ -162,35 +173,3 @@ def _drive_limit(prim: Usd.Prim, unit: float) -> float | None:
     ]
     largest = max(limits, default=inf)
     return largest * unit if isfinite(largest) else None
-
-
-def _mimic(
-    prim: Usd.Prim, scale: _Scale | None, joint_names: Mapping[Sdf.Path, str]
-) -> Mimic | None:
-    custom = _kept_mimic(prim)
-    targets = prim.GetRelationship("newton:mimicJoint").GetTargets()
-    enabled = prim.GetAttribute("newton:mimicEnabled").Get()
-    leader = joint_names.get(targets[0]) if targets else None
-    if leader is None or scale is None or enabled is False:
-        return custom if custom and custom.joint in joint_names.values() else None
-    multiplier = _schema(prim, "newton:mimicCoef1", 1.0)
-    offset = _schema(prim, "newton:mimicCoef0", scale.position)
-    schema = Mimic(leader, 1.0 if multiplier is None else multiplier, offset or 0.0)
-    return custom if custom and _same_mimic(custom, schema) else schema
-
-
-def _kept_mimic(prim: Usd.Prim) -> Mimic | None:
-    leader = read_text(prim, "mimic:joint")
-    multiplier = read_number(prim, "mimic:multiplier")
-    offset = read_number(prim, "mimic:offset")
-    if leader is None or multiplier is None or offset is None:
-        return None
-    return Mimic(leader, multiplier, offset)
-
-
-def _same_mimic(one: Mimic, other: Mimic) -> bool:
-    return (
-        one.joint == other.joint
-        and isclose(one.multiplier, other.multiplier, rel_tol=_SAME, abs_tol=_NOTHING)
-        and isclose(one.offset, other.offset, rel_tol=_SAME, abs_tol=_NOTHING)
-    )

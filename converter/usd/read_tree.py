@@ -13,6 +13,7 @@ from converter.model import Fixed, Joint
 from converter.spatial import inverse_transform, pose_from_transform
 from converter.usd.custom import read_text
 from converter.usd.placement import rigid_part
+from converter.usd.read_couplings import JointNames
 from converter.usd.read_extensions import read_custom, read_joint_custom
 from converter.usd.read_gaps import has_drive, read_gaps
 from converter.usd.read_motions import joint_kind, offset_from_axis
@@ -271,8 +272,10 @@ def _assembled(
     while world_name in by_name:
         world_name += "_"
     invented = skeleton.root == WORLD and skeleton.world is None
-    joint_names = {limb.connection.prim.GetPath(): limb.name for limb in limbs}
     units = skeleton.placement.units
+    named = JointNames(
+        {limb.connection.prim.GetPath(): limb.name for limb in limbs}, units.length
+    )
     joints = []
     for limb in limbs:
         prim = limb.connection.prim
@@ -294,22 +297,22 @@ def _assembled(
                 child.name,
                 limb.kind,
                 pose_from_transform(origin),
-                **read_gaps(prim, limb.kind, units, joint_names),
+                **read_gaps(prim, limb.kind, units, named),
                 custom=read_custom(prim),
             )
         )
-    joints += _frame_joints(kept, skeleton, joint_names)
+    joints += _frame_joints(kept, skeleton, named)
     moved = skeleton.moved
     return StageTree(kept, world_name if invented else None, tuple(joints), moved)
 
 
 def _frame_joints(
-    kept: Sequence[LinkPrim], skeleton: _Skeleton, joint_names: Mapping[Sdf.Path, str]
+    kept: Sequence[LinkPrim], skeleton: _Skeleton, named: JointNames
 ) -> list[Joint]:
     """Fixed joints towards frames, which USD expresses by prim nesting alone."""
     placement = skeleton.placement
     by_path = {link.path: link for link in kept}
-    taken = set(joint_names.values())
+    taken = set(named.by_path.values())
     joints = []
     for link in kept:
         if link.is_body or link.above is None:
@@ -331,7 +334,7 @@ def _frame_joints(
                 link.name,
                 Fixed(),
                 pose_from_transform(nested),
-                **read_gaps(prim, Fixed(), placement.units, joint_names),
+                **read_gaps(prim, Fixed(), placement.units, named),
                 custom=read_joint_custom(prim),
             )
         )

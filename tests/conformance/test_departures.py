@@ -16,7 +16,7 @@ from conformance.witnesses.mujoco_witness import MujocoWitness
 from conformance.witnesses.pybullet_witness import PybulletWitness
 from conformance.witnesses.spec_witness import SpecWitness, structure
 from conformance.witnesses.usdphysics_witness import UsdphysicsWitness
-from converter import convert
+from converter import ConvertOptions, Profile, convert
 from converter.diagnostics import SourceError
 from converter.urdf.parse import parse
 from tests.conformance.witnesses.optional_witnesses import WITNESSES, installed
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
     from conformance.witness import Witness
 
+# Readers of the USD know what they are told.
+_TOLD = ConvertOptions(profile=Profile.NEWTON)
 _ROOT = Path(pybullet_data.getDataPath())
 _FILES = sorted(
     file.relative_to(_ROOT).as_posix()
@@ -53,7 +55,7 @@ def test_every_departure_is_explained(engine: str, file: str, tmp_path: Path) ->
     spec = Observed(SpecWitness().observe(asked))
     usd, further = spec, []
     if witness.side is Side.USD:
-        root_layer = convert(path, tmp_path / "usd").root_layer
+        root_layer = convert(path, tmp_path / "usd", _TOLD).root_layer
         asked = Request(str(root_layer), asked.configurations)
         usd = Observed(UsdphysicsWitness().observe(asked))
     try:

@@ -20,7 +20,7 @@ from conformance.witnesses.mujoco_witness import MujocoWitness
 from conformance.witnesses.pybullet_witness import PybulletWitness
 from conformance.witnesses.spec_witness import SpecWitness, structure
 from conformance.witnesses.usdphysics_witness import UsdphysicsWitness
-from converter import convert
+from converter import ConvertOptions, Profile, convert
 from converter.urdf.parse import parse
 from tests.conformance.witnesses.optional_witnesses import WITNESSES, installed
 
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
     from conformance.witness import Witness
 
+# Readers of the USD know what they are told.
+_TOLD = ConvertOptions(profile=Profile.NEWTON)
 FOLDER = Path(__file__).parents[1] / "data/deviations"
 ENGINES: dict[str, Callable[[], Witness]] = {
     "mujoco": MujocoWitness,
@@ -50,7 +52,7 @@ def _judge(deviation: Deviation, folder: Path) -> Judgement:
     if witness.side is Side.URDF:
         engine = Observed(witness.observe(request))
         return judge({"spec": spec, deviation.witness: engine}, spec)
-    root_layer = convert(path, folder / "usd").root_layer
+    root_layer = convert(path, folder / "usd", _TOLD).root_layer
     asked = Request(str(root_layer), request.configurations)
     usd = Observed(UsdphysicsWitness().observe(asked))
     return judge({"spec": spec}, usd, further_usd=[Observed(witness.observe(asked))])

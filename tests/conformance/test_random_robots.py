@@ -16,6 +16,7 @@ from conformance.witness import Observed, Request
 from conformance.witnesses.spec_witness import observe_robot, structure
 from conformance.witnesses.usdphysics_witness import UsdphysicsWitness
 from converter.embodiment import BaseOption, embody
+from converter.profile import Profile
 from converter.topology import build_tree
 from converter.usd.layers import asset_name, author_asset
 from converter.usd.prims import BodyNesting
@@ -27,12 +28,17 @@ if TYPE_CHECKING:
 
 @settings(max_examples=60, deadline=None)
 @given(
-    robots(), st.sampled_from(BodyNesting), st.sampled_from(BaseOption), st.booleans()
+    robots(),
+    st.sampled_from(BodyNesting),
+    st.sampled_from(BaseOption),
+    st.sampled_from(Profile),
+    st.booleans(),
 )
 def test_every_conversion_of_a_random_robot_conforms(
     robot: Robot,
     nesting: BodyNesting,
     base: BaseOption,
+    profile: Profile,
     merge_fixed: bool,  # noqa: FBT001  hypothesis passes by position
 ) -> None:
     """Read back by OpenUSD's parser, for every option, and judged value by value."""
@@ -40,7 +46,7 @@ def test_every_conversion_of_a_random_robot_conforms(
     embodiment = embody(tree, base, merge_fixed=merge_fixed)
     asked = configurations(structure(robot))
     with tempfile.TemporaryDirectory() as folder:
-        author_asset(robot, tree, embodiment, nesting, Path(folder))
+        author_asset(robot, tree, embodiment, nesting, Path(folder), profile=profile)
         path = Path(folder, asset_name(robot))
         usd = UsdphysicsWitness().observe(Request(str(path), asked))
 

@@ -16,7 +16,7 @@ from conformance.observation import (
 )
 from conformance.witness import AbstentionError
 from conformance.witnesses.newton_usd_witness import NewtonUsdWitness
-from converter import convert
+from converter import ConvertOptions, Profile, convert
 from tests.conformance.witnesses import oblique_arm
 from tests.conformance.witnesses.deviation_files import (
     AXIS,
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from conformance.observation import Observation
     from conformance.witness import Request
 
+_TOLD = ConvertOptions(profile=Profile.NEWTON)
 # A hundred operations on stored numbers of the size of one.
 _ROUNDING = 100 * SINGLE_PRECISION
 
@@ -46,7 +47,7 @@ def witness() -> NewtonUsdWitness:
 
 def _converted(folder: Path, urdf: str, **positions: object) -> Request:
     asked = request(folder, urdf, **positions)
-    layer = convert(asked.path, folder / "usd").root_layer
+    layer = convert(asked.path, folder / "usd", _TOLD).root_layer
     return replace(asked, path=str(layer))
 
 
@@ -104,6 +105,7 @@ def test_joints_are_stated_in_the_units_of_the_urdf(
     assert elbow.type is JointType.PRISMATIC
     assert (shoulder.lower, shoulder.upper) == pytest.approx((-1.25, 0.75), rel=1e-7)
     assert (shoulder.velocity, elbow.velocity) == pytest.approx((3.5, 0.8), rel=1e-7)
+    assert (shoulder.effort, elbow.effort) == (12, 55)
     assert (shoulder.damping, shoulder.friction) == pytest.approx((0.7, 0.3), rel=1e-6)
 
 
@@ -211,10 +213,7 @@ def test_coupling_is_stated_in_radians(
     witness: NewtonUsdWitness, tmp_path: Path
 ) -> None:
     """The schema has degrees."""
-    chain = text("mimic-chain")
-    pair = chain[: chain.index('<mimic joint="second"')] + "</joint></robot>"
-    asked = _converted(tmp_path, pair, hinge=[0.0], second=[0.0], third=[0.0])
-    joints = {joint.name: joint for joint in witness.observe(asked).joints}
+    joints = {joint.name: joint for joint in _chain(witness, tmp_path).joints}
     mimic = joints["second"].mimic
 
     assert mimic is not None
@@ -222,13 +221,32 @@ def test_coupling_is_stated_in_radians(
     assert (mimic.multiplier, mimic.offset) == pytest.approx((-0.5, 0.1), rel=1e-6)
 
 
-def test_chain_of_couplings_is_refused(
+def test_chain_of_couplings_arrives_at_its_head(
     witness: NewtonUsdWitness, tmp_path: Path
 ) -> None:
-    """Newton wants an independent joint to lead."""
-    asked = _converted(
-        tmp_path, text("mimic-chain"), hinge=[0.0], second=[0.0], third=[0.0]
+    """Newton refuses a leader that follows: 0.8 (-0.5 q + 0.1) - 0.2."""
+    joints = {joint.name: joint for joint in _chain(witness, tmp_path).joints}
+    mimic = joints["third"].mimic
+
+    assert mimic is not None
+    assert mimic.leader == "hinge"
+    assert (mimic.multiplier, mimic.offset) == pytest.approx((-0.4, -0.12), rel=1e-6)
+
+
+def _chain(witness: NewtonUsdWitness, folder: Path) -> Observation:
+    urdf = text("mimic-chain")
+    return witness.observe(
+        _converted(folder, urdf, hinge=[0.0], second=[0.0], third=[0.0])
     )
 
-    with pytest.raises(AbstentionError, match="already a mimic joint"):
-        witness.observe(asked)
+
+def test_asset_for_anybody_is_not_asked_what_newton_is_not_told(
+    witness: NewtonUsdWitness, tmp_path: Path
+) -> None:
+    """Newton would say that nothing limits or damps, which is not news."""
+    asked = request(tmp_path, oblique_arm.URDF)
+    layer = convert(asked.path, tmp_path / "usd").root_layer
+    observation = witness.observe(replace(asked, path=str(layer)))
+
+    assert not observation.states & {Quantity.EFFORT, Quantity.MIMIC}
+    assert any("is not told" in note for note in observation.notes)

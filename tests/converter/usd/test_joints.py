@@ -2,45 +2,39 @@
 
 from __future__ import annotations
 
-from math import degrees, inf, radians
+from math import degrees, inf
 from typing import TYPE_CHECKING
 
-import newton_usd_schemas  # noqa: F401  registers the schemas
 import numpy as np
 import pytest
 from pxr import Usd, UsdPhysics
 from scipy.spatial.transform import Rotation
 
-from converter.embodiment import BaseOption, embody
+from converter.embodiment import BaseOption
 from converter.model import (
     Calibration,
     Continuous,
     Dynamics,
     Fixed,
     Floating,
-    Inertial,
     Joint,
-    Link,
     Mimic,
     Planar,
     Pose,
     Prismatic,
     Range,
     Revolute,
-    Robot,
     SafetyController,
 )
-from converter.topology import build_tree
-from converter.usd.layers import asset_name, author_asset
 from converter.usd.prims import BodyNesting
 from converter.usd.read import read_usd
+from tests.converter.usd.authored import applied, author
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from converter.model import JointKind, Vec3, Vec4
 
-_HEAVY = Inertial(2.0, Pose((0.1, 0.2, 0.3)), (0.10, 0.01, 0.02, 0.12, 0.03, 0.15))
 _TURN = Rotation.from_euler("xyz", (0.3, -0.4, 0.5))
 _OBLIQUE: Vec3 = (2 / 7, -3 / 7, -6 / 7)
 
@@ -51,44 +45,8 @@ def _pose(position: Vec3, rotation: Rotation = _TURN) -> Pose:
     return Pose(position, quat)
 
 
-def _author(
-    folder: Path,
-    *joints: Joint,
-    massless: str = "",
-    base: BaseOption = BaseOption.AUTO,
-    nesting: BodyNesting = BodyNesting.NESTED,
-) -> Usd.Stage:
-    """Write a robot; every link but those named in ``massless`` is heavy."""
-    names = dict.fromkeys(n for joint in joints for n in (joint.parent, joint.child))
-    links = tuple(Link(n, None if n in massless.split() else _HEAVY) for n in names)
-    robot = Robot("r", links, joints)
-    tree = build_tree(robot)
-    author_asset(robot, tree, embody(tree, base), nesting, folder)
-    return Usd.Stage.Open(str(folder / asset_name(robot)))
-
-
 def _get(stage: Usd.Stage, path: str, name: str) -> object:
     return stage.GetPrimAtPath(path).GetAttribute(name).Get()
-
-
-def _applied(prim: Usd.Prim) -> list[str]:
-    """Applied schemas, whether or not their plugin is registered."""
-    listed = prim.GetMetadata("apiSchemas")
-    return list(listed.GetAppliedItems()) if listed else []
-
-
-def _require_declared(prim: Usd.Prim, schema: str) -> None:
-    """Hold every authored newton: property against the schema's own declaration."""
-    assert schema in _applied(prim)
-    definition = Usd.SchemaRegistry().FindAppliedAPIPrimDefinition(schema)
-    names = [n for n in prim.GetAuthoredPropertyNames() if n.startswith("newton:")]
-    assert names
-    for name in names:
-        declared = definition.GetSchemaPropertySpec(name)
-        assert declared
-        attribute = prim.GetAttribute(name)
-        if attribute:
-            assert attribute.GetTypeName() == declared.typeName
 
 
 _NEARLY_Z = 1.0 / np.hypot(1.0, 7.8e-4)
@@ -109,7 +67,7 @@ def test_the_joint_frame_carries_the_axis_exactly_and_does_not_move_the_child(
 ) -> None:
     """Token axis turned by localRot1 is the URDF axis; both sides meet at zero."""
     origin = _pose((0.1, -0.2, 0.3))
-    stage = _author(tmp_path, Joint("j", "a", "b", Continuous(axis), origin))
+    stage = author(tmp_path, Joint("j", "a", "b", Continuous(axis), origin))
 
     joint = UsdPhysics.RevoluteJoint.Get(stage, "/r/Physics/j")
     frames = []
@@ -135,7 +93,7 @@ def test_the_freedom_about_the_axis_is_spent_on_precision(tmp_path: Path) -> Non
         folder.mkdir()
         joint = Joint("j", "a", "b", Continuous((x, y, z)), _pose((0, 0, 1), turn))
 
-        _author(folder, joint)
+        author(folder, joint)
         again = read_usd(folder / "r.usda").robot.joints[0]
 
         stored = Rotation.from_quat(again.origin.quat_wxyz, scalar_first=True)
@@ -146,7 +104,7 @@ def test_the_freedom_about_the_axis_is_spent_on_precision(tmp_path: Path) -> Non
 
 def test_a_massless_parent_is_skipped_towards_its_body(tmp_path: Path) -> None:
     """Of a - frame - b, body0 is a, and the frame's origin is part of localPos0."""
-    stage = _author(
+    stage = author(
         tmp_path,
         Joint("weld", "a", "frame", Fixed(), _pose((1.0, 2.0, 3.0))),
         Joint("j", "frame", "b", Continuous(_OBLIQUE), _pose((0.1, 0.2, 0.3))),
@@ -179,7 +137,7 @@ def test_limits_are_degrees_for_turns_and_metres_for_slides(
     tmp_path: Path, kind: JointKind, lower: float, upper: float
 ) -> None:
     """Beyond what float32 tells from infinity, there is no limit."""
-    stage = _author(tmp_path, Joint("j", "a", "b", kind))
+    stage = author(tmp_path, Joint("j", "a", "b", kind))
 
     assert _get(stage, "/r/Physics/j", "physics:lowerLimit") == np.float32(lower)
     assert _get(stage, "/r/Physics/j", "physics:upperLimit") == np.float32(upper)
@@ -192,7 +150,7 @@ def test_a_limit_on_one_side_is_effective(
 ) -> None:
     """What counts is that the parser reads an enabled limit with that bound."""
     kind = make(_OBLIQUE, Range(lower, upper))
-    stage = _author(tmp_path, Joint("j", "a", "b", kind))
+    stage = author(tmp_path, Joint("j", "a", "b", kind))
 
     parsed = UsdPhysics.UsdPhysicsLoadStageFromPrimRange(stage, ["/"])
     revolute = parsed.get(UsdPhysics.ObjectType.RevoluteJoint)
@@ -215,7 +173,7 @@ def test_a_planar_joint_is_free_in_its_plane_and_locked_out_of_it(
     tmp_path: Path,
 ) -> None:
     """As the parser reads it: enabled with low above high is locked."""
-    stage = _author(tmp_path, Joint("j", "a", "b", Planar((0.0, -1.0, 0.0))))
+    stage = author(tmp_path, Joint("j", "a", "b", Planar((0.0, -1.0, 0.0))))
 
     parsed = UsdPhysics.UsdPhysicsLoadStageFromPrimRange(stage, ["/"])
     (description,) = parsed[UsdPhysics.ObjectType.D6Joint][1]
@@ -229,8 +187,8 @@ def test_a_planar_joint_is_free_in_its_plane_and_locked_out_of_it(
     assert free == {"TransX", "TransZ", "RotY"}
 
 
-def test_gaps_go_out_in_si_units_and_for_newton_in_degrees(tmp_path: Path) -> None:
-    """Newton's damping is per degree and its velocity in degrees per second."""
+def test_gaps_are_kept_in_si_units_and_nothing_else_is_said(tmp_path: Path) -> None:
+    """An asset for anybody speaks no simulator's language."""
     joint = Joint(
         "j",
         "a",
@@ -242,15 +200,17 @@ def test_gaps_go_out_in_si_units_and_for_newton_in_degrees(tmp_path: Path) -> No
         safety=SafetyController(1.0, 2.0, -0.5, 0.75),
         calibration=Calibration(rising=0.1, falling=-0.2),
     )
-    stage = _author(tmp_path, joint)
-
+    stage = author(tmp_path, joint)
     prim = stage.GetPrimAtPath("/r/Physics/j")
+
     said = {
         attribute.GetName(): attribute.Get()
         for attribute in prim.GetAttributes()
-        if attribute.GetNamespace() and attribute.HasAuthoredValue()
+        if attribute.HasAuthoredValue()
+        and attribute.GetNamespace().split(":")[0] != "physics"
     }
-    for name, value in {
+    assert said == {
+        "urdf:joint:type": "continuous",
         "urdf:limit:effort": 7.0,
         "urdf:limit:velocity": 3.0,
         "urdf:dynamics:damping": 0.5,
@@ -261,19 +221,15 @@ def test_gaps_go_out_in_si_units_and_for_newton_in_degrees(tmp_path: Path) -> No
         "urdf:safety_controller:soft_upper_limit": 0.75,
         "urdf:calibration:rising": 0.1,
         "urdf:calibration:falling": -0.2,
-        "newton:damping": np.float32(radians(0.5)),
-        "newton:friction": 0.25,
-        "newton:velocityLimit": np.float32(degrees(3.0)),
-    }.items():
-        assert said[name] == value
-    _require_declared(prim, "NewtonJointAPI")
+    }
+    assert applied(prim) == []
 
 
 def test_absent_effort_and_velocity_stay_absent_and_zero_stays_zero(
     tmp_path: Path,
 ) -> None:
-    """Zero is a declaration; Newton's velocity limit has no zero, so it is left out."""
-    stage = _author(
+    """Zero is a declaration."""
+    stage = author(
         tmp_path,
         Joint("absent", "a", "b", Continuous(_OBLIQUE)),
         Joint("zero", "b", "c", Continuous(_OBLIQUE), effort=0.0, velocity=0.0),
@@ -283,34 +239,20 @@ def test_absent_effort_and_velocity_stay_absent_and_zero_stays_zero(
     assert _get(stage, "/r/Physics/absent", "urdf:limit:velocity") is None
     assert _get(stage, "/r/Physics/zero", "urdf:limit:effort") == 0.0
     assert _get(stage, "/r/Physics/zero", "urdf:limit:velocity") == 0.0
-    prim = stage.GetPrimAtPath("/r/Physics/zero")
-    assert "NewtonJointAPI" not in _applied(prim)
 
 
-def test_mimic_offsets_are_degrees_for_newton_and_types_must_match(
-    tmp_path: Path,
-) -> None:
-    """A slide that follows a turn keeps its coupling in urdf: attributes alone."""
-    turn = Continuous(_OBLIQUE)
+def test_mimic_is_kept_as_the_urdf_says_it(tmp_path: Path) -> None:
+    """Names, radians and metres, whatever the types of the joints."""
     slide = Prismatic(_OBLIQUE, Range(-1.0, 1.0))
-    stage = _author(
+    stage = author(
         tmp_path,
-        Joint("turns", "a", "b", turn, mimic=Mimic("leads", -2.0, 0.5)),
-        Joint("leads", "a", "c", turn),
-        Joint("slides", "a", "d", slide, mimic=Mimic("leads", 0.1, 0.2)),
+        Joint("slides", "a", "b", slide, mimic=Mimic("leads", -2.0, 0.5)),
+        Joint("leads", "a", "c", Continuous(_OBLIQUE)),
     )
 
-    prim = stage.GetPrimAtPath("/r/Physics/turns")
-    leader = prim.GetRelationship("newton:mimicJoint").GetTargets()
-    assert leader == ["/r/Physics/leads"]
-    assert prim.GetAttribute("newton:mimicCoef0").Get() == np.float32(degrees(0.5))
-    assert prim.GetAttribute("newton:mimicCoef1").Get() == -2.0
-    assert prim.GetAttribute("urdf:mimic:offset").Get() == 0.5
-    other = stage.GetPrimAtPath("/r/Physics/slides")
-    _require_declared(prim, "NewtonMimicAPI")
-    assert "NewtonMimicAPI" not in _applied(other)
-    assert other.GetAttribute("urdf:mimic:joint").Get() == "leads"
-    assert other.GetAttribute("urdf:mimic:multiplier").Get() == 0.1
+    assert _get(stage, "/r/Physics/slides", "urdf:mimic:joint") == "leads"
+    assert _get(stage, "/r/Physics/slides", "urdf:mimic:multiplier") == -2.0
+    assert _get(stage, "/r/Physics/slides", "urdf:mimic:offset") == 0.5
 
 
 @pytest.mark.parametrize(
@@ -334,7 +276,7 @@ def test_an_articulation_is_marked_where_bodies_are_jointed(  # noqa: PLR0913, P
     roots: list[str],
 ) -> None:
     """A fixed base is marked above its joint to the world, as UsdPhysics asks."""
-    stage = _author(
+    stage = author(
         tmp_path, joint, massless=massless, base=BaseOption(base), nesting=nesting
     )
 
@@ -349,7 +291,7 @@ def test_an_articulation_is_marked_where_bodies_are_jointed(  # noqa: PLR0913, P
 def test_a_fixed_base_is_read_as_fixed_by_the_parser(tmp_path: Path) -> None:
     """The root that the parser reports is the joint to the world, not the body."""
     joint = Joint("j", "a", "b", Continuous(_OBLIQUE))
-    stage = _author(tmp_path, joint, base=BaseOption.FIXED)
+    stage = author(tmp_path, joint, base=BaseOption.FIXED)
 
     parsed = UsdPhysics.UsdPhysicsLoadStageFromPrimRange(stage, ["/"])
 
@@ -360,7 +302,7 @@ def test_a_fixed_base_is_read_as_fixed_by_the_parser(tmp_path: Path) -> None:
 def test_a_floating_joint_is_kept_but_switched_off(tmp_path: Path) -> None:
     """Name and origin survive, and the child does not ride on its parent's prim."""
     origin = _pose((0.1, 0.2, 0.3))
-    stage = _author(tmp_path, Joint("free", "a", "b", Floating(), origin))
+    stage = author(tmp_path, Joint("free", "a", "b", Floating(), origin))
 
     assert _get(stage, "/r/Physics/free", "physics:jointEnabled") is False
     assert _get(stage, "/r/Physics/free", "physics:excludeFromArticulation") is True

@@ -118,3 +118,55 @@ def test_what_only_urdf_says_of_a_joint_survives(tmp_path: Path) -> None:
     assert replace(kept, kind=kind) == slide
     assert joint_of(again, "weld") == weld
     assert not kept.dont_collapse
+
+
+def _speaking(
+    kind: type[UsdPhysics.Joint], schemas: tuple[str, ...], **numbers: float
+) -> Joint:
+    """Read a joint that says numbers in schemas; two underscores stand for a colon."""
+    scene = Scene()
+    scene.body("/r/a")
+    scene.body("/r/b")
+    prim = scene.joint(kind, "/r/j", ("/r/a", "/r/b")).GetPrim()
+    for schema in schemas:
+        prim.AddAppliedSchema(schema)
+    for name, value in numbers.items():
+        name_in_full = name.replace("__", ":")
+        prim.CreateAttribute(name_in_full, Sdf.ValueTypeNames.Float).Set(value)
+    return scene.read().robot.joints[0]
+
+
+def test_numbers_of_physx_are_those_of_the_axis_in_degrees() -> None:
+    """Which has the word where both the axis and the joint say something."""
+    joint = _speaking(
+        UsdPhysics.RevoluteJoint,
+        ("PhysxJointAPI", "PhysxJointAxisAPI:angular"),
+        physxJoint__maxJointVelocity=10.0,
+        physxJointAxis__angular__maxJointVelocity=90.0,
+        physxJointAxis__angular__viscousFrictionCoefficient=0.02,
+        physxJointAxis__angular__dynamicFrictionEffort=0.5,
+        physxJoint__jointFriction=0.9,
+    )
+
+    assert joint.velocity == pytest.approx(math.pi / 2)
+    assert joint.dynamics is not None
+    assert joint.dynamics.damping == pytest.approx(0.02 * 180 / math.pi)
+    assert joint.dynamics.friction == 0.5
+
+
+def test_numbers_of_a_slide_stay_in_metres() -> None:
+    """PhysX's joint may say its speed alone."""
+    joint = _speaking(
+        UsdPhysics.PrismaticJoint, ("PhysxJointAPI",), physxJoint__maxJointVelocity=0.75
+    )
+
+    assert joint.velocity == 0.75
+    assert joint.dynamics is None
+
+
+def test_fallbacks_of_a_schema_are_no_statement() -> None:
+    """NewtonJointAPI has zeros for what nobody said."""
+    joint = _speaking(UsdPhysics.RevoluteJoint, ("NewtonJointAPI",))
+
+    assert joint.dynamics is None
+    assert joint.velocity is None

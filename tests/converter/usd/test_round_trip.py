@@ -24,6 +24,7 @@ from converter.model import (
     Revolute,
     Spherical,
 )
+from converter.profile import Profile
 from converter.topology import build_tree, rigid_groups
 from converter.usd.layers import asset_name, author_asset
 from converter.usd.prims import BodyNesting
@@ -39,9 +40,16 @@ _METRES = 2e-5
 _LARGEST_ANGLE = 1e-6
 
 
-def _written(robot: Robot, nesting: BodyNesting, base: BaseOption, folder: str) -> Path:
+def _written(
+    robot: Robot,
+    nesting: BodyNesting,
+    base: BaseOption,
+    folder: str,
+    profile: Profile = Profile.GENERIC,
+) -> Path:
     tree = build_tree(robot)
-    author_asset(robot, tree, embody(tree, base), nesting, Path(folder))
+    bodies = embody(tree, base)
+    author_asset(robot, tree, bodies, nesting, Path(folder), profile=profile)
     return Path(folder, asset_name(robot))
 
 
@@ -76,13 +84,14 @@ def _group_masses(tree: Tree) -> dict[str, tuple[float, ...]]:
 
 
 @settings(max_examples=60, deadline=None)
-@given(robots(), st.sampled_from(BodyNesting))
+@given(robots(), st.sampled_from(BodyNesting), st.sampled_from(Profile))
 def test_tree_joints_frames_and_masses_survive(
-    robot: Robot, nesting: BodyNesting
+    robot: Robot, nesting: BodyNesting, profile: Profile
 ) -> None:
     """Names exactly; numbers to what float32 keeps over the chain."""
     with tempfile.TemporaryDirectory() as folder:
-        again = read_usd(_written(robot, nesting, BaseOption.AUTO, folder)).robot
+        path = _written(robot, nesting, BaseOption.AUTO, folder, profile)
+        again = read_usd(path).robot
 
     assert again.name == robot.name
     tree, tree_again = build_tree(robot), build_tree(again)
@@ -135,15 +144,20 @@ def test_shapes_survive_with_their_places(
 
 
 @settings(max_examples=15, deadline=None)
-@given(robots(), st.sampled_from(BodyNesting), st.sampled_from(BaseOption))
+@given(
+    robots(),
+    st.sampled_from(BodyNesting),
+    st.sampled_from(BaseOption),
+    st.sampled_from(Profile),
+)
 def test_openusd_finds_nothing_to_complain_about(
-    robot: Robot, nesting: BodyNesting, base: BaseOption
+    robot: Robot, nesting: BodyNesting, base: BaseOption, profile: Profile
 ) -> None:
     """All validators that OpenUSD ships; every asset path is relative and resolves."""
     registry = UsdValidation.ValidationRegistry()
     validators = registry.GetOrLoadAllValidators()
     with tempfile.TemporaryDirectory() as folder:
-        root = _written(robot, nesting, base, folder)
+        root = _written(robot, nesting, base, folder, profile)
         stage = Usd.Stage.Open(str(root))
 
         errors = UsdValidation.ValidationContext(validators).Validate(stage)
@@ -155,17 +169,17 @@ def test_openusd_finds_nothing_to_complain_about(
 
 
 @settings(max_examples=10, deadline=None)
-@given(robots(), st.sampled_from(BodyNesting))
+@given(robots(), st.sampled_from(BodyNesting), st.sampled_from(Profile))
 def test_the_same_robot_gives_the_same_bytes(
-    robot: Robot, nesting: BodyNesting
+    robot: Robot, nesting: BodyNesting, profile: Profile
 ) -> None:
     """Text and binary layers alike, and no path of the folder in any of them."""
     with (
         tempfile.TemporaryDirectory() as first,
         tempfile.TemporaryDirectory() as second,
     ):
-        _written(robot, nesting, BaseOption.AUTO, first)
-        _written(robot, nesting, BaseOption.AUTO, second)
+        _written(robot, nesting, BaseOption.AUTO, first, profile)
+        _written(robot, nesting, BaseOption.AUTO, second, profile)
 
         files = {
             path.relative_to(first): path.read_bytes()

@@ -1,0 +1,44 @@
+"""Simulators whose schemas the joints of an asset use.
+
+An asset that speaks a simulator's language is held to it: what that simulator could be
+told and is not is lost on it, whatever ``urdf:`` attributes say. An asset that speaks
+none is for anybody, and ``urdf:`` is the only word there is.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from conformance.witnesses.usdphysics_stage import Physics
+
+
+class Language(StrEnum):
+    """A simulator with schemas of its own for joints."""
+
+    NEWTON = "newton"
+    PHYSX = "physx"
+
+
+def spoken_languages(physics: Physics) -> frozenset[Language]:
+    """Return the languages in which any joint says anything."""
+    found = set()
+    for path in physics.joints:
+        prim = physics.stage.GetPrimAtPath(path)
+        names = {*applied_schemas(prim), *prim.GetAuthoredPropertyNames()}
+        found |= {
+            language
+            for language in Language
+            if any(name.lower().startswith(language) for name in names)
+        }
+    return frozenset(found)
+
+
+def applied_schemas(prim: Any) -> tuple[str, ...]:  # noqa: ANN401  pxr is untyped
+    """Return the API schemas that a prim has, whether or not OpenUSD knows them.
+
+    OpenUSD's own answer leaves out schemas that are not registered, as those of PhysX,
+    or that were registered after a stage was opened in the same process.
+    """
+    return tuple(prim.GetPrimTypeInfo().GetAppliedAPISchemas())

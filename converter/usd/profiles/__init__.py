@@ -1,0 +1,35 @@
+"""What simulators have schemas for and UsdPhysics has not, one module per simulator."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, assert_never
+
+from converter.profile import Profile
+from converter.usd.profiles.newton_schemas import author_newton
+from converter.usd.profiles.physx_schemas import author_physx
+
+if TYPE_CHECKING:
+    from pxr import Usd
+
+    from converter.embodiment import Embodiment
+    from converter.topology import Tree
+    from converter.usd.prims import Prims
+
+
+def author_profile(
+    stage: Usd.Stage,
+    tree: Tree,
+    embodiment: Embodiment,
+    prims: Prims,
+    profile: Profile,
+) -> None:
+    """Say to one simulator what it has words for, on joints and bodies that exist."""
+    match profile:
+        case Profile.GENERIC:
+            return
+        case Profile.NEWTON:
+            author_newton(stage, tree, embodiment, prims)
+        case Profile.PHYSX:
+            author_physx(stage, tree, prims)
+        case _:
+            assert_never(profile)

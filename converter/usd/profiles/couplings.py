@@ -1,0 +1,56 @@
+"""Mimic couplings without chains.
+
+A joint that mimics one that mimics another is coupled to the first of the chain, as
+simulators want it: Newton refuses a leader that follows. The motion is the same.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from converter.model import Mimic
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from converter.model import Joint
+
+
+def head_couplings(
+    joints: Iterable[Joint], may_say: Callable[[str, Mimic], bool]
+) -> dict[str, Mimic]:
+    """Couple followers to the heads of their chains.
+
+    Args:
+        joints: Joints that can be coupled.
+        may_say: Whether a schema can say that the joint of a name follows so. A chain
+            begins where it cannot.
+
+    Returns:
+        Couplings that can be said, by follower.
+    """
+    mimics = {joint.name: joint.mimic for joint in joints}
+    decided: dict[str, Mimic | None] = {}
+    for follower in mimics:
+        chain = []
+        name = follower
+        while name not in decided and (mimic := mimics.get(name)):
+            decided[name] = None
+            chain.append((name, mimic))
+            name = mimic.joint
+        for name, mimic in reversed(chain):
+            coupling = _behind(mimic, decided.get(mimic.joint))
+            if mimic.joint in mimics and may_say(name, coupling):
+                decided[name] = coupling
+    return {name: mimic for name, mimic in decided.items() if mimic}
+
+
+def _behind(mimic: Mimic, leader: Mimic | None) -> Mimic:
+    """Follow what the leader follows, if it does."""
+    if leader is None:
+        return mimic
+    return Mimic(
+        leader.joint,
+        mimic.multiplier * leader.multiplier,
+        mimic.multiplier * leader.offset + mimic.offset,
+    )

@@ -1,0 +1,151 @@
+"""Every profile conforms by the same checks, and is named where its result is."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from pxr import Usd, UsdPhysics
+
+import conformance.mutations
+from conformance.cli import main
+from conformance.record import RobotRecord, Verdict
+from conformance.run import RunOptions, run
+from converter import ConvertOptions, Profile, convert
+from converter.usd.prims import BodyNesting
+from corpus import resolve_corpora
+
+# Oblique axes, chained couplings, couplings between kinds, a massless base.
+ARM = Path(conformance.mutations.__file__).parent / "robots" / "oblique_arm.urdf"
+
+
+def _invoke(*arguments: str) -> Result:
+    return CliRunner().invoke(main, arguments)
+
+
+def _words(stage: Usd.Stage) -> set[str]:
+    """Namespaces of schemas of simulators that anything on a stage uses."""
+    names = [
+        str(name)
+        for prim in stage.Traverse()
+        for name in (
+            *prim.GetAuthoredPropertyNames(),
+            *prim.GetPrimTypeInfo().GetAppliedAPISchemas(),
+        )
+    ]
+    return {
+        word
+        for word in ("newton", "physx", "drive")
+        if any(name.lower().startswith(word) for name in names)
+    }
+
+
+@pytest.mark.parametrize(
+    ("profile", "words"),
+    [
+        ("generic", set()),
+        ("newton", {"newton", "drive"}),
+        ("physx", {"physx", "drive"}),
+    ],
+)
+def test_a_profile_speaks_its_own_language_alone(
+    tmp_path: Path, profile: str, words: set[str]
+) -> None:
+    """On joints and bodies; one for anybody speaks none."""
+    result = _invoke("convert", str(ARM), str(tmp_path), "--profile", profile)
+    stage = Usd.Stage.Open(result.stdout.strip())
+
+    assert result.exit_code == 0
+    assert _words(stage) == words
+
+
+@pytest.mark.parametrize("profile", Profile)
+def test_a_run_conforms_and_says_which_profile_it_had(
+    tmp_path: Path, profile: Profile
+) -> None:
+    """In the record of the robot, and in the summary."""
+    out = str(tmp_path)
+    result = _invoke("run", str(ARM), "--out", out, "--profile", profile.value)
+    (file,) = Path(tmp_path, "results").glob("*.json")
+    record = json.loads(file.read_text())
+    summary = json.loads(Path(tmp_path, "summary.json").read_text())
+
+    assert result.exit_code == 0, result.output
+    assert record["profile"] == profile.value
+    assert summary["options"]["profile"] == profile.value
+    flat = profile is Profile.PHYSX
+    assert summary["options"]["bodies"] == ("flat" if flat else "nested")
+
+
+def test_a_check_knows_no_profile(tmp_path: Path) -> None:
+    """It did not convert anything."""
+    layer = convert(ARM, tmp_path / "usd").root_layer
+    file = tmp_path / "record.json"
+    result = _invoke("check", str(ARM), str(layer), "--json", str(file))
+
+    assert result.exit_code == 0
+    assert json.loads(file.read_text()).get("profile") is None
+
+
+@pytest.mark.parametrize("profile", Profile)
+def test_bodies_are_flat_for_physx_and_by_choice_elsewhere(
+    tmp_path: Path, profile: Profile
+) -> None:
+    """PhysX does not simulate nested ones reliably."""
+    layer = convert(ARM, tmp_path, ConvertOptions(profile=profile)).root_layer
+    stage = Usd.Stage.Open(str(layer))
+    bodies = [p for p in stage.Traverse() if p.HasAPI(UsdPhysics.RigidBodyAPI)]
+    nested = [
+        body
+        for body in bodies
+        if any(body.GetPath().HasPrefix(b.GetPath()) for b in bodies if b != body)
+    ]
+
+    assert bool(nested) is (profile is not Profile.PHYSX)
+    assert ConvertOptions(profile=profile, bodies=BodyNesting.FLAT).nesting is (
+        BodyNesting.FLAT
+    )
+
+
+@pytest.mark.parametrize("command", ["convert", "run"])
+def test_nested_bodies_for_physx_are_a_contradiction(
+    tmp_path: Path, command: str
+) -> None:
+    """Said before anything is written."""
+    out = ["--out", str(tmp_path / "out")] if command == "run" else []
+    where = [str(tmp_path / "out")] if command == "convert" else []
+    options = ["--profile", "physx", "--bodies", "nested"]
+    result = _invoke(command, str(ARM), *where, *out, *options)
+
+    assert result.exit_code == 2
+    assert "--bodies nested is not for --profile physx" in result.output
+    assert not (tmp_path / "out").exists()
+    with pytest.raises(ValueError, match="must be flat"):
+        ConvertOptions(profile=Profile.PHYSX, bodies=BodyNesting.NESTED)
+
+
+@pytest.mark.parametrize("option", [(), ("--scene",)])
+def test_a_scene_is_added_on_request(tmp_path: Path, option: tuple[str, ...]) -> None:
+    """To one profile or another."""
+    result = _invoke("convert", str(ARM), str(tmp_path), "--profile", "newton", *option)
+    stage = Usd.Stage.Open(result.stdout.strip())
+    scenes = [prim for prim in stage.Traverse() if prim.IsA(UsdPhysics.Scene)]
+
+    assert len(scenes) == len(option)
+
+
+@pytest.mark.corpus
+@pytest.mark.parametrize("profile", [Profile.NEWTON, Profile.PHYSX])
+def test_robots_that_conform_conform_in_every_profile(
+    tmp_path: Path, profile: Profile
+) -> None:
+    """All of pybullet_data that can be read."""
+    options = RunOptions(convert=ConvertOptions(profile=profile))
+    records: list[RobotRecord] = []
+    run(resolve_corpora(["pybullet"]), tmp_path, options, progress=records.append)
+    read = [r for r in records if r.verdict is not Verdict.UNREADABLE]
+
+    assert len(read) > 80
+    assert [(r.id, r.reason) for r in read if not r.verdict.conforms] == []

@@ -1,0 +1,61 @@
+"""Stages as the converter writes them, of robots that are made of joints."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pxr import Usd
+
+from converter.embodiment import BaseOption, embody
+from converter.model import Inertial, Joint, Link, Pose, Robot
+from converter.profile import Profile
+from converter.topology import build_tree
+from converter.usd.layers import asset_name, author_asset
+from converter.usd.prims import BodyNesting
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+# Neither balanced nor aligned.
+HEAVY = Inertial(2.0, Pose((0.1, 0.2, 0.3)), (0.10, 0.01, 0.02, 0.12, 0.03, 0.15))
+
+
+def author(  # noqa: PLR0913  # one parameter per choice
+    folder: Path,
+    *joints: Joint,
+    massless: str = "",
+    base: BaseOption = BaseOption.AUTO,
+    nesting: BodyNesting = BodyNesting.NESTED,
+    profile: Profile = Profile.GENERIC,
+    scene: bool = False,
+) -> Usd.Stage:
+    """Write a robot; every link but those named in ``massless`` is heavy."""
+    names = dict.fromkeys(n for joint in joints for n in (joint.parent, joint.child))
+    links = tuple(Link(n, None if n in massless.split() else HEAVY) for n in names)
+    robot = Robot("r", links, joints)
+    tree = build_tree(robot)
+    author_asset(
+        robot,
+        tree,
+        embody(tree, base),
+        nesting,
+        folder,
+        profile=profile,
+        scene=scene,
+    )
+    return Usd.Stage.Open(str(folder / asset_name(robot)))
+
+
+def applied(prim: Usd.Prim) -> list[str]:
+    """Applied schemas, whether or not their plugin is registered."""
+    listed = prim.GetMetadata("apiSchemas")
+    return list(listed.GetAppliedItems()) if listed else []
+
+
+def said(prim: Usd.Prim, *namespaces: str) -> dict[str, object]:
+    """Authored attributes of some namespaces, and their values."""
+    return {
+        attribute.GetName(): attribute.Get()
+        for attribute in prim.GetAuthoredAttributes()
+        if attribute.GetName().split(":")[0] in namespaces
+    }

@@ -1,0 +1,60 @@
+"""Joints whose numbers are all different and none of them round."""
+
+from __future__ import annotations
+
+from converter.model import (
+    Continuous,
+    Dynamics,
+    Joint,
+    Mimic,
+    Prismatic,
+    Range,
+    Revolute,
+)
+
+AXIS = (2 / 7, -3 / 7, -6 / 7)
+TURN = Revolute(AXIS, Range(-1.25, 0.75))
+SLIDE = Prismatic(AXIS, Range(-0.2, 0.4))
+SPIN = Continuous(AXIS)
+# SI throughout.
+EFFORT, VELOCITY, DAMPING, FRICTION = 12.5, 3.5, 0.7, 0.3
+
+
+def turning(name: str = "turn", parent: str = "a", child: str = "b") -> Joint:
+    """Return a joint that turns, and says everything."""
+    return Joint(
+        name,
+        parent,
+        child,
+        TURN,
+        effort=EFFORT,
+        velocity=VELOCITY,
+        dynamics=Dynamics(DAMPING, FRICTION),
+    )
+
+
+def sliding(name: str = "slide", parent: str = "b", child: str = "c") -> Joint:
+    """Return a joint that slides, and says everything."""
+    return Joint(
+        name,
+        parent,
+        child,
+        SLIDE,
+        effort=EFFORT,
+        velocity=VELOCITY,
+        dynamics=Dynamics(DAMPING, FRICTION),
+    )
+
+
+def silent(*, velocity: float | None = None, effort: float | None = None) -> Joint:
+    """Return a joint that says little or nothing."""
+    return Joint("turn", "a", "b", TURN, effort=effort, velocity=velocity)
+
+
+def chain() -> tuple[Joint, Joint, Joint]:
+    """Return three joints that turn; the third follows the second, that the first."""
+    return (
+        Joint("first", "a", "b", TURN),
+        Joint("second", "b", "c", TURN, mimic=Mimic("first", -0.5, 0.1)),
+        Joint("third", "c", "d", TURN, mimic=Mimic("second", 0.8, -0.2)),
+    )
