@@ -22,10 +22,7 @@ _INERTIA = ("mass.link.inertia", "mass.group.inertia")
 _FRAMES = ("kinematics.position", "kinematics.rotation")
 _MOTION = ("dynamics.inertia_matrix", "dynamics.bias", "dynamics.rollout")
 _SHAPES = ("collision.", "visual.")
-_TITLES = {
-    **{"drake": "Drake", "mujoco": "MuJoCo", "pinocchio": "Pinocchio"},
-    **{"newton": "Newton", "newton-usd": "Newton", "pybullet": "PyBullet"},
-}
+_TITLES = {"mujoco": "MuJoCo", "newton-usd": "Newton", "pybullet": "PyBullet"}
 UNEXPLAINED = "unexplained"
 
 
@@ -77,7 +74,7 @@ def _of(  # noqa: PLR0913, PLR0917  a row of the table below
         Deviation(
             f"{reader}-{name}",
             reader,
-            f"{_TITLES[reader]} {does}.",
+            f"{_TITLES.get(reader, reader.title())} {does}.",
             checks,
             applies,
             file,
