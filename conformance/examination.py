@@ -6,6 +6,7 @@ Everything that an engine, OpenUSD or a hostile file could bring down is a step 
 
 from __future__ import annotations
 
+import os
 import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,6 +22,7 @@ from conformance.assembly import (
 )
 from conformance.environment import DISTRIBUTION, environment
 from conformance.fingerprint import fingerprint
+from conformance.journal import outlive
 from conformance.limits import DEFAULT_LIMITS, Limits
 from conformance.observation import COORDINATES, Base
 from conformance.panel import Panel, Testimony
@@ -34,8 +36,9 @@ from converter.rules import Severity
 from converter.urdf.expansion import is_part, is_xacro
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
+    from conformance.isolation import Isolation
     from conformance.journal import Steps
     from conformance.observation import Observation
     from conformance.tasks import InstalledWitness, Reading
@@ -69,6 +72,36 @@ class Assignment:
 @dataclass(frozen=True, slots=True)
 class Unchanged:
     """The result that is there already is the one that there would be."""
+
+
+def survive(
+    isolation: Isolation, assignment: Assignment, variables: Mapping[str, str]
+) -> RobotRecord | Unchanged:
+    """Examine a robot in processes of its own, whatever becomes of them.
+
+    Args:
+        isolation: Where they are started.
+        assignment: What is to be done.
+        variables: Of the environment, to be set there.
+    """
+    ending = outlive(
+        isolation,
+        _examine_with,
+        assignment,
+        variables,
+        timeout=assignment.limits.time,
+    )
+    if isinstance(ending, Crashed):
+        subject = subject_of(assignment)
+        return unread_record(subject, Verdict.CRASHED, ending.reason)
+    return ending.value
+
+
+def _examine_with(
+    steps: Steps, assignment: Assignment, variables: Mapping[str, str]
+) -> RobotRecord | Unchanged:
+    os.environ.update(variables)
+    return examine(steps, assignment)
 
 
 def examine(steps: Steps, assignment: Assignment) -> RobotRecord | Unchanged:

@@ -51,11 +51,15 @@ def fingerprint(
         packages,
         tuple(_plain(witness) for witness in witnesses),
         None if limits is None else _plain(limits),
-        environment(),
-        code_hash(),
+        present_versions(),
     )
     text = msgspec.json.encode(parts, order="sorted")
     return hashlib.sha256(text).hexdigest()
+
+
+def present_versions() -> dict[str, str]:
+    """Map everything that takes part in results, with our own code, to its version."""
+    return {**environment(), "code": code_hash()}
 
 
 @functools.cache

@@ -19,15 +19,15 @@ from conformance.assembly import Subject, summary_of, unread_record
 from conformance.examination import (
     Assignment,
     Unchanged,
-    examine,
     examine_pair,
-    subject_of,
+    survive,
     this_converter,
 )
 from conformance.isolation import Isolation
 from conformance.journal import outlive
 from conformance.limits import DEFAULT_LIMITS, Limits
 from conformance.panel import convene
+from conformance.parcels import ClusterError
 from conformance.record import RobotRecord, RunSummary, Verdict
 from conformance.results import read_record, read_stored, write_record
 from conformance.witness import Crashed
@@ -35,9 +35,12 @@ from converter import ConvertOptions
 from converter.diagnostics import SourceError
 from converter.embodiment import BaseOption
 from corpus import UnavailableSource
+from corpus.resolution import announce_on_stderr
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Sequence
+    from concurrent.futures import Executor
+    from types import ModuleType
 
     from conformance.tasks import InstalledWitness
     from corpus import Resolved, RobotSource
@@ -74,6 +77,8 @@ class RunOptions:
         jobs: Robots that are worked on at the same time; one per CPU if None.
         resume: Keep results that are there already and would be the same again.
         retry: Of those, redo the ones in which something broke.
+        scheduler: Address of the Dask cluster that does the work, if one does.
+        shared: Whether its workers see the same files under the same paths.
     """
 
     convert: ConvertOptions = field(default_factory=ConvertOptions)
@@ -82,6 +87,8 @@ class RunOptions:
     jobs: int | None = None
     resume: bool = False
     retry: bool = False
+    scheduler: str | None = None
+    shared: bool = False
 
     def as_text(self) -> dict[str, str]:
         """Return the choices that change results, for the summary."""
@@ -154,13 +161,14 @@ def check(  # noqa: PLR0913  # what is compared, how, and what comes of it
     return ending.value
 
 
-def run(
+def run(  # noqa: PLR0913  # what, where to, how, and who is told
     sources: Sequence[Resolved],
     out: str | os.PathLike[str],
     options: RunOptions = RUN_DEFAULTS,
     *,
     corpus: Sequence[str] = (),
     progress: Callable[[RobotRecord], None] | None = None,
+    announce: Callable[[str], None] = announce_on_stderr,
 ) -> RunSummary:
     """Convert and check robots; write a record of each as soon as it is finished.
 
@@ -172,14 +180,16 @@ def run(
         options: Choices.
         corpus: The references that led to the robots, for the summary.
         progress: Called with each record, in the order in which robots finish.
+        announce: Told what happens otherwise than expected, in one line.
 
     Raises:
+        ClusterError: There is no cluster where there should be one.
         UnknownWitnessError: A witness is named that is not installed.
     """
     folder = Path(out)
     records: list[RobotRecord] = []
     try:
-        with closing(_examined(sources, folder, options)) as examined:
+        with closing(_examined(sources, folder, options, announce)) as examined:
             for name, result in examined:
                 place = folder / "results" / f"{name}.json"
                 match result:
@@ -206,7 +216,10 @@ def summarise(
 
 
 def _examined(
-    sources: Sequence[Resolved], out: Path, options: RunOptions
+    sources: Sequence[Resolved],
+    out: Path,
+    options: RunOptions,
+    announce: Callable[[str], None],
 ) -> Generator[tuple[str, RobotRecord | Unchanged]]:
     """Yield id and result of each robot, in the order in which they are finished."""
     jobs = options.jobs or _cpus()
@@ -217,18 +230,74 @@ def _examined(
         Isolation(jobs, options.limits.memory) as isolation,
     ):
         witnesses = convene(isolation, options.witnesses)
-        futures = {}
+        assignments = []
         for source in sources:
             if isinstance(source, UnavailableSource):
                 yield source.id, _unavailable(source)
-                continue
-            assignment = _assignment(source, out, options, witnesses)
-            futures[threads.submit(_survived, isolation, assignment)] = source.id
+            else:
+                assignments.append(_assignment(source, out, options, witnesses))
         try:
-            for future in as_completed(futures):
-                yield futures[future], future.result()
+            if options.scheduler is None:
+                yield from _examined_here(assignments, isolation, threads)
+            else:
+                yield from _examined_there(
+                    assignments, isolation, threads, options, announce
+                )
         finally:
             threads.shutdown(wait=False, cancel_futures=True)
+
+
+def _examined_here(
+    assignments: Sequence[Assignment], isolation: Isolation, threads: Executor
+) -> Generator[tuple[str, RobotRecord | Unchanged]]:
+    futures = {
+        threads.submit(survive, isolation, assignment, {}): assignment.source.id
+        for assignment in assignments
+    }
+    for future in as_completed(futures):
+        yield futures[future], future.result()
+
+
+def _examined_there(
+    assignments: Sequence[Assignment],
+    isolation: Isolation,
+    threads: Executor,
+    options: RunOptions,
+    announce: Callable[[str], None],
+) -> Generator[tuple[str, RobotRecord | Unchanged]]:
+    cluster = _cluster()
+    examined = cluster.examined_on(
+        options.scheduler or "",
+        assignments,
+        isolation=isolation,
+        threads=threads,
+        shared=options.shared,
+        announce=announce,
+    )
+    with closing(examined):
+        for assignment, result in examined:
+            yield assignment.source.id, result
+
+
+def require_scheduler(address: str) -> None:
+    """Find out whether a cluster can be used; nothing is changed there.
+
+    Raises:
+        ClusterError: It cannot.
+    """
+    _cluster().require_cluster(address)
+
+
+def _cluster() -> ModuleType:
+    try:
+        # Dask is there with the extra alone.
+        from conformance import cluster  # noqa: PLC0415
+    except ImportError as error:
+        raise ClusterError(
+            f"a scheduler needs Dask ({error}): "
+            "pip install 'urdf-usd-conformance[cluster]'"
+        ) from error
+    return cluster
 
 
 def _assignment(
@@ -255,14 +324,6 @@ def _former(robot: str, out: Path) -> str | None:
     if stored.checks and not (out / "assets" / robot).is_dir():
         return None
     return stored.fingerprint
-
-
-def _survived(isolation: Isolation, assignment: Assignment) -> RobotRecord | Unchanged:
-    ending = outlive(isolation, examine, assignment, timeout=assignment.limits.time)
-    if isinstance(ending, Crashed):
-        subject = subject_of(assignment)
-        return unread_record(subject, Verdict.CRASHED, ending.reason)
-    return ending.value
 
 
 def _unavailable(source: UnavailableSource) -> RobotRecord:

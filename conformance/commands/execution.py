@@ -30,31 +30,46 @@ class Execution:
         limits: What one may take.
         resume: Whether to keep results that would be the same.
         retry: Whether to redo those in which something broke.
+        scheduler: Address of the Dask cluster that does the work, if one does.
+        shared: Whether its workers see the same files.
     """
 
     jobs: int | None
     limits: Limits
     resume: bool
     retry: bool
+    scheduler: str | None
+    shared: bool
 
 
 def execution_options(command: _Command) -> Callable[..., Any]:
     """Add the options, and hand them to the command as ``execution``."""
 
     @functools.wraps(command)
-    def gathered(
+    def gathered(  # noqa: PLR0913  # one parameter per option
         *,
         jobs: int | None,
         timeout: float,
         memory: int,
         resume: bool,
         retry: bool,
+        scheduler: str | None,
+        shared: bool,
         **others: object,
     ) -> object:
         if retry and not resume:
             raise click.UsageError("--retry needs --resume")
-        limits = Limits(timeout, memory or None)
-        return command(execution=Execution(jobs, limits, resume, retry), **others)
+        if shared and not scheduler:
+            raise click.UsageError("--shared needs --scheduler ADDRESS")
+        execution = Execution(
+            jobs=jobs,
+            limits=Limits(timeout, memory or None),
+            resume=resume,
+            retry=retry,
+            scheduler=scheduler,
+            shared=shared,
+        )
+        return command(execution=execution, **others)
 
     decorated: Callable[..., Any] = gathered
     for option in reversed(_OPTIONS):
@@ -94,6 +109,18 @@ _OPTIONS = (
         "--retry",
         is_flag=True,
         help="With --resume, redo robots in which something crashed or took too long.",
+    ),
+    click.option(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="Have the workers of a Dask scheduler do the work, such as "
+        "tcp://host:8786. Needs the extra cluster.",
+    ),
+    click.option(
+        "--shared",
+        is_flag=True,
+        help="With --scheduler: workers see the robots and OUT under the same paths; "
+        "no files are sent.",
     ),
 )
 

@@ -14,6 +14,7 @@ from conformance.commands.execution import (
     execution_options,
     stopped_as_interrupted,
 )
+from conformance.commands.failures import CommandError
 from conformance.commands.gating import GateOptions, gate_options
 from conformance.commands.parameters import HelpfulCommand, witness_option
 from conformance.commands.progress import shown_progress
@@ -21,8 +22,9 @@ from conformance.commands.selection import mirror_option, selection_options
 from conformance.commands.target import prepare_run_folder
 from conformance.gate import FailOn
 from conformance.panel import require_installed
+from conformance.parcels import ClusterError
 from conformance.results import write_record
-from conformance.run import RunOptions, run, summarise
+from conformance.run import RunOptions, require_scheduler, run, summarise
 from corpus import Selection, parse_reference, resolve_corpora
 from reports import (
     terminal_summary,
@@ -109,11 +111,15 @@ def run_command(  # noqa: PLR0913  # one parameter per option
         jobs=execution.jobs,
         resume=execution.resume,
         retry=execution.retry,
+        scheduler=execution.scheduler,
+        shared=execution.shared,
     )
     selection = Selection(tags, makers, licenses)
     named = tuple(parse_reference(text).portable for text in texts)
     require_installed(witnesses)
     sources = resolve_corpora(texts, say, selection=selection, mirror=mirror)
+    if options.scheduler is not None:
+        require_scheduler(options.scheduler)
     keep = [source.id for source in sources] if execution.resume else []
     prepare_run_folder(out, keep)
     records = _run_and_report(sources, out, options, (*named, *selection.words))
@@ -132,15 +138,23 @@ def _run_and_report(
                 records.append(record)
                 show(record)
 
-            summary = run(sources, out, options, corpus=shown, progress=finished)
-    except KeyboardInterrupt:
+            summary = run(
+                sources,
+                out,
+                options,
+                corpus=shown,
+                progress=finished,
+                announce=say,
+            )
+    except (KeyboardInterrupt, ClusterError) as error:
         # What is finished is worth a report.
         records.sort(key=lambda record: record.id)
         missing = len(sources) - len(records)
-        partial = summarise(records, options, shown, missing)
-        _write_reports(partial, records, out)
+        _write_reports(summarise(records, options, shown, missing), records, out)
         say(f"{len(records)} of {len(sources)} robots are finished; report in {out}")
         say("The same command with --resume goes on from there.")
+        if isinstance(error, ClusterError):
+            raise CommandError(str(error)) from error
         raise
     records.sort(key=lambda record: record.id)
     index = _write_reports(summary, records, out)

@@ -1,7 +1,9 @@
 """A reader that kills: installed as somebody else's package, asked by real commands.
 
 What it does to its process is the stem of the file that it is asked to read. With
-``SPARE`` in the environment it harms nobody.
+``SPARE`` in the environment it harms nobody. With ``LINGER``, a folder, it leaves a
+file there for each robot, named after it and ``PLACE``, and waits for one called
+``go``.
 """
 
 from __future__ import annotations
@@ -47,6 +49,8 @@ class Killer:
     def observe(self, request: Request) -> Observation:
         """Abort, hang or take all memory; or abstain."""
         os.write(2, b"the killer was here\n")
+        if "LINGER" in os.environ:
+            _linger(Path(os.environ["LINGER"]), Path(request.path).stem)
         match "spare" if "SPARE" in os.environ else Path(request.path).stem:
             case "abort":
                 os.abort()
@@ -57,3 +61,9 @@ class Killer:
                 while True:
                     eaten.append(bytearray(16 * 2**20))
         raise AbstentionError("it kills, and says nothing")
+
+
+def _linger(folder: Path, robot: str) -> None:
+    (folder / f"{robot} {os.environ['PLACE']}").touch()
+    while not (folder / "go").exists():
+        time.sleep(0.05)

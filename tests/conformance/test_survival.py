@@ -8,68 +8,26 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.conformance import killer
+from tests.conformance.runs import (
+    Run,
+    group_exists,
+    wait_until,
+    write_mesh,
+    write_robot,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
 _LINUX = pytest.mark.skipif(
     sys.platform != "linux", reason="only Linux keeps to limits"
 )
 _POSIX = pytest.mark.skipif(os.name != "posix", reason="signals are POSIX")
-
-ROBOT = """<robot name="{name}">
-  <link name="base">
-    <visual>
-      <origin xyz="0.01 0.02 0.03"/>
-      <geometry><mesh filename="{name}.stl"/></geometry>
-    </visual>
-    <inertial>
-      <origin xyz="0.1 -0.2 0.3" rpy="0.3 0.2 -0.1"/><mass value="2.5"/>
-      <inertia ixx="0.3" ixy="0.01" ixz="-0.02" iyy="0.4" iyz="0.03" izz="0.5"/>
-    </inertial>
-  </link>
-  <link name="tip">
-    <inertial>
-      <origin xyz="0 0.05 0"/><mass value="0.5"/>
-      <inertia ixx="0.03" ixy="0" ixz="0.001" iyy="0.02" iyz="0" izz="0.025"/>
-    </inertial>
-  </link>
-  <joint name="elbow" type="revolute">
-    <parent link="base"/><child link="tip"/>
-    <origin xyz="0.2 0.1 -0.3" rpy="0.1 -0.4 0.2"/><axis xyz="0.6 0 0.8"/>
-    <limit lower="-0.7" upper="1.1" effort="9" velocity="3"/>
-  </joint>
-</robot>
-"""
-_CORNERS = ((0, 0, 0), (0.3, 0, 0), (0, 0.2, 0), (0, 0, 0.1))
-_FACES = ((0, 2, 1), (0, 1, 3), (0, 3, 2), (1, 2, 3))
-
-
-def write_robot(folder: Path, name: str) -> Path:
-    """Write a robot of two links and a mesh."""
-    path = folder / f"{name}.urdf"
-    path.write_text(ROBOT.format(name=name))
-    write_mesh(folder / f"{name}.stl", 1.0)
-    return path
-
-
-def write_mesh(path: Path, scale: float) -> None:
-    """Write a tetrahedron as STL text."""
-    lines = ["solid"]
-    for face in _FACES:
-        lines += ["facet normal 0 0 0", "outer loop"]
-        for corner in face:
-            x, y, z = (scale * value for value in _CORNERS[corner])
-            lines.append(f"vertex {x} {y} {z}")
-        lines += ["endloop", "endfacet"]
-    path.write_text("\n".join([*lines, "endsolid", ""]))
 
 
 @pytest.fixture
@@ -82,64 +40,14 @@ def robots(tmp_path: Path) -> Path:
     return folder
 
 
-class _Run:
-    """Runs of the command in one folder, with the killer installed."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.out = folder / "out"
-        self.environment = killer.install(folder / "site")
-
-    def command(self, corpus: str, *options: str) -> list[str]:
-        program = "from conformance.cli import main; main()"
-        run = [sys.executable, "-c", program, "run", corpus, "--out", str(self.out)]
-        return [*run, "--witness", "killer", "--jobs", "2", "--timeout", "20", *options]
-
-    def __call__(
-        self, corpus: str, *options: str, **variables: str
-    ) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(  # noqa: S603  # our own command
-            self.command(corpus, *options),
-            env=self.environment | variables,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-
-    def record(self, robot: str) -> dict[str, Any]:
-        file = self.out / "results" / f"dir--{robot}.json"
-        read: dict[str, Any] = json.loads(file.read_text())
-        return read
-
-    def killer(self, robot: str) -> dict[str, Any]:
-        """What the record says of the killer."""
-        witnesses = self.record(robot)["witnesses"]
-        (found,) = [one for one in witnesses if one["name"] == "killer"]
-        assert isinstance(found, dict)
-        return found
-
-    def mark(self, *robots: str) -> None:
-        """Change records such that one that is written again can be told."""
-        for robot in robots:
-            file = self.out / "results" / f"dir--{robot}.json"
-            record = self.record(robot) | {"reason": "this was here before"}
-            file.write_text(json.dumps(record))
-
-    def kept(self, *robots: str) -> list[str]:
-        """Those of the robots whose marked record is still there."""
-        return [r for r in robots if self.record(r)["reason"] == "this was here before"]
-
-
 @pytest.fixture
-def run(tmp_path: Path) -> _Run:
+def run(tmp_path: Path) -> Run:
     """The command."""
-    return _Run(tmp_path)
+    return Run(tmp_path)
 
 
 @_LINUX
-def test_who_dies_hangs_or_devours_costs_its_own_answer(
-    run: _Run, robots: Path
-) -> None:
+def test_who_dies_hangs_or_devours_costs_its_own_answer(run: Run, robots: Path) -> None:
     """All others are heard on that robot, and on the others; the record says why."""
     ending = run(f"dir:{robots}", "--timeout", "3", "--memory", "1024")
 
@@ -165,7 +73,7 @@ def _scraps(out: Path) -> list[Path]:
     return [path for path in out.rglob(".*") if path.name != ".urdf-usd-run"]
 
 
-def test_what_has_not_changed_is_kept(run: _Run, robots: Path) -> None:
+def test_what_has_not_changed_is_kept(run: Run, robots: Path) -> None:
     """And what has is made anew: a mesh, an option, an asset that is gone."""
     corpus = f"dir:{robots}"
     (robots / "devour.urdf").unlink()
@@ -193,7 +101,7 @@ def test_what_has_not_changed_is_kept(run: _Run, robots: Path) -> None:
     assert (run.out / "assets" / "dir--quiet" / "quiet.usda").is_file()
 
 
-def test_a_missing_mesh_that_turns_up_is_a_change(run: _Run, robots: Path) -> None:
+def test_a_missing_mesh_that_turns_up_is_a_change(run: Run, robots: Path) -> None:
     """Though no file that was read is another."""
     for name in ("abort", "devour", "hang"):
         (robots / f"{name}.urdf").unlink()
@@ -210,7 +118,7 @@ def test_a_missing_mesh_that_turns_up_is_a_change(run: _Run, robots: Path) -> No
 
 
 def test_what_broke_is_redone_only_if_that_is_wanted_or_limits_differ(
-    run: _Run, robots: Path
+    run: Run, robots: Path
 ) -> None:
     """A robot that takes too long would do so every time."""
     corpus = f"dir:{robots}"
@@ -247,7 +155,7 @@ def stopped() -> Iterator[list[subprocess.Popen[str]]]:
 @_POSIX
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
 def test_a_run_that_is_stopped_can_be_gone_on_with(
-    run: _Run,
+    run: Run,
     robots: Path,
     stopped: list[subprocess.Popen[str]],
     how: signal.Signals,
@@ -265,7 +173,7 @@ def test_a_run_that_is_stopped_can_be_gone_on_with(
         start_new_session=True,
     )
     stopped.append(process)
-    _wait_until(lambda: len([*run.out.glob("results/*.json")]) == 2)
+    wait_until(lambda: len([*run.out.glob("results/*.json")]) == 2)
     if how is signal.SIGINT:
         os.killpg(process.pid, how)
     else:
@@ -279,7 +187,7 @@ def test_a_run_that_is_stopped_can_be_gone_on_with(
     assert (summary["complete"], summary["unfinished"]) == (False, 1)
     assert [robot["id"] for robot in summary["robots"]] == ["dir--calm", "dir--quiet"]
     assert "Incomplete" in (run.out / "index.html").read_text()
-    _wait_until(lambda: not _group_exists(process.pid))
+    wait_until(lambda: not group_exists(process.pid))
     assert _scraps(run.out) == []
 
     run.mark("calm", "quiet")
@@ -291,24 +199,9 @@ def test_a_run_that_is_stopped_can_be_gone_on_with(
     assert len(summary["robots"]) == 3
 
 
-def _wait_until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-
-
-def _group_exists(group: int) -> bool:
-    try:
-        os.killpg(group, 0)
-    except ProcessLookupError:
-        return False
-    return True
-
-
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 def test_a_run_that_is_killed_takes_its_processes_along(
-    run: _Run, robots: Path, stopped: list[subprocess.Popen[str]]
+    run: Run, robots: Path, stopped: list[subprocess.Popen[str]]
 ) -> None:
     """Even where it gets no chance to stop them."""
     for name in ("abort", "calm", "devour"):
@@ -321,9 +214,9 @@ def test_a_run_that_is_killed_takes_its_processes_along(
         start_new_session=True,
     )
     stopped.append(process)
-    _wait_until((run.out / "results" / "dir--quiet.json").exists)
+    wait_until((run.out / "results" / "dir--quiet.json").exists)
 
     process.kill()
     process.wait()
 
-    _wait_until(lambda: not _group_exists(process.pid))
+    wait_until(lambda: not group_exists(process.pid))

@@ -1,0 +1,131 @@
+"""Real runs of the command, over small robots, with the killer at hand."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+from tests.conformance import killer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+ROBOT = """<robot name="{name}">
+  <link name="base">
+    <visual>
+      <origin xyz="0.01 0.02 0.03"/>
+      <geometry><mesh filename="{name}.stl"/></geometry>
+    </visual>
+    <inertial>
+      <origin xyz="0.1 -0.2 0.3" rpy="0.3 0.2 -0.1"/><mass value="2.5"/>
+      <inertia ixx="0.3" ixy="0.01" ixz="-0.02" iyy="0.4" iyz="0.03" izz="0.5"/>
+    </inertial>
+  </link>
+  <link name="tip">
+    <inertial>
+      <origin xyz="0 0.05 0"/><mass value="0.5"/>
+      <inertia ixx="0.03" ixy="0" ixz="0.001" iyy="0.02" iyz="0" izz="0.025"/>
+    </inertial>
+  </link>
+  <joint name="elbow" type="revolute">
+    <parent link="base"/><child link="tip"/>
+    <origin xyz="0.2 0.1 -0.3" rpy="0.1 -0.4 0.2"/><axis xyz="0.6 0 0.8"/>
+    <limit lower="-0.7" upper="1.1" effort="9" velocity="3"/>
+  </joint>
+</robot>
+"""
+_CORNERS = ((0, 0, 0), (0.3, 0, 0), (0, 0.2, 0), (0, 0, 0.1))
+_FACES = ((0, 2, 1), (0, 1, 3), (0, 3, 2), (1, 2, 3))
+
+
+def write_robot(folder: Path, name: str) -> Path:
+    """Write a robot of two links and a mesh."""
+    path = folder / f"{name}.urdf"
+    path.write_text(ROBOT.format(name=name))
+    write_mesh(folder / f"{name}.stl", 1.0)
+    return path
+
+
+def write_mesh(path: Path, scale: float) -> None:
+    """Write a tetrahedron as STL text."""
+    lines = ["solid"]
+    for face in _FACES:
+        lines += ["facet normal 0 0 0", "outer loop"]
+        for corner in face:
+            x, y, z = (scale * value for value in _CORNERS[corner])
+            lines.append(f"vertex {x} {y} {z}")
+        lines += ["endloop", "endfacet"]
+    path.write_text("\n".join([*lines, "endsolid", ""]))
+
+
+class Run:
+    """Runs of the command in one folder, with the killer installed."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.out = folder / "out"
+        self.environment = killer.install(folder / "site")
+
+    def command(self, corpus: str, *options: str) -> list[str]:
+        """The command with its arguments."""
+        program = "from conformance.cli import main; main()"
+        run = [sys.executable, "-c", program, "run", corpus, "--out", str(self.out)]
+        return [*run, "--witness", "killer", "--jobs", "2", "--timeout", "20", *options]
+
+    def __call__(
+        self, corpus: str, *options: str, **variables: str
+    ) -> subprocess.CompletedProcess[str]:
+        """Run to the end, with variables in the environment."""
+        return subprocess.run(  # noqa: S603  # our own command
+            self.command(corpus, *options),
+            env=self.environment | variables,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    def record(self, robot: str) -> dict[str, Any]:
+        """Read a record."""
+        file = self.out / "results" / f"dir--{robot}.json"
+        read: dict[str, Any] = json.loads(file.read_text())
+        return read
+
+    def killer(self, robot: str) -> dict[str, Any]:
+        """What the record says of the killer."""
+        witnesses = self.record(robot)["witnesses"]
+        (found,) = [one for one in witnesses if one["name"] == "killer"]
+        assert isinstance(found, dict)
+        return found
+
+    def mark(self, *robots: str) -> None:
+        """Change records such that one that is written again can be told."""
+        for robot in robots:
+            file = self.out / "results" / f"dir--{robot}.json"
+            record = self.record(robot) | {"reason": "this was here before"}
+            file.write_text(json.dumps(record))
+
+    def kept(self, *robots: str) -> list[str]:
+        """Those of the robots whose marked record is still there."""
+        return [r for r in robots if self.record(r)["reason"] == "this was here before"]
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    """Wait for something that is bound to happen soon."""
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def group_exists(group: int) -> bool:
+    """Whether a process of the group is left."""
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True

@@ -1,0 +1,192 @@
+"""Runs on a real Dask scheduler with real workers, one of which is killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.conformance.runs import Run, wait_until, write_robot
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+pytest.importorskip("distributed")
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="process groups are POSIX")
+
+
+class _Cluster:
+    """A scheduler and workers on this machine."""
+
+    def __init__(self, folder: Path, environment: dict[str, str]) -> None:
+        self._folder = folder
+        self._environment = environment
+        self.processes: dict[str, subprocess.Popen[bytes]] = {}
+        folder.mkdir()
+        place = folder / "scheduler.json"
+        self._start("scheduler", "--scheduler-file", str(place), "--port", "0")
+        wait_until(place.exists)
+        self.address: str = json.loads(place.read_text())["address"]
+
+    def add_worker(self, name: str, *options: str, **variables: str) -> None:
+        """Start a worker with one thread."""
+        self._start(
+            "worker", self.address, "--nthreads", "1", *options, name=name, **variables
+        )
+
+    def _start(
+        self, what: str, *options: str, name: str = "", **variables: str
+    ) -> None:
+        name = name or what
+        settings = {"DASK_TEMPORARY_DIRECTORY": str(self._folder)}
+        program = [sys.executable, "-m", "dask", what]
+        with (self._folder / f"{name}.log").open("wb") as log:
+            self.processes[name] = subprocess.Popen(  # noqa: S603  # our own interpreter
+                [*program, "--host", "127.0.0.1", "--no-dashboard", *options],
+                env=self._environment | settings | variables,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+
+    def kill(self, name: str) -> None:
+        """End a process and all that it started, at once."""
+        os.killpg(self.processes[name].pid, signal.SIGKILL)
+        self.processes[name].wait()
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    """The command, with the killer."""
+    return Run(tmp_path)
+
+
+@pytest.fixture
+def cluster(tmp_path: Path, run: Run) -> Iterator[_Cluster]:
+    """A cluster without workers."""
+    cluster = _Cluster(tmp_path / "dask", run.environment)
+    yield cluster
+    for name, process in cluster.processes.items():
+        if process.poll() is None:
+            cluster.kill(name)
+
+
+@pytest.fixture
+def robots(tmp_path: Path) -> Path:
+    """A folder with four robots."""
+    folder = tmp_path / "robots"
+    folder.mkdir()
+    for name in ("first", "second", "third", "fourth"):
+        write_robot(folder, name)
+    return folder
+
+
+def test_a_worker_that_is_killed_loses_nothing(
+    run: Run, cluster: _Cluster, robots: Path, tmp_path: Path
+) -> None:
+    """Its robots are examined by the other; all is as if it had been done here."""
+    linger = tmp_path / "linger"
+    linger.mkdir()
+    # One is watched over by a nanny, which makes it a daemon; one is not.
+    cluster.add_worker("doomed", LINGER=str(linger), PLACE="doomed")
+    cluster.add_worker("other", "--no-nanny", LINGER=str(linger), PLACE="other")
+    process = subprocess.Popen(  # noqa: S603  # our own command
+        run.command(f"dir:{robots}", "--scheduler", cluster.address),
+        env=run.environment,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        wait_until(lambda: len({f.name.split()[1] for f in linger.iterdir()}) == 2)
+        (begun,) = (f.name.split()[0] for f in linger.glob("* doomed"))
+        cluster.kill("doomed")
+        (linger / "go").touch()
+        _, stderr = process.communicate(timeout=120)
+    finally:
+        process.kill()
+
+    assert process.returncode == 0, stderr
+    assert "Traceback" not in stderr
+    # The robot that it was at has been begun by the other.
+    assert (linger / f"{begun} other").exists()
+    there = _tree(run.out)
+    assert len([name for name in there if name.startswith("results/")]) == 4
+    assert json.loads(there["summary.json"])["complete"] is True
+    run.out.rename(tmp_path / "there")
+    run(f"dir:{robots}")
+    assert _tree(run.out) == there
+
+
+def _tree(folder: Path) -> dict[str, bytes]:
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+def test_files_that_workers_see_as_well_are_not_sent(
+    run: Run, cluster: _Cluster, robots: Path, tmp_path: Path
+) -> None:
+    """Results are the same, and what a worker does not see is done here."""
+    cluster.add_worker("only")
+    options = ("--scheduler", cluster.address, "--shared")
+    done = run(f"dir:{robots}", *options)
+    there = _tree(run.out)
+    run.mark("first", "second", "third", "fourth")
+
+    again = run(f"dir:{robots}", *options, "--resume")
+
+    assert done.returncode == again.returncode == 0, done.stderr
+    assert "examined here" not in done.stderr
+    everything = ["first", "second", "third", "fourth"]
+    assert run.kept(*everything) == everything
+    run.out.rename(tmp_path / "there")
+    run(f"dir:{robots}")
+    assert _tree(run.out) == there
+
+
+@pytest.mark.parametrize(
+    "address", ["nonsense://127.0.0.1:1", "tcp://127.0.0.1:1", "nowhere"]
+)
+def test_a_scheduler_that_is_not_there_changes_nothing(
+    run: Run, robots: Path, address: str
+) -> None:
+    """A former report is still there, and the message says what is wrong."""
+    run.out.mkdir()
+    (run.out / ".urdf-usd-run").touch()
+    (run.out / "summary.md").write_text("of a former run")
+    before = _tree(run.out)
+
+    refused = run(f"dir:{robots}", "--scheduler", address)
+
+    assert refused.returncode == 2
+    assert f"there is no scheduler at {address}: " in refused.stderr
+    assert "Traceback" not in refused.stderr
+    assert _tree(run.out) == before
+
+
+def test_workers_of_another_version_are_refused(
+    run: Run, cluster: _Cluster, robots: Path, tmp_path: Path
+) -> None:
+    """Half of the results would follow from something else."""
+    site = tmp_path / "older"
+    metadata = site / "numpy-0.1.dist-info"
+    metadata.mkdir(parents=True)
+    (metadata / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: numpy\nVersion: 0.1\n"
+    )
+    path = os.pathsep.join([str(site), run.environment["PYTHONPATH"]])
+    cluster.add_worker("older", PYTHONPATH=path)
+
+    refused = run(f"dir:{robots}", "--scheduler", cluster.address)
+
+    assert refused.returncode == 2
+    assert "has numpy 0.1, and this machine" in refused.stderr
+    assert not run.out.exists()
