@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from pxr import Sdf, Usd, UsdGeom, UsdPhysics
+from pxr import Sdf, Tf, Usd, UsdGeom, UsdPhysics
 
 from converter import ConvertOptions, convert
 from converter.layout import Layout
@@ -186,6 +186,22 @@ def test_a_robot_without_colliders_can_be_told_to_have_none(tmp_path: Path) -> N
 
     assert _said(asset, Colliders="none") == _said(asset)
     assert not (tmp_path / "usd/payload/NoColliders.usda").exists()
+
+
+@pytest.mark.parametrize("layout", list(Layout))
+def test_openusd_has_nothing_to_say_of_a_bare_robot(
+    tmp_path: Path, layout: Layout
+) -> None:
+    """Layers that would be empty are still what variants load."""
+    urdf = tmp_path / "r.urdf"
+    urdf.write_text('<robot name="r"><link name="a"/></robot>')
+
+    with Tf.DiagnosticTrap() as trap:
+        asset = convert(urdf, tmp_path / "usd", ConvertOptions(layout=layout))
+        off = _said(asset.root_layer, Physics="none")
+        assert not trap.HasWarnings()
+
+    assert list(off) == ["/whole_robot", "/whole_robot/Geometry", f"{LINKS[:-5]}a"]
 
 
 @pytest.mark.parametrize("text", ["", "#usda 1.0\n", "no layer", "#usda 1.0\n(("])

@@ -1,0 +1,30 @@
+"""Every layout of an asset conforms by the same checks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from conformance.run import CheckOptions, check
+from converter import ConvertOptions, convert
+from converter.layout import Layout
+from tests.converter.usd.whole_robot import write_whole_robot
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.mark.parametrize("layout", list(Layout))
+def test_every_layout_conforms(tmp_path: Path, layout: Layout) -> None:
+    """There and back, with meshes, materials and custom data in it."""
+    urdf = write_whole_robot(tmp_path)
+    asset = convert(urdf, tmp_path / "usd", ConvertOptions(layout=layout)).root_layer
+
+    record = check(urdf, asset, CheckOptions(witnesses=("mujoco",)))
+
+    assert record.verdict.conforms, record.reason
+    assert {check.id for check in record.checks if check.worst is not None} >= {
+        "kinematics.position",
+        "mass.link.inertia",
+    }
