@@ -134,8 +134,9 @@ def bench(session: nox.Session) -> None:
 
 @nox.session(venv_backend="none")
 def viewer(session: nox.Session) -> None:
-    """Test and bundle the 3D view of the pages; needs Node.js."""
-    with session.chdir("reports/viewer"):
-        session.run("npm", "ci", external=True)
-        session.run("npm", "test", external=True)
-        session.run("npm", "run", "build", external=True)
+    """Test and bundle the scripts of the pages; needs Node.js."""
+    for folder in ("reports/pages", "reports/viewer"):
+        with session.chdir(folder):
+            session.run("npm", "ci", external=True)
+            session.run("npm", "test", external=True)
+            session.run("npm", "run", "build", external=True)

@@ -12,7 +12,7 @@ from reports import overview
 from reports.appearance import VERDICTS
 from reports.comparison import compare
 from reports.quantities import quantity
-from reports.site import page_environment, page_name, script_digest, template_asset
+from reports.rendering import page_environment, page_name, script_digest, template_asset
 from reports.text import markdown
 
 if TYPE_CHECKING:

@@ -1,0 +1,23 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { quantity } from "../src/quantity.js";
+
+// The same values as in the tests of reports/quantities.py.
+const CASES = [
+  [0, "m", "0"],
+  [3.1e-6, "m", "3.1\u00a0µm"],
+  [0.0031, "m", "3.1\u00a0mm"],
+  [1e-4, "m", "0.1\u00a0mm"],
+  [7.2e-8, "rad", "72\u00a0nrad"],
+  [0.5, "1", "50 %"],
+  [5e-7, "1", "5×10⁻⁷"],
+  [13, "1", "1300 %"],
+  [2.1e-7, "rad or m", "0.21\u00a0µrad or µm"],
+  [Infinity, "m", "inf"],
+];
+
+for (const [value, unit, expected] of CASES) {
+  test(`${value} ${unit} is ${expected}`, () => {
+    assert.equal(quantity(value, unit), expected);
+  });
+}

@@ -1,0 +1,42 @@
+"""The page of a run: what conforms, every robot and check, how large errors are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from reports import overview
+from reports.matrix import matrix
+from reports.rendering import Script, island, script_policy, template_asset
+from reports.reproduction import run_command
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from jinja2 import Environment
+
+    from conformance.record import RobotRecord, RunSummary
+
+
+def render_run(
+    environment: Environment, summary: RunSummary, robots: Sequence[RobotRecord]
+) -> str:
+    """Return the page of a run, complete in itself."""
+    script = Script(text=template_asset("pages.js"))
+    worst = overview.worst_figures(robots)
+    ordered = overview.most_urgent_first(robots)
+    return environment.get_template("index.html.j2").render(
+        summary=summary,
+        robots=ordered,
+        conforming=sum(robot.verdict.conforms for robot in robots),
+        converted=sum(bool(robot.checks) for robot in robots),
+        readable=len(overview.readable(robots)),
+        groups=overview.groups(robots),
+        worst=worst,
+        headline=overview.worst_per_group(worst),
+        witnesses=overview.participation(robots),
+        deviations=overview.reader_deviations(robots),
+        report=island(matrix(ordered)),
+        scripts=(script,),
+        policy=script_policy((script,)),
+        command=run_command(summary, *summary.corpus),
+    )
