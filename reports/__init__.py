@@ -14,10 +14,11 @@ if TYPE_CHECKING:
     from reports.measurements import write_parquet
     from reports.sarif import write_sarif
     from reports.site import render_robot, write_site
-    from reports.terminal import terminal_summary
+    from reports.terminal import terminal_comparison, terminal_summary
 
 __all__ = [
     "render_robot",
+    "terminal_comparison",
     "terminal_summary",
     "write_badge",
     "write_comparison",
@@ -31,6 +32,7 @@ __all__ = [
 
 _PLACE = {
     "render_robot": "reports.site",
+    "terminal_comparison": "reports.terminal",
     "terminal_summary": "reports.terminal",
     "write_badge": "reports.badge",
     "write_comparison": "reports.comparison_page",

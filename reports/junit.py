@@ -13,6 +13,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
+from msgspec import structs
+
 from conformance.record import Grade, Verdict
 from reports.overview import statement
 from reports.quantities import quantity
@@ -46,8 +48,17 @@ _ADVICE = {
 
 
 def write_junit(robots: Iterable[RobotRecord], path: Path) -> None:
-    """Write the results of all robots as one JUnit XML file."""
+    """Write the results of all robots as one JUnit XML file.
+
+    With several converters, the name of the converter comes before the robot's.
+    """
     root = ET.Element("testsuites", name="urdf-usd conformance")
+    robots = tuple(robots)
+    if len({robot.candidate for robot in robots}) > 1:
+        robots = tuple(
+            structs.replace(robot, id=f"{robot.candidate}/{robot.id}")
+            for robot in robots
+        )
     for robot in robots:
         root.append(_suite(robot))
     for count in ("tests", "failures", "errors", "skipped"):

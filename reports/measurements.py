@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 # In the order of the columns; the witness is the URDF's, compared with the USD.
 COLUMNS = (
     "robot",
+    "converter",
     "reference",
     "verdict",
     "check",
@@ -44,6 +45,7 @@ def measurement_rows(robots: Iterable[RobotRecord]) -> Iterator[tuple[Cell, ...]
             for difference in check.differences:
                 yield (
                     robot.id,
+                    robot.candidate,
                     robot.source.reference,
                     robot.verdict.value,
                     check.id,

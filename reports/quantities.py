@@ -16,6 +16,8 @@ _LARGEST_PLAIN = 1e6
 _SMALLEST_PLAIN = 1e-3
 _SMALLEST_PERCENTAGE = 1e-3
 _LARGEST_PERCENTAGE = 100.0
+_KIBI = 1024
+_NOTHING = "\N{EN DASH}"
 
 
 def quantity(value: float, unit: str, digits: int = 2) -> str:
@@ -47,6 +49,23 @@ def quantity(value: float, unit: str, digits: int = 2) -> str:
 def exact(value: float, unit: str) -> str:
     """Write every digit of a value that :func:`quantity` abbreviates."""
     return f"{value!r}{_suffix('' if unit == '1' else unit)}"
+
+
+def duration(seconds: float | None) -> str:
+    """Write a time with two digits."""
+    return _NOTHING if seconds is None else quantity(seconds, "s")
+
+
+def size(count: int | None) -> str:
+    """Write a number of bytes with a binary prefix."""
+    if count is None:
+        return _NOTHING
+    amount = float(count)
+    for prefix in ("", "Ki", "Mi"):
+        if amount < _KIBI:
+            return f"{amount:.3g} {prefix}B"
+        amount /= _KIBI
+    return f"{amount:.3g} GiB"
 
 
 def unit_symbol(unit: str) -> str:

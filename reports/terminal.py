@@ -12,7 +12,8 @@ from rich.text import Text
 from conformance.record import Grade, Verdict, WitnessStatus
 from reports import overview
 from reports.appearance import VERDICTS, appearance
-from reports.quantities import quantity
+from reports.comparison import compare
+from reports.quantities import duration, quantity, size
 from reports.text import one_line
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
         RobotRecord,
         RunSummary,
     )
+    from reports.comparison import Comparison, Seconds
 
 _NAME_LIMIT = 40
 _TEXT_LIMIT = 140
@@ -49,6 +51,44 @@ def terminal_summary(
             *_witnesses(robots),
         )
     return Group(*sections)
+
+
+def terminal_comparison(
+    summary: RunSummary, robots: Sequence[RobotRecord], seconds: Seconds
+) -> RenderableType:
+    """Tell how converters do on the same robots, and which checks are not passed."""
+    compared = compare(summary, robots, seconds)
+    table = _table("left", *("right",) * 8)
+    table.add_row(
+        *("", "converted", "exact", "close", "fails", "other", "median", "size", ""),
+        style="dim",
+    )
+    plain = (Verdict.EXACT, Verdict.CLOSE, Verdict.FAILS)
+    for one in compared.standings:
+        other = sum(n for verdict, n in one.verdicts.items() if verdict not in plain)
+        table.add_row(
+            Text(one.converter.name, style="bold"),
+            f"{one.converted} of {one.robots}",
+            *(str(one.verdicts[verdict]) for verdict in plain),
+            str(other),
+            duration(one.median),
+            size(one.size),
+            Text(one_line(one.converter.title, _NAME_LIMIT), style="dim"),
+        )
+    return Group(table, *_shortfalls(compared))
+
+
+def _shortfalls(compared: Comparison) -> Iterator[RenderableType]:
+    if not compared.shortfalls:
+        return
+    names = [one.converter.name for one in compared.standings]
+    yield _heading("Checks that robots do not pass")
+    table = _table("left", *("right",) * len(names))
+    table.add_row("", *names, style="dim")
+    for one in compared.shortfalls:
+        counts = (str(one.counts[name] or "") for name in names)
+        table.add_row(one.check.title, *counts)
+    yield _indented(table)
 
 
 def _counts(
