@@ -56,7 +56,7 @@ WAIVERS = (
         "NormalsWindingsChecker",
         "normals inconsistent with the face windings",
         None,
-        "A mesh is what its file says: in five robots of erd, parts of a few OBJ files "
+        "A mesh is what its file says: in three robots of erd, parts of a few OBJ files "
         "are wound against their normals. Mirrored meshes turn both, which is tested.",
     ),
     Waiver(
