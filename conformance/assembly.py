@@ -30,6 +30,7 @@ from conformance.record import (
     WitnessRecord,
     WitnessStatus,
 )
+from conformance.source_lines import source_lines
 from conformance.verdict import REFERENCE
 from conformance.witness import (
     Abstained,
@@ -235,6 +236,10 @@ def _freedoms(joint: JointObservation) -> int:
 def _diagnostics(
     subject: Subject, diagnostics: Iterable[Diagnostic]
 ) -> tuple[DiagnosticRecord, ...]:
+    said = tuple(diagnostics)
+    lines = source_lines(
+        (each.location.file, each.location.line) for each in said if each.location
+    )
     return tuple(
         DiagnosticRecord(
             rule=diagnostic.rule,
@@ -243,9 +248,11 @@ def _diagnostics(
             file=portable(place.file, subject.folders) if place else None,
             line=place.line if place else None,
             column=place.column if place else None,
+            source=portable(text, subject.folders) if text else None,
         )
-        for diagnostic in diagnostics
+        for diagnostic in said
         for place in [diagnostic.location]
+        for text in [lines.get((place.file, place.line)) if place else None]
     )
 
 

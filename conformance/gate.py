@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from conformance.baseline import VERDICT, Baseline, Expectation
+from conformance.baseline_record import BaselineRecord, KnownFailureRecord
 from conformance.record import Grade, Verdict
 
 if TYPE_CHECKING:
@@ -151,6 +152,40 @@ def rule(
             and graded.get(expectation.place, expectation.grade) != expectation.grade
         ),
         absent=sum(expectation.robot not in robots for expectation in known.values()),
+    )
+
+
+def baseline_record(ruling: Ruling, baseline: Baseline) -> BaselineRecord:
+    """State a ruling for reports, with the reasons that the baseline gives."""
+    known = {expectation.place: expectation for expectation in baseline.expectations}
+
+    def stated(failure: Failure) -> KnownFailureRecord:
+        expected = known.get(failure.place)
+        return KnownFailureRecord(
+            robot=failure.robot,
+            check=failure.check,
+            grade=failure.grade,
+            expected=expected.grade if expected else "",
+            message=failure.message,
+            reason=expected.reason if expected else "",
+        )
+
+    return BaselineRecord(
+        new=tuple(map(stated, ruling.new)),
+        worse=tuple(stated(failure) for failure, _ in ruling.worse),
+        fixed=tuple(
+            KnownFailureRecord(
+                robot=one.robot,
+                check=one.check,
+                grade="",
+                expected=one.grade,
+                message="",
+                reason=one.reason,
+            )
+            for one in ruling.passing
+        ),
+        expected=tuple(map(stated, ruling.expected)),
+        absent=ruling.absent,
     )
 
 

@@ -14,6 +14,8 @@ from enum import StrEnum
 
 import msgspec
 
+from conformance.baseline_record import BaselineRecord  # noqa: TC001  # msgspec
+
 SCHEMA_VERSION = "1.2"
 
 
@@ -61,7 +63,10 @@ class _Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=False):
 
 
 class DiagnosticRecord(_Record, frozen=True, kw_only=True):
-    """One diagnostic of the converter; ``file`` is relative to the robot's folder."""
+    """One diagnostic of the converter; ``file`` is relative to the robot's folder.
+
+    ``source`` is what stands in that line, cut where it is long.
+    """
 
     rule: str
     severity: str
@@ -69,6 +74,7 @@ class DiagnosticRecord(_Record, frozen=True, kw_only=True):
     file: str | None = None
     line: int | None = None
     column: int | None = None
+    source: str | None = None
 
 
 class WitnessStatus(StrEnum):
@@ -376,6 +382,7 @@ class RunSummary(_Record, frozen=True, kw_only=True):
         complete: Whether the run went through all its robots.
         unfinished: Number of robots that an interrupted run did not finish.
         converters: In the order in which they were named.
+        baseline: What is new, worse or fixed, if there was a baseline.
     """
 
     schema_version: str = SCHEMA_VERSION
@@ -388,3 +395,4 @@ class RunSummary(_Record, frozen=True, kw_only=True):
     complete: bool = True
     unfinished: int = 0
     converters: tuple[ConverterRecord, ...] = ()
+    baseline: BaselineRecord | None = None

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 # More rows than anybody reads; the JSON record holds them all.
 _ROWS_PER_TABLE = 100
+# What follows from a fault is below it, folded up.
+_OPEN_CHECKS = 3
 URGENT = (Grade.FAILS, Grade.DISPUTED)
 # A browser ends a script at its end tag, wherever that stands.
 _MARKUP = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
@@ -114,6 +116,7 @@ def page_environment() -> Environment:
         "WitnessStatus": WitnessStatus,
         "URGENT": URGENT,
         "CLOSE": (Grade.CLOSE,),
+        "OPEN": _OPEN_CHECKS,
         "ROWS": _ROWS_PER_TABLE,
         "style": Markup(template_asset("style.css")),  # noqa: S704  # our own file
         "viewer_style": Markup(template_asset("viewer.css")),  # noqa: S704  # our own file

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 from reports import overview
 from reports.matrix import matrix
-from reports.rendering import Script, island, script_policy, template_asset
+from reports.rendering import (
+    Script,
+    island,
+    page_name,
+    script_policy,
+    template_asset,
+)
 from reports.reproduction import run_command
 
 if TYPE_CHECKING:
@@ -38,5 +45,7 @@ def render_run(
         report=island(matrix(ordered)),
         scripts=(script,),
         policy=script_policy((script,)),
+        pages={robot.id: quote(page_name(robot)) for robot in robots},
+        graded={(robot.id, check.id) for robot in robots for check in robot.checks},
         command=run_command(summary, *summary.corpus),
     )

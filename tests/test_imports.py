@@ -66,7 +66,15 @@ class Arrow:
 ARROWS = (
     Arrow("converter", ("converter",)),
     Arrow("corpus", ("corpus",)),
-    Arrow("reports", ("reports", "conformance.record", "conformance.scene")),
+    Arrow(
+        "reports",
+        (
+            "reports",
+            "conformance.baseline_record",
+            "conformance.record",
+            "conformance.scene",
+        ),
+    ),
     Arrow("conformance", ("conformance",), ("conformance.witnesses", *ORCHESTRATION)),
     *(Arrow(name, PACKAGES) for name in ORCHESTRATION),
     # A witness shares no mathematics with what it judges.

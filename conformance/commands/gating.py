@@ -13,13 +13,21 @@ from rich.text import Text
 from conformance.baseline import Baseline, read_baseline
 from conformance.commands.console import long_stdout, say, say_error
 from conformance.commands.failures import ExitCode
-from conformance.gate import FailOn, Gate, failures, rule, settled
+from conformance.gate import (
+    FailOn,
+    Gate,
+    baseline_record,
+    failures,
+    rule,
+    settled,
+)
 from conformance.results import write_atomically
 from reports.text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from conformance.baseline_record import BaselineRecord
     from conformance.gate import Failure, Ruling
     from conformance.record import RobotRecord
 
@@ -97,6 +105,22 @@ class GateOptions:
         for warning in baseline.unexplained:
             say(warning)
         return baseline
+
+    def compared(
+        self, records: Sequence[RobotRecord], baseline: Baseline | None
+    ) -> BaselineRecord | None:
+        """Return what is new, worse or fixed, if there is a baseline.
+
+        Args:
+            records: One per robot.
+            baseline: As :meth:`baseline` returned it.
+        """
+        if baseline is None:
+            return None
+        ruling = rule(
+            records, fail_on=self.fail_on, strict=self.strict, baseline=baseline
+        )
+        return baseline_record(ruling, baseline)
 
     def decide(
         self, records: Sequence[RobotRecord], baseline: Baseline | None

@@ -5,7 +5,14 @@ from __future__ import annotations
 import pytest
 
 from conformance.baseline import OWNER, REASON, VERDICT, Baseline, Expectation
-from conformance.gate import FailOn, Gate, failures, rule, settled
+from conformance.gate import (
+    FailOn,
+    Gate,
+    baseline_record,
+    failures,
+    rule,
+    settled,
+)
 from conformance.record import (
     CheckRecord,
     FindingRecord,
@@ -205,3 +212,35 @@ def test_an_updated_baseline_lets_the_same_run_pass() -> None:
         _expected("gone", MASS, "fails"),
     )
     assert rule(records, baseline=after).gate is Gate.PASSES
+
+
+def test_a_ruling_is_stated_with_grades_and_reasons() -> None:
+    """What is new, worse and fixed, and why what was expected is accepted."""
+    known = _baseline(
+        _expected("bad", MASS, "close"),
+        _expected("good", MASS, "fails"),
+        _expected("elsewhere", MASS, "fails"),
+    )
+    bad = robot("bad", Verdict.FAILS, mass__link=Grade.FAILS)
+    worse = robot("new", Verdict.FAILS, kinematics__position=Grade.FAILS)
+    records = (GOOD, bad, worse)
+
+    stated = baseline_record(rule(records, baseline=known), known)
+
+    (new,) = stated.new
+    assert (new.robot, new.check, new.grade, new.expected) == (
+        "new",
+        POSITION,
+        "fails",
+        "",
+    )
+    (graver,) = stated.worse
+    assert (graver.grade, graver.expected, graver.reason) == (
+        "fails",
+        "close",
+        "upstream",
+    )
+    (fixed,) = stated.fixed
+    assert (fixed.robot, fixed.grade, fixed.expected) == ("good", "", "fails")
+    assert stated.expected == ()
+    assert stated.absent == 1

@@ -209,6 +209,7 @@ DIAGNOSTIC = DiagnosticRecord(
     file="arm.urdf",
     line=41,
     column=5,
+    source='<joint name="elbow" type="revolute">',
 )
 
 

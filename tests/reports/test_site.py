@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 from lxml import html
+from msgspec import structs
 
+from conformance.baseline_record import BaselineRecord, KnownFailureRecord
 from conformance.record import (
     DepartureRecord,
     DeviationRecord,
@@ -242,12 +244,14 @@ def test_a_robot_page_that_conforms_says_so_and_keeps_what_is_close() -> None:
 
 
 def test_diagnostics_point_into_the_file() -> None:
-    """File, line and column, as compilers write them."""
+    """File, line and column, as compilers write them, and what stands there."""
     (row,) = _rows(_page(_named("Alpha")), "diagnostic-table")
+    message = "joint 'elbow' is revolute and has no <limit>"
+    line = '<joint name="elbow" type="revolute">'
     assert row == [
         "warning",
         "arm.urdf:41:5",
-        "joint 'elbow' is revolute and has no <limit>",
+        f"{message}{line}",
         "joint-limit-missing",
     ]
 
@@ -428,3 +432,50 @@ def test_an_index_of_1200_robots_stays_small(tmp_path: Path) -> None:
     page = _index(robots, tmp_path)
     assert len(page.xpath("//table[@id='matrix']/tbody/tr")) == 1_200
     assert (tmp_path / "index.html").stat().st_size < 5_000_000
+
+
+def test_a_run_is_shown_next_to_its_baseline(tmp_path: Path) -> None:
+    """New, worse, fixed and expected, each with the way to its place."""
+
+    def known(robot: str, grade: str, expected: str) -> KnownFailureRecord:
+        return KnownFailureRecord(
+            robot=robot,
+            check="kinematics.position",
+            grade=grade,
+            expected=expected,
+            message="link wrist moved",
+            reason="an upstream bug" if expected else "",
+        )
+
+    baseline = BaselineRecord(
+        new=(known("shifted", "fails", ""),),
+        worse=(known("alpha", "fails", "close"),),
+        fixed=(known("zeta", "", "fails"),),
+        expected=(known("ambiguous", "disputed", "disputed"),),
+        absent=3,
+    )
+    robots = records.corpus()
+    summary = structs.replace(records.summary(robots), baseline=baseline)
+    path = write_site(summary, robots, tmp_path)
+    page = html.fromstring(path.read_text("utf-8"))
+    rows = _rows(page, "baseline-table")
+
+    assert [row[:5] for row in rows] == [
+        ["✗ new", "shifted", "kinematics.position", "fails", "\N{EN DASH}"],
+        ["✗ worse", "alpha", "kinematics.position", "fails", "close"],
+        ["✓ fixed", "zeta", "kinematics.position", "passes", "fails"],
+        ["as expected", "ambiguous", "kinematics.position", "disputed", "disputed"],
+    ]
+    assert "an upstream bug" in rows[1][5]
+    links = page.xpath("//table[@id='baseline-table']//a/@href")
+    assert links[0] == "robots/shifted.html#check-kinematics.position"
+
+
+def test_provenance_states_licence_and_origin() -> None:
+    """As far as they are known."""
+    robot = _named("Zeta")
+    source = structs.replace(robot.source, license="BSD-3-Clause", commit="c0ffee")
+    page = _text(_one(_page(structs.replace(robot, source=source)), "//main"))
+    assert "LicenceBSD-3-Clause" in page
+    assert "Commitc0ffee" in page
+    assert "Licencenot stated" in _text(_one(_page(robot), "//main"))
