@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
 
 import click
@@ -38,6 +39,8 @@ class _Program(click.Group):
         del ctx
         if cmd_name not in _COMMANDS:
             return None
+        # numpy starts a thread per processor as it is imported; nothing here is for it.
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         module = import_module(f"conformance.commands.{cmd_name}")
         command = getattr(module, f"{cmd_name}_command")
         assert isinstance(command, click.Command)  # noqa: S101  of our own making

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import functools
-import platform
-from importlib import metadata
 
 DISTRIBUTION = "urdf-usd-conformance"
 
@@ -39,6 +37,10 @@ def environment() -> dict[str, str]:
 
 @functools.cache
 def _versions() -> dict[str, str]:
+    # Commands that only need the name above do not wait for these.
+    import platform  # noqa: PLC0415
+    from importlib import metadata  # noqa: PLC0415
+
     versions = {"python": platform.python_version()}
     for name in _DISTRIBUTIONS:
         try:

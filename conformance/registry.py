@@ -6,11 +6,11 @@ an entry point is a class or function that makes a witness without arguments.
 
 from __future__ import annotations
 
-from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from importlib.metadata import EntryPoint
 
     from conformance.witness import Witness
 
@@ -55,5 +55,7 @@ def require(name: str) -> None:
 
 
 def _entries() -> dict[str, EntryPoint]:
+    from importlib.metadata import entry_points  # noqa: PLC0415  slow to import
+
     # A distribution that is installed twice is listed twice; names are unique here.
     return {entry.name: entry for entry in entry_points(group=GROUP)}

@@ -18,7 +18,6 @@ from converter.profile import Profile
 from converter.rules import Severity
 from converter.topology import build_tree
 from converter.urdf.parse import parse
-from converter.usd.bundling import bundle
 from converter.usd.interface import is_written_here
 from converter.usd.layers import CONTENTS, PAYLOAD, asset_name, author_asset
 from converter.usd.materials import TEXTURES
@@ -183,6 +182,8 @@ def _build(
     _refuse_warnings(found, options)
     if options.layout is Layout.LAYERED:
         return layered, found
+    from converter.usd.bundling import bundle  # noqa: PLC0415  slow, and rarely needed
+
     folder = scratch / "bundle"
     folder.mkdir()
     bundle(layered, asset_name(robot), folder, options.layout)

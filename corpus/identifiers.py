@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections import Counter
 from pathlib import PurePosixPath
@@ -57,4 +56,6 @@ def distinct(ids: Sequence[str], keys: Sequence[str]) -> tuple[str, ...]:
 
 
 def _digest(text: str) -> str:
+    import hashlib  # noqa: PLC0415  OpenSSL takes its time to load
+
     return hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]

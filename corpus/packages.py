@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from lxml import etree
-
 _MANIFEST = "package.xml"
 
 
@@ -47,6 +45,8 @@ def _declared_name(manifest: Path) -> str | None:
 
 def _declared(manifest: Path, tag: str) -> tuple[str, ...]:
     """Return the texts of a manifest's elements of one kind."""
+    from lxml import etree  # noqa: PLC0415  most robots have no manifest around them
+
     parser = etree.XMLParser(resolve_entities=False, no_network=True)
     try:
         texts = [found.text for found in etree.parse(manifest, parser).iterfind(tag)]

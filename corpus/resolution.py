@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar, assert_never
 
+from corpus import sources
 from corpus.identifiers import distinct, identifier
 from corpus.references import Reference, Scheme, parse_reference
 from corpus.robots import (
@@ -27,25 +28,16 @@ from corpus.robots import (
     UnknownRobotError,
 )
 from corpus.selection import Selection
-from corpus.sources import (
-    description_catalogue,
-    description_modules,
-    example_robots,
-    file,
-    folder,
-    pybullet_assets,
-    written_list,
-)
-from corpus.sources.written_list import Additions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+
+    from corpus.sources.written_list import Additions
 
 _Robot = TypeVar("_Robot", RobotSource | UnavailableSource, Candidate)
 
 MIRROR_VARIABLE = "URDF_USD_MIRROR"
 _ALL = Selection()
-_NOTHING_MORE = Additions()
 
 
 def announce_on_stderr(line: str) -> None:
@@ -59,7 +51,11 @@ class _Named:
     """A robot as it was found, and what a list says of it beyond that."""
 
     robot: Candidate
-    additions: Additions = field(default=_NOTHING_MORE)
+    additions: Additions | None = None
+
+    def complete(self, robot: Candidate) -> Candidate:
+        """Return the robot, or what it has become, with what the list says."""
+        return self.additions.to(robot) if self.additions else robot
 
 
 def resolve_robot(
@@ -83,7 +79,7 @@ def resolve_robot(
     if reference.target is None or reference.whole:
         raise ReferenceSyntaxError(f"{text!r} names a whole corpus; name one robot")
     if reference.scheme is Scheme.FILE:
-        return file.describe(reference.target)
+        return sources.file.describe(reference.target)
     mirror = _mirror(mirror)
     match _candidate(reference.scheme, reference.target, mirror, None):
         case RobotSource() as robot:
@@ -91,7 +87,7 @@ def resolve_robot(
         case UnavailableSource(reason=reason):
             raise UnavailableError(reason)
         case Download() as download:
-            return description_modules.fetch(download, announce, mirror)
+            return sources.description_modules.fetch(download, announce, mirror)
 
 
 def resolve_corpora(
@@ -151,11 +147,11 @@ def robot_names(scheme: Scheme) -> tuple[str, ...]:
     """
     match scheme:
         case Scheme.PYBULLET:
-            return pybullet_assets.names()
+            return sources.pybullet_assets.names()
         case Scheme.DESCRIPTIONS:
-            return description_catalogue.names()
+            return sources.description_catalogue.names()
         case Scheme.EXAMPLES:
-            return example_robots.names()
+            return sources.example_robots.names()
         case Scheme.FILE | Scheme.FOLDER | Scheme.LIST:
             raise ReferenceSyntaxError(f"{scheme}: needs a path")
         case _:
@@ -184,11 +180,10 @@ def _fetched(
         for place, one in enumerate(found)
         if isinstance(one.robot, Download) and (one.robot.cached or not here_alone)
     }
-    fetched = description_modules.fetch_all(wanted.values(), announce, mirror)
+    fetched = sources.description_modules.fetch_all(wanted.values(), announce, mirror)
     arrived = dict(zip(wanted, fetched, strict=True))
     return [
-        one.additions.to(arrived.get(place, one.robot))
-        for place, one in enumerate(found)
+        one.complete(arrived.get(place, one.robot)) for place, one in enumerate(found)
     ]
 
 
@@ -198,7 +193,7 @@ def _selected(
     """Find all that is meant, once each as far as that shows before downloads."""
     references = [parse_reference(text) for text in texts]
     named = [one for ref in references for one in _named(ref, mirror)]
-    seen = [one.additions.to(one.robot) for one in named]
+    seen = [one.complete(one.robot) for one in named]
     chosen = {id(robot) for robot in selection.apply(seen, announce)}
     return tuple(
         one for one, robot in zip(named, seen, strict=True) if id(robot) in chosen
@@ -210,7 +205,7 @@ def _named(reference: Reference, mirror: Path | None) -> Iterator[_Named]:
         for robot in _robots(reference, mirror, None):
             yield _Named(robot)
         return
-    for entry in written_list.entries(reference.target):
+    for entry in sources.written_list.entries(reference.target):
         try:
             robots = tuple(_robots(entry.reference, mirror, entry.start))
         except UnknownRobotError as error:
@@ -224,7 +219,7 @@ def _robots(
 ) -> Iterator[Candidate]:
     scheme, target = reference.scheme, reference.target
     if target is not None and scheme is Scheme.FOLDER:
-        yield from folder.locate_all(target, start)
+        yield from sources.folder.locate_all(target, start)
         return
     try:
         targets = robot_names(scheme) if target is None else (target,)
@@ -246,13 +241,13 @@ def _candidate(
 ) -> Candidate:
     match scheme:
         case Scheme.FILE:
-            return file.locate(target, start)
+            return sources.file.locate(target, start)
         case Scheme.PYBULLET:
-            return pybullet_assets.locate(target)
+            return sources.pybullet_assets.locate(target)
         case Scheme.DESCRIPTIONS:
-            return description_catalogue.offer(target, mirror)
+            return sources.description_catalogue.offer(target, mirror)
         case Scheme.EXAMPLES:
-            return example_robots.locate(target)
+            return sources.example_robots.locate(target)
         case Scheme.FOLDER | Scheme.LIST:
             raise ReferenceSyntaxError(f"{scheme}:{target} names many robots")
         case _:

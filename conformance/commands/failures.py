@@ -5,11 +5,9 @@ No user error ends in a traceback. What is left is a bug, and says so.
 
 from __future__ import annotations
 
-import platform
 import traceback
 from contextlib import contextmanager
 from enum import IntEnum
-from importlib import metadata
 from typing import TYPE_CHECKING
 
 import click
@@ -79,6 +77,9 @@ def _exit(code: ExitCode, *, debug: bool) -> click.exceptions.Exit:
 
 
 def _report_hint(*, debug: bool) -> str:
+    import platform  # noqa: PLC0415  only bugs need it
+    from importlib import metadata  # noqa: PLC0415
+
     versions = (
         f"{DISTRIBUTION} {metadata.version(DISTRIBUTION)}, "
         f"Python {platform.python_version()}, {platform.system()}"

@@ -1,17 +1,16 @@
-"""Recognise the format of a mesh file, and read it."""
+"""Recognise the format of a mesh file, and read it.
+
+The reader of a format, and its library, are loaded when the first such file is met.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeAlias
+from enum import Enum, auto
+from typing import TYPE_CHECKING, assert_never
 
 from converter.file_content import MIB, read_file
-from converter.meshes.dae import read_dae
-from converter.meshes.gltf import read_gltf
-from converter.meshes.obj import read_obj
-from converter.meshes.ply import read_ply
 from converter.meshes.polygon_mesh import MeshError, PolygonMesh
 from converter.meshes.stl_triangles import (
     holds_binary_stl,
@@ -24,14 +23,22 @@ if TYPE_CHECKING:
 
     from converter.meshes.appearance import Neighbours
 
-Reader: TypeAlias = Callable[[bytes], PolygonMesh]
+
+class _Format(Enum):
+    BINARY_STL = auto()
+    TEXT_STL = auto()
+    OBJ = auto()
+    COLLADA = auto()
+    GLTF = auto()
+    PLY = auto()
+
 
 # What a mesh takes in memory is a multiple of its file: up to about ten times for the
 # binary formats, forty for OBJ and a hundred for COLLADA.
 LARGEST_FILE = 256 * MIB
 LARGEST_TEXT = 128 * MIB
 LARGEST_NEIGHBOUR = 16 * MIB
-_OF_TEXT = (read_text_stl, read_obj, read_dae)
+_OF_TEXT = (_Format.TEXT_STL, _Format.OBJ, _Format.COLLADA)
 _HEAD_SIZE = 4096
 _UNSUPPORTED = (
     (b"version https://git-lfs", "it is a Git LFS pointer; fetch the file itself"),
@@ -74,16 +81,11 @@ def decode_mesh(data: bytes, path: Path) -> PolygonMesh:
     """
     if not data:
         raise MeshError("it is empty")
-    reader = _reader(data, path.suffix.lower())
-    if reader in _OF_TEXT and len(data) > LARGEST_TEXT:
+    kind = _format(data, path.suffix.lower())
+    if kind in _OF_TEXT and len(data) > LARGEST_TEXT:
         raise MeshError(f"it is text of more than {LARGEST_TEXT // MIB} MiB")
     folder = _Folder(path.parent)
-    if reader is read_obj:
-        mesh = read_obj(data, folder.neighbours(LARGEST_NEIGHBOUR))
-    elif reader is read_gltf:
-        mesh = read_gltf(data, folder.neighbours(LARGEST_FILE))
-    else:
-        mesh = reader(data)
+    mesh = _read(data, kind, folder)
     return replace(mesh, beside=tuple(folder.read)) if folder.read else mesh
 
 
@@ -110,30 +112,59 @@ class _Folder:
         return read
 
 
-def _reader(data: bytes, suffix: str) -> Reader:
+def _read(data: bytes, kind: _Format, folder: _Folder) -> PolygonMesh:
+    # ruff: noqa: PLC0415  what a robot does not need is not loaded
+    match kind:
+        case _Format.BINARY_STL:
+            return read_binary_stl(data)
+        case _Format.TEXT_STL:
+            return read_text_stl(data)
+        case _Format.OBJ:
+            from converter.meshes.obj import read_obj
+
+            return read_obj(data, folder.neighbours(LARGEST_NEIGHBOUR))
+        case _Format.COLLADA:
+            from converter.meshes.dae import read_dae
+
+            return read_dae(data)
+        case _Format.GLTF:
+            from converter.meshes.gltf import read_gltf
+
+            return read_gltf(data, folder.neighbours(LARGEST_FILE))
+        case _Format.PLY:
+            from converter.meshes.ply import read_ply
+
+            return read_ply(data)
+        case _:
+            assert_never(kind)
+
+
+def _format(data: bytes, suffix: str) -> _Format:
     if holds_binary_stl(data):
-        return read_binary_stl
+        return _Format.BINARY_STL
     head = data[:_HEAD_SIZE].removeprefix(b"\xef\xbb\xbf").lstrip()
     for signature, reason in _UNSUPPORTED:
         if head.startswith(signature):
             raise MeshError(reason)
     is_text = b"\0" not in head
-    signs: tuple[tuple[bool, Reader], ...] = (
-        (head.startswith(b"glTF"), read_gltf),
-        (head.startswith(b"ply"), read_ply),
-        (head[:1] == b"{" and (suffix == ".gltf" or b'"asset"' in data), read_gltf),
-        (head[:1] == b"<" and (suffix == ".dae" or b"COLLADA" in head), read_dae),
-        (is_text and head[:5].lower() == b"solid", read_text_stl),
-        (is_text and bool(_OBJ_LINE.search(head)), read_obj),
+    is_gltf = head[:1] == b"{" and (suffix == ".gltf" or b'"asset"' in data)
+    is_dae = head[:1] == b"<" and (suffix == ".dae" or b"COLLADA" in head)
+    signs = (
+        (head.startswith(b"glTF"), _Format.GLTF),
+        (head.startswith(b"ply"), _Format.PLY),
+        (is_gltf, _Format.GLTF),
+        (is_dae, _Format.COLLADA),
+        (is_text and head[:5].lower() == b"solid", _Format.TEXT_STL),
+        (is_text and bool(_OBJ_LINE.search(head)), _Format.OBJ),
     )
-    for seen, reader in signs:
+    for seen, kind in signs:
         if seen:
-            return reader
-    readers: dict[str, Reader] = {
-        ".stl": read_text_stl if is_text else read_binary_stl,
-        ".obj": read_obj,
-        ".dae": read_dae,
+            return kind
+    kinds = {
+        ".stl": _Format.TEXT_STL if is_text else _Format.BINARY_STL,
+        ".obj": _Format.OBJ,
+        ".dae": _Format.COLLADA,
     }
-    if suffix not in readers:
+    if suffix not in kinds:
         raise MeshError("its format is not STL, OBJ, COLLADA, glTF or PLY")
-    return readers[suffix]
+    return kinds[suffix]

@@ -6,9 +6,7 @@ xacro is a programming language: it has loops, recursion, and Python expressions
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
 import sys
 import time
 from collections import Counter
@@ -177,6 +175,9 @@ def relocated(root: Element, origins: Iterator[Location]) -> Element:
 def _ask(
     file: str, request: Mapping[str, object], deadline: float, limits: Limits
 ) -> dict[str, Any]:
+    import json  # noqa: PLC0415  plain URDF needs neither
+    import subprocess  # noqa: PLC0415
+
     # -P: a module beside the robot must not take the place of an installed one.
     command = (sys.executable, "-P", str(_PROGRAM))
     try:

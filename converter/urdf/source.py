@@ -17,7 +17,6 @@ from converter.diagnostics import Diagnostic, Location, SourceError
 from converter.file_content import MIB, read_file
 from converter.urdf.elements import Element, TreeBuilder
 from converter.urdf.findings import count
-from converter.urdf.recovery import recover
 
 if TYPE_CHECKING:
     from converter.urdf.findings import Findings
@@ -103,6 +102,9 @@ def parse_markup(data: bytes, file: str) -> Findings[Element]:
     if conflict := _CONFLICT.search(text):
         line = text.count("\n", 0, conflict.start()) + 1
         raise _fatal("xml-syntax", "a merge conflict is not resolved", file, line)
+    # Few files need it, and its expressions take longer to compile than most to read.
+    from converter.urdf.recovery import recover  # noqa: PLC0415
+
     repairs, root = yield from count(recover(text, file), MOST_REPAIRS)
     if not repairs or root is None:
         # Nothing was found to be wrong, so what was refused is unknown; or so much that

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -164,6 +163,8 @@ def _of_equal_size(files: Iterable[str]) -> frozenset[str]:
 
 def _content(data: bytes, file: str) -> str:
     """Name what a mesh depends on: equal names are equal meshes."""
+    import hashlib  # noqa: PLC0415  OpenSSL takes its time to load
+
     digest = hashlib.sha256(data).hexdigest()
     refers = any(word in data for word in _REFERENCES)
     return f"{digest} {Path(file).parent}" if refers else digest

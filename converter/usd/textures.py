@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -128,6 +127,8 @@ def _distinct(contents: Mapping[Image, bytes]) -> Iterable[tuple[str, Image]]:
 
 
 def _digest(content: bytes) -> str:
+    import hashlib  # noqa: PLC0415  OpenSSL takes its time to load
+
     return hashlib.sha256(content).hexdigest()
 
 
