@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
+from conformance.candidates import OURS
 from conformance.checks import CHECKS, ROUND_TRIP_CHECKS
 from conformance.environment import environment
 from conformance.observation import JointType
@@ -20,6 +21,7 @@ from conformance.panel import USD_READER
 from conformance.portable_text import portable, portable_path
 from conformance.record import (
     CheckHeading,
+    ConverterRecord,
     DiagnosticRecord,
     FileRecord,
     RobotRecord,
@@ -44,6 +46,7 @@ from corpus.robots import NOWHERE, Origin
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from conformance.candidates import Candidate
     from conformance.observation import JointObservation, Observation
     from conformance.panel import Testimony
     from conformance.tasks import InstalledWitness
@@ -82,6 +85,7 @@ class Subject:
         searched: Whether a search found it, so that it may be a part of a robot.
         mirrored: Whether its files are a copy that may lack some.
         profile: Who the USD is made for, if our own converter makes it.
+        candidate: What the run calls the converter.
     """
 
     id: str
@@ -97,6 +101,7 @@ class Subject:
     searched: bool = False
     mirrored: bool = False
     profile: str | None = None
+    candidate: str = ""
 
     @property
     def folders(self) -> dict[str, Path]:
@@ -126,6 +131,7 @@ def unread_record(
         source=source_record(subject),
         converter=subject.converter,
         profile=subject.profile,
+        candidate=subject.candidate,
         verdict=verdict,
         reason=portable(reason, subject.folders),
         diagnostics=_diagnostics(subject, diagnostics),
@@ -153,20 +159,51 @@ def judged_record(
     )
 
 
-def summary_of(
+def with_output(
+    record: RobotRecord, subject: Subject, output: str | None
+) -> RobotRecord:
+    """Record what a converter printed, without folders of this machine."""
+    said = None if output is None else portable(output, subject.folders)
+    return structs.replace(record, output=said)
+
+
+def summary_of(  # noqa: PLR0913  # what a run is about, and what became of it
     robots: Iterable[RobotRecord],
     corpus: Sequence[str],
     options: Mapping[str, str],
     unfinished: int = 0,
+    *,
+    converters: Sequence[Candidate] = (),
+    gated: str = OURS,
 ) -> RunSummary:
-    """Sum up a run, with robots ordered by id, and say how many are missing."""
-    ordered = sorted(robots, key=lambda robot: robot.id)
-    verdicts = Counter(robot.verdict for robot in ordered)
+    """Sum up a run, with robots ordered by id, and say how many are missing.
+
+    Args:
+        robots: One per robot and converter.
+        corpus: The references that led to them.
+        options: Choices, as text.
+        unfinished: Number of those that are missing.
+        converters: In the order in which they were named.
+        gated: Name of the one by which the run passes.
+    """
+    order = {one.name: place for place, one in enumerate(converters)}
+    ordered = sorted(robots, key=lambda r: (r.id, order.get(r.candidate, 0)))
+    several = len(converters) > 1
     return RunSummary(
         corpus=tuple(corpus),
         environment=environment(),
         options=dict(options),
-        verdicts={v.value: verdicts[v] for v in Verdict if verdicts[v]},
+        verdicts=_verdicts(ordered, gated if several else None),
+        converters=tuple(
+            ConverterRecord(
+                name=one.name,
+                title=one.title,
+                recipe=one.recipe,
+                gated=one.name == gated or not several,
+                verdicts=_verdicts(ordered, one.name),
+            )
+            for one in converters
+        ),
         robots=tuple(_summary(robot) for robot in ordered),
         checks=tuple(
             CheckHeading(
@@ -179,6 +216,11 @@ def summary_of(
     )
 
 
+def _verdicts(robots: Iterable[RobotRecord], of: str | None) -> dict[str, int]:
+    counts = Counter(r.verdict for r in robots if of is None or r.candidate == of)
+    return {verdict.value: counts[verdict] for verdict in Verdict if counts[verdict]}
+
+
 def _summary(robot: RobotRecord) -> RobotSummary:
     return RobotSummary(
         id=robot.id,
@@ -189,6 +231,7 @@ def _summary(robot: RobotRecord) -> RobotSummary:
         grades={check.id: check.grade for check in robot.checks},
         worst={c.id: c.worst for c in robot.checks if c.worst is not None},
         witnesses={witness.name: witness.status for witness in robot.witnesses},
+        candidate=robot.candidate,
     )
 
 

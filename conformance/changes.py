@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -53,7 +53,7 @@ class Change:
     Attributes:
         kind: What happened.
         worse: Whether the second run proves less, or finds more wrong.
-        subject: Robot, or the setting.
+        subject: Robot, after its converter if there are several; or the setting.
         check: Check that it is about, if it is about one.
         before: In the first run; empty if there was nothing.
         after: In the second run.
@@ -83,9 +83,9 @@ def compare_runs(first: StoredRun, second: StoredRun) -> tuple[Change, ...]:
     for name in sorted(first.records.keys() | second.records.keys()):
         before, after = first.records.get(name), second.records.get(name)
         if before and after:
-            changes += _robot(before, after)
+            changes += (replace(one, subject=name) for one in _robot(before, after))
         elif after:
-            changes.append(_added(after))
+            changes.append(replace(_added(after), subject=name))
         elif before:
             gone = before.verdict.conforms
             changes.append(

@@ -291,7 +291,7 @@ CHECKS = (
         "dynamics",
         "1",
         Quantity.DYNAMICS,
-        "Viscous damping; absent is not zero.",
+        "Viscous damping; absent is zero, as URDF has it.",
     ),
     Check(
         "dynamics.friction",
@@ -299,7 +299,7 @@ CHECKS = (
         "dynamics",
         "1",
         Quantity.DYNAMICS,
-        "Dry friction; absent is not zero.",
+        "Dry friction; absent is zero, as URDF has it.",
     ),
     Check(
         "dynamics.inertia_matrix",

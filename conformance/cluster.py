@@ -283,7 +283,7 @@ class _Dispatch:
             # Data of a size that Dask would rather see elsewhere is what we send.
             warnings.filterwarnings("ignore", "Sending large graph")
             future = self._client.submit(
-                function, content, key=f"{assignment.source.id}-{self._run}", pure=False
+                function, content, key=f"{assignment.place}-{self._run}", pure=False
             )
         self._there[future] = assignment
         future.add_done_callback(self._done.put)

@@ -19,25 +19,28 @@ from conformance.assembly import (
     judged_record,
     source_record,
     unread_record,
+    with_output,
 )
-from conformance.environment import DISTRIBUTION, environment
+from conformance.candidates import OWN, ReadyUsds
 from conformance.fingerprint import fingerprint
 from conformance.journal import outlive
 from conformance.limits import DEFAULT_LIMITS, Limits
+from conformance.making import Order, Unwritten, first_error, make_usd
 from conformance.observation import COORDINATES, Base
 from conformance.panel import Panel, Testimony
 from conformance.record import RobotRecord, Verdict
+from conformance.results import write_seconds
 from conformance.scene import scene_path
 from conformance.verdict import REFERENCE, Judgement
 from conformance.witness import Crashed, Side
-from converter.diagnostics import ConversionError, SourceError
+from converter.diagnostics import SourceError
 from converter.embodiment import BaseOption
-from converter.rules import Severity
 from converter.urdf.expansion import is_part, is_xacro
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from conformance.candidates import Candidate
     from conformance.isolation import Isolation
     from conformance.journal import Steps
     from conformance.observation import Observation
@@ -58,6 +61,9 @@ class Assignment:
         limits: What its process may take.
         former: Fingerprint of a result that is there already.
         retry: Whether a robot is examined again if something broke the last time.
+        candidate: Who makes its USD.
+        compared: Whether other converters do so too in this run.
+        names: What a USD of it may be called that was made elsewhere.
     """
 
     source: RobotSource
@@ -67,6 +73,15 @@ class Assignment:
     limits: Limits = DEFAULT_LIMITS
     former: str | None = None
     retry: bool = False
+    candidate: Candidate = OWN
+    compared: bool = False
+    names: tuple[str, ...] = ()
+
+    @property
+    def place(self) -> str:
+        """Where the folder of the run keeps what concerns it, below each folder."""
+        name = self.source.id
+        return f"{self.candidate.name}/{name}" if self.compared else name
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,16 +140,21 @@ def examine(steps: Steps, assignment: Assignment) -> RobotRecord | Unchanged:
     source = source_record(subject)
 
     def print_of(limits: Limits | None) -> str:
-        return fingerprint(source, options, assignment.witnesses, limits)
+        by = assignment.candidate
+        made_by = by.name, by.title, by.recipe
+        return fingerprint(source, options, assignment.witnesses, limits, made_by)
 
     # How long something may take matters where it took too long.
     same = {print_of(None)}
     if not assignment.retry:
         same.add(print_of(assignment.limits))
-    if assignment.former in same:
+    # Nobody says whether files that were made elsewhere are still the same.
+    ready = isinstance(assignment.candidate, ReadyUsds)
+    if assignment.former in same and not ready:
         return Unchanged()
-    record = _examined(panel, subject, reading, assignment.out, options)
-    limits = assignment.limits if steps.crashed else None
+    record = _examined(panel, subject, reading, assignment, options)
+    broke = steps.crashed or record.verdict is Verdict.CRASHED
+    limits = assignment.limits if broke else None
     return structs.replace(record, fingerprint=print_of(limits))
 
 
@@ -189,22 +209,20 @@ def subject_of(assignment: Assignment) -> Subject:
     return Subject(
         id=source.id,
         reference=source.reference,
-        converter=this_converter(),
+        converter=assignment.candidate.title,
+        candidate=assignment.candidate.name,
         urdf=source.path,
-        usd=assignment.out / "assets" / source.id,
+        usd=assignment.out / "assets" / assignment.place,
         packages=packages | dict(assignment.options.packages),
         arguments=dict(source.arguments) | dict(assignment.options.arguments),
         origin=source.origin,
         notes=source.notes,
         searched=source.searched,
         mirrored=source.mirrored,
-        profile=assignment.options.profile.value,
+        profile=(
+            assignment.options.profile.value if assignment.candidate == OWN else None
+        ),
     )
-
-
-def this_converter() -> str:
-    """Name and version of our own converter."""
-    return f"{DISTRIBUTION} {environment()[DISTRIBUTION]}"
 
 
 def _held(option: BaseOption, source: RobotSource) -> BaseOption:
@@ -218,36 +236,44 @@ def _examined(
     panel: Panel,
     subject: Subject,
     reading: Reading | SourceError | Crashed,
-    out: Path,
+    assignment: Assignment,
     options: ConvertOptions,
 ) -> RobotRecord:
-    urdf = subject.urdf
-    if urdf is None:
-        raise ValueError("there is nothing to convert")
+    urdf = assignment.source.path
     match reading:
         case SourceError(diagnostics=found):
             return _unreadable(panel, subject, urdf, found)
         case Crashed(reason):
             return unread_record(subject, Verdict.CRASHED, _reader_died(reason))
-    conversion = panel.convert(urdf, out / "assets" / subject.id, options)
-    match conversion:
-        case ConversionError(diagnostics=found):
-            reason = f"no USD was written: {_first_error(found)}"
-            return unread_record(subject, Verdict.NOT_COMPARABLE, reason, found)
-        case Crashed(reason):
-            return unread_record(
-                subject,
-                Verdict.CRASHED,
-                f"the converter died: {reason}",
-                reading.diagnostics,
-            )
-    said = _plain_urdf(urdf, reading, out / "expanded" / f"{subject.id}.urdf")
-    files = {Side.URDF: said, Side.USD: conversion.root_layer}
+    out, place = assignment.out, assignment.place
+    said = _plain_urdf(urdf, reading, out / "expanded" / f"{place}.urdf")
+    order = Order(
+        urdf=urdf,
+        plain=said,
+        directory=out / "assets" / place,
+        options=options,
+        packages=dict(reading.packages) | dict(subject.packages),
+        names=assignment.names,
+        timeout=assignment.limits.time,
+    )
+    made = make_usd(panel.steps, assignment.candidate, order)
+    if isinstance(made, Unwritten):
+        found = reading.diagnostics if made.diagnostics is None else made.diagnostics
+        record = unread_record(subject, made.verdict, made.reason, found)
+        return with_output(record, subject, made.output)
+    if assignment.compared and made.seconds is not None:
+        write_seconds(out, place, made.seconds)
+    files = {Side.URDF: said, Side.USD: made.root_layer}
     testimony = panel.hear(files, subject.packages, reading.configurations)
-    scene = scene_path(out, subject.id)
+    scene = scene_path(out, place)
     panel.draw(files, subject.packages, testimony, reading.configurations, scene)
-    base = _required_base(options.base, testimony.observation(REFERENCE))
-    return _judged(panel, subject, testimony, base, conversion.diagnostics)
+    base = None
+    if assignment.candidate == OWN:
+        base = _required_base(options.base, testimony.observation(REFERENCE))
+    own = made.diagnostics if assignment.candidate == OWN else reading.diagnostics
+    record = _judged(panel, subject, testimony, base, own)
+    record = structs.replace(record, asset=made.asset)
+    return with_output(record, subject, made.output)
 
 
 def _plain_urdf(urdf: Path, reading: Reading, file: Path) -> Path:
@@ -264,7 +290,7 @@ def _unreadable(
 ) -> RobotRecord:
     """Record a URDF that we refuse, and which engines read it all the same."""
     if is_xacro(str(urdf)):
-        reason = _first_error(diagnostics)
+        reason = first_error(diagnostics)
         rules = [found.rule for found in diagnostics]
         verdict = Verdict.UNREADABLE
         if subject.searched and is_part(rules):
@@ -273,7 +299,7 @@ def _unreadable(
             verdict, reason = Verdict.NOT_AVAILABLE, f"not in the mirror: {reason}"
         return unread_record(subject, verdict, reason, diagnostics)
     testimony = panel.hear({Side.URDF: urdf}, subject.packages)
-    reason = _first_error(diagnostics)
+    reason = first_error(diagnostics)
     if testimony.heard:
         reason += f"; {' and '.join(testimony.heard)} read it all the same"
     judgement = Judgement((), (), Verdict.UNREADABLE, reason)
@@ -303,13 +329,6 @@ def _required_base(option: BaseOption, spec: Observation | None) -> Base | None:
     moves = any(COORDINATES[joint.type] for joint in spec.joints)
     weighs = any(link.mass and link.mass.mass for link in spec.links)
     return Base.FLOATING if moves or weighs else Base.STATIC
-
-
-def _first_error(diagnostics: Sequence[Diagnostic]) -> str:
-    errors = [found for found in diagnostics if found.severity is Severity.ERROR]
-    first = (errors or list(diagnostics))[0]
-    place = f"line {first.location.line}: " if first.location else ""
-    return f"{place}{first.message}"
 
 
 def _reader_died(reason: str) -> str:

@@ -35,6 +35,7 @@ def fingerprint(
     options: ConvertOptions,
     witnesses: Iterable[InstalledWitness],
     limits: Limits | None = None,
+    made_by: tuple[str, ...] = (),
 ) -> str:
     """Return the hash of all that a result follows from.
 
@@ -43,6 +44,7 @@ def fingerprint(
         options: How it is converted. Folders of packages count by what was found there.
         witnesses: Who is asked.
         limits: What a result follows from as well if something broke.
+        made_by: The converter, its version, and how it is asked.
     """
     packages = tuple(name for name, _ in options.packages)
     parts = (
@@ -51,6 +53,7 @@ def fingerprint(
         packages,
         tuple(_plain(witness) for witness in witnesses),
         None if limits is None else _plain(limits),
+        made_by,
         present_versions(),
     )
     text = msgspec.json.encode(parts, order="sorted")

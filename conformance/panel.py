@@ -13,7 +13,6 @@ from conformance.observation import Configurations
 from conformance.tasks import (
     InstalledWitness,
     Reading,
-    convert_robot,
     draw_robot,
     installed_witnesses,
     read_robot,
@@ -30,8 +29,7 @@ if TYPE_CHECKING:
     from conformance.observation import Base, Observation
     from conformance.round_trip import Back
     from conformance.witness import Outcome
-    from converter import Conversion, ConvertOptions
-    from converter.diagnostics import ConversionError, SourceError
+    from converter.diagnostics import SourceError
 
 # The reader of USDs whose word is judged; others are compared with it.
 USD_READER = "usdphysics"
@@ -82,13 +80,6 @@ class Panel:
     ) -> Reading | SourceError | Crashed:
         """Read a URDF as far as the witnesses' questions need it."""
         ending = self.steps.call(read_robot, str(urdf), packages, arguments)
-        return ending.value if isinstance(ending, Completed) else ending
-
-    def convert(
-        self, urdf: Path, directory: Path, options: ConvertOptions
-    ) -> Conversion | ConversionError | Crashed:
-        """Convert a URDF with our own converter."""
-        ending = self.steps.call(convert_robot, str(urdf), str(directory), options)
         return ending.value if isinstance(ending, Completed) else ending
 
     def hear(

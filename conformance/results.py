@@ -66,6 +66,35 @@ def read_stored(path: Path) -> Stored:
         return Stored()
 
 
+def write_seconds(run: Path, place: str, seconds: float) -> None:
+    """Write how long a conversion took; it is the one thing that differs every time.
+
+    Args:
+        run: Folder of the run.
+        place: Converter and robot.
+        seconds: The time [s].
+    """
+    content = msgspec.json.encode({"seconds": round(seconds, 4)})
+    write_atomically(_timing(run, place), content + b"\n")
+
+
+def read_seconds(run: Path, place: str) -> float | None:
+    """Read how long a conversion took [s]; None if nobody measured it."""
+    try:
+        read = msgspec.json.decode(_timing(run, place).read_bytes(), type=_Timing)
+    except (OSError, msgspec.DecodeError):
+        return None
+    return read.seconds
+
+
+class _Timing(msgspec.Struct):
+    seconds: float
+
+
+def _timing(run: Path, place: str) -> Path:
+    return run / "timings" / f"{place}.json"
+
+
 def write_atomically(path: Path, content: bytes) -> None:
     """Write a file such that a reader sees the old or the new content, never half."""
     path.parent.mkdir(parents=True, exist_ok=True)

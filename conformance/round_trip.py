@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from conformance.attribution import agrees, known_deviations, roundings
 from conformance.comparison import Compared, Difference, Incomparable
 from conformance.comparisons.asking import compare
+from conformance.observation import JointType
 from conformance.record import Grade
 from conformance.witness import Abstained, Crashed, Observed
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 # The check that tells of an engine that refuses what was written back.
 _READABLE = "structure.links"
+_JOINTS = "structure.joints"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -168,12 +170,35 @@ def _own_doing(
         for one in (after.differences if isinstance(after, Compared) else ())
         if agrees(one, trip.again.precision)
     }
-    return frozenset(
+    welds = _renamed_welds(trip) if check.direct == _JOINTS else frozenset()
+    return welds | frozenset(
         one.item
         for one in failing
         if one.item in departs & follows
         or known_deviations(check.direct or check.id, one, trip.spec, trip.there)
         or _is_invented(one, trip)
+    )
+
+
+def _renamed_welds(trip: _Trip) -> frozenset[str]:
+    """Name fixed joints that hold the same two links under another name.
+
+    A USD may make one body of links that are welded; what it calls the weld is another
+    check.
+    """
+    before, after = (
+        {
+            (joint.parent, joint.child): joint.name
+            for joint in reading.joints
+            if joint.type is JointType.FIXED
+        }
+        for reading in (trip.there, trip.again)
+    )
+    return frozenset(
+        name
+        for links in before.keys() & after.keys()
+        if before[links] != after[links]
+        for name in (before[links], after[links])
     )
 
 

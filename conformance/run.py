@@ -6,22 +6,24 @@ processes with limits. Threads only wait for them, one per robot at work.
 
 from __future__ import annotations
 
+import itertools
 import os
 import shlex
 import shutil
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from conformance.assembly import Subject, summary_of, unread_record
+from conformance.candidates import OURS, OWN, Candidate
 from conformance.examination import (
     Assignment,
     Unchanged,
     examine_pair,
     survive,
-    this_converter,
 )
 from conformance.isolation import Isolation
 from conformance.journal import outlive
@@ -42,8 +44,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
     from types import ModuleType
 
-    from conformance.tasks import InstalledWitness
-    from corpus import Resolved, RobotSource
+    from corpus import Resolved
 
 EXTERNAL = "unknown"
 
@@ -79,6 +80,8 @@ class RunOptions:
         retry: Of those, redo the ones in which something broke.
         scheduler: Address of the Dask cluster that does the work, if one does.
         shared: Whether its workers see the same files under the same paths.
+        converters: What makes the USDs; every robot goes through each.
+        gated: Name of the converter by which the run passes.
     """
 
     convert: ConvertOptions = field(default_factory=ConvertOptions)
@@ -89,6 +92,8 @@ class RunOptions:
     retry: bool = False
     scheduler: str | None = None
     shared: bool = False
+    converters: tuple[Candidate, ...] = (OWN,)
+    gated: str = OURS
 
     def as_text(self) -> dict[str, str]:
         """Return the choices that change results, for the summary."""
@@ -176,7 +181,8 @@ def run(  # noqa: PLR0913  # what, where to, how, and who is told
         sources: Robots, with distinct ids.
         out: Folder that receives ``results/<id>.json``, ``assets/<id>/``,
             ``scenes/<id>.gz``, which pages draw, and
-            ``expanded/<id>.urdf`` of what is xacro.
+            ``expanded/<id>.urdf`` of what is xacro; with several converters, each has
+            folders of its own in there, and one in ``timings``.
         options: Choices.
         corpus: The references that led to the robots, for the summary.
         progress: Called with each record, in the order in which robots finish.
@@ -212,7 +218,14 @@ def summarise(
     unfinished: int = 0,
 ) -> RunSummary:
     """Sum up the records of a run, also of one that left robots unfinished."""
-    return summary_of(records, corpus, options.as_text(), unfinished)
+    return summary_of(
+        records,
+        corpus,
+        options.as_text(),
+        unfinished,
+        converters=options.converters,
+        gated=options.gated,
+    )
 
 
 def _examined(
@@ -221,7 +234,7 @@ def _examined(
     options: RunOptions,
     announce: Callable[[str], None],
 ) -> Generator[tuple[str, RobotRecord | Unchanged]]:
-    """Yield id and result of each robot, in the order in which they are finished."""
+    """Yield place and result of each robot, in the order in which they finish."""
     jobs = options.jobs or _cpus()
     # On an interruption the isolation is left first: it stops all children, and so
     # frees the threads that wait for them.
@@ -231,11 +244,26 @@ def _examined(
     ):
         witnesses = convene(isolation, options.witnesses)
         assignments = []
-        for source in sources:
+        names = _names(sources)
+        compared = len(options.converters) > 1
+        for source, candidate in itertools.product(sources, options.converters):
             if isinstance(source, UnavailableSource):
-                yield source.id, _unavailable(source)
-            else:
-                assignments.append(_assignment(source, out, options, witnesses))
+                place = f"{candidate.name}/{source.id}" if compared else source.id
+                yield place, _unavailable(source, candidate)
+                continue
+            assignment = Assignment(
+                source=source,
+                out=out,
+                options=options.convert,
+                witnesses=witnesses,
+                limits=options.limits,
+                retry=options.retry,
+                candidate=candidate,
+                compared=compared,
+                names=names[source.id],
+            )
+            former = _former(assignment) if options.resume else None
+            assignments.append(replace(assignment, former=former))
         try:
             if options.scheduler is None:
                 yield from _examined_here(assignments, isolation, threads)
@@ -251,7 +279,7 @@ def _examined_here(
     assignments: Sequence[Assignment], isolation: Isolation, threads: Executor
 ) -> Generator[tuple[str, RobotRecord | Unchanged]]:
     futures = {
-        threads.submit(survive, isolation, assignment, {}): assignment.source.id
+        threads.submit(survive, isolation, assignment, {}): assignment.place
         for assignment in assignments
     }
     for future in as_completed(futures):
@@ -276,7 +304,7 @@ def _examined_there(
     )
     with closing(examined):
         for assignment, result in examined:
-            yield assignment.source.id, result
+            yield assignment.place, result
 
 
 def require_scheduler(address: str) -> None:
@@ -300,43 +328,55 @@ def _cluster() -> ModuleType:
     return cluster
 
 
-def _assignment(
-    source: RobotSource,
-    out: Path,
-    options: RunOptions,
-    witnesses: tuple[InstalledWitness, ...],
-) -> Assignment:
-    former = _former(source.id, out) if options.resume else None
-    return Assignment(
-        source=source,
-        out=out,
-        options=options.convert,
-        witnesses=witnesses,
-        limits=options.limits,
-        former=former,
-        retry=options.retry,
+def places(sources: Iterable[Resolved], options: RunOptions) -> tuple[str, ...]:
+    """Say where the folder of a run keeps what concerns each robot and converter."""
+    several = len(options.converters) > 1
+    return tuple(
+        f"{candidate.name}/{source.id}" if several else source.id
+        for source in sources
+        for candidate in options.converters
     )
 
 
-def _former(robot: str, out: Path) -> str | None:
+def _names(sources: Iterable[Resolved]) -> dict[str, tuple[str, ...]]:
+    """Say what USDs of each robot may be called that were made elsewhere.
+
+    A stem that several robots of the run share says nothing.
+    """
+    here = [source for source in sources if not isinstance(source, UnavailableSource)]
+    stems = Counter(source.path.name.partition(".")[0] for source in here)
+    return {
+        source.id: (source.id, stem) if stems[stem] == 1 else (source.id,)
+        for source in here
+        for stem in [source.path.name.partition(".")[0]]
+    }
+
+
+def _former(assignment: Assignment) -> str | None:
     """Return what a result follows from that is there already, with its USD."""
-    stored = read_stored(out / "results" / f"{robot}.json")
-    if stored.checks and not (out / "assets" / robot).is_dir():
+    out, place = assignment.out, assignment.place
+    stored = read_stored(out / "results" / f"{place}.json")
+    if stored.checks and not (out / "assets" / place).is_dir():
         return None
     return stored.fingerprint
 
 
-def _unavailable(source: UnavailableSource) -> RobotRecord:
+def _unavailable(source: UnavailableSource, candidate: Candidate) -> RobotRecord:
     subject = Subject(
-        source.id, source.reference, this_converter(), origin=source.origin
+        source.id,
+        source.reference,
+        candidate.title,
+        origin=source.origin,
+        candidate=candidate.name,
     )
     return unread_record(subject, Verdict.NOT_AVAILABLE, source.reason)
 
 
 def _remove_scraps(out: Path) -> None:
     """Remove what conversions that died had not moved into place."""
-    for scrap in (out / "assets").glob(".urdf-usd-*"):
-        shutil.rmtree(scrap, ignore_errors=True)
+    for pattern in (".urdf-usd-*", "*/.urdf-usd-*"):
+        for scrap in (out / "assets").glob(pattern):
+            shutil.rmtree(scrap, ignore_errors=True)
 
 
 def _cpus() -> int:

@@ -25,7 +25,8 @@ class StoredRun:
 
     Attributes:
         summary: Of the whole run.
-        records: By id, in the order of ids.
+        records: By id, in the order of ids; with several converters by the name of the
+            converter and the id.
     """
 
     summary: RunSummary
@@ -42,9 +43,18 @@ def read_run(folder: Path) -> StoredRun:
     if not file.is_file():
         raise StoredRunError(f"{folder} holds no summary.json, so no run")
     summary = _read(file, RunSummary)
-    files = [folder / "results" / f"{robot.id}.json" for robot in summary.robots]
-    records = (_read(one, RobotRecord) for one in files)
-    return StoredRun(summary, {record.id: record for record in records})
+    several = len(summary.converters) > 1
+    places = [
+        f"{robot.candidate}/{robot.id}" if several else robot.id
+        for robot in summary.robots
+    ]
+    return StoredRun(
+        summary,
+        {
+            place: _read(folder / "results" / f"{place}.json", RobotRecord)
+            for place in places
+        },
+    )
 
 
 class _Versioned(msgspec.Struct):

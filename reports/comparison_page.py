@@ -11,7 +11,7 @@ from conformance.record import Verdict
 from reports import overview
 from reports.appearance import VERDICTS
 from reports.comparison import compare
-from reports.quantities import quantity
+from reports.quantities import duration, size
 from reports.rendering import page_environment, page_name, script_digest, template_asset
 from reports.text import markdown
 
@@ -24,10 +24,8 @@ if TYPE_CHECKING:
 
 # Below it, each converter has the pages that a run of its own would have.
 CONVERTERS = "converters"
-_KIBI = 1024
 _CELL = 200
 _ROWS = 50
-_NOTHING = "\N{EN DASH}"
 
 
 def write_comparison(
@@ -80,23 +78,6 @@ def headline(comparison: Comparison) -> str:
         f"{one.converter.name}: {one.conforming} of {one.robots} robots conform"
         for one in comparison.standings
     )
-
-
-def duration(seconds: float | None) -> str:
-    """Write a time with two digits."""
-    return _NOTHING if seconds is None else quantity(seconds, "s")
-
-
-def size(count: int | None) -> str:
-    """Write a number of bytes with a binary prefix."""
-    if count is None:
-        return _NOTHING
-    amount = float(count)
-    for prefix in ("", "Ki", "Mi"):
-        if amount < _KIBI:
-            return f"{amount:.3g} {prefix}B"
-        amount /= _KIBI
-    return f"{amount:.3g} GiB"
 
 
 def _site(converter: str) -> str:

@@ -9,6 +9,7 @@ import click
 
 from conformance.commands.choices import conversion_options
 from conformance.commands.console import say, stdout
+from conformance.commands.converting import Converters, converter_options
 from conformance.commands.execution import (
     Execution,
     execution_options,
@@ -18,28 +19,19 @@ from conformance.commands.failures import CommandError
 from conformance.commands.gating import GateOptions, gate_options
 from conformance.commands.parameters import HelpfulCommand, witness_option
 from conformance.commands.progress import shown_progress
+from conformance.commands.reporting import shown_summary, write_reports
 from conformance.commands.selection import mirror_option, selection_options
 from conformance.commands.target import prepare_run_folder
 from conformance.gate import FailOn
 from conformance.panel import require_installed
 from conformance.parcels import ClusterError
-from conformance.results import write_record
-from conformance.run import RunOptions, require_scheduler, run, summarise
+from conformance.run import RunOptions, places, require_scheduler, run, summarise
 from corpus import Selection, parse_reference, resolve_corpora
-from reports import (
-    terminal_summary,
-    write_badge,
-    write_junit,
-    write_markdown,
-    write_parquet,
-    write_sarif,
-    write_site,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from conformance.record import RobotRecord, RunSummary
+    from conformance.record import RobotRecord
     from converter import ConvertOptions
     from corpus import Resolved
 
@@ -55,6 +47,7 @@ DEFAULT_CORPUS = "pybullet"
         "urdf-usd run rd:panda_description erd pybullet:r2d2.urdf --out report",
         "urdf-usd run rd --tag humanoid --license BSD-3-Clause --out report",
         "urdf-usd run rd --mirror clones --baseline known.toml --out report",
+        "urdf-usd run --converter urdf-usd --converter 'x=x2usd {urdf} {out}' --out r",
     ),
 )
 @click.argument("corpus", nargs=-1)
@@ -70,6 +63,7 @@ DEFAULT_CORPUS = "pybullet"
 @witness_option
 @selection_options
 @mirror_option
+@converter_options
 @gate_options
 def run_command(  # noqa: PLR0913  # one parameter per option
     *,
@@ -82,6 +76,7 @@ def run_command(  # noqa: PLR0913  # one parameter per option
     makers: tuple[str, ...],
     licenses: tuple[str, ...],
     mirror: Path | None,
+    converters: Converters,
     fail_on: str,
     strict: bool,
     baseline_file: Path | None,
@@ -98,6 +93,8 @@ def run_command(  # noqa: PLR0913  # one parameter per option
     Files that are no URDF, or that cannot be fetched, are listed in the report; they
     change the exit status with --strict alone. With --baseline, what is listed there
     passes, and all else that is no URDF does not.
+
+    With several converters, every robot goes through each; index.html compares them.
     """
     gate = GateOptions(
         FailOn(fail_on), strict=strict, file=baseline_file, update=update_baseline
@@ -113,17 +110,21 @@ def run_command(  # noqa: PLR0913  # one parameter per option
         retry=execution.retry,
         scheduler=execution.scheduler,
         shared=execution.shared,
+        converters=converters.candidates,
+        gated=converters.gated,
     )
+    if options.scheduler and not (options.shared or converters.only_ours):
+        raise click.UsageError("--scheduler needs --shared for other converters")
     selection = Selection(tags, makers, licenses)
     named = tuple(parse_reference(text).portable for text in texts)
     require_installed(witnesses)
     sources = resolve_corpora(texts, say, selection=selection, mirror=mirror)
     if options.scheduler is not None:
         require_scheduler(options.scheduler)
-    keep = [source.id for source in sources] if execution.resume else []
-    prepare_run_folder(out, keep)
+    prepare_run_folder(out, places(sources, options) if execution.resume else ())
     records = _run_and_report(sources, out, options, (*named, *selection.words))
-    click.get_current_context().exit(gate.decide(records, baseline))
+    gated = [record for record in records if record.candidate == converters.gated]
+    click.get_current_context().exit(gate.decide(gated, baseline))
 
 
 def _run_and_report(
@@ -131,8 +132,9 @@ def _run_and_report(
 ) -> list[RobotRecord]:
     """Run, write the report, also of a part where that is interrupted, and sum up."""
     records: list[RobotRecord] = []
+    expected = len(sources) * len(options.converters)
     try:
-        with stopped_as_interrupted(), shown_progress(len(sources)) as show:
+        with stopped_as_interrupted(), shown_progress(expected) as show:
 
             def finished(record: RobotRecord) -> None:
                 records.append(record)
@@ -149,27 +151,15 @@ def _run_and_report(
     except (KeyboardInterrupt, ClusterError) as error:
         # What is finished is worth a report.
         records.sort(key=lambda record: record.id)
-        missing = len(sources) - len(records)
-        _write_reports(summarise(records, options, shown, missing), records, out)
-        say(f"{len(records)} of {len(sources)} robots are finished; report in {out}")
+        missing = expected - len(records)
+        write_reports(summarise(records, options, shown, missing), records, out)
+        say(f"{len(records)} of {expected} robots are finished; report in {out}")
         say("The same command with --resume goes on from there.")
         if isinstance(error, ClusterError):
             raise CommandError(str(error)) from error
         raise
     records.sort(key=lambda record: record.id)
-    index = _write_reports(summary, records, out)
-    stdout().print(terminal_summary(summary, records))
+    index = write_reports(summary, records, out)
+    stdout().print(shown_summary(summary, records, out))
     click.echo(f"\nReport: {index}")
     return records
-
-
-def _write_reports(
-    summary: RunSummary, records: Sequence[RobotRecord], out: Path
-) -> Path:
-    write_record(summary, out / "summary.json")
-    write_junit(records, out / "junit.xml")
-    write_markdown(summary, out / "summary.md")
-    write_sarif(records, out / "findings.sarif")
-    write_parquet(records, out / "measurements.parquet")
-    write_badge(summary, out / "badge.svg")
-    return write_site(summary, records, out)

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 MARKER = ".urdf-usd-run"
 _MARKER_TEXT = "urdf-usd run writes this folder, and replaces all of it.\n"
 # What lies in these belongs to the robot of that name, with a suffix or without.
-_KEPT = ("results", "assets", "expanded", "scenes")
-_FOLDERS = (*_KEPT, "robots", "scripts")
+_KEPT = ("results", "assets", "expanded", "scenes", "timings")
+_FOLDERS = (*_KEPT, "robots", "scripts", "converters")
 _FILES = (
     *("summary.json", "summary.md", "junit.xml", "index.html"),
     *("findings.sarif", "measurements.parquet", "badge.svg"),
@@ -32,7 +32,8 @@ def prepare_run_folder(out: Path, keep: Collection[str] = ()) -> None:
 
     Args:
         out: The folder.
-        keep: Ids of robots of which results and assets stay.
+        keep: Ids of robots, below names of converters if there are several, of which
+            results and assets stay.
 
     Raises:
         CommandError: Something that no run wrote lies there; nothing is removed then.
@@ -54,13 +55,16 @@ def prepare_run_folder(out: Path, keep: Collection[str] = ()) -> None:
     (out / MARKER).write_text(_MARKER_TEXT, encoding="utf-8")
 
 
-def _empty(folder: Path, keep: Collection[str]) -> None:
+def _empty(folder: Path, keep: Collection[str], prefix: str = "") -> None:
     """Remove a folder, or all in it but what belongs to some robots."""
     if not keep:
         shutil.rmtree(folder)
         return
     for entry in folder.iterdir():
-        if entry.is_dir() and entry.name not in keep:
+        if entry.is_file():
+            if f"{prefix}{entry.stem}" not in keep:
+                entry.unlink()
+        elif any(place.startswith(f"{prefix}{entry.name}/") for place in keep):
+            _empty(entry, keep, f"{prefix}{entry.name}/")
+        elif f"{prefix}{entry.name}" not in keep:
             shutil.rmtree(entry)
-        elif entry.is_file() and entry.stem not in keep:
-            entry.unlink()

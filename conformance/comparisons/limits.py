@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from conformance.comparison import Compared, Difference, number
@@ -42,36 +43,28 @@ def effort(
     expected: Observation, actual: Observation, yardstick: Yardstick
 ) -> Comparison:
     """Compare effort limits, relative."""
-    return _ratios(
-        expected, actual, yardstick.tolerance.force, "effort", lambda j: j.effort
-    )
+    return _ratios(expected, actual, yardstick.tolerance.force, "effort")
 
 
 def velocity(
     expected: Observation, actual: Observation, yardstick: Yardstick
 ) -> Comparison:
     """Compare velocity limits, relative."""
-    return _ratios(
-        expected, actual, yardstick.tolerance.force, "velocity", lambda j: j.velocity
-    )
+    return _ratios(expected, actual, yardstick.tolerance.force, "velocity")
 
 
 def damping(
     expected: Observation, actual: Observation, yardstick: Yardstick
 ) -> Comparison:
     """Compare damping, relative."""
-    return _ratios(
-        expected, actual, yardstick.tolerance.force, "damping", lambda j: j.damping
-    )
+    return _ratios(expected, actual, yardstick.tolerance.force, "damping", 0.0)
 
 
 def friction(
     expected: Observation, actual: Observation, yardstick: Yardstick
 ) -> Comparison:
     """Compare friction, relative."""
-    return _ratios(
-        expected, actual, yardstick.tolerance.force, "friction", lambda j: j.friction
-    )
+    return _ratios(expected, actual, yardstick.tolerance.force, "friction", 0.0)
 
 
 def _lower(joint: JointObservation) -> float:
@@ -138,19 +131,22 @@ def _ratios(
     actual: Observation,
     tolerance: float,
     what: str,
-    value: Callable[[JointObservation], float | None],
+    absent: float | None = None,
 ) -> Comparison:
+    """Compare the numbers of a name; ``absent`` is what leaving one out stands for."""
+    value: Callable[[JointObservation], float | None] = attrgetter(what)
     differences = []
     for here, there in _pairs(expected, actual):
         ours, theirs = value(here), value(there)
         if ours is None and theirs is None:
             continue
+        same = absent is not None and (ours or absent) == (theirs or absent)
         hint = unit_hint(ours or 0.0, theirs or 0.0)
         differences.append(
             Difference(
                 item=here.name,
                 subject=f"joint {here.name}",
-                amount=_ratio(ours, theirs),
+                amount=0.0 if same else _ratio(ours, theirs),
                 bound=scalar_bound(1.0),
                 tolerance=tolerance,
                 expected=number(ours),

@@ -1,8 +1,10 @@
-"""Simulators whose schemas the joints of an asset use.
+"""Simulators whose schemas the joints of an asset use, and whether they have drives.
 
 An asset that speaks a simulator's language is held to it: what that simulator could be
 told and is not is lost on it, whatever ``urdf:`` attributes say. An asset that speaks
-none is for anybody, and ``urdf:`` is the only word there is.
+none is for anybody, and ``urdf:`` is the only word there is. Drives are like a
+language: an asset without any has joints that nothing moves, and no place for what
+bounds a motor.
 """
 
 from __future__ import annotations
@@ -15,10 +17,19 @@ if TYPE_CHECKING:
 
 
 class Language(StrEnum):
-    """A simulator with schemas of its own for joints."""
+    """A simulator with schemas of its own for joints, or the drives of OpenUSD."""
 
+    DRIVES = "drives"
     NEWTON = "newton"
     PHYSX = "physx"
+
+
+# How names of schemas and properties begin, in small letters.
+_BEGINNINGS = {
+    Language.DRIVES: ("drive:", "physicsdriveapi:"),
+    Language.NEWTON: ("newton",),
+    Language.PHYSX: ("physx",),
+}
 
 
 def spoken_languages(physics: Physics) -> frozenset[Language]:
@@ -29,8 +40,8 @@ def spoken_languages(physics: Physics) -> frozenset[Language]:
         names = {*applied_schemas(prim), *prim.GetAuthoredPropertyNames()}
         found |= {
             language
-            for language in Language
-            if any(name.lower().startswith(language) for name in names)
+            for language, beginnings in _BEGINNINGS.items()
+            if any(name.lower().startswith(beginnings) for name in names)
         }
     return frozenset(found)
 

@@ -69,14 +69,14 @@ class _Place:
 
 @dataclass(frozen=True, slots=True)
 class _Word:
-    """Where a simulator looks for a number.
+    """Where simulators look for a number.
 
     Attributes:
-        language: The simulator; None for an attribute that all of them read.
+        language: Who looks there.
         places: The first whose schema is applied counts.
     """
 
-    language: Language | None
+    language: Language
     places: tuple[_Place, ...]
 
     def attribute(self, prim: Any, freedom: Freedom) -> tuple[str, float | None]:  # noqa: ANN401
@@ -92,7 +92,7 @@ class _Word:
 
     def is_expected(self, spoken: Collection[Language]) -> bool:
         """Whether an asset that speaks these languages would use it."""
-        return bool(spoken) if self.language is None else self.language in spoken
+        return self.language in spoken
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +135,9 @@ def _physx(name: str, *further: _Place) -> _Word:
     return _Word(Language.PHYSX, (axis, *further))
 
 
-_DRIVE = _Word(None, (_Place("drive:{}:physics:maxForce", "PhysicsDriveAPI:{}"),))
+_DRIVE = _Word(
+    Language.DRIVES, (_Place("drive:{}:physics:maxForce", "PhysicsDriveAPI:{}"),)
+)
 # An axis with a schema of its own does not look at that of the joint.
 _PHYSX_VELOCITY = _physx(
     "maxJointVelocity", _Place("physxJoint:maxJointVelocity", "PhysxJointAPI")

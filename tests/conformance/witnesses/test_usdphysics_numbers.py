@@ -201,7 +201,7 @@ def test_asset_that_speaks_to_a_simulator_is_held_to_it(
     """What it could be told, and is not, is lost on it."""
     found = only_joint(tmp_path, REVOLUTE, text + CUSTOM, schemas=schemas)
 
-    assert (found.effort, found.velocity) == (None, None)
+    assert (found.effort, found.velocity) == (0.1, None)
     assert (found.damping, found.friction) == (None, None)
     assert found.note is not None
     assert f"urdf:dynamics:damping is 0.3, and {silent} is silent" in found.note
@@ -276,9 +276,30 @@ def test_custom_attributes_count_where_no_schema_can_say_it(
 def test_an_effort_of_zero_is_lost_where_a_drive_could_say_it(tmp_path: Path) -> None:
     """A joint without motor is another than one without a bound."""
     text = "custom uniform double urdf:limit:effort = 0"
-    found = only_joint(tmp_path, REVOLUTE, text, schemas=("NewtonJointAPI",))
+    drive = ("PhysicsDriveAPI:angular",)
+    found = only_joint(tmp_path, REVOLUTE, text, schemas=drive)
 
     assert found.effort is None
+
+
+@pytest.mark.parametrize(
+    ("other", "expected"),
+    [
+        ("", 7.0),
+        ("float drive:angular:physics:maxForce = 4", None),
+    ],
+)
+def test_effort_needs_a_drive_only_where_an_asset_has_drives(
+    tmp_path: Path, other: str, expected: float | None
+) -> None:
+    """An asset of another converter may leave all motors to whoever uses it."""
+    bodies = body("a") + body("b") + body("c")
+    moved = joint(REVOLUTE, "moved", f"float newton:damping = 0.1\n{other}")
+    text = "custom float urdf:limit:effort = 7"
+    it = joint(REVOLUTE, "it", text, ("b", "c"))
+    found = joint_named(ask(stage(tmp_path, bodies + moved + it)), "it")
+
+    assert found.effort == expected
 
 
 def test_custom_attributes_count_on_joints_without_one_axis(tmp_path: Path) -> None:
