@@ -82,9 +82,9 @@ def coupling(
     told = head_coupling(name, partial(_custom, couplings=couplings))
     said: list[tuple[str, MimicObservation, HeadCoupling | None]] = []
     for word in _WORDS:
-        heard = partial(word.of, couplings=couplings)
-        if (mimic := heard(name)) is not None:
-            said.append((word.schema, mimic, head_coupling(name, heard)))
+        if (mimic := word.of(name, couplings)) is not None:
+            head = head_coupling(name, partial(word.acting, couplings=couplings))
+            said.append((word.schema, mimic, head))
         elif custom and told and word.is_silent(name, custom, told, couplings):
             remarks.append(
                 f"urdf:mimic names {custom.leader}, but {word.schema} does not"
@@ -122,6 +122,10 @@ class _Word:
         """Return the coupling of the joint of a name."""
         prim = couplings.named.get(name)
         return self.read(prim, couplings) if prim else None
+
+    def acting(self, name: str, couplings: Couplings) -> MimicObservation | None:
+        """Return the same, or the custom coupling where there is none."""
+        return self.of(name, couplings) or _custom(name, couplings)
 
     def is_silent(
         self,

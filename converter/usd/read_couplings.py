@@ -29,17 +29,23 @@ class JointNames:
 
     Attributes:
         by_path: Names by prim path.
+        paths: Prim paths by name.
         length: Unit of length of the stage [m].
     """
 
     by_path: Mapping[Sdf.Path, str]
+    paths: Mapping[str, Sdf.Path]
     length: float
 
     def prim(self, name: str, stage: Usd.Stage) -> Usd.Prim | None:
         """Return the joint of a name."""
-        paths = (path for path, given in self.by_path.items() if given == name)
-        path = next(paths, None)
+        path = self.paths.get(name)
         return None if path is None else stage.GetPrimAtPath(path)
+
+
+def joint_names(by_path: Mapping[Sdf.Path, str], length: float) -> JointNames:
+    """Prepare to look up joints either way."""
+    return JointNames(by_path, {name: path for path, name in by_path.items()}, length)
 
 
 def read_mimic(prim: Usd.Prim, joints: JointNames) -> Mimic | None:
@@ -51,7 +57,7 @@ def read_mimic(prim: Usd.Prim, joints: JointNames) -> Mimic | None:
     custom = _kept(prim)
     told = _newton(prim, joints) or _physx(prim, joints)
     if told is None:
-        return custom if custom and custom.joint in joints.by_path.values() else None
+        return custom if custom and custom.joint in joints.paths else None
     chain = [] if custom is None else _chain(custom, prim.GetStage(), joints)
     return custom if any(_is_same(step, told) for step in chain) else told
 

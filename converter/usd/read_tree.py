@@ -13,7 +13,7 @@ from converter.model import Fixed, Joint
 from converter.spatial import inverse_transform, pose_from_transform
 from converter.usd.custom import read_text
 from converter.usd.placement import rigid_part
-from converter.usd.read_couplings import JointNames
+from converter.usd.read_couplings import joint_names
 from converter.usd.read_extensions import read_custom, read_joint_custom
 from converter.usd.read_gaps import has_drive, read_gaps
 from converter.usd.read_motions import joint_kind, offset_from_axis
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from converter.model import JointKind
     from converter.urdf.findings import Findings
     from converter.usd.placement import Placement
+    from converter.usd.read_couplings import JointNames
     from converter.usd.read_joints import Connection
     from converter.usd.read_links import LinkPrim
     from converter.usd.spanning import Branch
@@ -273,7 +274,7 @@ def _assembled(
         world_name += "_"
     invented = skeleton.root == WORLD and skeleton.world is None
     units = skeleton.placement.units
-    named = JointNames(
+    named = joint_names(
         {limb.connection.prim.GetPath(): limb.name for limb in limbs}, units.length
     )
     joints = []

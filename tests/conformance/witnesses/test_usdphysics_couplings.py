@@ -228,6 +228,24 @@ def test_a_chain_may_be_told_by_its_head(
     assert _chain(tmp_path, text) == note
 
 
+def test_a_chain_goes_on_where_a_schema_ends(tmp_path: Path) -> None:
+    """A slide that follows a turn is news to Newton; what follows that slide is not."""
+    bodies = "".join(map(body, "wxyz"))
+    first = joint(REVOLUTE, "a", "", ("w", "x"))
+    second = 'custom uniform string urdf:mimic:joint = "a"'
+    third = """
+        rel newton:mimicJoint = </robot/b>
+        custom uniform string urdf:mimic:joint = "b"
+    """
+    slides = joint(PRISMATIC, "b", second, ("x", "y")) + joint(
+        PRISMATIC, "c", third, ("y", "z"), NEWTON
+    )
+    found = joint_named(ask(stage(tmp_path, bodies + first + slides)), "c")
+
+    assert found.mimic == MimicObservation("b", 1.0, 0.0)
+    assert found.note is None
+
+
 def test_coupling_acts_wherever_schemas_were_registered() -> None:
     """Also in a process that opened a stage before Newton's schemas were known."""
     script = f"""
