@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 import tempfile
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,23 +23,35 @@ def portable(text: str, folders: Mapping[str, Path]) -> str:
         folders: Folders by the name that stands for them; an empty name leaves the
             rest of the path relative.
     """
-    named = [
-        *folders.items(),
-        ("<temporary>", Path(tempfile.gettempdir())),
-        ("<python>", Path(sys.prefix)),
-        ("<python>", Path(sys.base_prefix)),
-        ("~", Path.home()),
-    ]
+    named = (
+        *((name, str(folder)) for name, folder in folders.items()),
+        ("<temporary>", tempfile.gettempdir()),
+        ("<python>", sys.prefix),
+        ("<python>", sys.base_prefix),
+        ("~", str(Path.home())),
+    )
+    for folder, name in _spellings(named, str(Path.cwd())):
+        if folder in text:
+            text = _replace_folder(text, folder, name)
+    return _ADDRESS.sub("0x…", text)
+
+
+@lru_cache(maxsize=8)
+def _spellings(
+    named: tuple[tuple[str, str], ...], working: str
+) -> tuple[tuple[str, str], ...]:
+    """List all spellings of folders with their names.
+
+    The longest comes first: a temporary folder may lie in the home folder.
+    """
     spellings = {
         str(spelling): name
-        for name, folder in reversed(named)
-        for spelling in (folder, folder.absolute(), folder.resolve())
+        for name, text in reversed(named)
+        for folder in [Path(text)]
+        for spelling in (folder, Path(working) / folder, folder.resolve())
         if len(spelling.parts) > 1
     }
-    # The longest folder first: a temporary folder may lie in the home folder.
-    for spelling in sorted(spellings, key=len, reverse=True):
-        text = _replace_folder(text, spelling, spellings[spelling])
-    return _ADDRESS.sub("0x…", text)
+    return tuple(sorted(spellings.items(), key=lambda item: -len(item[0])))
 
 
 def portable_path(path: str, folders: Mapping[str, Path]) -> str:

@@ -6,6 +6,8 @@ an entry point is a class or function that makes a witness without arguments.
 
 from __future__ import annotations
 
+import sys
+from functools import lru_cache
 from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
@@ -55,6 +57,12 @@ def require(name: str) -> None:
 
 
 def _entries() -> dict[str, EntryPoint]:
+    return _entries_in(tuple(sys.path))
+
+
+@lru_cache(maxsize=1)
+def _entries_in(_: tuple[str, ...]) -> dict[str, EntryPoint]:
+    """Find what is installed: reading that takes as long as reading a small robot."""
     from importlib.metadata import entry_points  # noqa: PLC0415  slow to import
 
     # A distribution that is installed twice is listed twice; names are unique here.

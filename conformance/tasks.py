@@ -15,13 +15,18 @@ from conformance.comparison import yardstick
 from conformance.rollout import plan_rollout
 from conformance.scene import write_scene
 from conformance.tolerance import Tolerance
-from conformance.witnesses.spec_witness import observe_robot, structure
+from conformance.witnesses.spec_witness import (
+    forget_readings,
+    observe_robot,
+    read_kept,
+    structure,
+)
 from converter import convert
+from converter.conversion import convert_parsed
 from converter.diagnostics import ConversionError, SourceError
 from converter.inputs import input_files
 from converter.urdf.expansion import is_xacro
 from converter.urdf.named_packages import named_packages
-from converter.urdf.parse import parse
 from converter.urdf.standalone import standalone_urdf
 
 if TYPE_CHECKING:
@@ -67,7 +72,8 @@ def read_robot(
 ) -> Reading | SourceError:
     """Read a URDF and choose the configurations at which its readers are compared."""
     try:
-        parsed = parse(path, packages=packages, arguments=arguments)
+        forget_readings()
+        parsed = read_kept(path, packages, arguments)
         alone = standalone_urdf(path, packages, arguments) if is_xacro(path) else None
     except SourceError as error:
         return error
@@ -101,7 +107,10 @@ def convert_robot(
 ) -> Conversion | ConversionError:
     """Convert a URDF with our own converter."""
     try:
-        return convert(path, directory, options)
+        if options.root is not None:
+            return convert(path, directory, options)
+        packages, arguments = dict(options.packages), dict(options.arguments)
+        return convert_parsed(read_kept(path, packages, arguments), directory, options)
     except ConversionError as error:
         return error
 
@@ -124,7 +133,7 @@ def draw_robot(  # noqa: PLR0913, PLR0917  # a step takes what it needs, one by 
     # The readers of meshes take time to import: let child processes pay that.
     from conformance.scenery import draw_scene  # noqa: PLC0415
 
-    parsed = parse(path, packages=packages)
+    parsed = read_kept(path, packages)
     scene = draw_scene(parsed.robot, usd, readings, frames, configurations)
     write_scene(scene, Path(target))
 

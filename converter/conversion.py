@@ -17,7 +17,7 @@ from converter.layout import Layout
 from converter.profile import Profile
 from converter.rules import Severity
 from converter.topology import build_tree
-from converter.urdf.parse import parse
+from converter.urdf.parse import Parsed, parse
 from converter.usd.interface import is_written_here
 from converter.usd.layers import CONTENTS, PAYLOAD, asset_name, author_asset
 from converter.usd.materials import TEXTURES
@@ -125,14 +125,33 @@ def convert(
     Raises:
         ConversionError: The robot cannot be read or written.
     """
-    target = Path(directory)
-    _require_replaceable(target)
+    _require_replaceable(Path(directory))
     parsed = parse(
         source,
         packages=dict(options.packages),
         arguments=dict(options.arguments),
         root=options.root,
     )
+    return convert_parsed(parsed, directory, options)
+
+
+def convert_parsed(
+    parsed: Parsed,
+    directory: str | os.PathLike[str],
+    options: ConvertOptions = DEFAULTS,
+) -> Conversion:
+    """Convert a robot that is read already; see :func:`convert`.
+
+    Args:
+        parsed: The robot, and what was noticed when it was read.
+        directory: As :func:`convert`.
+        options: Choices; those about reading count no more.
+
+    Raises:
+        ConversionError: The robot cannot be written.
+    """
+    target = Path(directory)
+    _require_replaceable(target)
     tree = build_tree(parsed.robot)
     embodiment = embody(
         tree, options.base, options.massless, merge_fixed=options.merge_fixed

@@ -9,7 +9,10 @@ from __future__ import annotations
 import sys
 from bisect import bisect_right
 from dataclasses import replace
+from functools import lru_cache
 from importlib.metadata import version
+from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -49,10 +52,10 @@ from converter.spatial import (
     rotation_from_quat_wxyz,
 )
 from converter.topology import build_tree
-from converter.urdf.parse import parse
+from converter.urdf.parse import Parsed, parse
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from conformance.observation import Configurations
     from conformance.witness import Request
@@ -104,7 +107,7 @@ class SpecWitness:
             AbstentionError: The URDF cannot be understood.
         """
         try:
-            parsed = parse(request.path, packages=request.packages)
+            parsed = read_kept(request.path, request.packages)
             reading = observe_robot(
                 parsed.robot, request.configurations, parsed.diagnostics
             )
@@ -113,6 +116,41 @@ class SpecWitness:
         if request.configurations.rollout:
             reading = with_motion(reading, request.configurations, neighbours=True)
         return replace(reading, quaternions=_quaternions(request.path))
+
+
+def read_kept(
+    path: str,
+    packages: Mapping[str, str],
+    arguments: Mapping[str, str] = MappingProxyType({}),
+) -> Parsed:
+    """Read a robot, or return it as it was read last.
+
+    Several steps on a robot read it, in one process.
+
+    Raises:
+        SourceError: It cannot be understood.
+    """
+    try:
+        changed = Path(path).stat().st_mtime_ns
+    except OSError:
+        changed = 0
+    return _read(path, changed, tuple(packages.items()), tuple(arguments.items()))
+
+
+@lru_cache(maxsize=1)
+def _read(
+    path: str,
+    changed: int,
+    packages: tuple[tuple[str, str], ...],
+    arguments: tuple[tuple[str, str], ...],
+) -> Parsed:
+    del changed
+    return parse(path, packages=dict(packages), arguments=dict(arguments))
+
+
+def forget_readings() -> None:
+    """Forget the robot that was read last: its files may have changed since."""
+    _read.cache_clear()
 
 
 def observe_robot(
