@@ -124,12 +124,14 @@ def _slack(relative: Motion, in_root: Motion, precision: float) -> tuple[float, 
     """What rounding may do to a joint's motion: [m], [rad].
 
     Both ends are stated in the root's frame, so that the difference of two large
-    positions has their rounding.
+    positions has their rounding; both may hang on one body, each with its own offset
+    from there, so that the difference of two stored positions has theirs.
     """
     reach = float(np.linalg.norm(relative.position, axis=1).max())
     distance = float(np.linalg.norm(in_root.position, axis=1).max())
     return (
         _BLAME * (RELATIVE + 2 * QUATERNION) * reach
+        + _BLAME * RELATIVE * distance
         + ROUNDINGS * precision * distance
         + ARITHMETIC,
         _BLAME * 2 * QUATERNION + ROUNDINGS * precision + ARITHMETIC,

@@ -1,0 +1,21 @@
+"""Who is blamed when a robot is wrong."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from conformance import check
+from tests.reversed_axis import JOINT, URDF, reverse_axis
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_one_reversed_axis_is_blamed_on_one_joint(tmp_path: Path) -> None:
+    """Welds behind it are stored with a rounding each, and are not to blame."""
+    record = check(URDF, reverse_axis(tmp_path / "asset"))
+    kinematics = [one for one in record.checks if one.group == "kinematics"]
+    findings = [finding for one in kinematics for finding in one.findings]
+
+    assert {finding.subject for finding in findings} == {f"joint {JOINT}"}
+    assert all("its axis is reversed" in finding.message for finding in findings)
