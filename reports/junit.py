@@ -16,15 +16,14 @@ from xml.etree import ElementTree as ET
 from msgspec import structs
 
 from conformance.record import Grade, Verdict
-from reports.overview import statement
-from reports.quantities import quantity
+from reports.explanation import explanation
 from reports.text import one_line, plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from conformance.record import CheckRecord, FindingRecord, RobotRecord
+    from conformance.record import CheckRecord, RobotRecord
 
 
 _MESSAGE_LIMIT = 300
@@ -34,16 +33,6 @@ _OUTCOMES = {
     Grade.FAILS: "failure",
     Grade.DISPUTED: "failure",
     Grade.NOT_COMPARABLE: "skipped",
-}
-_ADVICE = {
-    Grade.FAILS: (
-        "If the values on the URDF side are what the file says, the USD is wrong: "
-        "correct the converter, or the asset, at the places above."
-    ),
-    Grade.DISPUTED: (
-        "The readers of the URDF contradict each other, so that the USD cannot be "
-        "judged: make the URDF unambiguous, or name the deviation of the reader."
-    ),
 }
 
 
@@ -124,30 +113,8 @@ def _check_case(robot: RobotRecord, check: CheckRecord) -> ET.Element:
     outcome = _outcome(case, tag, message)
     if tag != "skipped":
         outcome.set("type", check.grade.value)
-        outcome.text = "\n".join(_explanation(check, findings))
+        outcome.text = "\n".join(explanation(check, findings, _FINDINGS_IN_TEXT))
     return case
-
-
-def _explanation(check: CheckRecord, findings: list[FindingRecord]) -> list[str]:
-    lines = [f"{check.title} ({check.group}): {check.grade}"]
-    if check.reason:
-        lines.append(check.reason)
-    for finding in findings[:_FINDINGS_IN_TEXT]:
-        lines += ["", f"{finding.subject}: {statement(finding)}"]
-        if finding.expected is not None:
-            lines.append(f"  expected (URDF): {finding.expected}")
-        if finding.actual is not None:
-            lines.append(f"  actual (USD):    {finding.actual}")
-        if finding.difference is not None:
-            amount = quantity(finding.difference, check.unit)
-            if finding.tolerance is not None:
-                amount += f" (tolerance {quantity(finding.tolerance, check.unit)})"
-            lines.append(f"  difference:      {amount}")
-        if finding.configuration is not None:
-            lines.append(f"  configuration:   {finding.configuration}")
-    if more := len(findings) - _FINDINGS_IN_TEXT:
-        lines += ["", f"{more} more are in the JSON record."] if more > 0 else []
-    return [plain(line) for line in (*lines, "", _ADVICE[check.grade])]
 
 
 def _case(robot: RobotRecord, name: str) -> ET.Element:

@@ -1,0 +1,28 @@
+"""Our converter as others call converters: a URDF, a folder, packages; a root layer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from converter.conversion import ConvertOptions, convert
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+def convert_plainly(urdf: str, directory: str, packages: Mapping[str, str]) -> str:
+    """Convert a URDF with all choices as they are by default.
+
+    Args:
+        urdf: URDF or xacro file.
+        directory: Folder of the asset.
+        packages: Folder of each ROS package, by name.
+
+    Returns:
+        Path of the root layer.
+
+    Raises:
+        ConversionError: The robot cannot be read or written.
+    """
+    options = ConvertOptions(packages=tuple(packages.items()))
+    return str(convert(urdf, directory, options).root_layer)
