@@ -128,7 +128,7 @@ def rule(
     worse = tuple(
         (failure, known[failure.place].grade)
         for failure in found
-        if failure.place in known and _graver(failure, known[failure.place].grade)
+        if failure.place in known and is_graver(failure, known[failure.place].grade)
     )
     failing = {failure.place for failure in found}
     graded = _grades(records)
@@ -143,7 +143,7 @@ def rule(
             failure
             for failure in found
             if failure.place in known
-            and not _graver(failure, known[failure.place].grade)
+            and not is_graver(failure, known[failure.place].grade)
         ),
         passing=tuple(
             expectation
@@ -265,7 +265,8 @@ def _failures(record: RobotRecord, failing: Sequence[Grade]) -> Iterator[Failure
         yield Failure(record.id, check.id, check.grade.value, said)
 
 
-def _graver(failure: Failure, expected: str) -> bool:
+def is_graver(failure: Failure, expected: str) -> bool:
+    """Whether a failure is graver than the grade, or verdict, that is expected."""
     order = _GRAVITY_OF_VERDICTS if failure.check == VERDICT else _GRAVITY
     gravity = [value.value for value in order]
     return gravity.index(failure.grade) > gravity.index(expected)

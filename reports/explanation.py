@@ -36,7 +36,7 @@ _ADVICE = {
 def explanation(
     check: CheckRecord, findings: Sequence[FindingRecord], most: int
 ) -> list[str]:
-    """Return lines that say what was found by a check, and what to do.
+    """Return lines that say what was found by a check.
 
     Args:
         check: The check.
@@ -61,6 +61,9 @@ def explanation(
             lines.append(f"  configuration:   {finding.configuration}")
     if (more := len(findings) - most) > 0:
         lines += ["", f"{more} more are in the JSON record."]
-    if check.grade in _ADVICE:
-        lines += ["", _ADVICE[check.grade]]
     return [plain(line) for line in lines]
+
+
+def advice(grade: Grade) -> str:
+    """Say what to do about a check of that grade; empty if there is nothing to do."""
+    return _ADVICE.get(grade, "")

@@ -16,7 +16,7 @@ from xml.etree import ElementTree as ET
 from msgspec import structs
 
 from conformance.record import Grade, Verdict
-from reports.explanation import explanation
+from reports.explanation import advice, explanation
 from reports.text import one_line, plain
 
 if TYPE_CHECKING:
@@ -113,7 +113,13 @@ def _check_case(robot: RobotRecord, check: CheckRecord) -> ET.Element:
     outcome = _outcome(case, tag, message)
     if tag != "skipped":
         outcome.set("type", check.grade.value)
-        outcome.text = "\n".join(explanation(check, findings, _FINDINGS_IN_TEXT))
+        outcome.text = "\n".join(
+            (
+                *explanation(check, findings, _FINDINGS_IN_TEXT),
+                "",
+                advice(check.grade),
+            )
+        )
     return case
 
 

@@ -37,13 +37,18 @@ ORCHESTRATION = (
     "conformance.cluster",
     "conformance.commands",
     "conformance.examination",
+    "conformance.examined",
+    "conformance.examiner",
     "conformance.fingerprint",
+    "conformance.fixture",
     "conformance.making",
     "conformance.panel",
     "conformance.parcels",
     "conformance.preloading",
+    "conformance.pytest_plugin",
     "conformance.run",
     "conformance.scenery",
+    "conformance.suite",
     "conformance.tasks",
 )
 

@@ -1,0 +1,121 @@
+"""Robots examined one by one, for as long as somebody asks: in a test session, say."""
+
+from __future__ import annotations
+
+import itertools
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+from conformance.assembly import Subject, unread_record
+from conformance.candidates import OWN
+from conformance.examination import Assignment, survive
+from conformance.isolation import Isolation
+from conformance.limits import DEFAULT_LIMITS, Limits
+from conformance.panel import convene
+from conformance.record import RobotRecord, Verdict
+from converter import ConvertOptions
+from corpus import UnavailableSource
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+    from types import TracebackType
+    from typing import Self
+
+    from conformance.tasks import InstalledWitness
+    from corpus import Resolved
+
+_DEFAULTS = ConvertOptions()
+
+
+class Examiner:
+    """Converts and checks robots; processes and witnesses are there for all of them.
+
+    Args:
+        out: Folder of all assets.
+        witnesses: Engines to ask on the URDF besides the specification; all if empty.
+        limits: What the process of a robot may take.
+    """
+
+    def __init__(
+        self,
+        out: Path,
+        witnesses: Sequence[str] = (),
+        limits: Limits = DEFAULT_LIMITS,
+    ) -> None:
+        self._out = out
+        self._wanted = tuple(witnesses)
+        self._limits = limits
+        self._open = ExitStack()
+        self._isolation: Isolation | None = None
+        self._convened: tuple[InstalledWitness, ...] = ()
+        self._numbers = itertools.count()
+        self._known: dict[str, RobotRecord] = {}
+
+    def __enter__(self) -> Self:
+        """Begin; nothing is started before the first robot."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Stop all processes."""
+        self._open.close()
+
+    def examine(
+        self, source: Resolved, options: ConvertOptions = _DEFAULTS
+    ) -> RobotRecord:
+        """Convert and check a robot.
+
+        Args:
+            source: The robot.
+            options: How it is converted.
+
+        Raises:
+            UnknownWitnessError: A witness is named that is not installed.
+        """
+        if isinstance(source, UnavailableSource):
+            subject = Subject(
+                source.id,
+                source.reference,
+                OWN.title,
+                origin=source.origin,
+                candidate=OWN.name,
+            )
+            return unread_record(subject, Verdict.NOT_AVAILABLE, source.reason)
+        isolation = self._started()
+        assignment = Assignment(
+            source=source,
+            out=self._out / str(next(self._numbers)),
+            options=options,
+            witnesses=self._convened,
+            limits=self._limits,
+        )
+        result = survive(isolation, assignment, {})
+        if not isinstance(result, RobotRecord):
+            raise TypeError(f"{source.id} has no former record to be the same as")
+        return result
+
+    def remembered(self, source: Resolved) -> RobotRecord:
+        """Return what :meth:`examine` found about a robot, the first time or before.
+
+        Args:
+            source: The robot; robots that are asked for here have distinct ids, and
+                files that stay as they are.
+
+        Raises:
+            UnknownWitnessError: A witness is named that is not installed.
+        """
+        if source.id not in self._known:
+            self._known[source.id] = self.examine(source)
+        return self._known[source.id]
+
+    def _started(self) -> Isolation:
+        if self._isolation is None:
+            isolation = Isolation(1, self._limits.memory)
+            self._isolation = self._open.enter_context(isolation)
+            self._convened = convene(isolation, self._wanted)
+        return self._isolation

@@ -1,0 +1,94 @@
+"""The pytest plugin: options of the suite, and the fixture ``conformance``.
+
+pytest loads it in every project of an environment where this is installed, so it loads
+nothing by itself and takes no option that somebody else has.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from conformance.examiner import Examiner
+    from conformance.fixture import Conformance
+
+SUITE = "conformance.suite"
+_DEST = "conformance_robots"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the options of the suite."""
+    group = parser.getgroup("conformance", "robots from URDF and USD")
+    corpora = {
+        "action": "append",
+        "dest": _DEST,
+        "metavar": "CORPUS",
+        "help": f"robots of --pyargs {SUITE}, as urdf-usd run takes them; repeatable",
+    }
+    group.addoption("--conformance-robots", **corpora)
+    try:
+        group.addoption("--robots", **corpora)
+    except ValueError:
+        # Somebody else's; the long name is there all the same.
+        corpora.clear()
+    group.addoption(
+        "--conformance-baseline",
+        metavar="FILE",
+        help="what is known not to conform is expected to fail",
+    )
+    group.addoption(
+        "--conformance-fail-on",
+        choices=("fails", "close"),
+        default="fails",
+        help="fail on every check that is not exact, or not even close",
+    )
+    group.addoption(
+        "--conformance-witness",
+        action="append",
+        metavar="NAME",
+        help="ask only this engine; repeatable",
+    )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Say what the mark is, and have one worker do all tests of a robot."""
+    config.addinivalue_line(
+        "markers", "conformance(robot, group): checks of one robot of a corpus"
+    )
+    asked = config.getoption(_DEST) or any(SUITE in word for word in config.args)
+    if asked and getattr(config.option, "dist", "no") == "load":
+        config.option.dist = "loadgroup"
+
+
+@pytest.fixture(scope="session")
+def conformance_examiner(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Examiner]:
+    """Where robots are examined, each once in a session."""
+    # Engines take time to import: only sessions that ask for them pay that.
+    from conformance.examiner import Examiner  # noqa: PLC0415
+
+    witnesses = request.config.getoption("--conformance-witness") or ()
+    folder = tmp_path_factory.mktemp("conformance")
+    with Examiner(folder, tuple(witnesses)) as examiner:
+        yield examiner
+
+
+@pytest.fixture
+def conformance(
+    request: pytest.FixtureRequest, conformance_examiner: Examiner
+) -> Conformance:
+    """Convert and check a robot: ``conformance("robot.urdf").assert_conforms()``.
+
+    ``usd`` names a USD of it that is there already. Paths are relative to the folder of
+    the test. Further keywords are those of ``converter.ConvertOptions``.
+    """
+    from conformance.fixture import Conformance  # noqa: PLC0415
+
+    return Conformance(conformance_examiner, Path(request.path).parent)

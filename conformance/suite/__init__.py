@@ -1,0 +1,5 @@
+"""The robots of a corpus as tests: ``pytest --pyargs conformance.suite --robots erd``.
+
+One test per robot and group of checks. A robot is examined once, by the first of its
+tests; ``-n`` gives all tests of a robot to one worker.
+"""

@@ -1,0 +1,163 @@
+"""Which tests a corpus makes, and when each of them passes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from conformance.baseline import VERDICT, read_baseline
+from conformance.checks import CHECKS, ROUND_TRIP_CHECKS
+from conformance.examined import told
+from conformance.gate import FailOn, failures, is_graver
+from conformance.record import Grade, Verdict
+from corpus import resolve_corpora
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from _pytest.mark import ParameterSet
+
+    from conformance.baseline import Baseline, Expectation
+    from conformance.record import RobotRecord
+    from corpus import Resolved
+
+DEFAULT_CORPUS = "pybullet"
+# The group of what is no check: that there is a USD at all.
+CONVERSION = "conversion"
+_GROUP_OF = {check.id: check.group for check in (*CHECKS, *ROUND_TRIP_CHECKS)}
+_GROUP_OF[VERDICT] = CONVERSION
+
+
+class KnownFailure(AssertionError):  # noqa: N818  # pytest shows the name
+    """What fails is what the baseline expects."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One robot and one group of checks.
+
+    Attributes:
+        source: The robot.
+        group: Heading of the checks, or ``conversion``.
+        expected: What is known not to pass.
+        fail_on: Whether a check that is close passes.
+        gated: Whether there is a baseline, so that robots that cannot be read count.
+    """
+
+    source: Resolved
+    group: str
+    expected: tuple[Expectation, ...]
+    fail_on: FailOn
+    gated: bool
+
+    def hold(self, record: RobotRecord) -> None:
+        """Pass, skip or fail by what was found about the robot.
+
+        Raises:
+            KnownFailure: What fails is expected to.
+        """
+        __tracebackhide__ = True
+        if record.verdict is Verdict.NOT_AVAILABLE:
+            pytest.skip(f"not available: {record.reason}")
+        found = [
+            failure
+            for failure in failures(
+                (record,), fail_on=self.fail_on, strict=False, unreadable=self.gated
+            )
+            if _GROUP_OF[failure.check] == self.group
+        ]
+        if not found:
+            self._skip_if_empty(record)
+            return
+        known = {one.check: one.grade for one in self.expected}
+        text = told(record, found)
+        for failure in found:
+            if failure.check not in known or is_graver(failure, known[failure.check]):
+                pytest.fail(text, pytrace=False)
+        fixed = sorted(known.keys() - {failure.check for failure in found})
+        if fixed:
+            pytest.fail(
+                f"{', '.join(fixed)}: passes now, so it has to leave the baseline\n\n"
+                f"{text}",
+                pytrace=False,
+            )
+        raise KnownFailure(text)
+
+    def _skip_if_empty(self, record: RobotRecord) -> None:
+        """Skip what neither passes nor fails, with the reason."""
+        if self.group == CONVERSION:
+            if record.verdict is Verdict.UNREADABLE:
+                pytest.skip(f"unreadable: {record.reason}")
+            return
+        checks = [check for check in record.checks if check.group == self.group]
+        if not checks:
+            pytest.skip(f"nothing to compare: {record.reason}")
+        if all(check.grade is Grade.NOT_COMPARABLE for check in checks):
+            reasons = dict.fromkeys(check.reason or check.title for check in checks)
+            pytest.skip(f"not comparable: {'; '.join(reasons)}")
+
+
+def parameters(config: pytest.Config) -> list[ParameterSet]:
+    """Return a parameter per robot and group of checks.
+
+    Args:
+        config: With the options of the plugin.
+
+    Raises:
+        UsageError: The corpus or the baseline cannot be read.
+    """
+    texts = config.getoption("conformance_robots") or (DEFAULT_CORPUS,)
+    file = config.getoption("conformance_baseline")
+    try:
+        baseline = read_baseline(Path(file)) if file else None
+        sources = resolve_corpora(tuple(texts), _announce)
+    except (OSError, ValueError, LookupError, RuntimeError) as error:
+        raise pytest.UsageError(str(error)) from error
+    fail_on = FailOn(config.getoption("conformance_fail_on"))
+    groups = tuple(dict.fromkeys((CONVERSION, *_GROUP_OF.values())))
+    for group in groups:
+        config.addinivalue_line("markers", f"{_mark(group)}: checks of {group}")
+    return [
+        pytest.param(
+            Case(source, group, known, fail_on, gated=baseline is not None),
+            id=f"{source.id}-{group}",
+            marks=tuple(_marks(source, group, known)),
+        )
+        for source in sources
+        for group in groups
+        for known in [_expected(baseline, source.id, group)]
+    ]
+
+
+def _marks(
+    source: Resolved, group: str, known: Sequence[Expectation]
+) -> Iterator[pytest.MarkDecorator]:
+    yield pytest.mark.conformance(robot=source.id, group=group)
+    yield getattr(pytest.mark, _mark(group))
+    # All tests of a robot by one worker.
+    yield pytest.mark.xdist_group(source.id)
+    if known:
+        reason = "; ".join(f"{one.check}: {one.reason} ({one.owner})" for one in known)
+        yield pytest.mark.xfail(strict=True, raises=KnownFailure, reason=reason)
+
+
+def _mark(group: str) -> str:
+    return f"conformance_{group.replace('-', '_').replace(' ', '_')}"
+
+
+def _expected(
+    baseline: Baseline | None, robot: str, group: str
+) -> tuple[Expectation, ...]:
+    return tuple(
+        one
+        for one in (baseline.expectations if baseline else ())
+        if one.robot == robot and _GROUP_OF[one.check] == group
+    )
+
+
+def _announce(line: str) -> None:
+    """What is downloaded is told where pytest shows output of collection."""
+    print(line)  # noqa: T201

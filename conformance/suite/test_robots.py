@@ -1,0 +1,25 @@
+"""Every robot conforms, group of checks by group of checks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from conformance.suite.cases import parameters
+
+if TYPE_CHECKING:
+    import pytest
+
+    from conformance.examiner import Examiner
+    from conformance.suite.cases import Case
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Make a test per robot and group of checks."""
+    if "conformance_case" in metafunc.fixturenames:
+        metafunc.parametrize("conformance_case", parameters(metafunc.config))
+
+
+def test_conforms(conformance_case: Case, conformance_examiner: Examiner) -> None:
+    """The USD says what the URDF says."""
+    __tracebackhide__ = True
+    conformance_case.hold(conformance_examiner.remembered(conformance_case.source))
