@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 
 from pxr import Sdf, UsdGeom
 
-from converter.usd.names import legal_name, sibling_names
+from converter.usd.names import legal_name, show_name, sibling_names
 from converter.usd.siblings import define_together
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from pxr import Usd
 
@@ -94,36 +94,38 @@ def _author_elements(
     prim: Usd.Prim, elements: Iterable[CustomElement], around: tuple[str, ...] = ()
 ) -> None:
     custom = tuple(elements)
-    scopes = _define_scopes(prim, [element.content for element in custom])
-    for scope, element in zip(scopes, custom, strict=True):
-        within = "/".join((*around, *element.within))
-        _attribute(scope, WITHIN).Set(within)
-
-
-def _define_scopes(prim: Usd.Prim, elements: list[XmlElement]) -> list[Usd.Prim]:
-    """Write sibling elements, and all inside them."""
+    if not custom:
+        return
+    stage, path = prim.GetStage(), prim.GetPath()
     taken = [child.GetName() for child in prim.GetAllChildren()]
+    scopes = dict(_placed(path, [one.content for one in custom], taken))
+    define_together(stage, ((place, "Scope") for place in scopes))
+    for place, element in scopes.items():
+        _describe(stage.GetPrimAtPath(place), element)
+    outermost = (place for place in scopes if place.GetParentPath() == path)
+    for place, one in zip(outermost, custom, strict=True):
+        within = "/".join((*around, *one.within))
+        _attribute(stage.GetPrimAtPath(place), WITHIN).Set(within)
+
+
+def _placed(
+    parent: Sdf.Path, elements: Sequence[XmlElement], taken: Iterable[str] = ()
+) -> Iterator[tuple[Sdf.Path, XmlElement]]:
+    """Yield sibling elements and all inside them with their paths, parents first."""
     names = sibling_names([element.tag for element in elements], taken)
-    define_together(
-        prim.GetStage(), ((prim.GetPath().AppendChild(name), "Scope") for name in names)
-    )
-    return [
-        _define_scope(prim, name, element)
-        for name, element in zip(names, elements, strict=True)
-    ]
+    for name, element in zip(names, elements, strict=True):
+        path = parent.AppendChild(name)
+        yield path, element
+        yield from _placed(path, element.children)
 
 
-def _define_scope(parent: Usd.Prim, name: str, element: XmlElement) -> Usd.Prim:
-    path = parent.GetPath().AppendChild(name)
-    prim = UsdGeom.Scope.Define(parent.GetStage(), path).GetPrim()
-    if name != element.tag:
-        prim.SetDisplayName(element.tag)
+def _describe(prim: Usd.Prim, element: XmlElement) -> None:
+    """Write what an element says, without those inside it."""
+    show_name(prim, element.tag)
     for key, value in element.attributes:
         _author_text(prim, key, value)
     if element.text:
         _attribute(prim, TEXT).Set(element.text)
-    _define_scopes(prim, list(element.children))
-    return prim
 
 
 def _author_text(prim: Usd.Prim, name: str, value: str, namespace: str = "") -> None:

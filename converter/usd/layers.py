@@ -148,10 +148,11 @@ def _author_physics(
 
 
 def _set_default_prim(layers: Iterable[Sdf.Layer], path: Sdf.Path) -> None:
-    for layer in layers:
-        # A payload of a layer without its default prim would not resolve.
-        Sdf.CreatePrimInLayer(layer, path)
-        layer.defaultPrim = path.name
+    with Sdf.ChangeBlock():
+        for layer in layers:
+            # A payload of a layer without its default prim would not resolve.
+            Sdf.CreatePrimInLayer(layer, path)
+            layer.defaultPrim = path.name
 
 
 def _refuse_depth(prims: Prims, tree: Tree) -> None:

@@ -26,6 +26,8 @@ def define_together(stage: Usd.Stage, prims: Iterable[tuple[Sdf.Path, str]]) -> 
     """
     target = stage.GetEditTarget()
     wanted = tuple(prims)
+    if not wanted:
+        return
     for path, type_name in wanted[:1]:
         stage.DefinePrim(path, type_name)
     with Sdf.ChangeBlock():
