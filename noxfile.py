@@ -14,7 +14,7 @@ nox.options.sessions = ["lint", "types", "tests"]
 GROUPS = nox.project.load_toml("pyproject.toml")
 
 # Minutes rather than seconds, and only by request: `nox -s tests -- -m corpus`.
-FAST = ("-m", "not corpus and not benchmark_run")
+FAST = ("-m", "not corpus and not benchmark_run and not browser")
 
 ABOUT_ENGINES = (
     "tests/conformance/test_departures.py",
@@ -130,6 +130,13 @@ def bench(session: nox.Session) -> None:
     """Measure speed, each as a ratio to a reference measured in the same run."""
     install(session, "bench")
     session.run("pytest", "-m", "benchmark_run", "tests/benchmarks", *session.posargs)
+
+
+@nox.session
+def browser(session: nox.Session) -> None:
+    """Test the pages in a real browser; needs Chromium."""
+    install(session, "browser", "test")
+    session.run("pytest", *(session.posargs or ("-m", "browser", "tests/browser")))
 
 
 @nox.session(venv_backend="none")

@@ -1,7 +1,7 @@
 // Errors of forward kinematics over the configurations that were compared.
 
 import { axisX, axisY, dot, gridY, line, plot, ruleY } from "@observablehq/plot";
-import { element } from "./matrix.js";
+import { element, labelled } from "./matrix.js";
 import { quantity } from "./quantity.js";
 
 const LEAST = 1e-17;
@@ -37,7 +37,7 @@ function chart(errors, rows, { unit, bound, tolerance }) {
   const limits = [tolerance, bound].filter((value) => value > 0);
   const highest = Math.max(...limits, ...worst.map(({ shown }) => shown)) * 10;
   const narrow = errors.configurations.length > 12;
-  return plot({
+  const svg = plot({
     width: 640,
     height: 260,
     marginLeft: 62,
@@ -58,4 +58,5 @@ function chart(errors, rows, { unit, bound, tolerance }) {
       }),
     ].filter(Boolean),
   });
+  return labelled(svg, "img");
 }

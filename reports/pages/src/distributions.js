@@ -1,7 +1,7 @@
 // How large the differences are: a histogram per check, on a logarithmic scale.
 
 import { axisX, dot, plot, rectX, rectY, ruleX, text } from "@observablehq/plot";
-import { element } from "./matrix.js";
+import { element, labelled } from "./matrix.js";
 import { quantity } from "./quantity.js";
 
 const PER_DECADE = 3;
@@ -65,7 +65,7 @@ function histogram(check, index, robots) {
   const [bound, tolerance] = [check.bound, check.tolerance].map((range) =>
     range?.map((value) => scale.place(value)),
   );
-  return plot({
+  const svg = plot({
     width: WIDTH,
     height: HEIGHT,
     marginTop: 18,
@@ -94,6 +94,7 @@ function histogram(check, index, robots) {
       axisX(scale.ticks, { label: null, tickFormat: (place) => scale.word(place, check.unit), fontSize: 9 }),
     ].filter(Boolean),
   });
+  return labelled(svg, "group");
 }
 
 /** Places on the axis are powers of ten; what is nothing has a place below all. */

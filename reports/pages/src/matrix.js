@@ -161,10 +161,10 @@ function columnsOf(report, robots, mode) {
   );
 }
 
-function cell(robot, { indices, title, unit, id }) {
+function cell(robot, { indices, title, unit, id, group }) {
   const grade = indices.map((index) => robot.grades[index]).reduce(graver, undefined);
   if (!grade) return element("td", { class: "grade" });
-  const worst = indices.length === 1 ? robot.worst[indices[0]] : null;
+  const worst = unit ? robot.worst[indices[0]] : null;
   const amount = worst === null ? "" : `, ${quantity(worst, unit)}`;
   const words = `${title}: ${grade.name}${amount}`;
   const made = element("td", { class: `grade ${grade.look}`, title: words });
@@ -174,7 +174,7 @@ function cell(robot, { indices, title, unit, id }) {
     made.append(sign, word);
     return made;
   }
-  const target = indices.length === 1 ? `${robot.page}#check-${id}` : robot.page;
+  const target = group ? `${robot.page}#check-${id}` : robot.page;
   const link = element("a", { href: target, class: "mark" });
   link.append(sign, word);
   made.append(link);
@@ -202,4 +202,11 @@ export function element(name, attributes = {}, text = undefined) {
   for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
   if (text !== undefined) made.textContent = text;
   return made;
+}
+
+/** Say what a plot shows as a whole; its parts have no role that takes a name. */
+export function labelled(svg, role) {
+  svg.setAttribute("role", role);
+  for (const part of svg.querySelectorAll("[aria-label]")) part.removeAttribute("aria-label");
+  return svg;
 }

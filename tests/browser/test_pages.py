@@ -1,0 +1,352 @@
+"""The pages of a report in a real browser, from disk and without a network."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import shutil
+from dataclasses import dataclass, field
+from importlib import resources
+from typing import TYPE_CHECKING
+
+import pytest
+from msgspec import structs
+
+from conformance import check
+from conformance.record import FindingRecord, Grade, Verdict
+from reports import render_robot, write_site
+from tests.reports import records
+from tests.reversed_axis import JOINT, URDF, reverse_axis
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from playwright.sync_api import Browser, ConsoleMessage, Page, Request
+
+    from conformance.record import CheckRecord, RobotRecord
+
+_CHROMIUM = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))),
+    None,
+)
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(_CHROMIUM is None, reason="there is no chromium"),
+]
+# Neither a graphics card nor a screen.
+_FLAGS = ("--use-angle=swiftshader", "--enable-unsafe-swiftshader")
+_HOSTILE = "</script><img src=x onerror=alert(1)>\u202eevil" + "n" * 10_000
+_AT_ONCE_MS = 2_000
+_LARGEST_PAGE = 5_000_000
+
+
+@dataclass
+class Visit:
+    """An open page, and what it did that it should not."""
+
+    page: Page
+    faults: list[str] = field(default_factory=list)
+
+    def open(self, path: Path, fragment: str = "") -> Page:
+        """Open a file and wait until its scripts are done."""
+        self.page.goto(path.as_uri() + fragment)
+        return self.page
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """One browser for all tests."""
+    api = pytest.importorskip("playwright.sync_api")
+    with api.sync_playwright() as driver:
+        launched = driver.chromium.launch(executable_path=_CHROMIUM, args=_FLAGS)
+        yield launched
+        launched.close()
+
+
+@pytest.fixture
+def visit(browser: Browser) -> Iterator[Visit]:
+    """A page of its own, which must neither complain nor ask for anything outside."""
+    context = browser.new_context(viewport={"width": 1400, "height": 900})
+    found = Visit(context.new_page())
+
+    def heard(message: ConsoleMessage) -> None:
+        if message.type in {"error", "warning"} and "GPU stall" not in message.text:
+            found.faults.append(message.text)
+
+    def asked(request: Request) -> None:
+        if not request.url.startswith(("file://", "data:", "blob:")):
+            found.faults.append(f"asks for {request.url}")
+
+    found.page.on("console", heard)
+    found.page.on("pageerror", lambda error: found.faults.append(str(error)))
+    found.page.on("request", asked)
+    yield found
+    context.close()
+    assert found.faults == []
+
+
+@pytest.fixture(scope="session")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the page of a run in which everything happens once."""
+    robots = records.corpus()
+    return write_site(records.summary(robots), robots, tmp_path_factory.mktemp("small"))
+
+
+@pytest.fixture(scope="session")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the page of a run of 1,200 robots and some 60 checks."""
+    robots = tuple(_robot(number) for number in range(1_200))
+    return write_site(records.summary(robots), robots, tmp_path_factory.mktemp("large"))
+
+
+@pytest.fixture(scope="session")
+def broken(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the page of a robot of which one axis is reversed."""
+    folder = tmp_path_factory.mktemp("broken")
+    scene = folder / "scene.gz"
+    record = check(URDF, reverse_axis(folder / "asset"), scene=scene)
+    page = folder / "panda.html"
+    page.write_text(render_robot(record, scene.read_bytes()), encoding="utf-8")
+    return page
+
+
+def _robot(number: int) -> RobotRecord:
+    fails = number % 7 == 3
+    grades = itertools.cycle([Grade.EXACT, Grade.EXACT, Grade.CLOSE])
+    checks = [_check(column, number, next(grades)) for column in range(60)]
+    if fails:
+        checks[5] = structs.replace(checks[5], grade=Grade.FAILS, worst=0.01)
+    robot = records.robot(
+        Verdict.FAILS if fails else Verdict.CLOSE,
+        name=f"Robot {number:04d}",
+        checks=tuple(checks),
+    )
+    source = structs.replace(
+        robot.source,
+        reference=f"{('rd', 'erd', 'dir')[number % 3]}:robot_{number}",
+        maker=("", "Acme", "Umbrella")[number % 3],
+    )
+    return structs.replace(robot, source=source)
+
+
+def _check(column: int, number: int, grade: Grade) -> CheckRecord:
+    worst = 10.0 ** -(6 + (column * 13 + number * 7) % 9)
+    return structs.replace(
+        records.position(grade, worst),
+        id=f"kinematics.quantity_{column}",
+        title=f"quantity {column} of the robot",
+        group=f"group {column // 12}",
+    )
+
+
+def _titles(page: Page) -> list[str]:
+    return page.locator("#explorer tbody th[scope=row] a").all_inner_texts()
+
+
+def _until(page: Page, condition: str) -> None:
+    """Wait for a condition; pages forbid the way in which playwright would."""
+    for _ in range(100):
+        if page.evaluate(condition):
+            return
+        page.wait_for_timeout(50)
+    pytest.fail(f"never: {condition}")
+
+
+def _shown(page: Page) -> str:
+    return page.locator("#filter-shown").inner_text()
+
+
+def test_all_robots_are_there_at_first(visit: Visit, small: Path) -> None:
+    """What does not conform comes first."""
+    page = visit.open(small)
+    assert _shown(page) == "8 of 8 robots shown"
+    assert _titles(page)[0] == "Shifted"
+    assert not page.locator("table#matrix").count()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [
+        ("verdict", "fails", {"Shifted"}),
+        ("verdict", "nonconforming", {"Shifted", "Fatal", "Ambiguous", "Quiet"}),
+        ("grade", "disputed", {"Ambiguous"}),
+        ("check", "limits.upper", {"Alpha"}),
+        ("rule", "xml-syntax", {"Broken"}),
+        ("status", "crashed", {"Fatal"}),
+    ],
+)
+def test_filters_filter(
+    visit: Visit, small: Path, name: str, value: str, expected: set[str]
+) -> None:
+    """And the address says how."""
+    page = visit.open(small)
+    page.locator("#explorer details").evaluate("more => more.open = true")
+    page.select_option(f"#filter-{name}", value)
+    _until(page, f"location.hash.includes({json.dumps(f'{name}=')})")
+    shown = set(_titles(page))
+    assert expected <= shown
+    if name != "verdict" or value == "fails":
+        assert shown == expected
+
+
+def test_search_finds_words_of_names_and_reasons(visit: Visit, small: Path) -> None:
+    """In any order, whatever their case."""
+    page = visit.open(small)
+    page.fill("#filter-text", "WRIST shifted")
+    _until(page, "location.hash.includes('text=')")
+    assert _titles(page) == ["Shifted"]
+    page.click("button[type=reset]")
+    _until(page, "!location.hash")
+    assert _shown(page) == "8 of 8 robots shown"
+
+
+def test_a_link_restores_what_was_shown(visit: Visit, small: Path) -> None:
+    """Also when it is followed on the page itself."""
+    page = visit.open(small, "#robots?verdict=close&columns=groups")
+    assert _titles(page) == ["Alpha"]
+    assert page.input_value("#filter-verdict") == "close"
+    assert page.locator("#explorer thead th.slanted").count() == 4
+    page.evaluate("location.hash = '#robots?text=zeta&sort=-robot'")
+    _until(page, "document.querySelector('#filter-text').value === 'zeta'")
+    assert _titles(page) == ["Zeta"]
+    descending = page.locator("th[aria-sort=descending]")
+    assert descending.inner_text().strip() == "Robot"
+
+
+def test_headings_sort_by_key(visit: Visit, small: Path) -> None:
+    """Twice for the other way round; the focus stays where it is."""
+    page = visit.open(small)
+    page.focus("#explorer [data-column='robot']")
+    page.keyboard.press("Enter")
+    names = _titles(page)
+    assert names == sorted(names)
+    page.keyboard.press("Enter")
+    assert _titles(page) == sorted(names, reverse=True)
+    focused = page.evaluate("document.activeElement.dataset.column")
+    assert focused == "robot"
+
+
+def test_1200_robots_are_there_at_once(visit: Visit, large: Path) -> None:
+    """Within two seconds; with the rows in sight alone, and all of them on paper."""
+    assert large.stat().st_size < _LARGEST_PAGE
+    page = visit.open(large)
+    took = page.evaluate(
+        "performance.getEntriesByType('navigation')[0].domContentLoadedEventEnd"
+    )
+    assert took < _AT_ONCE_MS
+    assert _shown(page) == "1200 of 1200 robots shown"
+    assert len(_titles(page)) < 100
+    region = page.locator("#explorer [role=region]")
+    region.evaluate("region => region.scrollTop = region.scrollHeight")
+    _until(
+        page,
+        "[...document.querySelectorAll('#explorer tbody tr')]"
+        ".some(row => row.ariaRowIndex === '1202')",
+    )
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert len(_titles(page)) == 1_200
+
+
+def test_plots_show_the_robots_that_are_shown(visit: Visit, large: Path) -> None:
+    """A dot per robot that fails, with the way to its page."""
+    page = visit.open(large, "#robots?corpus=dir")
+    page.locator("#distributions").scroll_into_view_if_needed()
+    figure = page.locator("#distributions figure").nth(5)
+    figure.scroll_into_view_if_needed()
+    figure.locator("svg").wait_for()
+    label = figure.locator("svg").first.get_attribute("aria-label") or ""
+    assert "of 400 robots" in label
+    assert "tolerance 10\u00a0µm" in label
+    assert figure.locator("a").count() == 57
+
+
+def test_a_newcomer_finds_the_fault(visit: Visit, broken: Path) -> None:
+    """The joint is named before anything else, and the tree shows where it is."""
+    page = visit.open(broken)
+    first = page.locator("main section").first
+    assert JOINT in first.locator("p").first.inner_text()
+    assert "its axis is reversed" in first.inner_text()
+    begins = page.locator(".tree li.first")
+    assert begins.count() == 1
+    assert "panda_link4" in begins.inner_text()
+    assert page.locator("#configurations svg circle").count() > 100
+
+
+def test_sliders_move_both_models(visit: Visit, broken: Path) -> None:
+    """The child of the faulty joint goes two ways; a link shows itself in the view."""
+    page = visit.open(broken)
+    page.wait_for_selector("#viewer[data-ready]")
+
+    def place(side: str) -> list[float]:
+        script = (
+            f"Array.from(robotView.models.{side}.links.get('panda_hand')"
+            ".matrix.elements)"
+        )
+        found: list[float] = page.evaluate(script)
+        return found
+
+    before = place("urdf"), place("usd")
+    slider = page.locator("#viewer .joints label", has_text=JOINT).locator("input")
+    slider.evaluate(
+        "input => { input.value = -1; input.dispatchEvent(new Event('input')) }"
+    )
+    after = place("urdf"), place("usd")
+    assert before[0] != after[0]
+    assert before[1] != after[1]
+    assert max(abs(a - b) for a, b in zip(*after, strict=True)) > 0.1
+    page.click(".tree button[data-link='panda_hand']")
+    pressed = page.locator(".tree button[aria-pressed=true]")
+    assert "panda_hand" in pressed.inner_text()
+
+
+def test_the_command_can_be_copied(visit: Visit, small: Path) -> None:
+    """By a button, which is there only where it works."""
+    page = visit.open(small.parent / "robots" / "zeta.html")
+    page.click("button[data-copy]")
+    _until(page, "document.querySelector('button[data-copy]').textContent !== 'Copy'")
+
+
+def test_hostile_names_are_text(visit: Visit, tmp_path: Path) -> None:
+    """In the matrix, its search, the plots and the page of the robot."""
+    finding = FindingRecord(subject=_HOSTILE, message=_HOSTILE, grade=Grade.FAILS)
+    robot = records.robot(
+        Verdict.FAILS,
+        name=_HOSTILE,
+        id="hostile",
+        reason=_HOSTILE,
+        checks=(records.position(Grade.FAILS, 1.0, _HOSTILE, (finding,)),),
+    )
+    page = visit.open(write_site(records.summary((robot,)), (robot,), tmp_path))
+    assert _titles(page)[0].startswith("</script><img src=x")
+    assert "\\u202e" in _titles(page)[0]
+    page.locator("#distributions").scroll_into_view_if_needed()
+    page.locator("#distributions svg").first.wait_for()
+    visit.open(tmp_path / "robots" / "hostile.html")
+    assert page.locator("h1").inner_text().startswith("</script><img")
+    assert not page.locator("img").count()
+    width = page.evaluate("document.documentElement.scrollWidth")
+    assert width <= 1400
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1400])
+@pytest.mark.parametrize("which", ["small", "broken"])
+def test_everybody_can_use_the_pages(
+    visit: Visit, request: pytest.FixtureRequest, which: str, width: int, theme: str
+) -> None:
+    """axe-core finds nothing serious, and nothing stands out of the page."""
+    axe = pytest.importorskip("axe_playwright_python")
+    page = visit.page
+    page.emulate_media(color_scheme="dark" if theme == "dark" else "light")
+    page.set_viewport_size({"width": width, "height": 900})
+    visit.open(request.getfixturevalue(which))
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.evaluate((resources.files(axe) / "axe.min.js").read_text("utf-8"))
+    found = page.evaluate("axe.run()")
+    serious = [
+        f"{one['id']}: {[node['html'][:120] for node in one['nodes'][:3]]}"
+        for one in found["violations"]
+        if one["impact"] in {"serious", "critical"}
+    ]
+    assert serious == []
