@@ -1,8 +1,9 @@
-"""How property tests search: the same examples everywhere, or new ones on request."""
+"""What holds for all tests: how properties are searched, and where processes meet."""
 
 from __future__ import annotations
 
 import os
+from multiprocessing import util
 
 from hypothesis import HealthCheck, settings
 
@@ -16,3 +17,8 @@ settings.register_profile(
 # For those who look for bugs: HYPOTHESIS_PROFILE=search nox -s tests.
 settings.register_profile("search", settings.get_profile("gate"), derandomize=False)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "gate"))
+
+# Child processes are reached through sockets in a folder that is made when it is first
+# asked for. A test with a temporary folder of its own must not be the one who asks: the
+# folder would go with it, and with it all further processes.
+util.get_temp_dir()
