@@ -213,15 +213,18 @@ def _replace_refused_inertia(spec: Any) -> tuple[set[str], set[str]]:  # noqa: A
     Returns:
         Bodies whose mass properties were put in, and those whose tensor alone was.
     """
-    mass, inertia = set(), set()
-    for body in spec.bodies:
-        moving = bool(body.joints)
-        if not (moving or body.explicitinertial) or _accepted(body, moving=moving):
+    mass: set[str] = set()
+    inertia: set[str] = set()
+    asked = [body for body in spec.bodies if body.joints or body.explicitinertial]
+    if _accepted(asked):
+        return mass, inertia
+    for body in asked:
+        if _accepted([body]):
             continue
         body.explicitinertial = True
         body.fullinertia = [math.nan, 0, 0, 0, 0, 0]
         body.inertia = [1, 1, 1]
-        if _accepted(body, moving=moving):
+        if _accepted([body]):
             inertia.add(body.name)
         else:
             body.mass = 1
@@ -229,19 +232,20 @@ def _replace_refused_inertia(spec: Any) -> tuple[set[str], set[str]]:  # noqa: A
     return mass, inertia
 
 
-def _accepted(body: Any, *, moving: bool) -> bool:  # noqa: ANN401  likewise
-    """Ask the compiler itself, with this body alone."""
+def _accepted(bodies: Iterable[Any]) -> bool:
+    """Ask the compiler itself, with these bodies alone, apart from each other."""
     trial = mujoco.MjSpec()
-    alone = trial.worldbody.add_body(
-        explicitinertial=body.explicitinertial,
-        mass=body.mass,
-        ipos=body.ipos,
-        iquat=body.iquat,
-        inertia=body.inertia,
-        fullinertia=body.fullinertia,
-    )
-    if moving:
-        alone.add_joint()
+    for body in bodies:
+        alone = trial.worldbody.add_body(
+            explicitinertial=body.explicitinertial,
+            mass=body.mass,
+            ipos=body.ipos,
+            iquat=body.iquat,
+            inertia=body.inertia,
+            fullinertia=body.fullinertia,
+        )
+        if body.joints:
+            alone.add_joint()
     try:
         trial.compile()
     except ValueError:

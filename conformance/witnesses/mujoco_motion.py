@@ -200,8 +200,10 @@ def _moments(
     _couple_to_heads(model)
     model.opt.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
     model.opt.timestep = plan.step
-    # Of the solver of friction and couplings: any other would show in the states.
+    # Of the solver of friction and couplings: any other would show in the states. With
+    # that it goes on to the end; Newton's method has it all after ten iterations.
     model.opt.tolerance = 0.0
+    model.opt.iterations = 20
     flags = mujoco.mjtDisableBit
     model.opt.disableflags |= (
         flags.mjDSBL_CONTACT | flags.mjDSBL_LIMIT | flags.mjDSBL_AUTORESET
