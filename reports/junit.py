@@ -3,9 +3,9 @@
 A check that fails or is disputed is a *failure*. A robot whose converter or reader
 died is an *error*. What could not be judged is *skipped*, with its reason: a check in
 which one side is silent, a robot that could not be fetched, and a URDF without a
-meaning, for which a diagnostic in place of a USD is the right result. A robot that was
-read and does not conform is never all green: where no check says so, a case of its own
-does.
+meaning, for which a diagnostic in place of a USD is the right result; likewise what a
+baseline expects. A robot that was read and does not conform is never all green: where
+no check says so, a case of its own does.
 """
 
 from __future__ import annotations
@@ -20,13 +20,18 @@ from reports.explanation import advice, explanation
 from reports.text import one_line, plain
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-    from conformance.record import CheckRecord, RobotRecord
+    from conformance.record import (
+        CheckRecord,
+        RobotRecord,
+        RunSummary,
+    )
 
 
 _MESSAGE_LIMIT = 300
+_WHOLE = "conversion"
 _FINDINGS_IN_TEXT = 20
 _NOT_READ = (Verdict.UNREADABLE, Verdict.NOT_AVAILABLE)
 _OUTCOMES = {
@@ -36,20 +41,34 @@ _OUTCOMES = {
 }
 
 
-def write_junit(robots: Iterable[RobotRecord], path: Path) -> None:
+def write_junit(
+    robots: Iterable[RobotRecord], path: Path, summary: RunSummary | None = None
+) -> None:
     """Write the results of all robots as one JUnit XML file.
 
     With several converters, the name of the converter comes before the robot's.
+
+    Args:
+        robots: The records of a run.
+        path: The file.
+        summary: The run; what its baseline expects is skipped.
     """
     root = ET.Element("testsuites", name="urdf-usd conformance")
     robots = tuple(robots)
+    expected = _expected(summary)
     if len({robot.candidate for robot in robots}) > 1:
+        converters = summary.converters if summary else ()
+        gated = next((one.name for one in converters if one.gated), "")
+        expected = {
+            (f"{gated}/{robot}", check): reason
+            for (robot, check), reason in expected.items()
+        }
         robots = tuple(
             structs.replace(robot, id=f"{robot.candidate}/{robot.id}")
             for robot in robots
         )
     for robot in robots:
-        root.append(_suite(robot))
+        root.append(_suite(robot, expected))
     for count in ("tests", "failures", "errors", "skipped"):
         root.set(count, str(sum(int(suite.get(count, "0")) for suite in root)))
     ET.indent(root)
@@ -58,14 +77,40 @@ def write_junit(robots: Iterable[RobotRecord], path: Path) -> None:
     path.write_text(f"{declaration}{text}\n", encoding="utf-8", newline="\n")
 
 
-def _suite(robot: RobotRecord) -> ET.Element:
+def _expected(summary: RunSummary | None) -> dict[tuple[str, str], str]:
+    """Map what a baseline accepts to the reason why."""
+    baseline = summary.baseline if summary else None
+    return {
+        (known.robot, known.check): known.reason
+        for known in (baseline.expected if baseline else ())
+    }
+
+
+def _accepted(
+    robot: RobotRecord, case: ET.Element, expected: Mapping[tuple[str, str], str]
+) -> ET.Element:
+    """Turn a failure that a baseline expects into a case that was skipped."""
+    check = "verdict" if case.get("name") == _WHOLE else case.get("name", "")
+    reason = expected.get((robot.id, check))
+    if reason is None:
+        return case
+    for outcome in case:
+        if outcome.tag in {"failure", "error"}:
+            said = f"expected: {reason} ({outcome.get('message')})"
+            outcome.tag = "skipped"
+            outcome.attrib.pop("type", None)
+            outcome.set("message", one_line(said, _MESSAGE_LIMIT))
+    return case
+
+
+def _suite(robot: RobotRecord, expected: Mapping[tuple[str, str], str]) -> ET.Element:
     suite = ET.Element("testsuite", name=one_line(robot.id, _MESSAGE_LIMIT))
     cases = [_check_case(robot, check) for check in robot.checks]
     red = any(case.find("failure") is not None for case in cases)
     told = robot.verdict.conforms or (red and robot.verdict is not Verdict.CRASHED)
     if not cases or not told:
         cases.insert(0, _robot_case(robot))
-    suite.extend(cases)
+    suite.extend(_accepted(robot, case, expected) for case in cases)
     suite.set("tests", str(len(cases)))
     for count, tag in (
         ("failures", "failure"),
@@ -77,7 +122,7 @@ def _suite(robot: RobotRecord) -> ET.Element:
 
 
 def _robot_case(robot: RobotRecord) -> ET.Element:
-    case = _case(robot, "conversion")
+    case = _case(robot, _WHOLE)
     if robot.verdict.conforms:
         return case
     tag = "skipped" if robot.verdict in _NOT_READ else "failure"

@@ -26,6 +26,7 @@ def write_markdown(summary: RunSummary, path: Path) -> None:
     text = "\n".join(
         (
             *_counts(summary),
+            *_against_baseline(summary),
             *_nonconforming(summary),
             *_worst(summary),
         )
@@ -48,6 +49,42 @@ def _counts(summary: RunSummary) -> Iterator[str]:
     for verdict in Verdict:
         if count := summary.verdicts.get(verdict.value, 0):
             yield f"| {VERDICTS[verdict].sign} | {verdict} | {count} |"
+
+
+def _against_baseline(summary: RunSummary) -> Iterator[str]:
+    """Tell what changed; what is as expected is counted."""
+    baseline = summary.baseline
+    if baseline is None:
+        return
+    yield ""
+    yield "### Against the baseline"
+    yield ""
+    yield (
+        f"{len(baseline.new)} new, {len(baseline.worse)} worse, "
+        f"{len(baseline.fixed)} fixed, {len(baseline.expected)} as expected."
+    )
+    rows = [
+        (word, known)
+        for word, group in (
+            ("✗ new", baseline.new),
+            ("✗ worse", baseline.worse),
+            ("✓ fixed", baseline.fixed),
+        )
+        for known in group
+    ]
+    if not rows:
+        return
+    yield ""
+    yield "| Change | Robot | Check | Expected | Now | What |"
+    yield "|---|---|---|---|---|---|"
+    for word, known in rows[:_ROWS]:
+        robot = f"<code>{markdown(known.robot, _NAME_LIMIT)}</code>"
+        message = markdown(known.message or known.reason, _REASON_LIMIT)
+        grades = f"{known.expected or 'nothing'} | {known.grade or 'passes'}"
+        yield f"| {word} | {robot} | {known.check} | {grades} | {message} |"
+    if len(rows) > _ROWS:
+        yield ""
+        yield f"and {len(rows) - _ROWS} more."
 
 
 def _nonconforming(summary: RunSummary) -> Iterator[str]:

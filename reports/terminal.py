@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 _NAME_LIMIT = 40
 _TEXT_LIMIT = 140
-_ROBOTS = 8
-_FINDINGS = 8
+_ROBOTS = 6
+_FINDINGS = 6
 _REASONS = 2
 
 
@@ -192,13 +192,20 @@ def _witnesses(robots: Sequence[RobotRecord]) -> Iterator[RenderableType]:
         return
     yield _heading("Witnesses")
     table = _table("left", "right")
+    everywhere = [one.name for one in witnesses if one.observed == one.readable]
+    if everywhere:
+        names = f"{', '.join(everywhere)} read all {witnesses[0].readable}"
+        yield _indented(Text(names))
     for witness in witnesses:
+        if witness.name in everywhere:
+            continue
         table.add_row(
             Text(witness.name),
             Text(f"{witness.observed} of {witness.readable}"),
             Text(one_line(_absences(witness), _TEXT_LIMIT), style="dim"),
         )
-    yield _indented(table)
+    if table.row_count:
+        yield _indented(table)
 
 
 def _absences(witness: overview.Participation) -> str:
@@ -225,4 +232,11 @@ def _table(*justify: str) -> Table:
 
 
 def _indented(content: RenderableType) -> Padding:
+    if isinstance(content, Table) and content.columns:
+        # One line per entry keeps the story short; the report has every word.
+        for column in content.columns:
+            column.no_wrap = True
+        content.columns[-1].overflow = "ellipsis"
+        content.columns[-1].ratio = 1
+        content.expand = True
     return Padding(content, (0, 0, 0, 2))

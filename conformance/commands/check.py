@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -88,11 +89,21 @@ def check_command(  # noqa: PLR0913  # one parameter per option
         scene = drawn.read_bytes() if drawn and drawn.exists() else None
     if json_file:
         write_atomically(json_file, record_json(record))
+    command = shlex.join(("urdf-usd", "check", urdf, str(usd), "--html", "robot.html"))
     if html_file:
-        write_atomically(html_file, render_robot(record, scene).encode())
+        write_atomically(html_file, render_robot(record, scene, command).encode())
     summary = summary_of([record], [source.reference], {"base": base})
     stdout().print(terminal_summary(summary, [record]))
+    click.echo(f"\n{_what_to_open(record, html_file)}")
     click.get_current_context().exit(_exit_code(record))
+
+
+def _what_to_open(record: RobotRecord, html_file: Path | None) -> str:
+    if html_file:
+        return f"Page: {html_file}"
+    if record.verdict.conforms:
+        return "--html FILE writes all figures as a page."
+    return "--html FILE writes a page that shows where the two part, in 3D."
 
 
 def _exit_code(record: RobotRecord) -> ExitCode:

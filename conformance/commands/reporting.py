@@ -8,6 +8,7 @@ from msgspec import structs
 
 from conformance.results import read_seconds, write_record
 from reports import (
+    most_urgent_first,
     terminal_comparison,
     terminal_summary,
     write_badge,
@@ -37,7 +38,7 @@ def write_reports(
 ) -> Path:
     """Write all reports of a run into its folder, and return its first page."""
     write_record(summary, out / "summary.json")
-    write_junit(records, out / "junit.xml")
+    write_junit(records, out / "junit.xml", summary)
     write_parquet(records, out / "measurements.parquet")
     gated, mine = gated_part(summary, records)
     write_sarif(mine, out / "findings.sarif")
@@ -62,6 +63,18 @@ def shown_summary(
     if len(summary.converters) <= 1:
         return terminal_summary(summary, records)
     return terminal_comparison(summary, records, _seconds(records, out))
+
+
+def what_to_open(
+    summary: RunSummary, records: Sequence[RobotRecord], out: Path, index: Path
+) -> str:
+    """Return where the report is, and the page of the robot that is most wrong."""
+    lines = [f"Report: {index}"]
+    wrong = [one for one in most_urgent_first(records) if not one.verdict.conforms]
+    if wrong and len(summary.converters) <= 1:
+        page = out / "robots" / f"{wrong[0].id}.html"
+        lines.append(f"Open first: {page}")
+    return "\n".join(lines)
 
 
 def gated_part(

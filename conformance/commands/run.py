@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from msgspec import structs
 
 from conformance.commands.choices import conversion_options
 from conformance.commands.console import say, stdout
@@ -15,11 +17,15 @@ from conformance.commands.execution import (
     execution_options,
     stopped_as_interrupted,
 )
-from conformance.commands.failures import CommandError
+from conformance.commands.failures import CommandError, ExitCode
 from conformance.commands.gating import GateOptions, gate_options
 from conformance.commands.parameters import HelpfulCommand, witness_option
 from conformance.commands.progress import shown_progress
-from conformance.commands.reporting import shown_summary, write_reports
+from conformance.commands.reporting import (
+    shown_summary,
+    what_to_open,
+    write_reports,
+)
 from conformance.commands.selection import mirror_option, selection_options
 from conformance.commands.target import prepare_run_folder
 from conformance.gate import FailOn
@@ -31,7 +37,8 @@ from corpus import Selection, parse_reference, resolve_corpora
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from conformance.record import RobotRecord
+    from conformance.baseline import Baseline
+    from conformance.record import RobotRecord, RunSummary
     from converter import ConvertOptions
     from corpus import Resolved
 
@@ -122,16 +129,54 @@ def run_command(  # noqa: PLR0913  # one parameter per option
     if options.scheduler is not None:
         require_scheduler(options.scheduler)
     prepare_run_folder(out, places(sources, options) if execution.resume else ())
-    records = _run_and_report(sources, out, options, (*named, *selection.words))
-    gated = [record for record in records if record.candidate == converters.gated]
-    click.get_current_context().exit(gate.decide(gated, baseline))
+    report = Report(out, (*named, *selection.words), gate, baseline)
+    records = _run_and_report(sources, options, report)
+    click.get_current_context().exit(report.decide(records, options))
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What becomes of the records of a run.
+
+    Attributes:
+        folder: Where the report goes.
+        corpus: The references that led to the robots.
+        gate: How the run is judged as a whole.
+        baseline: What is known not to conform.
+    """
+
+    folder: Path
+    corpus: tuple[str, ...]
+    gate: GateOptions
+    baseline: Baseline | None
+
+    def write(
+        self, summary: RunSummary, records: list[RobotRecord], options: RunOptions
+    ) -> tuple[RunSummary, Path]:
+        """Write everything; return the summary as it is written, and the first page."""
+        gated = gated_records(records, options)
+        compared = self.gate.compared(gated, self.baseline)
+        told = structs.replace(summary, baseline=compared)
+        return told, write_reports(told, records, self.folder)
+
+    def decide(self, records: Sequence[RobotRecord], options: RunOptions) -> ExitCode:
+        """Say whether the run passes."""
+        return self.gate.decide(gated_records(records, options), self.baseline)
+
+
+def gated_records(
+    records: Sequence[RobotRecord], options: RunOptions
+) -> list[RobotRecord]:
+    """Return the records of the converter by which a run passes."""
+    return [record for record in records if record.candidate == options.gated]
 
 
 def _run_and_report(
-    sources: Sequence[Resolved], out: Path, options: RunOptions, shown: tuple[str, ...]
+    sources: Sequence[Resolved], options: RunOptions, report: Report
 ) -> list[RobotRecord]:
     """Run, write the report, also of a part where that is interrupted, and sum up."""
     records: list[RobotRecord] = []
+    out = report.folder
     expected = len(sources) * len(options.converters)
     try:
         with stopped_as_interrupted(), shown_progress(expected) as show:
@@ -144,7 +189,7 @@ def _run_and_report(
                 sources,
                 out,
                 options,
-                corpus=shown,
+                corpus=report.corpus,
                 progress=finished,
                 announce=say,
             )
@@ -152,14 +197,15 @@ def _run_and_report(
         # What is finished is worth a report.
         records.sort(key=lambda record: record.id)
         missing = expected - len(records)
-        write_reports(summarise(records, options, shown, missing), records, out)
+        partial = summarise(records, options, report.corpus, missing)
+        report.write(partial, records, options)
         say(f"{len(records)} of {expected} robots are finished; report in {out}")
         say("The same command with --resume goes on from there.")
         if isinstance(error, ClusterError):
             raise CommandError(str(error)) from error
         raise
     records.sort(key=lambda record: record.id)
-    index = write_reports(summary, records, out)
+    summary, index = report.write(summary, records, options)
     stdout().print(shown_summary(summary, records, out))
-    click.echo(f"\nReport: {index}")
+    click.echo(f"\n{what_to_open(summary, records, out, index)}")
     return records

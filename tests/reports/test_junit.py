@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lxml import etree
+from msgspec import structs
 
+from conformance.baseline_record import BaselineRecord, KnownFailureRecord
 from conformance.record import FindingRecord, Grade, Verdict
 from reports import write_junit
 from tests.reports import records
@@ -142,3 +144,49 @@ def test_many_findings_are_cut_and_counted(tmp_path: Path) -> None:
     (failure,) = root.iter("failure")
     assert failure.get("message") == "moved (and 24 more)"
     assert "5 more are in the JSON record." in str(failure.text)
+
+
+def test_what_a_baseline_expects_is_skipped_with_its_reason(tmp_path: Path) -> None:
+    """A new failure of the same robot stays one."""
+
+    def known(robot: str, check: str) -> KnownFailureRecord:
+        return KnownFailureRecord(
+            robot=robot,
+            check=check,
+            grade="fails",
+            expected="fails",
+            message="moved",
+            reason="an upstream bug",
+        )
+
+    robots = (
+        records.robot(
+            Verdict.FAILS,
+            name="Arm",
+            checks=(records.position(Grade.FAILS), records.mass(Grade.FAILS)),
+        ),
+        records.robot(Verdict.CRASHED, name="Dead", checks=()),
+    )
+    expected = (known("arm", "kinematics.position"), known("dead", "verdict"))
+    baseline = BaselineRecord(expected=expected)
+    summary = structs.replace(records.summary(robots), baseline=baseline)
+    path = tmp_path / "junit.xml"
+    write_junit(robots, path, summary)
+    root = etree.parse(path).getroot()
+
+    skipped = {
+        case.get("name"): case.findtext("skipped") is not None
+        for case in root.iter("testcase")
+    }
+    assert skipped == {
+        "kinematics.position": True,
+        "mass.link": False,
+        "conversion": True,
+    }
+    messages = root.xpath("//skipped/@message")
+    assert all("expected: an upstream bug" in str(one) for one in messages)
+    assert (root.get("failures"), root.get("errors"), root.get("skipped")) == (
+        "1",
+        "0",
+        "2",
+    )

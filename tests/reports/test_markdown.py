@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
+from conformance.baseline_record import BaselineRecord, KnownFailureRecord
 from conformance.record import Verdict
 from reports import write_markdown, write_site
 from tests.reports import records
@@ -83,3 +84,32 @@ def test_an_interrupted_run_says_what_is_missing(tmp_path: Path) -> None:
     assert "and 87 further robots are missing" in page
     write_site(summary, records.corpus(), tmp_path)
     assert "Incomplete" not in (tmp_path / "index.html").read_text("utf-8")
+
+
+def test_a_pull_request_sees_what_is_new_worse_and_fixed(tmp_path: Path) -> None:
+    """What is as expected is counted; names are shown as text."""
+    new = KnownFailureRecord(
+        robot="a|b<i>",
+        check="mass.link.mass",
+        grade="fails",
+        expected="",
+        message="link hand: off by 50 %",
+    )
+    fixed = structs.replace(
+        new, robot="zeta", grade="", expected="close", message="", reason="upstream"
+    )
+    baseline = BaselineRecord(new=(new,), fixed=(fixed,), expected=(fixed, fixed))
+    robots = records.corpus()
+    summary = structs.replace(records.summary(robots), baseline=baseline)
+    path = tmp_path / "summary.md"
+    write_markdown(summary, path)
+    lines = path.read_text("utf-8").splitlines()
+
+    assert "1 new, 0 worse, 1 fixed, 2 as expected." in lines
+    assert (
+        "| ✗ new | <code>a&#124;b&#60;i&#62;</code> | mass.link.mass "
+        "| nothing | fails | link hand: off by 50 % |"
+    ) in lines
+    assert (
+        "| ✓ fixed | <code>zeta</code> | mass.link.mass | close | passes | upstream |"
+    ) in lines
