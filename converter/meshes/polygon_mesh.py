@@ -179,14 +179,13 @@ def merge_equal_points(corners: NDArray[np.float32]) -> tuple[Points, Indices]:
     Returns:
         The (N, 3) distinct positions, and for each corner the index of its position.
     """
-    # The sum makes one zero of the two.
-    bits = (corners + np.float32(0)).view(np.uint32).astype(np.uint64)
+    x, y, z = corners.T
     # Integers sort several times as fast as triples of numbers do: positions along x
     # and y are numbered first, and then those numbers along with z.
-    order, is_new = _ordered(bits[:, 0] << _HALF | bits[:, 1])
-    plane = np.empty(len(corners), np.uint64)
-    plane[order] = np.cumsum(is_new, dtype=np.uint64)
-    order, is_new = _ordered(plane << _HALF | bits[:, 2])
+    keys = _bits(x).astype(np.uint64)
+    order, is_new = _ordered(keys, _bits(y))
+    keys[order] = np.cumsum(is_new, dtype=np.uint64)
+    order, is_new = _ordered(keys, _bits(z))
     first = np.minimum.reduceat(order, np.flatnonzero(is_new))
     by_occurrence = np.argsort(first)
     rank = np.empty(len(first), np.int32)
@@ -196,13 +195,25 @@ def merge_equal_points(corners: NDArray[np.float32]) -> tuple[Points, Indices]:
     return corners[first[by_occurrence]].astype(np.float64), indices
 
 
+def _bits(numbers: NDArray[np.float32]) -> NDArray[np.uint32]:
+    """Return equal integers for equal numbers; the sum makes one zero of the two."""
+    return (numbers + np.float32(0)).view(np.uint32)
+
+
 def _ordered(
-    keys: NDArray[np.uint64],
+    upper: NDArray[np.uint64], lower: NDArray[np.uint32]
 ) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-    """Sort keys, and say which of the sorted differ from the one before."""
-    order = np.argsort(keys)
-    ordered = keys[order]
-    is_new = np.ones(len(keys), dtype=bool)
+    """Sort pairs, and say which of the sorted differ from the one before.
+
+    Args:
+        upper: First numbers, up to 32 bits; they are overwritten.
+        lower: Second numbers.
+    """
+    upper <<= _HALF
+    upper |= lower
+    order = np.argsort(upper)
+    ordered = upper[order]
+    is_new = np.ones(len(ordered), dtype=bool)
     np.not_equal(ordered[1:], ordered[:-1], out=is_new[1:])
     return order, is_new
 

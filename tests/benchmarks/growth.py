@@ -1,0 +1,98 @@
+"""How the cost of a conversion grows with links and with triangles.
+
+    python -m tests.benchmarks.growth
+
+Every robot is converted in a process of its own, so that peak memory is its own. The
+last column is the cost of one link or triangle beside that in the smallest robot of the
+same kind: it stays near one where cost is linear.
+"""
+
+from __future__ import annotations
+
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+from rich.console import Console
+from rich.table import Table
+
+# Kinds of robots and their sizes. A chain needs bodies side by side: nested ones would
+# lie deeper than OpenUSD composes.
+KINDS = {
+    "links in a tree": (125, 250, 500, 1000, 2000),
+    "links below one": (125, 250, 500, 1000, 2000),
+    "links in a chain": (125, 250, 500, 1000, 2000),
+    "triangles (STL)": (10_000, 100_000, 1_000_000, 10_000_000),
+}
+_CHILDREN = {"links in a tree": 4, "links below one": 10**6, "links in a chain": 1}
+
+
+class Cost(NamedTuple):
+    """Processor time [s] and peak memory [MiB] of a conversion."""
+
+    cpu: float
+    peak: float
+
+
+def main() -> None:
+    """Measure one robot, or all of them, each in a process of its own."""
+    if len(sys.argv) > 1:
+        kind, size = sys.argv[1], int(sys.argv[2])
+        sys.stdout.write(" ".join(map(str, measure(kind, size))))
+        return
+    headings = ("number", "time", "for each", "peak memory", "growth")
+    table = Table("", *headings)
+    for kind, sizes in KINDS.items():
+        first = None
+        for size in sizes:
+            command = (sys.executable, "-m", "tests.benchmarks.growth", kind, str(size))
+            said = subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout  # noqa: S603
+            cost = Cost(*map(float, said.split()[-2:]))
+            each = cost.cpu / size
+            first = first or each
+            table.add_row(
+                kind,
+                f"{size:,}",
+                f"{cost.cpu:.2f} s",
+                f"{each * 1e6:,.3g} us",
+                f"{cost.peak:,.0f} MiB",
+                f"{each / first:.2f}",
+            )
+    Console().print(table)
+
+
+def measure(kind: str, size: int) -> Cost:
+    """Convert a robot of some size, after a small one."""
+    # Here rather than above: what the parent has loaded would count as the child's.
+    from converter import ConvertOptions, convert  # noqa: PLC0415
+    from converter.usd.prims import BodyNesting  # noqa: PLC0415
+    from tests.benchmarks.generated import (  # noqa: PLC0415
+        tree_urdf,
+        write_mesh_robot,
+    )
+
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        small = folder / "small.urdf"
+        small.write_text(tree_urdf(3, 1))
+        convert(small, folder / "warm")
+        nesting = BodyNesting.NESTED
+        if kind in _CHILDREN:
+            path = folder / "tree.urdf"
+            path.write_text(tree_urdf(size, _CHILDREN[kind]))
+            if _CHILDREN[kind] == 1:
+                nesting = BodyNesting.FLAT
+        else:
+            path = write_mesh_robot(folder, size)
+        start = time.process_time()
+        convert(path, folder / "usd", ConvertOptions(bodies=nesting))
+        spent = time.process_time() - start
+    return Cost(spent, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+
+
+if __name__ == "__main__":
+    main()
