@@ -177,6 +177,16 @@ def test_a_robot_page_begins_with_what_is_wrong() -> None:
     ]
 
 
+@pytest.mark.parametrize("profile", ["physx", None])
+def test_a_robot_page_names_the_profile_of_our_own_usd(profile: str | None) -> None:
+    """A USD from elsewhere has none."""
+    (robot, *_) = records.corpus()
+    page = _page(structs.replace(robot, profile=profile))
+    named = page.xpath("//dt[text()='Profile']/following-sibling::dd")
+
+    assert [_text(name) for name in named] == ([profile] if profile else [])
+
+
 def test_a_finding_names_its_subject_once() -> None:
     """And has no column for values that nobody states."""
     finding = FindingRecord(
