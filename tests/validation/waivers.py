@@ -57,7 +57,8 @@ WAIVERS = (
         "normals inconsistent with the face windings",
         None,
         "A mesh is what its file says: in three robots of erd, parts of a few OBJ "
-        "files are wound against their normals. Mirrored meshes turn both, which is tested.",
+        "files are wound against their normals. Mirrored meshes turn both, which is "
+        "tested.",
     ),
     Waiver(
         "WeldChecker",
