@@ -278,6 +278,7 @@ class Configurations:
         velocities: Per joint a (K, d) array in the form of :data:`VELOCITIES`, for the
             equations of motion; empty if all are at rest.
         rollout: How the robot shall move on its own, if at all.
+        root: URDF name of the root link, which all frames are relative to.
     """
 
     joints: tuple[str, ...]
@@ -285,6 +286,7 @@ class Configurations:
     labels: tuple[str, ...]
     velocities: tuple[NDArray[np.float64], ...] = ()
     rollout: RolloutPlan | None = None
+    root: str | None = None
 
     @property
     def count(self) -> int:

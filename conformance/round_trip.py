@@ -11,11 +11,15 @@ import math
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from conformance.attribution import agrees, known_deviations, roundings
 from conformance.comparison import Compared, Difference, Incomparable
 from conformance.comparisons.asking import compare
+from conformance.groups import tensor_of
 from conformance.observation import JointType
 from conformance.record import Grade
+from conformance.tolerance import RELATIVE
 from conformance.witness import Abstained, Crashed, Observed
 
 if TYPE_CHECKING:
@@ -23,12 +27,14 @@ if TYPE_CHECKING:
 
     from conformance.checks import Check
     from conformance.comparison import Comparison, Yardstick
-    from conformance.observation import Observation
+    from conformance.observation import Observation, Vec6
     from conformance.witness import Outcome
 
 # The check that tells of an engine that refuses what was written back.
 _READABLE = "structure.links"
 _JOINTS = "structure.joints"
+# Of the principal moments, and of the attitude of their axes.
+_ROUNDINGS = 8.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -153,7 +159,11 @@ def _own_doing(
     check: Check, trip: _Trip, found: Compared, yardstick: Yardstick
 ) -> frozenset[str]:
     """Name the values that differ because the engine does not read the URDF by it."""
-    failing = [one for one in found.differences if one.grade is Grade.FAILS]
+    failing = [
+        one
+        for one in found.differences
+        if one.grade in {Grade.FAILS, Grade.NOT_COMPARABLE}
+    ]
     if not failing:
         return frozenset()
     before, after = (
@@ -170,13 +180,14 @@ def _own_doing(
         for one in (after.differences if isinstance(after, Compared) else ())
         if agrees(one, trip.again.precision)
     }
+    excused = _excused(trip)
     welds = _renamed_welds(trip) if check.direct == _JOINTS else frozenset()
     return welds | frozenset(
         one.item
         for one in failing
         if one.item in departs & follows
         or known_deviations(check.direct or check.id, one, trip.spec, trip.there)
-        or _is_invented(one, trip)
+        or _is_excused(one, excused, trip)
     )
 
 
@@ -202,15 +213,44 @@ def _renamed_welds(trip: _Trip) -> frozenset[str]:
     )
 
 
-def _is_invented(difference: Difference, trip: _Trip) -> bool:
-    """Say whether an engine makes up the mass of links that rightly have none.
+def _excused(trip: _Trip) -> frozenset[str]:
+    """Name links of which an engine makes something of its own, on the way back alone.
 
     A link without ``<inertial>`` and one whose mass is zero are the same to the
-    specification, and to a USD that does not say more; not to every engine.
+    specification, and to a USD that does not say more; not to every engine. And where
+    two principal moments add up to the third, as those of flat bodies do, rounding to
+    float32 may leave them short of it, which engines refuse.
     """
-    bare = {link.name for link in trip.spec.links if not (link.mass and link.mass.mass)}
-    parts = difference.traces or (difference.item,)
-    return bare.issuperset(parts) and set(trip.again.invented).issuperset(parts)
+    again = {link.name: link.mass for link in trip.again.links}
+    found = set()
+    for link in trip.spec.links:
+        mass = again.get(link.name)
+        if not (link.mass and link.mass.mass):
+            if link.name in trip.again.invented:
+                found.add(link.name)
+        elif (
+            link.mass.inertia
+            and _is_flat(link.mass.inertia)
+            and not any((mass and mass.inertia) or ())
+        ):
+            found.add(link.name)
+    return frozenset(found)
+
+
+def _is_flat(inertia: Vec6) -> bool:
+    """Whether float32 can tell whether the smaller moments make up the largest."""
+    small, middle, large = np.linalg.eigvalsh(tensor_of(inertia))
+    return bool(small + middle - large <= _ROUNDINGS * RELATIVE * large)
+
+
+def _is_excused(difference: Difference, excused: frozenset[str], trip: _Trip) -> bool:
+    """Say whether a difference arises in such links alone.
+
+    A weld that another link carries now is the same weld.
+    """
+    welds = {j.name for j in trip.there.joints if j.type is JointType.FIXED}
+    parts = set(difference.traces or (difference.item,)) - welds
+    return bool(parts) and parts <= excused
 
 
 def _merged(parts: list[Compared], by_engine: Mapping[str, Comparison]) -> Comparison:

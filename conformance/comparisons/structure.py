@@ -173,6 +173,9 @@ def mimic(expected: Observation, actual: Observation, _: Yardstick) -> Compariso
     for here, there in shared_joints(expected, actual):
         if here.mimic is None and there.mimic is None:
             continue
+        if COORDINATES[here.type] != 1 and COORDINATES[there.type] != 1:
+            # Both may repeat what the URDF says of a joint that has no one position.
+            continue
         ours, theirs = ours_of[here.name], theirs_of[there.name]
         reason = _mimic_problem(ours, theirs)
         differences.append(
@@ -229,6 +232,7 @@ def articulation(
     if count is None:
         return Incomparable(f"{actual.witness} knows no articulations")
     least, most = _roots_wanted(expected)
+    most = max(most, _ties(expected, actual))
     wanted = str(least) if least == most else f"{least} to {most}"
     message = f"{count} articulation roots instead of {wanted}"
     robot = Difference(
@@ -296,6 +300,20 @@ def _roots_wanted(observation: Observation) -> tuple[int, int]:
     driven = {_head(joint.child, parent) for joint in linked if COORDINATES[joint.type]}
     jointed = {_head(joint.child, parent) for joint in linked}
     return len(driven), len(jointed)
+
+
+def _ties(expected: Observation, actual: Observation) -> int:
+    """Count the joints that hang on a root which is no body, but stands still.
+
+    Nothing but the world joins what hangs on it: it may be one articulation or several.
+    """
+    carried = {link.name for link in actual.links if link.body is not None}
+    if actual.base is not Base.FIXED or expected.root in carried:
+        return 0
+    return sum(
+        joint.parent == expected.root and joint.child in carried
+        for joint in expected.joints
+    )
 
 
 def _head(link: str, parent: Mapping[str, str]) -> str:

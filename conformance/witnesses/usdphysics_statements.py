@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from conformance.observation import JointObservation, JointType, LinkObservation
@@ -11,7 +12,7 @@ from conformance.witnesses.usdphysics_numbers import freedom_of, joint_numbers
 from conformance.witnesses.usdphysics_stage import text_attribute
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from conformance.witnesses.usdphysics_couplings import Couplings
     from conformance.witnesses.usdphysics_joints import Connection
@@ -74,6 +75,18 @@ def state_joints(
         if link.weld and link.weld.joint not in names
     ]
     return (*stated, *(weld for weld in welds if weld)), notes
+
+
+def hung_on(
+    joints: Sequence[JointObservation], root: str, links: LinkPrims
+) -> tuple[JointObservation, ...]:
+    """Hang joints that are tied to the world on the link that stands still there."""
+    return tuple(
+        joint
+        if joint.parent in links.by_name or joint.parent in links.by_path
+        else replace(joint, parent=root)
+        for joint in joints
+    )
 
 
 def _weld_joint(link: LinkPrim, links: LinkPrims) -> JointObservation | None:

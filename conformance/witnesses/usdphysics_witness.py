@@ -34,7 +34,11 @@ from conformance.witnesses.usdphysics_stage import (
     read_physics,
     urdf_name,
 )
-from conformance.witnesses.usdphysics_statements import state_joints, state_links
+from conformance.witnesses.usdphysics_statements import (
+    hung_on,
+    state_joints,
+    state_links,
+)
 from conformance.witnesses.usdphysics_transforms import inverses
 from conformance.witnesses.usdphysics_tree import (
     assembly_gaps,
@@ -108,6 +112,8 @@ def _observe(witness: str, request: Request, diagnostics: Diagnostics) -> Observ
     stated, unstated = state_joints(physics, links, tree)
     gaps = assembly_gaps(joints, placement)
     root = _root(links, tree, stated)
+    if still := _still_root(links, joints, request.configurations.root):
+        root, stated = still, hung_on(stated, still, links)
     notes += unstated
     notes += (note for mass in masses.values() for note in mass.notes)
     notes += _structure_notes(physics, links, tree, root)
@@ -187,6 +193,22 @@ def _root(links: LinkPrims, tree: BodyTree, joints: Sequence[JointObservation]) 
         seen.add(above)
         root = above
     return root
+
+
+def _still_root(
+    links: LinkPrims, joints: Sequence[Connection], name: str | None
+) -> str | None:
+    """Return the root link if it is a frame that stands still where joints end.
+
+    A root link without mass may become a frame without a body, and its joints may be
+    tied to the world in its place. Nothing marks such a frame as a link but its name.
+    """
+    link = links.by_name.get(name or "")
+    tied = any(
+        WORLD in joint.bodies and joint.mobility.type is not JointType.FLOATING
+        for joint in joints
+    )
+    return link.name if link and link.body == WORLD and tied else None
 
 
 def _frames(

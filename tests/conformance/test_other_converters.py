@@ -1,0 +1,179 @@
+"""What USDs may say in other words than ours, and still say what the URDF says."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from conformance.observation import (
+    Base,
+    JointType,
+    MassProperties,
+    MimicObservation,
+)
+from conformance.record import CheckRecord, Grade
+from conformance.round_trip import Back
+from conformance.verdict import judge
+from conformance.witness import Observed
+from tests.conformance.miniatures import (
+    joint_of,
+    mass_of,
+    restating_joint,
+    restating_mass,
+    urdf_reading,
+    usd_reading,
+)
+
+if TYPE_CHECKING:
+    from conformance.observation import Observation
+
+
+def _judged(
+    expected: Observation,
+    actual: Observation,
+    trip: tuple[Observation, Observation] | None = None,
+) -> dict[str, CheckRecord]:
+    """Judge a USD; with a trip, also what an engine reads before and after it."""
+    urdf = {"spec": Observed(expected)}
+    back = None
+    if trip:
+        before, after = (replace(one, witness="engine") for one in trip)
+        urdf["engine"] = Observed(before)
+        back = Back({"engine": Observed(after)})
+    judgement = judge(urdf, Observed(actual), back=back)
+    return {check.id: check for check in judgement.checks}
+
+
+@pytest.mark.parametrize("name", ["damping", "friction"])
+@pytest.mark.parametrize(("expected", "actual"), [(0.0, None), (None, 0.0)])
+def test_damping_and_friction_are_zero_where_nothing_says_so(
+    name: str, expected: float | None, actual: float | None
+) -> None:
+    """URDF has zero for the attributes that are left out."""
+    checks = _judged(
+        restating_joint(urdf_reading(), "elbow", **{name: expected}),
+        restating_joint(usd_reading(), "elbow", **{name: actual}),
+    )
+
+    assert checks[f"dynamics.{name}"].grade is Grade.EXACT
+
+
+@pytest.mark.parametrize("name", ["damping", "friction"])
+def test_damping_and_friction_that_are_lost_are_missed(name: str) -> None:
+    """The shoulder has both."""
+    checks = _judged(
+        urdf_reading(), restating_joint(usd_reading(), "shoulder", **{name: None})
+    )
+
+    found = checks[f"dynamics.{name}"]
+    assert found.grade is Grade.FAILS
+    assert "is absent" in found.findings[0].message
+
+
+def test_an_effort_of_zero_is_not_none() -> None:
+    """A joint that nothing may drive is another than one without bound."""
+    expected = restating_joint(urdf_reading(), "elbow", effort=0.0)
+    actual = restating_joint(usd_reading(), "elbow", effort=None)
+
+    assert _judged(expected, actual)["limits.effort"].grade is Grade.FAILS
+
+
+def test_a_coupling_of_a_weld_moves_nothing() -> None:
+    """A USD may repeat what a URDF says of a joint that cannot move."""
+    coupled = restating_joint(
+        usd_reading(), "weld", mimic=MimicObservation("elbow", 2.0, 0.5)
+    )
+
+    checks = _judged(urdf_reading(), coupled)
+
+    assert checks["structure.mimic"].grade is Grade.EXACT
+
+
+def _tied(roots: int, base: Base = Base.FIXED) -> Observation:
+    """A USD whose root link is a frame that stands still, with three trees on it."""
+    reading = usd_reading()
+    links = tuple(
+        replace(link, body=None) if link.name == "base" else link
+        for link in reading.links
+    )
+    return replace(reading, links=links, base=base, articulation_roots=roots)
+
+
+@pytest.mark.parametrize(
+    ("reading", "grade"),
+    [
+        (_tied(1), Grade.EXACT),
+        (_tied(3), Grade.EXACT),
+        (_tied(4), Grade.FAILS),
+        (_tied(3, Base.FLOATING), Grade.FAILS),
+        (replace(usd_reading(), articulation_roots=3, base=Base.FIXED), Grade.FAILS),
+    ],
+)
+def test_what_hangs_on_the_world_may_be_several_articulations(
+    reading: Observation, grade: Grade
+) -> None:
+    """One for each joint that the root link has in the URDF, but not on a body."""
+    assert _judged(urdf_reading(), reading)["structure.articulation"].grade is grade
+
+
+def _renamed(joint: str) -> Observation:
+    reading = urdf_reading()
+    joints = tuple(
+        replace(one, name="another") if one.name == joint else one
+        for one in reading.joints
+    )
+    return replace(reading, joints=joints)
+
+
+@pytest.mark.parametrize(
+    ("joint", "grade"), [("weld", Grade.EXACT), ("elbow", Grade.FAILS)]
+)
+def test_a_weld_may_come_back_under_another_name(joint: str, grade: Grade) -> None:
+    """A USD may make one body of welded links, and forget what the weld is called."""
+    checks = _judged(urdf_reading(), usd_reading(), (urdf_reading(), _renamed(joint)))
+
+    assert checks["round-trip.structure.joints"].grade is grade
+
+
+def _with_moments(*moments: float) -> MassProperties:
+    a, b, c = moments
+    stated = mass_of(urdf_reading(), "arm")
+    return replace(stated, inertia=(a, 0.0, 0.0, b, 0.0, c))
+
+
+@pytest.mark.parametrize(
+    ("moments", "grade"),
+    [
+        # Of a plate: rounded to float32, the sum of two may fall short of the third.
+        ((0.01, 0.02, 0.03), Grade.EXACT),
+        ((0.01, 0.02, 0.029), Grade.FAILS),
+    ],
+)
+def test_an_engine_may_refuse_flat_bodies_on_the_way_back(
+    moments: tuple[float, float, float], grade: Grade
+) -> None:
+    """It drops an inertia that no body has, by one bit; others are missed."""
+    flat = _with_moments(*moments)
+    expected = restating_mass(urdf_reading(), "arm", flat)
+    actual = restating_mass(usd_reading(), "arm", flat)
+    refused = replace(flat, inertia=(0.0,) * 6)
+
+    checks = _judged(
+        expected, actual, (expected, restating_mass(expected, "arm", refused))
+    )
+
+    assert checks["round-trip.mass.link.inertia"].grade is grade
+
+
+def test_welds_are_no_part_of_an_invented_mass() -> None:
+    """A frame without mass may carry what a weld carried before."""
+    reading = urdf_reading()
+    kilogram = MassProperties(1.0, (0.0, 0.0, 0.0), (1.0, 0.0, 0.0, 1.0, 0.0, 1.0))
+    again = replace(restating_mass(reading, "sensor", kilogram), invented=("sensor",))
+    checks = _judged(reading, usd_reading(), (reading, again))
+
+    assert joint_of(reading, "frame").type is JointType.FIXED
+    assert checks["round-trip.mass.group.center"].grade is Grade.EXACT
+    assert checks["round-trip.mass.group.inertia"].grade is Grade.EXACT
