@@ -16,6 +16,7 @@ from msgspec import structs
 from conformance.candidates import OURS
 from conformance.checks import CHECKS, ROUND_TRIP_CHECKS
 from conformance.environment import environment
+from conformance.ledger import losses
 from conformance.observation import JointType
 from conformance.panel import USD_READER
 from conformance.portable_text import portable, portable_path
@@ -41,12 +42,15 @@ from conformance.witness import (
     Observed,
     Unavailable,
 )
+from converter.lint import Finding
+from converter.rules import RULES
 from corpus.robots import NOWHERE, Origin
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from conformance.candidates import Candidate
+    from conformance.ledger_record import LedgerRecord
     from conformance.observation import JointObservation, Observation
     from conformance.panel import Testimony
     from conformance.tasks import InstalledWitness
@@ -54,6 +58,7 @@ if TYPE_CHECKING:
     from conformance.witness import Outcome
     from converter import Diagnostic
     from converter.inputs import InputFile
+    from converter.rules import Rule
 
 # Independent coordinates per joint type.
 _FREEDOMS = {
@@ -82,6 +87,8 @@ class Subject:
         origin: Where its files come from.
         notes: What the list that names it says about it.
         inputs: The files that it is made of, if it could be read.
+        findings: What lint says of it, likewise.
+        ledger: What our converter makes of its parts, if it is ours.
         searched: Whether a search found it, so that it may be a part of a robot.
         mirrored: Whether its files are a copy that may lack some.
         profile: Who the USD is made for, if our own converter makes it.
@@ -98,6 +105,8 @@ class Subject:
     origin: Origin = NOWHERE
     notes: str | None = None
     inputs: tuple[InputFile, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    ledger: tuple[LedgerRecord, ...] = ()
     searched: bool = False
     mirrored: bool = False
     profile: str | None = None
@@ -125,6 +134,7 @@ def unread_record(
     diagnostics: Iterable[Diagnostic] = (),
 ) -> RobotRecord:
     """Record a robot about which no witness was asked."""
+    said = tuple(diagnostics)
     return RobotRecord(
         id=subject.id,
         name=subject.urdf.stem if subject.urdf else subject.id,
@@ -134,8 +144,10 @@ def unread_record(
         candidate=subject.candidate,
         verdict=verdict,
         reason=portable(reason, subject.folders),
-        diagnostics=_diagnostics(subject, diagnostics),
+        diagnostics=_diagnostics(subject, said),
         environment=environment(),
+        lint=_diagnostics(subject, subject.findings),
+        ledger=(*subject.ledger, *losses(said)) if subject.ledger else (),
     )
 
 
@@ -277,16 +289,15 @@ def _freedoms(joint: JointObservation) -> int:
 
 
 def _diagnostics(
-    subject: Subject, diagnostics: Iterable[Diagnostic]
+    subject: Subject, said: Sequence[Diagnostic | Finding]
 ) -> tuple[DiagnosticRecord, ...]:
-    said = tuple(diagnostics)
     lines = source_lines(
         (each.location.file, each.location.line) for each in said if each.location
     )
     return tuple(
         DiagnosticRecord(
-            rule=diagnostic.rule,
-            severity=diagnostic.severity.value,
+            rule=rule.id,
+            severity=rule.severity.value,
             message=portable(diagnostic.message, subject.folders),
             file=portable(place.file, subject.folders) if place else None,
             line=place.line if place else None,
@@ -294,9 +305,14 @@ def _diagnostics(
             source=portable(text, subject.folders) if text else None,
         )
         for diagnostic in said
+        for rule in [_rule(diagnostic)]
         for place in [diagnostic.location]
         for text in [lines.get((place.file, place.line)) if place else None]
     )
+
+
+def _rule(said: Diagnostic | Finding) -> Rule:
+    return said.rule if isinstance(said, Finding) else RULES[said.rule]
 
 
 def _witnesses(subject: Subject, testimony: Testimony) -> tuple[WitnessRecord, ...]:

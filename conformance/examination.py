@@ -136,7 +136,13 @@ def examine(steps: Steps, assignment: Assignment) -> RobotRecord | Unchanged:
     panel = Panel(steps, assignment.witnesses)
     reading = panel.read(assignment.source.path, subject.packages, subject.arguments)
     if not isinstance(reading, SourceError | Crashed):
-        subject = replace(subject, inputs=reading.inputs)
+        own = assignment.candidate == OWN
+        subject = replace(
+            subject,
+            inputs=reading.inputs,
+            findings=reading.findings,
+            ledger=reading.ledger if own else (),
+        )
     source = source_record(subject)
 
     def print_of(limits: Limits | None) -> str:
@@ -189,7 +195,7 @@ def examine_pair(  # noqa: PLR0913, PLR0917  # a call to a process of its own
             return reading
         case Crashed(reason):
             return unread_record(subject, Verdict.CRASHED, _reader_died(reason))
-    subject = replace(subject, inputs=reading.inputs)
+    subject = replace(subject, inputs=reading.inputs, findings=reading.findings)
     with tempfile.TemporaryDirectory(prefix="urdf-usd-") as work:
         said = _plain_urdf(urdf, reading, Path(work, f"{subject.id}.urdf"))
         files = {Side.URDF: said, Side.USD: usd}

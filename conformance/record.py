@@ -15,6 +15,7 @@ from enum import StrEnum
 import msgspec
 
 from conformance.baseline_record import BaselineRecord  # noqa: TC001  # msgspec
+from conformance.ledger_record import LedgerRecord  # noqa: TC001  # likewise
 
 SCHEMA_VERSION = "1.2"
 
@@ -63,10 +64,7 @@ class _Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=False):
 
 
 class DiagnosticRecord(_Record, frozen=True, kw_only=True):
-    """One diagnostic of the converter; ``file`` is relative to the robot's folder.
-
-    ``source`` is what stands in that line, cut where it is long.
-    """
+    """One diagnostic; ``file`` is relative to the robot's, ``source`` is the line."""
 
     rule: str
     severity: str
@@ -290,9 +288,9 @@ class RobotRecord(_Record, frozen=True, kw_only=True):
 
     ``converter`` is the converter's name and version, ``candidate`` what the run calls
     it, ``output`` the end of what it printed if it is not ours, and ``profile`` who the
-    USD was made for if it is. ``environment`` maps packages that took part to their
-    versions; ``fingerprint`` is the hash of all that the result follows from, if that
-    was found out.
+    USD was made for if it is. ``lint`` is what is likely wrong in the URDF, ``ledger``
+    what our converter makes of its parts. ``environment`` maps packages that took part
+    to versions; ``fingerprint`` is the hash of all that the result follows from.
     """
 
     schema_version: str = SCHEMA_VERSION
@@ -318,6 +316,8 @@ class RobotRecord(_Record, frozen=True, kw_only=True):
     candidate: str = ""
     asset: AssetRecord | None = None
     output: str | None = None
+    lint: tuple[DiagnosticRecord, ...] = ()
+    ledger: tuple[LedgerRecord, ...] = ()
 
 
 class RobotSummary(_Record, frozen=True, kw_only=True):

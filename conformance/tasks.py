@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from conformance import registry
 from conformance.comparison import yardstick
+from conformance.ledger import account
 from conformance.rollout import plan_rollout
 from conformance.scene import write_scene
 from conformance.tolerance import Tolerance
@@ -25,6 +26,7 @@ from converter import convert
 from converter.conversion import convert_parsed
 from converter.diagnostics import ConversionError, SourceError
 from converter.inputs import input_files
+from converter.lint import LINT_RULES, lint
 from converter.urdf.expansion import is_xacro
 from converter.urdf.named_packages import named_packages
 from converter.urdf.standalone import standalone_urdf
@@ -32,10 +34,12 @@ from converter.urdf.standalone import standalone_urdf
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from conformance.ledger_record import LedgerRecord
     from conformance.observation import Configurations, Frames, Observation
     from conformance.witness import Availability, Side
     from converter import Conversion, ConvertOptions, Diagnostic
     from converter.inputs import InputFile
+    from converter.lint import Finding
     from converter.model import Robot
 
 
@@ -49,6 +53,8 @@ class Reading:
         expanded: URDF that says what a xacro file says; None if the file is URDF.
         inputs: The files that make up the robot, the one that was named first.
         packages: Folders of the packages that it names, where files were found.
+        findings: What is likely wrong with it, beyond the diagnostics.
+        ledger: What our converter makes of its parts.
     """
 
     configurations: Configurations
@@ -56,6 +62,8 @@ class Reading:
     expanded: bytes | None = None
     inputs: tuple[InputFile, ...] = ()
     packages: tuple[tuple[str, str], ...] = ()
+    findings: tuple[Finding, ...] = ()
+    ledger: tuple[LedgerRecord, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +91,20 @@ def read_robot(
         expanded=alone.text if alone else None,
         inputs=input_files((path, *(alone.included if alone else ())), parsed.robot),
         packages=named_packages(parsed.robot),
+        findings=_findings(path, packages),
+        ledger=account(parsed.robot),
     )
+
+
+def _findings(path: str, packages: Mapping[str, str]) -> tuple[Finding, ...]:
+    """Say what lint adds to the diagnostics.
+
+    A second expansion of xacro would take longer than all else.
+    """
+    if is_xacro(path):
+        return ()
+    report = lint(path, packages=packages)
+    return tuple(found for found in report.findings if found.rule.id in LINT_RULES)
 
 
 def questions(robot: Robot) -> Configurations:
@@ -99,8 +120,7 @@ def questions(robot: Robot) -> Configurations:
     # Shapes have no say in it, and their meshes take long to read.
     bare = tuple(replace(link, visuals=(), collisions=()) for link in robot.links)
     spec = observe_robot(replace(robot, links=bare), chosen)
-    rollout = plan_rollout(spec, yardstick(spec, Tolerance()))
-    return replace(chosen, rollout=rollout, root=spec.root)
+    return replace(chosen, rollout=plan_rollout(spec, yardstick(spec, Tolerance())))
 
 
 def convert_robot(

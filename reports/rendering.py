@@ -13,6 +13,7 @@ from urllib.parse import quote
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from conformance.ledger_record import Fate
 from conformance.record import Grade, Verdict, WitnessStatus
 from reports import overview, quantities
 from reports.appearance import GRADES, VERDICTS, appearance
@@ -25,6 +26,12 @@ if TYPE_CHECKING:
 _ROWS_PER_TABLE = 100
 # What follows from a fault is below it, folded up.
 _OPEN_CHECKS = 3
+# How the fates of a ledger look: as grades do.
+_FATES = {
+    Fate.CONVERTED: "exact",
+    Fate.KEPT: "close",
+    Fate.LEFT_OUT: "disputed",
+}
 URGENT = (Grade.FAILS, Grade.DISPUTED)
 # A browser ends a script at its end tag, wherever that stands.
 _MARKUP = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
@@ -116,6 +123,7 @@ def page_environment() -> Environment:
         "WitnessStatus": WitnessStatus,
         "URGENT": URGENT,
         "CLOSE": (Grade.CLOSE,),
+        "FATES": _FATES,
         "OPEN": _OPEN_CHECKS,
         "ROWS": _ROWS_PER_TABLE,
         "style": Markup(template_asset("style.css")),  # noqa: S704  # our own file

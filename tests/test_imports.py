@@ -40,6 +40,7 @@ ORCHESTRATION = (
     "conformance.examined",
     "conformance.examiner",
     "conformance.fingerprint",
+    "conformance.ledger",
     "conformance.fixture",
     "conformance.making",
     "conformance.panel",
@@ -76,6 +77,7 @@ ARROWS = (
         (
             "reports",
             "conformance.baseline_record",
+            "conformance.ledger_record",
             "conformance.record",
             "conformance.scene",
         ),

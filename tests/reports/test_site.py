@@ -10,6 +10,7 @@ from lxml import html
 from msgspec import structs
 
 from conformance.baseline_record import BaselineRecord, KnownFailureRecord
+from conformance.ledger_record import Fate, LedgerRecord
 from conformance.record import (
     DepartureRecord,
     DeviationRecord,
@@ -489,3 +490,22 @@ def test_provenance_states_licence_and_origin() -> None:
     assert "LicenceBSD-3-Clause" in page
     assert "Commitc0ffee" in page
     assert "Licencenot stated" in _text(_one(_page(robot), "//main"))
+
+
+def test_lint_and_ledger_have_tables_of_their_own() -> None:
+    """What is likely wrong, and what went where."""
+    finding = structs.replace(records.DIAGNOSTIC, rule="mass-implausible")
+    entries = (
+        LedgerRecord(part="link", count=9, fate=Fate.CONVERTED, where="a prim each"),
+        LedgerRecord(part="<gazebo>", count=4, fate=Fate.KEPT, where="custom data"),
+        LedgerRecord(part="mesh-missing", count=1, fate=Fate.LEFT_OUT, where="gone"),
+    )
+    robot = structs.replace(_named("Zeta"), lint=(finding,), ledger=entries)
+    page = _page(robot)
+    (row,) = _rows(page, "lint-table")
+    assert (row[0], row[1], row[3]) == ("warning", "arm.urdf:41:5", "mass-implausible")
+    assert _rows(page, "ledger-table") == [
+        ["link", "9", "converted", "a prim each"],
+        ["<gazebo>", "4", "kept", "custom data"],
+        ["mesh-missing", "1", "left out", "gone"],
+    ]
