@@ -22,6 +22,8 @@ ABOUT_ENGINES = (
     "tests/conformance/witnesses",
 )
 
+PEER = "urdf-usd-converter==0.3.4"
+
 FUZZ_CASES = Path("tests/data/fuzz")
 # All is well; an input takes too much time; too much memory; a death.
 FUZZER_ENDS = (0, 70, 71, 77)
@@ -147,3 +149,27 @@ def viewer(session: nox.Session) -> None:
             session.run("npm", "ci", external=True)
             session.run("npm", "test", external=True)
             session.run("npm", "run", "build", external=True)
+
+
+@nox.session
+def bench_peer(session: nox.Session) -> None:
+    """Measure our converter beside Newton's, on the same robots in one run.
+
+    Arguments are corpora, example-robot-data unless told, and `--rounds N`. The table
+    is in bench-peer/.
+    """
+    install(session, "bench", package=False)
+    session.install(".[example-robot-data]")
+    # An environment of its own: it brings another build of OpenUSD.
+    peer = Path(session.virtualenv.location, "peer")
+    session.run("python", "-m", "venv", str(peer))
+    python = str(peer / "bin" / "python")
+    session.run(python, "-m", "pip", "install", "--quiet", PEER, external=True)
+    session.run("python", "-m", "tests.benchmarks.peer", python, *session.posargs)
+
+
+@nox.session
+def bench_growth(session: nox.Session) -> None:
+    """Measure how cost grows, up to 2,000 links and 10 million triangles."""
+    install(session, "bench")
+    session.run("python", "-m", "tests.benchmarks.growth")

@@ -58,7 +58,7 @@ def main() -> None:
                 kind,
                 f"{size:,}",
                 f"{cost.cpu:.2f} s",
-                f"{each * 1e6:,.3g} us",
+                f"{each * 1e6:,.2f} us",
                 f"{cost.peak:,.0f} MiB",
                 f"{each / first:.2f}",
             )

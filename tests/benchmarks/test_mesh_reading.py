@@ -8,11 +8,11 @@ from __future__ import annotations
 from io import BytesIO
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pytest
 import trimesh
 
 from converter.meshes import read_mesh
+from tests.benchmarks.generated import sheet
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,11 +34,7 @@ def mesh_file(
 ) -> Path:
     """Write a wavy sheet of 80 000 triangles; the binary STL has 4 MB."""
     file_type: str = request.param
-    x, y = np.meshgrid(np.linspace(0, 1, 201), np.linspace(0, 2, 201))
-    points = np.stack([x, y, np.sin(7 * x) * np.cos(5 * y)], axis=-1).reshape(-1, 3)
-    corner = (np.arange(200)[:, None] * 201 + np.arange(200)).ravel()
-    halves = [[corner, corner + 1, corner + 202], [corner, corner + 202, corner + 201]]
-    faces = np.concatenate([np.stack(half, axis=1) for half in halves])
+    points, faces = sheet(200)
     data = trimesh.Trimesh(points, faces, process=False).export(file_type=file_type)
     suffix = file_type.removesuffix("_ascii")
     assert not isinstance(data, dict)

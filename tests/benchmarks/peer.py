@@ -1,0 +1,263 @@
+"""Our converter beside Newton's urdf-usd-converter, on the same robots in one run.
+
+    python -m tests.benchmarks.peer PEER_PYTHON [CORPUS…] [--rounds N] [--out DIR]
+
+PEER_PYTHON is the interpreter of an environment that has the peer, as ``nox -s
+bench_peer`` makes one. The default corpus is example-robot-data. Only robots that both
+convert count. A table goes to stdout, and as ``peer.md`` and ``peer.json`` into DIR.
+
+This process stays small: on Linux a child inherits the peak memory of its parent.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, cast
+
+from corpus import RobotSource, resolve_corpora
+from tests.benchmarks.peer_table import Comparison, Row, markdown, show
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from tests.benchmarks.peer_worker import Answer, Job
+
+HERE = Path(__file__).parent
+PROCESSES = 4
+COLD_STARTS = 15
+# What starts threads that wait busily for work.
+THREADS = ("OPENBLAS_NUM_THREADS", "PXR_WORK_THREAD_LIMIT")
+# What both converters import before they do anything.
+FLOOR = "import lxml.etree, numpy; from pxr import Usd, UsdGeom, UsdPhysics, UsdShade"
+
+
+class Side(NamedTuple):
+    """A converter: its name, its interpreter and its command."""
+
+    name: str
+    python: str
+    command: tuple[str, ...]
+
+
+def main() -> None:
+    """Measure, print and write."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("peer_python", metavar="PEER_PYTHON")
+    parser.add_argument("corpora", metavar="CORPUS", nargs="*")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--out", type=Path, default=Path("bench-peer"))
+    options = parser.parse_args()
+    peer = Path(options.peer_python).absolute()
+    sides = (
+        _side("peer", str(peer), peer.parent / "urdf_usd_converter"),
+        _side("ours", sys.executable, Path(sys.executable).parent / "urdf-usd"),
+    )
+    with tempfile.TemporaryDirectory(prefix="bench-peer-") as folder:
+        jobs = _jobs(options.corpora or ["erd"])
+        comparison = compare(sides, jobs, options.rounds, Path(folder))
+    show(comparison)
+    options.out.mkdir(parents=True, exist_ok=True)
+    (options.out / "peer.md").write_text(markdown(comparison), encoding="utf-8")
+    (options.out / "peer.json").write_text(
+        json.dumps(asdict(comparison), indent=2) + "\n", encoding="utf-8"
+    )
+
+
+def _side(name: str, python: str, command: Path) -> Side:
+    return Side(name, python, (python, str(command)))
+
+
+def _jobs(corpora: Sequence[str]) -> list[Job]:
+    robots = [one for one in resolve_corpora(corpora) if isinstance(one, RobotSource)]
+    return [
+        {
+            "name": robot.id,
+            "path": str(robot.path),
+            "packages": {name: str(at) for name, at in robot.packages},
+        }
+        for robot in robots
+        if robot.path.suffix == ".urdf"
+    ]
+
+
+def compare(
+    sides: tuple[Side, Side], jobs: list[Job], rounds: int, folder: Path
+) -> Comparison:
+    """Measure both converters in turns, so that a busy machine is busy for both."""
+    first = [_convert(side, jobs, folder / side.name) for side in sides]
+    failures = {
+        f"{robot['name']} ({side.name})": robot["error"]
+        for side, said in zip(sides, first, strict=True)
+        for robot in said["robots"]
+        if robot["error"] is not None
+    }
+    failed = {name.partition(" ")[0] for name in failures}
+    contents = _contents(sides, jobs, folder, failed)
+    sizes = _sizes(jobs, folder / sides[1].name)
+    common = [job for job in jobs if job["name"] not in failed]
+    warm = [_warm_times(sides, common, folder / f"round{at}") for at in range(rounds)]
+    common.sort(key=lambda job: sizes[job["name"]])
+    return Comparison(
+        robots=len(common),
+        smallest=common[0]["name"],
+        largest=common[-1]["name"],
+        rows=(
+            *_warm_rows(warm),
+            _memory_row(sides, common[-1], folder),
+            *_cold_rows(sides, common[0], folder),
+            *contents,
+        ),
+        failures=failures,
+    )
+
+
+def _convert(
+    side: Side,
+    jobs: Sequence[Job],
+    folder: Path,
+    *,
+    processes: int = 1,
+    threads: int | None = None,
+) -> Answer:
+    """Have a converter work in a process of its own."""
+    folder.mkdir(parents=True)
+    request = folder / "request.json"
+    request.write_text(
+        json.dumps({"jobs": jobs, "folder": str(folder), "processes": processes}),
+        encoding="utf-8",
+    )
+    command = (side.python, str(HERE / "peer_worker.py"), side.name, str(request))
+    limits = {} if threads is None else dict.fromkeys(THREADS, str(threads))
+    return cast("Answer", json.loads(_output(command, limits)))
+
+
+def _warm_times(
+    sides: tuple[Side, Side], jobs: Sequence[Job], folder: Path
+) -> dict[str, float]:
+    """Measure every way to convert all robots once."""
+    times = {}
+    ours = sides[1]
+    for side in sides:
+        said = _convert(side, jobs, folder / side.name)
+        times[f"{side.name} wall"] = said["wall"]
+        times[f"{side.name} cpu"] = sum(robot["cpu"] for robot in said["robots"])
+        said = _convert(side, jobs, folder / f"{side.name}-thread", threads=1)
+        times[f"{side.name} thread"] = sum(robot["cpu"] for robot in said["robots"])
+    said = _convert(ours, jobs, folder / "together", processes=PROCESSES)
+    times["together"] = said["wall"]
+    shutil.rmtree(folder)
+    return times
+
+
+def _warm_rows(rounds: Sequence[dict[str, float]]) -> tuple[Row, ...]:
+    """Take the medians of the rounds."""
+    median = {key: statistics.median(one[key] for one in rounds) for key in rounds[0]}
+    return (
+        Row("wall time, one process", "s", median["peer wall"], median["ours wall"]),
+        Row(
+            f"wall time, ours in {PROCESSES} processes",
+            "s",
+            median["peer wall"],
+            median["together"],
+        ),
+        Row("processor time", "s", median["peer cpu"], median["ours cpu"]),
+        Row(
+            "processor time, libraries held to one thread",
+            "s",
+            median["peer thread"],
+            median["ours thread"],
+        ),
+    )
+
+
+def _memory_row(sides: Sequence[Side], job: Job, folder: Path) -> Row:
+    peaks = [
+        _convert(side, [job], folder / f"{side.name}-memory")["peak"] / 1024
+        for side in sides
+    ]
+    return Row("peak memory, largest robot", "MiB", *peaks)
+
+
+def _cold_rows(sides: Sequence[Side], job: Job, folder: Path) -> tuple[Row, ...]:
+    """Time whole commands on a small robot; the floor stands in for a third one."""
+    packages = [f"--package={name}={at}" for name, at in job["packages"].items()]
+    commands = [(*side.command, job["path"]) for side in sides]
+    walls: list[list[float]] = [[] for _ in range(3)]
+    for number in range(COLD_STARTS):
+        for at, command in enumerate(commands):
+            target = str(folder / f"cold{number}-{at}")
+            convert = ("convert",) if at else ()
+            whole = (*command[:2], *convert, command[2], target, *packages)
+            walls[at].append(_wall(whole))
+        walls[2].append(_wall((sides[1].python, "-c", FLOOR)))
+    peer, ours, floor = (statistics.median(wall) for wall in walls)
+    return (
+        Row("cold start of a command, small robot", "s", peer, ours),
+        Row("the same, beside its imports alone", "s", peer, floor),
+    )
+
+
+def _wall(command: Sequence[str]) -> float:
+    start = time.perf_counter()
+    _output(command)
+    return time.perf_counter() - start
+
+
+def _output(command: Sequence[str], variables: Mapping[str, str] | None = None) -> bytes:
+    """Run a program of ours or the peer's; its complaints are shown if it fails."""
+    environment = {**os.environ, **(variables or {})}
+    done = subprocess.run(  # noqa: S603
+        command, check=False, capture_output=True, env=environment
+    )
+    if done.returncode:
+        sys.stderr.write(done.stderr.decode(errors="replace"))
+        raise SystemExit(f"{command[1]} failed")
+    return done.stdout
+
+
+def _contents(
+    sides: tuple[Side, Side], jobs: Sequence[Job], folder: Path, failed: set[str]
+) -> tuple[Row, ...]:
+    """Count what the assets of both hold, so that no speed comes from leaving out."""
+    sums: list[dict[str, int]] = []
+    for side in sides:
+        places = [
+            str(folder / side.name / str(number))
+            for number, job in enumerate(jobs)
+            if job["name"] not in failed
+        ]
+        command = (sides[1].python, str(HERE / "asset_content.py"), *places)
+        counts: list[dict[str, int]] = json.loads(_output(command))
+        kinds = dict.fromkeys(kind for one in counts for kind in one)
+        sums.append({kind: sum(one.get(kind, 0) for one in counts) for kind in kinds})
+    peer, ours = sums
+    return tuple(
+        Row(f"content: {kind}", "", peer.get(kind, 0), count)
+        for kind, count in ours.items()
+    )
+
+
+def _sizes(jobs: Sequence[Job], folder: Path) -> dict[str, int]:
+    """Size of each robot's asset [bytes]."""
+    return {
+        job["name"]: sum(
+            path.stat().st_size
+            for path in (folder / str(number)).rglob("*")
+            if path.is_file()
+        )
+        for number, job in enumerate(jobs)
+    }
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,117 @@
+"""What is loaded when: nobody waits for what they do not use."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ENGINES = {"mujoco", "newton", "pinocchio", "pybullet", "pydrake"}
+REPORTS = {"jinja2", "msgspec", "rich"}
+FORMATS = {"collada", "stl", "tinyobjloader", "trimesh"}
+RARE = {"lxml", "pebble", "scipy", "xacro", "xacrodoc"}
+LARGE = {"numpy", "pxr"}
+
+ROBOT = """<robot name="arm">
+  <link name="a"><inertial><mass value="2"/>
+    <inertia ixx="1" iyy="2" izz="2.5" ixy="0.1" ixz="0" iyz="0"/></inertial>
+    <visual><geometry><box size="1 2 3"/></geometry></visual></link>
+</robot>"""
+TRIANGLE = "v 0 0 0\nv 1 0 0\nv 0 2 0\nf 1 2 3\n"
+
+
+def loaded(program: str) -> set[str]:
+    """Run a program in a new process, and list the packages that it loads."""
+    show = "import json, sys\nprint(json.dumps(list(sys.modules)))"
+    done = subprocess.run(  # noqa: S603  the test's own words
+        (sys.executable, "-c", f"{program}\n{show}"),
+        check=True,
+        capture_output=True,
+        encoding="utf-8",
+    )
+    names: list[str] = json.loads(done.stdout.splitlines()[-1])
+    return {name.partition(".")[0] for name in names}
+
+
+def command(*arguments: str) -> str:
+    """Write a program that runs the command line."""
+    return (
+        "from conformance.cli import main\n"
+        f"main({list(arguments)!r}, standalone_mode=False)"
+    )
+
+
+@pytest.mark.parametrize("package", ["converter", "conformance", "corpus", "reports"])
+def test_importing_a_package_loads_no_library(package: str) -> None:
+    """Its names are loaded when they are asked for."""
+    assert not loaded(f"import {package}") & (
+        ENGINES | REPORTS | FORMATS | RARE | LARGE
+    )
+
+
+@pytest.mark.parametrize("package", ["converter", "conformance", "corpus", "reports"])
+def test_every_public_name_can_be_asked_for(package: str) -> None:
+    """The table of where names are is complete."""
+    module = import_module(package)
+
+    assert all(getattr(module, name) is not None for name in module.__all__)
+
+
+def test_a_name_that_a_package_does_not_have_is_an_attribute_error() -> None:
+    """Also where names are loaded late."""
+    for package in ("converter", "conformance", "reports", "corpus.sources"):
+        with pytest.raises(AttributeError, match="has no attribute 'missing'"):
+            _ = import_module(package).missing
+
+
+def test_run_is_the_function_whatever_was_imported_before() -> None:
+    """A module of the package has the same name."""
+    import_module("conformance.run")
+
+    assert callable(import_module("conformance").run)
+
+
+def test_reading_urdf_needs_no_openusd(tmp_path: Path) -> None:
+    """It serves those who only look at a robot."""
+    file = tmp_path / "arm.urdf"
+    file.write_text(ROBOT)
+
+    names = loaded(f"from converter import read_urdf\nread_urdf({str(file)!r})")
+
+    assert not names & (ENGINES | REPORTS | FORMATS | RARE | {"pxr"})
+
+
+def test_help_loads_neither_engines_nor_reports() -> None:
+    """It is typed more often than anything else."""
+    names = loaded(command("convert", "--help"))
+
+    assert not names & (ENGINES | REPORTS | FORMATS | RARE)
+
+
+def test_converting_plain_shapes_loads_nothing_about_meshes(tmp_path: Path) -> None:
+    """Nor anything else that takes longer than the conversion."""
+    file = tmp_path / "arm.urdf"
+    file.write_text(ROBOT)
+
+    names = loaded(command("convert", str(file), str(tmp_path / "usd")))
+
+    assert not names & (ENGINES | REPORTS | FORMATS | RARE)
+    assert names >= LARGE
+
+
+def test_a_mesh_loads_the_library_of_its_format_alone(tmp_path: Path) -> None:
+    """Here OBJ."""
+    (tmp_path / "part.obj").write_text(TRIANGLE)
+    file = tmp_path / "arm.urdf"
+    file.write_text(ROBOT.replace('<box size="1 2 3"/>', '<mesh filename="part.obj"/>'))
+
+    names = loaded(command("convert", str(file), str(tmp_path / "usd")))
+
+    assert names & FORMATS == {"tinyobjloader"}
