@@ -35,6 +35,7 @@ from conformance.verdict import REFERENCE, Judgement
 from conformance.witness import Crashed, Side
 from converter.diagnostics import SourceError
 from converter.embodiment import BaseOption
+from converter.meshes.read import meshes_kept
 from converter.urdf.expansion import is_part, is_xacro
 
 if TYPE_CHECKING:
@@ -116,7 +117,8 @@ def _examine_with(
     steps: Steps, assignment: Assignment, variables: Mapping[str, str]
 ) -> RobotRecord | Unchanged:
     os.environ.update(variables)
-    return examine(steps, assignment)
+    with meshes_kept():
+        return examine(steps, assignment)
 
 
 def examine(steps: Steps, assignment: Assignment) -> RobotRecord | Unchanged:

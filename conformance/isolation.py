@@ -191,17 +191,26 @@ class Isolation:
         self, task: Task, patience: float, answers: SimpleQueue[_Future]
     ) -> None:
         """Hand a task to the pool; its future goes to ``answers`` once it is done."""
-        with self._lock:
-            if self._pool is None:
-                future: _Future = ProcessFuture()
-                _cancel(future)
-            else:
-                if not self._pool.active:
-                    _stop(self._pool)
-                    self._pool = self._new_pool()
-                future = self._pool.schedule(run_task, args=(task,), timeout=patience)
-                self._running[task.folder] = future
+        try:
+            with self._lock:
+                future = self._scheduled(task, patience)
+        # Whatever it is, whoever waits for the task has to hear of it.
+        except Exception as error:  # noqa: BLE001
+            future = ProcessFuture()
+            future.set_exception(error)
         future.add_done_callback(lambda _: answers.put(future))
+
+    def _scheduled(self, task: Task, patience: float) -> _Future:
+        if self._pool is None:
+            future: _Future = ProcessFuture()
+            _cancel(future)
+            return future
+        if not self._pool.active:
+            _stop(self._pool)
+            self._pool = self._new_pool()
+        future = self._pool.schedule(run_task, args=(task,), timeout=patience)
+        self._running[task.folder] = future
+        return future
 
     def _new_pool(self) -> ProcessPool:
         if not FORKS:

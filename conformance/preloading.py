@@ -25,13 +25,22 @@ _ONE_THREAD = (
 )
 _OURS = (
     "conformance.cli",
+    "conformance.examination",
+    "conformance.sampling",
+    "conformance.scenery",
     "conformance.witnesses.mujoco_witness",
     "conformance.witnesses.pybullet_witness",
     "conformance.witnesses.spec_witness",
     "conformance.witnesses.usdphysics_witness",
 )
+# Imported where they are used, which would be in every process anew.
 _LOADED_LATE = (
     "collada",
+    "converter.meshes.dae",
+    "converter.meshes.gltf",
+    "converter.meshes.obj",
+    "converter.meshes.ply",
+    "fast_simplification",
     "lxml.etree",
     "pybullet",
     "pxr.UsdShade",

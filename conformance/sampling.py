@@ -58,7 +58,7 @@ class _Coupling:
 
 
 def configurations(
-    joints: Sequence[JointObservation], count: int = 16
+    joints: Sequence[JointObservation], count: int = 32
 ) -> Configurations:
     """Choose the configurations at which a robot's readers are compared.
 

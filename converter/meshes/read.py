@@ -5,7 +5,10 @@ The reader of a format, and its library, are loaded when the first such file is 
 
 from __future__ import annotations
 
+import hashlib
 import re
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import replace
 from enum import Enum, auto
 from typing import TYPE_CHECKING, assert_never
@@ -19,6 +22,7 @@ from converter.meshes.stl_triangles import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from converter.meshes.appearance import Neighbours
@@ -43,6 +47,10 @@ _HEAD_SIZE = 4096
 _UNSUPPORTED = (
     (b"version https://git-lfs", "it is a Git LFS pointer; fetch the file itself"),
     (b"PK\x03\x04", "it is a zip archive; unpack it"),
+)
+# By path and content.
+_KEPT: ContextVar[dict[tuple[str, bytes], PolygonMesh] | None] = ContextVar(
+    "kept meshes", default=None
 )
 _OBJ_LINE = re.compile(rb"^[ \t]*(?:v|vn|vt|f|o|g|s|usemtl|mtllib)[ \t]", re.MULTILINE)
 
@@ -81,6 +89,29 @@ def decode_mesh(data: bytes, path: Path) -> PolygonMesh:
     """
     if not data:
         raise MeshError("it is empty")
+    kept = _KEPT.get()
+    if kept is None:
+        return _decoded(data, path)
+    key = (str(path), hashlib.blake2b(data).digest())
+    if key not in kept:
+        kept[key] = _decoded(data, path)
+    return kept[key]
+
+
+@contextmanager
+def meshes_kept() -> Iterator[None]:
+    """Keep every mesh that is read in the block, for those who read it there again.
+
+    What meshes refer to has to stay as it is for as long.
+    """
+    token = _KEPT.set({})
+    try:
+        yield
+    finally:
+        _KEPT.reset(token)
+
+
+def _decoded(data: bytes, path: Path) -> PolygonMesh:
     kind = _format(data, path.suffix.lower())
     if kind in _OF_TEXT and len(data) > LARGEST_TEXT:
         raise MeshError(f"it is text of more than {LARGEST_TEXT // MIB} MiB")

@@ -99,7 +99,7 @@ def test_a_record_says_what_robot_it_is_about(
     assert record.total_mass == pytest.approx(size[3])
     assert record.base == "floating"
     assert record.configurations is not None
-    assert record.configurations >= (16 if record.joints else 1)
+    assert record.configurations >= (32 if record.joints else 1)
 
 
 def test_records_on_disk_are_those_that_were_reported(

@@ -38,11 +38,11 @@ def _of(asked: Configurations, name: str) -> NDArray[np.float64]:
 
 
 def test_zero_and_both_limits_come_first() -> None:
-    """Then samples, at least sixteen configurations in all."""
+    """Then samples, at least thirty-two configurations in all."""
     asked = configurations([_joint("a", R, -0.5, 1.25), _joint("b", P, 0.1, 0.3)])
 
     assert asked.labels[:4] == ("zero", "lower", "upper", "sample 0")
-    assert asked.count == len(asked.labels) == 3 + 16
+    assert asked.count == len(asked.labels) == 3 + 32
     assert _of(asked, "a")[:3, 0].tolist() == [0.0, -0.5, 1.25]
     assert _of(asked, "b")[:3, 0].tolist() == [0.0, 0.1, 0.3]
 
@@ -61,7 +61,7 @@ def test_samples_differ_between_joints_and_from_the_middle() -> None:
     asked = configurations([_joint("a", R, -1.0, 1.0), _joint("b", R, -1.0, 1.0)])
     a, b = _of(asked, "a")[3:, 0], _of(asked, "b")[3:, 0]
 
-    assert len(set(a)) == len(a) == 16
+    assert len(set(a)) == len(a) == 32
     assert np.abs(a - b).max() > 0.5
     assert np.abs(a).min() > 1e-6
     assert abs(np.corrcoef(a, b)[0, 1]) < 0.5
@@ -215,6 +215,6 @@ def test_samples_lie_within_limits(
     for joint in joints:
         lower, upper = sorted([joint.lower or 0.0, joint.upper or 0.0])
         positions = _of(asked, joint.name)
-        assert positions.shape == (19, 1)
+        assert positions.shape == (35, 1)
         assert (positions[1:] >= lower - 1e-9).all()
         assert (positions[1:] <= upper + 1e-9).all()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree as ET
 
 import numpy as np
@@ -13,7 +13,8 @@ import pytest
 import trimesh
 from scipy.spatial.transform import Rotation
 
-from converter.meshes import MeshError, PolygonMesh, read_mesh
+from converter.meshes import MeshError, PolygonMesh, read, read_mesh
+from converter.meshes.read import meshes_kept
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
@@ -247,3 +248,30 @@ def test_every_mesh_that_ships_with_pybullet_is_read_as_others_read_it() -> None
         actual, expected = relative_measures(path)
 
         np.testing.assert_allclose(actual, expected, atol=1e-6, err_msg=str(path))
+
+
+def test_a_mesh_is_decoded_once_where_meshes_are_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Until its content is another, or the block is left."""
+    path = tmp_path / "mesh.stl"
+    path.write_bytes(STL_TEXT)
+    decoded: list[bytes] = []
+    decode = read._read
+
+    def counted(data: bytes, *rest: Any) -> PolygonMesh:  # noqa: ANN401  # passed on
+        decoded.append(data)
+        return decode(data, *rest)
+
+    monkeypatch.setattr(read, "_read", counted)
+
+    with meshes_kept():
+        first, second = read_mesh(path), read_mesh(path)
+        path.write_bytes(STL_TEXT.replace(b"0 2 0", b"0 3 0"))
+        third = read_mesh(path)
+    fourth = read_mesh(path)
+
+    assert first is second
+    assert len(decoded) == 3
+    assert first.points.max() == 2.0
+    assert third.points.max() == fourth.points.max() == 3.0
