@@ -213,7 +213,9 @@ def _wall(command: Sequence[str]) -> float:
     return time.perf_counter() - start
 
 
-def _output(command: Sequence[str], variables: Mapping[str, str] | None = None) -> bytes:
+def _output(
+    command: Sequence[str], variables: Mapping[str, str] | None = None
+) -> bytes:
     """Run a program of ours or the peer's; its complaints are shown if it fails."""
     environment = {**os.environ, **(variables or {})}
     done = subprocess.run(  # noqa: S603
