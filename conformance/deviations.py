@@ -192,22 +192,6 @@ _LIMIT_DEVIATIONS = (
 
 _DYNAMICS_DEVIATIONS = (
     *_of(
-        "drake mujoco newton newton-usd pinocchio pybullet",
-        "absent-damping",
-        "has no word for absent damping and says zero",
-        ("dynamics.damping",),
-        given.absent_is_zero("damping"),
-        "zero-effort",
-    ),
-    *_of(
-        "mujoco newton newton-usd pinocchio pybullet",
-        "absent-friction",
-        "has no word for absent friction and says zero",
-        ("dynamics.friction",),
-        given.absent_is_zero("friction"),
-        "zero-effort",
-    ),
-    *_of(
         "drake",
         "no-friction",
         "has no friction in joints",

@@ -20,12 +20,12 @@ ROOT = Path(__file__).parents[2]
 _REGRESSION = """
 import converter.conversion as conversion
 
-_convert = conversion.convert
+_convert = conversion.convert_parsed
 
-def convert(source, directory, options=conversion.DEFAULTS):
+def convert_parsed(parsed, directory, options=conversion.DEFAULTS):
     from pxr import Gf, Sdf
 
-    result = _convert(source, directory, options)
+    result = _convert(parsed, directory, options)
     physics = result.root_layer.parent / "payload" / "Physics.usda"
     layer = Sdf.Layer.FindOrOpen(str(physics))
 
@@ -40,7 +40,7 @@ def convert(source, directory, options=conversion.DEFAULTS):
     assert layer.Save()
     return result
 
-conversion.convert = convert
+conversion.convert_parsed = convert_parsed
 """
 _ARM = """<robot name="arm"><link name="a">{mass}</link><link name="b">{mass}</link>
 <joint name="turn" type="revolute"><parent link="a"/><child link="b"/>
