@@ -19,23 +19,20 @@ if TYPE_CHECKING:
 
 SUITE = "conformance.suite"
 _DEST = "conformance_robots"
+_SHORT = "--robots"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options of the suite."""
     group = parser.getgroup("conformance", "robots from URDF and USD")
-    corpora = {
-        "action": "append",
-        "dest": _DEST,
-        "metavar": "CORPUS",
-        "help": f"robots of --pyargs {SUITE}, as urdf-usd run takes them; repeatable",
-    }
-    group.addoption("--conformance-robots", **corpora)
-    try:
-        group.addoption("--robots", **corpora)
-    except ValueError:
-        # Somebody else's; the long name is there all the same.
-        corpora.clear()
+    group.addoption(
+        "--conformance-robots",
+        action="append",
+        dest=_DEST,
+        metavar="CORPUS",
+        help=f"robots of --pyargs {SUITE}, as urdf-usd run takes them; repeatable; "
+        "there --robots will do",
+    )
     group.addoption(
         "--conformance-baseline",
         metavar="FILE",
@@ -53,6 +50,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="NAME",
         help="ask only this engine; repeatable",
     )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests(parser: pytest.Parser, args: list[str]) -> None:
+    """Take the short name of an option where the suite is run, and nowhere else.
+
+    In other projects it may well be an option of theirs.
+    """
+    short = any(word.partition("=")[0] == _SHORT for word in args)
+    if short and any(SUITE in word for word in args):
+        group = parser.getgroup("conformance")
+        group.addoption(_SHORT, action="append", dest=_DEST, metavar="CORPUS")
 
 
 @pytest.hookimpl(tryfirst=True)

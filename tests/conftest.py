@@ -7,6 +7,9 @@ from multiprocessing import util
 
 from hypothesis import HealthCheck, settings
 
+# Projects with tests of their own, in which our plugin for pytest is tried.
+pytest_plugins = ("pytester",)
+
 # A gate must not depend on luck or on the load of the machine.
 settings.register_profile(
     "gate",
