@@ -153,7 +153,9 @@ def _warm_times(
         times[f"{side.name} cpu"] = sum(robot["cpu"] for robot in said["robots"])
         said = _convert(side, jobs, folder / f"{side.name}-thread", threads=1)
         times[f"{side.name} thread"] = sum(robot["cpu"] for robot in said["robots"])
-    said = _convert(ours, jobs, folder / "together", processes=PROCESSES)
+    # Where processes share the processors, each has no use for threads.
+    place = folder / "together"
+    said = _convert(ours, jobs, place, processes=PROCESSES, threads=1)
     times["together"] = said["wall"]
     shutil.rmtree(folder)
     return times
