@@ -1,0 +1,276 @@
+"""Several converters over the same robots, in one run and one report."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from click.testing import CliRunner
+from lxml import html
+
+from conformance.cli import main
+from converter import convert
+
+if TYPE_CHECKING:
+    from click.testing import Result
+
+LINK = """<link name="{name}"><inertial><origin xyz="0.1 -0.2 0.3"/>
+<mass value="{mass}"/>
+<inertia ixx="0.02" iyy="0.03" izz="0.04" ixy="0.001" ixz="0" iyz="-0.002"/></inertial>
+</link>"""
+ROBOT = """<robot name="{name}">{base}{tip}
+<joint name="elbow" type="revolute"><parent link="base"/><child link="tip"/>
+<origin xyz="0.3 0.1 -0.2" rpy="0.4 -0.5 0.6"/><axis xyz="0.6 0 0.8"/>
+<limit lower="-0.7" upper="1.1" effort="9" velocity="3"/></joint></robot>"""
+# It doubles a mass, and refuses one of the robots.
+WRONG = """
+import pathlib, sys
+from converter import convert
+
+urdf, out = map(pathlib.Path, sys.argv[1:])
+text = urdf.read_text()
+print("converting", urdf)
+if 'name="stubborn"' in text:
+    sys.exit("cannot read stubborn robots")
+changed = pathlib.Path("changed.urdf")
+changed.write_text(text.replace('value="0.75"', 'value="1.5"'))
+convert(changed, out / "inner")
+"""
+
+
+def _robot(name: str) -> str:
+    return ROBOT.format(
+        name=name,
+        base=LINK.format(name="base", mass="2.5"),
+        tip=LINK.format(name="tip", mass="0.75"),
+    )
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two robots, a converter that errs, and one USD that was made elsewhere."""
+    folder = tmp_path_factory.mktemp("comparing")
+    robots = folder / "robots"
+    robots.mkdir()
+    for name in ("meek", "stubborn"):
+        (robots / f"{name}.urdf").write_text(_robot(name))
+    (folder / "wrong.py").write_text(WRONG)
+    convert(robots / "meek.urdf", folder / "ready" / "meek")
+    return folder
+
+
+def _run(project: Path, *words: str, out: str = "report") -> Result:
+    return CliRunner().invoke(
+        main,
+        [
+            *("run", f"dir:{project / 'robots'}", "--out", str(project / out)),
+            *("--witness", "mujoco", "--jobs", "2"),
+            *("--converter", "urdf-usd"),
+            *("--converter", f"wrong={_command(project)}"),
+            *("--converter", f"made=folder:{project / 'ready'}"),
+            *("--converter-version", "wrong=wrong 0.1", *words),
+        ],
+    )
+
+
+def _command(project: Path) -> str:
+    return f"{sys.executable} {project / 'wrong.py'} {{urdf}} {{out}}"
+
+
+@pytest.fixture(scope="module")
+def report(project: Path) -> tuple[Path, Result]:
+    """Run all three once."""
+    return project / "report", _run(project)
+
+
+def _record(report: Path, converter: str, robot: str) -> dict[str, Any]:
+    file = report / "results" / converter / f"dir--{robot}.json"
+    read: dict[str, Any] = json.loads(file.read_text())
+    return read
+
+
+def test_every_robot_goes_through_every_converter(
+    report: tuple[Path, Result],
+) -> None:
+    """What each makes of it is judged alike."""
+    verdicts = {
+        (converter, robot): _record(report[0], converter, robot)["verdict"]
+        for converter in ("urdf-usd", "wrong", "made")
+        for robot in ("meek", "stubborn")
+    }
+
+    assert verdicts == {
+        ("urdf-usd", "meek"): "exact",
+        ("urdf-usd", "stubborn"): "exact",
+        ("wrong", "meek"): "fails",
+        ("wrong", "stubborn"): "not comparable",
+        ("made", "meek"): "exact",
+        ("made", "stubborn"): "not comparable",
+    }
+
+
+def test_records_say_who_made_the_usd_and_what_it_printed(
+    report: tuple[Path, Result],
+) -> None:
+    """Without folders of this machine."""
+    folder = report[0]
+    wrong = _record(folder, "wrong", "meek")
+    refused = _record(folder, "wrong", "stubborn")
+    missing = _record(folder, "made", "stubborn")
+
+    assert (wrong["candidate"], wrong["converter"]) == ("wrong", "wrong 0.1")
+    assert wrong["output"] == "converting meek.urdf"
+    assert wrong["asset"]["root_layer"] == "inner/meek.usda"
+    assert wrong["asset"]["files"] >= 1
+    assert wrong["asset"]["size"] > 0
+    assert refused["reason"] == (
+        "no USD was written: exit code 1: cannot read stubborn robots"
+    )
+    assert "has no USD named 'dir--stubborn' or 'stubborn'" in missing["reason"]
+
+
+def test_mass_that_is_wrong_is_named(report: tuple[Path, Result]) -> None:
+    """The converter is blamed for what it did, and for nothing else."""
+    wrong = _record(report[0], "wrong", "meek")
+    failing = {c["id"] for c in wrong["checks"] if c["grade"] == "fails"}
+
+    assert "mass.link.mass" in failing
+    assert not {c for c in failing if c.startswith(("structure", "kinematics"))}
+
+
+def test_ours_is_the_one_that_is_gated(report: tuple[Path, Result]) -> None:
+    """Others may fail."""
+    assert report[1].exit_code == 0, report[1].output
+
+
+def test_summary_knows_all_converters(report: tuple[Path, Result]) -> None:
+    """How each is asked, and what became of its robots."""
+    summary = json.loads((report[0] / "summary.json").read_text())
+
+    assert [
+        (one["name"], one["title"], one["gated"]) for one in summary["converters"]
+    ] == [
+        ("urdf-usd", summary["converters"][0]["title"], True),
+        ("wrong", "wrong 0.1", False),
+        ("made", "made elsewhere", False),
+    ]
+    assert [one["verdicts"] for one in summary["converters"]] == [
+        {"exact": 2},
+        {"fails": 1, "not comparable": 1},
+        {"exact": 1, "not comparable": 1},
+    ]
+    assert summary["verdicts"] == {"exact": 2}
+    assert len(summary["robots"]) == 6
+    assert str(Path(sys.executable).parent) not in json.dumps(summary)
+
+
+def test_times_lie_beside_records_and_not_in_them(
+    report: tuple[Path, Result],
+) -> None:
+    """They are the one thing that differs every time."""
+    times = {
+        path.relative_to(report[0] / "timings").as_posix(): json.loads(path.read_text())
+        for path in (report[0] / "timings").rglob("*.json")
+    }
+
+    assert set(times) == {
+        "urdf-usd/dir--meek.json",
+        "urdf-usd/dir--stubborn.json",
+        "wrong/dir--meek.json",
+    }
+    assert all(set(one) == {"seconds"} and one["seconds"] > 0 for one in times.values())
+    assert "seconds" not in (report[0] / "results/wrong/dir--meek.json").read_text()
+
+
+def test_page_compares_converters_and_leads_to_theirs(
+    report: tuple[Path, Result],
+) -> None:
+    """Every link has a target."""
+    index = report[0] / "index.html"
+    page = html.fromstring(index.read_text(encoding="utf-8"))
+    standings = {
+        row.xpath("./th/a/text()")[0]: [
+            " ".join(cell.text_content().split()) for cell in row.xpath("./td")
+        ]
+        for row in page.xpath("//table[@id='standings']//tr[td]")
+    }
+    links = [link for *_, link, _ in page.iterlinks() if "html" in link]
+
+    assert standings["urdf-usd"][0] == "2 of 2"
+    assert standings["wrong"][0] == "1 of 2"
+    assert standings["made"][0] == "1 of 2"
+    assert len(page.xpath("//table[@id='matrix']/tbody/tr")) == 6
+    assert len(links) >= 9
+    for link in links:
+        assert (index.parent / link.partition("#")[0]).is_file(), link
+
+
+def test_markdown_junit_and_terminal_name_the_converter(
+    report: tuple[Path, Result],
+) -> None:
+    """A reader of any of them knows who is meant."""
+    folder, result = report
+    markdown = (folder / "summary.md").read_text()
+    junit = (folder / "junit.xml").read_text()
+
+    assert "| wrong | wrong 0.1 | 1 of 2 | 0 | 0 | 1 | 1 |" in markdown
+    assert 'testsuite name="wrong/dir--meek"' in junit
+    assert 'testsuite name="urdf-usd/dir--meek"' in junit
+    assert "wrong 0.1" in result.output
+
+
+def test_another_converter_can_be_gated(project: Path) -> None:
+    """By its name; one that is not there is refused."""
+    gated = _run(project, "--gate", "wrong", out="gated")
+    unknown = _run(project, "--gate", "nobody", out="unknown")
+
+    assert gated.exit_code == 1
+    assert unknown.exit_code == 2
+    assert "there are urdf-usd, wrong, made" in unknown.output
+    assert not (project / "unknown").exists()
+
+
+def test_comparisons_are_resumed_and_told_apart(
+    project: Path, report: tuple[Path, Result]
+) -> None:
+    """What is there stays, but for what was made elsewhere; nothing else changed."""
+    before = {
+        path: path.stat().st_mtime_ns
+        for path in sorted((report[0] / "assets").rglob("*.usda"))
+    }
+    assert before
+    again = _run(project, "--resume")
+    after = {path: path.stat().st_mtime_ns for path in before}
+    changed = CliRunner().invoke(main, ["diff", str(report[0]), str(report[0])])
+
+    assert again.exit_code == 0, again.output
+    assert after == before
+    assert changed.output == "nothing changed\n"
+
+
+def test_one_foreign_converter_has_the_paths_of_a_run(project: Path) -> None:
+    """Alone it is the one that is gated."""
+    out = project / "alone"
+    result = CliRunner().invoke(
+        main,
+        [
+            *("run", f"dir:{project / 'robots'}", "--out", str(out)),
+            *("--witness", "mujoco", "--converter", f"wrong={_command(project)}"),
+        ],
+    )
+
+    assert result.exit_code == 1
+    assert (out / "results" / "dir--meek.json").is_file()
+    assert (out / "robots" / "dir--meek.html").is_file()
+    assert not (out / "timings").exists()
+
+
+def test_clusters_do_our_own_conversions_alone(project: Path) -> None:
+    """Unless workers see the same files, and so the same programs."""
+    result = _run(project, "--scheduler", "tcp://127.0.0.1:1", out="cluster")
+
+    assert result.exit_code == 2
+    assert "--scheduler needs --shared" in result.output
