@@ -120,7 +120,8 @@ def questions(robot: Robot) -> Configurations:
     # Shapes have no say in it, and their meshes take long to read.
     bare = tuple(replace(link, visuals=(), collisions=()) for link in robot.links)
     spec = observe_robot(replace(robot, links=bare), chosen)
-    return replace(chosen, rollout=plan_rollout(spec, yardstick(spec, Tolerance())))
+    rollout = plan_rollout(spec, yardstick(spec, Tolerance()))
+    return replace(chosen, rollout=rollout, root=spec.root)
 
 
 def convert_robot(
