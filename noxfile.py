@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import nox
@@ -23,6 +24,7 @@ ABOUT_ENGINES = (
 )
 
 PEER = "urdf-usd-converter==0.3.4"
+PEER_ARGUMENTS = "{urdf} {out} [--package {name}={path}]"
 
 FUZZ_CASES = Path("tests/data/fuzz")
 # All is well; an input takes too much time; too much memory; a death.
@@ -33,6 +35,18 @@ def install(session: nox.Session, *groups: str, package: bool = True) -> None:
     """Install dependency groups and, unless told otherwise, the package itself."""
     requirements = nox.project.dependency_groups(GROUPS, *groups)
     session.install(*requirements, *(["."] if package else []))
+
+
+def install_peer(session: nox.Session) -> Path:
+    """Install Newton's converter in an environment of its own; return its Python.
+
+    It brings another build of OpenUSD.
+    """
+    peer = Path(session.virtualenv.location, "peer")
+    session.run("python", "-m", "venv", str(peer))
+    python = peer / "bin" / "python"
+    session.run(*(str(python), "-m", "pip", "install", "--quiet", PEER), external=True)
+    return python
 
 
 @nox.session
@@ -65,6 +79,21 @@ def conformance(session: nox.Session) -> None:
     """
     install(session)
     session.run("urdf-usd", "run", "--out", "conformance-report", *session.posargs)
+
+
+@nox.session
+def compare(session: nox.Session) -> None:
+    """Compare with Newton's converter; arguments are robots, erd unless told.
+
+    The report is in comparison-report/.
+    """
+    session.install(".[example-robot-data]")
+    converter = shlex.quote(str(install_peer(session).with_name("urdf_usd_converter")))
+    session.run(
+        *("urdf-usd", "run", *(session.posargs or ("erd",))),
+        *("--out", "comparison-report", "--converter", "urdf-usd"),
+        *("--converter", f"newton={converter} {PEER_ARGUMENTS}"),
+    )
 
 
 @nox.session
@@ -160,11 +189,7 @@ def bench_peer(session: nox.Session) -> None:
     """
     install(session, "bench", package=False)
     session.install(".[example-robot-data]")
-    # An environment of its own: it brings another build of OpenUSD.
-    peer = Path(session.virtualenv.location, "peer")
-    session.run("python", "-m", "venv", str(peer))
-    python = str(peer / "bin" / "python")
-    session.run(python, "-m", "pip", "install", "--quiet", PEER, external=True)
+    python = str(install_peer(session))
     session.run("python", "-m", "tests.benchmarks.peer", python, *session.posargs)
 
 
