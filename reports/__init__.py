@@ -12,13 +12,14 @@ if TYPE_CHECKING:
     from reports.junit import write_junit
     from reports.markdown import write_markdown
     from reports.measurements import write_parquet
-    from reports.overview import most_urgent_first
+    from reports.overview import most_urgent_first, readable
     from reports.sarif import write_sarif
     from reports.site import render_robot, write_site
     from reports.terminal import terminal_comparison, terminal_summary
 
 __all__ = [
     "most_urgent_first",
+    "readable",
     "render_robot",
     "terminal_comparison",
     "terminal_summary",
@@ -34,6 +35,7 @@ __all__ = [
 
 _PLACE = {
     "most_urgent_first": "reports.overview",
+    "readable": "reports.overview",
     "render_robot": "reports.site",
     "terminal_comparison": "reports.terminal",
     "terminal_summary": "reports.terminal",

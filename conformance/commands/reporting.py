@@ -9,6 +9,7 @@ from msgspec import structs
 from conformance.results import read_seconds, write_record
 from reports import (
     most_urgent_first,
+    readable,
     terminal_comparison,
     terminal_summary,
     write_badge,
@@ -70,7 +71,9 @@ def what_to_open(
 ) -> str:
     """Return where the report is, and the page of the robot that is most wrong."""
     lines = [f"Report: {index}"]
-    wrong = [one for one in most_urgent_first(records) if not one.verdict.conforms]
+    wrong = [
+        one for one in most_urgent_first(readable(records)) if not one.verdict.conforms
+    ]
     if wrong and len(summary.converters) <= 1:
         page = out / "robots" / f"{wrong[0].id}.html"
         lines.append(f"Open first: {page}")

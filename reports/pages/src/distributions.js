@@ -71,7 +71,7 @@ function histogram(check, index, robots) {
     marginTop: 18,
     marginBottom: 26,
     marginLeft: 28,
-    marginRight: 12,
+    marginRight: 34,
     ariaLabel: summary(check, measured, worst),
     x: { domain: [scale.least - 0.5, scale.most], label: null },
     y: { label: null, ticks: 3, tickFormat: "d", nice: true },
@@ -89,8 +89,8 @@ function histogram(check, index, robots) {
         title: ({ robot, value }) => `${robot.title}: ${quantity(value, check.unit)}`,
         clip: false,
       }),
-      bound && text(["float32"], { x: bound[1], frameAnchor: "top", dy: -12, fontSize: 9, fill: "var(--exact)" }),
-      tolerance && text(["tolerance"], { x: tolerance[0], frameAnchor: "top", dy: -12, fontSize: 9, fill: "var(--fails)" }),
+      bound && text(["float32"], { x: bound[1], frameAnchor: "top", textAnchor: "end", dx: -2, dy: -12, fontSize: 9, fill: "var(--exact)" }),
+      tolerance && text(["tolerance"], { x: tolerance[0], frameAnchor: "top", textAnchor: "start", dx: 2, dy: -12, fontSize: 9, fill: "var(--fails)" }),
       axisX(scale.ticks, { label: null, tickFormat: (place) => scale.word(place, check.unit), fontSize: 9 }),
     ].filter(Boolean),
   });
@@ -112,7 +112,9 @@ function scaleOf(check, measured) {
   const stride = Math.max(1, Math.ceil((high - low) / 4));
   const ticks = [least];
   for (let power = low + 1; power <= high; power += stride) ticks.push(power);
-  const word = (at, unit) => (at === least ? "0" : quantity(10 ** at, unit));
+  // Below a nano there is no prefix, and no room for the unit.
+  const word = (at, unit) =>
+    at === least ? "0" : quantity(10 ** at, at < -9 ? "" : unit).replace("1×", "");
   return { low, least, most, place, ticks, word };
 }
 

@@ -90,7 +90,11 @@ export class Matrix {
     const verdict = element("td", { class: "verdict-cell" });
     const { look, sign, name: word } = robot.verdict;
     const chip = element("span", { class: `chip ${look}` });
-    chip.append(element("span", { "aria-hidden": "true" }, sign), ` ${word}`);
+    chip.append(
+      element("span", { "aria-hidden": "true" }, sign),
+      " ",
+      element("span", { class: "word" }, word),
+    );
     verdict.append(chip);
     row.append(name, verdict, ...this.columns.map((column) => cell(robot, column)));
     const reason = element("td", { class: "reason", title: robot.reason });
