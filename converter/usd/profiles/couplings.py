@@ -24,12 +24,14 @@ def head_couplings(
     Args:
         joints: Joints that can be coupled.
         may_say: Whether a schema can say that the joint of a name follows so. A chain
-            begins where it cannot.
+            begins where it cannot; a joint that cannot follow the first of what is
+            left follows the head of the whole chain if it can.
 
     Returns:
         Couplings that can be said, by follower.
     """
     mimics = {joint.name: joint.mimic for joint in joints}
+    whole: dict[str, Mimic] = {}
     decided: dict[str, Mimic | None] = {}
     for follower in mimics:
         chain = []
@@ -39,9 +41,16 @@ def head_couplings(
             chain.append((name, mimic))
             name = mimic.joint
         for name, mimic in reversed(chain):
-            coupling = _behind(mimic, decided.get(mimic.joint))
-            if mimic.joint in mimics and may_say(name, coupling):
-                decided[name] = coupling
+            whole[name] = _behind(mimic, whole.get(mimic.joint))
+            couplings = (_behind(mimic, decided.get(mimic.joint)), whole[name])
+            decided[name] = next(
+                (
+                    coupling
+                    for coupling in couplings
+                    if coupling.joint in mimics and may_say(name, coupling)
+                ),
+                None,
+            )
     return {name: mimic for name, mimic in decided.items() if mimic}
 
 

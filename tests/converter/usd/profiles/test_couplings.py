@@ -36,6 +36,18 @@ def test_a_chain_begins_where_a_coupling_cannot_be_said() -> None:
     assert couplings == {"third": Mimic("second", 0.8, -0.2)}
 
 
+def test_a_chain_is_told_across_what_cannot_be_said() -> None:
+    """As between slides, past a turn that follows the one and leads the other."""
+    couplings = head_couplings(
+        chain(), lambda name, mimic: name == "third" and mimic.joint == "first"
+    )
+
+    assert set(couplings) == {"third"}
+    assert couplings["third"].joint == "first"
+    assert couplings["third"].multiplier == pytest.approx(-0.4)
+    assert couplings["third"].offset == pytest.approx(0.8 * 0.1 - 0.2)
+
+
 def test_what_cannot_be_led_is_not_coupled() -> None:
     """As by a joint of another kind, which is not among those asked about."""
     assert head_couplings(chain()[1:2], _always) == {}
