@@ -157,8 +157,11 @@ def embody(
     if massless is MasslessOption.ERROR:
         _refuse_massless(tree, invented)
     bodies, notes = _bodies(tree, body_of, invented)
+    held_as = _base_of(tree, body_of, anchored=anchored)
+    if base is BaseOption.FIXED and held_as is Base.FLOATING:
+        notes = [_floats(tree), *notes]
     return Embodiment(
-        base=_base_of(tree, body_of, anchored=anchored),
+        base=held_as,
         bodies=bodies,
         body_of=body_of,
         lumped=frozenset(
@@ -182,6 +185,14 @@ def _scenery(tree: Tree) -> Embodiment:
         tree.link[tree.root].location,
     )
     return Embodiment(Base.STATIC, (), dict.fromkeys(tree.links), frozenset(), (note,))
+
+
+def _floats(tree: Tree) -> Diagnostic:
+    return Diagnostic(
+        "base-floats",
+        f"base {tree.root!r} is the world, in which the robot floats: nothing is fixed",
+        tree.link[tree.root].location,
+    )
 
 
 def _refuse_massless(tree: Tree, invented: list[str]) -> None:

@@ -57,6 +57,12 @@ MASS_RULES = (
         "Add <inertia>.",
     ),
     Rule(
+        "base-floats",
+        _W,
+        "A base that is to be fixed is the world, where the robot floats freely.",
+        "Make the floating joint fixed, or convert from its child with --root.",
+    ),
+    Rule(
         "robot-static",
         _N,
         "Nothing has mass and nothing moves: written as static scenery.",

@@ -293,6 +293,19 @@ def test_the_base_follows_the_option_and_the_world_link(
     assert embodiment.body_of[root] == owner
 
 
+def test_fixing_a_world_in_which_the_robot_floats_is_said_to_fix_nothing() -> None:
+    """Whoever asks for a fixed base would not expect a free one."""
+    robot = _robot({"world": None, "drone": _HEAVY}, ("world", "drone", Floating()))
+
+    fixed, left_open = (
+        {d.rule for d in _bodies(robot, option).diagnostics}
+        for option in (BaseOption.FIXED, BaseOption.AUTO)
+    )
+
+    assert "base-floats" in fixed
+    assert "base-floats" not in left_open
+
+
 def test_a_fixed_base_with_two_arms_stays_one_articulation() -> None:
     """A massless base that holds several branches is a body, held by the world."""
     masses = {"base": None, "mount": None, "left": _HEAVY, "right": _HEAVY}

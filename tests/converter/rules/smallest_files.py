@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from converter import ConvertOptions
 from converter.conversion import DEFAULTS
-from converter.embodiment import MasslessOption
+from converter.embodiment import BaseOption, MasslessOption
 from converter.usd.layers import DEEPEST
 
 _SPEC = '<inertia ixx="3" iyy="4" izz="5" ixy="0.1" ixz="0.2" iyz="0.3"/>'
@@ -191,6 +191,10 @@ _MASS_RULES = {
     "mass-negative": SmallestFile(link('<inertial><mass value="-1"/></inertial>')),
     "mass-missing": SmallestFile(link("<inertial/>")),
     "inertia-missing": SmallestFile(link("<inertial/>")),
+    "base-floats": SmallestFile(
+        joint("", "floating").replace(A, '<link name="a"/>'),
+        options=ConvertOptions(base=BaseOption.FIXED),
+    ),
     "robot-static": SmallestFile(link("")),
 }
 _SHAPES = {
