@@ -559,7 +559,7 @@ MINIATURES = (
     Miniature(
         "forces without those of velocities",
         _without_velocities,
-        {"dynamics.bias": "joint finger_b"},
+        {"dynamics.bias": "joint elbow"},
         "at 'sample",
     ),
     Miniature(
