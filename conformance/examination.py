@@ -201,11 +201,10 @@ def examine_pair(  # noqa: PLR0913, PLR0917  # a call to a process of its own
     with tempfile.TemporaryDirectory(prefix="urdf-usd-") as work:
         said = _plain_urdf(urdf, reading, Path(work, f"{subject.id}.urdf"))
         files = {Side.URDF: said, Side.USD: usd}
-        testimony = panel.hear(files, subject.packages, reading.configurations)
+        asked = reading.configurations
+        testimony = panel.hear(files, subject.packages, asked, Path(work))
         if scene:
-            panel.draw(
-                files, subject.packages, testimony, reading.configurations, scene
-            )
+            panel.draw(subject.packages, testimony, asked, scene)
     wanted = None if base is BaseOption.AUTO else Base(base.value)
     return _judged(panel, subject, testimony, wanted, reading.diagnostics)
 
@@ -272,9 +271,11 @@ def _examined(
     if assignment.compared and made.seconds is not None:
         write_seconds(out, place, made.seconds)
     files = {Side.URDF: said, Side.USD: made.root_layer}
-    testimony = panel.hear(files, subject.packages, reading.configurations)
     scene = scene_path(out, place)
-    panel.draw(files, subject.packages, testimony, reading.configurations, scene)
+    with tempfile.TemporaryDirectory(prefix="urdf-usd-") as work:
+        asked = reading.configurations
+        testimony = panel.hear(files, subject.packages, asked, Path(work))
+        panel.draw(subject.packages, testimony, asked, scene)
     base = None
     if assignment.candidate == OWN:
         base = _required_base(options.base, testimony.observation(REFERENCE))

@@ -354,6 +354,7 @@ class Observation:
         states: Quantities this witness can state; all others are not comparable.
         base: Relation of the root to the world, if stated.
         articulation_roots: Number of articulation roots, if the format has them.
+        renamed: What only structure tells, as ``link arm``, and what it is called.
         notes: What had to be done so that the reader could read the file.
         departures: Inertias that the reader replaces by others.
         assembly: One entry per joint, if the format places links and joints apart.
@@ -363,13 +364,11 @@ class Observation:
         unarticulated: Joints that belong to no articulation.
         up: Direction against gravity in the root link's frame, a unit vector, where
             the file says how the robot stands.
-        repaired: Links and joints whose text has no exact meaning, so that every
-            reader repairs it in its own way.
+        repaired: Links and joints whose text has no exact meaning; readers differ.
         quaternions: Links and joints whose origin is turned by a quaternion, which
             came with URDF 1.1.
         precision: Unit roundoff of the reader's arithmetic.
-        dynamics: Equations of motion at the configurations; None if they cannot be
-            stated, and a note says why.
+        dynamics: Equations of motion; None if unstated, and a note says why.
         rollout: Outcome of the rollout that was asked for, if any; None likewise.
         shapes: Shapes of links. One that is stated in several frames is the shape of
             the first of these links that the robot has.
@@ -398,3 +397,4 @@ class Observation:
     dynamics: Dynamics | None = None
     rollout: Rollout | None = None
     shapes: tuple[ShapeObservation, ...] = ()
+    renamed: tuple[tuple[str, str], ...] = ()

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from conformance import registry
 from conformance.back_again import hear_back
 from conformance.confinement import Completed
+from conformance.labelling import label_robot
+from conformance.naming import missing_names
 from conformance.observation import Configurations
 from conformance.tasks import (
     InstalledWitness,
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 
     from conformance.isolation import Isolation
     from conformance.journal import Steps
+    from conformance.labelling import Labelled
     from conformance.observation import Base, Observation
     from conformance.round_trip import Back
     from conformance.witness import Outcome
@@ -45,12 +48,14 @@ class Testimony:
         outcomes: By name, of those that are available.
         configurations: Number of configurations at which they were asked.
         back: What became of the URDF written back from the USD, if both were there.
+        files: What they read.
     """
 
     witnesses: tuple[InstalledWitness, ...]
     outcomes: Mapping[str, Outcome]
     configurations: int
     back: Back | None = None
+    files: Mapping[Side, Path] = field(default_factory=dict)
 
     def observation(self, name: str) -> Observation | None:
         """Return what a witness observed, if it did."""
@@ -87,16 +92,20 @@ class Panel:
         files: Mapping[Side, Path],
         packages: Mapping[str, str],
         configurations: Configurations = AT_REST,
+        scratch: Path | None = None,
     ) -> Testimony:
         """Ask every witness that is available about its side, if there is a file.
 
         Engines that read the URDF are asked again about the one that is written back
-        from the USD.
+        from the USD. Where a USD calls links or joints otherwise, its readers are asked
+        again about one in which they are called as in the URDF.
 
         Args:
             files: File of each side.
             packages: Folder of each ROS package, by name.
             configurations: Where link frames are compared.
+            scratch: Folder for what is written on the way; names stay as they are
+                without one.
         """
         asked = tuple(witness for witness in self.witnesses if witness.side in files)
         outcomes = {
@@ -107,7 +116,9 @@ class Panel:
             for witness in asked
             if isinstance(witness.availability, Available)
         }
-        testimony = Testimony(asked, outcomes, configurations.count)
+        testimony = Testimony(asked, outcomes, configurations.count, files=files)
+        testimony = self._by_their_names(testimony, packages, configurations, scratch)
+        files = testimony.files
         engines = [
             witness.name
             for witness in asked
@@ -127,9 +138,47 @@ class Panel:
         )
         return replace(testimony, back=back)
 
+    def _by_their_names(
+        self,
+        testimony: Testimony,
+        packages: Mapping[str, str],
+        configurations: Configurations,
+        scratch: Path | None,
+    ) -> Testimony:
+        """Ask the readers of a USD again if it has links or joints by other names."""
+        spec = testimony.observation(REFERENCE)
+        usd = testimony.observation(USD_READER)
+        if scratch is None or spec is None or usd is None:
+            return testimony
+        if not missing_names(spec, usd):
+            return testimony
+        plain = replace(spec, frames=None, dynamics=None, rollout=None, shapes=())
+        path = str(testimony.files[Side.USD].absolute())
+        ending = self.steps.call(label_robot, path, plain)
+        if isinstance(ending, Crashed) or ending.value is None:
+            return testimony
+        labels = ending.value
+        file = scratch / "labelled.usda"
+        file.write_text(labels.text, encoding="utf-8")
+        again = {
+            name: _relabelled(
+                self.steps.ask(name, Request(str(file), configurations, packages)),
+                labels,
+            )
+            for name in testimony.outcomes
+            if self._reads_usd(name)
+        }
+        return replace(
+            testimony,
+            outcomes={**testimony.outcomes, **again},
+            files={**testimony.files, Side.USD: file},
+        )
+
+    def _reads_usd(self, name: str) -> bool:
+        return any(w.name == name and w.side is Side.USD for w in self.witnesses)
+
     def draw(
         self,
-        files: Mapping[Side, Path],
         packages: Mapping[str, str],
         testimony: Testimony,
         configurations: Configurations,
@@ -138,9 +187,8 @@ class Panel:
         """Have a robot drawn; where that fails, there is no drawing.
 
         Args:
-            files: File of each side.
             packages: Folder of each ROS package, by name.
-            testimony: What was said of them.
+            testimony: What was said, and of which files.
             configurations: Where link frames were compared.
             target: File of the scene.
         """
@@ -155,6 +203,7 @@ class Panel:
             for witness in testimony.witnesses
             if (reading := testimony.observation(witness.name)) and reading.frames
         }
+        files = testimony.files
         target.unlink(missing_ok=True)
         if Side.URDF.value in readings:
             self.steps.call(
@@ -198,6 +247,19 @@ class Panel:
         )
         ending = self.steps.call(task)
         return ending.value if isinstance(ending, Completed) else ending
+
+
+def _relabelled(outcome: Outcome, labels: Labelled) -> Outcome:
+    """Say in an observation what is called otherwise in the file."""
+    if not isinstance(outcome, Observed):
+        return outcome
+    notes = tuple(f"{what} is called {name!r}" for what, name in labels.spelled)
+    observation = replace(
+        outcome.observation,
+        renamed=labels.found,
+        notes=(*outcome.observation.notes, *notes),
+    )
+    return Observed(observation)
 
 
 def require_installed(wanted: Sequence[str]) -> None:

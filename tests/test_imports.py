@@ -42,6 +42,7 @@ ORCHESTRATION = (
     "conformance.fingerprint",
     "conformance.ledger",
     "conformance.fixture",
+    "conformance.labelling",
     "conformance.making",
     "conformance.panel",
     "conformance.parcels",
@@ -96,6 +97,11 @@ ARROWS = (
             "conformance.witness",
             "conformance.witnesses",
         ),
+    ),
+    # What prims are called is asked before anybody compares.
+    Arrow(
+        "conformance.witnesses.usdphysics_names",
+        ("conformance.naming", "conformance.witness", "conformance.witnesses"),
     ),
     # The specification's own reading is the converter's: it never decides alone.
     Arrow(

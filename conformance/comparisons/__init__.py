@@ -11,6 +11,7 @@ from conformance.comparisons import (
     limits,
     looks,
     mass,
+    names,
     rigid_groups,
     rollouts,
     shapes,
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
     from conformance.comparison import Comparer
 
 COMPARERS: dict[str, Comparer] = {
-    "structure.links": structure.links,
-    "structure.joints": structure.joints,
+    "structure.links": names.links,
+    "structure.joints": names.joints,
     "structure.types": structure.types,
     "structure.parents": structure.parents,
     "structure.mimic": structure.mimic,

@@ -1,0 +1,73 @@
+"""A USD with the names of its URDF, where it calls links and joints otherwise.
+
+The asset stays as it is: a layer over it gives prims display names, so that every
+reader of the USD, and what is written back from it, has the same names.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from conformance.naming import match_names
+from conformance.witness import AbstentionError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from conformance.observation import Observation
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """A layer over a USD.
+
+    Attributes:
+        text: What stands in it.
+        spelled: Links and joints that are only spelled otherwise, such as ``link arm``,
+            and what the USD calls each.
+        found: Likewise of what is known by structure alone.
+    """
+
+    text: str
+    spelled: tuple[tuple[str, str], ...]
+    found: tuple[tuple[str, str], ...]
+
+
+def label_robot(usd: str, expected: Observation) -> Labelled | None:
+    """Label what is called otherwise; done in a child process.
+
+    Args:
+        usd: Root layer.
+        expected: What the URDF says.
+
+    Returns:
+        None if nothing is found under another name.
+    """
+    # OpenUSD takes time to import: let child processes pay that.
+    from conformance.witnesses.usdphysics_names import (  # noqa: PLC0415
+        labelled,
+        named_prims,
+    )
+
+    try:
+        prims = named_prims(usd)
+    except AbstentionError:
+        return None
+    labels = match_names(expected, prims)
+    if not labels.by_path:
+        return None
+    called = {prim.path: ("link", prim.name) for prim in prims.links}
+    called |= {prim.path: ("joint", prim.name) for prim in prims.joints}
+
+    def pairs(names: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+        return tuple(
+            (f"{called[path][0]} {name}", called[path][1])
+            for path, name in names.items()
+        )
+
+    return Labelled(
+        text=labelled(usd, labels.by_path),
+        spelled=pairs(labels.spelled),
+        found=pairs(labels.found),
+    )
