@@ -40,9 +40,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from converter.meshes.appearance import MeshMaterial, Neighbours
+    from converter.meshes.appearance import Neighbours
     from converter.meshes.gltf_document import Document
     from converter.meshes.json_values import Object
+    from converter.meshes.mesh_material import MeshMaterial
 
     Matrix: TypeAlias = NDArray[np.float64]
     Corners: TypeAlias = NDArray[np.int64]

@@ -12,14 +12,6 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from converter.colors import srgb_from_linear
-from converter.meshes.appearance import (
-    MeshMaterial,
-    MeshTexture,
-    Sampling,
-    Slot,
-    Wrap,
-    unit_color,
-)
 from converter.meshes.gltf_document import data_of
 from converter.meshes.json_values import (
     EMPTY,
@@ -30,6 +22,14 @@ from converter.meshes.json_values import (
     number,
     numbers,
     text,
+)
+from converter.meshes.mesh_material import (
+    MeshMaterial,
+    MeshTexture,
+    Sampling,
+    Slot,
+    Wrap,
+    unit_color,
 )
 
 if TYPE_CHECKING:

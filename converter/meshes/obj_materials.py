@@ -15,7 +15,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from converter.colors import linear_from_srgb
-from converter.meshes.appearance import (
+from converter.meshes.mesh_material import (
     MeshMaterial,
     MeshTexture,
     Sampling,

@@ -15,12 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from converter.meshes.appearance import (
-    MeshMaterial,
-    MeshTexture,
-    Slot,
-    corner_values,
-)
+from converter.meshes.appearance import corner_values
+from converter.meshes.mesh_material import MeshMaterial, MeshTexture, Slot
 from converter.meshes.polygon_mesh import (
     MeshError,
     PolygonMesh,

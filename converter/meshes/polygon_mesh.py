@@ -18,7 +18,7 @@ from converter.meshes.sentences import brief, few
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from converter.meshes.appearance import MeshMaterial
+    from converter.meshes.mesh_material import MeshMaterial
 
 Points: TypeAlias = "NDArray[np.float64]"
 Indices: TypeAlias = "NDArray[np.int32]"

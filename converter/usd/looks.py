@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pxr import Gf, Sdf, UsdShade
 
 from converter.colors import linear_from_srgb
-from converter.meshes.appearance import PLAIN_SAMPLING, Sampling, Slot
+from converter.meshes.mesh_material import PLAIN_SAMPLING, Sampling, Slot
 
 if TYPE_CHECKING:
     from pxr import Usd

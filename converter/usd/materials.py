@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from pxr import Sdf, Usd, UsdShade
 
 from converter.diagnostics import Diagnostic
-from converter.meshes.appearance import PLAIN_SAMPLING, Slot
+from converter.meshes.mesh_material import PLAIN_SAMPLING, Slot
 from converter.model import MeshFile
 from converter.usd.looks import Look, Texture
 from converter.usd.names import show_name, sibling_names
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from converter.diagnostics import Location
-    from converter.meshes.appearance import MeshMaterial, MeshTexture, Sampling
+    from converter.meshes.mesh_material import MeshMaterial, MeshTexture, Sampling
     from converter.model import Geometry, Link, Material, Robot
     from converter.usd.mesh_library import MeshLibrary
     from converter.usd.mesh_prims import SurfaceParts

@@ -2,30 +2,19 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from pxr import Sdf
 
-from converter.diagnostics import Diagnostic
-from converter.file_content import read_file
-from converter.meshes.notes import mesh_notes
-from converter.meshes.polygon_mesh import MeshError, mirrored
-from converter.meshes.read import LARGEST_FILE, decode_mesh
 from converter.model import MeshFile
-from converter.usd.mesh_prims import surface_parts, write_mesh
-from converter.usd.names import sibling_names
-from converter.usd.textures import is_outside
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from pxr import Usd
 
-    from converter.diagnostics import Location
-    from converter.meshes.polygon_mesh import PolygonMesh
+    from converter.diagnostics import Diagnostic, Location
     from converter.model import Robot
     from converter.usd.mesh_prims import SurfaceParts
 
@@ -35,10 +24,6 @@ Mirror: TypeAlias = tuple[bool, bool, bool]
 # A mesh file, and per axis whether its scale mirrors: a mirrored mesh is a mesh of its
 # own, because a negative scale on a prim turns it inside out for some consumers.
 MeshKey: TypeAlias = tuple[str, Mirror]
-
-# How a file says that part of it is elsewhere. Without these words, equal bytes are
-# equal meshes; with them only within one folder.
-_REFERENCES = (b"mtllib", b"init_from", b'"uri"', b"TextureFile")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,58 +55,12 @@ def author_library(robot: Robot, stage: Usd.Stage) -> MeshLibrary:
     stage.CreateClassPrim(LIBRARY_ROOT).SetTypeName("Scope")
     stage.SetDefaultPrim(stage.GetPrimAtPath(LIBRARY_ROOT))
     uses = _mesh_uses(robot)
-    names = sibling_names(Path(path).stem for path, _ in uses)
-    name = dict(zip(uses, names, strict=True))
-    library = MeshLibrary({}, {}, {}, ())
-    written: dict[tuple[str, Mirror], tuple[Sdf.Path, SurfaceParts]] = {}
-    diagnostics: list[Diagnostic] = []
-    files = _by_file(uses)
-    alike = _of_equal_size(files)
-    for file, mirrors in files.items():
-        location = uses[file, mirrors[0]]
-        try:
-            data = read_file(Path(file), LARGEST_FILE)
-            content = _content(data, file) if file in alike else file
-            mesh = None
-            for mirror in mirrors:
-                if (content, mirror) not in written:
-                    if mesh is None:
-                        mesh = decode_mesh(data, Path(file))
-                        diagnostics += mesh_notes(Path(file).name, mesh, location)
-                        diagnostics += _from_outside(mesh, file, location)
-                    path = LIBRARY_ROOT.AppendChild(name[file, mirror])
-                    write_mesh(stage, path, mirrored(mesh, mirror))
-                    written[content, mirror] = path, surface_parts(mesh)
-                path, parts = written[content, mirror]
-                library.prims[file, mirror] = path
-                library.parts[file] = parts
-        except (MeshError, OSError) as error:
-            reason = (
-                f"it cannot be opened: {error.strerror}"
-                if isinstance(error, OSError)
-                else str(error)
-            )
-            library.unreadable[file] = reason
-            message = f"mesh {Path(file).name!r} cannot be read: {reason}"
-            diagnostics.append(Diagnostic("mesh-unreadable", message, location))
-    return MeshLibrary(
-        library.prims, library.parts, library.unreadable, tuple(diagnostics)
-    )
+    if not uses:
+        return MeshLibrary({}, {}, {}, ())
+    # All that reads meshes takes longer to load than a small robot to convert.
+    from converter.usd.mesh_surfaces import write_surfaces  # noqa: PLC0415
 
-
-def _from_outside(
-    mesh: PolygonMesh, file: str, location: Location | None
-) -> list[Diagnostic]:
-    """Say which files a mesh brought from elsewhere."""
-    return [
-        Diagnostic(
-            "file-outside",
-            f"{path} lies outside the folders of its mesh; it is used",
-            location,
-        )
-        for path in mesh.beside
-        if is_outside(path, file)
-    ]
+    return write_surfaces(uses, stage, LIBRARY_ROOT)
 
 
 def mesh_key(geometry: MeshFile) -> MeshKey:
@@ -140,31 +79,3 @@ def _mesh_uses(robot: Robot) -> Mapping[MeshKey, Location | None]:
             if isinstance(shape.geometry, MeshFile) and shape.geometry.path is not None:
                 uses.setdefault(mesh_key(shape.geometry), link.location)
     return uses
-
-
-def _by_file(uses: Mapping[MeshKey, Location | None]) -> dict[str, list[Mirror]]:
-    files: dict[str, list[Mirror]] = {}
-    for file, mirror in uses:
-        files.setdefault(file, []).append(mirror)
-    return files
-
-
-def _of_equal_size(files: Iterable[str]) -> frozenset[str]:
-    """Choose the files that share their size with another; only they can be equal."""
-    sizes: dict[int, list[str]] = {}
-    for file in files:
-        # What is not there is found out when it is read.
-        with suppress(OSError, ValueError):
-            sizes.setdefault(Path(file).stat().st_size, []).append(file)
-    return frozenset(
-        file for alike in sizes.values() if len(alike) > 1 for file in alike
-    )
-
-
-def _content(data: bytes, file: str) -> str:
-    """Name what a mesh depends on: equal names are equal meshes."""
-    import hashlib  # noqa: PLC0415  OpenSSL takes its time to load
-
-    digest = hashlib.sha256(data).hexdigest()
-    refers = any(word in data for word in _REFERENCES)
-    return f"{digest} {Path(file).parent}" if refers else digest

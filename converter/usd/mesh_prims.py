@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pxr import Usd
 
-    from converter.meshes.appearance import CornerValues, MeshMaterial
+    from converter.meshes.appearance import CornerValues
+    from converter.meshes.mesh_material import MeshMaterial
     from converter.meshes.polygon_mesh import PolygonMesh
 
 # A material that has no name in the mesh file.

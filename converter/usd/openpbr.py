@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from pxr import Gf, Sdf, UsdShade
 
-from converter.meshes.appearance import Slot, Wrap
+from converter.meshes.mesh_material import Slot, Wrap
 from converter.usd.looks import (
     BLACK,
     color_value,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from pxr import Gf, Sdf, UsdShade
 
-from converter.meshes.appearance import Slot
+from converter.meshes.mesh_material import Slot
 from converter.usd.looks import (
     BLACK,
     color_value,

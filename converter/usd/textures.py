@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from converter.diagnostics import Location
-    from converter.meshes.appearance import MeshTexture
+    from converter.meshes.mesh_material import MeshTexture
 
 # What every renderer reads, and USDZ allows.
 _SUFFIXES = {b"\x89PNG\r\n\x1a\n": ".png", b"\xff\xd8\xff": ".jpg"}

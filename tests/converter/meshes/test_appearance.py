@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from converter.meshes import read_mesh
-from converter.meshes.appearance import (
+from converter.meshes.appearance import face_normals
+from converter.meshes.mesh_material import (
     MeshMaterial,
     MeshTexture,
     Sampling,
     Slot,
     Wrap,
-    face_normals,
 )
 from converter.meshes.obj import read_obj
 from converter.meshes.polygon_mesh import mirrored

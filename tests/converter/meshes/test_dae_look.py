@@ -5,15 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from converter.meshes.appearance import (
-    CornerValues,
+from converter.meshes.dae import read_dae
+from converter.meshes.mesh_material import (
     MeshMaterial,
     MeshTexture,
     Sampling,
     Slot,
     Wrap,
 )
-from converter.meshes.dae import read_dae
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from converter.meshes.appearance import CornerValues
 
 # A quadrilateral in an oblique plane, and its unit normal.
 CORNERS = np.array([[0.5, 0.0, 0.0], [1.5, 1.0, 0.0], [1.5, 1.0, 2.0], [0.5, 0.0, 2.0]])

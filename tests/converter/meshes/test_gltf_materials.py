@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from converter.colors import linear_from_srgb
-from converter.meshes.appearance import MeshMaterial, MeshTexture, Slot, Wrap
 from converter.meshes.gltf import read_gltf
+from converter.meshes.mesh_material import MeshMaterial, MeshTexture, Slot, Wrap
 from tests.converter.meshes.gltf_files import UV, Gltf, Json, triangle
 
 IMAGE = b"\x89PNG\r\n\x1a\nwhatever"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from converter.meshes.appearance import MeshMaterial, Sampling, Slot, Wrap
+from converter.meshes.mesh_material import MeshMaterial, Sampling, Slot, Wrap
 from converter.meshes.obj_materials import read_libraries
 
 

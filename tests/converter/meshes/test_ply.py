@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from converter.meshes import read_mesh
-from converter.meshes.appearance import MeshMaterial, MeshTexture, Slot
+from converter.meshes.mesh_material import MeshMaterial, MeshTexture, Slot
 
 if TYPE_CHECKING:
     from pathlib import Path

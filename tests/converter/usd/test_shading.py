@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pxr import Sdf, Usd, UsdShade
 
 from converter.colors import linear_from_srgb
-from converter.meshes.appearance import Sampling, Slot, Wrap
+from converter.meshes.mesh_material import Sampling, Slot, Wrap
 from converter.usd.looks import Look, Texture
 from converter.usd.shading import MaterialNetworks, write_networks
 from tests.converter.usd.mesh_looks import shaders
