@@ -252,6 +252,7 @@ def source_record(subject: Subject) -> SourceRecord:
     digest = subject.inputs[0].sha256 if subject.inputs else None
     if digest is None and subject.urdf and subject.urdf.is_file():
         digest = hashlib.sha256(subject.urdf.read_bytes()).hexdigest()
+    folders = subject.folders
     return SourceRecord(
         reference=subject.reference,
         sha256=digest,
@@ -264,7 +265,7 @@ def source_record(subject: Subject) -> SourceRecord:
         notes=subject.notes,
         files=tuple(
             FileRecord(
-                path=portable_path(file.path, subject.folders),
+                path=portable_path(file.path, folders),
                 sha256=file.sha256,
                 size=file.size,
             )
@@ -294,15 +295,16 @@ def _diagnostics(
     lines = source_lines(
         (each.location.file, each.location.line) for each in said if each.location
     )
+    folders = subject.folders
     return tuple(
         DiagnosticRecord(
             rule=rule.id,
             severity=rule.severity.value,
-            message=portable(diagnostic.message, subject.folders),
-            file=portable(place.file, subject.folders) if place else None,
+            message=portable(diagnostic.message, folders),
+            file=portable(place.file, folders) if place else None,
             line=place.line if place else None,
             column=place.column if place else None,
-            source=portable(text, subject.folders) if text else None,
+            source=portable(text, folders) if text else None,
         )
         for diagnostic in said
         for rule in [_rule(diagnostic)]

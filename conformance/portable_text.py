@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+# Every spelling of a folder has one.
+_SEPARATOR = re.compile(r"[/\\]")
 _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,}\b")
 
 
@@ -23,6 +25,8 @@ def portable(text: str, folders: Mapping[str, Path]) -> str:
         folders: Folders by the name that stands for them; an empty name leaves the
             rest of the path relative.
     """
+    if not _SEPARATOR.search(text):
+        return _ADDRESS.sub("0x…", text)
     named = (
         *((name, str(folder)) for name, folder in folders.items()),
         ("<temporary>", tempfile.gettempdir()),

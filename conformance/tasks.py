@@ -26,7 +26,7 @@ from converter import convert
 from converter.conversion import convert_parsed
 from converter.diagnostics import ConversionError, SourceError
 from converter.inputs import input_files
-from converter.lint import LINT_RULES, lint
+from converter.lint import LINT_RULES, lint_parsed
 from converter.urdf.expansion import is_xacro
 from converter.urdf.named_packages import named_packages
 from converter.urdf.standalone import standalone_urdf
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from converter.inputs import InputFile
     from converter.lint import Finding
     from converter.model import Robot
+    from converter.urdf.parse import Parsed
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,20 +92,20 @@ def read_robot(
         expanded=alone.text if alone else None,
         inputs=input_files((path, *(alone.included if alone else ())), parsed.robot),
         packages=named_packages(parsed.robot),
-        findings=_findings(path, packages),
+        findings=_findings(parsed, path),
         ledger=account(parsed.robot),
     )
 
 
-def _findings(path: str, packages: Mapping[str, str]) -> tuple[Finding, ...]:
+def _findings(parsed: Parsed, path: str) -> tuple[Finding, ...]:
     """Say what lint adds to the diagnostics.
 
     A second expansion of xacro would take longer than all else.
     """
     if is_xacro(path):
         return ()
-    report = lint(path, packages=packages)
-    return tuple(found for found in report.findings if found.rule.id in LINT_RULES)
+    found = lint_parsed(parsed, path)
+    return tuple(each for each in found if each.rule.id in LINT_RULES)
 
 
 def questions(robot: Robot) -> Configurations:

@@ -11,7 +11,7 @@ from converter.diagnostics import SourceError
 from converter.lint.checks import DOCUMENT_CHECKS, SPECIMEN_CHECKS
 from converter.lint.finding import Finding
 from converter.lint.rules import LINT_RULES
-from converter.lint.subject import document_of, examine
+from converter.lint.subject import document_of, examine, read_document
 from converter.rules import RULES
 from converter.urdf.findings import drain
 from converter.urdf.markup import read_markup
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from converter.diagnostics import Diagnostic
     from converter.lint.finding import Remark
     from converter.lint.subject import Document, Specimen
+    from converter.urdf.parse import Parsed
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +66,31 @@ def lint(
     except SourceError as error:
         found += _reported(error.diagnostics)
     else:
-        specimen = examine(parsed.robot)
-        found += _reported((*parsed.diagnostics, *specimen.meshes.diagnostics))
-        found += _specimen_findings(specimen)
+        found += _robot_findings(parsed)
     document = document_of(markup, file)
     if document:
         found += _document_findings(document)
     return LintReport(_in_order(found), document is not None)
+
+
+def lint_parsed(parsed: Parsed, path: str | os.PathLike[str]) -> tuple[Finding, ...]:
+    """Examine a URDF file that has been read already.
+
+    Args:
+        parsed: What the file says.
+        path: The file; findings name it as it is given here.
+    """
+    found = _robot_findings(parsed)
+    document = read_document(os.fspath(path))
+    if document:
+        found += _document_findings(document)
+    return _in_order(found)
+
+
+def _robot_findings(parsed: Parsed) -> list[Finding]:
+    specimen = examine(parsed.robot)
+    said = (*parsed.diagnostics, *specimen.meshes.diagnostics)
+    return [*_reported(said), *_specimen_findings(specimen)]
 
 
 def _reported(diagnostics: Iterable[Diagnostic]) -> Iterator[Finding]:
