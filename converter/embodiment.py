@@ -14,25 +14,21 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from converter.diagnostics import AuthoringError, Diagnostic
-from converter.kinematics import rest_transforms
 from converter.model import Fixed, Floating
 from converter.plausibility import SMALLEST, usable_inertia
-from converter.spatial import (
-    inertia_tensor,
-    inertia_values,
-    inverse_transform,
-    rotation_from_quat_wxyz,
-    shift_inertia,
+from converter.rigid import (
+    compose,
+    inverse,
+    placed,
+    rest_poses,
+    shifted_inertia,
+    turned_inertia,
 )
 from converter.topology import rigid_groups
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from converter.model import Inertial, Link, Vec3, Vec6
+    from converter.model import Inertial, Link, Pose, Vec3, Vec6
     from converter.topology import Tree
 
 # All invented mass together, as a part of the robot's mass.
@@ -279,7 +275,7 @@ def _heavy_branches(tree: Tree, group: tuple[str, ...]) -> frozenset[str]:
 def _bodies(
     tree: Tree, body_of: dict[str, str | None], invented: list[str]
 ) -> tuple[tuple[Body, ...], list[Diagnostic]]:
-    rest = rest_transforms(tree)
+    rest = rest_poses(tree)
     total = sum(link.mass for link in tree.link.values()) or 1.0
     size = _size(tree, rest)
     notes: list[Diagnostic] = []
@@ -311,54 +307,56 @@ def _bodies(
     return tuple(bodies), notes
 
 
-def _size(tree: Tree, rest: dict[str, NDArray[np.float64]]) -> float:
+def _size(tree: Tree, rest: dict[str, Pose]) -> float:
     """Largest distance of a link or centre of mass from the root [m]; 1 if none."""
     points = []
-    for name, transform in rest.items():
-        inertial = tree.link[name].inertial
-        offset = inertial.origin.position if inertial else (0.0, 0.0, 0.0)
-        points += [transform[:3, 3], (transform @ (*offset, 1.0))[:3]]
-    # Unlike numpy's norm, it does not warn where numbers are beyond all reason.
+    for name, pose in rest.items():
+        points.append(pose.position)
+        if inertial := tree.link[name].inertial:
+            points.append(placed(pose, inertial.origin.position))
     return max(math.hypot(*point) for point in points) or 1.0
 
 
-def _lump(
-    tree: Tree, rest: dict[str, NDArray[np.float64]], head: str, members: list[str]
-) -> Body:
+def _lump(tree: Tree, rest: dict[str, Pose], head: str, members: list[str]) -> Body:
     """Combine the inertials of welded links, in the frame of one of them."""
-    massive = [
-        (rest[name], inertial)
+    massive = {
+        name: inertial
         for name in members
         if has_mass(tree.link[name]) and (inertial := tree.link[name].inertial)
-    ]
-    to_head = inverse_transform(rest[head])
+    }
+    to_head = inverse(rest[head])
     parts = [
         _mass_properties(
-            np.eye(4) if name_rest is rest[head] else to_head @ name_rest, inertial
+            inertial,
+            inertial.origin
+            if name == head
+            else compose(compose(to_head, rest[name]), inertial.origin),
         )
-        for name_rest, inertial in massive
+        for name, inertial in massive.items()
     ]
     if len(parts) == 1:
-        mass, center, tensor = parts[0]
-    else:
-        mass = sum(part[0] for part in parts)
-        center = sum((part[0] * part[1] for part in parts), np.zeros(3)) / mass
-        tensor = np.zeros((3, 3))
-        for part_mass, part_center, part_tensor in parts:
-            tensor = tensor + shift_inertia(
-                part_tensor, part_mass, part_center - center
-            )
-    x, y, z = (float(c) + 0.0 for c in center)
-    return Body(head, mass, (x, y, z), inertia_values(tensor))
+        return Body(head, *parts[0])
+    mass = sum(part_mass for part_mass, _, _ in parts)
+    x, y, z = (
+        sum(part_mass * point[axis] for part_mass, point, _ in parts) / mass + 0.0
+        for axis in range(3)
+    )
+    shifted = (
+        shifted_inertia(inertia, part_mass, (point[0] - x, point[1] - y, point[2] - z))
+        for part_mass, point, inertia in parts
+    )
+    ixx, ixy, ixz, iyy, iyz, izz = map(sum, zip(*shifted, strict=True))
+    return Body(head, mass, (x, y, z), (ixx, ixy, ixz, iyy, iyz, izz))
 
 
-def _mass_properties(
-    to_head: NDArray[np.float64], inertial: Inertial
-) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
-    rotation = to_head[:3, :3] @ rotation_from_quat_wxyz(inertial.origin.quat_wxyz)
-    center = (to_head @ (*inertial.origin.position, 1.0))[:3]
-    tensor = rotation @ inertia_tensor(inertial.inertia) @ rotation.T
-    return inertial.mass, center, tensor
+def _mass_properties(inertial: Inertial, origin: Pose) -> tuple[float, Vec3, Vec6]:
+    """Return mass, centre and inertia of a part whose inertial frame lies there."""
+    x, y, z = (c + 0.0 for c in origin.position)
+    return (
+        inertial.mass,
+        (x, y, z),
+        turned_inertia(inertial.inertia, origin.quat_wxyz),
+    )
 
 
 def _frame_notes(tree: Tree, body_of: dict[str, str | None]) -> list[Diagnostic]:

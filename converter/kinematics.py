@@ -15,6 +15,7 @@ from converter.model import (
     Revolute,
     Spherical,
 )
+from converter.rigid import rest_poses
 from converter.spatial import (
     rotation_about,
     rotation_from_quat_wxyz,
@@ -106,8 +107,4 @@ def rest_transforms(tree: Tree) -> dict[str, Matrix]:
     Returns:
         (4, 4) transforms by link name, link to root.
     """
-    transforms = {tree.root: np.eye(4)}
-    for name in tree.links[1:]:
-        joint = tree.parent_joint[name]
-        transforms[name] = transforms[joint.parent] @ transform_from_pose(joint.origin)
-    return transforms
+    return {name: transform_from_pose(pose) for name, pose in rest_poses(tree).items()}

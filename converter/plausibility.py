@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from converter.spatial import inertia_tensor, inertia_values, principal_inertia
+from converter.rigid import principal_inertia, turned_inertia
 
 if TYPE_CHECKING:
     from converter.model import Vec3, Vec6
@@ -17,7 +15,7 @@ INVENTED_INERTIA = 5e-7
 # hundredth of what engineering tolerance allows.
 INVENTED_MOMENT = 1e-6
 # The smallest positive float32 rounds this up to itself, and anything less to zero.
-SMALLEST = float(np.finfo(np.float32).smallest_subnormal) / 2
+SMALLEST = 2.0**-150
 # Moments of a valid tensor satisfy A + B >= C; text rounds each of them.
 _TRIANGLE_SLACK = 1e-4
 
@@ -39,10 +37,10 @@ def usable_inertia(
         The inertia, and what is said of it: rules, each with the rest of a sentence
         about the link.
     """
-    moments, axes = principal_inertia(inertia_tensor(inertia))
+    moments, quat_wxyz = principal_inertia(inertia)
     largest = max(abs(moment) for moment in moments)
     if largest <= SMALLEST:
-        moment = INVENTED_INERTIA * mass * size**2
+        moment = INVENTED_INERTIA * mass * (size * size)
         text = f"has {mass:.6g} kg and no inertia; it received {moment:.3g} kg m^2"
         return (moment, 0, 0, moment, 0, moment), (("inertia-regularised", text),)
     found: tuple[tuple[str, str], ...] = ()
@@ -50,7 +48,7 @@ def usable_inertia(
         floor = max(INVENTED_MOMENT * largest, 2 * SMALLEST)
         a, b, c = (moment if moment > SMALLEST else floor for moment in moments)
         moments = a, b, c
-        inertia = inertia_values(axes * moments @ axes.T)
+        inertia = turned_inertia((a, 0.0, 0.0, b, 0.0, c), quat_wxyz)
         text = f"has no inertia about an axis; it received {floor:.3g} kg m^2 there"
         found = (("inertia-regularised", text),)
     if problem := _implausible(moments):

@@ -1,4 +1,6 @@
-"""Rotations, poses and inertia tensors in double precision; pure numpy.
+"""Rotations, poses and inertia tensors as arrays of double precision.
+
+What one frame needs is in ``rigid``; here are matrices, and many frames at once.
 
 A rotation matrix here turns child vectors into parent vectors, columns being the
 child's axes. Quaternions are unit, ordered (w, x, y, z).
@@ -11,6 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from converter.model import Pose
+from converter.rigid import normalised, rotation_rows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -25,14 +28,7 @@ _EIGENVALUE = 2.0**-50
 
 def rotation_from_quat_wxyz(quat_wxyz: Vec4) -> Matrix:
     """Return the (3, 3) rotation of a quaternion, which need not be normalised."""
-    w, x, y, z = np.asarray(quat_wxyz, dtype=np.float64) / np.linalg.norm(quat_wxyz)
-    return np.array(
-        [
-            [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
-            [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
-            [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
-        ]
-    )
+    return np.array(rotation_rows(quat_wxyz))
 
 
 def quat_wxyz_from_rotation(rotation: Matrix) -> Vec4:
@@ -57,7 +53,8 @@ def quat_wxyz_from_rotation(rotation: Matrix) -> Vec4:
         q[1 + i] = 1 + m[i, i] - m[j, j] - m[k, k]
         q[1 + j] = m[j, i] + m[i, j]
         q[1 + k] = m[k, i] + m[i, k]
-    return _canonical(q)
+    w, x, y, z = q.tolist()
+    return normalised((w, x, y, z))
 
 
 def rotations_from_quats_wxyz(quats_wxyz: Matrix) -> Matrix:
@@ -91,36 +88,6 @@ def quats_wxyz_from_rotations(rotations: Matrix) -> Matrix:
     return np.where(chosen[:, :1] < 0, -chosen, chosen) + 0.0
 
 
-def quat_wxyz_from_rpy(rpy: Vec3) -> Vec4:
-    """Return the quaternion of roll, pitch, yaw about fixed X, Y, Z [rad].
-
-    R = Rz(yaw) Ry(pitch) Rx(roll), as the URDF specification has it.
-    """
-    (cr, cp, cy), (sr, sp, sy) = (
-        np.cos(np.asarray(rpy) / 2),
-        np.sin(np.asarray(rpy) / 2),
-    )
-    return _canonical(
-        np.array(
-            [
-                cr * cp * cy + sr * sp * sy,
-                sr * cp * cy - cr * sp * sy,
-                cr * sp * cy + sr * cp * sy,
-                cr * cp * sy - sr * sp * cy,
-            ]
-        )
-    )
-
-
-def _canonical(quat: Matrix) -> Vec4:
-    """Normalise, prefer w >= 0, and drop negative zeros."""
-    quat = quat / np.linalg.norm(quat)
-    if quat[0] < 0:
-        quat = -quat
-    w, x, y, z = (float(c) + 0.0 for c in quat)
-    return w, x, y, z
-
-
 def rpy_from_rotation(rotation: Matrix) -> Vec3:
     """Return roll, pitch, yaw [rad] of a (3, 3) rotation; roll is 0 at gimbal lock.
 
@@ -149,40 +116,6 @@ def rotation_about(axis: Vec3, angles: Matrix) -> Matrix:
     return rotations
 
 
-def rotation_onto(axis: Vec3) -> tuple[str, Matrix]:
-    """Choose a coordinate axis and the rotation that carries it onto ``axis``.
-
-    UsdPhysics joints move about X, Y or Z of a joint frame. The coordinate axis
-    nearest to ``axis`` keeps the rotation small, and a coordinate axis itself, of
-    either sign, gets an identity or a half turn, which float32 stores exactly.
-
-    Args:
-        axis: Unit vector.
-
-    Returns:
-        ``"X"``, ``"Y"`` or ``"Z"``, and a (3, 3) rotation R with R e = axis for that
-        unit vector e.
-    """
-    index = int(np.argmax(np.abs(axis)))
-    e = np.zeros(3)
-    e[index] = 1.0
-    target = np.asarray(axis, dtype=np.float64)
-    if target[index] < 0:
-        # A half turn about the next axis first, so the remaining turn is below 90 deg.
-        half_turn = -np.eye(3)
-        half_turn[(index + 1) % 3, (index + 1) % 3] = 1.0
-        return "XYZ"[index], _smallest_rotation(-e, target) @ half_turn
-    return "XYZ"[index], _smallest_rotation(e, target)
-
-
-def _smallest_rotation(start: Matrix, end: Matrix) -> Matrix:
-    """Return the (3, 3) rotation of least angle with R start = end, below 180 deg."""
-    v = np.cross(start, end)
-    cross = np.array([[0.0, -v[2], v[1]], [v[2], 0.0, -v[0]], [-v[1], v[0], 0.0]])
-    rotation: Matrix = np.eye(3) + cross + cross @ cross / (1.0 + float(start @ end))
-    return rotation
-
-
 def transform_from_pose(pose: Pose) -> Matrix:
     """Return the (4, 4) homogeneous transform of a pose, child to parent."""
     transform = np.eye(4)
@@ -207,11 +140,6 @@ def inverse_transform(transform: Matrix) -> Matrix:
     )
     inverse[..., 3, 3] = 1.0
     return inverse
-
-
-def compose(parent: Pose, child: Pose) -> Pose:
-    """Return the pose of ``child``, given in the frame of ``parent``, one frame up."""
-    return pose_from_transform(transform_from_pose(parent) @ transform_from_pose(child))
 
 
 def inertia_tensor(inertia: Vec6) -> Matrix:

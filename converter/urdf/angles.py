@@ -5,11 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from converter.spatial import (
-    quat_wxyz_from_rpy,
-    rotation_from_quat_wxyz,
-    rpy_from_rotation,
-)
+from converter.rigid import quat_wxyz_from_rpy
+from converter.spatial import rotation_from_quat_wxyz, rpy_from_rotation
 
 if TYPE_CHECKING:
     from converter.model import Vec3, Vec4

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from converter.diagnostics import Diagnostic
 from converter.model import IDENTITY, Pose
-from converter.spatial import quat_wxyz_from_rpy
+from converter.rigid import quat_wxyz_from_rpy
 from converter.urdf.grammar import ORIGIN, QUAT_XYZW, RPY, XYZ
 
 if TYPE_CHECKING:

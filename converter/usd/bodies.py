@@ -4,16 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
 from pxr import Gf, UsdGeom, UsdPhysics
 
 from converter.model import MeshFile
-from converter.spatial import (
-    inertia_tensor,
-    principal_inertia,
-    quat_wxyz_from_rotation,
-    rotation_from_quat_wxyz,
-)
+from converter.rigid import principal_inertia, turned_inertia
 from converter.usd.custom import write_number, write_numbers, write_text
 from converter.usd.storage import single, single_moments
 
@@ -55,25 +49,26 @@ def author_bodies(
 def _author_mass(prim: Usd.Prim, body: Body) -> None:
     """Author mass, centre and inertia explicitly: a consumer has nothing to invent."""
     what = f"of link {body.link!r}"
-    moments, axes = principal_inertia(inertia_tensor(body.inertia))
+    moments, quat_wxyz = principal_inertia(body.inertia)
     mass = UsdPhysics.MassAPI.Apply(prim)
     mass.CreateMassAttr(single(body.mass, f"the mass {what}"))
     center = (single(c, f"the centre of mass {what}") for c in body.center)
     mass.CreateCenterOfMassAttr(Gf.Vec3f(*center))
     diagonal = single_moments(moments, f"the inertia {what}")
     mass.CreateDiagonalInertiaAttr(Gf.Vec3f(*diagonal))
-    w, x, y, z = quat_wxyz_from_rotation(axes)
-    mass.CreatePrincipalAxesAttr(Gf.Quatf(w, x, y, z))
+    mass.CreatePrincipalAxesAttr(Gf.Quatf(*quat_wxyz))
 
 
 def _is_own(body: Body, own: Inertial | None) -> bool:
     """Say whether a body is what its link says: nothing counted in, or invented."""
     if own is None or own.mass != body.mass:
         return False
-    turn = rotation_from_quat_wxyz(own.origin.quat_wxyz)
-    tensor = turn @ inertia_tensor(own.inertia) @ turn.T
-    stated = inertia_tensor(body.inertia)
-    return bool(np.allclose(tensor, stated, rtol=1e-9, atol=1e-12 * stated.max()))
+    turned = turned_inertia(own.inertia, own.origin.quat_wxyz)
+    slack = 1e-12 * max(body.inertia)
+    return all(
+        abs(moment - stated) <= slack + 1e-9 * abs(stated)
+        for moment, stated in zip(turned, body.inertia, strict=True)
+    )
 
 
 def _keep_inertial(prim: Usd.Prim, inertial: Inertial | None) -> None:

@@ -7,17 +7,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, assert_never
 
-import numpy as np
 from pxr import Gf, Usd, UsdGeom
 
 from converter.diagnostics import Diagnostic
-from converter.kinematics import rest_transforms
 from converter.model import Box, Capsule, Cylinder, MeshFile, Pose, Sphere
-from converter.spatial import inverse_transform, pose_from_transform
+from converter.rigid import compose, inverse, rest_poses
 from converter.usd.mesh_library import mesh_key
 from converter.usd.names import show_name
 from converter.usd.siblings import define_together
-from converter.usd.storage import LARGEST
+from converter.usd.storage import keeps_positive
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -54,7 +52,7 @@ def author_geometry(
         What was left out.
     """
     UsdGeom.Scope.Define(stage, prims.geometry)
-    rest = rest_transforms(tree)
+    rest = rest_poses(tree)
     diagnostics: list[Diagnostic] = []
     # USD lists children in the order in which they are defined.
     names = sorted(tree.links, key=lambda link: prims.link[link].pathElementCount)
@@ -65,10 +63,10 @@ def author_geometry(
         parent = prims.link_parent[name]
         pose = tree.parent_joint[name].origin if name != tree.root else Pose()
         if name != tree.root and parent != tree.parent_joint[name].parent:
-            pose = pose_from_transform(
+            pose = (
                 rest[name]
                 if parent is None
-                else inverse_transform(rest[parent]) @ rest[name]
+                else compose(inverse(rest[parent]), rest[name])
             )
         _place(xform, pose)
     for name in tree.links:
@@ -126,7 +124,7 @@ def shape_problem(geometry: Geometry, library: MeshLibrary) -> tuple[str, str] |
             sizes = tuple(abs(factor) for factor in geometry.scale)
         case _:
             assert_never(geometry)
-    if not all(np.float32(min(size, LARGEST)) > 0 for size in sizes):
+    if not all(map(keeps_positive, sizes)):
         text = " x ".join(f"{size:g}" for size in sizes)
         return "geometry-invalid", f"has size {text}"
     return None

@@ -10,36 +10,30 @@ from __future__ import annotations
 from math import degrees, isinf
 from typing import TYPE_CHECKING, assert_never
 
-import numpy as np
 from pxr import Gf, UsdPhysics
 
-from converter.kinematics import rest_transforms
 from converter.model import (
+    IDENTITY,
     Continuous,
     Fixed,
     Floating,
     Planar,
+    Pose,
     Prismatic,
     Revolute,
     Spherical,
 )
-from converter.spatial import (
-    inverse_transform,
-    quat_wxyz_from_rotation,
-    rotation_onto,
-    transform_from_pose,
-)
+from converter.rigid import compose, inverse, rest_poses, turn_onto
 from converter.usd.custom import write_flag, write_number, write_text
 from converter.usd.names import show_name
 from converter.usd.siblings import define_together
-from converter.usd.storage import FARTHEST, finest_frame, limit, single
+from converter.usd.storage import FARTHEST, limit, single
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
     from pxr import Usd
 
     from converter.embodiment import Embodiment
-    from converter.model import Joint, JointKind, Range
+    from converter.model import Joint, JointKind, Range, Vec3, Vec4
     from converter.topology import Tree
     from converter.usd.prims import Prims
 
@@ -57,7 +51,7 @@ def author_joints(
     Raises:
         AuthoringError: A number is beyond float32.
     """
-    rest = rest_transforms(tree)
+    rest = rest_poses(tree)
     joints = [tree.parent_joint.get(name) for name in tree.links]
     defined = [
         (prims.joint[joint.name], _schema(joint.kind))
@@ -86,8 +80,8 @@ def author_joints(
         anchor = UsdPhysics.FixedJoint.Define(stage, prims.anchor)
         anchor.CreateBody0Rel().SetTargets([prims.robot])
         anchor.CreateBody1Rel().SetTargets([prims.link[tree.root]])
-        _author_pose(anchor, 0, np.eye(4), "the base")
-        _author_pose(anchor, 1, np.eye(4), "the base")
+        _author_pose(anchor, 0, IDENTITY, "the base")
+        _author_pose(anchor, 1, IDENTITY, "the base")
 
 
 def _schema(kind: JointKind) -> str:
@@ -109,42 +103,49 @@ def _schema(kind: JointKind) -> str:
 def _author_frames(
     prim: Usd.Prim,
     joint: Joint,
-    rest: dict[str, NDArray[np.float64]],
+    rest: dict[str, Pose],
     embodiment: Embodiment,
     prims: Prims,
 ) -> None:
     usd_joint = UsdPhysics.Joint(prim)
-    origin = transform_from_pose(joint.origin)
+    origin = joint.origin
     body0 = embodiment.body_of[joint.parent]
     if body0 is None:
         # The default prim stands for the world; the root link lies at its origin.
         usd_joint.CreateBody0Rel().SetTargets([prims.robot])
-        origin = rest[joint.parent] @ origin
+        origin = compose(rest[joint.parent], origin)
     else:
         usd_joint.CreateBody0Rel().SetTargets([prims.link[body0]])
         if body0 != joint.parent:
-            origin = inverse_transform(rest[body0]) @ rest[joint.parent] @ origin
+            to_body = compose(inverse(rest[body0]), rest[joint.parent])
+            origin = compose(to_body, origin)
     usd_joint.CreateBody1Rel().SetTargets([prims.link[joint.child]])
     if body0 != joint.parent:
         write_text(prim, "joint:parent", joint.parent)
-    turn = np.eye(4)
+    turn = IDENTITY
     if isinstance(joint.kind, (Revolute, Continuous, Prismatic, Planar)):
-        axis = joint.kind.axis
-        _, turn[:3, :3] = rotation_onto(axis)
-        # Coordinate axes keep plain frames: legible, and safe with consumers that read
-        # the token and forget the frame.
-        if sum(c != 0 for c in axis) > 1:
-            turn[:3, :3] = finest_frame(origin[:3, :3], turn[:3, :3], axis)
-    _author_pose(usd_joint, 0, origin @ turn, f"the origin of joint {joint.name!r}")
+        turn = Pose(quat_wxyz=_turn(joint.kind.axis, origin.quat_wxyz))
+    of_parent = compose(origin, turn)
+    _author_pose(usd_joint, 0, of_parent, f"the origin of joint {joint.name!r}")
     _author_pose(usd_joint, 1, turn, f"the axis of joint {joint.name!r}")
 
 
-def _author_pose(
-    joint: UsdPhysics.Joint, side: int, transform: NDArray[np.float64], what: str
-) -> None:
-    position = Gf.Vec3f(*(single(float(c) + 0.0, what) for c in transform[:3, 3]))
-    w, x, y, z = quat_wxyz_from_rotation(transform[:3, :3])
-    rotation = Gf.Quatf(w, x, y, z)
+def _turn(axis: Vec3, origin: Vec4) -> Vec4:
+    """Choose the orientation of a joint's frame in the frame of its child."""
+    _, turn = turn_onto(axis)
+    # Coordinate axes keep plain frames: legible, and safe with consumers that read
+    # the token and forget the frame.
+    if sum(c != 0 for c in axis) == 1:
+        return turn
+    # Few joints need it, and the others no numpy.
+    from converter.usd.joint_frames import finest_frame  # noqa: PLC0415
+
+    return finest_frame(origin, turn, axis)
+
+
+def _author_pose(joint: UsdPhysics.Joint, side: int, pose: Pose, what: str) -> None:
+    position = Gf.Vec3f(*(single(c + 0.0, what) for c in pose.position))
+    rotation = Gf.Quatf(*pose.quat_wxyz)
     if side == 0:
         joint.CreateLocalPos0Attr(position)
         joint.CreateLocalRot0Attr(rotation)
@@ -157,19 +158,19 @@ def _author_freedom(prim: Usd.Prim, kind: JointKind) -> None:
     match kind:
         case Revolute():
             joint = UsdPhysics.RevoluteJoint(prim)
-            joint.CreateAxisAttr(rotation_onto(kind.axis)[0])
+            joint.CreateAxisAttr(turn_onto(kind.axis)[0])
             lower, upper = _limits_deg(kind.range)
             joint.CreateLowerLimitAttr(lower)
             joint.CreateUpperLimitAttr(upper)
         case Continuous():
-            UsdPhysics.RevoluteJoint(prim).CreateAxisAttr(rotation_onto(kind.axis)[0])
+            UsdPhysics.RevoluteJoint(prim).CreateAxisAttr(turn_onto(kind.axis)[0])
         case Prismatic():
             slider = UsdPhysics.PrismaticJoint(prim)
-            slider.CreateAxisAttr(rotation_onto(kind.axis)[0])
+            slider.CreateAxisAttr(turn_onto(kind.axis)[0])
             slider.CreateLowerLimitAttr(limit(kind.range.lower))
             slider.CreateUpperLimitAttr(limit(kind.range.upper))
         case Planar():
-            _author_plane(prim, rotation_onto(kind.axis)[0])
+            _author_plane(prim, turn_onto(kind.axis)[0])
         case Floating():
             # A free body needs no joint. The prim keeps name and origin, and is
             # disabled so that no simulator spends a constraint on it.

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from pxr import Gf, Sdf, UsdShade
 
-from converter.colors import linear_from_srgb
 from converter.meshes.mesh_material import PLAIN_SAMPLING, Sampling, Slot
 
 if TYPE_CHECKING:
@@ -107,8 +106,13 @@ class Look:
 
 
 def linear(color: Vec3) -> Vec3:
-    """Return the linear components of an sRGB colour."""
-    red, green, blue = linear_from_srgb(color).tolist()
+    """Return the linear components of an sRGB colour, as ``colors`` does of many."""
+    red, green, blue = (
+        encoded / 12.92
+        if encoded <= 0.04045  # noqa: PLR2004  the standard's threshold
+        else ((encoded + 0.055) / 1.055) ** 2.4
+        for encoded in color
+    )
     return red, green, blue
 
 

@@ -14,7 +14,8 @@ from pxr import Tf, Usd, UsdPhysics
 
 from converter.diagnostics import Diagnostic, StageError
 from converter.model import IDENTITY, NO_CUSTOM, Fixed, Link, MeshFile, Robot
-from converter.spatial import compose, inverse_transform, pose_from_transform
+from converter.rigid import compose
+from converter.spatial import inverse_transform, pose_from_transform
 from converter.topology import problems
 from converter.urdf.findings import drain
 from converter.usd.placement import placement_of

@@ -9,7 +9,8 @@ from pxr import Sdf, Usd, UsdGeom, UsdPhysics
 
 from converter.diagnostics import Diagnostic
 from converter.model import Collision, Visual
-from converter.spatial import compose, pose_from_transform
+from converter.rigid import compose
+from converter.spatial import pose_from_transform
 from converter.usd.custom import read_text
 from converter.usd.placement import rigid_part
 from converter.usd.read_extensions import read_custom

@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
+from struct import Struct
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from converter.diagnostics import AuthoringError, Diagnostic
-from converter.spatial import (
-    quats_wxyz_from_rotations,
-    rotation_about,
-    rotations_from_quats_wxyz,
-)
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from converter.model import Vec3
 
-LARGEST = float(np.finfo(np.float32).max)
+LARGEST = (2 - 2.0**-23) * 2.0**127
+_SMALLEST_NORMAL = 2.0**-126
 _DOUBLE_SLACK = 1e-12
-# Turns about the axis that are tried for a joint frame.
-_TWISTS = 128
+_SINGLE = Struct("<f")
+_BITS = Struct("<i")
 # A limit at or beyond this is no limit. OpenUSD's parser ignores revolute limits from
 # about 5e37 degrees on.
-FARTHEST = float(np.float32(1e37))
+FARTHEST: float = _SINGLE.unpack(_SINGLE.pack(1e37))[0]
 
 
 def single(value: float, what: str) -> float:
@@ -40,7 +33,7 @@ def single(value: float, what: str) -> float:
     if abs(value) > LARGEST:
         message = f"{what} is {value:g}, which float32 cannot store"
         raise AuthoringError((Diagnostic("value-range", message),))
-    return float(np.float32(value))
+    return _rounded(value)
 
 
 def single_moments(moments: Vec3, what: str) -> Vec3:
@@ -66,7 +59,7 @@ def single_moments(moments: Vec3, what: str) -> Vec3:
         others >= moments[largest] * (1 - _DOUBLE_SLACK)
         and stored_others <= stored[largest]
     ):
-        below = float(np.nextafter(np.float32(stored_others), np.float32(0)))
+        below = _next_below(stored_others)
         second = max(stored[:largest] + stored[largest + 1 :])
         stored[largest] = max(second, min(stored[largest], below))
     a, b, c = stored
@@ -75,46 +68,30 @@ def single_moments(moments: Vec3, what: str) -> Vec3:
 
 def is_single(value: float) -> bool:
     """Say whether float32 keeps a number, other than zero, from zero and infinity."""
-    smallest = float(np.finfo(np.float32).smallest_normal)
-    return value == 0 or smallest <= abs(value) <= LARGEST
+    return value == 0 or _SMALLEST_NORMAL <= abs(value) <= LARGEST
+
+
+def keeps_positive(value: float) -> bool:
+    """Say whether a number is positive in float32, which may hold it or not."""
+    return value > 0 and _rounded(min(value, LARGEST)) > 0
 
 
 def limit(value: float) -> float:
     """Round a position limit to float32; a very distant one is none."""
     if abs(value) >= FARTHEST:
         return float("inf") if value > 0 else float("-inf")
-    return float(np.float32(value))
+    return _rounded(value)
 
 
-def finest_frame(
-    origin: NDArray[np.float64], frame: NDArray[np.float64], axis: Vec3
-) -> NDArray[np.float64]:
-    """Choose the joint frame that survives rounding best.
-
-    A joint's frame may be turned about the joint's axis, on both sides alike, without
-    any effect on the motion. The two quaternions round differently at every turn, and
-    what counts is how well their quotient gives the child's orientation, and how well
-    the child's side gives the axis.
-
-    Args:
-        origin: (3, 3) orientation of the child in the parent body.
-        frame: (3, 3) orientation of a joint frame in the child.
-        axis: Unit vector in the child's frame, along an axis of ``frame``.
-
-    Returns:
-        (3, 3) orientation of the joint frame in the child.
-    """
-    angles = np.linspace(0.0, 2 * np.pi, _TWISTS, endpoint=False, dtype=np.float64)
-    twists = rotation_about(axis, angles) @ frame
-    parents, children = _stored(origin @ twists), _stored(twists)
-    turned = parents @ children.transpose(0, 2, 1) - origin
-    tilted = children @ (frame.T @ axis) - axis
-    errors = np.linalg.norm(turned, axis=(1, 2)) + np.linalg.norm(tilted, axis=1)
-    best: NDArray[np.float64] = twists[int(np.argmin(errors))]
-    return best
+def _rounded(value: float) -> float:
+    """Round a number within the range of float32 to the nearest one."""
+    (stored,) = _SINGLE.unpack(_SINGLE.pack(value))
+    return float(stored)
 
 
-def _stored(rotations: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return rotations as they come back from float32 quaternions."""
-    quats = quats_wxyz_from_rotations(rotations).astype(np.float32)
-    return rotations_from_quats_wxyz(quats.astype(np.float64))
+def _next_below(value: float) -> float:
+    """Return the float32 below a number that is not negative; zero has none."""
+    # The bits of positive numbers count upwards as the numbers do.
+    (bits,) = _BITS.unpack(_SINGLE.pack(value))
+    (below,) = _SINGLE.unpack(_BITS.pack(max(bits - 1, 0)))
+    return float(below)

@@ -33,7 +33,8 @@ from converter.model import (
     Vec3,
     Visual,
 )
-from converter.spatial import inertia_values, quat_wxyz_from_rpy
+from converter.rigid import quat_wxyz_from_rpy
+from converter.spatial import inertia_values
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -30,11 +30,8 @@ from converter.model import (
     Pose,
     Robot,
 )
-from converter.spatial import (
-    inertia_tensor,
-    quat_wxyz_from_rpy,
-    rotation_from_quat_wxyz,
-)
+from converter.rigid import quat_wxyz_from_rpy
+from converter.spatial import inertia_tensor, rotation_from_quat_wxyz
 from converter.topology import build_tree
 from tests.converter.strategies import robots
 

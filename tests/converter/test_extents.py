@@ -26,7 +26,7 @@ from converter.model import (
     Sphere,
     Visual,
 )
-from converter.spatial import quat_wxyz_from_rpy
+from converter.rigid import quat_wxyz_from_rpy
 from converter.topology import build_tree
 
 if TYPE_CHECKING:

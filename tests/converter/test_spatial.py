@@ -10,19 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
+from converter.rigid import quat_wxyz_from_rpy
 from converter.spatial import (
-    compose,
     inertia_tensor,
     inertia_values,
     inverse_transform,
     pose_from_transform,
     principal_inertia,
     quat_wxyz_from_rotation,
-    quat_wxyz_from_rpy,
     quats_wxyz_from_rotations,
     rotation_about,
     rotation_from_quat_wxyz,
-    rotation_onto,
     rotations_from_quats_wxyz,
     rpy_from_rotation,
     shift_inertia,
@@ -105,28 +103,6 @@ def test_rotation_about_an_axis_is_the_rotation_vector(
     actual = rotation_about(axis, np.array([angle]))[0]
 
     np.testing.assert_allclose(actual, expected, atol=1e-14)
-
-
-@given(axes())
-def test_rotation_onto_carries_a_coordinate_axis_to_the_axis(axis: Vec3) -> None:
-    """It is a proper rotation, and a coordinate axis costs no rounding."""
-    token, rotation = rotation_onto(axis)
-
-    e = np.eye(3)["XYZ".index(token)]
-    np.testing.assert_allclose(rotation @ e, axis, atol=1e-15)
-    np.testing.assert_allclose(rotation @ rotation.T, np.eye(3), atol=1e-15)
-    assert np.linalg.det(rotation) == pytest.approx(1.0)
-    if set(np.abs(axis)) == {0.0, 1.0}:
-        assert set(np.abs(rotation).ravel()) == {0.0, 1.0}
-
-
-@given(poses(), poses(), poses())
-def test_composition_of_poses_is_associative(a: Pose, b: Pose, c: Pose) -> None:
-    """Frames may be accumulated from either end."""
-    left = transform_from_pose(compose(compose(a, b), c))
-    right = transform_from_pose(compose(a, compose(b, c)))
-
-    np.testing.assert_allclose(left, right, atol=1e-13)
 
 
 @given(poses())

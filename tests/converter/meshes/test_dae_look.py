@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pytest
 
@@ -13,7 +15,6 @@ from converter.meshes.mesh_material import (
     Slot,
     Wrap,
 )
-from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from converter.meshes.appearance import CornerValues

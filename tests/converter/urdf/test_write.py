@@ -42,7 +42,7 @@ from converter.model import (
     Visual,
     XmlElement,
 )
-from converter.spatial import quat_wxyz_from_rpy
+from converter.rigid import quat_wxyz_from_rpy
 from converter.urdf.angles import rpy_from_quat_wxyz
 from converter.urdf.parse import parse
 from converter.urdf.write import write

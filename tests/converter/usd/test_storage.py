@@ -7,7 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from converter.usd.storage import single_moments
+from converter.usd.storage import (
+    FARTHEST,
+    LARGEST,
+    keeps_positive,
+    limit,
+    single,
+    single_moments,
+)
 
 _SIZES = st.floats(1e-6, 1e3)
 
@@ -37,3 +44,32 @@ def test_a_solid_body_is_rounded_and_no_more() -> None:
     stored = single_moments(moments, "x")
 
     assert stored == pytest.approx(moments, rel=2.0**-24)
+
+
+@given(st.floats(-LARGEST, LARGEST))
+def test_numbers_are_rounded_as_numpy_rounds_them(value: float) -> None:
+    """To the nearest, and to the even one of two."""
+    assert single(value, "x") == float(np.float32(value))
+    if abs(value) < FARTHEST:
+        assert limit(value) == float(np.float32(value))
+    assert keeps_positive(value) == (np.float32(value) > 0)
+
+
+def test_the_ends_of_float32_are_those_of_numpy() -> None:
+    """Beyond them, numbers are not stored."""
+    assert float(np.finfo(np.float32).max) == LARGEST
+    assert float(np.float32(1e37)) == FARTHEST
+    assert keeps_positive(1e300)
+    assert not keeps_positive(-1e300)
+    assert not keeps_positive(float(np.finfo(np.float32).smallest_subnormal) / 2)
+
+
+@given(_SIZES, _SIZES)
+def test_a_lowered_moment_is_the_float32_below(a: float, b: float) -> None:
+    """As numpy steps from one to the next."""
+    a, b = float(np.float32(a)), float(np.float32(b))
+    below = np.nextafter(np.float32(a + b), np.float32(0))
+
+    _, _, largest = single_moments((a, b, a + b), "x")
+
+    assert largest in {float(np.float32(a + b)), max(a, b, float(below))}
