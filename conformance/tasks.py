@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from converter.inputs import InputFile
     from converter.lint import Finding
     from converter.model import Robot
+    from converter.urdf.elements import Element
     from converter.urdf.parse import Parsed
 
 
@@ -92,19 +93,14 @@ def read_robot(
         expanded=alone.text if alone else None,
         inputs=input_files((path, *(alone.included if alone else ())), parsed.robot),
         packages=named_packages(parsed.robot),
-        findings=_findings(parsed, path),
+        findings=_findings(parsed, path, alone.markup if alone else None),
         ledger=account(parsed.robot),
     )
 
 
-def _findings(parsed: Parsed, path: str) -> tuple[Finding, ...]:
-    """Say what lint adds to the diagnostics.
-
-    A second expansion of xacro would take longer than all else.
-    """
-    if is_xacro(path):
-        return ()
-    found = lint_parsed(parsed, path)
+def _findings(parsed: Parsed, path: str, markup: Element | None) -> tuple[Finding, ...]:
+    """Say what lint adds to the diagnostics."""
+    found = lint_parsed(parsed, path, markup)
     return tuple(each for each in found if each.rule.id in LINT_RULES)
 
 

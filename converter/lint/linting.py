@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from converter.diagnostics import Diagnostic
     from converter.lint.finding import Remark
     from converter.lint.subject import Document, Specimen
+    from converter.urdf.elements import Element
     from converter.urdf.parse import Parsed
 
 
@@ -73,15 +74,19 @@ def lint(
     return LintReport(_in_order(found), document is not None)
 
 
-def lint_parsed(parsed: Parsed, path: str | os.PathLike[str]) -> tuple[Finding, ...]:
-    """Examine a URDF file that has been read already.
+def lint_parsed(
+    parsed: Parsed, path: str | os.PathLike[str], markup: Element | None = None
+) -> tuple[Finding, ...]:
+    """Examine a file that has been read already.
 
     Args:
         parsed: What the file says.
         path: The file; findings name it as it is given here.
+        markup: Its root element, if that is at hand; that of xacro is expanded.
     """
     found = _robot_findings(parsed)
-    document = read_document(os.fspath(path))
+    file = os.fspath(path)
+    document = read_document(file) if markup is None else document_of(markup, file)
     if document:
         found += _document_findings(document)
     return _in_order(found)

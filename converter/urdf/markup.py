@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from converter.urdf.elements import Element
+    from converter.urdf.expansion import Expansion
     from converter.urdf.findings import Findings
 
 
@@ -32,7 +33,19 @@ def read_markup(
     data = load(file)
     if not is_xacro(file):
         return (yield from parse_markup(data, file))
-    expansion = expand(file, packages, arguments)
+    return (yield from expanded_markup(expand(file, packages, arguments), file))
+
+
+def expanded_markup(expansion: Expansion, file: str) -> Findings[Element]:
+    """Read the root element of the expansion of a xacro file.
+
+    Args:
+        expansion: What became of the file; its elements are where they are written.
+        file: Its path.
+
+    Raises:
+        SourceError: The expansion cannot be understood as XML.
+    """
     yield from expansion.diagnostics
     # Should a place in the expanded text be told after all, it is told as such.
     root = yield from parse_markup(expansion.text.encode(), f"expansion of {file}")

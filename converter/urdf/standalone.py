@@ -11,18 +11,29 @@ from lxml import etree
 
 from converter.urdf import grammar as g
 from converter.urdf.expansion import SUFFIX, expand
+from converter.urdf.findings import drain
+from converter.urdf.markup import expanded_markup
 from converter.urdf.uris import Surroundings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from converter.urdf.elements import Element
+
 
 @dataclass(frozen=True, slots=True)
 class Standalone:
-    """URDF text, and the files that a xacro file included on the way to it."""
+    """What a xacro file becomes.
+
+    Attributes:
+        text: URDF.
+        included: The files that it included on the way.
+        markup: Root element of the expansion, with places in the xacro files.
+    """
 
     text: bytes
     included: tuple[str, ...]
+    markup: Element
 
 
 def standalone_urdf(
@@ -42,6 +53,7 @@ def standalone_urdf(
         SourceError: It cannot be expanded.
     """
     expansion = expand(file, packages, arguments)
+    markup, _ = drain(expanded_markup(expansion, file))
     root = etree.fromstring(expansion.text)
     around = Surroundings(Path(file), packages, os.environ)
     for element in root.iter(g.MESH.tag, g.TEXTURE.tag):
@@ -51,4 +63,4 @@ def standalone_urdf(
     if root.get(g.NAME.name) is None:
         root.set(g.NAME.name, Path(Path(file).name.removesuffix(SUFFIX)).stem)
     text = etree.tostring(root, encoding="utf-8", xml_declaration=True)
-    return Standalone(text, expansion.files)
+    return Standalone(text, expansion.files, markup)

@@ -210,3 +210,18 @@ def _clone_from(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     )
     for name in [name for name in sys.modules if name.endswith("_description")]:
         monkeypatch.delitem(sys.modules, name)
+
+
+def test_a_record_has_what_lint_finds_in_xacro(robot: Path) -> None:
+    """At the lines of the xacro file, which are told."""
+    robot.write_text(
+        ARM.replace('lower="-1" upper="2"', 'lower="-90" upper="90"'),
+        encoding="utf-8",
+    )
+    assert _urdf_usd("run", str(robot), "--out", "report").exit_code == 0
+    (result,) = Path("report/results").glob("*.json")
+    found = {one["rule"]: one for one in json.loads(result.read_bytes())["lint"]}
+    degrees = found["joint-limit-degrees"]
+    line = next(n for n, text in enumerate(ARM.splitlines(), 1) if "<limit" in text)
+    assert (degrees["file"], degrees["line"]) == ("arm.urdf.xacro", line)
+    assert degrees["source"].startswith("<limit lower=")
