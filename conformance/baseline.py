@@ -1,7 +1,8 @@
 """Failures that are known and accepted, in a file that people review.
 
-The file is TOML: ``[[expected]]`` tables, sorted by robot and check. Rewriting it keeps
-reasons, owners and the comment at its beginning; comments further down are lost.
+The file is TOML: ``[[expected]]`` tables, sorted by robot, check and converter.
+Rewriting it keeps reasons, owners and the comment at its beginning; comments further
+down are lost.
 """
 
 from __future__ import annotations
@@ -9,8 +10,9 @@ from __future__ import annotations
 import difflib
 import json
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
+from conformance.candidates import OURS
 from conformance.checks import CHECKS, ROUND_TRIP_CHECKS
 from conformance.record import Grade, Verdict
 from corpus.toml_tables import Field, Table, TableError, read_tables
@@ -18,6 +20,9 @@ from corpus.toml_tables import Field, Table, TableError, read_tables
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
+
+# Robot, check, and what the run calls the converter.
+Place: TypeAlias = tuple[str, str, str]
 
 # In place of a check, for a robot of which none could be made.
 VERDICT = "verdict"
@@ -30,6 +35,7 @@ _HEADER = """\
 # `urdf-usd run --baseline THIS --update-baseline` rewrites all below this comment.
 """
 _FIELDS = (
+    Field("converter"),
     Field("robot", required=True),
     Field("check", required=True),
     Field("grade", required=True),
@@ -50,6 +56,7 @@ class Expectation:
         grade: Grade of the check, or the verdict of a robot without checks.
         reason: Why it is accepted.
         owner: Who sees to it.
+        converter: What the run calls the converter.
     """
 
     robot: str
@@ -57,24 +64,27 @@ class Expectation:
     grade: str
     reason: str
     owner: str
+    converter: str = OURS
 
     @property
-    def place(self) -> tuple[str, str]:
+    def place(self) -> Place:
         """What it is known by."""
-        return self.robot, self.check
+        return self.robot, self.check, self.converter
+
+    def __str__(self) -> str:
+        """Name it in messages."""
+        by = "" if self.converter == OURS else f" by {self.converter}"
+        return f"{self.robot} {self.check}{by}"
 
     @classmethod
     def of(
-        cls,
-        robot: str,
-        check: str,
-        grade: str,
-        known: Mapping[tuple[str, str], Expectation],
+        cls, place: Place, grade: str, known: Mapping[Place, Expectation]
     ) -> Expectation:
         """Expect a failure, with the reason and the owner of a former expectation."""
-        former = known.get((robot, check))
+        former = known.get(place)
         if former is None:
-            return cls(robot, check, grade, REASON, OWNER)
+            robot, check, converter = place
+            return cls(robot, check, grade, REASON, OWNER, converter)
         return replace(former, grade=grade)
 
 
@@ -83,7 +93,7 @@ class Baseline:
     """Everything that is known not to conform.
 
     Attributes:
-        expectations: Sorted by robot and check, each pair once.
+        expectations: Sorted by robot, check and converter, each once.
         header: Comment at the beginning of the file.
         unexplained: ``file:line: warning`` of those without reason or owner.
     """
@@ -98,10 +108,16 @@ class Baseline:
             self, expectations=tuple(sorted(expectations, key=lambda one: one.place))
         )
 
+    def about(self, converters: Iterable[str]) -> dict[Place, Expectation]:
+        """Return what is expected of some converters, by its place."""
+        meant = frozenset(converters)
+        return {one.place: one for one in self.expectations if one.converter in meant}
+
     def as_toml(self) -> str:
         """Return the text of the file."""
         tables = (
             f"[[{_TABLE}]]\n"
+            f"{_converter(one)}"
             f"robot = {_quoted(one.robot)}\n"
             f"check = {_quoted(one.check)}\n"
             f"grade = {_quoted(one.grade)}\n"
@@ -119,7 +135,7 @@ def read_baseline(path: Path) -> Baseline:
         TableError: The file is no baseline; all problems are in the message, with their
             lines.
     """
-    found: dict[tuple[str, str], Expectation] = {}
+    found: dict[Place, Expectation] = {}
     problems: list[str] = []
     warnings: list[str] = []
     for table in read_tables(path, _TABLE, _FIELDS):
@@ -129,8 +145,7 @@ def read_baseline(path: Path) -> Baseline:
             key, said = problem
             problems.append(f"{table.place(key)}: {said}")
         elif expectation.place in found:
-            robot, check = expectation.place
-            problems.append(f"{table.place()}: {robot} {check} is expected twice")
+            problems.append(f"{table.place()}: {expectation} is expected twice")
         found[expectation.place] = expectation
         warnings += _unexplained(expectation, table)
     if problems:
@@ -160,7 +175,7 @@ def _unexplained(expectation: Expectation, table: Table) -> Iterable[str]:
         ("owner", expectation.owner, OWNER),
     ):
         if value == placeholder:
-            said = f"the {key} of {expectation.robot} {expectation.check} is missing"
+            said = f"the {key} of {expectation} is missing"
             yield f"{table.place(key)}: warning: {said}"
 
 
@@ -170,6 +185,12 @@ def _leading_comment(text: str) -> str:
         (n for n, line in enumerate(lines) if not line.startswith("#")), len(lines)
     )
     return "".join(f"{line}\n" for line in lines[:count])
+
+
+def _converter(expectation: Expectation) -> str:
+    """Name the converter unless it is ours."""
+    name = expectation.converter
+    return "" if name == OURS else f"converter = {_quoted(name)}\n"
 
 
 def _quoted(text: str) -> str:

@@ -7,7 +7,11 @@ from importlib import import_module
 
 import click
 
-from conformance.commands.failures import EXIT_CODES, explained_failures
+from conformance.commands.failures import (
+    EXIT_CODES,
+    explained_failures,
+    held_interrupts,
+)
 from conformance.environment import DISTRIBUTION
 
 # Each is loaded when it is called: a conversion does not wait for engines.
@@ -41,7 +45,8 @@ class _Program(click.Group):
             return None
         # numpy starts a thread per processor as it is imported; nothing here is for it.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-        module = import_module(f"conformance.commands.{cmd_name}")
+        with held_interrupts():
+            module = import_module(f"conformance.commands.{cmd_name}")
         command = getattr(module, f"{cmd_name}_command")
         assert isinstance(command, click.Command)  # noqa: S101  of our own making
         return command

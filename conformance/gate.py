@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from conformance.baseline import VERDICT, Baseline, Expectation
+from conformance.baseline import VERDICT, Baseline, Expectation, Place
 from conformance.baseline_record import BaselineRecord, KnownFailureRecord
+from conformance.candidates import OURS
 from conformance.record import Grade, Verdict
 
 if TYPE_CHECKING:
@@ -68,17 +69,19 @@ class Failure:
         check: Identifier of the check; ``verdict`` for a robot of which none was made.
         grade: Grade of the check, or the verdict.
         message: What is wrong, in one sentence.
+        converter: What the run calls the converter.
     """
 
     robot: str
     check: str
     grade: str
     message: str
+    converter: str = OURS
 
     @property
-    def place(self) -> tuple[str, str]:
+    def place(self) -> Place:
         """What a baseline knows it by."""
-        return self.robot, self.check
+        return self.robot, self.check, self.converter
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +94,8 @@ class Ruling:
         worse: Failures that were expected to be less grave, with the grade expected.
         expected: Failures that are as expected, or less grave.
         passing: Expectations that are met by nothing any more.
-        absent: Number of expectations about robots that were not in the run.
+        absent: Number of expectations about robots that were not in the run, of the
+            converters that were.
     """
 
     gate: Gate
@@ -123,7 +127,9 @@ def rule(
     found = failures(
         records, fail_on=fail_on, strict=strict, unreadable=baseline is not None
     )
-    known = {} if baseline is None else {e.place: e for e in baseline.expectations}
+    robots = {(record.id, _converter(record)) for record in records}
+    asked = {converter for _, converter in robots}
+    known = {} if baseline is None else baseline.about(asked)
     new = tuple(failure for failure in found if failure.place not in known)
     worse = tuple(
         (failure, known[failure.place].grade)
@@ -132,7 +138,6 @@ def rule(
     )
     failing = {failure.place for failure in found}
     graded = _grades(records)
-    robots = {record.id for record in records}
     read = any(record.verdict not in _NOT_READ for record in records)
     passes = Gate.FAILS if new or worse else Gate.PASSES
     return Ruling(
@@ -151,7 +156,7 @@ def rule(
             if expectation.place not in failing
             and graded.get(expectation.place, expectation.grade) != expectation.grade
         ),
-        absent=sum(expectation.robot not in robots for expectation in known.values()),
+        absent=sum((one.robot, one.converter) not in robots for one in known.values()),
     )
 
 
@@ -233,36 +238,42 @@ def settled(
         if graded.get(place, expectation.grade) == expectation.grade
     }
     failing = {
-        failure.place: Expectation.of(
-            failure.robot, failure.check, failure.grade, known
-        )
+        failure.place: Expectation.of(failure.place, failure.grade, known)
         for failure in found
     }
     return baseline.holding((kept | failing).values())
 
 
-def _grades(records: Iterable[RobotRecord]) -> dict[tuple[str, str], str]:
+def _converter(record: RobotRecord) -> str:
+    return record.candidate or OURS
+
+
+def _grades(records: Iterable[RobotRecord]) -> dict[Place, str]:
     """Map what records say something about to the grade, or the verdict."""
-    grades: dict[tuple[str, str], str] = {}
+    grades: dict[Place, str] = {}
     for record in records:
+        converter = _converter(record)
         if record.verdict is not Verdict.NOT_AVAILABLE:
             verdict = Verdict.EXACT if record.checks else record.verdict
-            grades[record.id, VERDICT] = verdict.value
+            grades[record.id, VERDICT, converter] = verdict.value
         for check in record.checks:
-            grades[record.id, check.id] = check.grade.value
+            grades[record.id, check.id, converter] = check.grade.value
     return grades
 
 
 def _failures(record: RobotRecord, failing: Sequence[Grade]) -> Iterator[Failure]:
     if record.verdict.conforms and Grade(record.verdict.value) not in failing:
         return
+    converter = _converter(record)
     wrong = [check for check in record.checks if check.grade in failing]
     if not wrong:
-        yield Failure(record.id, VERDICT, record.verdict.value, record.reason)
+        yield Failure(
+            record.id, VERDICT, record.verdict.value, record.reason, converter
+        )
     for check in wrong:
         first = next((f for f in check.findings if f.grade is check.grade), None)
         said = first.message if first else check.reason or check.title
-        yield Failure(record.id, check.id, check.grade.value, said)
+        yield Failure(record.id, check.id, check.grade.value, said, converter)
 
 
 def is_graver(failure: Failure, expected: str) -> bool:

@@ -18,7 +18,7 @@ import signal
 import tempfile
 import threading
 from concurrent.futures.process import BrokenProcessPool
-from multiprocessing import get_context
+from multiprocessing import forkserver, get_context, resource_tracker
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, TypeAlias, TypeVar, cast
 
@@ -217,8 +217,24 @@ class Isolation:
             return ProcessPool(max_workers=self.workers, context=get_context("spawn"))
         context = get_context("forkserver")
         context.set_forkserver_preload(["conformance.preloading"])
+        _start_fork_server()
         # A new process is ready by the time that an old one ends.
         return ProcessPool(max_workers=2 * self.workers, max_tasks=1, context=context)
+
+
+def _start_fork_server() -> None:
+    """Start the fork server unless it runs, such that Ctrl-C does not reach it.
+
+    It would be told of Ctrl-C while it loads libraries, and its copies before they have
+    begun. What they inherit holds from their first instruction on.
+    """
+    # This one lets signals through as it starts, so it has to be there before.
+    resource_tracker.ensure_running()
+    former = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        forkserver.ensure_running()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, former)
 
 
 def _cancel(future: _Future | None) -> None:

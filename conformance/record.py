@@ -359,6 +359,8 @@ class ConverterRecord(_Record, frozen=True, kw_only=True):
         recipe: How it is asked, without paths of the machine.
         gated: Whether the run passes by what becomes of its robots.
         verdicts: Number of its robots per verdict.
+        baseline: What is new, worse or fixed of it, if there are several converters and
+            a baseline that says anything of this one.
     """
 
     name: str
@@ -366,6 +368,7 @@ class ConverterRecord(_Record, frozen=True, kw_only=True):
     recipe: str
     gated: bool
     verdicts: dict[str, int]
+    baseline: BaselineRecord | None = None
 
 
 class RunSummary(_Record, frozen=True, kw_only=True):
@@ -382,7 +385,8 @@ class RunSummary(_Record, frozen=True, kw_only=True):
         complete: Whether the run went through all its robots.
         unfinished: Number of robots that an interrupted run did not finish.
         converters: In the order in which they were named.
-        baseline: What is new, worse or fixed, if there was a baseline.
+        baseline: What is new, worse or fixed, if there was a baseline; of the converter
+            that is gated.
     """
 
     schema_version: str = SCHEMA_VERSION

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
+    from conformance.baseline_record import BaselineRecord
     from conformance.record import (
         CheckRecord,
         RobotRecord,
@@ -55,13 +56,12 @@ def write_junit(
     """
     root = ET.Element("testsuites", name="urdf-usd conformance")
     robots = tuple(robots)
-    expected = _expected(summary)
+    expected = _expected(summary.baseline) if summary else {}
     if len({robot.candidate for robot in robots}) > 1:
-        converters = summary.converters if summary else ()
-        gated = next((one.name for one in converters if one.gated), "")
         expected = {
-            (f"{gated}/{robot}", check): reason
-            for (robot, check), reason in expected.items()
+            (f"{one.name}/{robot}", check): reason
+            for one in (summary.converters if summary else ())
+            for (robot, check), reason in _expected(one.baseline).items()
         }
         robots = tuple(
             structs.replace(robot, id=f"{robot.candidate}/{robot.id}")
@@ -77,9 +77,8 @@ def write_junit(
     path.write_text(f"{declaration}{text}\n", encoding="utf-8", newline="\n")
 
 
-def _expected(summary: RunSummary | None) -> dict[tuple[str, str], str]:
+def _expected(baseline: BaselineRecord | None) -> dict[tuple[str, str], str]:
     """Map what a baseline accepts to the reason why."""
-    baseline = summary.baseline if summary else None
     return {
         (known.robot, known.check): known.reason
         for known in (baseline.expected if baseline else ())

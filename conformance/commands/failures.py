@@ -5,6 +5,7 @@ No user error ends in a traceback. What is left is a bug, and says so.
 
 from __future__ import annotations
 
+import signal
 import traceback
 from contextlib import contextmanager
 from enum import IntEnum
@@ -33,7 +34,7 @@ class ExitCode(IntEnum):
 
 EXIT_CODES = (
     "Exit status: 0 done; 1 does not conform; 2 cannot be read or done "
-    "(nothing was changed then)."
+    "(nothing was changed then); 130 interrupted."
 )
 
 
@@ -68,6 +69,19 @@ def explained_failures(*, debug: bool) -> Iterator[None]:
         say_error(f"this is a bug in urdf-usd: {type(error).__name__}: {error}")
         say(_report_hint(debug=debug))
         raise _exit(ExitCode.NOT_DONE, debug=debug) from error
+
+
+@contextmanager
+def held_interrupts() -> Iterator[None]:
+    """Let Ctrl-C wait until the block is left: libraries that load swallow it."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    former = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, former)
 
 
 def _exit(code: ExitCode, *, debug: bool) -> click.exceptions.Exit:

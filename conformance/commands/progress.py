@@ -76,12 +76,19 @@ def duration(seconds: float) -> str:
 
 
 @contextmanager
-def shown_progress(total: int) -> Iterator[Callable[[RobotRecord], None]]:
-    """Show progress on stderr while the block runs; call the result once per robot."""
+def shown_progress(
+    total: int, *, named: bool = False
+) -> Iterator[Callable[[RobotRecord], None]]:
+    """Show progress on stderr while the block runs; call the result once per robot.
+
+    Args:
+        total: Number of robots, each counted once per converter.
+        named: Whether to name the converter before the robot.
+    """
     console = stderr()
     pace = Pace(total, time.monotonic())
     if not console.is_terminal:
-        yield _Lines(console, total, pace).show
+        yield _Lines(console, total, pace, named=named).show
         return
     with _bar(console) as progress:
         task = progress.add_task("", total=total, pace="")
@@ -89,7 +96,11 @@ def shown_progress(total: int) -> Iterator[Callable[[RobotRecord], None]]:
         def show(record: RobotRecord) -> None:
             pace.finish(time.monotonic())
             progress.update(
-                task, advance=1, description=record.id, pace=f"{pace}", refresh=True
+                task,
+                advance=1,
+                description=_called(record, named=named),
+                pace=f"{pace}",
+                refresh=True,
             )
 
         yield show
@@ -98,8 +109,11 @@ def shown_progress(total: int) -> Iterator[Callable[[RobotRecord], None]]:
 class _Lines:
     """Progress as lines of text."""
 
-    def __init__(self, console: Console, total: int, pace: Pace) -> None:
+    def __init__(
+        self, console: Console, total: int, pace: Pace, *, named: bool
+    ) -> None:
         self._console = console
+        self._named = named
         self._total = total
         self._pace = pace
         self._count = 0
@@ -118,8 +132,12 @@ class _Lines:
         pace = f" ({self._pace})" if f"{self._pace}" else ""
         self._console.print(
             Text(f"[{count}/{self._total}] {look.sign} {record.verdict}: ")
-            + Text(f"{record.id}{pace}")
+            + Text(f"{_called(record, named=self._named)}{pace}")
         )
+
+
+def _called(record: RobotRecord, *, named: bool) -> str:
+    return f"{record.candidate}/{record.id}" if named else record.id
 
 
 def _bar(console: Console) -> Progress:

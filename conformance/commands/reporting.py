@@ -97,6 +97,7 @@ def part_of(
         summary,
         converters=own,
         verdicts=own[0].verdicts,
+        baseline=own[0].baseline or (summary.baseline if own[0].gated else None),
         robots=tuple(r for r in summary.robots if r.candidate == converter),
     )
     return part, [record for record in records if record.candidate == converter]

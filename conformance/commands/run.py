@@ -35,10 +35,10 @@ from conformance.run import RunOptions, places, require_scheduler, run, summaris
 from corpus import Selection, parse_reference, resolve_corpora
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from conformance.baseline import Baseline
-    from conformance.record import RobotRecord, RunSummary
+    from conformance.record import ConverterRecord, RobotRecord, RunSummary
     from converter import ConvertOptions
     from corpus import Resolved
 
@@ -156,8 +156,29 @@ class Report:
         """Write everything; return the summary as it is written, and the first page."""
         gated = gated_records(records, options)
         compared = self.gate.compared(gated, self.baseline)
-        told = structs.replace(summary, baseline=compared)
+        told = structs.replace(
+            summary,
+            baseline=compared,
+            converters=tuple(self._converters(summary, records)),
+        )
         return told, write_reports(told, records, self.folder)
+
+    def _converters(
+        self, summary: RunSummary, records: Sequence[RobotRecord]
+    ) -> Iterator[ConverterRecord]:
+        """Hold each of several converters against what is expected of it.
+
+        Where nothing is, all of its failures would be new.
+        """
+        several = len(summary.converters) > 1
+        for one in summary.converters:
+            known = self.baseline and self.baseline.about((one.name,))
+            if not (several and (known or one.gated)):
+                yield one
+                continue
+            his = [record for record in records if record.candidate == one.name]
+            compared = self.gate.compared(his, self.baseline)
+            yield structs.replace(one, baseline=compared)
 
     def decide(self, records: Sequence[RobotRecord], options: RunOptions) -> ExitCode:
         """Say whether the run passes."""
@@ -179,7 +200,10 @@ def _run_and_report(
     out = report.folder
     expected = len(sources) * len(options.converters)
     try:
-        with stopped_as_interrupted(), shown_progress(expected) as show:
+        with (
+            stopped_as_interrupted(),
+            shown_progress(expected, named=len(options.converters) > 1) as show,
+        ):
 
             def finished(record: RobotRecord) -> None:
                 records.append(record)

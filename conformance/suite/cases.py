@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from conformance.baseline import VERDICT, read_baseline
+from conformance.candidates import OURS
 from conformance.checks import CHECKS, ROUND_TRIP_CHECKS
 from conformance.examined import told
 from conformance.gate import FailOn, failures, is_graver
@@ -107,7 +108,7 @@ def parameters(config: pytest.Config) -> list[ParameterSet]:
         config: With the options of the plugin.
 
     Raises:
-        UsageError: The corpus or the baseline cannot be read.
+        CollectError: The corpus or the baseline cannot be read.
     """
     texts = config.getoption("conformance_robots") or (DEFAULT_CORPUS,)
     file = config.getoption("conformance_baseline")
@@ -115,7 +116,7 @@ def parameters(config: pytest.Config) -> list[ParameterSet]:
         baseline = read_baseline(Path(file)) if file else None
         sources = resolve_corpora(tuple(texts), _announce)
     except (OSError, ValueError, LookupError, RuntimeError) as error:
-        raise pytest.UsageError(str(error)) from error
+        raise pytest.Collector.CollectError(str(error)) from error
     fail_on = FailOn(config.getoption("conformance_fail_on"))
     groups = tuple(dict.fromkeys((CONVERSION, *_GROUP_OF.values())))
     for group in groups:
@@ -154,7 +155,9 @@ def _expected(
     return tuple(
         one
         for one in (baseline.expectations if baseline else ())
-        if one.robot == robot and _GROUP_OF[one.check] == group
+        if one.robot == robot
+        and one.converter == OURS
+        and _GROUP_OF[one.check] == group
     )
 
 

@@ -76,6 +76,18 @@ def test_a_failure_is_expected_once(tmp_path: Path) -> None:
         _read(tmp_path, f"{_ENTRY}\n{_ENTRY}")
 
 
+def test_a_converter_is_ours_unless_it_is_named(tmp_path: Path) -> None:
+    """The same failure of two converters is two expectations."""
+    theirs = _ENTRY.replace("[[expected]]", '[[expected]]\nconverter = "peer"')
+
+    baseline = _read(tmp_path, f"{theirs}\n{_ENTRY}")
+
+    assert [one.converter for one in baseline.expectations] == ["peer", "urdf-usd"]
+    written = baseline.as_toml().partition("\n\n")[2]
+    assert written == f"{theirs}\n{_ENTRY}"
+    assert list(baseline.about(["peer"])) == [("arm", "mass.link.mass", "peer")]
+
+
 def test_what_nobody_has_explained_is_accepted_with_a_warning(tmp_path: Path) -> None:
     """So that a rewritten file can be used at once, and is not forgotten."""
     baseline = Baseline().holding(

@@ -450,9 +450,11 @@ def test_an_interrupted_run_leaves_a_report_on_what_is_finished(
     """Ctrl-C after the first robot."""
 
     @contextmanager
-    def interrupting(total: int) -> Iterator[Callable[[RobotRecord], None]]:
+    def interrupting(
+        total: int, *, named: bool
+    ) -> Iterator[Callable[[RobotRecord], None]]:
         def show(record: RobotRecord) -> None:
-            raise KeyboardInterrupt(record.id, total)
+            raise KeyboardInterrupt(record.id, total, named)
 
         yield show
 
@@ -595,9 +597,7 @@ def test_ctrl_c_ends_a_run_and_all_its_children(
 
     assert process.returncode == 130
     assert "robots are finished" in stderr
-    # A child that had not begun yet may complain that its parent's locks are gone.
-    assert "KeyboardInterrupt" not in stderr
-    assert "conformance/" not in stderr
+    assert "Traceback" not in stderr
     assert (folder / "report" / "index.html").is_file()
     # The last member of the group may take a moment to be reaped.
     for _ in range(50):

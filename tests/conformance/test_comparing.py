@@ -233,6 +233,51 @@ def test_another_converter_can_be_gated(project: Path) -> None:
     assert not (project / "unknown").exists()
 
 
+def test_what_is_known_of_a_converter_excuses_it_alone(project: Path) -> None:
+    """Its failures are skipped in JUnit, its page says so, and ours would be news."""
+    known = project / "known.toml"
+    entry = (
+        '[[expected]]\nconverter = "wrong"\nrobot = "dir--{}"\ncheck = "{}"\n'
+        'grade = "{}"\nreason = "it doubles"\nowner = "ada"\n'
+    )
+    known.write_text(
+        entry.format("meek", "mass.link.mass", "fails")
+        + entry.format("stubborn", "verdict", "not comparable")
+    )
+
+    result = _run(project, "--baseline", str(known), out="known")
+
+    assert result.exit_code == 0, result.output
+    summary = json.loads((project / "known" / "summary.json").read_text())
+    against = {
+        one["name"]: one["baseline"] and len(one["baseline"]["expected"])
+        for one in summary["converters"]
+    }
+    assert against == {"urdf-usd": 0, "wrong": 2, "made": None}
+    junit = html.parse(project / "known" / "junit.xml")
+    excused = junit.xpath("//testcase[skipped[contains(@message, 'it doubles')]]")
+    assert {(one.get("classname"), one.get("name")) for one in excused} == {
+        ("wrong/dir--meek", "mass.link.mass"),
+        ("wrong/dir--stubborn", "conversion"),
+    }
+    pages = {
+        name: "it doubles" in (project / "known" / name).read_text(encoding="utf-8")
+        for name in (
+            "converters/wrong/index.html",
+            "converters/urdf-usd/index.html",
+            "converters/made/index.html",
+        )
+    }
+    assert list(pages.values()) == [True, False, False]
+
+
+def test_lines_of_progress_name_the_converter(report: tuple[Path, Result]) -> None:
+    """A robot that fails would not say whose it is."""
+    lines = [line for line in report[1].stderr.splitlines() if line.startswith("[")]
+
+    assert any("✗ fails: wrong/dir--meek" in line for line in lines)
+
+
 def test_comparisons_are_resumed_and_told_apart(
     project: Path, report: tuple[Path, Result]
 ) -> None:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
+from msgspec import structs
 
 from conformance.baseline import OWNER, REASON, VERDICT, Baseline, Expectation
+from conformance.candidates import OURS
 from conformance.gate import (
     FailOn,
     Gate,
@@ -86,7 +90,7 @@ def test_strict_counts_what_could_not_be_read(verdict: Verdict) -> None:
     ruling = rule([GOOD, robot("a", verdict)], strict=True)
 
     assert ruling.gate is Gate.FAILS
-    assert ruling.new[0].place == ("a", VERDICT)
+    assert ruling.new[0].place == ("a", VERDICT, OURS)
 
 
 @pytest.mark.parametrize("strict", [False, True])
@@ -109,7 +113,7 @@ def test_close_passes_unless_the_gate_says_otherwise() -> None:
     ruling = rule([near], fail_on=FailOn.CLOSE)
     assert ruling.gate is Gate.FAILS
     assert [(f.place, f.message) for f in ruling.new] == [
-        (("near", MASS), "mass.link is off")
+        (("near", MASS, OURS), "mass.link is off")
     ]
 
 
@@ -120,10 +124,10 @@ def test_an_expected_failure_passes_and_another_one_does_not() -> None:
     assert rule(records).gate is Gate.FAILS
     known = rule(records, baseline=_baseline(BAD_MASS))
     assert known.gate is Gate.PASSES
-    assert [failure.place for failure in known.expected] == [("bad", MASS)]
+    assert [failure.place for failure in known.expected] == [BAD_MASS.place]
     other = rule(records, baseline=_baseline(_expected("good", MASS, "fails")))
     assert other.gate is Gate.FAILS
-    assert [failure.place for failure in other.new] == [("bad", MASS)]
+    assert [failure.place for failure in other.new] == [BAD_MASS.place]
 
 
 @pytest.mark.parametrize(
@@ -174,7 +178,10 @@ def test_an_unexpected_pass_is_told_and_passes() -> None:
     ruling = rule([GOOD, robot("gone", Verdict.NOT_AVAILABLE)], baseline=baseline)
 
     assert ruling.gate is Gate.PASSES
-    assert [one.place for one in ruling.passing] == [("good", MASS), ("good", VERDICT)]
+    assert [one.place for one in ruling.passing] == [
+        ("good", MASS, OURS),
+        ("good", VERDICT, OURS),
+    ]
     assert ruling.absent == 1
 
 
@@ -185,6 +192,24 @@ def test_what_is_close_as_expected_is_no_unexpected_pass() -> None:
     ruling = rule([near], baseline=_baseline(_expected("near", MASS, "close")))
 
     assert ruling.passing == ()
+
+
+def test_each_converter_has_expectations_of_its_own() -> None:
+    """What is known of one excuses no other; theirs are kept, and are not absent."""
+    ours, theirs = (structs.replace(BAD, candidate=name) for name in (OURS, "peer"))
+    peers = replace(BAD_MASS, converter="peer", reason="tells grams", owner="bob")
+    known = _baseline(peers)
+
+    assert rule([ours], baseline=known).gate is Gate.FAILS
+    assert rule([ours], baseline=known).absent == 0
+    assert rule([theirs], baseline=known).gate is Gate.PASSES
+    assert rule([theirs], baseline=_baseline(BAD_MASS)).gate is Gate.FAILS
+    both = settled([ours], known, rule([ours], baseline=known).new)
+    assert both.expectations == (
+        replace(peers, converter="peer"),
+        Expectation("bad", MASS, "fails", REASON, OWNER),
+    )
+    assert rule([ours, theirs], baseline=both).gate is Gate.PASSES
 
 
 def test_an_updated_baseline_lets_the_same_run_pass() -> None:

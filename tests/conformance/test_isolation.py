@@ -363,3 +363,40 @@ def test_interruption_leaves_no_process_behind(tmp_path: Path) -> None:
     while _group_exists(process.pid) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not _group_exists(process.pid)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="fork servers are for Linux alone")
+def test_interruption_while_libraries_load_says_nothing_of_its_own(
+    tmp_path: Path,
+) -> None:
+    """The fork server takes a second to load; Ctrl-C reaches its group as well."""
+    script = tmp_path / "hasty.py"
+    script.write_text(
+        textwrap.dedent(
+            """
+            import time
+            from conformance.isolation import Isolation
+
+            if __name__ == "__main__":
+                try:
+                    with Isolation(workers=2) as isolation:
+                        print("started", flush=True)
+                        isolation.call(time.sleep, 600.0)
+                except KeyboardInterrupt:
+                    print("interrupted", flush=True)
+            """
+        )
+    )
+    with subprocess.Popen(  # noqa: S603  our own interpreter and script
+        [sys.executable, script],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"started\n"
+        os.killpg(process.pid, signal.SIGINT)
+        said, complaints = process.communicate(timeout=60)
+
+    assert (said, complaints) == (b"interrupted\n", b"")
+    assert process.returncode == 0
