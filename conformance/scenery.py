@@ -181,7 +181,9 @@ def _unread(readings: Mapping[str, Observation]) -> list[str]:
 def _color(shape: ShapeObservation) -> _Color | None:
     """Return the colour of the largest part that looks alike."""
     look = max(shape.looks, key=lambda part: part.area)
-    return (*look.color, look.opacity) if look.color else None
+    if look.color is None or look.texture:
+        return None
+    return *look.color, 1.0 if look.opacity is None else look.opacity
 
 
 def _size(readings: Iterable[Observation]) -> float:

@@ -6,9 +6,12 @@ No points: a surface is told by what is the same however it is cut into prims an
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 Vec3: TypeAlias = tuple[float, float, float]
 
@@ -95,17 +98,31 @@ class Look:
 
     Attributes:
         area: Of that part [m^2].
-        color: Linear RGB in [0, 1]; None if nothing says.
-        opacity: In [0, 1].
-        texture: SHA-256 of the image file that is shown instead of the colour.
+        color: Linear RGB in [0, 1]; of a textured part, what the image is multiplied
+            with. None if nothing says, or it cannot be decided.
+        opacity: In [0, 1]; None if it cannot be decided.
+        texture: SHA-256 of the image file that gives the colour of every point.
         image: Name of that file.
+        mask: SHA-256 of the image file that gives the opacity of every point.
+        problem: Why an image that is named cannot be shown.
     """
 
     area: float
     color: Vec3 | None
-    opacity: float = 1.0
+    opacity: float | None = 1.0
     texture: str | None = None
     image: str | None = None
+    mask: str | None = None
+    problem: str | None = None
+
+
+def merged(looks: Iterable[Look]) -> tuple[Look, ...]:
+    """Make one of parts that look alike."""
+    areas: dict[Look, float] = {}
+    for look in looks:
+        kind = replace(look, area=0.0)
+        areas[kind] = areas.get(kind, 0.0) + look.area
+    return tuple(replace(kind, area=area) for kind, area in areas.items())
 
 
 @dataclass(frozen=True, slots=True)

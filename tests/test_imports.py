@@ -129,7 +129,14 @@ ARROWS = (
         ("converter.meshes",),
     ),
     Arrow(
-        "conformance.witnesses.spec_looks", ("conformance.shapes", "converter.model")
+        "conformance.witnesses.spec_looks",
+        (
+            "conformance.shapes",
+            "conformance.witnesses.file_materials",
+            "conformance.witnesses.mesh_files",
+            "conformance.witnesses.surfaces",
+            "converter.model",
+        ),
     ),
     # Faults are seeded into USDs of our own, and read by the witness on trial.
     Arrow("conformance.mutations.experiment", ("conformance", "converter")),
@@ -142,7 +149,7 @@ ARROWS = (
 # ends in * stands for all modules that begin with it.
 QUARANTINE = {
     "click": ("conformance.cli", "conformance.commands"),
-    "collada": ("converter.meshes.dae_scene",),
+    "collada": ("converter.meshes.dae_scene", "conformance.witnesses.dae_files"),
     "fast_simplification": ("conformance.coarsening",),
     "jinja2": ("reports",),
     "lxml": ("converter.urdf", "corpus.packages", "conformance.witnesses"),

@@ -113,8 +113,9 @@ def _pairs(part: Part) -> Iterator[_Pair]:
 def _unlike(ours: Look, theirs: Look) -> float:
     return (
         2.0 * (ours.texture != theirs.texture)
+        + (ours.mask != theirs.mask)
         + min(_apart(ours.color, theirs.color), 1.0)
-        + abs(ours.opacity - theirs.opacity)
+        + abs((ours.opacity or 1.0) - (theirs.opacity or 1.0))
     )
 
 
@@ -131,38 +132,57 @@ def _apart(ours: Vec3 | None, theirs: Vec3 | None) -> float:
 
 
 def _color(part: Part, pair: _Pair, yardstick: Yardstick) -> Difference | None:
-    if pair.ours.color is None or pair.theirs.texture:
+    """Compare colours, or what images are multiplied with."""
+    ours, theirs = pair.ours, pair.theirs
+    if ours.color is None or (ours.texture is None) != (theirs.texture is None):
         return None
     return _difference(
         part,
         pair,
-        _apart(pair.ours.color, pair.theirs.color),
+        _apart(ours.color, theirs.color),
         (_BOUND, yardstick.tolerance.color),
-        (_rgb(pair.ours.color), _rgb(pair.theirs.color)),
-        "colour",
+        (_rgb(ours.color), _rgb(theirs.color)),
+        "factor of the texture" if ours.texture else "colour",
     )
 
 
 def _opacity(part: Part, pair: _Pair, yardstick: Yardstick) -> Difference | None:
+    ours, theirs = pair.ours, pair.theirs
+    if ours.opacity is None or theirs.opacity is None:
+        return None
+    amount = abs(ours.opacity - theirs.opacity)
+    if ours.mask != theirs.mask and not ours.problem:
+        amount = math.inf
     return _difference(
         part,
         pair,
-        abs(pair.ours.opacity - pair.theirs.opacity),
+        amount,
         (_BOUND, yardstick.tolerance.color),
-        (f"{pair.ours.opacity:.4g}", f"{pair.theirs.opacity:.4g}"),
+        (_opaque(ours), _opaque(theirs)),
         "opacity",
     )
 
 
 def _texture(part: Part, pair: _Pair, yardstick: Yardstick) -> Difference | None:
     del yardstick
-    same = pair.ours.texture == pair.theirs.texture
+    ours, theirs = pair.ours, pair.theirs
+    if ours.problem:
+        # The USD cannot have it, and is not to blame.
+        return Difference(
+            item=part.link,
+            subject=f"link {part.link}",
+            amount=1.0,
+            tolerance=1.0,
+            expected=ours.problem,
+            actual=_image(theirs),
+            message=f"link {part.link}: {ours.problem}, so it is not compared",
+        )
     return _difference(
         part,
         pair,
-        0.0 if same else math.inf,
+        0.0 if ours.texture == theirs.texture else math.inf,
         (0.0, 0.0),
-        (_image(pair.ours), _image(pair.theirs)),
+        (_image(ours), _image(theirs)),
         "texture",
     )
 
@@ -193,6 +213,12 @@ def _rgb(color: Vec3 | None) -> str:
     if color is None:
         return "not stated"
     return "(" + ", ".join(f"{value:.4g}" for value in color) + ") linear"
+
+
+def _opaque(look: Look) -> str:
+    if look.mask is None:
+        return f"{look.opacity:.4g}"
+    return f"{look.opacity:.4g} times that of an image ({look.mask[:8]})"
 
 
 def _image(look: Look) -> str:

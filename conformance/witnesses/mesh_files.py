@@ -1,7 +1,7 @@
-"""Mesh files by trimesh, which shares nothing with the converter's readers.
+"""Mesh files by trimesh and pycollada, and what they say about looks.
 
-It decides nothing about units and axes, so that is done here: metres; the unit of a
-COLLADA file is applied and its up axis is not, and glTF is turned upright.
+Nothing is shared with the converter's readers. Trimesh decides nothing about axes, so
+that is done here: glTF is turned upright; the up axis of a COLLADA file is not applied.
 """
 
 from __future__ import annotations
@@ -12,22 +12,31 @@ import warnings
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from conformance.witnesses.dae_files import read_dae
+from conformance.witnesses.gltf_files import read_gltf
+from conformance.witnesses.mtl_files import read_libraries
 from conformance.witnesses.surfaces import moved
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from numpy.typing import NDArray
+
+    from conformance.witnesses.dae_files import DaeFile
+    from conformance.witnesses.file_materials import FileMaterial
 
     Array: TypeAlias = NDArray[np.float64]
     Indices: TypeAlias = NDArray[np.integer]
 
 _UPRIGHT = np.array([[1.0, 0, 0, 0], [0, 0, -1, 0], [0, 1, 0, 0], [0, 0, 0, 1]])
-_UNIT = re.compile(r"([0-9.eE+-]+) \* meters")
 # Of a corner of a face, what follows its point.
 _CORNER = re.compile(rb"/[-0-9/]*")
+# A corner of a face that has texture coordinates.
+_MAPPED = re.compile(rb"\n[ \t]*f[ \t][^\n]*?[0-9]/-?[0-9]")
 _HEAD = 4096
 # A few times the meshes of most robots, and no more than the largest one's.
 _KEPT = 64
@@ -46,6 +55,9 @@ class LoadedMesh:
     Attributes:
         points: (N, 3) [m].
         triangles: (M, 3) indices of points, counter-clockwise seen from outside.
+        wearing: (M) which of the materials a triangle has; -1 for none.
+        materials: What the file says about looks.
+        has_coordinates: Whether an image can lie on the surface.
         pieces: Number of named objects and groups of an OBJ file that have faces; one
             for others.
         corners: Of the largest face of an OBJ file; three for others.
@@ -53,8 +65,26 @@ class LoadedMesh:
 
     points: Array
     triangles: Indices
+    wearing: Indices
+    materials: tuple[FileMaterial, ...] = ()
+    has_coordinates: bool = False
     pieces: int = 1
     corners: int = 3
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """A mesh file, before files that it names are read.
+
+    Attributes:
+        mesh: What is in it.
+        libraries: What an OBJ file says after ``mtllib``, line by line.
+        names: Names of its materials in an OBJ file.
+    """
+
+    mesh: LoadedMesh
+    libraries: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
 
 
 def load_mesh(path: str) -> LoadedMesh:
@@ -70,38 +100,26 @@ def load_mesh(path: str) -> LoadedMesh:
     """
     try:
         state = Path(path).stat()
+        read = _load_mesh(path, state.st_mtime_ns, state.st_size)
+        if not read.names:
+            return read.mesh
+        folder = str(Path(path).parent)
+        materials = read_libraries(read.libraries, read.names, folder)
     except OSError as error:
         raise UnreadMeshError(error.strerror or str(error)) from error
-    return _load_mesh(path, state.st_mtime_ns, state.st_size)
+    return replace(read.mesh, materials=materials)
 
 
 @lru_cache(maxsize=_KEPT)
-def _load_mesh(path: str, changed: int, size: int) -> LoadedMesh:
+def _load_mesh(path: str, changed: int, size: int) -> _Read:
     """Read a mesh file; one that changed is another."""
     del changed, size
-    # A third of a second that robots without meshes do not need.
-    import trimesh  # noqa: PLC0415
-
     file = Path(path)
     try:
         content = file.read_bytes()
-        form = _format(content, file)
-        pieces, corners = 1, 3
-        if form == "obj":
-            content, pieces, corners = _bare_obj(content)
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
-            scene = trimesh.load_scene(
-                io.BytesIO(content),
-                file_type=form,
-                process=False,
-                maintain_order=True,
-                skip_materials=True,
-                split_objects=False,
-                group_material=False,
-            )
-            mesh = _joined(scene, trimesh.Trimesh)
-        return replace(mesh, pieces=pieces, corners=corners)
+            return _read(content, _format(content, file), str(file.parent))
     except OSError as error:
         raise UnreadMeshError(error.strerror or str(error)) from error
     # Whatever trimesh and what it calls raise on damaged files; a file that cannot be
@@ -109,6 +127,58 @@ def _load_mesh(path: str, changed: int, size: int) -> LoadedMesh:
     except Exception as error:
         said = " ".join(str(error).split())[:80]
         raise UnreadMeshError(said or type(error).__name__) from error
+
+
+def _read(content: bytes, form: str, folder: str) -> _Read:
+    match form:
+        case "dae":
+            return _Read(_collada(read_dae(content, folder)))
+        case "obj":
+            bare = _bare_obj(content)
+            mesh = _joined(_surfaces(bare.text, form, folder))
+            mesh = replace(
+                mesh,
+                has_coordinates=bare.has_coordinates,
+                pieces=bare.pieces,
+                corners=bare.corners,
+            )
+            return _Read(mesh, bare.libraries, bare.materials)
+        case "glb" | "gltf":
+            document = read_gltf(content, folder)
+            mesh = _joined(_surfaces(document.content, form, folder), _UPRIGHT)
+            return _Read(
+                replace(
+                    mesh,
+                    materials=document.materials,
+                    has_coordinates=document.has_coordinates,
+                )
+            )
+        case _:
+            return _Read(_joined(_surfaces(content, form, folder)))
+
+
+def _surfaces(
+    content: bytes, form: str, folder: str
+) -> Iterator[tuple[str, Array, Array, Indices]]:
+    """Have trimesh read a file; yield names, places, points and triangles."""
+    # A third of a second that robots without meshes do not need.
+    import trimesh  # noqa: PLC0415
+
+    scene = trimesh.load_scene(
+        io.BytesIO(content),
+        file_type=form,
+        process=False,
+        skip_materials=True,
+        split_objects=True,
+        group_material=False,
+        resolver=trimesh.resolvers.FilePathResolver(folder),
+    )
+    for node in scene.graph.nodes_geometry:
+        transform, name = scene.graph[node]
+        mesh = scene.geometry[name]
+        if isinstance(mesh, trimesh.Trimesh):
+            points = np.asarray(mesh.vertices, np.float64)
+            yield str(name), transform, points, np.asarray(mesh.faces)
 
 
 def _format(content: bytes, file: Path) -> str:
@@ -127,13 +197,32 @@ def _format(content: bytes, file: Path) -> str:
     return file.suffix.lower().removeprefix(".")
 
 
-def _bare_obj(content: bytes) -> tuple[bytes, int, int]:
-    """Keep points and faces, over whose normals trimesh takes seconds.
+@dataclass(frozen=True, slots=True)
+class _BareObj:
+    """Points and faces of an OBJ file, over whose normals trimesh takes seconds.
 
-    Returns:
-        What is kept, the number of pieces, and of corners of the largest face.
+    Attributes:
+        text: Points and faces; what has one material is one object, called after the
+            material's number.
+        libraries: What follows ``mtllib``, line by line.
+        materials: Names of materials.
+        has_coordinates: Whether corners have texture coordinates.
+        pieces: Number of objects and groups that have faces.
+        corners: Of the largest face.
     """
+
+    text: bytes
+    libraries: tuple[str, ...]
+    materials: tuple[str, ...]
+    has_coordinates: bool
+    pieces: int
+    corners: int
+
+
+def _bare_obj(content: bytes) -> _BareObj:
     kept: list[bytes] = []
+    libraries: list[bytes] = []
+    materials: dict[bytes, int] = {}
     pieces, corners, opened = 0, 0, True
     for line in map(bytes.lstrip, content.splitlines()):
         if line.startswith((b"f ", b"f\t")):
@@ -145,33 +234,78 @@ def _bare_obj(content: bytes) -> tuple[bytes, int, int]:
             kept.append(line)
         elif line.startswith((b"o ", b"g ")):
             opened = True
-    return _CORNER.sub(b"", b"\n".join(kept)), pieces, corners
+        elif line.startswith((b"usemtl ", b"usemtl\t")):
+            number = materials.setdefault(line[7:].strip(), len(materials))
+            kept.append(b"o %d" % number)
+        elif line.startswith((b"mtllib ", b"mtllib\t")):
+            libraries.append(line[7:].strip())
+    if materials:
+        kept.insert(0, b"o -1")
+    return _BareObj(
+        text=_CORNER.sub(b"", b"\n".join(kept)),
+        libraries=tuple(map(_name, dict.fromkeys(libraries))),
+        materials=tuple(map(_name, materials)),
+        has_coordinates=_MAPPED.search(b"\n" + content) is not None,
+        pieces=pieces,
+        corners=corners,
+    )
 
 
-def _joined(scene: Any, surface: Any) -> LoadedMesh:  # noqa: ANN401  untyped library
-    points, triangles = [], []
+def _name(written: bytes) -> str:
+    try:
+        return written.decode()
+    except UnicodeDecodeError:
+        return written.decode("latin-1")
+
+
+def _joined(
+    surfaces: Iterable[tuple[str, Array, Array, Indices]], turn: Array | None = None
+) -> LoadedMesh:
+    """Join surfaces that are called after their materials' numbers, or otherwise."""
+    placed = [
+        _placed(points, faces, transform if turn is None else turn @ transform, name)
+        for name, transform, points, faces in surfaces
+    ]
+    return _whole(placed)
+
+
+def _collada(document: DaeFile) -> LoadedMesh:
+    parts = [
+        _placed(part.points, part.triangles, part.transform, part.material)
+        for part in document.parts
+    ]
+    return replace(
+        _whole(parts),
+        materials=document.materials,
+        has_coordinates=any(part.has_coordinates for part in document.parts),
+    )
+
+
+def _placed(
+    points: Array, triangles: Indices, transform: Array, material: str | int
+) -> tuple[Array, Indices, Indices]:
+    """Return points [m], triangles that stay outwards, and the material of each."""
+    if np.linalg.det(transform[:3, :3]) < 0.0:
+        triangles = triangles[:, ::-1]
+    try:
+        number = int(material)
+    except ValueError:
+        number = -1
+    return moved(points, transform), triangles, np.full(len(triangles), number)
+
+
+def _whole(parts: Iterable[tuple[Array, Indices, Indices]]) -> LoadedMesh:
+    points, triangles, wearing = [], [], []
     start = 0
-    for node in scene.graph.nodes_geometry:
-        transform, name = scene.graph[node]
-        mesh = scene.geometry[name]
-        if not isinstance(mesh, surface):
-            continue
-        transform = _to_metres(mesh, scene) @ transform
-        faces = np.asarray(mesh.faces)
-        if np.linalg.det(transform[:3, :3]) < 0.0:
-            faces = faces[:, ::-1]
-        placed = moved(np.asarray(mesh.vertices, np.float64), transform)
+    for placed, faces, worn in parts:
         points.append(placed)
         triangles.append(faces + start)
+        wearing.append(worn)
         start += len(placed)
     if not sum(map(len, triangles)):
         raise UnreadMeshError("it holds no triangles")
-    return LoadedMesh(np.concatenate(points), np.concatenate(triangles))
-
-
-def _to_metres(mesh: Any, scene: Any) -> Array:  # noqa: ANN401  untyped library
-    if scene.source.file_type == "glb":
-        return _UPRIGHT
-    unit = _UNIT.fullmatch(str(mesh.metadata.get("units", "")))
-    factor = float(unit[1]) if unit else 1.0
-    return np.diag([factor, factor, factor, 1.0])
+    return LoadedMesh(
+        points=np.concatenate(points),
+        triangles=np.concatenate(triangles),
+        wearing=np.concatenate(wearing),
+    )

@@ -1,78 +1,107 @@
-"""How visuals look, as a URDF says; meshes that bring materials of their own are left.
+"""How visuals look: as their mesh files say; where those say nothing, as the URDF.
 
-A file's own materials win over the URDF's, and what they say is known from one reader
-alone, which is the converter's: so nothing is stated about them.
+A file's own materials win over the URDF's, part by part.
 """
 
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from conformance.shapes import Look
+import numpy as np
+
+from conformance.shapes import Look, merged
+from conformance.witnesses.file_materials import FileMaterial, ImageFile, light
+from conformance.witnesses.surfaces import face_areas
 
 if TYPE_CHECKING:
-    from conformance.shapes import Vec3
+    from collections.abc import Iterator
+
+    from conformance.witnesses.mesh_files import LoadedMesh
+    from conformance.witnesses.surfaces import Array
     from converter.model import Material, Visual
 
-# Images that every reader of USD shows.
-_IMAGES = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff")
-# How files say that they bring materials or colours.
-_MATERIALS = {
-    ".obj": (b"usemtl", b"mtllib"),
-    ".dae": (b"instance_material", b"<effect", b'"COLOR"'),
-}
-_TEXTURED = {".obj": b"\nvt"}
-# The threshold of sRGB (IEC 61966-2-1).
-_DARK = 0.04045
+_UNSAID = FileMaterial()
 
 
-def state_looks(visual: Visual, area: float, mesh: str | None) -> tuple[Look, ...]:
-    """State how a visual looks; nothing if its file may say it.
+def state_looks(
+    visual: Visual, area: float, mesh: LoadedMesh | None, transform: Array
+) -> tuple[Look, ...]:
+    """State how a visual looks, part by part.
 
     Args:
         visual: The visual.
         area: Of its surface [m^2].
-        mesh: Path of its mesh file, if it has one.
+        mesh: Its mesh, if it has one.
+        transform: (4, 4) from the mesh to metres.
     """
-    head = Path(mesh).read_bytes() if mesh else b""
-    suffix = Path(mesh).suffix.lower() if mesh else ""
-    if mesh and suffix != ".stl":
-        if suffix not in _MATERIALS:
-            return ()
-        if any(word in head for word in _MATERIALS[suffix]):
-            return ()
-    material = visual.material
+    own = _of_urdf(visual.material)
+    if mesh is None:
+        # How an image lies on a primitive is not defined.
+        return (_look(replace(own, image=None, mask=None), area),)
+    found = (
+        _worn(mesh, own, material, worn)
+        for material, worn in _parts(mesh, area, transform)
+    )
+    return merged(found)
+
+
+def _parts(
+    mesh: LoadedMesh, area: float, transform: Array
+) -> Iterator[tuple[int, float]]:
+    """Yield numbers of materials, and the areas that have them [m^2]."""
+    used = np.unique(mesh.wearing)
+    if len(used) == 1:
+        yield int(used[0]), area
+        return
+    sides = np.full(len(mesh.triangles), 3)
+    areas = face_areas(mesh.points, sides, mesh.triangles.reshape(-1), transform)
+    for material in used.tolist():
+        yield material, float(areas[mesh.wearing == material].sum())
+
+
+def _worn(mesh: LoadedMesh, own: FileMaterial, material: int, area: float) -> Look:
+    stated = mesh.materials[material] if material >= 0 else _UNSAID
+    shown = stated if stated.speaks else own
+    if not mesh.has_coordinates:
+        shown = replace(shown, image=None, mask=None)
+    return _look(shown, area)
+
+
+def _of_urdf(material: Material | None) -> FileMaterial:
+    """Return what the URDF says; its image stands in the place of its colour."""
     if material is None:
-        return (Look(area, None),)
-    flat = suffix in _TEXTURED and _TEXTURED[suffix] in head
-    image = _image(material) if flat else None
-    color, opacity = _color(material)
-    if image is None:
-        return (Look(area, color, opacity),)
-    name, content = image
-    digest = hashlib.sha256(content).hexdigest()
-    return (Look(area, None, opacity, digest, name),)
-
-
-def _image(material: Material) -> tuple[str, bytes] | None:
-    if material.texture_path is None:
-        return None
-    path = Path(material.texture_path)
-    content = path.read_bytes()
-    return (path.name, content) if content.startswith(_IMAGES) else None
-
-
-def _color(material: Material) -> tuple[Vec3 | None, float]:
-    """Return linear colour and opacity."""
+        return _UNSAID
+    image = None
+    if material.texture_uri is not None:
+        path = Path(material.texture_path or material.texture_uri)
+        image = ImageFile(path.name, str(path.parent))
     if material.rgba is None:
-        return None, 1.0
-    red, green, blue, opacity = (min(max(c, 0.0), 1.0) for c in material.rgba)
-    return (_linear(red), _linear(green), _linear(blue)), opacity
+        return FileMaterial(image=image)
+    opacity = min(max(material.rgba[3], 0.0), 1.0)
+    return FileMaterial(color=light(material.rgba), opacity=opacity, image=image)
 
 
-def _linear(encoded: float) -> float:
-    if encoded <= _DARK:
-        return encoded / 12.92
-    return float(((encoded + 0.055) / 1.055) ** 2.4)
+def _look(material: FileMaterial, area: float) -> Look:
+    look = Look(area, material.color, material.opacity)
+    problems = []
+    if material.image is not None:
+        content = material.image.read()
+        if isinstance(content, bytes):
+            look = replace(
+                look,
+                color=material.factor,
+                texture=hashlib.sha256(content).hexdigest(),
+                image=material.image.name,
+            )
+        else:
+            problems.append(f"texture {material.image.name} {content}")
+    if material.mask is not None:
+        content = material.mask.read()
+        if isinstance(content, bytes):
+            look = replace(look, mask=hashlib.sha256(content).hexdigest())
+        else:
+            problems.append(f"texture {material.mask.name} {content}")
+    return replace(look, problem=problems[0] if problems else None)

@@ -9,7 +9,7 @@ import numpy as np
 
 from conformance.drawing import Drawing
 from conformance.shapes import Role, ShapeKind, ShapeObservation
-from conformance.witnesses.mesh_files import UnreadMeshError, load_mesh
+from conformance.witnesses.mesh_files import LoadedMesh, UnreadMeshError, load_mesh
 from conformance.witnesses.spec_looks import state_looks
 from conformance.witnesses.surfaces import mesh_surface, primitive_surface
 from converter.model import Box, Capsule, Cylinder, MeshFile, Sphere, Visual
@@ -18,7 +18,6 @@ from converter.spatial import transform_from_pose
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from conformance.witnesses.mesh_files import LoadedMesh
     from converter.model import Robot, Shape
 
     Meshes: TypeAlias = dict[str, LoadedMesh | UnreadMeshError]
@@ -29,7 +28,9 @@ def state_shapes(robot: Robot) -> tuple[ShapeObservation, ...]:
     meshes: Meshes = {}
     return tuple(
         _seen(
-            _shape(link.name, role, f"{link.name} {role} {index}", shape, meshes), shape
+            _shape(link.name, role, f"{link.name} {role} {index}", shape, meshes),
+            shape,
+            meshes,
         )
         for link in robot.links
         for role, shapes in _by_role(link.visuals, link.collisions)
@@ -37,12 +38,17 @@ def state_shapes(robot: Robot) -> tuple[ShapeObservation, ...]:
     )
 
 
-def _seen(stated: ShapeObservation, shape: Shape) -> ShapeObservation:
+def _seen(stated: ShapeObservation, shape: Shape, meshes: Meshes) -> ShapeObservation:
     """Add how a visual looks."""
     if not isinstance(shape, Visual) or stated.surface is None:
         return stated
-    mesh = shape.geometry.path if isinstance(shape.geometry, MeshFile) else None
-    looks = state_looks(shape, stated.surface.area, mesh)
+    mesh, geometry, scale = None, shape.geometry, (1.0, 1.0, 1.0)
+    if isinstance(geometry, MeshFile):
+        found = meshes.get(geometry.path or "")
+        if not isinstance(found, LoadedMesh):
+            return stated
+        mesh, scale = found, geometry.scale
+    looks = state_looks(shape, stated.surface.area, mesh, np.diag([*scale, 1.0]))
     return replace(stated, looks=looks)
 
 

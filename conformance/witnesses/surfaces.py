@@ -90,9 +90,8 @@ def face_areas(
     a, b, c = (placed[triangles[:, corner]] for corner in range(3))
     faces = np.repeat(np.arange(len(counts)), np.maximum(counts - 2, 0))
     areas = _lengths(_cross(b - a, c - a)) / 2.0
-    summed = np.zeros(len(counts))
-    np.add.at(summed, faces, areas)
-    return summed
+    summed = np.bincount(faces, weights=areas, minlength=len(counts))
+    return summed.astype(np.float64)
 
 
 def moved(points: Array, transform: Array) -> Array:

@@ -6,13 +6,14 @@ What is stated is what a preview surface shows. Materials that have none are not
 from __future__ import annotations
 
 import hashlib
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from pxr import Ar, UsdGeom, UsdShade
 
-from conformance.shapes import Look
+from conformance.shapes import Look, merged
 from conformance.witnesses.surfaces import face_areas
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def state_looks(
     # What subsets leave, but for rounding.
     if not looks or rest > 1e-9 * area:
         looks.append(_look(prim, rest))
-    return tuple(look for look in looks if look) if all(looks) else ()
+    return merged(look for look in looks if look) if all(looks) else ()
 
 
 def _subset_area(prim: Any, subset: Any, to_link: Array) -> float:  # noqa: ANN401
@@ -64,13 +65,15 @@ def _look(prim: Any, area: float) -> Look | None:  # noqa: ANN401
     shader, _, _ = material.ComputeSurfaceSource()
     if not shader or shader.GetShaderId() != _PREVIEW:
         return None
-    texture = _texture(shader)
+    texture = _texture(shader, "diffuseColor")
+    mask = _texture(shader, "opacity")
     return Look(
         area=area,
-        color=None if texture else _color(shader),
-        opacity=_number(shader, "opacity", 1.0),
-        texture=hashlib.sha256(texture[1]).hexdigest() if texture else None,
-        image=texture[0] if texture else None,
+        color=_vec3(texture.factors[:3]) if texture else _color(shader),
+        opacity=mask.factor if mask else _number(shader, "opacity", 1.0),
+        texture=texture.digest if texture else None,
+        image=texture.name if texture else None,
+        mask=mask.digest if mask else None,
     )
 
 
@@ -94,21 +97,52 @@ def _number(shader: Any, name: str, fallback: float) -> float:  # noqa: ANN401
     return float(known[0]) if known else fallback
 
 
-def _texture(shader: Any) -> tuple[str, bytes] | None:  # noqa: ANN401
-    """Return name and content of the image that gives the colour, if one does."""
-    for source in _sources(shader, "diffuseColor"):
+@dataclass(frozen=True, slots=True)
+class _Texture:
+    """An image that an input takes its values from.
+
+    Attributes:
+        name: Of its file.
+        digest: SHA-256 of its content; of nothing, if it is not found.
+        factors: What red, green, blue and alpha are multiplied with.
+        output: Which of them is taken.
+    """
+
+    name: str
+    digest: str
+    factors: tuple[float, ...]
+    output: str
+
+    @property
+    def factor(self) -> float:
+        """What the component that is taken is multiplied with."""
+        return self.factors["rgba".index(self.output)] if self.output in "rgba" else 1.0
+
+
+def _texture(shader: Any, name: str) -> _Texture | None:  # noqa: ANN401
+    for source in _sources(shader, name):
         node = UsdShade.Shader(source.GetPrim())
         if node.GetShaderId() != _TEXTURE:
             continue
         asset = node.GetInput("file")
         for file in asset.GetValueProducingAttributes() if asset else ():
             path = file.Get()
-            opened = Ar.GetResolver().OpenAsset(Ar.ResolvedPath(path.resolvedPath))
-            if opened:
-                with opened as content:
-                    return Path(path.path).name, bytes(content.GetBuffer())
-            return Path(path.path).name, b""
+            scale = next((one.Get() for one in _sources(node, "scale")), None)
+            return _Texture(
+                name=Path(path.path).name,
+                digest=_digest(path.resolvedPath),
+                factors=tuple(scale or (1.0, 1.0, 1.0, 1.0)),
+                output=str(source.GetBaseName()),
+            )
     return None
+
+
+def _digest(resolved: str) -> str:
+    opened = Ar.GetResolver().OpenAsset(Ar.ResolvedPath(resolved))
+    if not opened:
+        return hashlib.sha256().hexdigest()
+    with opened as content:
+        return hashlib.sha256(content.GetBuffer()).hexdigest()
 
 
 def _carried(prim: Any, name: str) -> Vec3 | None:  # noqa: ANN401

@@ -174,6 +174,12 @@ _LOOKS = (
         {"visual.texture": "link base"},
         "is moss.png (01234567), not none",
     ),
+    Miniature(
+        "opacity of an image of nobody",
+        lambda: _looking(mask="0123456789"),
+        {"visual.opacity": "link base"},
+        "is 0.6 times that of an image (01234567), not 0.6",
+    ),
 )
 SHAPE_MINIATURES = (
     *(one for role in Role for one in _miniatures(role)),
