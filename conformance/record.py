@@ -359,8 +359,7 @@ class ConverterRecord(_Record, frozen=True, kw_only=True):
         recipe: How it is asked, without paths of the machine.
         gated: Whether the run passes by what becomes of its robots.
         verdicts: Number of its robots per verdict.
-        baseline: What is new, worse or fixed of it, if there are several converters and
-            a baseline that says anything of this one.
+        baseline: What is new, worse or fixed of it, if there are several.
     """
 
     name: str
@@ -385,8 +384,7 @@ class RunSummary(_Record, frozen=True, kw_only=True):
         complete: Whether the run went through all its robots.
         unfinished: Number of robots that an interrupted run did not finish.
         converters: In the order in which they were named.
-        baseline: What is new, worse or fixed, if there was a baseline; of the converter
-            that is gated.
+        baseline: What is new, worse or fixed, if there was one; as for verdicts.
     """
 
     schema_version: str = SCHEMA_VERSION
