@@ -39,8 +39,7 @@ class _Program(click.Group):
         return list(_COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Load a command."""
-        del ctx
+        """Load a command, and tell whoever waits for that: the context's object."""
         if cmd_name not in _COMMANDS:
             return None
         # numpy starts a thread per processor as it is imported; nothing here is for it.
@@ -49,6 +48,8 @@ class _Program(click.Group):
             module = import_module(f"conformance.commands.{cmd_name}")
         command = getattr(module, f"{cmd_name}_command")
         assert isinstance(command, click.Command)  # noqa: S101  of our own making
+        if ctx.obj is not None:
+            ctx.obj()
         return command
 
     def invoke(self, ctx: click.Context) -> object:

@@ -47,6 +47,7 @@ ORCHESTRATION = (
     "conformance.panel",
     "conformance.parcels",
     "conformance.preloading",
+    "conformance.program",
     "conformance.pytest_plugin",
     "conformance.run",
     "conformance.scenery",
