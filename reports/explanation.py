@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from conformance.record import Grade
 from reports.overview import statement
 from reports.quantities import quantity
+from reports.remedies import place_to_look
 from reports.text import plain
 
 if TYPE_CHECKING:
@@ -59,6 +60,8 @@ def explanation(
             lines.append(f"  difference:      {amount}")
         if finding.configuration is not None:
             lines.append(f"  configuration:   {finding.configuration}")
+    if check.grade is Grade.FAILS and (place := place_to_look(check.id)):
+        lines += ["", f"Look at {place}."]
     if (more := len(findings) - most) > 0:
         lines += ["", f"{more} more are in the JSON record."]
     return [plain(line) for line in lines]

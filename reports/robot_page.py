@@ -11,6 +11,7 @@ from conformance.record import Grade
 from conformance.scene import scene_text, unpack_scene
 from reports import overview
 from reports.appearance import GRADES
+from reports.diagnosis import diagnose
 from reports.rendering import URGENT, Script, island, script_policy
 from reports.text import one_line
 from reports.tree import Limits, beginnings, tree
@@ -101,6 +102,7 @@ def render_page(  # noqa: PLR0913, PLR0917  # what a page shows, and where it st
             )
         ),
         checks_by_group=overview.checks_by_group(robot),
+        diagnosis=diagnose(robot),
         urgent=_checks_with(robot, URGENT),
         tolerated=_checks_with(robot, (Grade.CLOSE,)),
         # Where a witness departs from the URDF, a difference is not the USD's fault.

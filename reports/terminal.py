@@ -13,6 +13,7 @@ from conformance.record import Grade, Verdict, WitnessStatus
 from reports import overview
 from reports.appearance import VERDICTS, appearance
 from reports.comparison import compare
+from reports.diagnosis import diagnose
 from reports.quantities import duration, quantity, size
 from reports.text import one_line
 
@@ -132,7 +133,7 @@ def _one_robot(robot: RobotRecord) -> Iterator[RenderableType]:
     line = Text(f"{look.sign} {robot.verdict}", style=f"bold {look.style}")
     line.append(f"  {one_line(overview.title(robot), _NAME_LIMIT)}", style="bold")
     yield line
-    yield Text(one_line(robot.reason, 2 * _TEXT_LIMIT))
+    yield from _reason(robot)
     findings = [
         (check, finding)
         for check in robot.checks
@@ -155,6 +156,17 @@ def _one_robot(robot: RobotRecord) -> Iterator[RenderableType]:
     yield _indented(table)
     if more := findings[_FINDINGS:]:
         yield _indented(Text(f"and {len(more)} more", style="dim"))
+
+
+def _reason(robot: RobotRecord) -> Iterator[RenderableType]:
+    """Tell why, and of a robot that does not conform whose fault it is."""
+    diagnosis = diagnose(robot)
+    yield Text(one_line(robot.reason, 2 * _TEXT_LIMIT))
+    if diagnosis is None:
+        return
+    for word, said in (("Fault", diagnosis.fault), ("What to do", diagnosis.remedy)):
+        line = Text(f"{word}: ", style="dim")
+        yield line.append(one_line(said, 2 * _TEXT_LIMIT), style="not dim")
 
 
 def _worst(robots: Sequence[RobotRecord]) -> Iterator[RenderableType]:

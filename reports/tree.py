@@ -59,6 +59,8 @@ class Branch:
         grade: Grade of the worse of the two.
         configuration: Where the larger share of its tolerance is used up.
         first: Whether it fails although the link that carries it does not.
+        moved: Whether it is in another position than the tolerance allows.
+        turned: Whether it is turned further than that.
     """
 
     link: str
@@ -70,6 +72,8 @@ class Branch:
     grade: Grade
     configuration: str
     first: bool
+    moved: bool
+    turned: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +82,8 @@ class _Error:
     rotation: float | None
     configuration: str
     grade: Grade
+    moved: bool = False
+    turned: bool = False
 
 
 _UNKNOWN = _Error(None, None, "", Grade.NOT_COMPARABLE)
@@ -120,6 +126,8 @@ def _branches(
             grade=error.grade,
             configuration=error.configuration,
             first=error.grade is Grade.FAILS and above.grade is not Grade.FAILS,
+            moved=error.moved,
+            turned=error.turned,
         )
         children = reversed(below.get(link, []))
         waiting += [(child.child, child, depth + 1) for child in children]
@@ -149,6 +157,7 @@ def _errors(
             turned,
             at_turned if turn else at_moved,
             grades[1] if turn else grades[0],
+            *(grade is Grade.FAILS for grade in grades),
         )
     return found
 

@@ -20,7 +20,7 @@ def links(expected: Observation, actual: Observation, _: Yardstick) -> Compariso
     A frame without a body of its own may hold a shape or a sensor; only a body that
     the URDF does not have is one too many.
     """
-    ours = {link.name for link in expected.links}
+    ours = dict.fromkeys(link.name for link in expected.links)
     theirs = {
         link.name
         for link in actual.links
@@ -32,7 +32,9 @@ def links(expected: Observation, actual: Observation, _: Yardstick) -> Compariso
             _presence("link", name, expected=name in ours, actual=name in theirs)
             if f"link {name}" not in called
             else _lost_name("link", name, called[f"link {name}"])
-            for name in sorted(ours | theirs)
+            for name in dict.fromkeys(
+                (*(link.name for link in expected.links), *sorted(theirs))
+            )
         )
     )
 
@@ -48,7 +50,7 @@ def joints(expected: Observation, actual: Observation, _: Yardstick) -> Comparis
     times = Counter(joint.name for joint in actual.joints)
     called = dict(actual.renamed)
     differences = []
-    for name in sorted(ours.keys() | theirs.keys()):
+    for name in dict.fromkeys((*ours, *sorted(theirs))):
         here, there = ours.get(name), theirs.get(name)
         if (here and not there and _welded_otherwise(here, actual)) or (
             there
