@@ -7,6 +7,7 @@ pycollada's.
 from __future__ import annotations
 
 import io
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 _OPAQUE = (1.0, 1.0, 1.0, 1.0)
 _LUMINANCE = np.array([0.212671, 0.715160, 0.072169])
 _RGB = 3
+_ROTATION = re.compile(rb"(<rotate\b[^>]*>)([^<]*)(?=</rotate)")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,7 +74,8 @@ def read_dae(content: bytes, folder: str) -> DaeFile:
     # A third of a second that other robots do not need.
     import collada  # noqa: PLC0415
 
-    document = collada.Collada(io.BytesIO(content), ignore=[collada.common.DaeError])
+    turned = _ROTATION.sub(_unit_axis, content)
+    document = collada.Collada(io.BytesIO(turned), ignore=[collada.common.DaeError])
     unit = document.assetInfo.unitmeter
     metres = np.diag([*[1.0 if unit is None else float(unit)] * 3, 1.0])
     numbers = {material.id: index for index, material in enumerate(document.materials)}
@@ -85,6 +88,14 @@ def read_dae(content: bytes, folder: str) -> DaeFile:
         _material(material.effect, folder, collada) for material in document.materials
     )
     return DaeFile(parts, materials)
+
+
+def _unit_axis(rotation: re.Match[bytes]) -> bytes:
+    """Write an axis as a unit vector: pycollada takes its length for a scale."""
+    *axis, angle = (float(number) for number in rotation[2].split())
+    length = float(np.linalg.norm(axis)) or 1.0
+    numbers = (*(component / length for component in axis), angle)
+    return rotation[1] + " ".join(map(str, numbers)).encode()
 
 
 def _parts(

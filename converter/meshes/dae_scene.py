@@ -8,6 +8,7 @@ their contents.
 from __future__ import annotations
 
 import io
+import math
 import warnings
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from xml.etree import ElementTree as ET
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     Matrix: TypeAlias = NDArray[np.float64]
 
 _NAMESPACE = "{http://www.collada.org/2005/11/COLLADASchema}"
-_TRANSFORMS = frozenset({"lookat", "matrix", "rotate", "scale", "skew", "translate"})
+_TRANSFORMS = frozenset({"lookat", "matrix", "rotate", "scale", "translate"})
 _INSTANCES = frozenset({"instance_controller", "instance_geometry", "instance_node"})
 
 # The children that stay, where not all do.
@@ -111,6 +112,7 @@ def _keep_scene(text: DaeText) -> tuple[str, ...]:
     """Remove from a document, in place, all that is not scene."""
     root = text.root
     names = {element.get("id") for element in root.iter()}
+    skewed = any(True for _ in root.iter("skew"))
     for element in root.iter():
         wanted = _CHILDREN.get(element.tag)
         if wanted is not None:
@@ -118,6 +120,10 @@ def _keep_scene(text: DaeText) -> tuple[str, ...]:
     for library in root.iter("library_geometries"):
         library[:] = [_emptied(one) for one in library if one.tag == "geometry"]
     skipped = tuple(_dropped_instances(root, names))
+    if skewed:
+        skipped += ("<skew> is not understood; it is not applied",)
+    for rotation in root.iter("rotate"):
+        _normalise_axis(rotation)
     define_first(root)
     text.restore()
     for element in root.iter():
@@ -130,6 +136,17 @@ def _emptied(geometry: ET.Element) -> ET.Element:
     if geometry.find("mesh") is not None:
         ET.SubElement(stub, "mesh")
     return stub
+
+
+def _normalise_axis(rotation: ET.Element) -> None:
+    """Give the axis of a rotation unit length, in place; pycollada does not ask."""
+    try:
+        x, y, z, angle = map(float, (rotation.text or "").split())
+    except ValueError:
+        return
+    length = math.hypot(x, y, z)
+    if length not in (0.0, 1.0):
+        rotation.text = f"{x / length} {y / length} {z / length} {angle}"
 
 
 def _dropped_instances(root: ET.Element, names: set[str | None]) -> Iterator[str]:

@@ -16,6 +16,7 @@ from conformance.record import Grade
 from conformance.shapes import Role
 from conformance.verdict import judge
 from conformance.witness import Observed, Request
+from conformance.witnesses.dae_files import read_dae
 from conformance.witnesses.file_materials import FileMaterial
 from conformance.witnesses.mesh_files import load_mesh
 from conformance.witnesses.spec_witness import SpecWitness
@@ -192,6 +193,18 @@ def _dae(folder: Path, *effects: str, params: str = "") -> None:
   </instance_geometry></node></visual_scene></library_visual_scenes>
   <scene><instance_visual_scene url="#s"/></scene>
 </COLLADA>""")
+
+
+def test_the_length_of_an_axis_is_no_scale(tmp_path: Path) -> None:
+    """COLLADA turns as OpenGL does."""
+    _dae(tmp_path, "")
+    content = (tmp_path / "part.dae").read_bytes()
+    turned = content.replace(b"<node>", b"<node><rotate>0 0 4 90</rotate>")
+
+    (part,) = read_dae(turned, str(tmp_path)).parts
+
+    quarter = [[0, -1, 0, 0], [1, 0, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]]
+    np.testing.assert_allclose(part.transform, quarter, atol=1e-6)
 
 
 SAMPLER = """<newparam sid="f"><surface type="2D"><init_from>i</init_from></surface>

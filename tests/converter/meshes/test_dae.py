@@ -164,6 +164,28 @@ def test_transforms_of_nested_nodes_are_applied_in_order(tmp_path: Path) -> None
     assert signed_volume(mesh) == pytest.approx(24 * VOLUME)
 
 
+def test_an_axis_of_any_length_turns_and_does_nothing_else(tmp_path: Path) -> None:
+    """The axis is a direction, as in OpenGL."""
+    nodes = f"<node><rotate>0 0 3 90</rotate>{INSTANCE}</node>"
+    nodes += f"<node><rotate> 1e-3 1e-3\n1e-3 120 </rotate>{INSTANCE}</node>"
+    x, y, z = CORNERS.T
+
+    mesh = read(tmp_path, document(nodes))
+
+    expected = np.concatenate([np.array([-y, x, z]).T, np.array([z, x, y]).T])
+    np.testing.assert_allclose(mesh.points, expected, atol=1e-6)
+
+
+def test_a_skew_is_told_of(tmp_path: Path) -> None:
+    """No exporter writes it, and the reader passes over it."""
+    nodes = f"<node><skew>45 1 0 0 0 1 0</skew>{INSTANCE}</node>"
+
+    mesh = read(tmp_path, document(nodes))
+
+    assert_tetrahedron(mesh)
+    assert mesh.skipped == ("<skew> is not understood; it is not applied",)
+
+
 def test_instances_are_multiplied_and_merged(tmp_path: Path) -> None:
     """A library node, used twice, and the geometry itself."""
     library = f'<library_nodes><node id="n">{INSTANCE}</node></library_nodes>'
