@@ -72,7 +72,6 @@ _REPAIRS = frozenset(
         "number-invalid",
         "number-nonfinite",
         "number-punctuation",
-        "rotation-conflict",
         "vector-completed",
         "vector-length",
     }

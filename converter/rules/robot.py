@@ -15,8 +15,14 @@ ROBOT_RULES = (
     ),
     Rule(
         "rotation-conflict",
+        _E,
+        "An origin has rpy and quat_xyzw, which are different rotations.",
+        "Keep one of the two.",
+    ),
+    Rule(
+        "rotation-repeated",
         _W,
-        "An origin has both rpy and quat_xyzw; rpy counts.",
+        "An origin has both rpy and quat_xyzw; they agree, and rpy counts.",
         "Keep one of the two.",
     ),
     Rule(

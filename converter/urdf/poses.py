@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from converter.urdf.findings import Findings
     from converter.urdf.reader import Node
 
+# Two rotations within it are one, written with four digits or more [rad].
+_SAME_ANGLE = 1e-3
+
 
 def build_origin(parent: Node) -> Findings[Pose]:
     """Read the ``<origin>`` inside a node; identity if it has none."""
@@ -24,18 +27,30 @@ def build_origin(parent: Node) -> Findings[Pose]:
     quat_xyzw = node[QUAT_XYZW]
     if quat_xyzw is None:
         return Pose(node[XYZ], quat_wxyz_from_rpy(node[RPY]))
-    if RPY.name in node.written:
-        # Readers that do not know quat_xyzw are the majority, and all take rpy.
-        message = "origin has both rpy and quat_xyzw; rpy counts"
-        yield Diagnostic("rotation-conflict", message, node.location)
-        return Pose(node[XYZ], quat_wxyz_from_rpy(node[RPY]))
     unit = normalise(quat_xyzw)
+    if RPY.name in node.written:
+        # Most readers know rpy alone, and urdfdom refuses files with both.
+        turned = quat_wxyz_from_rpy(node[RPY])
+        if unit and _alike(turned, unit):
+            message = "origin has both rpy and quat_xyzw, which agree"
+            yield Diagnostic("rotation-repeated", message, node.location)
+        else:
+            message = "origin has both rpy and quat_xyzw, which disagree"
+            yield Diagnostic("rotation-conflict", message, node.location)
+        return Pose(node[XYZ], turned)
     if unit is None:
         message = "quat_xyzw of <origin> is zero; read as no rotation"
         yield Diagnostic("number-invalid", message, node.location)
         return Pose(node[XYZ])
     x, y, z, w = unit
     return Pose(node[XYZ], (w, x, y, z))
+
+
+def _alike(quat_wxyz: tuple[float, ...], unit_xyzw: tuple[float, ...]) -> bool:
+    """Say whether quaternions turn alike, but for the digits that people write."""
+    w, x, y, z = quat_wxyz
+    cosine = sum(a * b for a, b in zip((x, y, z, w), unit_xyzw, strict=True))
+    return abs(cosine) > math.cos(_SAME_ANGLE / 2)
 
 
 def unit_axis(axis: Vec3) -> Vec3 | None:

@@ -151,6 +151,12 @@ _ROBOT = {
             attributes='name="r" version="1.1"',
         )
     ),
+    "rotation-repeated": SmallestFile(
+        joint(
+            '<origin rpy="0 0 1.5708" quat_xyzw="0 0 -0.7071 -0.7071"/>',
+            attributes='name="r" version="1.1"',
+        )
+    ),
     "flag-invalid": SmallestFile(
         robot(f"{A}{B}{_fixed('j', 'a', 'b')}").replace(
             'type="fixed"', 'type="fixed" dont_collapse="maybe"'

@@ -181,7 +181,7 @@ def test_a_quaternion_counts_from_version_1_1_on(read: Read, version: str) -> No
         ('version="1.0"', 'quat_xyzw="2 -4 4 8"', ["attribute-version"]),
         ('version="1.1"', 'quat_xyzw="0 0 0 0"', ["number-invalid"]),
         ('version="1.1"', 'quat_xyzw="0 0 0 1 1"', ["vector-length"]),
-        ('version="1.1"', 'rpy="0 0 0" quat_xyzw="1 0 0 0"', ["rotation-conflict"]),
+        ('version="1.1"', 'rpy="0 0 0" quat_xyzw="0 0 0 -2"', ["rotation-repeated"]),
         ("", 'rpy=""', ["number-invalid"]),
         ("", 'rpy="${pi} 0 0"', ["number-invalid"]),
         ("", 'rpy="$(optenv R 0 1 2)"', ["number-invalid"]),
@@ -192,6 +192,22 @@ def test_an_orientation_that_does_not_count_is_said(
 ) -> None:
     """Each of these leaves no rotation, as for most readers."""
     assert _origin(read, version, attributes) == (Pose(), rules)
+
+
+@pytest.mark.parametrize("quat", ["1 0 0 0", "0 0 0.001 1", "0 0 0 0"])
+def test_two_different_rotations_have_no_meaning(read: Read, quat: str) -> None:
+    """Readers would take one or the other, and urdfdom takes neither."""
+    with pytest.raises(SourceError) as raised:
+        _origin(read, 'version="1.1"', f'rpy="0 0 0" quat_xyzw="{quat}"')
+
+    assert [d.rule for d in raised.value.diagnostics] == ["rotation-conflict"]
+
+
+def test_before_version_1_1_a_quaternion_contradicts_nothing(read: Read) -> None:
+    """It is no part of the language there."""
+    _, rules = _origin(read, "", 'rpy="0 0 0" quat_xyzw="1 0 0 0"')
+
+    assert rules == ["attribute-version"]
 
 
 @pytest.mark.parametrize("version", ["2.0", "one", ""])
