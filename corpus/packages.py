@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from xml.parsers import expat
 
 _MANIFEST = "package.xml"
 
@@ -45,11 +46,29 @@ def _declared_name(manifest: Path) -> str | None:
 
 def _declared(manifest: Path, tag: str) -> tuple[str, ...]:
     """Return the texts of a manifest's elements of one kind."""
-    from lxml import etree  # noqa: PLC0415  most robots have no manifest around them
+    texts: list[str] = []
+    around: list[str] = []
 
-    parser = etree.XMLParser(resolve_entities=False, no_network=True)
+    def start(name: str, _: object) -> None:
+        around.append(name)
+        if around[1:] == [tag]:
+            texts.append("")
+
+    def add(text: str) -> None:
+        if around[1:] == [tag]:
+            texts[-1] += text
+
+    parser = expat.ParserCreate()
+    parser.StartElementHandler = start
+    parser.EndElementHandler = lambda _: around.pop()
+    parser.CharacterDataHandler = add
+    parser.EntityDeclHandler = _refuse_entity
     try:
-        texts = [found.text for found in etree.parse(manifest, parser).iterfind(tag)]
-    except (OSError, etree.XMLSyntaxError):
+        parser.Parse(manifest.read_bytes(), True)
+    except (OSError, LookupError, ValueError, expat.ExpatError):
         return ()
-    return tuple(" ".join(text.split()) for text in texts if text and text.strip())
+    return tuple(" ".join(text.split()) for text in texts if text.strip())
+
+
+def _refuse_entity(name: str, *_: object) -> None:
+    raise ValueError(f"entity {name!r} is declared")

@@ -6,7 +6,6 @@ is refused before any work starts.
 
 from __future__ import annotations
 
-import difflib
 import re
 from dataclasses import dataclass
 from enum import StrEnum
@@ -110,6 +109,8 @@ def _plain_path(text: str) -> Reference:
 
 
 def _guess(word: str) -> str | None:
+    import difflib  # noqa: PLC0415  only mistakes need it
+
     close = difflib.get_close_matches(
         word.lower(), [str(s) for s in Scheme], n=1, cutoff=0.5
     )

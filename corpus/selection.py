@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -104,6 +103,8 @@ class _Criterion:
         for one in wanted:
             if any(self._matches(one, value) for value in known):
                 continue
+            import difflib  # noqa: PLC0415  only mistakes need it
+
             close = difflib.get_close_matches(one, known, n=1)
             hint = (
                 f"did you mean {close[0]!r}?"

@@ -79,6 +79,7 @@ ARROWS = (
         (
             "reports",
             "conformance.baseline_record",
+            "conformance.change_record",
             "conformance.ledger_record",
             "conformance.record",
             "conformance.scene",
@@ -153,7 +154,7 @@ QUARANTINE = {
     "collada": ("converter.meshes.dae_scene", "conformance.witnesses.dae_files"),
     "fast_simplification": ("conformance.coarsening",),
     "jinja2": ("reports",),
-    "lxml": ("converter.urdf", "corpus.packages", "conformance.witnesses"),
+    "lxml": ("converter.urdf", "conformance.witnesses"),
     "mujoco": ("conformance.witnesses.mujoco*",),
     "newton": ("conformance.witnesses.newton*",),
     "newton_usd_schemas": ("converter.usd", "conformance.witnesses.usdphysics*"),

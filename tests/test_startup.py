@@ -18,12 +18,22 @@ REPORTS = {"jinja2", "msgspec", "rich"}
 FORMATS = {"collada", "stl", "tinyobjloader", "trimesh"}
 RARE = {"lxml", "pebble", "scipy", "xacro", "xacrodoc"}
 LARGE = {"numpy", "pxr"}
+# Of the standard library, what costs more than a joint.
+SLOW = {"difflib", "hashlib", "traceback"}
 
 ROBOT = """<robot name="arm">
   <link name="a"><inertial><mass value="2"/>
-    <inertia ixx="1" iyy="2" izz="2.5" ixy="0.1" ixz="0" iyz="0"/></inertial>
-    <visual><geometry><box size="1 2 3"/></geometry></visual></link>
+    <inertia ixx="1" iyy="2" izz="2.5" ixy="0" ixz="0" iyz="0"/></inertial>
+    <visual><geometry><box size="1 2 3"/></geometry>
+      <material name="grey"><color rgba="0.3 0.4 0.5 1"/></material></visual></link>
+  <link name="b"><inertial><origin xyz="0 0.1 0.2" rpy="0 1.5707963267948966 0"/>
+    <mass value="1"/>
+    <inertia ixx="1" iyy="2" izz="2.5" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <joint name="j" type="revolute"><parent link="a"/><child link="b"/>
+    <origin xyz="0.1 0.2 0.3" rpy="0.4 -0.5 0.6"/><axis xyz="0 -1 0"/>
+    <limit lower="-1" upper="2" effort="3" velocity="4"/></joint>
 </robot>"""
+MANIFEST = "<package><name>arm</name><license>MIT</license></package>"
 TRIANGLE = "v 0 0 0\nv 1 0 0\nv 0 2 0\nf 1 2 3\n"
 
 
@@ -78,27 +88,45 @@ def test_run_is_the_function_whatever_was_imported_before() -> None:
     assert callable(import_module("conformance").run)
 
 
-def test_reading_urdf_needs_no_openusd(tmp_path: Path) -> None:
+def test_reading_urdf_needs_neither_openusd_nor_numpy(tmp_path: Path) -> None:
     """It serves those who only look at a robot."""
     file = tmp_path / "arm.urdf"
     file.write_text(ROBOT)
 
     names = loaded(f"from converter import read_urdf\nread_urdf({str(file)!r})")
 
-    assert not names & (ENGINES | REPORTS | FORMATS | RARE | {"pxr"})
+    assert not names & (ENGINES | REPORTS | FORMATS | RARE | LARGE)
 
 
 def test_help_loads_neither_engines_nor_reports() -> None:
     """It is typed more often than anything else."""
     names = loaded(command("convert", "--help"))
 
-    assert not names & (ENGINES | REPORTS | FORMATS | RARE)
+    assert not names & (ENGINES | REPORTS | FORMATS | RARE | {"numpy"})
 
 
 def test_converting_plain_shapes_loads_nothing_about_meshes(tmp_path: Path) -> None:
     """Nor anything else that takes longer than the conversion."""
     file = tmp_path / "arm.urdf"
     file.write_text(ROBOT)
+    (tmp_path / "package.xml").write_text(MANIFEST)
+
+    names = loaded(command("convert", str(file), str(tmp_path / "usd")))
+
+    assert not names & (ENGINES | REPORTS | FORMATS | RARE | SLOW)
+    assert names & LARGE == {"pxr"}
+
+
+@pytest.mark.parametrize(
+    ("plain", "oblique"),
+    [('ixy="0" ixz', 'ixy="0.1" ixz'), ('axis xyz="0 -1 0"', 'axis xyz="1 -1 0"')],
+)
+def test_principal_axes_and_oblique_joints_need_numpy_and_no_more(
+    plain: str, oblique: str, tmp_path: Path
+) -> None:
+    """Eigenvectors, and frames that are chosen from many."""
+    file = tmp_path / "arm.urdf"
+    file.write_text(ROBOT.replace(plain, oblique))
 
     names = loaded(command("convert", str(file), str(tmp_path / "usd")))
 

@@ -6,7 +6,6 @@ No user error ends in a traceback. What is left is a bug, and says so.
 from __future__ import annotations
 
 import signal
-import traceback
 from contextlib import contextmanager
 from enum import IntEnum
 from typing import TYPE_CHECKING
@@ -86,6 +85,8 @@ def held_interrupts() -> Iterator[None]:
 
 def _exit(code: ExitCode, *, debug: bool) -> click.exceptions.Exit:
     if debug:
+        import traceback  # noqa: PLC0415  few ask for it
+
         click.echo(traceback.format_exc(), err=True, nl=False)
     return click.exceptions.Exit(code)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from corpus.packages import first_of_each, ros_packages
+from corpus.packages import declared_license, first_of_each, ros_packages
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -45,3 +45,26 @@ def test_of_two_packages_with_one_name_the_first_is_kept(tmp_path: Path) -> None
 
     assert ros_packages(tmp_path) == (("arm", first),)
     assert first_of_each(("arm", second), ("arm", first)) == (("arm", second),)
+
+
+def test_a_manifest_that_declares_entities_counts_under_its_folders_name(
+    tmp_path: Path,
+) -> None:
+    """A few lines of them can stand for more text than there is memory."""
+    document = (
+        '<!DOCTYPE package [<!ENTITY n "arm">]><package><name>&n;</name></package>'
+    )
+    folder = _package(tmp_path / "odd", document)
+
+    assert ros_packages(tmp_path) == (("odd", folder),)
+
+
+def test_a_robot_has_the_licences_that_its_package_states(tmp_path: Path) -> None:
+    """Those of the package alone, not of what it exports."""
+    folder = _package(
+        tmp_path / "arm",
+        "<package><license> BSD\n 3 </license><license>MIT</license><license/>"
+        "<export><license>none</license></export></package>",
+    )
+
+    assert declared_license(folder / "urdf" / "arm.urdf") == "BSD 3 AND MIT"

@@ -1,12 +1,13 @@
-"""What simulators have schemas for and UsdPhysics has not, one module per simulator."""
+"""What simulators have schemas for and UsdPhysics has not, one module per simulator.
+
+A module is loaded for those who speak to its simulator.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, assert_never
 
 from converter.profile import Profile
-from converter.usd.profiles.newton_schemas import author_newton
-from converter.usd.profiles.physx_schemas import author_physx
 
 if TYPE_CHECKING:
     from pxr import Usd
@@ -28,8 +29,16 @@ def author_profile(
         case Profile.GENERIC:
             return
         case Profile.NEWTON:
+            from converter.usd.profiles.newton_schemas import (  # noqa: PLC0415
+                author_newton,
+            )
+
             author_newton(stage, tree, embodiment, prims)
         case Profile.PHYSX:
+            from converter.usd.profiles.physx_schemas import (  # noqa: PLC0415
+                author_physx,
+            )
+
             author_physx(stage, tree, prims)
         case _:
             assert_never(profile)
