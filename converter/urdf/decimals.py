@@ -9,6 +9,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 _NUMBER = re.compile(
     r"[+-]?(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf(?:inity)?|nan)",
@@ -43,6 +47,9 @@ def read(text: str, count: int) -> Decimals | None:
         None if the text starts with anything else than numbers, or is blank.
     """
     words = text.split()
+    if len(words) == count and all(map(_NUMBER.fullmatch, words)):
+        # Nearly all are written so.
+        return Decimals(_values(words), _has_odd_space(text), surplus=False)
     bare = [_bare(word) for word in words]
     if any("," in word or ";" in word for word in bare):
         # Commas without spaces separate only if the count proves that they are not
@@ -55,11 +62,20 @@ def read(text: str, count: int) -> Decimals | None:
     if not numbers or not all(map(_NUMBER.fullmatch, numbers[:count])):
         return None
     return Decimals(
-        # Adding zero turns -0.0 into 0.0.
-        values=tuple(float(word) + 0.0 for word in numbers[:count]),
-        stray=bare != words or _ODD_SPACE.search(text) is not None,
+        _values(numbers[:count]),
+        stray=bare != words or _has_odd_space(text),
         surplus=len(numbers) > count,
     )
+
+
+def _values(numbers: Iterable[str]) -> tuple[float, ...]:
+    # Adding zero turns -0.0 into 0.0.
+    return tuple([float(number) + 0.0 for number in numbers])
+
+
+def _has_odd_space(text: str) -> bool:
+    plain = text.isascii() and text.isprintable()
+    return not plain and _ODD_SPACE.search(text) is not None
 
 
 def _bare(word: str) -> str:

@@ -42,7 +42,11 @@ class Element:
 
     def get(self, name: str) -> str | None:
         """Return the value of an attribute, or None if it is absent."""
-        return dict(self.attributes).get(name)
+        # Few have so many that a table of them would be worth its while.
+        for key, value in self.attributes:
+            if key == name:
+                return value
+        return None
 
     def same_text(self, other: Element) -> bool:
         """Say whether both are written alike, wherever that is."""
@@ -73,14 +77,14 @@ class _Open:
     def close(self) -> Element:
         """Return the finished element."""
         prefix, _, _ = self.tag.rpartition(":")
-        pieces = ("".join(piece).strip() for piece in self.text)
+        pieces = ["".join(piece).strip() for piece in self.text if piece]
         return Element(
             tag=self.tag,
             namespace=self.namespaces.get(prefix) or None,
             attributes=self.attributes,
             children=tuple(self.children),
             location=self.location,
-            text="\n".join(piece for piece in pieces if piece),
+            text="\n".join(filter(None, pieces)),
         )
 
 
@@ -130,21 +134,26 @@ class TreeBuilder:
         if self._parts > MOST_PARTS:
             message = f"there are more than {MOST_PARTS} elements and attributes"
             raise SourceError((Diagnostic("file-size", message, location),))
-        if any(len(value) > LONGEST_VALUE for _, value in written):
-            message = f"a value is longer than {LONGEST_VALUE} characters"
-            raise SourceError((Diagnostic("file-size", message, location),))
-        outer = self._open[-1].namespaces if self._open else {}
-        declared = {
-            name.removeprefix(_DECLARED).removeprefix(":"): value
-            for name, value in written
-            if name.partition(":")[0] == _DECLARED
-        }
-        namespaces = {**outer, **declared} if declared else outer
-        for name in (tag, *(name for name, _ in written)):
+        namespaces = self._open[-1].namespaces if self._open else {}
+        about_namespaces = ":" in tag
+        for name, value in written:
+            if len(value) > LONGEST_VALUE:
+                message = f"a value is longer than {LONGEST_VALUE} characters"
+                raise SourceError((Diagnostic("file-size", message, location),))
+            about_namespaces |= ":" in name or name == _DECLARED
+        if about_namespaces:
+            names = [name for name, _ in written]
+            namespaces = {**namespaces, **_declarations(written)}
+            self._find_unbound((tag, *names), namespaces, location)
+        self._open.append(_Open(tag, written, location, namespaces))
+
+    def _find_unbound(
+        self, names: Iterable[str], namespaces: Mapping[str, str], location: Location
+    ) -> None:
+        for name in names:
             prefix, colon, _ = name.rpartition(":")
             if colon and prefix not in namespaces and prefix not in _PREDEFINED:
                 self._unbound.setdefault(prefix, location)
-        self._open.append(_Open(tag, written, location, namespaces))
 
     def text(self, content: str) -> None:
         """Add character data to the innermost element."""
@@ -165,3 +174,12 @@ class TreeBuilder:
         for prefix, location in self._unbound.items():
             message = f"namespace prefix {prefix!r} is not declared"
             yield Diagnostic("xml-prefix", message, location)
+
+
+def _declarations(attributes: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Return the namespaces that attributes declare, by prefix."""
+    return {
+        name.removeprefix(_DECLARED).removeprefix(":"): value
+        for name, value in attributes
+        if name.partition(":")[0] == _DECLARED
+    }

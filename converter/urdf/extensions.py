@@ -116,10 +116,12 @@ def hand_out(robot: Robot) -> Robot:
 def _attributes(
     node: Node, version: tuple[int, int], within: tuple[str, ...]
 ) -> Iterator[CustomAttribute]:
-    read = {one.name for one in node.type.attributes if one.since <= version}
-    for name, value in node.element.attributes if node.element else ():
-        if name not in read:
-            yield CustomAttribute(name, value, within)
+    written = node.element.attributes if node.element else ()
+    if written:
+        read = [one.name for one in node.type.attributes if one.since <= version]
+        for name, value in written:
+            if name not in read:
+                yield CustomAttribute(name, value, within)
     for child in _inner(node):
         yield from _attributes(child, version, (*within, child.type.tag))
 

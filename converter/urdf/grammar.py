@@ -8,12 +8,14 @@ brought an attribute.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from converter.urdf.kinds import Flag, Name, Number, Text, Vector
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from converter.model import Vec3, Vec4
     from converter.urdf.kinds import Kind
 
@@ -63,18 +65,24 @@ class Child:
     since: tuple[int, int] = (1, 0)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class ElementType:
-    """An element of the language."""
+    """An element of the language; each is equal to itself alone."""
 
     tag: str
     clause: str
     attributes: tuple[AttributeType[Any], ...] = ()
     children: tuple[Child, ...] = ()
+    _child: Mapping[str, Child] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Sort the children by tag: every element of a file is looked up."""
+        by_tag = {child.type.tag: child for child in self.children}
+        object.__setattr__(self, "_child", by_tag)
 
     def child(self, tag: str) -> Child | None:
         """Find a child by tag."""
-        return next((child for child in self.children if child.type.tag == tag), None)
+        return self._child.get(tag)
 
 
 def _optional_number(name: str, unit: str = "") -> AttributeType[float | None]:

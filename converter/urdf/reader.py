@@ -57,10 +57,13 @@ class Node:
     def descendants(self, element_type: ElementType) -> tuple[Node, ...]:
         """Return all nodes of one type below, in document order."""
         found: list[Node] = []
-        for child in self.children:
-            if child.type is element_type:
-                found.append(child)
-            found.extend(child.descendants(element_type))
+        pending = list(reversed(self.children))
+        while pending:
+            node = pending.pop()
+            if node.type is element_type:
+                found.append(node)
+            if node.children:
+                pending.extend(reversed(node.children))
         return tuple(found)
 
     def first_or_default(self, element_type: ElementType) -> Node:
@@ -82,16 +85,19 @@ def read(
         element_type: What the language says about it.
         version: URDF version of the file.
     """
+    texts = dict(element.attributes)
     values: dict[str, object] = {}
     for attribute in element_type.attributes:
-        content = yield from _content(element, attribute, version)
+        content = None
+        if attribute.required or attribute.name in texts:
+            text = texts.get(attribute.name)
+            content = yield from _content(element, attribute, text, version)
         values[attribute.name] = attribute.default if content is None else content
     children, left_out = yield from _children(element, element_type, version)
-    written = frozenset(values) & {name for name, _ in element.attributes}
     return Node(
         element_type,
         values,
-        written,
+        frozenset(values.keys() & texts.keys()),
         children,
         element.location,
         left_out,
@@ -154,38 +160,46 @@ def walk(
 
     Elements that it does not know come with None, and are not entered.
     """
-    yield element, element_type
-    for inner in element.children:
-        child = element_type.child(inner.tag)
-        if child:
-            yield from walk(inner, child.type)
-        else:
-            yield inner, None
+    pending: list[tuple[Element, ElementType | None]] = [(element, element_type)]
+    while pending:
+        one, one_type = pending.pop()
+        yield one, one_type
+        if one_type is None:
+            continue
+        for inner in reversed(one.children):
+            child = one_type.child(inner.tag)
+            pending.append((inner, child.type if child else None))
 
 
 def _content(
-    element: Element, attribute: AttributeType[T], version: tuple[int, int]
+    element: Element,
+    attribute: AttributeType[T],
+    text: str | None,
+    version: tuple[int, int],
 ) -> Findings[T | None]:
-    """Read one attribute; None stands for the default."""
-    text = element.get(attribute.name)
-    subject = f"{attribute.name} of {describe(element)}"
-    if text is not None and version < attribute.since:
-        since = ".".join(map(str, attribute.since))
-        message = f"{subject} needs <robot version={since!r}>; ignored"
-        yield Diagnostic("attribute-version", message, element.location)
-        return None
+    """Read the text of one attribute; None stands for the default."""
     if text is None:
         if attribute.required:
             message = f"{describe(element)} has no {attribute.name}"
             yield Diagnostic("attribute-missing", message, element.location)
         return None
+    if version < attribute.since:
+        since = ".".join(map(str, attribute.since))
+        message = f"{_subject(element, attribute)} needs <robot version={since!r}>"
+        yield Diagnostic("attribute-version", f"{message}; ignored", element.location)
+        return None
     value = attribute.kind.read(text)
     for flaw in value.flaws:
         no_default = flaw.rule == "number-invalid" and attribute.required
         rule = "number-required" if no_default else flaw.rule
-        message = f"{subject} {flaw.message}: {shorten(repr(text))}"
+        what = f"{_subject(element, attribute)} {flaw.message}"
+        message = f"{what}: {shorten(repr(text))}"
         yield Diagnostic(rule, message, element.location)
     if attribute.required and value.content is None and not value.flaws:
-        message = f"{subject} is empty"
+        message = f"{_subject(element, attribute)} is empty"
         yield Diagnostic("attribute-missing", message, element.location)
     return value.content
+
+
+def _subject(element: Element, attribute: AttributeType[T]) -> str:
+    return f"{attribute.name} of {describe(element)}"

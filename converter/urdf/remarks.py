@@ -49,7 +49,7 @@ def _remarks(
         message = f"<{element.tag}> is not URDF; kept as custom data"
         yield place, "element-unknown", message
         return
-    known = {attribute.name for attribute in element_type.attributes}
+    known = [attribute.name for attribute in element_type.attributes]
     for name, _ in element.attributes:
         # What xacro leaves in nearly every file is kept without a word.
         if name not in known and name.partition(":")[0] != _NAMESPACE:

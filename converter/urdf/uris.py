@@ -85,10 +85,12 @@ class Surroundings:
         candidates: dict[Path, str] = {}
         for spelling in _spellings(uri):
             for candidate in self._candidates(spelling):
-                candidates.setdefault(candidate, spelling)
-        for candidate, spelling in candidates.items():
-            if _is_file(candidate):
-                return self._found(_tidy(candidate), uri, spelling, other_case=False)
+                if candidate in candidates:
+                    continue
+                if _is_file(candidate):
+                    tidy = _tidy(candidate)
+                    return self._found(tidy, uri, spelling, other_case=False)
+                candidates[candidate] = spelling
         for candidate, spelling in candidates.items():
             spelled = _in_other_case(candidate)
             if spelled:
@@ -113,8 +115,8 @@ class Surroundings:
         """
         real = path.resolve()
         around = chain.from_iterable(map(self._around, named))
-        folders = chain(self._own, filter(is_package, around))
-        return any(real.is_relative_to(folder.resolve()) for folder in folders)
+        packages = (folder.resolve() for folder in filter(is_package, around))
+        return any(map(real.is_relative_to, chain(self._own, packages)))
 
     @cached_property
     def _folder(self) -> Path:
@@ -134,19 +136,20 @@ class Surroundings:
 
     @cached_property
     def _own(self) -> tuple[Path, ...]:
-        """The robot's own folders, whatever a reference says."""
+        """The robot's own folders, whatever a reference says, without links."""
         around = [
             folder
             for marks in (is_package, is_repository)
             for folder in _first(marks, (self._folder, *self._folder.parents))
         ]
-        return (
+        own = (
             self._folder,
             *(around or (self._folder.parent,)),
             *map(Path, self.packages.values()),
             *workspaces(self.environment),
             *prefixes(self.environment),
         )
+        return tuple(folder.resolve() for folder in own)
 
     def _candidates(self, uri: str) -> Iterator[Path]:
         scheme, rest = _scheme_and_rest(uri)
