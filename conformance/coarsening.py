@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import base64
+import hashlib
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -49,68 +51,108 @@ def shares(triangles: Sequence[int], budget: int) -> tuple[int, ...]:
     )
 
 
-def coarsen(
-    points: NDArray[np.float64], triangles: NDArray[np.integer], target: int
-) -> SceneMesh | None:
-    """Draw a mesh with fewer triangles, on a grid of 65536 steps along each axis.
+@dataclass(frozen=True, slots=True, eq=False)
+class Welded:
+    """A mesh in which equal points are one.
+
+    Attributes:
+        corners: (N, 3) points, in the box that they fill; from 0 to 1.
+        faces: (M, 3) indices of points, without faces of no surface.
+        lower: Where the box begins [m].
+        span: Its edges [m]; one where it has no extent.
+        triangles: Number of triangles before.
+    """
+
+    corners: NDArray[np.float64]
+    faces: NDArray[np.integer]
+    lower: NDArray[np.float64]
+    span: NDArray[np.float64]
+    triangles: int
+
+    @property
+    def digest(self) -> bytes:
+        """What is the same for the same mesh, whoever wrote or read it."""
+        found = hashlib.blake2b(digest_size=32)
+        for array in (self.corners, self.faces, self.lower, self.span):
+            found.update(np.ascontiguousarray(array).tobytes())
+        return found.digest()
+
+
+def weld(points: NDArray[np.floating], triangles: NDArray[np.integer]) -> Welded | None:
+    """Make equal points of a mesh one.
 
     Args:
         points: (N, 3) [m].
         triangles: (M, 3) indices of points.
+
+    Returns:
+        The mesh; None if nothing of it can be seen.
+    """
+    # What a USD stores, so that a mesh is the same before and after.
+    stored = np.asarray(points, np.float32)
+    if not (len(stored) and np.isfinite(stored).all()):
+        return None
+    lower = stored.min(axis=0).astype(np.float64)
+    extent = stored.max(axis=0) - lower
+    span = np.where(extent > 0, extent, 1.0)
+    corners, faces = _welded((stored - lower) / span, triangles, _FINE)
+    if not len(faces):
+        return None
+    return Welded(corners, faces, lower, span, len(triangles))
+
+
+def coarsen(mesh: Welded, target: int) -> SceneMesh | None:
+    """Draw a mesh with fewer triangles, on a grid of 65536 steps along each axis.
+
+    Args:
+        mesh: The mesh.
         target: Number of triangles that may be drawn.
 
     Returns:
         The mesh; None if nothing of it can be seen.
     """
-    count = len(triangles)
-    points = np.asarray(points, np.float64)
-    if not (len(points) and np.isfinite(points).all()):
-        return None
-    lower = points.min(axis=0)
-    extent = points.max(axis=0) - lower
-    span = np.where(extent > 0, extent, 1.0)
-    corners, faces = _clustered((points - lower) / span, triangles, target)
+    corners, faces = _clustered(mesh, target)
     if len(faces) > target:
         # Robots without large meshes do not need it.
         import fast_simplification  # noqa: PLC0415
 
         # In proportion, so that it keeps what is long.
         coarse, faces = fast_simplification.simplify(
-            np.ascontiguousarray(corners * span, np.float32),
+            np.ascontiguousarray(corners * mesh.span, np.float32),
             np.ascontiguousarray(faces, np.int32),
             target_count=target,
         )
-        corners = np.clip(coarse / span, 0.0, 1.0)
+        corners = np.clip(coarse / mesh.span, 0.0, 1.0)
     grid, faces = _welded(corners, faces, _STEPS)
     if not len(faces):
         return None
     wide = len(grid) > _STEPS
-    x, y, z = lower.tolist()
-    u, v, w = (span / _STEPS).tolist()
+    x, y, z = mesh.lower.tolist()
+    u, v, w = (mesh.span / _STEPS).tolist()
     return SceneMesh(
         positions=_text(np.rint(grid * _STEPS), "<u2"),
         origin=(x, y, z),
         step=(u, v, w),
         indices=_text(faces, "<u4" if wide else "<u2"),
         wide=wide,
-        triangles=count,
+        triangles=mesh.triangles,
         drawn=len(faces),
     )
 
 
 def _clustered(
-    points: NDArray[np.float64], triangles: NDArray[np.integer], target: int
+    mesh: Welded, target: int
 ) -> tuple[NDArray[np.float64], NDArray[np.integer]]:
-    """Join points that coincide, and close ones of meshes that are far too fine.
+    """Join close points of a mesh that is far too fine.
 
     Taking edges away one by one looks better, and takes fifty times as long: it is left
     what makes the last difference.
     """
-    corners, faces = _welded(points, triangles, _FINE)
+    corners, faces = mesh.corners, mesh.faces
     for steps in _COARSER:
         if len(faces) <= _NEARLY * target:
             break
-        corners, faces = _welded(points, triangles, steps)
+        corners, faces = _welded(mesh.corners, mesh.faces, steps)
     return corners, faces
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from conformance.coarsening import coarsen, shares
+from conformance.coarsening import coarsen, shares, weld
 from conformance.observation import Frames, JointType
 from conformance.scene import Scene, SceneShape
 from conformance.scene_errors import agreements, link_errors
@@ -20,14 +19,16 @@ from conformance.witnesses.spec_shapes import draw_shapes as draw_urdf
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from conformance.coarsening import Welded
     from conformance.drawing import Drawing
     from conformance.observation import Configurations, Observation
     from conformance.scene import LinkErrors, SceneMesh
     from conformance.shapes import ShapeObservation
     from converter.model import Robot
 
-# Triangles of one page, which stays below five megabytes with them.
-TRIANGLES = 80_000
+# Triangles of one side. Most meshes are those of both, and a page stays below five
+# megabytes where none is.
+TRIANGLES = 40_000
 # Frames are drawn with axes of this part of the robot's size.
 _MARK = 0.05
 _HARDLY = 0.98
@@ -53,8 +54,7 @@ def draw_scene(
     drawings = {
         side: _drawings(side, robot, usd, reading) for side, reading in readings.items()
     }
-    everything = [drawing for drawn in drawings.values() for drawing in drawn]
-    meshes, places = _meshes(everything)
+    meshes, places = _meshes(drawings)
     shapes = {
         side: _by_link(drawn, readings[side].shapes, places)
         for side, drawn in drawings.items()
@@ -105,29 +105,39 @@ def _drawings(
 
 
 def _meshes(
-    drawings: Sequence[Drawing],
+    drawings: Mapping[str, Sequence[Drawing]],
 ) -> tuple[tuple[SceneMesh, ...], dict[tuple[int, int], int]]:
     """Coarsen each mesh once; equal ones, of both sides, are one.
 
     Returns:
         The meshes, and which of them is that of which arrays.
     """
-    contents: dict[str, Drawing] = {}
-    digests: dict[tuple[int, int], str] = {}
-    for drawing in drawings:
-        if drawing.kind is ShapeKind.MESH:
-            if _arrays(drawing) not in digests:
-                digests[_arrays(drawing)] = _digest(drawing)
-            contents.setdefault(digests[_arrays(drawing)], drawing)
-    targets = shares(
-        [len(drawing.triangles) for drawing in contents.values()], TRIANGLES
-    )
-    places: dict[str, int] = {}
+    digests: dict[tuple[int, int], bytes] = {}
+    welded: dict[bytes, Welded] = {}
+    targets: dict[bytes, int] = {}
+    for drawn in drawings.values():
+        shown: dict[bytes, int] = {}
+        for drawing in drawn:
+            if drawing.kind is not ShapeKind.MESH:
+                continue
+            arrays = _arrays(drawing)
+            if arrays not in digests:
+                mesh = weld(drawing.points, drawing.triangles)
+                if mesh is None:
+                    continue
+                digests[arrays] = mesh.digest
+                welded.setdefault(mesh.digest, mesh)
+            shown[digests[arrays]] = len(drawing.triangles)
+        # A mesh of both sides is drawn as the side needs it that has fewer others.
+        allowed = shares(tuple(shown.values()), TRIANGLES)
+        for digest, target in zip(shown, allowed, strict=True):
+            targets[digest] = max(target, targets.get(digest, 0))
+    places: dict[bytes, int] = {}
     known: dict[SceneMesh, int] = {}
-    for (digest, drawing), target in zip(contents.items(), targets, strict=True):
-        mesh = coarsen(drawing.points, drawing.triangles, target)
-        if mesh is not None:
-            places[digest] = known.setdefault(mesh, len(known))
+    for digest, target in targets.items():
+        drawn_mesh = coarsen(welded[digest], target)
+        if drawn_mesh is not None:
+            places[digest] = known.setdefault(drawn_mesh, len(known))
     return tuple(known), {
         arrays: places[digest] for arrays, digest in digests.items() if digest in places
     }
@@ -136,12 +146,6 @@ def _meshes(
 def _arrays(drawing: Drawing) -> tuple[int, int]:
     """Say which arrays a drawing has; many share theirs."""
     return id(drawing.points), id(drawing.triangles)
-
-
-def _digest(drawing: Drawing) -> str:
-    digest = hashlib.blake2b(np.ascontiguousarray(drawing.points).tobytes())
-    digest.update(np.ascontiguousarray(drawing.triangles, np.int64).tobytes())
-    return digest.hexdigest()
 
 
 def _by_link(

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conformance.coarsening import coarsen, shares
+from conformance.coarsening import coarsen, shares, weld
 from conformance.observation import (
     Frames,
     JointObservation,
@@ -120,10 +120,17 @@ def test_an_inertia_that_no_solid_has_is_not_drawn(
     assert inertia_ellipsoid(MassProperties(1.0, (0.0, 0.0, 0.0), inertia)) is None
 
 
+def _coarse(
+    points: NDArray[np.float64], triangles: NDArray[np.integer], target: int
+) -> SceneMesh | None:
+    welded = weld(points, triangles)
+    return coarsen(welded, target) if welded else None
+
+
 def test_a_mesh_within_its_share_is_drawn_whole() -> None:
     """Only points that coincide are joined."""
     corners, faces = _sphere(8)
-    mesh = coarsen(corners, faces, 10_000)
+    mesh = _coarse(corners, faces, 10_000)
     assert mesh is not None
     # Triangles at the poles have two corners in one point.
     assert (mesh.triangles, mesh.drawn) == (256, 224)
@@ -134,7 +141,7 @@ def test_a_mesh_within_its_share_is_drawn_whole() -> None:
 
 def test_a_coarse_mesh_keeps_its_size() -> None:
     """A sphere of few triangles is still about a sphere."""
-    mesh = coarsen(*_sphere(100), 2000)
+    mesh = _coarse(*_sphere(100), 2000)
     assert mesh is not None
     assert mesh.drawn <= 2000
     placed = _points(mesh)[_faces(mesh)]
@@ -144,7 +151,26 @@ def test_a_coarse_mesh_keeps_its_size() -> None:
 
 def test_a_mesh_without_a_surface_is_not_drawn() -> None:
     """Three points of one place make no triangle."""
-    assert coarsen(np.ones((3, 3)), np.array([[0, 1, 2]]), 100) is None
+    assert weld(np.ones((3, 3)), np.array([[0, 1, 2]])) is None
+
+
+def test_a_mesh_is_the_same_with_its_points_joined_and_rounded() -> None:
+    """As an STL file has it, and as a USD does."""
+    corners, faces = _sphere(8)
+    here = weld(corners[faces].reshape(-1, 3), np.arange(faces.size).reshape(-1, 3))
+    there = weld(corners.astype(np.float32), faces)
+    assert here
+    assert there
+    assert here.digest == there.digest
+
+
+def test_a_mesh_that_lies_elsewhere_is_another() -> None:
+    """Though its points are as far from each other."""
+    corners, faces = _sphere(8)
+    here, there = weld(corners, faces), weld(corners + 1.0, faces)
+    assert here
+    assert there
+    assert here.digest != there.digest
 
 
 @given(st.lists(st.integers(1, 1_000_000), max_size=40), st.integers(1, 200_000))
