@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 # Two links in a row are held by few stored numbers; a joint is only blamed for more
 # than four times what rounding does to them.
 _BLAME = 4.0
+# Pairs of readings of one robot, about which several checks ask.
+_KEPT = 32
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,9 +89,16 @@ def joint_faults(
     expected: Observation, actual: Observation, yardstick: Yardstick
 ) -> dict[str, str]:
     """Say what is wrong with each joint whose own motion departs."""
+    return dict(_joint_faults(expected, actual, yardstick))
+
+
+@lru_cache(maxsize=_KEPT)
+def _joint_faults(
+    expected: Observation, actual: Observation, yardstick: Yardstick
+) -> tuple[tuple[str, str], ...]:
     ours, theirs = expected.frames, actual.frames
     if ours is None or theirs is None:
-        return {}
+        return ()
     precision = max(expected.precision, actual.precision)
     shared = set(shared_links(ours, theirs, yardstick))
     found = {}
@@ -104,7 +114,7 @@ def joint_faults(
         slack = _slack(here, motion_of(ours, link), precision)
         if fault := _fault(joint, here, there, slack):
             found[joint.name] = fault
-    return found
+    return tuple(found.items())
 
 
 def joints_at_fault(

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -35,6 +36,8 @@ _AXES = 3
 # once more in the reader of the mesh file.
 _PER_POINT = 3 * RELATIVE + QUATERNION
 _MOST_NAMED = 3
+# Pairs of readings of one robot, in two roles.
+_KEPT = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,13 +105,34 @@ class Whole:
         return self.volume - float(point @ self.oriented) / 3.0
 
 
+@lru_cache(maxsize=_KEPT)
 def shapes_by_link(
     expected: Observation, actual: Observation, role: Role, yardstick: Yardstick
-) -> Iterator[LinkShapes]:
-    """Yield the links of the robot that have shapes on either side.
+) -> tuple[LinkShapes, ...]:
+    """Return the links of the robot that have shapes on either side.
 
     Links about whose shapes a witness has nothing to say are left out.
     """
+    return tuple(_shapes_by_link(expected, actual, role, yardstick))
+
+
+@lru_cache(maxsize=_KEPT)
+def parts_by_link(
+    expected: Observation, actual: Observation, role: Role, yardstick: Yardstick
+) -> tuple[tuple[tuple[Part, Whole, Whole], ...], ...]:
+    """Return what can be compared of each of those links, and what it makes together.
+
+    Several checks measure the same.
+    """
+    return tuple(
+        tuple((part, whole(part.ours), whole(part.theirs)) for part in parts(shapes))
+        for shapes in shapes_by_link(expected, actual, role, yardstick)
+    )
+
+
+def _shapes_by_link(
+    expected: Observation, actual: Observation, role: Role, yardstick: Yardstick
+) -> Iterator[LinkShapes]:
     named = tuple(link for group in yardstick.groups for link in group)
     ours = _of_links(expected, role, frozenset(named))
     theirs = _of_links(actual, role, frozenset(named))

@@ -20,6 +20,7 @@ from conformance.comparisons.shape_pairs import (
     named,
     nearest,
     parts,
+    parts_by_link,
     shapes_by_link,
     whole,
 )
@@ -113,14 +114,12 @@ def _measured(
     """One difference per link: that of the part that is worst."""
     differences = []
     some = False
-    for shapes in shapes_by_link(expected, actual, role, yardstick):
+    for compared in parts_by_link(expected, actual, role, yardstick):
         some = True
         found = [
             difference
-            for part in parts(shapes)
-            for difference in measure(
-                part, whole(part.ours), whole(part.theirs), yardstick
-            )
+            for part, ours, theirs in compared
+            for difference in measure(part, ours, theirs, yardstick)
         ]
         if found:
             differences.append(_gravest(found))
