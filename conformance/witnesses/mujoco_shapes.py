@@ -28,6 +28,7 @@ from conformance.witnesses.urdf_text import rename_inner_link
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from conformance.shapes import Surface
     from conformance.witness import Request
     from conformance.witnesses.urdf_shapes import ShapeText
     from conformance.witnesses.urdf_text import UrdfElement
@@ -88,14 +89,21 @@ def _shapes(
     text: ShapeText,
     model: Any,  # noqa: ANN401  untyped engine
 ) -> tuple[ShapeObservation, ...]:
+    # Most meshes are both seen and collided with.
+    measured: dict[tuple[int, bytes], Surface | None] = {}
     return tuple(
-        _shape(text, model, index)
+        _shape(text, model, index, measured)
         for index in range(model.ngeom)
         if model.geom_bodyid[index] or WORLD in text.urdf.links
     )
 
 
-def _shape(text: ShapeText, model: Any, index: int) -> ShapeObservation:  # noqa: ANN401
+def _shape(
+    text: ShapeText,
+    model: Any,  # noqa: ANN401  untyped engine
+    index: int,
+    measured: dict[tuple[int, bytes], Surface | None],
+) -> ShapeObservation:
     visual = model.geom_group[index] == _VISUAL_GROUP
     transform = np.eye(4)
     turn = Rotation.from_quat(model.geom_quat[index], scalar_first=True)
@@ -104,7 +112,11 @@ def _shape(text: ShapeText, model: Any, index: int) -> ShapeObservation:  # noqa
     kind = ShapeKind.MESH
     size: tuple[float, ...] = ()
     if model.geom_type[index] == mujoco.mjtGeom.mjGEOM_MESH:
-        surface = mesh_surface(*_mesh(model, int(model.geom_dataid[index])), transform)
+        mesh = int(model.geom_dataid[index])
+        place = mesh, transform.tobytes()
+        if place not in measured:
+            measured[place] = mesh_surface(*_mesh(model, mesh), transform)
+        surface = measured[place]
         # It leaves out triangles next to nothing, so their number is not the file's.
         surface = replace(surface, triangles=0) if surface else None
     else:

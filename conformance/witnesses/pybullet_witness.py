@@ -14,6 +14,7 @@ import math
 import re
 import tempfile
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -182,7 +183,7 @@ class _Body:
 
 @contextlib.contextmanager
 def _loaded(urdf: UrdfText) -> Iterator[_Body]:
-    """Load a prepared copy into a world that ends with the context.
+    """Load a prepared copy into a world that is empty again after the context.
 
     Raises:
         AbstentionError: PyBullet refuses the copy.
@@ -196,7 +197,7 @@ def _loaded(urdf: UrdfText) -> Iterator[_Body]:
 
         copy = Path(folder, "robot.urdf")
         copy.write_bytes(urdf.text)
-        client = pybullet.connect(pybullet.DIRECT)
+        client = _world()
         try:
             # The cache goes by path alone and would serve a file that is long gone.
             pybullet.setPhysicsEngineParameter(
@@ -214,7 +215,15 @@ def _loaded(urdf: UrdfText) -> Iterator[_Body]:
                 raise AbstentionError(_reason(printed(), copy) or str(error)) from error
             yield _body(pybullet, client, index)
         finally:
-            pybullet.disconnect(client)
+            pybullet.resetSimulation(physicsClientId=client)
+
+
+@lru_cache(maxsize=1)
+def _world() -> int:
+    """Return the number of a world, which takes longer to make than to empty."""
+    import pybullet  # noqa: PLC0415  likewise
+
+    return int(pybullet.connect(pybullet.DIRECT))
 
 
 def _body(engine: Any, client: int, index: int) -> _Body:  # noqa: ANN401  untyped

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias, assert_never
 
 import numpy as np
@@ -18,9 +19,13 @@ from converter.spatial import transform_from_pose
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from conformance.shapes import Surface
     from converter.model import Robot, Shape
 
     Meshes: TypeAlias = dict[str, LoadedMesh | UnreadMeshError]
+
+# Surfaces that were measured last.
+_KEPT = 64
 
 
 def state_shapes(robot: Robot) -> tuple[ShapeObservation, ...]:
@@ -158,7 +163,7 @@ def _mesh(
     if isinstance(content, UnreadMeshError):
         return replace(unstated, problem=f"it cannot be read: {content}")
     transform = transform_from_pose(shape.origin) @ np.diag([*geometry.scale, 1.0])
-    surface = mesh_surface(content.points, content.triangles, transform)
+    surface = _surface(content, tuple(transform.ravel().tolist()))
     problem = None if surface else "it has points that are not finite"
     return replace(
         unstated,
@@ -167,6 +172,13 @@ def _mesh(
         pieces=content.pieces,
         corners=content.corners,
     )
+
+
+@lru_cache(maxsize=_KEPT)
+def _surface(content: LoadedMesh, transform: tuple[float, ...]) -> Surface | None:
+    """Measure a mesh in its place, where most are both seen and collided with."""
+    matrix = np.array(transform).reshape(4, 4)
+    return mesh_surface(content.points, content.triangles, matrix)
 
 
 def _load(path: str) -> LoadedMesh | UnreadMeshError:

@@ -206,10 +206,15 @@ def _distinct(points: Array, triangles: Indices) -> int:
 
     Others have no area, and readers and writers of files leave them out.
     """
-    stored = points.astype(np.float32)
-    a, b, c = (stored[triangles[:, corner]] for corner in range(3))
-    same = [(p == q).all(axis=1) for p, q in ((a, b), (b, c), (c, a))]
-    return int(len(triangles) - np.logical_or.reduce(same).sum())
+    first, second, third = (np.ascontiguousarray(each) for each in triangles.T)
+    same = np.ones((3, len(triangles)), dtype=bool)
+    # One coordinate after the other, over which numpy is several times faster.
+    for values in points.T.astype(np.float32):
+        a, b, c = values[first], values[second], values[third]
+        same[0] &= a == b
+        same[1] &= b == c
+        same[2] &= c == a
+    return int(len(triangles) - same.any(axis=0).sum())
 
 
 def _all_used(count: int, triangles: Indices) -> bool:

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from conformance.shapes import Surface
     from conformance.witnesses.usdphysics_links import LinkPrims
     from conformance.witnesses.usdphysics_stage import Physics
     from conformance.witnesses.usdphysics_transforms import Array
@@ -57,8 +58,9 @@ def state_shapes(
 ) -> tuple[ShapeObservation, ...]:
     """State every shape below every candidate, nearest candidate first."""
     found: list[ShapeObservation] = []
+    measured: dict[tuple[int, bytes], Surface | None] = {}
     for placed in _placed(physics, links, placement):
-        stated = _stated(placed.prim, placed.link, placed.geometry, placed.to_link)
+        stated = _stated(placed, measured)
         found += [_in_role(placed, stated, role) for role in placed.roles]
     return tuple(found)
 
@@ -119,6 +121,7 @@ def _placed(
     physics: Physics, links: LinkPrims, placement: Placement
 ) -> Iterator[_Placed]:
     proxies = Usd.TraverseInstanceProxies(Usd.PrimIsActive & Usd.PrimIsDefined)
+    known: dict[tuple[int, int], list[_Geometry]] = {}
     for prim in Usd.PrimRange(physics.default, proxies):
         if not prim.IsA(UsdGeom.Gprim):
             continue
@@ -127,7 +130,7 @@ def _placed(
             continue
         geometry = None
         for path in _carriers(prim, links):
-            geometry = geometry or _geometry(prim)
+            geometry = geometry or _once(_geometry(prim), known)
             to_link = inverses(placement.rigid(path)) @ _in_metres(
                 placement.matrix(str(prim.GetPath())), physics.units.length
             )
@@ -212,6 +215,31 @@ def _geometry(prim: Any) -> _Geometry:  # noqa: ANN401  pxr is untyped
     )
 
 
+def _once(
+    geometry: _Geometry, known: dict[tuple[int, int], list[_Geometry]]
+) -> _Geometry:
+    """Return the mesh that was met before if it is the same, else this one.
+
+    Args:
+        geometry: What is met now.
+        known: Meshes so far, by their numbers of points and triangles.
+    """
+    if geometry.kind is not ShapeKind.MESH:
+        return geometry
+    alike = known.setdefault((len(geometry.points), len(geometry.triangles)), [])
+    for other in alike:
+        if other.problem == geometry.problem and _equal(other, geometry):
+            return other
+    alike.append(geometry)
+    return geometry
+
+
+def _equal(one: _Geometry, other: _Geometry) -> bool:
+    return np.array_equal(one.points, other.points) and np.array_equal(
+        one.triangles, other.triangles
+    )
+
+
 def _mesh(mesh: Any) -> _Geometry:  # noqa: ANN401  pxr is untyped
     values = (
         mesh.GetPointsAttr().Get(),
@@ -240,15 +268,18 @@ def _mesh(mesh: Any) -> _Geometry:  # noqa: ANN401  pxr is untyped
 
 
 def _stated(
-    prim: Any,  # noqa: ANN401  pxr is untyped
-    link: str,
-    geometry: _Geometry,
-    to_link: Array,
+    placed: _Placed, measured: dict[tuple[int, bytes], Surface | None]
 ) -> ShapeObservation:
-    """State a shape in the frame of a link, apart from its role."""
+    """State a shape in the frame of a link, apart from its role.
+
+    Args:
+        placed: The shape.
+        measured: Surfaces of meshes so far, by the points that they have and where.
+    """
+    prim, geometry, to_link = placed.prim, placed.geometry, placed.to_link
     x, y, z = to_link[:3, 3].tolist()
     stated = ShapeObservation(
-        link=link,
+        link=placed.link,
         role=Role.VISUAL,
         source=str(prim.GetPath()),
         name=str(prim.GetName()),
@@ -259,7 +290,10 @@ def _stated(
     if geometry.problem:
         return stated
     if geometry.kind is ShapeKind.MESH:
-        surface = mesh_surface(geometry.points, geometry.triangles, to_link)
+        place = id(geometry), to_link.tobytes()
+        if place not in measured:
+            measured[place] = mesh_surface(geometry.points, geometry.triangles, to_link)
+        surface = measured[place]
         problem = None if surface else "it has no faces, or is not finite"
         return replace(stated, surface=surface, problem=problem)
     kind, size, rigid = stretched(geometry.kind, geometry.size, to_link @ geometry.turn)
