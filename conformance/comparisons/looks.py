@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from conformance.shapes import Look, Vec3
 
 # A part of the surface that is smaller than this does not count.
-_SLIVER = 1e-3
+_SLIVER = 1e-4
 # Components in [0, 1] are stored in float32.
 _BOUND = RELATIVE + ARITHMETIC
 _NONE = "no visual says how it looks, or none that is known from two readers"
@@ -115,6 +115,8 @@ def _unlike(ours: Look, theirs: Look) -> float:
         2.0 * (ours.texture != theirs.texture)
         + (ours.mask != theirs.mask)
         + min(_apart(ours.color, theirs.color), 1.0)
+        # What is left open is laid over what says nothing either.
+        + 0.5 * (ours.color is None and theirs.color is not None)
         + abs((ours.opacity or 1.0) - (theirs.opacity or 1.0))
     )
 
@@ -195,7 +197,7 @@ def _difference(  # noqa: PLR0913, PLR0917  two values, and what is allowed
     values: tuple[str, str],
     what: str,
 ) -> Difference:
-    where = "" if pair.share > 1 - _SLIVER else f" on {pair.share:.0%} of it"
+    where = "" if pair.share > 1 - _SLIVER else f" on {100 * pair.share:.2g}% of it"
     return Difference(
         item=part.link,
         subject=f"link {part.link}",

@@ -271,3 +271,43 @@ def test_textures_are_told_by_content() -> None:
 
     assert _seen([ours], [renamed])["visual.texture"].grade is Grade.EXACT
     assert _seen([ours], [other])["visual.texture"].grade is Grade.FAILS
+
+
+def test_what_is_left_open_is_laid_over_what_says_nothing() -> None:
+    """A colour that is stated finds its own, though an open one would take any."""
+    ours = _looking(Look(0.1, None), Look(0.3, RED))
+    theirs = _looking(Look(0.3, RED), Look(0.1, None))
+
+    assert _seen([ours], [theirs])["visual.colour"].grade is Grade.EXACT
+
+
+def test_factors_of_textures_are_colours() -> None:
+    """Where one side has no texture, that is what is told."""
+    ours = _looking(Look(0.4, RED, texture="ab" * 32))
+    tinted = _looking(Look(0.4, BLUE, texture="ab" * 32))
+    plain = _looking(Look(0.4, BLUE))
+    finding = _seen([ours], [tinted])["visual.colour"].findings[0]
+
+    assert "factor of the texture" in finding.message
+    assert _seen([ours], [plain])["visual.colour"].grade is Grade.EXACT
+    assert _seen([ours], [plain])["visual.texture"].grade is Grade.FAILS
+
+
+def test_an_image_that_the_urdf_cannot_show_is_close() -> None:
+    """Nor is its opacity held against the USD."""
+    ours = _looking(Look(0.4, RED, problem="texture a.png is not found"))
+    theirs = _looking(Look(0.4, RED, mask="ab" * 32))
+    checks = _seen([ours], [theirs])
+    finding = checks["visual.texture"].findings[0]
+
+    assert "texture a.png is not found, so it is not compared" in finding.message
+    assert checks["visual.texture"].grade is Grade.CLOSE
+    assert checks["visual.opacity"].grade is Grade.EXACT
+
+
+def test_an_opacity_that_cannot_be_decided_is_free() -> None:
+    """No shader takes the luminance of an image."""
+    ours = _looking(Look(0.4, RED, opacity=None))
+    checks = _seen([ours], [_looking(Look(0.4, RED, 0.5))])
+
+    assert checks["visual.opacity"].grade is Grade.EXACT
