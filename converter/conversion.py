@@ -19,10 +19,17 @@ from converter.rules import Severity
 from converter.topology import build_tree
 from converter.urdf.parse import Parsed, parse
 from converter.usd.interface import is_written_here
-from converter.usd.layers import CONTENTS, PAYLOAD, asset_name, author_asset
+from converter.usd.layers import (
+    CONTENTS,
+    PAYLOAD,
+    PAYLOAD_LAYERS,
+    asset_name,
+    author_asset,
+)
 from converter.usd.materials import TEXTURES
 from converter.usd.prims import BodyNesting
 from converter.usd.shading import MaterialNetworks
+from converter.usd.textures import IMAGE_SUFFIXES
 
 if TYPE_CHECKING:
     import os
@@ -283,11 +290,32 @@ def _is_asset(target: Path, entries: set[str]) -> bool:
     (name,) = files
     match Path(name).suffix:
         case Layout.LAYERED.suffix:
-            contents = target / PAYLOAD / CONTENTS
-            return folders == {PAYLOAD} and contents.is_file()
+            expected = folders == {PAYLOAD} and _is_payload(target / PAYLOAD)
         case Layout.SINGLE.suffix:
-            return folders <= {TEXTURES} and is_written_here(target / name)
+            expected = folders <= {TEXTURES} and _holds_images(target / TEXTURES)
         case Layout.USDZ.suffix:
-            return not folders and is_written_here(target / name)
+            expected = not folders
         case _:
-            return False
+            expected = False
+    return expected and is_written_here(target / name)
+
+
+def _is_payload(folder: Path) -> bool:
+    """Say whether a folder holds layers of an asset, its images, and nothing else."""
+    if not folder.is_dir():
+        return False
+    entries = {entry.name for entry in folder.iterdir()}
+    return (
+        CONTENTS in entries
+        and entries <= {*PAYLOAD_LAYERS, TEXTURES}
+        and _holds_images(folder / TEXTURES)
+    )
+
+
+def _holds_images(folder: Path) -> bool:
+    """Say whether a folder, if it exists, holds nothing but images."""
+    if not folder.exists():
+        return True
+    return folder.is_dir() and all(
+        entry.suffix in IMAGE_SUFFIXES and entry.is_file() for entry in folder.iterdir()
+    )

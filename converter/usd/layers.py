@@ -62,6 +62,14 @@ NO_COLLIDERS_LAYER = "NoColliders.usda"
 # Strongest first.
 WITHOUT_PHYSICS = ("Materials.usda", "Geometry.usda")
 SUBLAYERS = (PHYSICS_LAYER, *WITHOUT_PHYSICS)
+PAYLOAD_LAYERS = (
+    CONTENTS,
+    EXTENSIONS_LAYER,
+    *SUBLAYERS,
+    NO_COLLIDERS_LAYER,
+    GEOMETRY_LIBRARY,
+    MATERIALS_LIBRARY,
+)
 
 
 def asset_name(robot: Robot, layout: Layout = Layout.LAYERED) -> str:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 # What every renderer reads, and USDZ allows.
 _SUFFIXES = {b"\x89PNG\r\n\x1a\n": ".png", b"\xff\xd8\xff": ".jpg"}
+IMAGE_SUFFIXES = frozenset(_SUFFIXES.values())
 _FILE_SCHEME = "file://"
 LARGEST_IMAGE = 128 * MIB
 

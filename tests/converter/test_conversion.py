@@ -84,6 +84,35 @@ def test_a_folder_with_other_files_is_refused_and_untouched(
     assert _tree(tmp_path) == before
 
 
+@pytest.mark.parametrize(
+    "stranger", ["payload/notes.txt", "payload/Textures/paint.psd", "payload/Old/a.usd"]
+)
+def test_files_of_others_inside_an_asset_are_not_replaced(
+    tmp_path: Path, stranger: str
+) -> None:
+    """What somebody keeps beside the layers is theirs."""
+    asset = tmp_path / "asset"
+    convert(_urdf(tmp_path), asset)
+    (asset / stranger).parent.mkdir(parents=True, exist_ok=True)
+    (asset / stranger).write_text("mine")
+    before = _tree(tmp_path)
+
+    with pytest.raises(ConversionError, match="no conversion wrote"):
+        convert(tmp_path / "arm.urdf", asset)
+
+    assert _tree(tmp_path) == before
+
+
+def test_an_asset_of_another_tool_is_not_replaced(tmp_path: Path) -> None:
+    """Others name their files alike; who wrote it stands in the interface."""
+    asset = tmp_path / "asset"
+    root = convert(_urdf(tmp_path), asset).root_layer
+    root.write_text(root.read_text().replace("urdf-usd convert", "somebody"))
+
+    with pytest.raises(ConversionError, match="no conversion wrote"):
+        convert(tmp_path / "arm.urdf", asset)
+
+
 def test_a_file_in_the_way_is_refused(tmp_path: Path) -> None:
     """The message says that a folder is needed."""
     (tmp_path / "asset").write_text("mine")
