@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from conformance.change_record import ChangeRecord, FormerRunRecord
 from conformance.record import Grade, Verdict
 
 if TYPE_CHECKING:
@@ -93,6 +94,15 @@ def compare_runs(first: StoredRun, second: StoredRun) -> tuple[Change, ...]:
             )
     order = list(Kind)
     return tuple(sorted(changes, key=lambda change: order.index(change.kind)))
+
+
+def former_record(name: str, first: StoredRun, second: StoredRun) -> FormerRunRecord:
+    """Record what changed from a former run, of which the name is told."""
+    changes = (
+        ChangeRecord(**{**asdict(change), "kind": change.kind.value})
+        for change in compare_runs(first, second)
+    )
+    return FormerRunRecord(name=name, changes=tuple(changes))
 
 
 def _settings(

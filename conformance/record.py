@@ -15,6 +15,7 @@ from enum import StrEnum
 import msgspec
 
 from conformance.baseline_record import BaselineRecord  # noqa: TC001  # msgspec
+from conformance.change_record import FormerRunRecord  # noqa: TC001  # likewise
 from conformance.ledger_record import LedgerRecord  # noqa: TC001  # likewise
 
 SCHEMA_VERSION = "1.2"
@@ -243,8 +244,7 @@ class SourceRecord(_Record, frozen=True, kw_only=True):
     """What was read, and where it comes from as far as that is known.
 
     Attributes:
-        reference: How the robot is named in the corpus, for example
-            ``pybullet:r2d2.urdf``.
+        reference: Its name in the corpus, for example ``pybullet:r2d2.urdf``.
         sha256: Hash of the URDF's bytes, if it could be read.
         arguments: Values of the arguments of a xacro file, by name.
         license: SPDX identifier, or what the source says in place of one.
@@ -253,8 +253,7 @@ class SourceRecord(_Record, frozen=True, kw_only=True):
         commit: Their commit there.
         distribution: Python distribution that holds or names the robot, with version.
         notes: What the list that names the robot says about it.
-        files: URDF or xacro, meshes, their material libraries, and textures; empty if
-            the robot could not be read.
+        files: URDF or xacro, meshes, material libraries, textures; none if unreadable.
     """
 
     reference: str
@@ -377,14 +376,14 @@ class RunSummary(_Record, frozen=True, kw_only=True):
         corpus: The references that were asked for.
         environment: Package name to version, of everything that took part.
         options: Options that change results, as text.
-        verdicts: Number of robots per verdict; of the converter that is gated, if there
-            are several.
+        verdicts: Number of robots per verdict; of several converters, the gated one's.
         robots: One line per robot and converter, ordered by id.
         checks: Headings of the checks that robots cite by id, in order.
         complete: Whether the run went through all its robots.
         unfinished: Number of robots that an interrupted run did not finish.
         converters: In the order in which they were named.
         baseline: What is new, worse or fixed, if there was one; as for verdicts.
+        former: What changed since a former run, if there was one to compare with.
     """
 
     schema_version: str = SCHEMA_VERSION
@@ -398,3 +397,4 @@ class RunSummary(_Record, frozen=True, kw_only=True):
     unfinished: int = 0
     converters: tuple[ConverterRecord, ...] = ()
     baseline: BaselineRecord | None = None
+    former: FormerRunRecord | None = None

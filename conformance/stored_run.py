@@ -10,7 +10,10 @@ import msgspec
 from conformance.record import SCHEMA_VERSION, RobotRecord, RunSummary
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
+
+    from conformance.record import RobotSummary
 
 _Record = TypeVar("_Record", RobotRecord, RunSummary)
 
@@ -32,6 +35,11 @@ class StoredRun:
     summary: RunSummary
     records: dict[str, RobotRecord]
 
+    @classmethod
+    def of(cls, summary: RunSummary, records: Iterable[RobotRecord]) -> StoredRun:
+        """Take a run as its folder would have it."""
+        return cls(summary, {_place(summary, one): one for one in records})
+
 
 def read_run(folder: Path) -> StoredRun:
     """Read the folder that ``urdf-usd run --out`` wrote.
@@ -43,18 +51,14 @@ def read_run(folder: Path) -> StoredRun:
     if not file.is_file():
         raise StoredRunError(f"{folder} holds no summary.json, so no run")
     summary = _read(file, RunSummary)
+    files = (f"{_place(summary, robot)}.json" for robot in summary.robots)
+    results = folder / "results"
+    return StoredRun.of(summary, (_read(results / file, RobotRecord) for file in files))
+
+
+def _place(summary: RunSummary, robot: RobotRecord | RobotSummary) -> str:
     several = len(summary.converters) > 1
-    places = [
-        f"{robot.candidate}/{robot.id}" if several else robot.id
-        for robot in summary.robots
-    ]
-    return StoredRun(
-        summary,
-        {
-            place: _read(folder / "results" / f"{place}.json", RobotRecord)
-            for place in places
-        },
-    )
+    return f"{robot.candidate}/{robot.id}" if several else robot.id
 
 
 class _Versioned(msgspec.Struct):

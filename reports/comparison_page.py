@@ -11,6 +11,8 @@ from conformance.record import Verdict
 from reports import overview
 from reports.appearance import VERDICTS
 from reports.comparison import compare
+from reports.former import sorted_changes
+from reports.markdown import since_former
 from reports.quantities import duration, size
 from reports.rendering import page_environment, page_name, script_digest, template_asset
 from reports.text import markdown
@@ -55,6 +57,8 @@ def write_comparison(
         robots=len({robot.id for robot in robots}),
         groups=overview.groups(robots),
         title=headline(compared),
+        changes=sorted_changes(summary.former) if summary.former else None,
+        changed={f"{one.candidate}/{one.id}": _sheet(one) for one in robots},
         script=Markup(script),  # noqa: S704  # our own file
         script_digest=script_digest(script),
     )
@@ -68,7 +72,12 @@ def write_comparison_markdown(
 ) -> None:
     """Write the comparison short enough for a comment on a pull request."""
     compared = compare(summary, robots, seconds)
-    lines = (*_standings(compared), *_shortfalls(compared), *_robots(compared))
+    lines = (
+        *_standings(compared),
+        *since_former(summary),
+        *_shortfalls(compared),
+        *_robots(compared),
+    )
     path.write_text("\n".join((*lines, "")), encoding="utf-8", newline="\n")
 
 

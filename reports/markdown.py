@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from conformance.record import Verdict
 from reports.appearance import GRADES, VERDICTS
+from reports.former import sign, sorted_changes
 from reports.quantities import exact, quantity
 from reports.text import markdown
 
@@ -27,6 +28,7 @@ def write_markdown(summary: RunSummary, path: Path) -> None:
         (
             *_counts(summary),
             *_against_baseline(summary),
+            *since_former(summary),
             *_nonconforming(summary),
             *_worst(summary),
         )
@@ -85,6 +87,34 @@ def _against_baseline(summary: RunSummary) -> Iterator[str]:
     if len(rows) > _ROWS:
         yield ""
         yield f"and {len(rows) - _ROWS} more."
+
+
+def since_former(summary: RunSummary) -> Iterator[str]:
+    """Tell what changed since a former run, if there was one."""
+    if summary.former is None:
+        return
+    changes = sorted_changes(summary.former)
+    yield ""
+    yield "### Since the former run"
+    yield ""
+    yield f"{changes.sentence[0].upper()}{changes.sentence[1:]}."
+    if not changes.rows:
+        return
+    yield ""
+    yield "| Change | Robot | Check | Before | Now | What |"
+    yield "|---|---|---|---|---|---|"
+    for one in changes.rows[:_ROWS]:
+        robot = f"<code>{markdown(one.subject, _NAME_LIMIT)}</code>"
+        step = " | ".join(
+            markdown(value or "nothing", _NAME_LIMIT)
+            for value in (one.before, one.after)
+        )
+        detail = markdown(one.detail, _REASON_LIMIT)
+        kind = f"{sign(one)} {one.kind}"
+        yield f"| {kind} | {robot} | {one.check or ''} | {step} | {detail} |"
+    if (more := len(changes.rows) + changes.hidden - _ROWS) > 0:
+        yield ""
+        yield f"and {more} more."
 
 
 def _nonconforming(summary: RunSummary) -> Iterator[str]:

@@ -15,7 +15,7 @@ from markupsafe import Markup
 
 from conformance.ledger_record import Fate
 from conformance.record import Grade, Verdict, WitnessStatus
-from reports import overview, quantities
+from reports import former, overview, quantities
 from reports.appearance import GRADES, VERDICTS, appearance
 from reports.text import plain
 
@@ -115,6 +115,8 @@ def page_environment() -> Environment:
         "silent_checks": overview.silent_checks,
         "position_check": overview.position_check,
         "look": appearance,
+        "change_look": former.look,
+        "change_sign": former.sign,
     }
     environment.globals |= {
         "GRADES": GRADES,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from reports import overview
+from reports.former import sorted_changes
 from reports.matrix import matrix
 from reports.rendering import (
     Script,
@@ -48,4 +49,6 @@ def render_run(
         pages={robot.id: quote(page_name(robot)) for robot in robots},
         graded={(robot.id, check.id) for robot in robots for check in robot.checks},
         command=run_command(summary, *summary.corpus),
+        changes=sorted_changes(summary.former) if summary.former else None,
+        changed={robot.id: f"robots/{quote(page_name(robot))}" for robot in robots},
     )

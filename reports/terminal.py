@@ -14,6 +14,7 @@ from reports import overview
 from reports.appearance import VERDICTS, appearance
 from reports.comparison import compare
 from reports.diagnosis import diagnose
+from reports.former import sorted_changes
 from reports.quantities import duration, quantity, size
 from reports.text import one_line
 
@@ -43,10 +44,16 @@ def terminal_summary(
     A single robot is told in detail: its findings in place of a list of robots.
     """
     if len(robots) == 1:
-        sections = (*_one_robot(robots[0]), *_worst(robots), *_witnesses(robots))
+        sections = (
+            *_one_robot(robots[0]),
+            *_since(summary),
+            *_worst(robots),
+            *_witnesses(robots),
+        )
     else:
         sections = (
             *_counts(summary, robots),
+            *_since(summary),
             *_nonconforming(robots),
             *_worst(robots),
             *_witnesses(robots),
@@ -76,7 +83,7 @@ def terminal_comparison(
             size(one.size),
             Text(one_line(one.converter.title, _NAME_LIMIT), style="dim"),
         )
-    return Group(table, *_shortfalls(compared))
+    return Group(table, *_since(summary), *_shortfalls(compared))
 
 
 def _shortfalls(compared: Comparison) -> Iterator[RenderableType]:
@@ -108,6 +115,13 @@ def _counts(
                 Text(look.meaning, style="dim"),
             )
     yield _indented(table)
+
+
+def _since(summary: RunSummary) -> Iterator[RenderableType]:
+    if summary.former:
+        changes = sorted_changes(summary.former)
+        line = f"Since {one_line(changes.name, _NAME_LIMIT)}: {changes.sentence}"
+        yield Text(f"\n{line}")
 
 
 def _nonconforming(robots: Sequence[RobotRecord]) -> Iterator[RenderableType]:

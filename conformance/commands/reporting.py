@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
+    from conformance.change_record import FormerRunRecord
     from conformance.record import RobotRecord, RunSummary
 
 # Where each converter has its pages; the comparison links to them.
@@ -99,8 +100,23 @@ def part_of(
         verdicts=own[0].verdicts,
         baseline=own[0].baseline or (summary.baseline if own[0].gated else None),
         robots=tuple(r for r in summary.robots if r.candidate == converter),
+        former=_part_of_changes(summary, converter),
     )
     return part, [record for record in records if record.candidate == converter]
+
+
+def _part_of_changes(summary: RunSummary, converter: str) -> FormerRunRecord | None:
+    """Keep what changed about one of several converters, by the ids of robots."""
+    former = summary.former
+    if former is None or len(summary.converters) <= 1:
+        return former
+    prefix = f"{converter}/"
+    changes = (
+        structs.replace(one, subject=one.subject.removeprefix(prefix))
+        for one in former.changes
+        if one.subject.startswith(prefix)
+    )
+    return structs.replace(former, changes=tuple(changes))
 
 
 def _seconds(records: Sequence[RobotRecord], out: Path) -> dict[tuple[str, str], float]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 from msgspec import structs
 
+from conformance.changes import former_record
 from conformance.commands.choices import conversion_options
 from conformance.commands.console import say, stdout
 from conformance.commands.converting import Converters, converter_options
@@ -32,6 +33,7 @@ from conformance.gate import FailOn
 from conformance.panel import require_installed
 from conformance.parcels import ClusterError
 from conformance.run import RunOptions, places, require_scheduler, run, summarise
+from conformance.stored_run import StoredRun, StoredRunError, read_run
 from corpus import Selection, parse_reference, resolve_corpora
 
 if TYPE_CHECKING:
@@ -54,6 +56,7 @@ DEFAULT_CORPUS = "pybullet"
         "urdf-usd run rd:panda_description erd pybullet:r2d2.urdf --out report",
         "urdf-usd run rd --tag humanoid --license BSD-3-Clause --out report",
         "urdf-usd run rd --mirror clones --baseline known.toml --out report",
+        "urdf-usd run erd --compare report --out report",
         "urdf-usd run --converter urdf-usd --converter 'x=x2usd {urdf} {out}' --out r",
     ),
 )
@@ -64,6 +67,14 @@ DEFAULT_CORPUS = "pybullet"
     type=click.Path(path_type=Path, file_okay=False),
     help="Folder of the report; a former report in it is replaced, or with --resume "
     "brought up to date.",
+)
+@click.option(
+    "--compare",
+    "former",
+    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    callback=lambda _context, _parameter, folder: folder and Former.read(folder),
+    metavar="RUN",
+    help="Folder of a former run; the report says what changed since. It may be OUT.",
 )
 @execution_options
 @conversion_options
@@ -76,6 +87,7 @@ def run_command(  # noqa: PLR0913  # one parameter per option
     *,
     corpus: tuple[str, ...],
     out: Path,
+    former: Former | None,
     execution: Execution,
     choices: ConvertOptions,
     witnesses: tuple[str, ...],
@@ -94,8 +106,7 @@ def run_command(  # noqa: PLR0913  # one parameter per option
     CORPUS is a file, a reference such as rd:panda_description, or a whole corpus:
     pybullet (the default), rd, erd, dir:<folder> or list:<file.toml>. OUT receives
     index.html, a page and a JSON record per robot, summary.json, summary.md, junit.xml,
-    findings.sarif, badge.svg, with the extra "parquet" measurements.parquet, and the
-    assets.
+    findings.sarif, badge.svg, the assets, and with an extra measurements.parquet.
 
     Files that are no URDF, or that cannot be fetched, are listed in the report; they
     change the exit status with --strict alone. With --baseline, what is listed there
@@ -129,9 +140,34 @@ def run_command(  # noqa: PLR0913  # one parameter per option
     if options.scheduler is not None:
         require_scheduler(options.scheduler)
     prepare_run_folder(out, places(sources, options) if execution.resume else ())
-    report = Report(out, (*named, *selection.words), gate, baseline)
+    report = Report(out, (*named, *selection.words), gate, baseline, former)
     records = _run_and_report(sources, options, report)
     click.get_current_context().exit(report.decide(records, options))
+
+
+@dataclass(frozen=True, slots=True)
+class Former:
+    """A former run, read before its folder may be emptied for the next.
+
+    Attributes:
+        name: Name of its folder.
+        run: What is in there.
+    """
+
+    name: str
+    run: StoredRun
+
+    @classmethod
+    def read(cls, folder: Path) -> Former:
+        """Read a former run.
+
+        Raises:
+            CommandError: The folder holds none.
+        """
+        try:
+            return cls(folder.resolve().name, read_run(folder))
+        except StoredRunError as error:
+            raise CommandError(str(error)) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,12 +179,14 @@ class Report:
         corpus: The references that led to the robots.
         gate: How the run is judged as a whole.
         baseline: What is known not to conform.
+        former: The run to compare with.
     """
 
     folder: Path
     corpus: tuple[str, ...]
     gate: GateOptions
     baseline: Baseline | None
+    former: Former | None
 
     def write(
         self, summary: RunSummary, records: list[RobotRecord], options: RunOptions
@@ -161,6 +199,10 @@ class Report:
             baseline=compared,
             converters=tuple(self._converters(summary, records)),
         )
+        if former := self.former:
+            run = StoredRun.of(summary, records)
+            changes = former_record(former.name, former.run, run)
+            told = structs.replace(told, former=changes)
         return told, write_reports(told, records, self.folder)
 
     def _converters(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from msgspec import structs
 
-from conformance.changes import Kind, compare_runs
+from conformance.changes import Kind, compare_runs, former_record
 from conformance.record import (
     CheckRecord,
     FileRecord,
@@ -184,3 +184,16 @@ def test_what_is_no_run_is_refused(tmp_path: Path, damage: str, reason: str) -> 
 
     with pytest.raises(StoredRunError, match=reason):
         read_run(tmp_path)
+
+
+def test_a_record_of_what_changed_is_what_is_said_of_it() -> None:
+    """As plain words, in the same order."""
+    first = _run(_robot(Verdict.EXACT))
+    second = _run(_robot(Verdict.FAILS), base="fixed")
+    record = former_record("before", first, second)
+    told = [(one.kind, one.worse, one.subject, one.after) for one in record.changes]
+    assert record.name == "before"
+    assert told == [
+        ("newly failing", True, "arm", "fails"),
+        ("setting", False, "option base", "fixed"),
+    ]

@@ -172,6 +172,23 @@ def test_differences_are_told_as_data_too(robots: Path) -> None:
     assert "robots holds no summary.json" in refused.stderr
 
 
+def test_a_run_is_held_against_the_one_that_it_replaces(robots: Path) -> None:
+    """It is read before its folder is emptied; the exit status stays what it is."""
+    _run("out")
+    (robots / "arm.urdf").rename(robots / "leg.urdf")
+
+    result = _run("out", "--compare", "out")
+
+    assert result.exit_code == 0
+    assert "Since out: 1 removed, 1 added" in result.stdout
+    former = json.loads(Path("out/summary.json").read_bytes())["former"]
+    told = {(one["kind"], one["subject"]) for one in former["changes"]}
+    assert told == {("removed", "dir--arm"), ("added", "dir--leg")}
+    refused = _run("out", "--compare", "robots")
+    assert refused.exit_code == 2
+    assert Path("out/index.html").is_file()
+
+
 def test_close_fails_where_that_is_asked(robots: Path) -> None:
     """The bounds of float32 are far below the engineering tolerance."""
     assert robots.is_dir()
