@@ -32,6 +32,7 @@ from conformance.panel import convene
 from conformance.parcels import ClusterError
 from conformance.record import RobotRecord, RunSummary, Verdict
 from conformance.results import read_record, read_stored, write_record
+from conformance.sharing import with_shared_texts
 from conformance.witness import Crashed
 from converter import ConvertOptions
 from converter.diagnostics import SourceError
@@ -203,6 +204,7 @@ def run(  # noqa: PLR0913  # what, where to, how, and who is told
                         record = read_record(place)
                     case RobotRecord() as record:
                         write_record(record, place)
+                record = with_shared_texts(record)
                 records.append(record)
                 if progress:
                     progress(record)

@@ -10,6 +10,9 @@ no check says so, a case of its own does.
 
 from __future__ import annotations
 
+import shutil
+import tempfile
+from collections import Counter
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
@@ -32,6 +35,7 @@ if TYPE_CHECKING:
 
 
 _MESSAGE_LIMIT = 300
+_COUNTS = ("tests", "failures", "errors", "skipped")
 _WHOLE = "conversion"
 _FINDINGS_IN_TEXT = 20
 _NOT_READ = (Verdict.UNREADABLE, Verdict.NOT_AVAILABLE)
@@ -67,14 +71,28 @@ def write_junit(
             structs.replace(robot, id=f"{robot.candidate}/{robot.id}")
             for robot in robots
         )
-    for robot in robots:
-        root.append(_suite(robot, expected))
-    for count in ("tests", "failures", "errors", "skipped"):
-        root.set(count, str(sum(int(suite.get(count, "0")) for suite in root)))
-    ET.indent(root)
-    text = ET.tostring(root, encoding="unicode")
-    declaration = '<?xml version="1.0" encoding="utf-8"?>\n'
-    path.write_text(f"{declaration}{text}\n", encoding="utf-8", newline="\n")
+    _write(root, (_suite(robot, expected) for robot in robots), path)
+
+
+def _write(root: ET.Element, suites: Iterable[ET.Element], path: Path) -> None:
+    """Write suites one by one: those of many robots would not fit into memory."""
+    counts: Counter[str] = Counter()
+    with tempfile.TemporaryFile("w+", encoding="utf-8", newline="") as body:
+        for suite in suites:
+            for name in _COUNTS:
+                counts[name] += int(suite.get(name, "0"))
+            ET.indent(suite, level=1)
+            body.write(f"\n  {ET.tostring(suite, encoding='unicode')}")
+        for name in _COUNTS:
+            root.set(name, str(counts[name]))
+        # Something inside, so that there is a tag to begin with and one to end with.
+        root.text = "\n"
+        begin, end = ET.tostring(root, encoding="unicode").split("\n")
+        with path.open("w", encoding="utf-8", newline="\n") as file:
+            file.write(f'<?xml version="1.0" encoding="utf-8"?>\n{begin}')
+            body.seek(0)
+            shutil.copyfileobj(body, file)
+            file.write(f"\n{end}\n")
 
 
 def _expected(baseline: BaselineRecord | None) -> dict[tuple[str, str], str]:

@@ -5,6 +5,7 @@ Parquet needs the extra ``parquet``; a run without it writes none.
 
 from __future__ import annotations
 
+import itertools
 from importlib import util
 from typing import TYPE_CHECKING
 
@@ -36,6 +37,8 @@ COLUMNS = (
 )
 _NUMBERS = ("bound", "tolerance", "largest")
 _COUNTS = ("compared", "unequal")
+# Rows that are in memory at a time.
+_GROUP = 100_000
 
 
 def measurement_rows(robots: Iterable[RobotRecord]) -> Iterator[tuple[Cell, ...]]:
@@ -77,15 +80,20 @@ def write_parquet(robots: Iterable[RobotRecord], path: Path) -> bool:
     import pyarrow as pa  # noqa: PLC0415
     from pyarrow import parquet  # noqa: PLC0415
 
-    rows = list(measurement_rows(robots))
     kinds = dict.fromkeys(COLUMNS, pa.string())
     kinds |= dict.fromkeys(_COUNTS, pa.int64()) | dict.fromkeys(_NUMBERS, pa.float64())
-    columns = zip(*rows, strict=True) if rows else ((),) * len(COLUMNS)
-    arrays = [
-        pa.array([_storable(cell) for cell in column], kinds[name])
-        for name, column in zip(COLUMNS, columns, strict=True)
-    ]
-    parquet.write_table(pa.table(arrays, names=list(COLUMNS)), path)
+    schema = pa.schema(list(kinds.items()))
+    rows = measurement_rows(robots)
+    with parquet.ParquetWriter(path, schema) as writer:
+        # All rows at once would take more memory than all records.
+        while group := list(itertools.islice(rows, _GROUP)):
+            arrays = [
+                pa.array([_storable(cell) for cell in column], kind)
+                for column, kind in zip(
+                    zip(*group, strict=True), schema.types, strict=True
+                )
+            ]
+            writer.write_table(pa.table(arrays, schema=schema))
     return True
 
 
