@@ -144,7 +144,7 @@ def _turn(axis: Vec3, origin: Vec4) -> Vec4:
 
 
 def _author_pose(joint: UsdPhysics.Joint, side: int, pose: Pose, what: str) -> None:
-    position = Gf.Vec3f(*(single(c + 0.0, what) for c in pose.position))
+    position = Gf.Vec3f(*(single(c, what) + 0.0 for c in pose.position))
     rotation = Gf.Quatf(*pose.quat_wxyz)
     if side == 0:
         joint.CreateLocalPos0Attr(position)
