@@ -68,20 +68,22 @@ _OF_VISUALS = (
         "colour",
         "colour of {}",
         "1",
-        "Largest difference of a component of linear colours, where the URDF decides "
-        "them: sRGB components are not light. Parts of a surface are paired by area.",
+        "Largest difference of a component of linear colours, or of the factor of an "
+        "image: sRGB components are not light. Materials of mesh files win over the "
+        "URDF's; parts of a surface are paired by area.",
     ),
     ShapeQuestion(
         "opacity",
         "opacity of {}",
         "1",
-        "Opacity, where the URDF decides it.",
+        "Opacity of every part of a surface, or the image that gives it.",
     ),
     ShapeQuestion(
         "texture",
         "textures of {}",
         "",
-        "The image that is shown instead of a colour has the same content.",
+        "The image that gives the colour has the same content; one that is missing, or "
+        "neither PNG nor JPEG, is told and not held against the USD.",
     ),
 )
 

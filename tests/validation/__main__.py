@@ -1,6 +1,12 @@
 """Converts robots and puts the assets before validators that others wrote.
 
-    python -m tests.validation [CORPUS…] [--layout LAYOUT]… [--count]
+    python -m tests.validation [CORPUS…] [--layout LAYOUT]… [--opener PROGRAM]…
+        [--count]
+
+Every robot is converted twice, to the same bytes, and its asset is moved to another
+folder before anybody opens it. An opener is a Python with another OpenUSD, or with
+Newton if its path ends in `:newton`, that has to open every asset without a word; the
+running one is always asked.
 
 Exits with 1 if a validator says of an asset what no waiver answers for. With --count,
 rules that are waived as a whole are asked all the same, and counted: minutes.
@@ -9,6 +15,8 @@ rules that are waived as a whole are asked all the same, and counted: minutes.
 from __future__ import annotations
 
 import argparse
+import json
+import subprocess
 import sys
 import tempfile
 from collections import Counter
@@ -18,15 +26,14 @@ from typing import TYPE_CHECKING
 from converter import ConversionError, ConvertOptions, convert
 from converter.layout import Layout
 from corpus import UnavailableSource, resolve_corpora
-from tests.validation.validators import NvidiaValidator, openusd_issues
+from tests.validation.validators import Issue, NvidiaValidator, openusd_issues
 from tests.validation.waivers import WAIVERS, waiver
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from converter import Conversion
     from corpus import Resolved
-    from tests.validation.validators import Issue
 
 
 def main() -> None:
@@ -37,7 +44,9 @@ def main() -> None:
         "--layout", action="append", choices=list(Layout), type=Layout, dest="layouts"
     )
     parser.add_argument("--count", action="store_true")
+    parser.add_argument("--opener", action="append", dest="openers", default=[])
     options = parser.parse_args()
+    openers = [_Opener(program) for program in (sys.executable, *options.openers)]
     sources = resolve_corpora(options.corpus, _say)
     whole = tuple(entry for entry in WAIVERS if entry.is_whole)
     nvidia = NvidiaValidator(() if options.count else whole)
@@ -50,8 +59,15 @@ def main() -> None:
                 if conversion is None:
                     continue
                 validated += 1
-                asset = conversion.root_layer
-                found = [*openusd_issues(asset), *nvidia.issues(asset)]
+                found = list(_unlike_again(source, Path(folder), layout))
+                moved = Path(folder, "elsewhere", "an asset")
+                moved.parent.mkdir()
+                Path(folder, "asset").rename(moved)
+                asset = moved / conversion.root_layer.relative_to(
+                    Path(folder, "asset").resolve()
+                )
+                found += [one for opener in openers for one in opener.issues(asset)]
+                found += [*openusd_issues(asset), *nvidia.issues(asset)]
                 failed += _judge(f"{source.id} ({layout})", found, conversion, waived)
     for rule, count in sorted(waived.items()):
         _say(f"waived: {rule}: {count}")
@@ -72,6 +88,47 @@ def _converted(source: Resolved, folder: Path, layout: Layout) -> Conversion | N
         return convert(source.path, folder, options)
     except ConversionError:
         return None
+
+
+def _unlike_again(source: Resolved, folder: Path, layout: Layout) -> Iterator[Issue]:
+    """Convert once more, and name the files that differ."""
+    _converted(source, folder / "again", layout)
+    first, again = (_contents(folder / name) for name in ("asset", "again"))
+    for name in sorted(first.keys() | again.keys()):
+        if first.get(name) != again.get(name):
+            yield Issue("again", f"another conversion writes another {name}")
+
+
+def _contents(folder: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
+class _Opener:
+    """A process that opens assets and says what it hears."""
+
+    def __init__(self, program: str) -> None:
+        python, _, simulator = program.partition(":")
+        command = [python, str(Path(__file__).with_name("opening.py")), simulator]
+        self._name = program
+        self._process = subprocess.Popen(  # noqa: S603  programs of the command line
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+
+    def issues(self, asset: Path) -> Iterator[Issue]:
+        """Open one asset."""
+        questions, answers = self._process.stdin, self._process.stdout
+        if questions is None or answers is None:
+            raise RuntimeError("it has no pipes")
+        questions.write(f"{asset}\n")
+        questions.flush()
+        answer = answers.readline()
+        said = json.loads(answer) if answer else ["it has ended"]
+        for sentence in said:
+            yield Issue("opening", f"{self._name}: {sentence}")
 
 
 def _judge(
