@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -65,6 +66,7 @@ class Assignment:
         candidate: Who makes its USD.
         compared: Whether other converters do so too in this run.
         names: What a USD of it may be called that was made elsewhere.
+        timed: Whether to write down how long it takes.
     """
 
     source: RobotSource
@@ -77,6 +79,7 @@ class Assignment:
     candidate: Candidate = OWN
     compared: bool = False
     names: tuple[str, ...] = ()
+    timed: bool = False
 
     @property
     def place(self) -> str:
@@ -117,8 +120,13 @@ def _examine_with(
     steps: Steps, assignment: Assignment, variables: Mapping[str, str]
 ) -> RobotRecord | Unchanged:
     os.environ.update(variables)
+    begin = time.perf_counter()
     with meshes_kept():
-        return examine(steps, assignment)
+        result = examine(steps, assignment)
+    if assignment.timed and isinstance(result, RobotRecord):
+        took = time.perf_counter() - begin
+        write_seconds(assignment.out, assignment.place, examination=took)
+    return result
 
 
 def examine(steps: Steps, assignment: Assignment) -> RobotRecord | Unchanged:
@@ -268,7 +276,8 @@ def _examined(
         found = reading.diagnostics if made.diagnostics is None else made.diagnostics
         record = unread_record(subject, made.verdict, made.reason, found)
         return with_output(record, subject, made.output)
-    if assignment.compared and made.seconds is not None:
+    wanted = assignment.compared or assignment.timed
+    if wanted and made.seconds is not None:
         write_seconds(out, place, made.seconds)
     files = {Side.URDF: said, Side.USD: made.root_layer}
     scene = scene_path(out, place)

@@ -66,29 +66,43 @@ def read_stored(path: Path) -> Stored:
         return Stored()
 
 
-def write_seconds(run: Path, place: str, seconds: float) -> None:
-    """Write how long a conversion took; it is the one thing that differs every time.
+def write_seconds(
+    run: Path,
+    place: str,
+    seconds: float | None = None,
+    examination: float | None = None,
+) -> None:
+    """Write how long a robot took; it is the one thing that differs every time.
 
     Args:
         run: Folder of the run.
-        place: Converter and robot.
-        seconds: The time [s].
+        place: Robot, below its converter if there are several.
+        seconds: Time of the conversion [s]; what is written already if None.
+        examination: Time of everything, the conversion included [s]; likewise.
     """
-    content = msgspec.json.encode({"seconds": round(seconds, 4)})
-    write_atomically(_timing(run, place), content + b"\n")
+    former = _read_timing(run, place)
+    timing = _Timing(
+        former.seconds if seconds is None else round(seconds, 4),
+        former.examination if examination is None else round(examination, 4),
+    )
+    write_atomically(_timing(run, place), msgspec.json.encode(timing) + b"\n")
 
 
 def read_seconds(run: Path, place: str) -> float | None:
     """Read how long a conversion took [s]; None if nobody measured it."""
+    return _read_timing(run, place).seconds
+
+
+class _Timing(msgspec.Struct, omit_defaults=True):
+    seconds: float | None = None
+    examination: float | None = None
+
+
+def _read_timing(run: Path, place: str) -> _Timing:
     try:
-        read = msgspec.json.decode(_timing(run, place).read_bytes(), type=_Timing)
+        return msgspec.json.decode(_timing(run, place).read_bytes(), type=_Timing)
     except (OSError, msgspec.DecodeError):
-        return None
-    return read.seconds
-
-
-class _Timing(msgspec.Struct):
-    seconds: float
+        return _Timing()
 
 
 def _timing(run: Path, place: str) -> Path:

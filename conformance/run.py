@@ -83,6 +83,7 @@ class RunOptions:
         shared: Whether its workers see the same files under the same paths.
         converters: What makes the USDs; every robot goes through each.
         gated: Name of the converter by which the run passes.
+        timed: Whether to write down how long each robot takes.
     """
 
     convert: ConvertOptions = field(default_factory=ConvertOptions)
@@ -95,6 +96,7 @@ class RunOptions:
     shared: bool = False
     converters: tuple[Candidate, ...] = (OWN,)
     gated: str = OURS
+    timed: bool = False
 
     def as_text(self) -> dict[str, str]:
         """Return the choices that change results, for the summary."""
@@ -263,6 +265,7 @@ def _examined(
                 candidate=candidate,
                 compared=compared,
                 names=names[source.id],
+                timed=options.timed,
             )
             former = _former(assignment) if options.resume else None
             assignments.append(replace(assignment, former=former))

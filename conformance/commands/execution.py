@@ -32,6 +32,7 @@ class Execution:
         retry: Whether to redo those in which something broke.
         scheduler: Address of the Dask cluster that does the work, if one does.
         shared: Whether its workers see the same files.
+        timed: Whether to write down how long each robot takes.
     """
 
     jobs: int | None
@@ -40,6 +41,7 @@ class Execution:
     retry: bool
     scheduler: str | None
     shared: bool
+    timed: bool
 
 
 def execution_options(command: _Command) -> Callable[..., Any]:
@@ -55,6 +57,7 @@ def execution_options(command: _Command) -> Callable[..., Any]:
         retry: bool,
         scheduler: str | None,
         shared: bool,
+        timings: bool,
         **others: object,
     ) -> object:
         if retry and not resume:
@@ -68,6 +71,7 @@ def execution_options(command: _Command) -> Callable[..., Any]:
             retry=retry,
             scheduler=scheduler,
             shared=shared,
+            timed=timings,
         )
         return command(execution=execution, **others)
 
@@ -121,6 +125,12 @@ _OPTIONS = (
         is_flag=True,
         help="With --scheduler: workers see the robots and OUT under the same paths; "
         "no files are sent.",
+    ),
+    click.option(
+        "--timings",
+        is_flag=True,
+        help="Write how long each robot takes to timings/<id>.json, the one thing in "
+        "OUT that differs every time.",
     ),
 )
 

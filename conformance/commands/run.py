@@ -119,18 +119,7 @@ def run_command(  # noqa: PLR0913  # one parameter per option
     )
     baseline = gate.baseline()
     texts = corpus or (DEFAULT_CORPUS,)
-    options = RunOptions(
-        convert=choices,
-        witnesses=witnesses,
-        limits=execution.limits,
-        jobs=execution.jobs,
-        resume=execution.resume,
-        retry=execution.retry,
-        scheduler=execution.scheduler,
-        shared=execution.shared,
-        converters=converters.candidates,
-        gated=converters.gated,
-    )
+    options = _run_options(execution, choices, witnesses, converters)
     if options.scheduler and not (options.shared or converters.only_ours):
         raise click.UsageError("--scheduler needs --shared for other converters")
     selection = Selection(tags, makers, licenses)
@@ -143,6 +132,27 @@ def run_command(  # noqa: PLR0913  # one parameter per option
     report = Report(out, (*named, *selection.words), gate, baseline, former)
     records = _run_and_report(sources, options, report)
     click.get_current_context().exit(report.decide(records, options))
+
+
+def _run_options(
+    execution: Execution,
+    choices: ConvertOptions,
+    witnesses: tuple[str, ...],
+    converters: Converters,
+) -> RunOptions:
+    return RunOptions(
+        convert=choices,
+        witnesses=witnesses,
+        limits=execution.limits,
+        jobs=execution.jobs,
+        resume=execution.resume,
+        retry=execution.retry,
+        scheduler=execution.scheduler,
+        shared=execution.shared,
+        timed=execution.timed,
+        converters=converters.candidates,
+        gated=converters.gated,
+    )
 
 
 @dataclass(frozen=True, slots=True)

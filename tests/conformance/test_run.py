@@ -133,6 +133,19 @@ def _files(folder: Path) -> list[Path]:
     return sorted(path for path in folder.rglob("*") if path.is_file())
 
 
+def test_times_are_written_down_where_they_are_asked_for(
+    few: tuple[Path, dict[str, RobotRecord]], tmp_path: Path
+) -> None:
+    """A robot's whole examination takes longer than its conversion."""
+    options = RunOptions(witnesses=("mujoco",), timed=True)
+    _run(resolve_corpora(["pybullet:cartpole.urdf"]), tmp_path, options)
+
+    (file,) = (tmp_path / "timings").iterdir()
+    times = json.loads(file.read_text())
+    assert 0 < times["seconds"] < times["examination"]
+    assert not (few[0] / "timings").exists()
+
+
 def test_records_hold_no_path_of_this_machine(
     few: tuple[Path, dict[str, RobotRecord]],
 ) -> None:
