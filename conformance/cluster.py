@@ -4,7 +4,7 @@ Every worker gets an outpost, which works on robots as a run does here, each in 
 process of its own. Robots go there in parcels, or by their paths where the workers see
 the same files. Those of a worker that is lost are given to another by the scheduler.
 What cannot be done there is done here, so no robot is lost. Few robots are on their way
-at a time: what is in memory here does not grow with the corpus.
+at a time: of the corpus, nothing but records is in memory here.
 """
 
 from __future__ import annotations
