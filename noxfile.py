@@ -24,6 +24,7 @@ ABOUT_ENGINES = (
 )
 
 PEER = "urdf-usd-converter==0.3.4"
+EXCHANGE = "usd-exchange==3.0.1"
 PEER_ARGUMENTS = "{urdf} {out} [--package {name}={path}]"
 
 FUZZ_CASES = Path("tests/data/fuzz")
@@ -37,16 +38,19 @@ def install(session: nox.Session, *groups: str, package: bool = True) -> None:
     session.install(*requirements, *(["."] if package else []))
 
 
-def install_peer(session: nox.Session) -> Path:
-    """Install Newton's converter in an environment of its own; return its Python.
-
-    It brings another build of OpenUSD.
-    """
-    peer = Path(session.virtualenv.location, "peer")
-    session.run("python", "-m", "venv", str(peer))
-    python = peer / "bin" / "python"
-    session.run(*(str(python), "-m", "pip", "install", "--quiet", PEER), external=True)
+def install_apart(session: nox.Session, name: str, requirement: str) -> Path:
+    """Install what brings another build of OpenUSD apart; return its Python."""
+    apart = Path(session.virtualenv.location, name)
+    session.run("python", "-m", "venv", str(apart))
+    python = apart / "bin" / "python"
+    install = ("-m", "pip", "install", "--quiet", requirement)
+    session.run(str(python), *install, external=True)
     return python
+
+
+def install_peer(session: nox.Session) -> Path:
+    """Install Newton's converter in an environment of its own; return its Python."""
+    return install_apart(session, "peer", PEER)
 
 
 @nox.session
@@ -150,10 +154,13 @@ def fuzz(session: nox.Session) -> None:
 def validate(session: nox.Session) -> None:
     """Put assets of every layout before OpenUSD's and NVIDIA's validators.
 
-    Arguments are corpora, `pybullet` unless told; see docs/validation.md.
+    They are opened with usd-exchange's build of OpenUSD as well. Arguments are corpora,
+    `pybullet` unless told; see docs/validation.md.
     """
     install(session, "validation")
-    session.run("python", "-m", "tests.validation", *session.posargs)
+    exchange = str(install_apart(session, "exchange", EXCHANGE))
+    command = ("-m", "tests.validation", "--opener", exchange)
+    session.run("python", *command, *session.posargs)
 
 
 @nox.session
