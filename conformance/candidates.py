@@ -178,9 +178,15 @@ def command_line(
 
     ``{urdf}`` is the file, ``{out}`` an empty folder, ``{packages}`` a search path of
     folders, as ``ROS_PACKAGE_PATH`` is one. Words in brackets are repeated for every
-    package, with its ``{name}`` and ``{path}``.
+    package, with its ``{name}`` and ``{path}``. Paths are absolute: the program does
+    not work where this one does.
     """
-    values = {"urdf": str(urdf), "out": str(out), "packages": _search_path(packages)}
+    packages = {name: str(Path(path).absolute()) for name, path in packages.items()}
+    values = {
+        "urdf": str(urdf.absolute()),
+        "out": str(out.absolute()),
+        "packages": _search_path(packages),
+    }
     line: list[str] = []
     for repeated, part in _parts(words):
         if repeated:

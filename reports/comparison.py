@@ -43,7 +43,7 @@ class Standing:
             timed converted; None if it was not timed.
         slowest: Longest time of those [s].
         timed: Number of those.
-        size: Bytes of the assets of the robots that all converted.
+        size: Bytes of the assets of the robots that all converted; None if none are.
     """
 
     converter: ConverterRecord
@@ -54,7 +54,7 @@ class Standing:
     median: float | None
     slowest: float | None
     timed: int
-    size: int
+    size: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +172,9 @@ def _standing(
         timed=len(times),
         size=sum(
             robot.asset.size for robot in robots if robot.asset and robot.id in shared
-        ),
+        )
+        if shared
+        else None,
     )
 
 

@@ -56,6 +56,7 @@ def write_comparison(
         comparison=compared,
         robots=len({robot.id for robot in robots}),
         groups=overview.groups(robots),
+        verdicts=_told(compared),
         title=headline(compared),
         changes=sorted_changes(summary.former) if summary.former else None,
         changed={f"{one.candidate}/{one.id}": _sheet(one) for one in robots},
@@ -86,6 +87,17 @@ def headline(comparison: Comparison) -> str:
     return "; ".join(
         f"{one.converter.name}: {one.conforming} of {one.robots} robots conform"
         for one in comparison.standings
+    )
+
+
+def _told(comparison: Comparison) -> tuple[Verdict, ...]:
+    """Return the verdicts that have a column: the usual ones, and what occurs."""
+    usual = (Verdict.EXACT, Verdict.CLOSE, Verdict.FAILS)
+    return tuple(
+        verdict
+        for verdict in VERDICTS
+        if verdict in usual
+        or any(one.verdicts[verdict] for one in comparison.standings)
     )
 
 

@@ -4,7 +4,7 @@
   const text = document.getElementById("filter-text");
   const verdict = document.getElementById("filter-verdict");
   const shown = document.getElementById("filter-shown");
-  const rows = Array.from(document.querySelectorAll("#matrix tbody tr"), (row) => ({
+  const rows = Array.from(document.querySelectorAll("#results tbody tr"), (row) => ({
     row,
     text: row.textContent.toLowerCase(),
     verdict: row.dataset.verdict,

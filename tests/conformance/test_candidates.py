@@ -119,11 +119,12 @@ def test_words_in_brackets_are_repeated_for_every_package() -> None:
     packages = {"arm": "/ros/arm", "hand": "/ros/other"}
 
     def filled(packages: dict[str, str]) -> list[str]:
-        return command_line(words, Path("a.urdf"), Path("o"), packages)
+        return command_line(words, Path("/a.urdf"), Path("o"), packages)
 
-    assert filled({}) == ["tool", "a.urdf", "o"]
+    out = str(Path.cwd() / "o")
+    assert filled({}) == ["tool", "/a.urdf", out]
     assert filled(packages) == [
-        *("tool", "a.urdf", "o"),
+        *("tool", "/a.urdf", out),
         *("--package", "arm=/ros/arm", "--package", "hand=/ros/other", "-q", "-q"),
     ]
 

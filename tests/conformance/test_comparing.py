@@ -202,7 +202,7 @@ def test_page_compares_converters_and_leads_to_theirs(
     assert standings["urdf-usd"][0] == "2 of 2"
     assert standings["wrong"][0] == "1 of 2"
     assert standings["made"][0] == "1 of 2"
-    assert len(page.xpath("//table[@id='matrix']/tbody/tr")) == 6
+    assert len(page.xpath("//table[@id='results']/tbody/tr")) == 6
     assert len(links) >= 9
     for link in links:
         assert (index.parent / link.partition("#")[0]).is_file(), link

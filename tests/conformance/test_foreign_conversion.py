@@ -57,6 +57,22 @@ def test_program_gets_the_urdf_and_an_empty_folder(tmp_path: Path) -> None:
     assert made == Made(tmp_path / "out" / "arm.usd", "arm.urdf []")
 
 
+def test_program_finds_files_that_are_named_from_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Although it works in a folder of its own."""
+    monkeypatch.chdir(tmp_path)
+    Path("arm.urdf").write_text("<robot/>")
+    script = (
+        "import pathlib, sys\n"
+        "urdf, out = map(pathlib.Path, sys.argv[1:])\n"
+        "(out / 'arm.usd').write_bytes(urdf.read_bytes())\n"
+    )
+    made = _run(script, Path())
+
+    assert made.root_layer.read_text() == "<robot/>"
+
+
 def test_program_that_fails_is_quoted(tmp_path: Path) -> None:
     """Its last line is the reason; all of it is kept."""
     script = "import sys; print('reading'); sys.exit('no such mesh')"
