@@ -169,6 +169,7 @@ QUARANTINE = {
     "pydrake": ("conformance.witnesses.drake*",),
     "pybullet": ("conformance.witnesses.pybullet*",),
     "pybullet_data": ("corpus",),
+    "simdjson": ("converter.meshes.number_lists",),
     "stl": ("converter.meshes.stl_triangles",),
     "tinyobjloader": ("converter.meshes.obj",),
     "rich": ("conformance.commands", "reports.terminal"),

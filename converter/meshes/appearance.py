@@ -167,13 +167,16 @@ def face_normals(
 
 def unit_vectors(vectors: NDArray[np.floating]) -> NDArray[np.float64]:
     """Scale (K, 3) vectors to length one; the Z axis stands for those of no length."""
+    x, y, z = vectors.T
     with np.errstate(over="ignore"):
-        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    upward = np.array([0.0, 0.0, 1.0])
+        lengths = np.sqrt(x * x + y * y + z * z)[:, None]
     sound = np.isfinite(lengths) & (lengths > 0)
-    result: NDArray[np.float64] = np.where(
-        sound, vectors / np.where(sound, lengths, 1.0), upward
-    )
+    result: NDArray[np.float64]
+    if sound.all():
+        result = vectors / lengths
+    else:
+        upward = np.array([0.0, 0.0, 1.0])
+        result = np.where(sound, vectors / np.where(sound, lengths, 1.0), upward)
     return result
 
 
@@ -181,8 +184,11 @@ def transformed(vectors: NDArray[np.float64], linear: NDArray[np.floating]) -> R
     """Multiply a (3, 3) matrix with each of (K, 3) vectors.
 
     In sums that are rounded alike everywhere: a library for matrices fuses operations
-    as the processor can, and starts threads. Zeros are positive.
+    as the processor can, and starts threads. Zeros are positive. Of a vector that is
+    not finite, something stays so.
     """
+    if np.array_equal(linear, np.eye(3)):
+        return vectors + 0.0
     x, y, z = vectors.T
     rows = np.empty(vectors.shape)
     for row, (a, b, c) in zip(rows.T, linear, strict=True):

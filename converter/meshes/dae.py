@@ -28,7 +28,8 @@ from converter.meshes.appearance import (
 )
 from converter.meshes.dae_geometry import read_surface
 from converter.meshes.dae_look import read_document_look
-from converter.meshes.dae_text import parse_text, read_floats
+from converter.meshes.dae_text import parse_text
+from converter.meshes.number_lists import read_floats
 from converter.meshes.polygon_mesh import (
     MeshError,
     PolygonMesh,
@@ -259,7 +260,13 @@ def _source_rows(source: Element, width: int, text: DaeText) -> Matrix | None:
 
 def _cofactors(linear: Matrix) -> Matrix:
     """Return what turns normals; signed so that mirrored ones still face outwards."""
-    first, second, third = linear.T
-    columns = [np.cross(second, third), np.cross(third, first), np.cross(first, second)]
+    (a, b, c), (d, e, f), (g, h, i) = linear
+    cofactors = np.array(
+        [
+            [e * i - h * f, f * g - i * d, d * h - g * e],
+            [h * c - b * i, i * a - c * g, g * b - a * h],
+            [b * f - e * c, c * d - f * a, a * e - d * b],
+        ]
+    )
     sign = -1.0 if np.linalg.det(linear) < 0 else 1.0
-    return sign * np.stack(columns, axis=1)
+    return sign * cofactors

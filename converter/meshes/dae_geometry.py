@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from converter.meshes.dae_look import COORDINATES, WIDTHS
-from converter.meshes.dae_text import read_floats, read_integers
+from converter.meshes.number_lists import read_floats, read_integers
 from converter.meshes.polygon_mesh import MeshError, check_indices
 
 if TYPE_CHECKING:

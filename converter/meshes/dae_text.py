@@ -7,19 +7,10 @@ no parser looks at their characters, and they are in memory once.
 from __future__ import annotations
 
 import re
-import warnings
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 from xml.etree import ElementTree as ET
 
-import numpy as np
-
 from converter.meshes.polygon_mesh import MeshError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from numpy.typing import NDArray
 
 # Shorter texts stay where they are.
 _SHORTEST = 256
@@ -60,8 +51,6 @@ def parse_text(data: bytes) -> DaeText:
     Raises:
         MeshError: It is not XML, or has too many elements.
     """
-    if data.count(b"<") > _MOST_TAGS:
-        raise MeshError(f"it has more than {_MOST_TAGS} tags")
     data, lists = _without_lists(data)
     try:
         root = ET.fromstring(data)  # noqa: S314  (expat bounds entity expansion)
@@ -79,11 +68,14 @@ def _without_lists(data: bytes) -> tuple[bytes, tuple[bytes, ...]]:
     That is left undone where what is between ``>`` and ``<`` need not be text: where
     there are comments, sections or declarations, or in UTF-16; and where something else
     looks like a mark.
+
+    Raises:
+        MeshError: It has too many tags.
     """
     kept: list[bytes] = []
     lists: list[bytes] = []
     start = at = 0
-    while True:
+    for _ in range(_MOST_TAGS):
         after = data.find(b">", at) + 1
         at = data.find(b"<", after)
         if not after or at < 0:
@@ -92,40 +84,10 @@ def _without_lists(data: bytes) -> tuple[bytes, tuple[bytes, ...]]:
             kept.append(data[start:after])
             lists.append(data[after:at])
             start = at
+    else:
+        raise MeshError(f"it has more than {_MOST_TAGS} tags")
     kept.append(data[start:])
     if b"\0" in data or any(odd in part for part in kept for odd in (b"<!", b">@")):
         return data, ()
     marked = (f"{_MARK}{number}".encode() for number in range(len(lists)))
     return b"".join(map(b"".join, zip(kept, [*marked, b""], strict=True))), tuple(lists)
-
-
-def read_floats(text: bytes) -> NDArray[np.float64]:
-    """Read numbers between white space.
-
-    Raises:
-        ValueError: Something in there is not a number.
-    """
-    with _strictness():
-        # Of nothing, numpy would read one number.
-        return np.fromstring(text if text.strip() else b"", np.float64, sep=" ")
-
-
-def read_integers(text: bytes) -> NDArray[np.int32]:
-    """Read integers between white space.
-
-    Raises:
-        ValueError: Something in there is not an integer.
-    """
-    with _strictness():
-        return np.fromstring(text if text.strip() else b"", np.int32, sep=" ")
-
-
-@contextmanager
-def _strictness() -> Iterator[None]:
-    """Refuse text that is no number, of which older numpy warns, and reads on."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        try:
-            yield
-        except DeprecationWarning as warning:
-            raise ValueError(*warning.args) from warning

@@ -135,16 +135,19 @@ def build_mesh(  # noqa: PLR0913  # one parameter per attribute
         face_counts = face_counts[sound]
     used = np.zeros(len(points), dtype=bool)
     used[face_indices] = True
-    kept = points[used].astype(np.float64)
+    renumbered = face_indices
+    if not used.all():
+        points = points[used]
+        renumbered = (np.cumsum(used, dtype=np.int32) - np.int32(1))[face_indices]
+    kept = points.astype(np.float64)
     if not np.isfinite(kept).all():
         raise MeshError("a vertex is not finite")
     if not fits_single(kept):
         raise MeshError("a vertex lies beyond what single precision can store")
-    renumbered = np.cumsum(used, dtype=np.int32) - np.int32(1)
     return PolygonMesh(
         points=frozen(kept),
         face_counts=frozen(face_counts.astype(np.int32)),
-        face_indices=frozen(renumbered[face_indices]),
+        face_indices=frozen(renumbered.astype(np.int32)),
         ignored_up_axis=ignored_up_axis,
         skipped=few(skipped),
         look=look,
