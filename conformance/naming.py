@@ -26,6 +26,8 @@ _MOTIONS = (
     _TURNING,
     *(frozenset({kind}) for kind in JointType if kind not in _TURNING),
 )
+# Bodies that a joint connects.
+_ENDS = 2
 _OTHER = re.compile(r"[^0-9A-Za-z]+")
 
 
@@ -185,14 +187,14 @@ def _match_by_structure(
                 if links.is_open(name, place):
                     links.add(name, place)
     between = {
-        frozenset((links.path_of.get(joint.parent), links.path_of.get(joint.child))): (
-            joint.name
-        )
+        bodies: joint.name
         for joint in expected
         if joint.name not in joints.path_of
+        for bodies in [_known_bodies(joint, links)]
+        if len(bodies) == _ENDS
     }
     for path, prim in joints.prims.items():
-        joint_name = between.get(frozenset(_ends_of(prim)))
+        joint_name = between.get(_bodies_of(prim, links))
         if joint_name is not None and joints.is_open(joint_name, path):
             joints.add(joint_name, path)
     _match_lonely(expected, links, joints)
@@ -205,12 +207,13 @@ def _match_lonely(
     """Match joints that are the only ones left of their kind at a known link."""
     for place in tuple(links.name_of):
         for motion in _MOTIONS:
-            names = [
-                joint.name
+            left = [
+                joint
                 for joint in expected
                 if joint.name not in joints.path_of
                 and joint.type in motion
-                and links.name_of[place] in {joint.parent, joint.child}
+                and place in _known_bodies(joint, links)
+                and not _is_within_a_body(joint, links)
             ]
             paths = [
                 path
@@ -218,10 +221,13 @@ def _match_lonely(
                 if path not in joints.name_of
                 and isinstance(prim, NamedJoint)
                 and prim.type in motion
-                and place in prim.ends
+                and place in _bodies_of(prim, links)
             ]
-            if len(names) == len(paths) == 1:
-                joints.add(names[0], paths[0])
+            if len(left) == len(paths) == 1 and (
+                _known_bodies(left[0], links)
+                <= _bodies_of(joints.prims[paths[0]], links)
+            ):
+                joints.add(left[0].name, paths[0])
 
 
 def _ends(
@@ -229,15 +235,46 @@ def _ends(
 ) -> Iterator[tuple[str, str]]:
     """Pair the links of a joint with the bodies of its prim, if one end is known."""
     first, second = _ends_of(prim)
-    parent, child = links.path_of.get(joint.parent), links.path_of.get(joint.child)
-    if parent in {first, second} and child is None:
-        yield joint.child, second if parent == first else first
-    elif child in {first, second} and parent is None:
-        yield joint.parent, second if child == first else first
+    bodies = [_body(first, links), _body(second, links)]
+    parent, child = (
+        place and _body(place, links)
+        for place in (links.path_of.get(joint.parent), links.path_of.get(joint.child))
+    )
+    if parent in bodies and child is None:
+        yield joint.child, second if parent == bodies[0] else first
+    elif child in bodies and parent is None:
+        yield joint.parent, second if child == bodies[0] else first
     elif parent is None and child is None:
         # Most converters let the parent come first.
         yield joint.parent, first
         yield joint.child, second
+
+
+def _known_bodies(joint: JointObservation, links: _Matches) -> frozenset[str]:
+    """Return the bodies at the ends of a joint of the URDF, of links that are known."""
+    places = map(links.path_of.get, (joint.parent, joint.child))
+    return frozenset(_body(place, links) for place in places if place is not None)
+
+
+def _is_within_a_body(joint: JointObservation, links: _Matches) -> bool:
+    """Whether a joint welds a frame to the body that carries it: no prim does that."""
+    known = joint.parent in links.path_of and joint.child in links.path_of
+    return known and len(_known_bodies(joint, links)) < _ENDS
+
+
+def _bodies_of(prim: NamedPrim | NamedJoint, links: _Matches) -> frozenset[str]:
+    return frozenset(_body(place, links) for place in _ends_of(prim))
+
+
+def _body(place: str, links: _Matches) -> str:
+    """Return the body that carries a prim; the prim itself if none does."""
+    body = place
+    while body:
+        prim = links.prims.get(body)
+        if prim is not None and not _is_frame(prim):
+            return body
+        body = body.rpartition("/")[0]
+    return place
 
 
 def _ends_of(prim: NamedPrim | NamedJoint) -> tuple[str, str]:

@@ -123,6 +123,45 @@ def test_names_that_are_lost_are_told_and_nothing_else(tmp_path: Path) -> None:
     }
 
 
+# The wrist turns about a frame that is welded to the first arm and has no mass.
+_MOUNTED = NAMES.replace(
+    '<parent link="1st.arm"/><child link="2nd.arm"/>',
+    '<parent link="mount"/><child link="2nd.arm"/>',
+).replace(
+    "</robot>",
+    """<link name="mount"/><joint name="weld" type="fixed"><parent link="1st.arm"/>
+<child link="mount"/><origin xyz="0.02 0.03 0.1" rpy="0.2 0.1 -0.3"/></joint>
+</robot>""",
+)
+
+
+@pytest.mark.parametrize(
+    ("lost", "check_of_names", "name"),
+    [
+        (r"\b(tn__)?\w*2nd\w*", "structure.links", "link 2nd.arm"),
+        (r"\b(tn__)?\w*wr_?\w*ist\w*", "structure.joints", "joint wr.ist"),
+    ],
+)
+def test_structure_leads_through_frames_that_bodies_carry(
+    tmp_path: Path, lost: str, check_of_names: str, name: str
+) -> None:
+    """A joint of the USD is tied to the body, and one of the URDF to the frame."""
+    urdf = tmp_path / "mounted.urdf"
+    urdf.write_text(_MOUNTED)
+    usd = convert(urdf, tmp_path / "usd").root_layer
+
+    def rename(layer: Sdf.Layer) -> None:
+        layer.ImportFromString(re.sub(lost, "Other", layer.ExportToString()))
+
+    record = _check(urdf, _edit(usd, rename))
+
+    failing = _graded(record, Grade.FAILS)
+    told = f"{name} is called 'Other': only its place tells which it is"
+    assert told in failing[check_of_names]
+    assert "structure.parents" not in failing
+    assert not any("mass" in check or "kinematics" in check for check in failing)
+
+
 def _prims(
     *links: tuple[str, bool], joints: tuple[tuple[str, str, str], ...]
 ) -> NamedPrims:
