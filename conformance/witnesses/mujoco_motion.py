@@ -219,6 +219,7 @@ def _moments(
         mujoco.mj_setConst(model, data)
         mujoco.mj_resetData(model, data)
         data.qpos[:] = start
+        _weigh_freedoms(model, data)
         before = 0
         for steps in plan.moments:
             mujoco.mj_step(model, data, steps - before)
@@ -233,6 +234,24 @@ def _moments(
                 )
             )
     return tuple(reached)
+
+
+def _weigh_freedoms(
+    model: Any,  # noqa: ANN401  untyped engine
+    data: Any,  # noqa: ANN401  likewise
+) -> None:
+    """Set the inverse inertia of each degree of freedom as it is at a position.
+
+    How far couplings and friction give way depends on it. MuJoCo takes it where the
+    bodies stand in a model, which is not the same in all models of one robot.
+    """
+    mujoco.mj_kinematics(model, data)
+    mujoco.mj_comPos(model, data)
+    mujoco.mj_makeM(model, data)
+    mujoco.mj_factorM(model, data)
+    inverse = np.eye(model.nv)
+    mujoco.mj_solveM(model, data, inverse, np.eye(model.nv))
+    model.dof_invweight0[:] = np.diagonal(inverse)
 
 
 def _couple_to_heads(model: Any) -> None:  # noqa: ANN401  untyped engine

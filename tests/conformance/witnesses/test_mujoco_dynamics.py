@@ -65,6 +65,36 @@ def _agree(spec: Observation, stated: Observation) -> dict[str, Grade]:
     return {each.item: each.grade for each in comparison.differences}
 
 
+_CHAIN_LINK = """<link name="l{n}"><inertial><origin xyz="0.1 -0.05 0.2"/>
+  <mass value="1.3"/><inertia ixx="0.02" iyy="0.03" izz="0.035" ixy="0.001" ixz="-0.002"
+  iyz="0.003"/></inertial></link>"""
+_CHAIN_JOINT = """<joint name="j{n}" type="continuous"><parent link="l{before}"/>
+  <child link="l{n}"/><origin xyz="0.2 -0.1 0.15" rpy="{n} -0.5 0.7"/>
+  <axis xyz="0.4 {n} -0.6"/>{mimic}</joint>"""
+
+
+def test_couplings_give_way_alike_wherever_bodies_stand(tmp_path: Path) -> None:
+    """With offsets, the bodies of the two models stand in different configurations."""
+    parts = [_CHAIN_LINK.format(n=0)]
+    for n in range(1, 7):
+        leader = f'<mimic joint="j{n - 1}" multiplier="-0.8" offset="0.4"/>'
+        mimic = leader if n > 1 else ""
+        parts.append(_CHAIN_LINK.format(n=n))
+        parts.append(_CHAIN_JOINT.format(n=n, before=n - 1, mimic=mimic))
+    path = tmp_path / "chain.urdf"
+    path.write_text(f'<robot name="chain">{"".join(parts)}</robot>')
+
+    spec, stated = _readings(path)
+
+    assert spec.rollout is not None
+    assert stated.rollout is not None
+    assert spec.rollout.joints == stated.rollout.joints
+    assert len(spec.rollout.moments) == len(stated.rollout.moments) == 5
+    for ours, theirs in zip(spec.rollout.moments, stated.rollout.moments, strict=True):
+        apart = np.abs(np.subtract(ours.positions, theirs.positions)).max()
+        assert apart < 1e-9
+
+
 @pytest.mark.parametrize("file", _ROBOTS)
 def test_real_robots(file: str) -> None:
     """Every velocity, every configuration, and a second of motion."""
