@@ -199,6 +199,26 @@ def coupled_to_another_kind(case: Case) -> bool:
     return slides.get(joint.mimic.leader) is not slides[joint.name]
 
 
+def coupled_in_a_loop(case: Case) -> bool:
+    """A joint that the reader couples, in the end, to one that follows itself.
+
+    In a rollout every joint feels it.
+    """
+    leader_of = {
+        joint.name: joint.mimic.leader for joint in case.stated.joints if joint.mimic
+    }
+
+    def circles(name: str) -> bool:
+        seen: set[str] = set()
+        while name in leader_of and name not in seen:
+            seen.add(name)
+            name = leader_of[name]
+        return name in seen
+
+    everywhere = case.check == "dynamics.rollout"
+    return any(map(circles, leader_of)) if everywhere else circles(case.part)
+
+
 def invented_mass(case: Case) -> bool:
     """A link whose mass the reader makes up."""
     return case.part in case.stated.invented

@@ -321,6 +321,14 @@ _STRUCTURE_DEVIATIONS = (
         "floating-joint",
     ),
     *_of(
+        "mujoco",
+        "mimic-loop",
+        "keeps mimic couplings that form a loop",
+        ("structure.mimic", "dynamics.rollout"),
+        given.coupled_in_a_loop,
+        "mimic-loop",
+    ),
+    *_of(
         "newton-usd",
         "unlike-mimic",
         "has no coupling of a joint that slides with one that turns",
