@@ -111,7 +111,7 @@ def author_asset(  # noqa: PLR0913  # one parameter per choice
     prims = place_prims(robot.name, tree, embodiment, nesting, scene=scene)
     _refuse_depth(prims, tree)
 
-    shapes = _new_stage(payload / GEOMETRY_LIBRARY)
+    shapes = _new_layer(payload / GEOMETRY_LIBRARY)
     meshes = author_library(robot, shapes)
     appearances = _new_stage(payload / MATERIALS_LIBRARY)
     materials = author_material_library(robot, meshes, appearances, payload, networks)
@@ -133,8 +133,9 @@ def author_asset(  # noqa: PLR0913  # one parameter per choice
         author_extensions(contents, robot, prims)
     _set_default_prim(layer.values(), prims.robot)
     contents.GetRootLayer().defaultPrim = prims.robot.name
-    for stage in (shapes, appearances, contents):
-        stage.Save()
+    shapes.Save()
+    appearances.Save()
+    contents.Save()
     _author_front(robot, prims, contents, folder)
     return (*meshes.diagnostics, *materials.diagnostics, *left_out)
 

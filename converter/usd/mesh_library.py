@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, TypeAlias
 from pxr import Sdf
 
 from converter.model import MeshFile
+from converter.usd.specs import define
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from pxr import Usd
 
     from converter.diagnostics import Diagnostic, Location
     from converter.model import Robot
@@ -43,24 +42,24 @@ class MeshLibrary:
     diagnostics: tuple[Diagnostic, ...]
 
 
-def author_library(robot: Robot, stage: Usd.Stage) -> MeshLibrary:
-    """Read every mesh that the robot uses and write it to a library stage.
+def author_library(robot: Robot, layer: Sdf.Layer) -> MeshLibrary:
+    """Read every mesh that the robot uses and write it to a library.
 
     One mesh is in memory at a time.
 
     Args:
         robot: The robot; meshes without a file are left out.
-        stage: Empty stage of the library layer.
+        layer: Empty layer of the library.
     """
-    stage.CreateClassPrim(LIBRARY_ROOT).SetTypeName("Scope")
-    stage.SetDefaultPrim(stage.GetPrimAtPath(LIBRARY_ROOT))
+    define(layer, LIBRARY_ROOT, "Scope").specifier = Sdf.SpecifierClass
+    layer.defaultPrim = LIBRARY_ROOT.name
     uses = _mesh_uses(robot)
     if not uses:
         return MeshLibrary({}, {}, {}, ())
     # All that reads meshes takes longer to load than a small robot to convert.
     from converter.usd.mesh_surfaces import write_surfaces  # noqa: PLC0415
 
-    return write_surfaces(uses, stage, LIBRARY_ROOT)
+    return write_surfaces(uses, layer, LIBRARY_ROOT)
 
 
 def mesh_key(geometry: MeshFile) -> MeshKey:

@@ -10,11 +10,13 @@ from pxr import Sdf, UsdGeom, UsdShade, Vt
 
 from converter.colors import linear_from_srgb
 from converter.usd.looks import coordinates_name
-from converter.usd.names import show_name, sibling_names
+from converter.usd.names import sibling_names
+from converter.usd.specs import define, show_spec_name, write, write_new
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from numpy.typing import NDArray
-    from pxr import Usd
 
     from converter.meshes.appearance import CornerValues
     from converter.meshes.mesh_material import MeshMaterial
@@ -40,9 +42,7 @@ class SurfaceParts:
     coordinate_sets: tuple[int, ...]
 
 
-def surface_parts(mesh: PolygonMesh) -> SurfaceParts:
-    """Tell the parts of a mesh that have materials of the mesh file."""
-    faces = _faces_by_material(mesh)
+def _parts(mesh: PolygonMesh, faces: Mapping[int, NDArray[np.intp]]) -> SurfaceParts:
     covered = sum(map(len, faces.values())) == len(mesh.face_counts)
     materials = tuple(mesh.look.materials[number] for number in faces)
     names: tuple[str | None, ...] = sibling_names(m.name or _UNNAMED for m in materials)
@@ -60,23 +60,24 @@ def surface_parts(mesh: PolygonMesh) -> SurfaceParts:
     )
 
 
-def write_mesh(stage: Usd.Stage, path: Sdf.Path, mesh: PolygonMesh) -> None:
-    """Define a mesh prim.
+def write_mesh(layer: Sdf.Layer, path: Sdf.Path, mesh: PolygonMesh) -> SurfaceParts:
+    """Define a mesh prim, and tell the parts that have materials of the mesh file.
 
     Subdivision is off, and faces are right-handed.
     """
-    prim = UsdGeom.Mesh.Define(stage, path)
+    prim = define(layer, path, "Mesh")
     points = Vt.Vec3fArray.FromNumpy(np.ascontiguousarray(mesh.points, np.float32))
-    prim.CreatePointsAttr(points)
-    prim.CreateFaceVertexCountsAttr(Vt.IntArray.FromNumpy(mesh.face_counts))
-    prim.CreateFaceVertexIndicesAttr(Vt.IntArray.FromNumpy(mesh.face_indices))
-    prim.CreateSubdivisionSchemeAttr(UsdGeom.Tokens.none)
-    prim.CreateOrientationAttr(UsdGeom.Tokens.rightHanded)
-    prim.CreateExtentAttr(UsdGeom.PointBased.ComputeExtent(points))
+    write(prim, UsdGeom.Tokens.points, points)
+    counts, indices = map(Vt.IntArray.FromNumpy, (mesh.face_counts, mesh.face_indices))
+    write(prim, UsdGeom.Tokens.faceVertexCounts, counts)
+    write(prim, UsdGeom.Tokens.faceVertexIndices, indices)
+    write(prim, UsdGeom.Tokens.subdivisionScheme, UsdGeom.Tokens.none)
+    write(prim, UsdGeom.Tokens.orientation, UsdGeom.Tokens.rightHanded)
+    write(prim, UsdGeom.Tokens.extent, UsdGeom.PointBased.ComputeExtent(points))
     kinds = Sdf.ValueTypeNames
     look = mesh.look
     if any(material.double_sided for material in look.materials):
-        prim.CreateDoubleSidedAttr(True)
+        write(prim, UsdGeom.Tokens.doubleSided, True)
     for name, kind, held in (
         # As primvars, because the normals attribute cannot be indexed.
         ("normals", kinds.Normal3fArray, look.normals),
@@ -91,11 +92,11 @@ def write_mesh(stage: Usd.Stage, path: Sdf.Path, mesh: PolygonMesh) -> None:
         linear = linear_from_srgb(look.colors.values)
         kind = kinds.Color3fArray
         _write_primvar(prim, "displayColor", kind, linear, look.colors, mesh)
-    _write_subsets(prim, mesh)
+    return _write_subsets(prim, mesh)
 
 
 def _write_primvar(  # noqa: PLR0913, PLR0917  # one parameter per statement
-    prim: UsdGeom.Mesh,
+    prim: Sdf.PrimSpec,
     name: str,
     kind: Sdf.ValueTypeName,
     values: NDArray[np.float64],
@@ -106,37 +107,37 @@ def _write_primvar(  # noqa: PLR0913, PLR0917  # one parameter per statement
     per_point = len(values) == len(mesh.points) and np.array_equal(
         held.indices, mesh.face_indices
     )
-    primvar = UsdGeom.PrimvarsAPI(prim).CreatePrimvar(
-        name,
-        kind,
-        UsdGeom.Tokens.vertex if per_point else UsdGeom.Tokens.faceVarying,
-    )
-    primvar.Set(array.FromNumpy(np.ascontiguousarray(values, np.float32)))
+    single = array.FromNumpy(np.ascontiguousarray(values, np.float32))
+    name = f"primvars:{name}"
+    tokens = UsdGeom.Tokens
+    interpolation = tokens.vertex if per_point else tokens.faceVarying
+    write_new(prim, name, kind, single, interpolation=interpolation)
     if not per_point:
-        primvar.SetIndices(Vt.IntArray.FromNumpy(held.indices))
+        numbers = Vt.IntArray.FromNumpy(held.indices)
+        write_new(prim, f"{name}:indices", Sdf.ValueTypeNames.IntArray, numbers)
 
 
-def _write_subsets(prim: UsdGeom.Mesh, mesh: PolygonMesh) -> None:
-    parts = surface_parts(mesh)
-    subsets = [name for name, _ in parts.materials if name is not None]
-    if not subsets:
-        return
-    for (name, material), faces in zip(
-        parts.materials, _faces_by_material(mesh).values(), strict=True
-    ):
-        subset = UsdGeom.Subset.CreateGeomSubset(
-            prim,
-            name,
-            UsdGeom.Tokens.face,
-            Vt.IntArray.FromNumpy(faces.astype(np.int32)),
-            UsdShade.Tokens.materialBind,
-        )
-        show_name(subset.GetPrim(), material.name or _UNNAMED)
-    UsdGeom.Subset.SetFamilyType(
+def _write_subsets(prim: Sdf.PrimSpec, mesh: PolygonMesh) -> SurfaceParts:
+    faces = _faces_by_material(mesh)
+    parts = _parts(mesh, faces)
+    if all(name is None for name, _ in parts.materials):
+        return parts
+    family = UsdShade.Tokens.materialBind
+    for (name, material), some in zip(parts.materials, faces.values(), strict=True):
+        subset = define(prim.layer, prim.path.AppendChild(name), "GeomSubset")
+        indices = Vt.IntArray.FromNumpy(some.astype(np.int32))
+        write(subset, UsdGeom.Tokens.elementType, UsdGeom.Tokens.face)
+        write(subset, UsdGeom.Tokens.indices, indices)
+        write(subset, UsdGeom.Tokens.familyName, family)
+        show_spec_name(subset, material.name or _UNNAMED)
+    write_new(
         prim,
-        UsdShade.Tokens.materialBind,
+        f"subsetFamily:{family}:familyType",
+        Sdf.ValueTypeNames.Token,
         UsdGeom.Tokens.partition if parts.covered else UsdGeom.Tokens.nonOverlapping,
+        Sdf.VariabilityUniform,
     )
+    return parts
 
 
 def _faces_by_material(mesh: PolygonMesh) -> dict[int, NDArray[np.intp]]:

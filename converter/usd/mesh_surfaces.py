@@ -12,14 +12,14 @@ from converter.meshes.notes import mesh_notes
 from converter.meshes.polygon_mesh import MeshError, mirrored
 from converter.meshes.read import LARGEST_FILE, decode_mesh
 from converter.usd.mesh_library import MeshLibrary
-from converter.usd.mesh_prims import surface_parts, write_mesh
+from converter.usd.mesh_prims import write_mesh
 from converter.usd.names import sibling_names
 from converter.usd.textures import is_outside
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from pxr import Sdf, Usd
+    from pxr import Sdf
 
     from converter.diagnostics import Location
     from converter.meshes.polygon_mesh import PolygonMesh
@@ -32,13 +32,13 @@ _REFERENCES = (b"mtllib", b"init_from", b'"uri"', b"TextureFile")
 
 
 def write_surfaces(
-    uses: Mapping[MeshKey, Location | None], stage: Usd.Stage, root: Sdf.Path
+    uses: Mapping[MeshKey, Location | None], layer: Sdf.Layer, root: Sdf.Path
 ) -> MeshLibrary:
-    """Write every mesh below a prim of a library stage; one is in memory at a time.
+    """Write every mesh below a prim of a library; one is in memory at a time.
 
     Args:
         uses: Meshes, each with the link that uses it first.
-        stage: Stage of the library layer.
+        layer: The library.
         root: Where they go.
     """
     names = sibling_names(Path(path).stem for path, _ in uses)
@@ -61,8 +61,8 @@ def write_surfaces(
                         diagnostics += mesh_notes(Path(file).name, mesh, location)
                         diagnostics += _from_outside(mesh, file, location)
                     path = root.AppendChild(name[file, mirror])
-                    write_mesh(stage, path, mirrored(mesh, mirror))
-                    written[content, mirror] = path, surface_parts(mesh)
+                    parts = write_mesh(layer, path, mirrored(mesh, mirror))
+                    written[content, mirror] = path, parts
                 path, parts = written[content, mirror]
                 library.prims[file, mirror] = path
                 library.parts[file] = parts

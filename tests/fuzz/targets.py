@@ -29,7 +29,7 @@ from converter.topology import build_tree
 from converter.urdf.parse import parse
 from converter.urdf.write import write
 from converter.usd.layers import asset_name, author_asset
-from converter.usd.mesh_prims import surface_parts, write_mesh
+from converter.usd.mesh_prims import write_mesh
 from converter.usd.prims import BodyNesting
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ def _fuzz_mesh(data: bytes, name: str) -> None:
 
 
 def _check(mesh: PolygonMesh) -> None:
-    """Hold a mesh against its promises, and write it to a stage."""
+    """Hold a mesh against its promises, and write it to a layer."""
     assert len(mesh.face_counts)
     assert (mesh.face_counts >= 3).all()
     assert mesh.face_counts.sum() == len(mesh.face_indices)
@@ -163,9 +163,10 @@ def _check(mesh: PolygonMesh) -> None:
     assert (used == np.arange(len(mesh.points))).all()
     for sentence in mesh.skipped:
         _require_printable(sentence)
-    surface_parts(mesh)
     stage = Usd.Stage.CreateInMemory()
-    write_mesh(stage, Sdf.Path("/Mesh"), mirrored(mesh, (True, False, False)))
+    write_mesh(
+        stage.GetRootLayer(), Sdf.Path("/Mesh"), mirrored(mesh, (True, False, False))
+    )
     for attribute in stage.GetPrimAtPath("/Mesh").GetAuthoredAttributes():
         value = attribute.Get()
         if isinstance(value, Vt.Vec2fArray | Vt.Vec3fArray):
