@@ -10,12 +10,17 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 from importlib import import_module
 from importlib.util import find_spec
+from typing import TYPE_CHECKING
 
 from conformance.environment import environment
 from conformance.fingerprint import code_hash
 from conformance.witnesses.native_output import captured
+
+if TYPE_CHECKING:
+    from types import TracebackType
 
 _ONE_THREAD = (
     "MKL_NUM_THREADS",
@@ -69,6 +74,18 @@ def _load() -> None:
                 import_module(name)
 
 
+def _complain(
+    kind: type[BaseException], error: BaseException, trace: TracebackType | None
+) -> None:
+    """Say what went wrong, but for a process whose pool has ended before it began.
+
+    It finds its locks gone, which is nobody's business: tasks tell their own errors.
+    """
+    if not issubclass(kind, FileNotFoundError | EOFError):
+        sys.__excepthook__(kind, error, trace)
+
+
+sys.excepthook = _complain
 for _name in _ONE_THREAD:
     os.environ.setdefault(_name, "1")
 # Versions are those of what was loaded, whatever happens to the files meanwhile.
