@@ -58,7 +58,7 @@ SHAPES_RULES = (
     Rule(
         "geometry-invalid",
         _W,
-        "A shape has a size that is not positive; it is left out.",
+        "A shape has a size that is not positive in float32, or infinite; it is left out.",
         "Give positive sizes.",
     ),
     Rule(

@@ -72,8 +72,8 @@ def is_single(value: float) -> bool:
 
 
 def keeps_positive(value: float) -> bool:
-    """Say whether a number is positive in float32, which may hold it or not."""
-    return value > 0 and _rounded(min(value, LARGEST)) > 0
+    """Say whether a number is positive in float32, and finite."""
+    return 0 < value <= LARGEST and _rounded(value) > 0
 
 
 def limit(value: float) -> float:

@@ -163,6 +163,30 @@ def test_primitives_have_their_sizes_in_the_world(tmp_path: Path) -> None:
         np.testing.assert_allclose(actual, size, rtol=1e-6)
 
 
+@pytest.mark.parametrize(
+    "shape",
+    ['<sphere radius="1e50"/>', '<box size="1 1e-50 1"/>', '<box size="1 1 1e39"/>'],
+)
+def test_a_shape_beyond_float32_is_left_out_and_said(
+    tmp_path: Path, shape: str
+) -> None:
+    """Its extent or scale would be infinite, or nothing."""
+    urdf = tmp_path / "robot.urdf"
+    urdf.write_text(
+        '<robot name="r"><link name="a">'
+        f'<visual name="odd"><geometry>{shape}</geometry></visual>'
+        '<visual name="plain"><geometry><box size="1 2 3"/></geometry></visual>'
+        "</link></robot>"
+    )
+
+    result = convert(urdf, tmp_path / "usd")
+
+    stage = Usd.Stage.Open(str(result.root_layer))
+    shapes = [p.GetName() for p in stage.Traverse() if p.IsA(UsdGeom.Gprim)]
+    assert shapes == ["plain"]
+    assert "geometry-invalid" in [found.rule for found in result.diagnostics]
+
+
 def test_colours_are_linear_and_bound_inside_the_asset(tmp_path: Path) -> None:
     """The sRGB value 0.5 is 0.21404114 in linear light (IEC 61966-2-1)."""
     material = '<material name="steel blue"><color rgba="0.5 0 1 0.25"/></material>'

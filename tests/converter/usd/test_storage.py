@@ -59,7 +59,8 @@ def test_the_ends_of_float32_are_those_of_numpy() -> None:
     """Beyond them, numbers are not stored."""
     assert float(np.finfo(np.float32).max) == LARGEST
     assert float(np.float32(1e37)) == FARTHEST
-    assert keeps_positive(1e300)
+    assert keeps_positive(LARGEST)
+    assert not keeps_positive(1e300)
     assert not keeps_positive(-1e300)
     assert not keeps_positive(float(np.finfo(np.float32).smallest_subnormal) / 2)
 
