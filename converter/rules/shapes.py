@@ -58,7 +58,7 @@ SHAPES_RULES = (
     Rule(
         "geometry-invalid",
         _W,
-        "A shape has a size that is not positive in float32, or infinite; it is left out.",
+        "A size is not positive, or infinite in float32; the shape is left out.",
         "Give positive sizes.",
     ),
     Rule(
