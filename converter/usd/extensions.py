@@ -11,12 +11,13 @@ that is taken, is changed, and kept as ``displayName``.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from pxr import Sdf, UsdGeom
+from pxr import Sdf
 
-from converter.usd.names import legal_name, show_name, sibling_names
-from converter.usd.siblings import define_together
+from converter.usd.names import legal_name, sibling_names
+from converter.usd.specs import declared_names, define, show_spec_name, write_new
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -57,55 +58,62 @@ def author_extensions(stage: Usd.Stage, robot: Robot, prims: Prims) -> None:
 
     What belongs to a shape that is left out is left out with it.
     """
-    default = stage.GetPrimAtPath(prims.robot)
-    _author_attributes(default, robot.custom)
-    if robot.custom.elements:
-        scope = UsdGeom.Scope.Define(stage, prims.robot.AppendChild(EXTENSIONS))
-        _author_elements(scope.GetPrim(), robot.custom.elements)
-    for link in robot.links:
-        _author(stage.GetPrimAtPath(prims.link[link.name]), link.custom)
-        shapes = (*prims.visual[link.name], *prims.collision[link.name])
-        for shape, path in zip(link.shapes, shapes, strict=True):
-            prim = stage.GetPrimAtPath(path)
-            if prim:
-                _author(prim, shape.custom)
-    for joint in robot.joints:
-        if joint.name in prims.joint:
-            _author(stage.GetPrimAtPath(prims.joint[joint.name]), joint.custom)
-        else:
-            prim = stage.GetPrimAtPath(prims.link[joint.child])
-            _author(prim, joint.custom, (JOINT,))
+    layer = stage.GetEditTarget().GetLayer()
+    # The stage composes it all at the end, and shows what was there before until then.
+    with Sdf.ChangeBlock():
+        default = stage.GetPrimAtPath(prims.robot)
+        _author(layer, default, replace(robot.custom, elements=()))
+        if robot.custom.elements:
+            scope = define(layer, prims.robot.AppendChild(EXTENSIONS), "Scope")
+            _author_elements(scope, (), robot.custom.elements)
+        for link in robot.links:
+            _author(layer, stage.GetPrimAtPath(prims.link[link.name]), link.custom)
+            shapes = (*prims.visual[link.name], *prims.collision[link.name])
+            for shape, path in zip(link.shapes, shapes, strict=True):
+                prim = stage.GetPrimAtPath(path)
+                if prim:
+                    _author(layer, prim, shape.custom)
+        for joint in robot.joints:
+            if joint.name in prims.joint:
+                prim = stage.GetPrimAtPath(prims.joint[joint.name])
+                _author(layer, prim, joint.custom)
+            else:
+                prim = stage.GetPrimAtPath(prims.link[joint.child])
+                _author(layer, prim, joint.custom, (JOINT,))
 
 
-def _author(prim: Usd.Prim, custom: Custom, around: tuple[str, ...] = ()) -> None:
-    _author_attributes(prim, custom, around)
-    _author_elements(prim, custom.elements, around)
-
-
-def _author_attributes(
-    prim: Usd.Prim, custom: Custom, around: tuple[str, ...] = ()
+def _author(
+    layer: Sdf.Layer, prim: Usd.Prim, custom: Custom, around: tuple[str, ...] = ()
 ) -> None:
+    if not custom.attributes and not custom.elements:
+        return
+    spec = Sdf.CreatePrimInLayer(layer, prim.GetPath())
+    taken = {TEXT, WITHIN, *prim.GetPropertyNames(), *spec.properties.keys()}
     for attribute in custom.attributes:
         name = ":".join((*around, *attribute.within, attribute.name))
-        _author_text(prim, name, attribute.value, NAMESPACE)
+        _author_text(spec, taken, name, attribute.value, NAMESPACE)
+    children = [child.GetName() for child in prim.GetAllChildren()]
+    children += spec.nameChildren.keys()
+    _author_elements(spec, children, custom.elements, around)
 
 
 def _author_elements(
-    prim: Usd.Prim, elements: Iterable[CustomElement], around: tuple[str, ...] = ()
+    above: Sdf.PrimSpec,
+    taken: Iterable[str],
+    elements: Iterable[CustomElement],
+    around: tuple[str, ...] = (),
 ) -> None:
     custom = tuple(elements)
     if not custom:
         return
-    stage, path = prim.GetStage(), prim.GetPath()
-    taken = [child.GetName() for child in prim.GetAllChildren()]
-    scopes = dict(_placed(path, [one.content for one in custom], taken))
-    define_together(stage, ((place, "Scope") for place in scopes))
-    for place, element in scopes.items():
-        _describe(stage.GetPrimAtPath(place), element)
-    outermost = (place for place in scopes if place.GetParentPath() == path)
-    for place, one in zip(outermost, custom, strict=True):
-        within = "/".join((*around, *one.within))
-        _attribute(stage.GetPrimAtPath(place), WITHIN).Set(within)
+    layer, path = above.layer, above.path
+    placed = _placed(path, [one.content for one in custom], taken)
+    scopes = [(define(layer, place, "Scope"), element) for place, element in placed]
+    for scope, element in scopes:
+        _describe(scope, element)
+    outermost = (scope for scope, _ in scopes if scope.path.GetParentPath() == path)
+    for scope, one in zip(outermost, custom, strict=True):
+        _write_text(scope, WITHIN, "/".join((*around, *one.within)))
 
 
 def _placed(
@@ -119,31 +127,40 @@ def _placed(
         yield from _placed(path, element.children)
 
 
-def _describe(prim: Usd.Prim, element: XmlElement) -> None:
+def _describe(scope: Sdf.PrimSpec, element: XmlElement) -> None:
     """Write what an element says, without those inside it."""
-    show_name(prim, element.tag)
+    show_spec_name(scope, element.tag)
+    taken = {TEXT, WITHIN, *declared_names("Scope")}
     for key, value in element.attributes:
-        _author_text(prim, key, value)
+        _author_text(scope, taken, key, value)
     if element.text:
-        _attribute(prim, TEXT).Set(element.text)
+        _write_text(scope, TEXT, element.text)
 
 
-def _author_text(prim: Usd.Prim, name: str, value: str, namespace: str = "") -> None:
-    """Author a text under the name nearest to its own that nothing else has."""
+def _author_text(
+    spec: Sdf.PrimSpec, taken: set[str], name: str, value: str, namespace: str = ""
+) -> None:
+    """Author a text under the name nearest to its own that nothing else has.
+
+    Args:
+        spec: The prim.
+        taken: Names of its properties, by schema or authored; the name is added.
+        name: What the URDF calls it.
+        value: The text.
+        namespace: What goes before the name.
+    """
     parts = [part for part in name.split(":") if part]
     stem = ":".join(map(legal_name, parts)) or legal_name(name)
     prefix = f"{namespace}:" if namespace else ""
-    candidates = _numbered(stem)
     free = next(
         candidate
-        for candidate in candidates
+        for candidate in _numbered(stem)
         if (not namespace or candidate not in RESERVED)
-        and not _is_taken(prim, f"{prefix}{candidate}")
+        and f"{prefix}{candidate}" not in taken
     )
-    attribute = _attribute(prim, f"{prefix}{free}")
-    attribute.Set(value)
-    if free != name:
-        attribute.SetDisplayName(name)
+    taken.add(f"{prefix}{free}")
+    shown = {} if free == name else {"displayName": name}
+    _write_text(spec, f"{prefix}{free}", value, **shown)
 
 
 def _numbered(stem: str) -> Iterator[str]:
@@ -154,15 +171,6 @@ def _numbered(stem: str) -> Iterator[str]:
         number += 1
 
 
-def _is_taken(prim: Usd.Prim, name: str) -> bool:
-    """Whether the prim has a property of a name, by schema or authored."""
-    return name in {TEXT, WITHIN} or bool(prim.GetProperty(name))
-
-
-def _attribute(prim: Usd.Prim, name: str) -> Usd.Attribute:
-    return prim.CreateAttribute(
-        name,
-        Sdf.ValueTypeNames.String,
-        custom=True,
-        variability=Sdf.VariabilityUniform,
-    )
+def _write_text(spec: Sdf.PrimSpec, name: str, value: str, **metadata: str) -> None:
+    kind, uniform = Sdf.ValueTypeNames.String, Sdf.VariabilityUniform
+    write_new(spec, name, kind, value, uniform, custom=True, **metadata)

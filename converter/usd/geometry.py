@@ -7,20 +7,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, assert_never
 
-from pxr import Gf, Usd, UsdGeom
+from pxr import Gf, Sdf, UsdGeom, Vt
 
 from converter.diagnostics import Diagnostic
 from converter.model import Box, Capsule, Cylinder, MeshFile, Pose, Sphere
 from converter.rigid import compose, inverse, rest_poses
 from converter.usd.mesh_library import mesh_key
-from converter.usd.names import show_name
-from converter.usd.siblings import define_together
+from converter.usd.specs import define, show_spec_name, write, write_new
 from converter.usd.storage import keeps_positive
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-    from pxr import Sdf
 
     from converter.model import Geometry, Link, Vec3
     from converter.topology import Tree
@@ -37,29 +34,29 @@ _SCHEMAS: Mapping[type[Geometry], str] = {
 
 
 def author_geometry(
-    stage: Usd.Stage, tree: Tree, prims: Prims, library: MeshLibrary, library_asset: str
+    layer: Sdf.Layer, tree: Tree, prims: Prims, library: MeshLibrary, library_asset: str
 ) -> tuple[Diagnostic, ...]:
-    """Write link frames and shapes to the stage's edit target.
+    """Write the robot's prim, link frames and shapes.
 
     Args:
-        stage: Stage of the whole asset.
+        layer: The geometry layer; best if no stage composes it yet.
         tree: The robot.
         prims: Paths of all prims.
         library: The meshes.
-        library_asset: Layer of the meshes, relative to the edit target.
+        library_asset: Layer of the meshes, relative to the geometry layer.
 
     Returns:
         What was left out.
     """
-    UsdGeom.Scope.Define(stage, prims.geometry)
+    define(layer, prims.robot, "Xform")
+    define(layer, prims.geometry, "Scope")
     rest = rest_poses(tree)
     diagnostics: list[Diagnostic] = []
     # USD lists children in the order in which they are defined.
     names = sorted(tree.links, key=lambda link: prims.link[link].pathElementCount)
-    define_together(stage, ((prims.link[name], "Xform") for name in names))
     for name in names:
-        xform = UsdGeom.Xform.Define(stage, prims.link[name])
-        show_name(xform.GetPrim(), name)
+        xform = define(layer, prims.link[name], "Xform")
+        show_spec_name(xform, name)
         parent = prims.link_parent[name]
         pose = tree.parent_joint[name].origin if name != tree.root else Pose()
         if name != tree.root and parent != tree.parent_joint[name].parent:
@@ -71,26 +68,18 @@ def author_geometry(
         _place(xform, pose)
     for name in tree.links:
         link = tree.link[name]
-        diagnostics += _author_shapes(stage, link, prims, library, library_asset)
+        diagnostics += _author_shapes(layer, link, prims, library, library_asset)
     return tuple(diagnostics)
 
 
 def _author_shapes(
-    stage: Usd.Stage, link: Link, prims: Prims, library: MeshLibrary, library_asset: str
+    layer: Sdf.Layer, link: Link, prims: Prims, library: MeshLibrary, library_asset: str
 ) -> list[Diagnostic]:
     diagnostics = []
     paths = (*prims.visual[link.name], *prims.collision[link.name])
     touched = frozenset(prims.collision[link.name])
-    found = [shape_problem(shape.geometry, library) for shape in link.shapes]
-    define_together(
-        stage,
-        (
-            (path, _SCHEMAS[type(shape.geometry)])
-            for shape, path, problem in zip(link.shapes, paths, found, strict=True)
-            if problem is None
-        ),
-    )
-    for shape, path, problem in zip(link.shapes, paths, found, strict=True):
+    for shape, path in zip(link.shapes, paths, strict=True):
+        problem = shape_problem(shape.geometry, library)
         if problem is not None:
             rule, text = problem
             # The reader of the URDF and the library have said so where it was found.
@@ -98,12 +87,13 @@ def _author_shapes(
                 message = f"{path.name!r} of link {link.name!r} {text}"
                 diagnostics.append(Diagnostic(rule, message, link.location))
             continue
-        gprim = _author_shape(stage, path, shape.geometry, library, library_asset)
+        gprim = define(layer, path, _SCHEMAS[type(shape.geometry)])
+        _author_shape(gprim, shape.geometry, library, library_asset)
         _place(gprim, shape.origin, shape_scale(shape.geometry))
         if shape.name:
-            show_name(gprim.GetPrim(), shape.name)
+            show_spec_name(gprim, shape.name)
         if path in touched:
-            gprim.CreatePurposeAttr(UsdGeom.Tokens.guide)
+            write(gprim, UsdGeom.Tokens.purpose, UsdGeom.Tokens.guide)
     return diagnostics
 
 
@@ -143,51 +133,50 @@ def shape_scale(geometry: Geometry) -> Vec3:
 
 
 def _author_shape(
-    stage: Usd.Stage,
-    path: Sdf.Path,
-    geometry: Geometry,
-    library: MeshLibrary,
-    library_asset: str,
-) -> UsdGeom.Gprim:
-    gprim: UsdGeom.Gprim
+    gprim: Sdf.PrimSpec, geometry: Geometry, library: MeshLibrary, library_asset: str
+) -> None:
+    tokens = UsdGeom.Tokens
     match geometry:
         case Box():
-            gprim = UsdGeom.Cube.Define(stage, path)
-            gprim.CreateSizeAttr(1.0)
+            write(gprim, tokens.size, 1.0)
+            reach = (0.5, 0.5, 0.5)
         case Cylinder():
-            gprim = UsdGeom.Cylinder.Define(stage, path)
             _author_axial(gprim, geometry)
+            reach = (geometry.radius, geometry.radius, geometry.length / 2)
         case Capsule():
-            gprim = UsdGeom.Capsule.Define(stage, path)
             _author_axial(gprim, geometry)
+            top = geometry.length / 2 + geometry.radius
+            reach = (geometry.radius, geometry.radius, top)
         case Sphere():
-            gprim = UsdGeom.Sphere.Define(stage, path)
-            gprim.CreateRadiusAttr(geometry.radius)
+            write(gprim, tokens.radius, geometry.radius)
+            reach = (geometry.radius, geometry.radius, geometry.radius)
         case MeshFile():
-            gprim = UsdGeom.Mesh.Define(stage, path)
             target = library.prims[mesh_key(geometry)]
-            gprim.GetPrim().GetReferences().AddReference(library_asset, target)
-            return gprim
+            reference = Sdf.Reference(library_asset, target)
+            gprim.referenceList.prependedItems = [reference]
+            return
         case _:
             assert_never(geometry)
-    extent = UsdGeom.Boundable.ComputeExtentFromPlugins(gprim, Usd.TimeCode.Default())
-    gprim.CreateExtentAttr(extent)
-    return gprim
+    upper = Gf.Vec3f(*reach)
+    write(gprim, tokens.extent, Vt.Vec3fArray([-upper, upper]))
 
 
-def _author_axial(
-    gprim: UsdGeom.Cylinder | UsdGeom.Capsule, geometry: Cylinder | Capsule
-) -> None:
-    gprim.CreateAxisAttr(UsdGeom.Tokens.z)
-    gprim.CreateRadiusAttr(geometry.radius)
-    gprim.CreateHeightAttr(geometry.length)
+def _author_axial(gprim: Sdf.PrimSpec, geometry: Cylinder | Capsule) -> None:
+    write(gprim, UsdGeom.Tokens.axis, UsdGeom.Tokens.z)
+    write(gprim, UsdGeom.Tokens.radius, geometry.radius)
+    write(gprim, UsdGeom.Tokens.height, geometry.length)
 
 
-def _place(xform: UsdGeom.Xformable, pose: Pose, scale: Vec3 = (1.0, 1.0, 1.0)) -> None:
+def _place(xform: Sdf.PrimSpec, pose: Pose, scale: Vec3 = (1.0, 1.0, 1.0)) -> None:
     """Author translate, orient and, where it is not one, scale."""
-    double = UsdGeom.XformOp.PrecisionDouble
-    xform.AddTranslateOp(double).Set(Gf.Vec3d(*pose.position))
     w, x, y, z = pose.quat_wxyz
-    xform.AddOrientOp(double).Set(Gf.Quatd(w, x, y, z))
+    kinds = Sdf.ValueTypeNames
+    ops = {
+        "xformOp:translate": (kinds.Double3, Gf.Vec3d(*pose.position)),
+        "xformOp:orient": (kinds.Quatd, Gf.Quatd(w, x, y, z)),
+    }
     if scale != (1.0, 1.0, 1.0):
-        xform.AddScaleOp().Set(Gf.Vec3f(*scale))
+        ops["xformOp:scale"] = (kinds.Float3, Gf.Vec3f(*scale))
+    for name, (kind, value) in ops.items():
+        write_new(xform, name, kind, value)
+    write(xform, UsdGeom.Tokens.xformOpOrder, Vt.TokenArray(list(ops)))

@@ -116,14 +116,15 @@ def author_asset(  # noqa: PLR0913  # one parameter per choice
     appearances = _new_stage(payload / MATERIALS_LIBRARY)
     materials = author_material_library(robot, meshes, appearances, payload, networks)
 
-    contents = _new_stage(payload / CONTENTS)
     sublayers = (EXTENSIONS_LAYER, *SUBLAYERS) if has_extensions(robot) else SUBLAYERS
     layer = {name: _new_layer(payload / name) for name in sublayers}
-    contents.GetRootLayer().subLayerPaths = [f"./{name}" for name in sublayers]
+    left_out = author_geometry(
+        layer["Geometry.usda"], tree, prims, meshes, f"./{GEOMETRY_LIBRARY}"
+    )
+    stack = _new_layer(payload / CONTENTS)
+    stack.subLayerPaths = [f"./{name}" for name in sublayers]
 
-    contents.SetEditTarget(layer["Geometry.usda"])
-    UsdGeom.Xform.Define(contents, prims.robot)
-    left_out = author_geometry(contents, tree, prims, meshes, f"./{GEOMETRY_LIBRARY}")
+    contents = Usd.Stage.Open(stack)
     contents.SetEditTarget(layer["Materials.usda"])
     author_materials(contents, prims, materials, f"./{MATERIALS_LIBRARY}")
     contents.SetEditTarget(layer[PHYSICS_LAYER])

@@ -31,19 +31,29 @@ def write(spec: Sdf.PrimSpec, name: str, value: object) -> None:
     write_new(spec, name, kind, value, variability)
 
 
-def write_new(
+def write_new(  # noqa: PLR0913  # one parameter per field
     spec: Sdf.PrimSpec,
     name: str,
     kind: Sdf.ValueTypeName,
     value: object,
     variability: Sdf.Variability = Sdf.VariabilityVarying,
+    *,
+    custom: bool = False,
     **metadata: object,
 ) -> None:
     """Author an attribute that no schema of the prim's type declares."""
-    attribute = Sdf.AttributeSpec(spec, name, kind, variability)
+    attribute = Sdf.AttributeSpec(spec, name, kind, variability, custom)
     for key, said in metadata.items():
         attribute.SetInfo(key, said)
     attribute.default = value
+
+
+@cache
+def declared_names(type_name: str) -> tuple[str, ...]:
+    """Name the properties that the schema of a type declares."""
+    registry = Usd.SchemaRegistry()
+    names = registry.FindConcretePrimDefinition(type_name).GetPropertyNames()
+    return tuple(map(str, names))
 
 
 @cache
