@@ -246,6 +246,12 @@ def test_1200_robots_are_there_at_once(visit: Visit, large: Path) -> None:
     )
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
     assert len(_titles(page)) == 1_200
+    page.emulate_media(media="print", color_scheme="dark")
+    page.set_viewport_size({"width": 794, "height": 1123})
+    wide = "document.querySelector('.checks').getBoundingClientRect().width"
+    assert page.evaluate(wide) <= 794
+    paper = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert paper == "rgb(255, 255, 255)"
 
 
 def test_plots_show_the_robots_that_are_shown(visit: Visit, large: Path) -> None:

@@ -20,24 +20,36 @@ export class Matrix {
     this.below = spacer();
     region.addEventListener("scroll", () => this.#request(), { passive: true });
     new ResizeObserver(() => this.#request()).observe(region);
-    // On paper all rows are in sight.
-    window.addEventListener("beforeprint", () => this.#fill(0, this.robots.length));
-    window.addEventListener("afterprint", () => this.#draw());
+    // On paper all rows are in sight, and no more columns than groups have room.
+    window.addEventListener("beforeprint", () => {
+      this.#columns("groups");
+      this.#fill(0, this.robots.length);
+    });
+    window.addEventListener("afterprint", () => {
+      this.#columns(this.mode);
+      this.#draw();
+    });
   }
 
   /** Show these robots, with these columns. */
   show(robots, mode, sort) {
-    const columns = columnsOf(this.report, robots, mode);
-    const key = JSON.stringify([columns.map(({ id }) => id), sort]);
     this.robots = robots;
-    if (key !== this.key) this.#head(columns, sort);
+    this.mode = mode;
+    this.sort = sort;
+    this.#columns(mode);
+    this.table.setAttribute("aria-rowcount", robots.length + 2);
+    this.region.scrollTop = 0;
+    this.#draw();
+  }
+
+  #columns(mode) {
+    const columns = columnsOf(this.report, this.robots, mode);
+    const key = JSON.stringify([columns.map(({ id }) => id), this.sort]);
+    if (key !== this.key) this.#head(columns, this.sort);
     this.key = key;
     this.columns = columns;
     this.rows.clear();
     this.body.replaceChildren(this.above, this.below);
-    this.table.setAttribute("aria-rowcount", robots.length + 2);
-    this.region.scrollTop = 0;
-    this.#draw();
   }
 
   #request() {
