@@ -5,9 +5,10 @@ from __future__ import annotations
 import io
 from typing import TYPE_CHECKING
 
+from msgspec import structs
 from rich.console import Console
 
-from conformance.record import Verdict
+from conformance.record import FindingRecord, Grade, Verdict
 from reports import terminal_summary
 from tests.reports import records
 
@@ -52,6 +53,24 @@ def test_one_robot_is_told_by_its_findings() -> None:
     (finding,) = [line for line in lines if line.startswith("✗ link wrist")]
     assert "link position: The wrist stands 3.1 mm away" in finding
     assert len(lines) <= 30
+
+
+def test_one_robot_fits_into_a_narrow_terminal() -> None:
+    """However much is wrong with it; whose fault it is comes before the findings."""
+    finding = FindingRecord(
+        subject="joint elbow", message="joint elbow: " + "off " * 40, grade=Grade.FAILS
+    )
+    checks = tuple(
+        structs.replace(
+            records.position(Grade.FAILS, 1.0, "elbow", (finding,) * 9), group=f"g{n}"
+        )
+        for n in range(8)
+    )
+    robot = records.robot(Verdict.FAILS, checks=checks)
+    lines = _shown((robot,), width=60).splitlines()
+    assert len(lines) <= 30
+    words = " ".join(" ".join(lines).split())
+    assert words.index("Fault:") < words.index("What to do:")
 
 
 def test_colours_are_for_terminals_alone() -> None:
