@@ -4,33 +4,48 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pxr import Gf, UsdGeom, UsdPhysics
+from pxr import Gf, UsdPhysics
 
 from converter.model import MeshFile
 from converter.rigid import principal_inertia, turned_inertia
 from converter.usd.custom import write_number, write_numbers, write_text
+from converter.usd.specs import apply, over, write
 from converter.usd.storage import single, single_moments
 
 if TYPE_CHECKING:
-    from pxr import Usd
+    from pxr import Sdf
 
     from converter.embodiment import Body, Embodiment
     from converter.model import Inertial, Link
     from converter.topology import Tree
     from converter.usd.prims import Prims
 
+_MASS = "PhysicsMassAPI"
+_MESH = "PhysicsMeshCollisionAPI"
+
 
 def author_bodies(
-    stage: Usd.Stage, tree: Tree, embodiment: Embodiment, prims: Prims
+    layer: Sdf.Layer,
+    geometry: Sdf.Layer,
+    tree: Tree,
+    embodiment: Embodiment,
+    prims: Prims,
 ) -> None:
     """Apply body, mass and collider schemas to prims that the geometry layer defines.
+
+    Args:
+        layer: The physics layer; best if no stage composes it yet.
+        geometry: The geometry layer, finished.
+        tree: The robot.
+        embodiment: Its bodies.
+        prims: Paths of all prims.
 
     Raises:
         AuthoringError: A number is beyond float32.
     """
     for body in embodiment.bodies:
-        prim = stage.GetPrimAtPath(prims.link[body.link])
-        UsdPhysics.RigidBodyAPI.Apply(prim)
+        prim = over(layer, prims.link[body.link])
+        apply(prim, "PhysicsRigidBodyAPI")
         _author_mass(prim, body)
         own = tree.link[body.link].inertial
         if not _is_own(body, own):
@@ -39,24 +54,27 @@ def author_bodies(
         link = tree.link[name]
         if embodiment.body_of[name] != name:
             # Tells a frame from the Xforms that other tools group shapes with.
-            frame = stage.GetPrimAtPath(prims.link[name])
+            frame = over(layer, prims.link[name])
             write_text(frame, "link", name)
             if link.inertial is not None:
                 _keep_inertial(frame, link.inertial)
-        _author_colliders(stage, link, prims)
+        _author_colliders(layer, geometry, link, prims)
 
 
-def _author_mass(prim: Usd.Prim, body: Body) -> None:
+def _author_mass(prim: Sdf.PrimSpec, body: Body) -> None:
     """Author mass, centre and inertia explicitly: a consumer has nothing to invent."""
     what = f"of link {body.link!r}"
     moments, quat_wxyz = principal_inertia(body.inertia)
-    mass = UsdPhysics.MassAPI.Apply(prim)
-    mass.CreateMassAttr(single(body.mass, f"the mass {what}"))
+    mass = single(body.mass, f"the mass {what}")
     center = (single(c, f"the centre of mass {what}") for c in body.center)
-    mass.CreateCenterOfMassAttr(Gf.Vec3f(*center))
+    center_of_mass = Gf.Vec3f(*center)
     diagonal = single_moments(moments, f"the inertia {what}")
-    mass.CreateDiagonalInertiaAttr(Gf.Vec3f(*diagonal))
-    mass.CreatePrincipalAxesAttr(Gf.Quatf(*quat_wxyz))
+    apply(prim, _MASS)
+    tokens = UsdPhysics.Tokens
+    write(prim, tokens.physicsMass, mass, _MASS)
+    write(prim, tokens.physicsCenterOfMass, center_of_mass, _MASS)
+    write(prim, tokens.physicsDiagonalInertia, Gf.Vec3f(*diagonal), _MASS)
+    write(prim, tokens.physicsPrincipalAxes, Gf.Quatf(*quat_wxyz), _MASS)
 
 
 def _is_own(body: Body, own: Inertial | None) -> bool:
@@ -71,7 +89,7 @@ def _is_own(body: Body, own: Inertial | None) -> bool:
     )
 
 
-def _keep_inertial(prim: Usd.Prim, inertial: Inertial | None) -> None:
+def _keep_inertial(prim: Sdf.PrimSpec, inertial: Inertial | None) -> None:
     """Keep what a link says of its own mass where its body says something else.
 
     A mass alone says that there is no ``<inertial>``.
@@ -85,12 +103,15 @@ def _keep_inertial(prim: Usd.Prim, inertial: Inertial | None) -> None:
     write_numbers(prim, "inertial:inertia", inertial.inertia)
 
 
-def _author_colliders(stage: Usd.Stage, link: Link, prims: Prims) -> None:
+def _author_colliders(
+    layer: Sdf.Layer, geometry: Sdf.Layer, link: Link, prims: Prims
+) -> None:
     for shape, path in zip(link.collisions, prims.collision[link.name], strict=True):
-        prim = stage.GetPrimAtPath(path)
-        if not prim:
+        if not geometry.GetPrimAtPath(path):
             continue
-        UsdPhysics.CollisionAPI.Apply(prim)
-        if isinstance(shape.geometry, MeshFile) and prim.IsA(UsdGeom.Mesh):
-            api = UsdPhysics.MeshCollisionAPI.Apply(prim)
-            api.CreateApproximationAttr(UsdPhysics.Tokens.convexHull)
+        prim = over(layer, path)
+        apply(prim, "PhysicsCollisionAPI")
+        if isinstance(shape.geometry, MeshFile):
+            apply(prim, _MESH)
+            tokens = UsdPhysics.Tokens
+            write(prim, tokens.physicsApproximation, tokens.convexHull, _MESH)

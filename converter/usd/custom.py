@@ -9,33 +9,37 @@ from typing import TYPE_CHECKING
 
 from pxr import Sdf, Vt
 
+from converter.usd.specs import write_new
+
 if TYPE_CHECKING:
     from pxr import Usd
 
     from converter.model import Vec6
 
 
-def write_number(prim: Usd.Prim, name: str, value: float | None) -> None:
+def write_number(prim: Sdf.PrimSpec, name: str, value: float | None) -> None:
     """Author ``urdf:<name>`` as a double; an absent value leaves no attribute."""
     if value is None:
         return
-    _attribute(prim, name, Sdf.ValueTypeNames.Double).Set(value)
+    _write(prim, name, Sdf.ValueTypeNames.Double, value)
 
 
-def write_flag(prim: Usd.Prim, name: str) -> None:
+def write_flag(prim: Sdf.PrimSpec, name: str) -> None:
     """Author ``urdf:<name>`` as true."""
-    _attribute(prim, name, Sdf.ValueTypeNames.Bool).Set(True)
+    _write(prim, name, Sdf.ValueTypeNames.Bool, True)
 
 
-def write_text(prim: Usd.Prim, name: str, value: str) -> None:
+def write_text(prim: Sdf.PrimSpec, name: str, value: str) -> None:
     """Author ``urdf:<name>`` as a string."""
-    _attribute(prim, name, Sdf.ValueTypeNames.String).Set(value)
+    _write(prim, name, Sdf.ValueTypeNames.String, value)
 
 
-def write_numbers(prim: Usd.Prim, name: str, values: Vec6 | tuple[float, ...]) -> None:
+def write_numbers(
+    prim: Sdf.PrimSpec, name: str, values: Vec6 | tuple[float, ...]
+) -> None:
     """Author ``urdf:<name>`` as an array of doubles."""
-    attribute = _attribute(prim, name, Sdf.ValueTypeNames.DoubleArray)
-    attribute.Set(Vt.DoubleArray(list(values)))
+    array = Vt.DoubleArray(list(values))
+    _write(prim, name, Sdf.ValueTypeNames.DoubleArray, array)
 
 
 def read_number(prim: Usd.Prim, name: str) -> float | None:
@@ -58,7 +62,8 @@ def read_text(prim: Usd.Prim, name: str) -> str | None:
     return None if value is None else str(value)
 
 
-def _attribute(prim: Usd.Prim, name: str, kind: Sdf.ValueTypeName) -> Usd.Attribute:
-    return prim.CreateAttribute(
-        f"urdf:{name}", kind, custom=True, variability=Sdf.VariabilityUniform
-    )
+def _write(
+    prim: Sdf.PrimSpec, name: str, kind: Sdf.ValueTypeName, value: object
+) -> None:
+    name = f"urdf:{name}"
+    write_new(prim, name, kind, value, Sdf.VariabilityUniform, custom=True)

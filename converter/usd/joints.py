@@ -10,7 +10,7 @@ from __future__ import annotations
 from math import degrees, isinf
 from typing import TYPE_CHECKING, assert_never
 
-from pxr import Gf, UsdPhysics
+from pxr import Gf, Sdf, UsdPhysics
 
 from converter.model import (
     IDENTITY,
@@ -25,13 +25,18 @@ from converter.model import (
 )
 from converter.rigid import compose, inverse, rest_poses, turn_onto
 from converter.usd.custom import write_flag, write_number, write_text
-from converter.usd.names import show_name
-from converter.usd.siblings import define_together
+from converter.usd.specs import (
+    apply,
+    define,
+    over,
+    relate,
+    show_spec_name,
+    write,
+    write_new,
+)
 from converter.usd.storage import FARTHEST, limit, single
 
 if TYPE_CHECKING:
-    from pxr import Usd
-
     from converter.embodiment import Embodiment
     from converter.model import Joint, JointKind, Range, Vec3, Vec4
     from converter.topology import Tree
@@ -41,35 +46,35 @@ if TYPE_CHECKING:
 # not lock: OpenUSD's parser reads them as "no limit".
 _LOCKED = (1.0, -1.0)
 _FREE = (float("-inf"), float("inf"))
+_TOKENS = UsdPhysics.Tokens
 
 
 def author_joints(
-    stage: Usd.Stage, tree: Tree, embodiment: Embodiment, prims: Prims
+    layer: Sdf.Layer, tree: Tree, embodiment: Embodiment, prims: Prims
 ) -> None:
     """Write every joint that connects bodies, and keep the names of those that do not.
+
+    Args:
+        layer: The physics layer; best if no stage composes it yet.
+        tree: The robot.
+        embodiment: Its bodies.
+        prims: Paths of all prims.
 
     Raises:
         AuthoringError: A number is beyond float32.
     """
     rest = rest_poses(tree)
-    joints = [tree.parent_joint.get(name) for name in tree.links]
-    defined = [
-        (prims.joint[joint.name], _schema(joint.kind))
-        for joint in joints
-        if joint and joint.name in prims.joint
-    ]
-    define_together(stage, defined)
     for name in tree.links:
         joint = tree.parent_joint.get(name)
         if joint is None:
             continue
         path = prims.joint.get(joint.name)
         if path is None:
-            prim = stage.GetPrimAtPath(prims.link[name])
+            prim = over(layer, prims.link[name])
             write_text(prim, "joint:name", joint.name)
         else:
-            prim = stage.GetPrimAtPath(path)
-            show_name(prim, joint.name)
+            prim = define(layer, path, _schema(joint.kind))
+            show_spec_name(prim, joint.name)
             _author_frames(prim, joint, rest, embodiment, prims)
             _author_freedom(prim, joint.kind)
         write_text(prim, "joint:type", type(joint.kind).__name__.lower())
@@ -77,9 +82,9 @@ def author_joints(
             write_flag(prim, "joint:dont_collapse")
         _author_gaps(prim, joint)
     if prims.anchor is not None:
-        anchor = UsdPhysics.FixedJoint.Define(stage, prims.anchor)
-        anchor.CreateBody0Rel().SetTargets([prims.robot])
-        anchor.CreateBody1Rel().SetTargets([prims.link[tree.root]])
+        anchor = define(layer, prims.anchor, "PhysicsFixedJoint")
+        relate(anchor, _TOKENS.physicsBody0, prims.robot)
+        relate(anchor, _TOKENS.physicsBody1, prims.link[tree.root])
         _author_pose(anchor, 0, IDENTITY, "the base")
         _author_pose(anchor, 1, IDENTITY, "the base")
 
@@ -101,33 +106,32 @@ def _schema(kind: JointKind) -> str:
 
 
 def _author_frames(
-    prim: Usd.Prim,
+    prim: Sdf.PrimSpec,
     joint: Joint,
     rest: dict[str, Pose],
     embodiment: Embodiment,
     prims: Prims,
 ) -> None:
-    usd_joint = UsdPhysics.Joint(prim)
     origin = joint.origin
     body0 = embodiment.body_of[joint.parent]
     if body0 is None:
         # The default prim stands for the world; the root link lies at its origin.
-        usd_joint.CreateBody0Rel().SetTargets([prims.robot])
+        relate(prim, _TOKENS.physicsBody0, prims.robot)
         origin = compose(rest[joint.parent], origin)
     else:
-        usd_joint.CreateBody0Rel().SetTargets([prims.link[body0]])
+        relate(prim, _TOKENS.physicsBody0, prims.link[body0])
         if body0 != joint.parent:
             to_body = compose(inverse(rest[body0]), rest[joint.parent])
             origin = compose(to_body, origin)
-    usd_joint.CreateBody1Rel().SetTargets([prims.link[joint.child]])
+    relate(prim, _TOKENS.physicsBody1, prims.link[joint.child])
     if body0 != joint.parent:
         write_text(prim, "joint:parent", joint.parent)
     turn = IDENTITY
     if isinstance(joint.kind, (Revolute, Continuous, Prismatic, Planar)):
         turn = Pose(quat_wxyz=_turn(joint.kind.axis, origin.quat_wxyz))
     of_parent = compose(origin, turn)
-    _author_pose(usd_joint, 0, of_parent, f"the origin of joint {joint.name!r}")
-    _author_pose(usd_joint, 1, turn, f"the axis of joint {joint.name!r}")
+    _author_pose(prim, 0, of_parent, f"the origin of joint {joint.name!r}")
+    _author_pose(prim, 1, turn, f"the axis of joint {joint.name!r}")
 
 
 def _turn(axis: Vec3, origin: Vec4) -> Vec4:
@@ -143,40 +147,33 @@ def _turn(axis: Vec3, origin: Vec4) -> Vec4:
     return finest_frame(origin, turn, axis)
 
 
-def _author_pose(joint: UsdPhysics.Joint, side: int, pose: Pose, what: str) -> None:
+def _author_pose(joint: Sdf.PrimSpec, side: int, pose: Pose, what: str) -> None:
     position = Gf.Vec3f(*(single(c, what) + 0.0 for c in pose.position))
     rotation = Gf.Quatf(*pose.quat_wxyz)
-    if side == 0:
-        joint.CreateLocalPos0Attr(position)
-        joint.CreateLocalRot0Attr(rotation)
-    else:
-        joint.CreateLocalPos1Attr(position)
-        joint.CreateLocalRot1Attr(rotation)
+    write(joint, f"physics:localPos{side}", position)
+    write(joint, f"physics:localRot{side}", rotation)
 
 
-def _author_freedom(prim: Usd.Prim, kind: JointKind) -> None:
+def _author_freedom(joint: Sdf.PrimSpec, kind: JointKind) -> None:
     match kind:
         case Revolute():
-            joint = UsdPhysics.RevoluteJoint(prim)
-            joint.CreateAxisAttr(turn_onto(kind.axis)[0])
             lower, upper = _limits_deg(kind.range)
-            joint.CreateLowerLimitAttr(lower)
-            joint.CreateUpperLimitAttr(upper)
+            write(joint, _TOKENS.physicsAxis, turn_onto(kind.axis)[0])
+            write(joint, _TOKENS.physicsLowerLimit, lower)
+            write(joint, _TOKENS.physicsUpperLimit, upper)
         case Continuous():
-            UsdPhysics.RevoluteJoint(prim).CreateAxisAttr(turn_onto(kind.axis)[0])
+            write(joint, _TOKENS.physicsAxis, turn_onto(kind.axis)[0])
         case Prismatic():
-            slider = UsdPhysics.PrismaticJoint(prim)
-            slider.CreateAxisAttr(turn_onto(kind.axis)[0])
-            slider.CreateLowerLimitAttr(limit(kind.range.lower))
-            slider.CreateUpperLimitAttr(limit(kind.range.upper))
+            write(joint, _TOKENS.physicsAxis, turn_onto(kind.axis)[0])
+            write(joint, _TOKENS.physicsLowerLimit, limit(kind.range.lower))
+            write(joint, _TOKENS.physicsUpperLimit, limit(kind.range.upper))
         case Planar():
-            _author_plane(prim, turn_onto(kind.axis)[0])
+            _author_plane(joint, turn_onto(kind.axis)[0])
         case Floating():
             # A free body needs no joint. The prim keeps name and origin, and is
             # disabled so that no simulator spends a constraint on it.
-            joint = UsdPhysics.Joint(prim)
-            joint.CreateJointEnabledAttr(False)
-            joint.CreateExcludeFromArticulationAttr(True)
+            write(joint, _TOKENS.physicsJointEnabled, False)
+            write(joint, _TOKENS.physicsExcludeFromArticulation, True)
         case Fixed() | Spherical():
             pass
         case _:
@@ -195,18 +192,19 @@ def _limits_deg(limits: Range) -> tuple[float, float]:
     return max(lower, -FARTHEST), min(upper, FARTHEST)
 
 
-def _author_plane(prim: Usd.Prim, normal: str) -> None:
+def _author_plane(joint: Sdf.PrimSpec, normal: str) -> None:
     """Lock a D6 joint to a plane: move in it, turn about its normal."""
     free = {f"trans{axis}" for axis in "XYZ" if axis != normal} | {f"rot{normal}"}
     for freedom in ("transX", "transY", "transZ", "rotX", "rotY", "rotZ"):
         # Free axes are listed too: some consumers lock what is not mentioned.
         low, high = _FREE if freedom in free else _LOCKED
-        api = UsdPhysics.LimitAPI.Apply(prim, freedom)
-        api.CreateLowAttr(low)
-        api.CreateHighAttr(high)
+        apply(joint, f"PhysicsLimitAPI:{freedom}")
+        for bound, value in (("low", low), ("high", high)):
+            name = f"limit:{freedom}:physics:{bound}"
+            write_new(joint, name, Sdf.ValueTypeNames.Float, value)
 
 
-def _author_gaps(prim: Usd.Prim, joint: Joint) -> None:
+def _author_gaps(prim: Sdf.PrimSpec, joint: Joint) -> None:
     """Keep what UsdPhysics has no schema for under ``urdf:``, as the URDF says it."""
     write_number(prim, "limit:effort", joint.effort)
     write_number(prim, "limit:velocity", joint.velocity)

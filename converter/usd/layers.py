@@ -39,14 +39,17 @@ from converter.usd.prims import place_prims
 from converter.usd.profiles import author_profile
 from converter.usd.scene import author_scene
 from converter.usd.shading import MaterialNetworks
+from converter.usd.specs import define
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
     from converter.embodiment import Embodiment
     from converter.model import Robot
     from converter.topology import Tree
+    from converter.usd.materials import MaterialLibrary
+    from converter.usd.mesh_library import MeshLibrary
     from converter.usd.prims import BodyNesting, Prims
 
 PAYLOAD = "payload"
@@ -118,17 +121,14 @@ def author_asset(  # noqa: PLR0913  # one parameter per choice
 
     sublayers = (EXTENSIONS_LAYER, *SUBLAYERS) if has_extensions(robot) else SUBLAYERS
     layer = {name: _new_layer(payload / name) for name in sublayers}
-    left_out = author_geometry(
-        layer["Geometry.usda"], tree, prims, meshes, f"./{GEOMETRY_LIBRARY}"
-    )
-    stack = _new_layer(payload / CONTENTS)
-    stack.subLayerPaths = [f"./{name}" for name in sublayers]
-
-    contents = Usd.Stage.Open(stack)
-    contents.SetEditTarget(layer["Materials.usda"])
-    author_materials(contents, prims, materials, f"./{MATERIALS_LIBRARY}")
+    # A stage would compose the robot anew for every prim, so it is opened afterwards.
+    left_out = _author_parts(layer, tree, embodiment, prims, (meshes, materials))
+    contents = _stacked(payload / CONTENTS, sublayers)
     contents.SetEditTarget(layer[PHYSICS_LAYER])
-    _author_physics(contents, tree, embodiment, prims, profile)
+    author_profile(contents, tree, embodiment, prims, profile)
+    author_articulation(contents, tree, embodiment, prims)
+    if prims.scene is not None:
+        author_scene(contents, prims.scene)
     if EXTENSIONS_LAYER in layer:
         contents.SetEditTarget(layer[EXTENSIONS_LAYER])
         author_extensions(contents, robot, prims)
@@ -141,20 +141,31 @@ def author_asset(  # noqa: PLR0913  # one parameter per choice
     return (*meshes.diagnostics, *materials.diagnostics, *left_out)
 
 
-def _author_physics(
-    contents: Usd.Stage,
+def _author_parts(
+    layer: Mapping[str, Sdf.Layer],
     tree: Tree,
     embodiment: Embodiment,
     prims: Prims,
-    profile: Profile,
-) -> None:
-    UsdGeom.Scope.Define(contents, prims.physics)
-    author_bodies(contents, tree, embodiment, prims)
-    author_joints(contents, tree, embodiment, prims)
-    author_profile(contents, tree, embodiment, prims, profile)
-    author_articulation(contents, tree, embodiment, prims)
-    if prims.scene is not None:
-        author_scene(contents, prims.scene)
+    libraries: tuple[MeshLibrary, MaterialLibrary],
+) -> tuple[Diagnostic, ...]:
+    """Write what needs no composed robot; return what was left out."""
+    materials_layer, geometry = (layer[name] for name in WITHOUT_PHYSICS)
+    physics = layer[PHYSICS_LAYER]
+    meshes, materials = libraries
+    left_out = author_geometry(geometry, tree, prims, meshes, f"./{GEOMETRY_LIBRARY}")
+    library_asset = f"./{MATERIALS_LIBRARY}"
+    author_materials(materials_layer, geometry, prims, materials, library_asset)
+    define(physics, prims.physics, "Scope")
+    author_bodies(physics, geometry, tree, embodiment, prims)
+    author_joints(physics, tree, embodiment, prims)
+    return left_out
+
+
+def _stacked(path: Path, sublayers: Iterable[str]) -> Usd.Stage:
+    """Open a new layer that stacks those beside it, the strongest first."""
+    stack = _new_layer(path)
+    stack.subLayerPaths = [f"./{name}" for name in sublayers]
+    return Usd.Stage.Open(stack)
 
 
 def _set_default_prim(layers: Iterable[Sdf.Layer], path: Sdf.Path) -> None:

@@ -18,6 +18,7 @@ from converter.usd.looks import Look, Texture
 from converter.usd.names import show_name, sibling_names
 from converter.usd.shading import MaterialNetworks, write_networks
 from converter.usd.siblings import define_together
+from converter.usd.specs import apply, define, over, relate
 from converter.usd.textures import Image, copy_textures, image_of, is_outside
 
 if TYPE_CHECKING:
@@ -136,36 +137,39 @@ def author_material_library(
 
 
 def author_materials(
-    stage: Usd.Stage, prims: Prims, library: MaterialLibrary, library_asset: str
+    layer: Sdf.Layer,
+    geometry: Sdf.Layer,
+    prims: Prims,
+    library: MaterialLibrary,
+    library_asset: str,
 ) -> None:
     """Reference the library's materials into the asset and bind them.
 
     Bindings must stay inside the asset: one that crosses a payload is lost.
 
     Args:
-        stage: Stage of the whole asset.
+        layer: The layer of materials; best if no stage composes it yet.
+        geometry: The geometry layer, finished.
         prims: Paths of all prims.
         library: The materials.
-        library_asset: Layer of the materials, relative to the edit target.
+        library_asset: Layer of the materials, relative to the first.
     """
     if not library.prims:
         return
-    stage.DefinePrim(prims.materials, "Scope")
-    copies = [prims.materials.AppendChild(path.name) for path in library.prims.values()]
-    define_together(stage, ((path, "Material") for path in copies))
-    local = {}
-    for look, path in library.prims.items():
-        local[look] = UsdShade.Material.Define(
-            stage, prims.materials.AppendChild(path.name)
-        )
-        local[look].GetPrim().GetReferences().AddReference(library_asset, path)
+    define(layer, prims.materials, "Scope")
+    for path in library.prims.values():
+        local = define(layer, prims.materials.AppendChild(path.name), "Material")
+        local.referenceList.prependedItems = [Sdf.Reference(library_asset, path)]
     for claim, look in library.bindings:
         path = prims.visual[claim.link][claim.visual]
+        if not geometry.GetPrimAtPath(path):
+            continue
         if claim.subset is not None:
             path = path.AppendChild(claim.subset)
-        prim = stage.GetPrimAtPath(path)
-        if prim:
-            UsdShade.MaterialBindingAPI.Apply(prim).Bind(local[look])
+        part = over(layer, path)
+        apply(part, "MaterialBindingAPI")
+        name = library.prims[look].name
+        relate(part, UsdShade.Tokens.materialBinding, prims.materials.AppendChild(name))
 
 
 def _claims(link: Link, meshes: MeshLibrary) -> Iterator[Claim]:

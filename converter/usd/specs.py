@@ -10,6 +10,8 @@ from functools import cache
 
 from pxr import Sdf, Usd
 
+_APPLIED = "apiSchemas"
+
 
 def define(layer: Sdf.Layer, path: Sdf.Path, type_name: str) -> Sdf.PrimSpec:
     """Define a prim; what is above it becomes an over if it is not there."""
@@ -25,10 +27,32 @@ def show_spec_name(spec: Sdf.PrimSpec, name: str) -> None:
         spec.SetInfo("displayName", name)
 
 
-def write(spec: Sdf.PrimSpec, name: str, value: object) -> None:
-    """Author an attribute that the schema of a prim's type declares."""
-    kind, variability = _declared(spec.typeName, name)
+def over(layer: Sdf.Layer, path: Sdf.Path) -> Sdf.PrimSpec:
+    """Say something about a prim that another layer defines."""
+    return Sdf.CreatePrimInLayer(layer, path)
+
+
+def apply(spec: Sdf.PrimSpec, schema: str) -> None:
+    """Apply a schema to a prim, after those that it has in its layer."""
+    applied = spec.GetInfo(_APPLIED).prependedItems if spec.HasInfo(_APPLIED) else []
+    names = Sdf.TokenListOp.Create(prependedItems=[*applied, schema])
+    spec.SetInfo(_APPLIED, names)
+
+
+def write(spec: Sdf.PrimSpec, name: str, value: object, schema: str = "") -> None:
+    """Author an attribute that a schema declares: that of the prim's type, or another.
+
+    Raises:
+        ValueError: It declares no such attribute.
+    """
+    kind, variability = _declared(schema or spec.typeName, name)
     write_new(spec, name, kind, value, variability)
+
+
+def relate(spec: Sdf.PrimSpec, name: str, target: Sdf.Path) -> None:
+    """Author a relationship to one prim."""
+    relationship = Sdf.RelationshipSpec(spec, name, custom=False)
+    relationship.targetPathList.explicitItems = [target]
 
 
 def write_new(  # noqa: PLR0913  # one parameter per field
@@ -51,19 +75,18 @@ def write_new(  # noqa: PLR0913  # one parameter per field
 @cache
 def declared_names(type_name: str) -> tuple[str, ...]:
     """Name the properties that the schema of a type declares."""
-    registry = Usd.SchemaRegistry()
-    names = registry.FindConcretePrimDefinition(type_name).GetPropertyNames()
-    return tuple(map(str, names))
+    return tuple(map(str, _definition(type_name).GetPropertyNames()))
 
 
 @cache
-def _declared(
-    type_name: str, attribute: str
-) -> tuple[Sdf.ValueTypeName, Sdf.Variability]:
-    registry = Usd.SchemaRegistry()
-    declared = registry.FindConcretePrimDefinition(type_name).GetAttributeDefinition(
-        attribute
-    )
+def _declared(schema: str, attribute: str) -> tuple[Sdf.ValueTypeName, Sdf.Variability]:
+    declared = _definition(schema).GetAttributeDefinition(attribute)
     if not declared:
-        raise ValueError(f"{type_name} has no {attribute}")
+        raise ValueError(f"{schema} has no {attribute}")
     return declared.GetTypeName(), declared.GetVariability()
+
+
+def _definition(schema: str) -> Usd.PrimDefinition:
+    registry = Usd.SchemaRegistry()
+    concrete = registry.FindConcretePrimDefinition(schema)
+    return concrete or registry.FindAppliedAPIPrimDefinition(schema)
