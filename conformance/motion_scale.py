@@ -22,6 +22,7 @@ from conformance.tolerance import (
     ARITHMETIC,
     INVENTED,
     RELATIVE,
+    is_pointlike,
     lump_center_bound,
     lump_inertia_bound,
 )
@@ -304,7 +305,10 @@ def _invented(lumps: Sequence[Lump], size: float) -> _Weights:
     total = sum(own.mass for own in lumps) or 1.0
     bare = np.array([own.mass == 0 for own in lumps])
     pointlike = np.array(
-        [sum(part.mass for part in own.parts if not part.tensor.any()) for own in lumps]
+        [
+            sum(p.mass for p in own.parts if is_pointlike(p.tensor, p.mass, size))
+            for own in lumps
+        ]
     )
     mass = np.where(bare, INVENTED * total, 0.0)
     moment = mass * max(size, _EXTENT) ** 2 + INVENTED * pointlike * size**2

@@ -41,6 +41,9 @@ _PER_JOINT = 2 * QUATERNION
 # What may be invented where the URDF has no mass or inertia and the USD needs one, as a
 # part of the robot's mass, and of mass times the square of its size.
 INVENTED = 1e-6
+# Inertia below this part of mass times the square of the robot's size is the rounding
+# of whatever computed it: it counts as none.
+NEGLIGIBLE_INERTIA = 1e-15
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +109,18 @@ def inertia_bound(tensor: NDArray[np.float64]) -> float:
         return ARITHMETIC
     spread = float(moments[-1] - moments[0]) / largest
     return RELATIVE + QUATERNION * spread + ARITHMETIC
+
+
+def is_pointlike(tensor: NDArray[np.float64], mass: float, size: float) -> bool:
+    """Whether a mass has no inertia of its own, but for rounding.
+
+    Args:
+        tensor: Inertia about the centre of mass (3, 3) [kg m^2].
+        mass: [kg].
+        size: Of the robot [m].
+    """
+    largest = float(np.linalg.norm(tensor, 2))
+    return largest <= NEGLIGIBLE_INERTIA * mass * (size * size)
 
 
 def frame_bounds(frames: Frames, parents: Mapping[str, str]) -> dict[str, FrameBound]:

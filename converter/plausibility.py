@@ -11,9 +11,14 @@ if TYPE_CHECKING:
 
 # Inertia invented for a point mass m on a robot of size L, as a part of m L^2.
 INVENTED_INERTIA = 5e-7
+# Less than this part of m L^2 is the rounding of a tool that meant zero: it would be
+# the inertia of a body thirty million times smaller than the robot.
+NEGLIGIBLE_INERTIA = 1e-15
 # What a thin rod receives about its own axis, as a part of its largest moment: a
-# hundredth of what engineering tolerance allows.
-INVENTED_MOMENT = 1e-6
+# fiftieth of what engineering tolerance allows. Newton raises less than a millionth.
+INVENTED_MOMENT = 2e-6
+# Less than this part of the largest moment is rounding, of either sign.
+_ROUNDING = 1e-12
 # The smallest positive float32 rounds this up to itself, and anything less to zero.
 SMALLEST = 2.0**-150
 # Moments of a valid tensor satisfy A + B >= C; text rounds each of them.
@@ -39,14 +44,15 @@ def usable_inertia(
     """
     moments, quat_wxyz = principal_inertia(inertia)
     largest = max(abs(moment) for moment in moments)
-    if largest <= SMALLEST:
+    if largest <= max(SMALLEST, NEGLIGIBLE_INERTIA * mass * (size * size)):
         moment = INVENTED_INERTIA * mass * (size * size)
         text = f"has {mass:.6g} kg and no inertia; it received {moment:.3g} kg m^2"
         return (moment, 0, 0, moment, 0, moment), (("inertia-regularised", text),)
     found: tuple[tuple[str, str], ...] = ()
-    if abs(min(moments)) <= SMALLEST:
+    none = max(SMALLEST, _ROUNDING * largest)
+    if abs(min(moments)) <= none:
         floor = max(INVENTED_MOMENT * largest, 2 * SMALLEST)
-        a, b, c = (moment if moment > SMALLEST else floor for moment in moments)
+        a, b, c = (moment if moment > none else floor for moment in moments)
         moments = a, b, c
         inertia = turned_inertia((a, 0.0, 0.0, b, 0.0, c), quat_wxyz)
         text = f"has no inertia about an axis; it received {floor:.3g} kg m^2 there"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from conformance.comparison import Difference, number
-from conformance.tolerance import INVENTED, scalar_bound
+from conformance.tolerance import INVENTED, is_pointlike, scalar_bound
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -112,6 +112,8 @@ def inertia_difference(  # noqa: PLR0913  the two values, and what they are meas
     """
     tolerance = yardstick.tolerance.inertia
     scale = float(np.abs(np.linalg.eigvalsh(ours)).max())
+    if is_pointlike(ours, mass, yardstick.size):
+        scale = 0.0
     distance = float(np.linalg.norm(ours - theirs, 2))
     words = f"is {moments_text(theirs)}, not {moments_text(ours)}"
     if scale > 0:

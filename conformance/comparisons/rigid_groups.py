@@ -13,7 +13,7 @@ from conformance.comparisons.mass_values import (
     mass_difference,
 )
 from conformance.groups import departing, lump, masses_of, weld_depths
-from conformance.tolerance import lump_center_bound, lump_inertia_bound
+from conformance.tolerance import is_pointlike, lump_center_bound, lump_inertia_bound
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -95,7 +95,9 @@ def inertias(
                 bound=lump_inertia_bound(ours.parts, ours.center, ours.tensor),
                 yardstick=yardstick,
                 pointlike=sum(
-                    part.mass for part in ours.parts if not part.tensor.any()
+                    part.mass
+                    for part in ours.parts
+                    if is_pointlike(part.tensor, part.mass, yardstick.size)
                 ),
                 traces=blame(group, aspects),
             )

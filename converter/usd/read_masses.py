@@ -45,6 +45,8 @@ _NEWTON_ORDER = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
 _ADDS_UP = 1e-5
 # The most that a conversion invents, as a part of the robot's mass.
 _HARMLESS = 1e-6
+# A conversion takes up to 1e-15 m L^2 for none, and invents 5e-7 m L^2 in its place.
+_NONE_BESIDE_INVENTED = 3e-9
 
 
 def body_inertial(
@@ -259,7 +261,8 @@ def adds_up(body: Inertial, shares: Sequence[Share], robot_mass: float) -> bool:
     center = np.array(body.origin.position)
     # How far the mass lies from the origin, whichever way it balances.
     size = float(np.sqrt(np.abs(stated).max() / body.mass))
-    pointlike = not any(any(inertial.inertia) for inertial, _ in massive)
+    largest = max(abs(value) for each, _ in massive for value in each.inertia)
+    pointlike = largest <= _NONE_BESIDE_INVENTED * max(map(abs, body.inertia))
     moments = np.abs(tensor - stated).max()
     return bool(
         abs(mass - body.mass) <= _ADDS_UP * body.mass

@@ -233,9 +233,11 @@ def test_harmful_invented_mass_fails() -> None:
     assert "mass.link.mass" in _failed(judgement)
 
 
-def test_invented_inertia_of_a_point_mass_is_close() -> None:
+@pytest.mark.parametrize("rounding", [0.0, 1e-20, -1e-20])
+def test_invented_inertia_of_a_point_mass_is_close(rounding: float) -> None:
     """Up to a millionth of its mass times the robot's size squared."""
-    point = with_inertial(ROBOT, "wheel", inertia=(0.0,) * 6)
+    inertia = (0.0, 0.0, rounding, 0.0, 0.0, 0.0)
+    point = with_inertial(ROBOT, "wheel", inertia=inertia)
     spec, usd = urdf_reading(point), usd_reading(point)
     moment = 1.5 * 1e-7
     mass = replace(

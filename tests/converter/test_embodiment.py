@@ -221,27 +221,47 @@ def test_a_mass_too_small_for_float32_counts_as_none() -> None:
     assert _bodies(robot).body_of["b"] == "a"
 
 
-def test_zero_inertia_of_a_massive_link_is_replaced_and_reported() -> None:
-    """Zero would mean: compute an inertia from the colliders."""
-    point = Inertial(3.0, Pose((0.5, 0.0, 0.0)), (0.0,) * 6)
+@pytest.mark.parametrize(
+    "inertia",
+    [(0.0,) * 6, (0.0, 0.0, 2.4e-35, 0.0, 0.0, 0.0), (1e-18, 0, 0, 1e-18, 0, -1e-18)],
+)
+def test_zero_inertia_of_a_massive_link_is_replaced_and_reported(
+    inertia: tuple[float, float, float, float, float, float],
+) -> None:
+    """Zero would mean: compute an inertia from the colliders; rounding means zero."""
+    point = Inertial(3.0, Pose((0.5, 0.0, 0.0)), inertia)
 
     embodiment = _bodies(_robot({"a": point}))
 
     assert [d.rule for d in embodiment.diagnostics] == ["inertia-regularised"]
-    assert 0 < embodiment.bodies[0].inertia[0] < 1e-5 * 3.0 * 0.5**2
+    received = np.linalg.eigvalsh(inertia_tensor(embodiment.bodies[0].inertia))
+    assert 0 < received[0] <= received[-1] < 1e-5 * 3.0 * 0.5**2
 
 
-def test_a_thin_rod_receives_inertia_about_its_own_axis() -> None:
-    """Engines divide by it; the rest of the tensor stays."""
+def test_the_inertia_of_a_speck_is_kept() -> None:
+    """A solder ball of 0.3 mm on an arm of a metre has an inertia of its own."""
+    mass = 8500 * 4 / 3 * np.pi * 0.15e-3**3
+    moment = 0.4 * mass * 0.15e-3**2
+    speck = Inertial(mass, Pose((1.0, 0.0, 0.0)), (moment, 0, 0, moment, 0, moment))
+
+    embodiment = _bodies(_robot({"a": speck}))
+
+    assert not embodiment.diagnostics
+    assert embodiment.bodies[0].inertia == speck.inertia
+
+
+@pytest.mark.parametrize("moment", [0.0, -3e-16, 2e-15])
+def test_a_thin_rod_receives_inertia_about_its_own_axis(moment: float) -> None:
+    """Engines divide by it, and Newton raises less than a millionth."""
     turn = Rotation.from_euler("xyz", (0.3, -0.7, 1.1)).as_matrix()
-    tensor = turn @ np.diag([0.0, 0.5, 0.5]) @ turn.T
+    tensor = turn @ np.diag([moment, 0.5, 0.5]) @ turn.T
     a, b, c, d, e, f = tensor[np.triu_indices(3)]
 
     embodiment = _bodies(_robot({"a": Inertial(3.0, Pose(), (a, b, c, d, e, f))}))
 
     assert [d.rule for d in embodiment.diagnostics] == ["inertia-regularised"]
     received = turn.T @ inertia_tensor(embodiment.bodies[0].inertia) @ turn
-    np.testing.assert_allclose(received, np.diag([5e-7, 0.5, 0.5]), atol=1e-12)
+    np.testing.assert_allclose(received, np.diag([1e-6, 0.5, 0.5]), atol=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -86,3 +86,14 @@ def test_links_at_one_place_get_their_own_mass_back() -> None:
 
     assert adds_up(body, shares, robot_mass=65.0)
     assert not adds_up(body, shares[:1], robot_mass=65.0)
+
+
+def test_rounding_of_no_inertia_explains_what_was_invented_for_it() -> None:
+    """A head of 1.3 kg that states 1e-20 kg m^2, of either sign."""
+    place = Pose((0.1, -0.2, 0.05))
+    body = Inertial(1.3, place, (6e-7, 0.0, 0.0, 6e-7, 0.0, 6e-7))
+    noise = Inertial(1.3, place, (1e-20, 0.0, 0.0, -1e-20, 0.0, 0.0))
+    real = Inertial(1.3, place, (1e-3, 0.0, 0.0, 1e-3, 0.0, 1e-3))
+
+    assert adds_up(body, [Share(noise, np.eye(4))], robot_mass=30.0)
+    assert not adds_up(body, [Share(real, np.eye(4))], robot_mass=30.0)
