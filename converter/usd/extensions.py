@@ -53,33 +53,38 @@ def has_extensions(robot: Robot) -> bool:
     return bool(robot.custom) or links or joints or shapes
 
 
-def author_extensions(stage: Usd.Stage, robot: Robot, prims: Prims) -> None:
+def author_extensions(
+    layer: Sdf.Layer, stage: Usd.Stage, robot: Robot, prims: Prims
+) -> None:
     """Write everything custom, on prims that other layers define.
 
     What belongs to a shape that is left out is left out with it.
+
+    Args:
+        layer: Where it goes: no layer of the stage.
+        stage: All that is not custom.
+        robot: The robot.
+        prims: Paths of all prims.
     """
-    layer = stage.GetEditTarget().GetLayer()
-    # The stage composes it all at the end, and shows what was there before until then.
-    with Sdf.ChangeBlock():
-        default = stage.GetPrimAtPath(prims.robot)
-        _author(layer, default, replace(robot.custom, elements=()))
-        if robot.custom.elements:
-            scope = define(layer, prims.robot.AppendChild(EXTENSIONS), "Scope")
-            _author_elements(scope, (), robot.custom.elements)
-        for link in robot.links:
-            _author(layer, stage.GetPrimAtPath(prims.link[link.name]), link.custom)
-            shapes = (*prims.visual[link.name], *prims.collision[link.name])
-            for shape, path in zip(link.shapes, shapes, strict=True):
-                prim = stage.GetPrimAtPath(path)
-                if prim:
-                    _author(layer, prim, shape.custom)
-        for joint in robot.joints:
-            if joint.name in prims.joint:
-                prim = stage.GetPrimAtPath(prims.joint[joint.name])
-                _author(layer, prim, joint.custom)
-            else:
-                prim = stage.GetPrimAtPath(prims.link[joint.child])
-                _author(layer, prim, joint.custom, (JOINT,))
+    default = stage.GetPrimAtPath(prims.robot)
+    _author(layer, default, replace(robot.custom, elements=()))
+    if robot.custom.elements:
+        scope = define(layer, prims.robot.AppendChild(EXTENSIONS), "Scope")
+        _author_elements(scope, (), robot.custom.elements)
+    for link in robot.links:
+        _author(layer, stage.GetPrimAtPath(prims.link[link.name]), link.custom)
+        shapes = (*prims.visual[link.name], *prims.collision[link.name])
+        for shape, path in zip(link.shapes, shapes, strict=True):
+            prim = stage.GetPrimAtPath(path)
+            if prim:
+                _author(layer, prim, shape.custom)
+    for joint in robot.joints:
+        if joint.name in prims.joint:
+            prim = stage.GetPrimAtPath(prims.joint[joint.name])
+            _author(layer, prim, joint.custom)
+        else:
+            prim = stage.GetPrimAtPath(prims.link[joint.child])
+            _author(layer, prim, joint.custom, (JOINT,))
 
 
 def _author(

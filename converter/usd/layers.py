@@ -42,7 +42,7 @@ from converter.usd.shading import MaterialNetworks
 from converter.usd.specs import define
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from converter.embodiment import Embodiment
@@ -123,21 +123,21 @@ def author_asset(  # noqa: PLR0913  # one parameter per choice
     layer = {name: _new_layer(payload / name) for name in sublayers}
     # A stage would compose the robot anew for every prim, so it is opened afterwards.
     left_out = _author_parts(layer, tree, embodiment, prims, (meshes, materials))
-    contents = _stacked(payload / CONTENTS, sublayers)
-    contents.SetEditTarget(layer[PHYSICS_LAYER])
-    author_profile(contents, tree, embodiment, prims, profile)
-    author_articulation(contents, tree, embodiment, prims)
-    if prims.scene is not None:
-        author_scene(contents, prims.scene)
-    if EXTENSIONS_LAYER in layer:
-        contents.SetEditTarget(layer[EXTENSIONS_LAYER])
-        author_extensions(contents, robot, prims)
     _set_default_prim(layer.values(), prims.robot)
-    contents.GetRootLayer().defaultPrim = prims.robot.name
-    shapes.Save()
-    appearances.Save()
-    contents.Save()
-    _author_front(robot, prims, contents, folder)
+    composed = _composed([layer[name] for name in SUBLAYERS])
+    composed.SetEditTarget(layer[PHYSICS_LAYER])
+    author_profile(composed, tree, embodiment, prims, profile)
+    author_articulation(composed, tree, embodiment, prims)
+    if prims.scene is not None:
+        author_scene(composed, prims.scene)
+    if EXTENSIONS_LAYER in layer:
+        author_extensions(layer[EXTENSIONS_LAYER], composed, robot, prims)
+    contents = _new_layer(payload / CONTENTS)
+    contents.subLayerPaths = [f"./{name}" for name in sublayers]
+    contents.defaultPrim = prims.robot.name
+    for written in (shapes, appearances.GetRootLayer(), contents, *layer.values()):
+        written.Save()
+    _author_front(robot, prims, composed, folder)
     return (*meshes.diagnostics, *materials.diagnostics, *left_out)
 
 
@@ -161,19 +161,19 @@ def _author_parts(
     return left_out
 
 
-def _stacked(path: Path, sublayers: Iterable[str]) -> Usd.Stage:
-    """Open a new layer that stacks those beside it, the strongest first."""
-    stack = _new_layer(path)
-    stack.subLayerPaths = [f"./{name}" for name in sublayers]
+def _composed(layers: Sequence[Sdf.Layer]) -> Usd.Stage:
+    """Compose layers, the strongest first, on a stage that is not kept."""
+    stack = Sdf.Layer.CreateAnonymous()
+    stack.subLayerPaths = [layer.identifier for layer in layers]
+    stack.defaultPrim = layers[0].defaultPrim
     return Usd.Stage.Open(stack)
 
 
 def _set_default_prim(layers: Iterable[Sdf.Layer], path: Sdf.Path) -> None:
-    with Sdf.ChangeBlock():
-        for layer in layers:
-            # A payload of a layer without its default prim would not resolve.
-            Sdf.CreatePrimInLayer(layer, path)
-            layer.defaultPrim = path.name
+    for layer in layers:
+        # A payload of a layer without its default prim would not resolve.
+        Sdf.CreatePrimInLayer(layer, path)
+        layer.defaultPrim = path.name
 
 
 def _refuse_depth(prims: Prims, tree: Tree) -> None:
