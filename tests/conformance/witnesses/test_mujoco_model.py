@@ -21,10 +21,20 @@ from conformance.observation import (
     RolloutPlan,
 )
 from conformance.sampling import configurations
+from conformance.witnesses import mujoco_motion
 from conformance.witnesses.mujoco_model import UnbuildableError, build, with_motion
 from conformance.witnesses.mujoco_motion import equations_of_motion, roll_out
 from conformance.witnesses.spec_witness import observe_robot, structure
-from converter.model import Continuous, Dynamics, Joint, Mimic, Prismatic, Range, Robot
+from converter.model import (
+    Continuous,
+    Dynamics,
+    Fixed,
+    Joint,
+    Mimic,
+    Prismatic,
+    Range,
+    Robot,
+)
 from tests.conformance.miniatures import CONFIGURATIONS, ROBOT, with_joint
 from tests.converter.strategies import robots
 
@@ -174,6 +184,27 @@ def test_mimic_joints_follow_in_a_rollout() -> None:
     ((led,), (followed,)) = ends["lead"], ends["follow"]
     assert led < -0.1
     assert followed == pytest.approx(-0.2 * led + 0.3, abs=2e-2)
+
+
+def test_the_solver_stops_where_nothing_is_left_to_gain(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Friction and coupling, as when it may go on for as long as it likes."""
+    rub = Dynamics(damping=0.1, friction=0.4)
+    robot = replace(
+        ROBOT,
+        joints=tuple(
+            replace(joint, dynamics=None if isinstance(joint.kind, Fixed) else rub)
+            for joint in ROBOT.joints
+        ),
+    )
+    asked = configurations(structure(robot), 6)
+    reading = observe_robot(robot, asked)
+    stopped = _roll(reading, asked, RolloutPlan(3))
+    monkeypatch.setattr(mujoco_motion, "_SOLVED", 0.0)
+
+    for name, end in _roll(reading, asked, RolloutPlan(3)).items():
+        np.testing.assert_allclose(stopped[name], end, rtol=0.0, atol=1e-9)
 
 
 def test_neighbours_are_near_and_always_the_same() -> None:
