@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -26,7 +27,8 @@ def read_file(path: Path, largest: int) -> bytes:
         OSError: It cannot be read, is not a regular file, or is larger.
         ValueError: The path holds a null character.
     """
-    if path.exists() and not path.is_file():
+    # Before it is opened, which may take as long as a pipe has nobody at its other end.
+    if not stat.S_ISREG(path.stat().st_mode):
         raise OSError(errno.EINVAL, "not a regular file", str(path))
     with path.open("rb") as file:
         announced = os.fstat(file.fileno()).st_size

@@ -11,6 +11,7 @@ from converter.file_content import read_file
 from converter.meshes.notes import mesh_notes
 from converter.meshes.polygon_mesh import MeshError, mirrored
 from converter.meshes.read import LARGEST_FILE, decode_mesh
+from converter.meshes.stl_triangles import holds_binary_stl
 from converter.usd.mesh_library import MeshLibrary
 from converter.usd.mesh_prims import write_mesh
 from converter.usd.names import sibling_names
@@ -119,5 +120,5 @@ def _content(data: bytes, file: str) -> str:
     import hashlib  # noqa: PLC0415  OpenSSL takes its time to load
 
     digest = hashlib.sha256(data).hexdigest()
-    refers = any(word in data for word in _REFERENCES)
+    refers = not holds_binary_stl(data) and any(word in data for word in _REFERENCES)
     return f"{digest} {Path(file).parent}" if refers else digest
