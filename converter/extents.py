@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias, assert_never
+from typing import TYPE_CHECKING, TypeAlias, TypeVar, assert_never
 
 import numpy as np
 from scipy.spatial import ConvexHull, QhullError
@@ -20,7 +20,7 @@ from converter.model import Box, Capsule, Cylinder, MeshFile, Sphere
 from converter.spatial import transform_from_pose
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from numpy.typing import NDArray
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from converter.topology import Tree
 
 Points: TypeAlias = "NDArray[np.float64]"
+_Measured = TypeVar("_Measured")
 
 # Meshes of more points are reduced to the farthest in narrow cones. A ball loses 2 % of
 # its volume by it, a box nothing.
@@ -38,6 +39,8 @@ _QUIET = np.errstate(over="ignore", invalid="ignore")
 # Points that stand for a round shape: its volume is then within 2 % of the true one.
 _AROUND = 32
 _ALONG = 16
+# Faces, edges and corners of a cube, of which no two are opposite.
+_HALF_CUBE = tuple(product((-1.0, 0.0, 1.0), repeat=3))[:13]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +50,7 @@ class MeshExtent:
     Attributes:
         triangles: Number of triangles, polygons counted as fans.
         hull: Corners of its convex hull, in the file's frame; of a large round mesh,
-            enough of them.
+            enough of them. Where hulls are bounded, of a solid within it or around it.
     """
 
     triangles: int
@@ -113,12 +116,33 @@ class LinkExtent:
 
 def measure_meshes(robot: Robot) -> MeshExtents:
     """Read every mesh file of a robot, each once."""
-    extents: dict[str, MeshExtent] = {}
+    return MeshExtents(*_of_meshes(robot, _mesh_extent))
+
+
+def bound_meshes(robot: Robot) -> tuple[MeshExtents, MeshExtents]:
+    """Read every mesh file of a robot, and bound its hull rather than find it.
+
+    That takes a tenth of the time. All three have the same box.
+
+    Returns:
+        Extents within the hulls, and around them.
+    """
+    bounds, diagnostics = _of_meshes(robot, _mesh_bounds)
+    inner = {path: within for path, (within, _) in bounds.items()}
+    outer = {path: around for path, (_, around) in bounds.items()}
+    return MeshExtents(inner, diagnostics), MeshExtents(outer, diagnostics)
+
+
+def _of_meshes(
+    robot: Robot, measure: Callable[[PolygonMesh], _Measured]
+) -> tuple[dict[str, _Measured], tuple[Diagnostic, ...]]:
+    """Measure the meshes that can be read, by path, and say what is wrong with any."""
+    measured: dict[str, _Measured] = {}
     unreadable: set[str] = set()
     diagnostics: list[Diagnostic] = []
     for shape, mesh in _mesh_shapes(robot):
         path = mesh.path
-        if path is None or path in extents or path in unreadable:
+        if path is None or path in measured or path in unreadable:
             continue
         name = Path(path).name
         try:
@@ -128,9 +152,9 @@ def measure_meshes(robot: Robot) -> MeshExtents:
             message = f"mesh {name!r} cannot be read: {error}"
             diagnostics.append(Diagnostic("mesh-unreadable", message, shape.location))
             continue
-        extents[path] = _mesh_extent(content)
+        measured[path] = measure(content)
         diagnostics += mesh_notes(name, content, shape.location)
-    return MeshExtents(extents, tuple(diagnostics))
+    return measured, tuple(diagnostics)
 
 
 @_QUIET
@@ -176,9 +200,21 @@ def _mesh_shapes(robot: Robot) -> Iterable[tuple[Shape, MeshFile]]:
 @_QUIET
 def _mesh_extent(mesh: PolygonMesh) -> MeshExtent:
     corners, _ = _hull(mesh.points)
+    return _extent_of(mesh, corners)
+
+
+@_QUIET
+def _mesh_bounds(mesh: PolygonMesh) -> tuple[MeshExtent, MeshExtent]:
+    """Farthest points, within the convex hull, and corners of the box around it."""
+    farthest = mesh.points[_extreme(mesh.points)]
+    box = np.array(list(product(*zip(farthest.min(0), farthest.max(0), strict=True))))
+    return _extent_of(mesh, farthest), _extent_of(mesh, box)
+
+
+def _extent_of(mesh: PolygonMesh, hull: Points) -> MeshExtent:
     return MeshExtent(
         triangles=int(mesh.face_counts.sum() - 2 * len(mesh.face_counts)),
-        hull=tuple((float(x), float(y), float(z)) for x, y, z in corners),
+        hull=tuple((x, y, z) for x, y, z in hull.tolist()),
     )
 
 
@@ -216,12 +252,12 @@ def _outermost(points: Points) -> NDArray[np.int64]:
 
 def _extreme(points: Points) -> NDArray[np.int64]:
     """Choose the farthest points towards the faces, edges and corners of a cube."""
-    x, y, z = points.T
-    # Sums rather than a product of matrices, which starts threads for so little.
-    found = {
-        int(np.argmax(a * x + b * y + c * z))
-        for a, b, c in product((-1.0, 0.0, 1.0), repeat=3)
-    }
+    x, y, z = np.ascontiguousarray(points.T)
+    found: set[int] = set()
+    for a, b, c in _HALF_CUBE:
+        # Sums rather than a product of matrices, which starts threads for so little.
+        along = a * x + b * y + c * z
+        found |= {int(along.argmax()), int(along.argmin())}
     return np.array(sorted(found))
 
 

@@ -1,16 +1,21 @@
-"""Mass, centre of mass and inertia, against physics and against the shapes.
-
-The bounds are those that no real part passes, so that a finding is a mistake or an
-invented number, whatever the part is made of.
-"""
+"""Mass, centre of mass and inertia, against physics and against the shapes."""
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 from converter.lint.finding import Remark
-from converter.spatial import inertia_tensor, principal_inertia
+from converter.lint.inertials import (
+    NEGLIGIBLE,
+    gyration,
+    is_far_outside,
+    is_positive,
+    is_too_dense,
+    is_too_light,
+    principal_moments,
+    turns_too_easily,
+    turns_too_hard,
+)
 from converter.urdf import grammar as g
 
 if TYPE_CHECKING:
@@ -21,25 +26,8 @@ if TYPE_CHECKING:
     from converter.lint.subject import Document, Specimen
     from converter.model import Inertial, Link, Vec3
 
-# SDFormat drops links with less [kg].
-_NEGLIGIBLE = 1e-6
-# Osmium, the densest material, has 22 590 kg/m^3. Four times that leaves room for
-# shapes that are simpler and smaller than the part.
-_DENSEST = 100_000.0
-# Air at sea level has 1.2 kg/m^3. A twelfth of that leaves room for hoops and frames,
-# whose convex hull is mostly empty.
-_LIGHTEST = 0.1
-# A body inside its shapes has a radius of gyration below their largest distance from
-# the centre of mass. Three times that leaves room for parts that are not drawn.
-_GYRATION_OVER_REACH = 3.0
-# A lead ball in the middle of a box of a hundred times its size.
-_GYRATION_UNDER_REACH = 0.01
-# How far the centre of mass may lie outside the box, as a part of its diagonal.
-_OUTSIDE = 1.0
-_TINY_LENGTH = 0.01
 # Moments of a valid tensor satisfy A + B >= C; text rounds each of them.
 _TRIANGLE_SLACK = 1e-4
-_ZERO_MOMENT = 1e-9
 
 
 def moving_without_mass(specimen: Specimen) -> Remarks:
@@ -62,7 +50,7 @@ def colliders_without_mass(specimen: Specimen) -> Remarks:
 def negligible_mass(specimen: Specimen) -> Remarks:
     """Masses that SDFormat takes for none."""
     for link, inertial in _massive(specimen):
-        if inertial.mass < _NEGLIGIBLE:
+        if inertial.mass < NEGLIGIBLE:
             message = f"link {link.name!r} has a mass of {inertial.mass:g} kg"
             yield Remark(message, inertial.location)
 
@@ -73,7 +61,7 @@ def zero_inertia(document: Document) -> Remarks:
         inertial = link.first(g.INERTIAL)
         mass = inertial.first(g.MASS) if inertial else None
         inertia = inertial.first(g.INERTIA) if inertial else None
-        if not (mass and inertia and mass[g.MASS_VALUE] >= _NEGLIGIBLE):
+        if not (mass and inertia and mass[g.MASS_VALUE] >= NEGLIGIBLE):
             continue
         if not any(inertia[attribute] for attribute in g.INERTIA.attributes):
             kilograms = f"{mass[g.MASS_VALUE]:g} kg"
@@ -84,8 +72,8 @@ def zero_inertia(document: Document) -> Remarks:
 def inertia_not_positive(specimen: Specimen) -> Remarks:
     """Tensors with a principal moment that is zero or negative, but not all zero."""
     for link, inertial in _massive(specimen):
-        moments = _moments(inertial)
-        if any(inertial.inertia) and not _is_positive(moments):
+        moments = principal_moments(inertial)
+        if any(inertial.inertia) and not is_positive(moments):
             message = f"link {link.name!r} has principal moments {_listed(moments)}"
             yield Remark(message, inertial.location)
 
@@ -93,8 +81,8 @@ def inertia_not_positive(specimen: Specimen) -> Remarks:
 def inertia_breaks_triangle(specimen: Specimen) -> Remarks:
     """Positive tensors that break A + B >= C by more than rounding."""
     for link, inertial in _massive(specimen):
-        a, b, c = moments = _moments(inertial)
-        if _is_positive(moments) and a + b < c * (1.0 - _TRIANGLE_SLACK):
+        a, b, c = moments = principal_moments(inertial)
+        if is_positive(moments) and a + b < c * (1.0 - _TRIANGLE_SLACK):
             message = (
                 f"link {link.name!r} has principal moments {_listed(moments)}: "
                 f"{a:.4g} + {b:.4g} < {c:.4g}"
@@ -105,11 +93,11 @@ def inertia_breaks_triangle(specimen: Specimen) -> Remarks:
 def inertia_too_large(specimen: Specimen) -> Remarks:
     """Inertia beyond what the mass could have anywhere within the shapes."""
     for link, inertial, extent in _measured(specimen):
-        gyration = _gyration(inertial)
-        if gyration and gyration > _GYRATION_OVER_REACH * extent.reach:
+        radius = gyration(inertial)
+        if radius and turns_too_hard(radius, extent.reach):
             message = (
                 f"the inertia of link {link.name!r} is that of {inertial.mass:g} kg "
-                f"{_metres(gyration)} from the centre of mass; "
+                f"{_metres(radius)} from the centre of mass; "
                 f"its shapes reach {_metres(extent.reach)}"
             )
             yield Remark(message, inertial.location)
@@ -118,11 +106,11 @@ def inertia_too_large(specimen: Specimen) -> Remarks:
 def inertia_too_small(specimen: Specimen) -> Remarks:
     """Inertia of a point, for a link with an extent."""
     for link, inertial, extent in _measured(specimen):
-        gyration = _gyration(inertial)
-        if gyration and gyration < _GYRATION_UNDER_REACH * extent.reach:
+        radius = gyration(inertial)
+        if radius and turns_too_easily(radius, extent.reach):
             message = (
                 f"the inertia of link {link.name!r} is that of {inertial.mass:g} kg "
-                f"within {_metres(gyration)} of the centre of mass; "
+                f"within {_metres(radius)} of the centre of mass; "
                 f"its shapes reach {_metres(extent.reach)}"
             )
             yield Remark(message, inertial.location)
@@ -131,23 +119,23 @@ def inertia_too_small(specimen: Specimen) -> Remarks:
 def density_too_high(specimen: Specimen) -> Remarks:
     """More mass than the convex hull of all shapes can hold."""
     for link, inertial, extent in _measured(specimen):
-        density = inertial.mass / extent.hull_volume if extent.hull_volume else 0.0
-        if density > _DENSEST:
+        if is_too_dense(inertial.mass, extent.hull_volume):
             yield Remark(_density(link, inertial, extent), inertial.location)
 
 
 def density_too_low(specimen: Specimen) -> Remarks:
     """Less mass than the air in the convex hull of all shapes."""
     for link, inertial, extent in _measured(specimen):
-        if inertial.mass < _LIGHTEST * extent.hull_volume:
+        if is_too_light(inertial.mass, extent.hull_volume):
             yield Remark(_density(link, inertial, extent), inertial.location)
 
 
 def center_outside(specimen: Specimen) -> Remarks:
     """Centres of mass far outside the box around all shapes."""
     for link, inertial, extent in _measured(specimen):
-        distance = extent.bounds.distance(inertial.origin.position)
-        if distance > max(_OUTSIDE * extent.bounds.diagonal, _TINY_LENGTH):
+        center = inertial.origin.position
+        if is_far_outside(center, extent.bounds):
+            distance = extent.bounds.distance(center)
             message = (
                 f"the centre of mass of link {link.name!r} lies {_metres(distance)} "
                 f"outside its shapes, which are {_metres(extent.bounds.diagonal)} large"
@@ -171,24 +159,8 @@ def _massive(specimen: Specimen) -> Iterator[tuple[Link, Inertial]]:
 def _measured(specimen: Specimen) -> Iterator[tuple[Link, Inertial, LinkExtent]]:
     for link, inertial in _massive(specimen):
         extent = specimen.extents.get(link.name)
-        if extent and inertial.mass >= _NEGLIGIBLE:
+        if extent and inertial.mass >= NEGLIGIBLE:
             yield link, inertial, extent
-
-
-def _moments(inertial: Inertial) -> Vec3:
-    moments, _ = principal_inertia(inertia_tensor(inertial.inertia))
-    a, b, c = sorted(moments)
-    return a, b, c
-
-
-def _is_positive(moments: Vec3) -> bool:
-    return moments[0] > _ZERO_MOMENT * moments[2]
-
-
-def _gyration(inertial: Inertial) -> float | None:
-    """Largest radius of gyration [m]; None if no body has this inertia."""
-    moments = _moments(inertial)
-    return math.sqrt(moments[2] / inertial.mass) if _is_positive(moments) else None
 
 
 def _listed(moments: Vec3) -> str:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from converter.diagnostics import SourceError
-from converter.extents import measure_link, measure_meshes
+from converter.extents import bound_meshes, measure_link, measure_meshes
+from converter.lint.inertials import NEGLIGIBLE, is_beyond_doubt
 from converter.topology import build_tree, rigid_groups
 from converter.urdf import grammar as g
 from converter.urdf.findings import drain
@@ -99,8 +100,9 @@ class Specimen:
         robot: The robot.
         tree: Its links in order.
         groups: Links that are welded to each other, root group first.
-        meshes: Its mesh files.
-        extents: Extent of every link whose shapes are all known, by name.
+        meshes: Its mesh files; of their hulls, the boxes.
+        extents: Extent, by name, of every link whose shapes are all known and whose
+            inertial might not suit them.
         span: Length of the longest way from the root over the joints' origins [m].
     """
 
@@ -119,16 +121,35 @@ def examine(robot: Robot) -> Specimen:
         SourceError: It is not one tree.
     """
     tree = build_tree(robot)
-    meshes = measure_meshes(robot)
-    measured = {link.name: measure_link(link, meshes.by_path) for link in robot.links}
+    inner, outer = bound_meshes(robot)
     return Specimen(
         robot=robot,
         tree=tree,
         groups=rigid_groups(tree),
-        meshes=meshes,
-        extents={name: extent for name, extent in measured.items() if extent},
+        meshes=outer,
+        extents=_extents_in_doubt(robot, inner, outer),
         span=_span(tree),
     )
+
+
+def _extents_in_doubt(
+    robot: Robot, inner: MeshExtents, outer: MeshExtents
+) -> dict[str, LinkExtent]:
+    """Measure the links whose inertial does not suit every extent within bounds.
+
+    A convex hull takes as long as its file does to read, and hardly any is needed.
+    """
+    doubtful = []
+    for link in robot.links:
+        if link.inertial is None or link.mass < NEGLIGIBLE:
+            continue
+        least = measure_link(link, inner.by_path)
+        most = measure_link(link, outer.by_path)
+        if least and most and not is_beyond_doubt(link.inertial, least, most):
+            doubtful.append(link)
+    exact = measure_meshes(replace(robot, links=tuple(doubtful))).by_path
+    measured = {link.name: measure_link(link, exact) for link in doubtful}
+    return {name: extent for name, extent in measured.items() if extent}
 
 
 def _span(tree: Tree) -> float:

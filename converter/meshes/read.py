@@ -5,7 +5,6 @@ The reader of a format, and its library, are loaded when the first such file is 
 
 from __future__ import annotations
 
-import hashlib
 import re
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -48,10 +47,9 @@ _UNSUPPORTED = (
     (b"version https://git-lfs", "it is a Git LFS pointer; fetch the file itself"),
     (b"PK\x03\x04", "it is a zip archive; unpack it"),
 )
-# By path and content.
-_KEPT: ContextVar[dict[tuple[str, bytes], PolygonMesh] | None] = ContextVar(
-    "kept meshes", default=None
-)
+# What the files of kept meshes may take in all; their meshes take about as much.
+_MOST_KEPT = 512 * MIB
+_KEPT: ContextVar[_Kept | None] = ContextVar("kept meshes", default=None)
 _OBJ_LINE = re.compile(rb"^[ \t]*(?:v|vn|vt|f|o|g|s|usemtl|mtllib)[ \t]", re.MULTILINE)
 
 
@@ -92,23 +90,47 @@ def decode_mesh(data: bytes, path: Path) -> PolygonMesh:
     kept = _KEPT.get()
     if kept is None:
         return _decoded(data, path)
-    key = (str(path), hashlib.blake2b(data).digest())
-    if key not in kept:
-        kept[key] = _decoded(data, path)
-    return kept[key]
+    mesh = kept.find(path, data)
+    if mesh is None:
+        mesh = _decoded(data, path)
+        kept.add(path, data, mesh)
+    return mesh
 
 
 @contextmanager
 def meshes_kept() -> Iterator[None]:
-    """Keep every mesh that is read in the block, for those who read it there again.
+    """Keep meshes that are read in the block, for those who read them there again.
 
-    What meshes refer to has to stay as it is for as long.
+    What meshes refer to has to stay as it is for as long. Once there is too much of
+    them, no more are kept.
     """
-    token = _KEPT.set({})
+    token = _KEPT.set(_Kept())
     try:
         yield
     finally:
         _KEPT.reset(token)
+
+
+class _Kept:
+    """Meshes by path, each with the bytes that it was made of.
+
+    To compare bytes takes a tenth of the time of any digest.
+    """
+
+    def __init__(self) -> None:
+        self._meshes: dict[str, tuple[bytes, PolygonMesh]] = {}
+        self._room = _MOST_KEPT
+
+    def find(self, path: Path, data: bytes) -> PolygonMesh | None:
+        former, mesh = self._meshes.get(str(path), (None, None))
+        return mesh if former == data else None
+
+    def add(self, path: Path, data: bytes, mesh: PolygonMesh) -> None:
+        former, _ = self._meshes.pop(str(path), (b"", None))
+        self._room += len(former)
+        if len(data) <= self._room:
+            self._room -= len(data)
+            self._meshes[str(path)] = data, mesh
 
 
 def _decoded(data: bytes, path: Path) -> PolygonMesh:

@@ -15,10 +15,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-# The word that tells without a search line by line whether there is any; the pattern.
+_LIBRARY = b"mtllib"
+# The word that is searched for, many times faster than a pattern; the pattern.
 _WORDS = (
-    (b"mtllib", re.compile(rb"(?m)^[ \t]*mtllib[ \t]+([^\r\n]+)")),
-    (b"init_from", re.compile(rb"<init_from[^<>]*>\s*(?:<ref>)?([^<>]+)<")),
+    (_LIBRARY, re.compile(rb"mtllib[ \t]+([^\r\n]+)")),
+    (b"<init_from", re.compile(rb"<init_from[^<>]*>\s*(?:<ref>)?([^<>]+)<")),
     (b'"uri"', re.compile(rb'"uri"\s*:\s*"((?!data:)[^"\\]+)"')),
 )
 _IMAGE_OF_MTL = re.compile(
@@ -44,12 +45,31 @@ def referred_files(data: bytes, path: Path) -> tuple[Path, ...]:
 
 
 def _references(data: bytes, suffix: str) -> Iterator[str]:
-    patterns = [pattern for word, pattern in _WORDS if word in data]
+    for word, pattern in _WORDS:
+        for match in _found(data, word, pattern):
+            yield _reference(match)
     if suffix == ".mtl":
-        patterns.append(_IMAGE_OF_MTL)
-    for pattern in patterns:
-        for match in pattern.finditer(data):
-            yield unescape(match[1].decode("utf-8", "replace").strip())
+        for match in _IMAGE_OF_MTL.finditer(data):
+            yield _reference(match)
+
+
+def _found(
+    data: bytes, word: bytes, pattern: re.Pattern[bytes]
+) -> Iterator[re.Match[bytes]]:
+    """Find a pattern that begins with a word; that of OBJ begins a line as well."""
+    place = data.find(word)
+    while place >= 0:
+        before = (
+            data[data.rfind(b"\n", 0, place) + 1 : place] if word is _LIBRARY else b""
+        )
+        match = None if before.strip(b" \t") else pattern.match(data, place)
+        if match:
+            yield match
+        place = data.find(word, match.end() if match else place + len(word))
+
+
+def _reference(match: re.Match[bytes]) -> str:
+    return unescape(match[1].decode("utf-8", "replace").strip())
 
 
 def _candidates(reference: str, folder: Path) -> Iterator[Path]:

@@ -9,7 +9,13 @@ import numpy as np
 import pytest
 import trimesh
 
-from converter.extents import Bounds, bounds_at_zero, measure_link, measure_meshes
+from converter.extents import (
+    Bounds,
+    bound_meshes,
+    bounds_at_zero,
+    measure_link,
+    measure_meshes,
+)
 from converter.model import (
     Box,
     Capsule,
@@ -129,6 +135,37 @@ def test_a_round_mesh_of_many_points_is_reduced(tmp_path: Path) -> None:
     assert extent.hull_volume == pytest.approx(expected, rel=0.02)
     bounds = turned_bounds(ball.copy().apply_scale((1.0, 0.1, 1.0)))
     assert extent.bounds.size == pytest.approx(bounds[1] - bounds[0], rel=5e-3)
+
+
+@pytest.mark.parametrize("points", [5, 40, 3000])
+def test_bounds_of_a_mesh_enclose_its_hull(tmp_path: Path, points: int) -> None:
+    """In reach, volume and every direction; the boxes of the files are the same."""
+    cloud = np.random.default_rng(points).normal(size=(points, 3)) * (0.3, 0.02, 0.1)
+    hull = trimesh.convex.convex_hull(cloud)
+    hull.export(tmp_path / "m.ply")
+    robot = mesh_robot(tmp_path / "m.ply", (1.0, 2.0, -0.5), (1.0, 1.0, 1.0))
+
+    inner, outer = bound_meshes(robot)
+    least, exact, most = (
+        measure_link(robot.links[0], meshes.by_path)
+        for meshes in (inner, measure_meshes(robot), outer)
+    )
+
+    assert least is not None
+    assert exact is not None
+    assert most is not None
+    rounding = 1.0 + 1e-9
+    assert least.reach <= exact.reach * rounding <= most.reach * rounding**2
+    assert least.hull_volume <= exact.hull_volume * rounding
+    assert exact.hull_volume <= most.hull_volume * rounding
+    assert least.hull_volume > 0.25 * exact.hull_volume
+    for small, large in ((least.bounds, exact.bounds), (exact.bounds, most.bounds)):
+        assert all(np.subtract(small.lower, large.lower) > -1e-9)
+        assert all(np.subtract(large.upper, small.upper) > -1e-9)
+    for meshes in (inner, outer):
+        (corners,) = (np.array(one.hull) for one in meshes.by_path.values())
+        assert corners.min(axis=0) == pytest.approx(hull.bounds[0], abs=1e-7)
+        assert corners.max(axis=0) == pytest.approx(hull.bounds[1], abs=1e-7)
 
 
 def test_a_flat_mesh_has_bounds_and_no_volume(tmp_path: Path) -> None:

@@ -275,3 +275,22 @@ def test_a_mesh_is_decoded_once_where_meshes_are_kept(
     assert len(decoded) == 3
     assert first.points.max() == 2.0
     assert third.points.max() == fourth.points.max() == 3.0
+
+
+def test_meshes_are_kept_as_long_as_there_is_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file that is written anew gives back what it took."""
+    monkeypatch.setattr(read, "_MOST_KEPT", 2 * len(STL_TEXT))
+    one, two, three = (tmp_path / f"{name}.stl" for name in "abc")
+    for path in (one, two, three):
+        path.write_bytes(STL_TEXT)
+
+    def is_kept(path: Path) -> bool:
+        return read_mesh(path) is read_mesh(path)
+
+    with meshes_kept():
+        assert [is_kept(path) for path in (one, two, three)] == [True, True, False]
+        two.write_bytes(STL_TEXT * 9)
+        read_mesh(two)
+        assert [is_kept(path) for path in (one, three)] == [True, True]

@@ -43,10 +43,12 @@ def test_every_format_says_where_the_rest_lies(
         b"mtllib missing.mtl",
         b'"uri": "data:image/png;base64,AAAA"',
         b"mtllib \0",
+        b"# mtllib there.mtl\nxmtllib there.mtl",
         b"mtllib " + b"x" * 5000,
         b"<init_from> </init_from>",
     ],
 )
 def test_what_is_not_there_is_left_out(tmp_path: Path, content: bytes) -> None:
     """Whoever needs the file says that it is missing."""
+    (tmp_path / "there.mtl").touch()
     assert referred_files(content, tmp_path / "a.obj") == ()

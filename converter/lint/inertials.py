@@ -1,0 +1,97 @@
+"""What mass and inertia a body of some extent can have, as far as anybody can tell.
+
+The bounds are those that no real part passes, so that what does is a mistake or an
+invented number, whatever the part is made of.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from converter.spatial import inertia_tensor, principal_inertia
+
+if TYPE_CHECKING:
+    from converter.extents import Bounds, LinkExtent
+    from converter.model import Inertial, Vec3
+
+# SDFormat drops links with less [kg].
+NEGLIGIBLE = 1e-6
+# Osmium, the densest material, has 22 590 kg/m^3. Four times that leaves room for
+# shapes that are simpler and smaller than the part.
+_DENSEST = 100_000.0
+# Air at sea level has 1.2 kg/m^3. A twelfth of that leaves room for hoops and frames,
+# whose convex hull is mostly empty.
+_LIGHTEST = 0.1
+# A body inside its shapes has a radius of gyration below their largest distance from
+# the centre of mass. Three times that leaves room for parts that are not drawn.
+_GYRATION_OVER_REACH = 3.0
+# A lead ball in the middle of a box of a hundred times its size.
+_GYRATION_UNDER_REACH = 0.01
+# How far the centre of mass may lie outside the box, as a part of its diagonal.
+_OUTSIDE = 1.0
+_TINY_LENGTH = 0.01
+_ZERO_MOMENT = 1e-9
+
+
+def principal_moments(inertial: Inertial) -> Vec3:
+    """Return the principal moments in ascending order [kg m^2]."""
+    moments, _ = principal_inertia(inertia_tensor(inertial.inertia))
+    a, b, c = sorted(moments)
+    return a, b, c
+
+
+def is_positive(moments: Vec3) -> bool:
+    """Say whether a body can have such moments, in ascending order."""
+    return moments[0] > _ZERO_MOMENT * moments[2]
+
+
+def gyration(inertial: Inertial) -> float | None:
+    """Return the largest radius of gyration [m]; None if no body has this inertia."""
+    moments = principal_moments(inertial)
+    return math.sqrt(moments[2] / inertial.mass) if is_positive(moments) else None
+
+
+def turns_too_hard(radius: float, reach: float) -> bool:
+    """Say whether the mass would have to lie far outside the shapes."""
+    return radius > _GYRATION_OVER_REACH * reach
+
+
+def turns_too_easily(radius: float, reach: float) -> bool:
+    """Say whether the mass would have to lie in a point."""
+    return radius < _GYRATION_UNDER_REACH * reach
+
+
+def is_too_dense(mass: float, volume: float) -> bool:
+    """Say whether nothing is so dense; a body without volume has no density."""
+    return volume > 0.0 and mass / volume > _DENSEST
+
+
+def is_too_light(mass: float, volume: float) -> bool:
+    """Say whether air would weigh more."""
+    return mass < _LIGHTEST * volume
+
+
+def is_far_outside(center: Vec3, bounds: Bounds) -> bool:
+    """Say whether a centre of mass has nothing to do with the shapes."""
+    return bounds.distance(center) > max(_OUTSIDE * bounds.diagonal, _TINY_LENGTH)
+
+
+def is_beyond_doubt(inertial: Inertial, least: LinkExtent, most: LinkExtent) -> bool:
+    """Say whether an inertial suits every extent between two.
+
+    Args:
+        inertial: Mass, centre of mass and inertia of a link.
+        least: Extent of solids within its shapes.
+        most: Extent of solids around its shapes.
+    """
+    radius = gyration(inertial)
+    if radius and (
+        turns_too_hard(radius, least.reach) or turns_too_easily(radius, most.reach)
+    ):
+        return False
+    return least.hull_volume > 0.0 and not (
+        is_too_dense(inertial.mass, least.hull_volume)
+        or is_too_light(inertial.mass, most.hull_volume)
+        or is_far_outside(inertial.origin.position, least.bounds)
+    )
