@@ -305,6 +305,7 @@ def _diagnostics(
             line=place.line if place else None,
             column=place.column if place else None,
             source=portable(text, folders) if text else None,
+            remedy=rule.remedy,
         )
         for diagnostic in said
         for rule in [_rule(diagnostic)]

@@ -74,6 +74,7 @@ class DiagnosticRecord(_Record, frozen=True, kw_only=True):
     line: int | None = None
     column: int | None = None
     source: str | None = None
+    remedy: str | None = None
 
 
 class WitnessStatus(StrEnum):

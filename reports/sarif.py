@@ -22,21 +22,23 @@ Json: TypeAlias = dict[str, object]
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _VERSION = "2.1.0"
 _TOOL = "urdf-usd run"
+_DISTRIBUTION = "urdf-usd-conformance"
 _LEVELS = {"error": "error", "warning": "warning"}
 _MESSAGE_LIMIT = 1000
 
 
 def write_sarif(robots: Iterable[RobotRecord], path: Path) -> None:
-    """Write what the reader of URDF noticed, of all robots.
+    """Write what the reader of URDF noticed, and what lint found, of all robots.
 
     Files are named relative to the robot's own folder, which only the reader of the
     report knows: each robot is a base of its own, described by its reference.
     """
-    told = [robot for robot in robots if robot.diagnostics]
-    rules = sorted({found.rule for robot in told for found in robot.diagnostics})
-    index = {rule: number for number, rule in enumerate(rules)}
+    told = [robot for robot in robots if _said(robot)]
+    remedies = {found.rule: found.remedy for robot in told for found in _said(robot)}
+    index = {rule: number for number, rule in enumerate(sorted(remedies))}
+    rules = [_rule(rule, remedies[rule]) for rule in index]
     run: Json = {
-        "tool": {"driver": {"name": _TOOL, "rules": [{"id": rule} for rule in rules]}},
+        "tool": {"driver": {"name": _TOOL, **_version(told), "rules": rules}},
         "columnKind": "unicodeCodePoints",
         "originalUriBaseIds": {
             robot.id: {
@@ -47,7 +49,7 @@ def write_sarif(robots: Iterable[RobotRecord], path: Path) -> None:
         "results": [
             _result(robot, found, index[found.rule])
             for robot in told
-            for found in robot.diagnostics
+            for found in _said(robot)
         ],
     }
     text = json.dumps(
@@ -57,6 +59,20 @@ def write_sarif(robots: Iterable[RobotRecord], path: Path) -> None:
     )
     # A name may hold halves of characters, which UTF-8 has no bytes for.
     path.write_bytes(f"{text}\n".encode("utf-8", "backslashreplace"))
+
+
+def _said(robot: RobotRecord) -> tuple[DiagnosticRecord, ...]:
+    return robot.diagnostics + robot.lint
+
+
+def _version(robots: Iterable[RobotRecord]) -> Json:
+    known = (robot.environment.get(_DISTRIBUTION) for robot in robots)
+    version = next(filter(None, known), None)
+    return {"version": version} if version else {}
+
+
+def _rule(identifier: str, remedy: str | None) -> Json:
+    return {"id": identifier} | ({"help": {"text": remedy}} if remedy else {})
 
 
 def _result(robot: RobotRecord, found: DiagnosticRecord, rule: int) -> Json:

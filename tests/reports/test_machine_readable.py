@@ -70,6 +70,30 @@ def test_every_diagnostic_is_a_sarif_result_at_its_place(tmp_path: Path) -> None
     assert list(run["originalUriBaseIds"]) == ["arm"]
 
 
+def test_sarif_has_what_lint_finds_and_what_to_do(tmp_path: Path) -> None:
+    """Rules carry their remedy as help, where records know one."""
+    robot = structs.replace(
+        _diagnosed(
+            DiagnosticRecord(rule="name-missing", severity="error", message="no name")
+        ),
+        lint=(
+            DiagnosticRecord(
+                rule="joint-limit-degrees",
+                severity="warning",
+                message="joint 'elbow' turns by 90",
+                remedy="Write radians.",
+            ),
+        ),
+        environment={"urdf-usd-conformance": "1.2.3"},
+    )
+    run = _sarif((robot,), tmp_path)
+    assert run["tool"]["driver"]["version"] == "1.2.3"
+    assert [result["level"] for result in run["results"]] == ["error", "warning"]
+    degrees, missing = run["tool"]["driver"]["rules"]
+    assert degrees == {"id": "joint-limit-degrees", "help": {"text": "Write radians."}}
+    assert missing == {"id": "name-missing"}
+
+
 def test_sarif_takes_names_that_utf8_cannot_say(tmp_path: Path) -> None:
     """Half of a surrogate pair is spelled out."""
     robot = _diagnosed(

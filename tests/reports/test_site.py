@@ -494,7 +494,9 @@ def test_provenance_states_licence_and_origin() -> None:
 
 def test_lint_and_ledger_have_tables_of_their_own() -> None:
     """What is likely wrong, and what went where."""
-    finding = structs.replace(records.DIAGNOSTIC, rule="mass-implausible")
+    finding = structs.replace(
+        records.DIAGNOSTIC, rule="mass-implausible", remedy="Write kilograms."
+    )
     entries = (
         LedgerRecord(part="link", count=9, fate=Fate.CONVERTED, where="a prim each"),
         LedgerRecord(part="<gazebo>", count=4, fate=Fate.KEPT, where="custom data"),
@@ -504,6 +506,7 @@ def test_lint_and_ledger_have_tables_of_their_own() -> None:
     page = _page(robot)
     (row,) = _rows(page, "lint-table")
     assert (row[0], row[1], row[3]) == ("warning", "arm.urdf:41:5", "mass-implausible")
+    assert row[2].endswith("What to do: Write kilograms.")
     assert _rows(page, "ledger-table") == [
         ["link", "9", "converted", "a prim each"],
         ["<gazebo>", "4", "kept", "custom data"],
