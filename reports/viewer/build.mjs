@@ -6,6 +6,7 @@ import { build } from "esbuild";
 
 const OUTPUT = new URL("../templates/viewer.js", import.meta.url);
 const SOURCES = new URL("src/", import.meta.url);
+const BORROWED = new URL("../pages/src/quantity.js", import.meta.url);
 
 /** A hash of what is built, so that a test can tell whether the bundle is current. */
 async function digest() {
@@ -14,6 +15,7 @@ async function digest() {
   for (const name of (await readdir(SOURCES)).sort()) {
     hash.update(await readFile(new URL(name, SOURCES)));
   }
+  hash.update(await readFile(BORROWED));
   return hash.digest("hex");
 }
 

@@ -77,12 +77,16 @@ export function startExplorer(holder, island) {
 }
 
 function offerChoices(form, report) {
-  const unique = (values) => [...new Set(values)].filter(Boolean).sort();
+  // What all robots have in common is nothing to choose by.
+  const several = (values) => {
+    const found = [...new Set(values)];
+    return found.length > 1 ? found.filter(Boolean).sort() : [];
+  };
   const same = (values) => values.map((value) => [value, value]);
   const used = new Set(report.robots.map(({ verdict }) => verdict));
   const verdicts = report.verdicts.filter((verdict) => used.has(verdict));
-  offer(form, "corpus", same(unique(report.robots.map(({ corpus }) => corpus))));
-  offer(form, "maker", same(unique(report.robots.map(({ maker }) => maker))));
+  offer(form, "corpus", same(several(report.robots.map(({ corpus }) => corpus))));
+  offer(form, "maker", same(several(report.robots.map(({ maker }) => maker))));
   offer(form, "verdict", [
     ["nonconforming", "all that do not conform"],
     ...verdicts.map(({ look, name }) => [look, name]),
@@ -91,7 +95,7 @@ function offerChoices(form, report) {
   offer(form, "grade", report.grades.map(({ look, name }) => [look, name]));
   offer(form, "witness", same(report.witnesses));
   offer(form, "status", same(["observed", "abstained", "crashed", "unavailable"]));
-  offer(form, "rule", same(unique(report.rules)));
+  offer(form, "rule", same(report.rules));
 }
 
 function offer(form, name, choices) {

@@ -1,6 +1,7 @@
 // Connects the page's controls with the view.
 
 import { Vector3 } from "three";
+import { quantity } from "../../pages/src/quantity.js";
 import { jointPositions } from "./kinematics.js";
 import { SIDES } from "./view.js";
 
@@ -78,7 +79,7 @@ export class Panel {
 
   #exaggerate() {
     this.view.times = 10 ** Number(this.exaggeration.value);
-    const shown = this.view.times === 1 ? "as it is" : `× ${format(this.view.times)}`;
+    const shown = this.view.times === 1 ? "as it is" : `× ${quantity(this.view.times, "")}`;
     this.exaggeration.setAttribute("aria-valuetext", shown);
     this.element.querySelector("[data-times]").textContent = shown;
     this.view.pose();
@@ -111,11 +112,11 @@ export class Panel {
       }
     }
     const said = Object.entries(worst).map(([kind, [link, value]]) => {
-      const unit = kind === "position" ? "m" : "rad";
-      return `${format(value)} ${unit}${link ? ` at ${link}` : ""}`;
+      const amount = quantity(value, kind === "position" ? "m" : "rad");
+      return `${kind} ${amount}${link ? ` at ${link}` : ""}`;
     });
     this.output.textContent = SIDES.every((side) => this.view.models[side])
-      ? `Largest difference in this pose: ${said.join(", ")}`
+      ? `Largest differences in this pose: ${said.join(", ")}`
       : "Only one of the two models could be read.";
   }
 
@@ -193,10 +194,4 @@ function makeSlider(joint, motion, index, changed) {
   });
   set(0);
   return { joint: joint.name, index, driven, row, set, value: () => exact };
-}
-
-function format(value) {
-  return value !== 0 && (value < 1e-3 || value >= 1e4)
-    ? value.toExponential(1)
-    : value.toPrecision(3);
 }
