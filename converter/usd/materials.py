@@ -17,7 +17,6 @@ from converter.model import MeshFile
 from converter.usd.looks import Look, Texture
 from converter.usd.names import show_name, sibling_names
 from converter.usd.shading import MaterialNetworks, write_networks
-from converter.usd.siblings import define_together
 from converter.usd.specs import apply, define, over, relate
 from converter.usd.textures import Image, copy_textures, image_of, is_outside
 
@@ -125,7 +124,10 @@ def author_material_library(
     names = sibling_names(look.name or _UNNAMED for look in looks)
     prims = {}
     paths = [LIBRARY_ROOT.AppendChild(name) for name in names]
-    define_together(stage, ((path, "Material") for path in paths))
+    # For every prim, a stage composes its siblings again.
+    with Sdf.ChangeBlock():
+        for path in paths:
+            define(stage.GetRootLayer(), path, "Material")
     for look, name in zip(looks, names, strict=True):
         prims[look] = LIBRARY_ROOT.AppendChild(name)
         material = UsdShade.Material.Define(stage, prims[look])
