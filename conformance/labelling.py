@@ -27,11 +27,13 @@ class Labelled:
         spelled: Links and joints that are only spelled otherwise, such as ``link arm``,
             and what the USD calls each.
         found: Likewise of what is known by structure alone.
+        alike: Those of them that stand for one of several that are alike.
     """
 
     text: str
     spelled: tuple[tuple[str, str], ...]
     found: tuple[tuple[str, str], ...]
+    alike: tuple[tuple[str, str], ...] = ()
 
 
 def label_robot(usd: str, expected: Observation) -> Labelled | None:
@@ -70,4 +72,7 @@ def label_robot(usd: str, expected: Observation) -> Labelled | None:
         text=labelled(usd, labels.by_path),
         spelled=pairs(labels.spelled),
         found=pairs(labels.found),
+        alike=pairs(
+            {path: labels.found[path] for path in labels.found if path in labels.alike}
+        ),
     )

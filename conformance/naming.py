@@ -3,77 +3,33 @@
 Names are matched as they are first. What is left is matched by names that a prim could
 not keep: letters that are no identifier's are replaced by each converter in its way.
 What is left then is matched by structure: the child of a joint that is known, and the
-joint between links that are.
+joint between links that are; at last by the shape of the whole robot.
 """
 
 from __future__ import annotations
 
 import re
-from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from conformance.lost_names import match_lost
+from conformance.named_prims import Matches, NamedJoint
 from conformance.observation import JointType
+from conformance.rigid_trees import TURNING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
+    from conformance.named_prims import NamedPrim, NamedPrims
     from conformance.observation import JointObservation, Observation
 
-# A range may be lost with a name, so that joints that turn are not told apart.
-_TURNING = frozenset({JointType.REVOLUTE, JointType.CONTINUOUS})
 _MOTIONS = (
-    _TURNING,
-    *(frozenset({kind}) for kind in JointType if kind not in _TURNING),
+    TURNING,
+    *(frozenset({kind}) for kind in JointType if kind not in TURNING),
 )
 # Bodies that a joint connects.
 _ENDS = 2
 _OTHER = re.compile(r"[^0-9A-Za-z]+")
-
-
-@dataclass(frozen=True, slots=True)
-class NamedPrim:
-    """A prim that may stand for a link.
-
-    Attributes:
-        path: Where it is.
-        name: What it is called.
-        is_body: Whether it is a rigid body, rather than a frame or a folder.
-    """
-
-    path: str
-    name: str
-    is_body: bool
-
-
-@dataclass(frozen=True, slots=True)
-class NamedJoint:
-    """A joint prim.
-
-    Attributes:
-        path: Where it is.
-        name: What it is called.
-        ends: Paths of the bodies that it connects; empty for the world.
-        type: How it moves; None if URDF has no word for that.
-    """
-
-    path: str
-    name: str
-    ends: tuple[str, str]
-    type: JointType | None
-
-
-@dataclass(frozen=True, slots=True)
-class NamedPrims:
-    """What has a name in a USD.
-
-    Attributes:
-        links: Bodies, and frames that may be links.
-        joints: Joints between them.
-    """
-
-    links: tuple[NamedPrim, ...]
-    joints: tuple[NamedJoint, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +39,12 @@ class Labels:
     Attributes:
         spelled: By path, where the name is only spelled as prims have to be.
         found: By path, where structure alone tells.
+        alike: Those of them that stand for one of several that are alike.
     """
 
     spelled: Mapping[str, str] = field(default_factory=dict)
     found: Mapping[str, str] = field(default_factory=dict)
+    alike: frozenset[str] = frozenset()
 
     @property
     def by_path(self) -> dict[str, str]:
@@ -110,8 +68,8 @@ def match_names(expected: Observation, prims: NamedPrims) -> Labels:
         expected: What the URDF says.
         prims: What the USD has.
     """
-    links = _Matches([link.name for link in expected.links], prims.links)
-    joints = _Matches([joint.name for joint in expected.joints], prims.joints)
+    links = Matches([link.name for link in expected.links], prims.links)
+    joints = Matches([joint.name for joint in expected.joints], prims.joints)
     # A body comes before a frame of the same name.
     for part in (links, joints):
         part.match(str)
@@ -120,63 +78,21 @@ def match_names(expected: Observation, prims: NamedPrims) -> Labels:
     spelled = {**links.new, **joints.new}
     while _match_by_structure(expected.joints, links, joints):
         pass
+    alike: frozenset[str] = frozenset()
+    if links.are_open() or joints.are_open():
+        alike = match_lost(expected, prims, links, joints)
+        while _match_by_structure(expected.joints, links, joints):
+            pass
     found = {**links.new, **joints.new}
     return Labels(
-        spelled, {path: name for path, name in found.items() if path not in spelled}
+        spelled,
+        {path: name for path, name in found.items() if path not in spelled},
+        alike.intersection(found),
     )
 
 
-class _Matches:
-    """Names on one side and prims on the other, and which belong together."""
-
-    def __init__(
-        self, names: Sequence[str], prims: Sequence[NamedPrim | NamedJoint]
-    ) -> None:
-        self.names = list(dict.fromkeys(names))
-        self.prims = {prim.path: prim for prim in sorted(prims, key=_is_frame)}
-        self.path_of: dict[str, str] = {}
-        self.name_of: dict[str, str] = {}
-
-    @property
-    def new(self) -> dict[str, str]:
-        """Names of prims that are called otherwise, by path."""
-        return {
-            path: name
-            for path, name in self.name_of.items()
-            if self.prims[path].name != name
-        }
-
-    def match(self, key: Callable[[str], str]) -> None:
-        """Match what has the same key, where nothing else has it."""
-        names = Counter(key(name) for name in self.names if name not in self.path_of)
-        bodies: dict[str, list[str]] = {}
-        for path, prim in self.prims.items():
-            if path not in self.name_of:
-                bodies.setdefault(key(prim.name), []).append(path)
-        for name in self.names:
-            paths = bodies.get(key(name), [])
-            if name in self.path_of or not paths or names[key(name)] > 1:
-                continue
-            solid = [path for path in paths if not _is_frame(self.prims[path])]
-            if key is str or len(solid or paths) == 1:
-                self.add(name, (solid or paths)[0])
-
-    def add(self, name: str, path: str) -> None:
-        """Say that a prim stands for what has a name."""
-        self.path_of[name] = path
-        self.name_of[path] = name
-
-    def is_open(self, name: str, path: str) -> bool:
-        """Whether nothing is known of both."""
-        return (
-            name not in self.path_of
-            and path in self.prims
-            and (path not in self.name_of)
-        )
-
-
 def _match_by_structure(
-    expected: Sequence[JointObservation], links: _Matches, joints: _Matches
+    expected: Sequence[JointObservation], links: Matches, joints: Matches
 ) -> bool:
     """Match what hangs together with what is known; say whether anything was."""
     before = len(links.path_of), len(joints.path_of)
@@ -202,7 +118,7 @@ def _match_by_structure(
 
 
 def _match_lonely(
-    expected: Sequence[JointObservation], links: _Matches, joints: _Matches
+    expected: Sequence[JointObservation], links: Matches, joints: Matches
 ) -> None:
     """Match joints that are the only ones left of their kind at a known link."""
     for place in tuple(links.name_of):
@@ -231,13 +147,13 @@ def _match_lonely(
 
 
 def _ends(
-    joint: JointObservation, prim: NamedPrim | NamedJoint, links: _Matches
+    joint: JointObservation, prim: NamedPrim | NamedJoint, links: Matches
 ) -> Iterator[tuple[str, str]]:
     """Pair the links of a joint with the bodies of its prim, if one end is known."""
     first, second = _ends_of(prim)
-    bodies = [_body(first, links), _body(second, links)]
+    bodies = [links.body(first), links.body(second)]
     parent, child = (
-        place and _body(place, links)
+        place and links.body(place)
         for place in (links.path_of.get(joint.parent), links.path_of.get(joint.child))
     )
     if parent in bodies and child is None:
@@ -250,39 +166,24 @@ def _ends(
         yield joint.child, second
 
 
-def _known_bodies(joint: JointObservation, links: _Matches) -> frozenset[str]:
+def _known_bodies(joint: JointObservation, links: Matches) -> frozenset[str]:
     """Return the bodies at the ends of a joint of the URDF, of links that are known."""
     places = map(links.path_of.get, (joint.parent, joint.child))
-    return frozenset(_body(place, links) for place in places if place is not None)
+    return frozenset(links.body(place) for place in places if place is not None)
 
 
-def _is_within_a_body(joint: JointObservation, links: _Matches) -> bool:
+def _is_within_a_body(joint: JointObservation, links: Matches) -> bool:
     """Whether a joint welds a frame to the body that carries it: no prim does that."""
     known = joint.parent in links.path_of and joint.child in links.path_of
     return known and len(_known_bodies(joint, links)) < _ENDS
 
 
-def _bodies_of(prim: NamedPrim | NamedJoint, links: _Matches) -> frozenset[str]:
-    return frozenset(_body(place, links) for place in _ends_of(prim))
-
-
-def _body(place: str, links: _Matches) -> str:
-    """Return the body that carries a prim; the prim itself if none does."""
-    body = place
-    while body:
-        prim = links.prims.get(body)
-        if prim is not None and not _is_frame(prim):
-            return body
-        body = body.rpartition("/")[0]
-    return place
+def _bodies_of(prim: NamedPrim | NamedJoint, links: Matches) -> frozenset[str]:
+    return frozenset(links.body(place) for place in _ends_of(prim))
 
 
 def _ends_of(prim: NamedPrim | NamedJoint) -> tuple[str, str]:
     return prim.ends if isinstance(prim, NamedJoint) else ("", "")
-
-
-def _is_frame(prim: NamedPrim | NamedJoint) -> bool:
-    return isinstance(prim, NamedPrim) and not prim.is_body
 
 
 def _plain(name: str) -> str:

@@ -152,9 +152,8 @@ class Panel:
             return testimony
         if not missing_names(spec, usd):
             return testimony
-        plain = replace(spec, frames=None, dynamics=None, rollout=None, shapes=())
         path = str(testimony.files[Side.USD].absolute())
-        ending = self.steps.call(label_robot, path, plain)
+        ending = self.steps.call(label_robot, path, _at_rest(spec))
         if isinstance(ending, Crashed) or ending.value is None:
             return testimony
         labels = ending.value
@@ -249,11 +248,35 @@ class Panel:
         return ending.value if isinstance(ending, Completed) else ending
 
 
+def _at_rest(reading: Observation) -> Observation:
+    """Leave of a reading what is needed to tell links and joints by their places."""
+    frames = reading.frames
+    return replace(
+        reading,
+        frames=frames
+        and replace(
+            frames,
+            positions=frames.positions[:1],
+            rotations=frames.rotations[:1],
+            labels=frames.labels[:1],
+        ),
+        dynamics=None,
+        rollout=None,
+        shapes=tuple(
+            replace(shape, surface=None, looks=()) for shape in reading.shapes
+        ),
+    )
+
+
 def _relabelled(outcome: Outcome, labels: Labelled) -> Outcome:
     """Say in an observation what is called otherwise in the file."""
     if not isinstance(outcome, Observed):
         return outcome
-    notes = tuple(f"{what} is called {name!r}" for what, name in labels.spelled)
+    notes = [f"{what} is called {name!r}" for what, name in labels.spelled]
+    notes += (
+        f"{what} is {name!r}, or another that is alike: the order of the file decides"
+        for what, name in labels.alike
+    )
     observation = replace(
         outcome.observation,
         renamed=labels.found,

@@ -103,7 +103,12 @@ ARROWS = (
     # What prims are called is asked before anybody compares.
     Arrow(
         "conformance.witnesses.usdphysics_names",
-        ("conformance.naming", "conformance.witness", "conformance.witnesses"),
+        (
+            "conformance.named_prims",
+            "conformance.observation",
+            "conformance.witness",
+            "conformance.witnesses",
+        ),
     ),
     # The specification's own reading is the converter's: it never decides alone.
     Arrow(

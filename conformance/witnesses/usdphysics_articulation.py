@@ -14,6 +14,16 @@ if TYPE_CHECKING:
     from conformance.witnesses.usdphysics_tree import BodyTree
 
 
+def articulated_bodies(physics: Physics) -> tuple[str, ...]:
+    """Return the bodies that articulations start from."""
+    starts = (
+        str(path)
+        for found in physics.articulations.values()
+        for path in found.rootPrims
+    )
+    return tuple(path for path in starts if path in physics.bodies)
+
+
 def unarticulated(physics: Physics, tree: BodyTree) -> tuple[str, ...]:
     """Name the joints that hold the robot outside of any articulation.
 

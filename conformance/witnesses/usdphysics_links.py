@@ -87,7 +87,7 @@ class LinkPrims:
 
 def find_links(physics: Physics) -> LinkPrims:
     """Return the prims that stand, or may stand, for links."""
-    found = tuple(_candidates(physics))
+    found = _candidates(physics)
     by_name: dict[str, LinkPrim] = {}
     for link in sorted(found, key=_rank):
         by_name.setdefault(link.name, link)
@@ -99,6 +99,11 @@ def find_links(physics: Physics) -> LinkPrims:
             link.path for link in found if link.is_body and link not in kept
         ),
     )
+
+
+def link_candidates(physics: Physics) -> tuple[LinkPrim, ...]:
+    """Return all of them, those first that come first where several have one name."""
+    return tuple(sorted(_candidates(physics), key=_rank))
 
 
 def _rank(link: LinkPrim) -> tuple[bool, bool]:

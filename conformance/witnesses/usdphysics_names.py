@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from pxr import Sdf
+import numpy as np
+from pxr import Sdf, Usd, UsdGeom
 
-from conformance.naming import NamedJoint, NamedPrim, NamedPrims
+from conformance.named_prims import NamedJoint, NamedPrim, NamedPrims
+from conformance.observation import Configurations
+from conformance.witnesses.usdphysics_articulation import articulated_bodies
 from conformance.witnesses.usdphysics_joints import connections
-from conformance.witnesses.usdphysics_links import find_links
+from conformance.witnesses.usdphysics_links import WORLD, find_links, link_candidates
+from conformance.witnesses.usdphysics_masses import body_mass
 from conformance.witnesses.usdphysics_stage import (
     Placement,
     captured_diagnostics,
     read_physics,
 )
+from conformance.witnesses.usdphysics_transforms import inverses
+from conformance.witnesses.usdphysics_tree import place_bodies, span_tree
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from conformance.witnesses.usdphysics_links import LinkPrim
+    from conformance.witnesses.usdphysics_stage import Physics
+    from conformance.witnesses.usdphysics_transforms import Array
+
+_AT_REST = Configurations(joints=(), positions=(), labels=("zero",))
 
 
 def named_prims(usd: str) -> NamedPrims:
@@ -27,19 +39,71 @@ def named_prims(usd: str) -> NamedPrims:
     """
     with captured_diagnostics():
         physics = read_physics(usd)
-        links = find_links(physics)
-        joints, _ = connections(physics, links, Placement(physics))
+        placement = Placement(physics)
+        joints, _ = connections(physics, find_links(physics), placement)
+        tree = span_tree(joints, tuple(physics.bodies), articulated_bodies(physics))
+        bodies = place_bodies(tree, placement, _AT_REST)
+        every = Usd.PrimRange(physics.default, Usd.TraverseInstanceProxies())
+        order = {
+            str(prim.GetPath()): index
+            for index, prim in enumerate(every)
+            if str(prim.GetPath()) in physics.joints
+        }
         return NamedPrims(
             links=tuple(
-                NamedPrim(link.path, link.name, link.is_body)
-                for link in links.by_name.values()
+                _named_prim(link, physics, placement, bodies[link.body][0])
+                for link in link_candidates(physics)
             ),
             joints=tuple(
-                NamedJoint(joint.path, joint.name, joint.bodies, joint.mobility.type)
-                for joint in joints
-                if joint.path in physics.joints
+                NamedJoint(
+                    joint.path,
+                    joint.name,
+                    (joint.bodies[joint.parent], joint.bodies[joint.child]),
+                    joint.mobility.type,
+                    joint.anchor_in_child,
+                    joint.axis_in_child,
+                    closes_loop=joint in tree.loops,
+                )
+                for joint in sorted(
+                    (
+                        joint
+                        for joint in (*tree.joints, *tree.loops)
+                        if joint.path in order
+                    ),
+                    key=lambda joint: order[joint.path],
+                )
             ),
         )
+
+
+def _named_prim(
+    link: LinkPrim, physics: Physics, placement: Placement, body: Array
+) -> NamedPrim:
+    """Return a prim that rides on a body, or on the world, of some (4, 4) pose."""
+    pose = body
+    if not link.is_body:
+        carrier = np.eye(4) if link.body == WORLD else placement.rigid(link.body)
+        pose = body @ inverses(carrier) @ placement.rigid(link.path)
+    mass = body_mass(physics, placement, link.path) if link.is_body else None
+    return NamedPrim(
+        path=link.path,
+        name=link.name,
+        is_body=link.is_body,
+        pose=tuple(tuple(map(float, row)) for row in pose),
+        mass=mass.properties.mass if mass else None,
+        has_shapes=_has_shapes(physics.stage.GetPrimAtPath(link.path)),
+    )
+
+
+def _has_shapes(prim: Any) -> bool:  # noqa: ANN401  pxr is untyped
+    """Whether shapes are next below a prim, with nothing between that may be a link."""
+    below = iter(Usd.PrimRange(prim, Usd.TraverseInstanceProxies()))
+    for each in below:
+        if each.IsA(UsdGeom.Gprim):
+            return True
+        if each != prim and each.GetTypeName() == "Xform":
+            below.PruneChildren()
+    return False
 
 
 def labelled(usd: str, names: Mapping[str, str]) -> str:

@@ -23,7 +23,11 @@ from conformance.witness import (
     Unavailable,
 )
 from conformance.witnesses.mujoco_model import with_motion
-from conformance.witnesses.usdphysics_articulation import inert, unarticulated
+from conformance.witnesses.usdphysics_articulation import (
+    articulated_bodies,
+    inert,
+    unarticulated,
+)
 from conformance.witnesses.usdphysics_joints import connections
 from conformance.witnesses.usdphysics_links import WORLD, find_links
 from conformance.witnesses.usdphysics_masses import body_mass
@@ -107,7 +111,7 @@ def _observe(witness: str, request: Request, diagnostics: Diagnostics) -> Observ
         raise AbstentionError("the stage holds neither a body nor a frame")
     placement = Placement(physics)
     joints, notes = connections(physics, links, placement)
-    tree = span_tree(joints, tuple(physics.bodies), _articulated_bodies(physics))
+    tree = span_tree(joints, tuple(physics.bodies), articulated_bodies(physics))
     masses = {path: body_mass(physics, placement, path) for path in physics.bodies}
     stated, unstated = state_joints(physics, links, tree)
     gaps = assembly_gaps(joints, placement)
@@ -148,16 +152,6 @@ def _observe(witness: str, request: Request, diagnostics: Diagnostics) -> Observ
 
 def _robot_name(default: Any) -> str:  # noqa: ANN401  pxr is untyped
     return str(default.GetAssetInfoByKey("name") or urdf_name(default))
-
-
-def _articulated_bodies(physics: Physics) -> tuple[str, ...]:
-    """Return the bodies that articulations start from."""
-    starts = (
-        str(path)
-        for found in physics.articulations.values()
-        for path in found.rootPrims
-    )
-    return tuple(path for path in starts if path in physics.bodies)
 
 
 def _base(physics: Physics, joints: Sequence[Connection]) -> Base:
@@ -276,7 +270,7 @@ def _articulation_notes(physics: Physics, tree: BodyTree) -> list[str]:
     notes += (
         f"the articulation starts at body {path}, as if floating, but a joint ties it "
         "to the world"
-        for path in _articulated_bodies(physics)
+        for path in articulated_bodies(physics)
         if path in held
     )
     return notes

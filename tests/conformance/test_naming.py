@@ -9,13 +9,8 @@ import pytest
 from pxr import Sdf, Usd
 
 from conformance import CheckOptions, RobotRecord, check
-from conformance.naming import (
-    Labels,
-    NamedJoint,
-    NamedPrim,
-    NamedPrims,
-    match_names,
-)
+from conformance.named_prims import NamedJoint, NamedPrim, NamedPrims
+from conformance.naming import Labels, match_names
 from conformance.observation import JointType
 from conformance.record import Grade
 from converter import convert
