@@ -338,10 +338,7 @@ class CheckHeading(_Record, frozen=True, kw_only=True):
     """What a check is called, so that a summary can be read on its own.
 
     Attributes:
-        id: As in :class:`CheckRecord`; likewise the others.
-        title: What is compared, in a few words.
-        group: Heading under which it is shown.
-        unit: Unit of all differences; empty for equality and ``1`` for ratios.
+        id: As in :class:`CheckRecord`; likewise title, group and unit.
     """
 
     id: str
