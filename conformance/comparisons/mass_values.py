@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from conformance.comparison import Difference, number
-from conformance.tolerance import INVENTED, is_pointlike, scalar_bound
+from conformance.tolerance import (
+    INVENTED,
+    is_pointlike,
+    principal_moments,
+    scalar_bound,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -111,7 +116,7 @@ def inertia_difference(  # noqa: PLR0913  the two values, and what they are meas
     of the mass that is ``pointlike`` [kg], having no inertia of its own.
     """
     tolerance = yardstick.tolerance.inertia
-    scale = float(np.abs(np.linalg.eigvalsh(ours)).max())
+    scale = max(map(abs, principal_moments(ours)))
     if is_pointlike(ours, mass, yardstick.size):
         scale = 0.0
     distance = float(np.linalg.norm(ours - theirs, 2))
@@ -142,12 +147,11 @@ def inertia_difference(  # noqa: PLR0913  the two values, and what they are meas
 
 def moments_text(tensor: NDArray[np.float64]) -> str:
     """Write the principal moments of a tensor for the reader of a report."""
-    moments = np.linalg.eigvalsh(tensor)
-    return f"({', '.join(f'{moment:.6g}' for moment in moments)}) kg m^2"
+    return "({:.6g}, {:.6g}, {:.6g}) kg m^2".format(*principal_moments(tensor))
 
 
 def _same_moments(
     ours: NDArray[np.float64], theirs: NDArray[np.float64], slack: float
 ) -> bool:
-    moments = np.linalg.eigvalsh(ours) - np.linalg.eigvalsh(theirs)
-    return bool(np.abs(moments).max() <= slack)
+    pairs = zip(principal_moments(ours), principal_moments(theirs), strict=True)
+    return all(abs(here - there) <= slack for here, there in pairs)
