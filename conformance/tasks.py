@@ -114,9 +114,7 @@ def questions(robot: Robot) -> Configurations:
     from conformance.sampling import configurations  # noqa: PLC0415
 
     chosen = configurations(structure(robot))
-    # Shapes have no say in it, and their meshes take long to read.
-    bare = tuple(replace(link, visuals=(), collisions=()) for link in robot.links)
-    spec = observe_robot(replace(robot, links=bare), chosen)
+    spec = observe_robot(robot, chosen, shapes=False)
     rollout = plan_rollout(spec, yardstick(spec, Tolerance()))
     return replace(chosen, rollout=rollout, root=spec.root)
 

@@ -60,7 +60,7 @@ def compile_urdf(urdf: UrdfText) -> Compiled:
     try:
         with collected_warnings() as said:
             spec = _read(urdf)
-            mass, inertia = _replace_refused_inertia(spec)
+            mass, inertia = _replace_inertia(_refused(spec))
             model = spec.compile()
     except ValueError as error:
         raise _refusal(error) from error
@@ -105,8 +105,9 @@ def compile_freed(urdf: UrdfText, root: str) -> tuple[Any, frozenset[str]]:
         spec = _read(urdf)
         if root != WORLD:
             spec.worldbody.first_body().add_freejoint()
-        stated = {body.name: _inertial(body) for body in spec.bodies}
-        mass, inertia = _replace_refused_inertia(spec)
+        refused = _refused(spec)
+        stated = {body.name: _inertial(body) for body in refused}
+        mass, inertia = _replace_inertia(refused)
         for name in mass | inertia:
             spec.body(name).iquat = stated[name].quat_wxyz
         model = compiled_quietly(spec)
@@ -207,7 +208,24 @@ def _placeholder_note(links: Iterable[str]) -> tuple[str, ...]:
     return (note,)
 
 
-def _replace_refused_inertia(spec: Any) -> tuple[set[str], set[str]]:  # noqa: ANN401  likewise
+def _refused(spec: Any) -> list[Any]:  # noqa: ANN401  likewise
+    """Return the bodies whose mass or inertia the compiler would refuse, in order."""
+    pending = [[body for body in spec.bodies if body.joints or body.explicitinertial]]
+    refused = []
+    while pending:
+        bodies = pending.pop()
+        if _accepted(bodies):
+            continue
+        if len(bodies) == 1:
+            refused += bodies
+            continue
+        # Most are sound: halves find the few that are not in fewer trials.
+        middle = len(bodies) // 2
+        pending += bodies[middle:], bodies[:middle]
+    return refused
+
+
+def _replace_inertia(refused: Iterable[Any]) -> tuple[set[str], set[str]]:
     """Put placeholders where the compiler would refuse mass or inertia.
 
     Returns:
@@ -215,12 +233,7 @@ def _replace_refused_inertia(spec: Any) -> tuple[set[str], set[str]]:  # noqa: A
     """
     mass: set[str] = set()
     inertia: set[str] = set()
-    asked = [body for body in spec.bodies if body.joints or body.explicitinertial]
-    if _accepted(asked):
-        return mass, inertia
-    for body in asked:
-        if _accepted([body]):
-            continue
+    for body in refused:
         body.explicitinertial = True
         body.fullinertia = [math.nan, 0, 0, 0, 0, 0]
         body.inertia = [1, 1, 1]

@@ -150,12 +150,15 @@ def _read(
 def forget_readings() -> None:
     """Forget the robot that was read last: its files may have changed since."""
     _read.cache_clear()
+    _motion.cache_clear()
 
 
 def observe_robot(
     robot: Robot,
     configurations: Configurations,
     diagnostics: Sequence[Diagnostic] = (),
+    *,
+    shapes: bool = True,
 ) -> Observation:
     """State everything about a robot that is read already.
 
@@ -163,11 +166,13 @@ def observe_robot(
         robot: A robot that is a tree.
         configurations: Positions of every moving joint.
         diagnostics: What the reader noticed in the text.
+        shapes: Whether to state shapes, whose meshes take long to read.
 
     Raises:
         SourceError: The robot is not a tree.
     """
     tree = build_tree(robot)
+    frames, dynamics = _motion(_Moved(robot, configurations))
     return Observation(
         witness=NAME,
         robot=robot.name,
@@ -177,11 +182,11 @@ def observe_robot(
             LinkObservation(link.name, _mass_properties(link)) for link in robot.links
         ),
         joints=structure(robot),
-        frames=_frames(robot, configurations),
+        frames=frames,
         base=_base(tree),
         repaired=_repaired(robot, diagnostics),
-        dynamics=_dynamics(robot, configurations),
-        shapes=state_shapes(robot),
+        dynamics=dynamics,
+        shapes=state_shapes(robot) if shapes else (),
     )
 
 
@@ -227,6 +232,35 @@ def _mass_properties(link: Link) -> MassProperties | None:
     return MassProperties(
         inertial.mass, inertial.origin.position, inertia_values(tensor)
     )
+
+
+class _Moved:
+    """One robot at the same configurations, whatever else is asked about them."""
+
+    def __init__(self, robot: Robot, configurations: Configurations) -> None:
+        self.robot, self.configurations = robot, configurations
+        asked = configurations
+        # What is in it never changes, and is not freed while this one is kept.
+        self._parts = (
+            *map(id, (robot, *asked.positions, *asked.velocities)),
+            *asked.joints,
+            *asked.labels,
+        )
+
+    def __eq__(self, other: object) -> bool:
+        """Whether it is the same; what is only equal is another."""
+        return isinstance(other, _Moved) and self._parts == other._parts
+
+    def __hash__(self) -> int:
+        """Hash what it consists of."""
+        return hash(self._parts)
+
+
+@lru_cache(maxsize=1)
+def _motion(moved: _Moved) -> tuple[Frames, Dynamics]:
+    """State how a robot moves, once for choosing questions and for answering them."""
+    robot, configurations = moved.robot, moved.configurations
+    return _frames(robot, configurations), _dynamics(robot, configurations)
 
 
 def _frames(robot: Robot, configurations: Configurations) -> Frames:

@@ -53,8 +53,10 @@ def mesh_surface(points: Array, triangles: Indices, transform: Array) -> Surface
     support = _reach(used)
     # Relative to the middle, because products of far coordinates lose digits.
     middle = (support[:3] - support[3:6]) / 2.0
-    a, b, c = (placed[triangles[:, corner]] - middle for corner in range(3))
-    normals = _cross(b - a, c - a) / 2.0
+    near = placed - middle
+    a, b, c = (np.take(near, triangles[:, corner], axis=0) for corner in range(3))
+    along, across = b - a, c - a
+    normals = _cross(along, across) / 2.0
     areas = np.sqrt(np.einsum("mi,mi->m", normals, normals))
     area = float(areas.sum())
     oriented = normals.sum(axis=0)
@@ -66,7 +68,7 @@ def mesh_surface(points: Array, triangles: Indices, transform: Array) -> Surface
     return Surface(
         support=tuple(support.tolist()),
         area=area,
-        edges=float(sum(_lengths(side).sum() for side in (b - a, c - b, a - c))),
+        edges=float(sum(_lengths(side).sum() for side in (along, c - b, across))),
         oriented_area=_vec3(oriented * outwards),
         volume=float(volume * outwards),
         center=_vec3(center),

@@ -38,8 +38,11 @@ def state_looks(
     """
     looks = []
     rest = area
-    for subset in UsdShade.MaterialBindingAPI(prim).GetMaterialBindSubsets():
-        own = _subset_area(prim, subset, to_link)
+    subsets = UsdShade.MaterialBindingAPI(prim).GetMaterialBindSubsets()
+    areas = _face_areas(prim, to_link) if subsets else np.zeros(0)
+    for subset in subsets:
+        faces = np.array(subset.GetIndicesAttr().Get(), np.int64)
+        own = float(areas[faces[(faces >= 0) & (faces < len(areas))]].sum())
         looks.append(_look(subset.GetPrim(), own))
         rest -= own
     # What subsets leave, but for rounding.
@@ -48,14 +51,12 @@ def state_looks(
     return merged(look for look in looks if look) if all(looks) else ()
 
 
-def _subset_area(prim: Any, subset: Any, to_link: Array) -> float:  # noqa: ANN401
+def _face_areas(prim: Any, to_link: Array) -> Array:  # noqa: ANN401
     mesh = UsdGeom.Mesh(prim)
     points = np.array(mesh.GetPointsAttr().Get(), np.float64)
     counts = np.array(mesh.GetFaceVertexCountsAttr().Get(), np.int64)
     corners = np.array(mesh.GetFaceVertexIndicesAttr().Get(), np.int64)
-    faces = np.array(subset.GetIndicesAttr().Get(), np.int64)
-    areas = face_areas(points, counts, corners, to_link)
-    return float(areas[faces[(faces >= 0) & (faces < len(areas))]].sum())
+    return face_areas(points, counts, corners, to_link)
 
 
 def _look(prim: Any, area: float) -> Look | None:  # noqa: ANN401

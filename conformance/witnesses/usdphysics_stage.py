@@ -182,6 +182,7 @@ class Placement:
         self._stage = physics.stage
         self._length = physics.units.length
         self._cache = UsdGeom.XformCache()
+        self._rigid: dict[str, Array] = {}
 
     def matrix(self, path: str) -> Array:
         """Return the (4, 4) world matrix with scale, in units of the stage."""
@@ -191,9 +192,13 @@ class Placement:
 
     def rigid(self, path: str) -> Array:
         """Return the (4, 4) rigid world transform [m]."""
-        placed = rigid_part(self.matrix(path))
-        placed[:3, 3] *= self._length
-        return placed
+        if path not in self._rigid:
+            placed = rigid_part(self.matrix(path))
+            placed[:3, 3] *= self._length
+            # Every shape asks for that of each link above it.
+            placed.flags.writeable = False
+            self._rigid[path] = placed
+        return self._rigid[path]
 
 
 def text_attribute(prim: Any, name: str) -> str | None:  # noqa: ANN401  pxr is untyped

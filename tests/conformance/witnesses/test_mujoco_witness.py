@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from conformance.observation import JointType
-from conformance.witness import AbstentionError, Available
+from conformance.observation import Configurations, JointType
+from conformance.witness import AbstentionError, Available, Request
 from conformance.witnesses.mujoco_witness import MujocoWitness
 from tests.conformance.witnesses import oblique_arm
 from tests.conformance.witnesses.deviation_files import (
@@ -103,6 +103,34 @@ def test_placeholder_for_a_refused_tensor_is_not_stated(
     )
     expected = TURN @ rotation_about(AXIS, 0.5)
     np.testing.assert_allclose(last_pose(observation, "arm")[1], expected, atol=1e-14)
+
+
+def test_of_many_links_those_that_are_refused_alone_get_placeholders(
+    tmp_path: Path,
+) -> None:
+    """Wherever they are among the others."""
+    sound = '<inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/>'
+    flat = '<inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="9"/>'
+    refused = {0, 3, 4, 10}
+    links = "".join(
+        f'<link name="l{i}"><inertial><mass value="{i + 1}"/>'
+        f"{flat if i in refused else sound}</inertial></link>"
+        for i in range(11)
+    )
+    joints = "".join(
+        f'<joint name="j{i}" type="fixed"><parent link="l{i}"/>'
+        f'<child link="l{i + 1}"/></joint>'
+        for i in range(10)
+    )
+    path = tmp_path / "robot.urdf"
+    path.write_text(f'<robot name="r">{links}{joints}</robot>')
+
+    nowhere = Configurations((), (), ("zero",))
+    seen = MujocoWitness().observe(Request(str(path), nowhere))
+
+    without = {link.name for link in seen.links if link.mass and not link.mass.inertia}
+    assert without == {f"l{i}" for i in refused}
+    assert any(note.endswith("l0, l10, l3, l4.") for note in seen.notes)
 
 
 def test_placeholder_for_a_massless_moving_link_is_not_stated(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -52,6 +53,30 @@ def _joint(kind: str, parent: str = "world", inner: str = "") -> str:
         f'<joint name="j" type="{kind}"><parent link="{parent}"/>'
         f'<child link="arm"/>{inner}</joint>'
     )
+
+
+def test_motion_is_that_of_the_robot_and_configurations_that_are_asked(
+    tmp_path: Path,
+) -> None:
+    """Though it is kept for who asks the same again, with or without shapes."""
+    path = tmp_path / "robot.urdf"
+    path.write_text(f'<robot name="r"><link name="world"/>{_joint("continuous")}{_ARM}')
+    path.write_text(path.read_text() + "</robot>")
+    robot = parse(path).robot
+    few, many = (configurations(structure(robot), count) for count in (4, 9))
+    first = observe_robot(robot, few, shapes=False)
+    assert first.frames is observe_robot(robot, few).frames
+    assert first.dynamics is observe_robot(robot, few).dynamics
+
+    light = replace(robot, links=robot.links[:1] + parse(path).robot.links[1:])
+    other = observe_robot(robot, many).frames
+    again = observe_robot(light, few).frames
+
+    assert first.frames is not None
+    assert other is not None
+    assert other.labels == many.labels
+    assert len(other.positions) == many.count != few.count
+    assert again is not first.frames
 
 
 def test_everything_is_stated(observation: Observation) -> None:
