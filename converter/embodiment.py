@@ -277,7 +277,7 @@ def _bodies(
 ) -> tuple[tuple[Body, ...], list[Diagnostic]]:
     rest = rest_poses(tree)
     total = sum(link.mass for link in tree.link.values()) or 1.0
-    size = _size(tree, rest)
+    size = size_at_rest(tree, rest)
     notes: list[Diagnostic] = []
     bodies = []
     members: dict[str, list[str]] = {}
@@ -307,8 +307,15 @@ def _bodies(
     return tuple(bodies), notes
 
 
-def _size(tree: Tree, rest: dict[str, Pose]) -> float:
-    """Largest distance of a link or centre of mass from the root [m]; 1 if none."""
+def size_at_rest(tree: Tree, rest: dict[str, Pose]) -> float:
+    """Return the largest distance of a link or centre of mass from the root [m].
+
+    It is 1 where all are at the root.
+
+    Args:
+        tree: The robot.
+        rest: Where its links are while all joints are at zero, by name.
+    """
     points = []
     for name, pose in rest.items():
         points.append(pose.position)

@@ -44,7 +44,7 @@ def usable_inertia(
     """
     moments, quat_wxyz = principal_inertia(inertia)
     largest = max(abs(moment) for moment in moments)
-    if largest <= max(SMALLEST, NEGLIGIBLE_INERTIA * mass * (size * size)):
+    if is_negligible(largest, mass, size):
         moment = INVENTED_INERTIA * mass * (size * size)
         text = f"has {mass:.6g} kg and no inertia; it received {moment:.3g} kg m^2"
         return (moment, 0, 0, moment, 0, moment), (("inertia-regularised", text),)
@@ -61,6 +61,17 @@ def usable_inertia(
         text = f"has principal moments {problem}"
         found = (*found, ("inertia-implausible", text))
     return inertia, found
+
+
+def is_negligible(moment: float, mass: float, size: float) -> bool:
+    """Say whether the largest moment of a body is the rounding of zero.
+
+    Args:
+        moment: Its size [kg m^2].
+        mass: [kg].
+        size: Of the robot [m].
+    """
+    return moment <= max(SMALLEST, NEGLIGIBLE_INERTIA * mass * (size * size))
 
 
 def _implausible(moments: Vec3) -> str | None:

@@ -48,6 +48,8 @@ SPECIMEN_CHECKS: Mapping[str, SpecimenCheck] = {
     "mass-none-moving": masses.moving_without_mass,
     "mass-none-collider": masses.colliders_without_mass,
     "mass-negligible": masses.negligible_mass,
+    # What the file writes as zero is for the document.
+    "inertia-zero": masses.inertia_of_rounding,
     "inertia-not-positive": masses.inertia_not_positive,
     "inertia-triangle": masses.inertia_breaks_triangle,
     "inertia-too-large": masses.inertia_too_large,

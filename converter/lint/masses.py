@@ -16,6 +16,7 @@ from converter.lint.inertials import (
     turns_too_easily,
     turns_too_hard,
 )
+from converter.plausibility import is_negligible
 from converter.urdf import grammar as g
 
 if TYPE_CHECKING:
@@ -69,11 +70,23 @@ def zero_inertia(document: Document) -> Remarks:
             yield Remark(message, inertia.location)
 
 
+def inertia_of_rounding(specimen: Specimen) -> Remarks:
+    """Tensors that conversion takes for zero, though they are not written so."""
+    for link, inertial in _massive(specimen):
+        if any(inertial.inertia) and _is_rounding(inertial, specimen):
+            moments = _listed(principal_moments(inertial))
+            message = (
+                f"link {link.name!r} has {inertial.mass:g} kg and principal moments "
+                f"{moments}, which are the rounding of zero"
+            )
+            yield Remark(message, inertial.location)
+
+
 def inertia_not_positive(specimen: Specimen) -> Remarks:
     """Tensors with a principal moment that is zero or negative, but not all zero."""
     for link, inertial in _massive(specimen):
         moments = principal_moments(inertial)
-        if any(inertial.inertia) and not is_positive(moments):
+        if not (is_positive(moments) or _is_rounding(inertial, specimen)):
             message = f"link {link.name!r} has principal moments {_listed(moments)}"
             yield Remark(message, inertial.location)
 
@@ -82,7 +95,8 @@ def inertia_breaks_triangle(specimen: Specimen) -> Remarks:
     """Positive tensors that break A + B >= C by more than rounding."""
     for link, inertial in _massive(specimen):
         a, b, c = moments = principal_moments(inertial)
-        if is_positive(moments) and a + b < c * (1.0 - _TRIANGLE_SLACK):
+        breaks = is_positive(moments) and a + b < c * (1.0 - _TRIANGLE_SLACK)
+        if breaks and not _is_rounding(inertial, specimen):
             message = (
                 f"link {link.name!r} has principal moments {_listed(moments)}: "
                 f"{a:.4g} + {b:.4g} < {c:.4g}"
@@ -107,7 +121,11 @@ def inertia_too_small(specimen: Specimen) -> Remarks:
     """Inertia of a point, for a link with an extent."""
     for link, inertial, extent in _measured(specimen):
         radius = gyration(inertial)
-        if radius and turns_too_easily(radius, extent.reach):
+        if (
+            radius
+            and turns_too_easily(radius, extent.reach)
+            and not _is_rounding(inertial, specimen)
+        ):
             message = (
                 f"the inertia of link {link.name!r} is that of {inertial.mass:g} kg "
                 f"within {_metres(radius)} of the centre of mass; "
@@ -154,6 +172,11 @@ def _massive(specimen: Specimen) -> Iterator[tuple[Link, Inertial]]:
     for link in specimen.robot.links:
         if link.inertial and link.mass > 0.0:
             yield link, link.inertial
+
+
+def _is_rounding(inertial: Inertial, specimen: Specimen) -> bool:
+    largest = max(map(abs, principal_moments(inertial)))
+    return is_negligible(largest, inertial.mass, specimen.size)
 
 
 def _measured(specimen: Specimen) -> Iterator[tuple[Link, Inertial, LinkExtent]]:

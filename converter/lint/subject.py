@@ -8,8 +8,10 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from converter.diagnostics import SourceError
+from converter.embodiment import size_at_rest
 from converter.extents import bound_meshes, measure_link, measure_meshes
 from converter.lint.inertials import NEGLIGIBLE, is_beyond_doubt
+from converter.rigid import rest_poses
 from converter.topology import build_tree, rigid_groups
 from converter.urdf import grammar as g
 from converter.urdf.findings import drain
@@ -103,6 +105,7 @@ class Specimen:
         meshes: Its mesh files; of their hulls, the boxes.
         extents: Extent, by name, of every link whose shapes are all known and whose
             inertial might not suit them.
+        size: Largest distance of a link or centre of mass from the root [m].
         span: Length of the longest way from the root over the joints' origins [m].
     """
 
@@ -111,6 +114,7 @@ class Specimen:
     groups: tuple[tuple[str, ...], ...]
     meshes: MeshExtents
     extents: Mapping[str, LinkExtent]
+    size: float
     span: float
 
 
@@ -128,6 +132,7 @@ def examine(robot: Robot) -> Specimen:
         groups=rigid_groups(tree),
         meshes=outer,
         extents=_extents_in_doubt(robot, inner, outer),
+        size=size_at_rest(tree, rest_poses(tree)),
         span=_span(tree),
     )
 

@@ -11,7 +11,17 @@ import pytest
 from converter.lint import ALL_RULES, LINT_RULES
 from converter.lint.checks import DOCUMENT_CHECKS, SPECIMEN_CHECKS
 from converter.rules import RULES, Severity
-from tests.converter.lint.cases import CASES, joint, limit, link, mesh, rated, robot
+from tests.converter.lint.cases import (
+    CASES,
+    INERTIA,
+    body,
+    joint,
+    limit,
+    link,
+    mesh,
+    rated,
+    robot,
+)
 from tests.converter.lint.stl_files import write_box, write_fan
 
 if TYPE_CHECKING:
@@ -63,7 +73,7 @@ def test_every_rule_has_a_case_and_a_check() -> None:
     """The tables name the same rules."""
     assert set(CASES) == set(LINT_RULES)
     assert set(DOCUMENT_CHECKS) | set(SPECIMEN_CHECKS) == set(LINT_RULES)
-    assert not set(DOCUMENT_CHECKS) & set(SPECIMEN_CHECKS)
+    assert set(DOCUMENT_CHECKS) & set(SPECIMEN_CHECKS) == {"inertia-zero"}
 
 
 def test_no_rule_of_lint_has_an_id_of_the_reader() -> None:
@@ -206,3 +216,26 @@ def test_a_sound_robot_has_no_findings(examine: Lint) -> None:
     assert "robot-unnamed" in {
         f.rule.id for f in examine(link("").replace(' name="r"', ""))
     }
+
+
+@pytest.mark.parametrize(
+    "moments", [(1e-20, -1e-20, 2e-20), (1e-20, 1e-20, 9e-20), (3e-17, 3e-17, 3e-17)]
+)
+def test_inertia_that_is_the_rounding_of_zero_is_zero(
+    examine: Lint, moments: tuple[float, float, float]
+) -> None:
+    """Conversion takes less than 1e-15 m L^2 for zero; here m is 2 kg, L 0.2 m."""
+    found = examine(body("2", INERTIA.format(*moments), xyz="0.16 0.12 0"))
+
+    assert [f.rule.id for f in found if f.rule.id.startswith("inertia")] == [
+        "inertia-zero"
+    ]
+
+
+def test_negative_inertia_beyond_rounding_is_no_rounding(examine: Lint) -> None:
+    """The same link, with moments twice as large as what counts as zero."""
+    tensor = INERTIA.format(-1.6e-16, 1e-16, 1e-16)
+
+    found = examine(body("2", tensor, xyz="0.16 0.12 0"))
+
+    assert "inertia-not-positive" in {f.rule.id for f in found}
