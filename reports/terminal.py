@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rich.console import Group
 from rich.padding import Padding
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
@@ -21,7 +23,7 @@ from reports.text import one_line
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from rich.console import RenderableType
+    from rich.console import Console, ConsoleOptions, RenderableType
 
     from conformance.record import (
         RobotRecord,
@@ -34,6 +36,26 @@ _TEXT_LIMIT = 140
 _ROBOTS = 6
 _FINDINGS = 3
 _REASONS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class _Unpadded:
+    """What is shown without blanks at the ends of its lines."""
+
+    content: RenderableType
+
+    def __rich_console__(
+        self, console: Console, options: ConsoleOptions
+    ) -> Iterator[Segment]:
+        for line in console.render_lines(self.content, options, pad=False):
+            kept = list(line)
+            while kept and not kept[-1].text.strip():
+                kept.pop()
+            if kept:
+                text, style, _ = kept.pop()
+                kept.append(Segment(text.rstrip(), style))
+            yield from kept
+            yield Segment.line()
 
 
 def terminal_summary(
@@ -58,7 +80,7 @@ def terminal_summary(
             *_worst(robots),
             *_witnesses(robots),
         )
-    return Group(*sections)
+    return _Unpadded(Group(*sections))
 
 
 def terminal_comparison(
@@ -83,7 +105,7 @@ def terminal_comparison(
             size(one.size),
             Text(one_line(one.converter.title, _NAME_LIMIT), style="dim"),
         )
-    return Group(table, *_since(summary), *_shortfalls(compared))
+    return _Unpadded(Group(table, *_since(summary), *_shortfalls(compared)))
 
 
 def _shortfalls(compared: Comparison) -> Iterator[RenderableType]:
@@ -263,6 +285,7 @@ def _indented(content: RenderableType) -> Padding:
         for column in content.columns:
             column.no_wrap = True
         content.columns[-1].overflow = "ellipsis"
-        content.columns[-1].ratio = 1
-        content.expand = True
+        if content.columns[-1].justify == "left":
+            content.columns[-1].ratio = 1
+            content.expand = True
     return Padding(content, (0, 0, 0, 2))

@@ -43,6 +43,7 @@ def test_a_run_is_told_in_about_thirty_lines() -> None:
     assert "usdphysics 45 of 46 1 crashed: signal 11" in lines
     assert "spec, mujoco read all 46" in lines
     assert len(lines) <= 30
+    assert not [line for line in text.splitlines() if line != line.rstrip()]
 
 
 def test_one_robot_is_told_by_its_findings() -> None:
