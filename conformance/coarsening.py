@@ -61,6 +61,7 @@ class Welded:
         lower: Where the box begins [m].
         span: Its edges [m]; one where it has no extent.
         triangles: Number of triangles before.
+        digest: What is the same for the same mesh, whoever wrote or read it.
     """
 
     corners: NDArray[np.float64]
@@ -68,14 +69,7 @@ class Welded:
     lower: NDArray[np.float64]
     span: NDArray[np.float64]
     triangles: int
-
-    @property
-    def digest(self) -> bytes:
-        """What is the same for the same mesh, whoever wrote or read it."""
-        found = hashlib.blake2b(digest_size=32)
-        for array in (self.corners, self.faces, self.lower, self.span):
-            found.update(np.ascontiguousarray(array).tobytes())
-        return found.digest()
+    digest: bytes
 
 
 def weld(points: NDArray[np.floating], triangles: NDArray[np.integer]) -> Welded | None:
@@ -95,10 +89,32 @@ def weld(points: NDArray[np.floating], triangles: NDArray[np.integer]) -> Welded
     lower = stored.min(axis=0).astype(np.float64)
     extent = stored.max(axis=0) - lower
     span = np.where(extent > 0, extent, 1.0)
-    corners, faces = _welded((stored - lower) / span, triangles, _FINE)
+    places, faces = _joined((stored - lower) / span, triangles, _FINE)
     if not len(faces):
         return None
-    return Welded(corners, faces, lower, span, len(triangles))
+    digest = _digest(places, faces.astype(np.int32), lower, span)
+    return Welded(_at(places, _FINE), faces, lower, span, len(triangles), digest)
+
+
+def surface_digest(
+    points: NDArray[np.floating], triangles: NDArray[np.integer]
+) -> bytes:
+    """Return what only triangles of the same corners in the same order have.
+
+    Args:
+        points: (N, 3) [m]; what counts is what a USD stores of them.
+        triangles: (M, 3) indices of points.
+    """
+    corners = np.asarray(points, np.float32)[np.asarray(triangles)]
+    # The sum makes one zero of the two.
+    return _digest(corners + np.float32(0))
+
+
+def _digest(*arrays: NDArray[np.generic]) -> bytes:
+    found = hashlib.sha256()
+    for array in arrays:
+        found.update(np.ascontiguousarray(array).data)
+    return found.digest()
 
 
 def coarsen(mesh: Welded, target: int) -> SceneMesh | None:
@@ -166,13 +182,26 @@ def _welded(
         faces: (M, 3) indices of points.
         steps: Number of steps of the grid along each axis, below 2^21.
     """
+    places, faces = _joined(points, faces, steps)
+    return _at(places, steps), faces
+
+
+def _joined(
+    points: NDArray[np.float64], faces: NDArray[np.integer], steps: int
+) -> tuple[NDArray[np.int64], NDArray[np.integer]]:
+    """Do so, and return each point's place on the grid as one integer."""
     # Three coordinates in one integer sort many times faster than in three columns.
     x, y, z = np.rint(points.T * steps).astype(np.int64)
     keys, place = np.unique((x << 42) | (y << 21) | z, return_inverse=True)
-    unique = np.stack([keys >> 42, (keys >> 21) & _FINE, keys & _FINE], axis=1)
     joined = place.reshape(-1)[np.asarray(faces)]
     a, b, c = joined.T
-    return unique / steps, joined[(a != b) & (b != c) & (c != a)]
+    return keys, joined[(a != b) & (b != c) & (c != a)]
+
+
+def _at(places: NDArray[np.int64], steps: int) -> NDArray[np.float64]:
+    columns = [places >> 42, (places >> 21) & _FINE, places & _FINE]
+    corners: NDArray[np.float64] = np.stack(columns, axis=1) / steps
+    return corners
 
 
 def _text(values: NDArray[np.generic], kind: str) -> str:

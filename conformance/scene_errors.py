@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 # Enough to be shown; a page is no record.
 _DIGITS = 3
+# What is a smaller part of a number looks otherwise.
+_SHOWN_ALIKE = 0.98
 
 
 def link_errors(
@@ -39,9 +41,7 @@ def link_errors(
     links, ours, theirs = _common(first, second)
     if not links or len(first.positions) != len(second.positions):
         return None
-    positions = np.linalg.norm(
-        first.positions[:, ours] - second.positions[:, theirs], axis=2
-    )
+    positions = _distances(first, ours, second, theirs)
     rotations = angles(first.rotations[:, ours], second.rotations[:, theirs])
     return LinkErrors(
         links=links,
@@ -59,16 +59,33 @@ def agreements(frames: Mapping[str, Frames]) -> tuple[Agreement, ...]:
     """
     found = []
     for (one, first), (other, second) in combinations(frames.items(), 2):
-        errors = link_errors(first, second, ("",) * len(first.positions))
-        if errors is None:
+        links, ours, theirs = _common(first, second)
+        if not links or len(first.positions) != len(second.positions):
             continue
-        worst, link = 0.0, None
-        for row in errors.positions:
-            for name, value in zip(errors.links, row, strict=True):
-                if value is not None and value > worst:
-                    worst, link = value, name
+        worst, index = _worst(_distances(first, ours, second, theirs).reshape(-1))
+        link = None if index is None else links[index % len(links)]
         found.append(Agreement(witnesses=(one, other), position=worst, link=link))
     return tuple(found)
+
+
+def _distances(
+    first: Frames, ours: list[int], second: Frames, theirs: list[int]
+) -> Array:
+    """(K, L) distances between links [m]."""
+    apart = first.positions[:, ours] - second.positions[:, theirs]
+    distances: Array = np.linalg.norm(apart, axis=2)
+    return distances
+
+
+def _worst(values: Array) -> tuple[float, int | None]:
+    """Return the largest number as it is shown, and which is the first to show it."""
+    finite = np.where(np.isfinite(values), values, 0.0)
+    largest = finite.max(initial=0.0)
+    if not largest:
+        return 0.0, None
+    shown = _shown(largest)
+    close = np.flatnonzero(finite >= _SHOWN_ALIKE * largest).tolist()
+    return shown, next(index for index in close if _shown(values[index]) == shown)
 
 
 def angles(first: Array, second: Array) -> Array:
@@ -97,9 +114,10 @@ def _common(
 
 def _rounded(values: Array) -> tuple[tuple[float | None, ...], ...]:
     return tuple(
-        tuple(
-            float(f"{value:.{_DIGITS}g}") if math.isfinite(value) else None
-            for value in row
-        )
+        tuple(_shown(value) if math.isfinite(value) else None for value in row)
         for row in values.tolist()
     )
+
+
+def _shown(value: float) -> float:
+    return float(f"{value:.{_DIGITS}g}")

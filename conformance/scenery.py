@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from conformance.coarsening import coarsen, shares, weld
+from conformance.coarsening import coarsen, shares, surface_digest, weld
 from conformance.observation import Frames, JointType
 from conformance.scene import Scene, SceneShape
 from conformance.scene_errors import agreements, link_errors
@@ -113,6 +113,7 @@ def _meshes(
         The meshes, and which of them is that of which arrays.
     """
     digests: dict[tuple[int, int], bytes] = {}
+    surfaces: dict[bytes, Welded | None] = {}
     welded: dict[bytes, Welded] = {}
     targets: dict[bytes, int] = {}
     for drawn in drawings.values():
@@ -122,7 +123,10 @@ def _meshes(
                 continue
             arrays = _arrays(drawing)
             if arrays not in digests:
-                mesh = weld(drawing.points, drawing.triangles)
+                surface = surface_digest(drawing.points, drawing.triangles)
+                if surface not in surfaces:
+                    surfaces[surface] = weld(drawing.points, drawing.triangles)
+                mesh = surfaces[surface]
                 if mesh is None:
                     continue
                 digests[arrays] = mesh.digest
