@@ -7,6 +7,7 @@ in each pair, by their places.
 from __future__ import annotations
 
 import math
+from itertools import product
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -29,7 +30,7 @@ from conformance.tree_matching import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
@@ -67,19 +68,9 @@ def match_lost(
     Returns:
         Paths of what stands for one of several that are alike.
     """
-    lenient = not links.path_of and not joints.path_of
     ours = expected_side(expected)
     theirs = actual_side(prims, links, ours.length)
-
-    def may_match(one: int, other: int) -> bool:
-        here, there = ours.groups[one], theirs.groups[other]
-        return _agree(here, there, links, joints) and (
-            lenient
-            or here.type == there.type
-            or TURNING.issuperset({here.type, there.type})
-        )
-
-    found, start, end = _best(ours, theirs, may_match)
+    found, start, end = _best(ours, theirs, links, joints)
     alike: set[str] = set()
     for one, other in found.pairs:
         here, there = ours.groups[one], theirs.groups[other]
@@ -89,10 +80,10 @@ def match_lost(
                 alike |= {there.joint}
         frames = (
             (start, end)
-            if here.joint is None or there.joint is None
+            if (one, other) == found.pairs[0]
             else (ours.frame(here), theirs.frame(there))
         )
-        matched, unsure = _within(ours, theirs, (here, there), frames, links)
+        matched, unsure, _ = _within(ours, theirs, (here, there), frames, links)
         for name, path in matched:
             links.add(name, path)
             if (one, other) in found.alike or name in unsure:
@@ -101,60 +92,59 @@ def match_lost(
 
 
 def _best(
-    ours: Side, theirs: Side, may_match: Callable[[int, int], bool]
+    ours: Side, theirs: Side, links: Matches, joints: Matches
 ) -> tuple[TreeMatch, Array, Array]:
     """Try where the robots may begin; return how they fit, and both frames there.
 
     A base without mass may be the world's in a USD, and any prim of the base may have
     the frame that the URDF gives it. Nothing is guessed where several fit alike.
     """
-    fits: list[tuple[TreeMatch, Array, Array]] = []
-    for one in _starts(ours):
-        start = ours.frame(ours.groups[one])
+    lenient = not links.path_of and not joints.path_of
+
+    def agree(one: int, other: int) -> bool:
+        return _agree(ours.groups[one], theirs.groups[other], links, joints)
+
+    def may_match(one: int, other: int) -> bool:
+        types = {ours.groups[one].type, theirs.groups[other].type}
+        return agree(one, other) and (
+            lenient or len(types) == 1 or TURNING.issuperset(types)
+        )
+
+    fits: list[tuple[float, TreeMatch, Array, Array]] = []
+    for one, other in product(_starts(ours), _starts(theirs)):
+        if not agree(one, other):
+            continue
+        pair = ours.groups[one], theirs.groups[other]
+        start = ours.frame(pair[0])
         expected = ours.branches(one, start)
-        for other, group in enumerate(theirs.groups):
-            if not _is_start(theirs, other) or not may_match(one, other):
-                continue
-            for end in _ends(theirs, group):
-                found = match_trees(
-                    expected, theirs.branches(other, end), (one, other), may_match
-                )
-                fits.append((found, start, end))
-    fits.sort(key=lambda fit: fit[0].cost)
-    if not fits or any(
-        fit[0].cost - fits[0][0].cost < ALIKE and fit[0].pairs[0] != fits[0][0].pairs[0]
-        for fit in fits
-    ):
-        return TreeMatch(), np.eye(4), np.eye(4)
-    return fits[0]
+        for end in _ends(theirs, pair[1]):
+            actual = theirs.branches(other, end)
+            found = match_trees(expected, actual, (one, other), may_match)
+            _, _, cost = _within(ours, theirs, pair, (start, end), links)
+            fits.append((found.cost + cost, found, start, end))
+    fits.sort(key=lambda fit: fit[0])
+    rivals = {fit[1].pairs[0] for fit in fits if fit[0] - fits[0][0] < ALIKE}
+    return fits[0][1:] if len(rivals) == 1 else (TreeMatch(), np.eye(4), np.eye(4))
 
 
-def _starts(ours: Side) -> Iterator[int]:
-    """Yield the groups that a USD may have at its base.
+def _starts(side: Side) -> Iterator[int]:
+    """Yield the groups that a robot may begin at.
 
-    One that floats off a frame without mass is the robot, and the frame is the world.
+    What floats off something without mass may be the robot, and that the world. Frames
+    that nothing hangs on may be folders, unless there is nothing but frames.
     """
-    for index, group in enumerate(ours.groups):
-        above = None if group.parent is None else ours.groups[group.parent]
+    bodies = {name for name, member in side.members.items() if not member.is_frame}
+    carrying = {group.parent for group in side.groups}
+    for index, group in enumerate(side.groups):
+        if bodies.isdisjoint(group.members) and bodies and index not in carrying:
+            continue
+        above = None if group.parent is None else side.groups[group.parent]
         if above is None or (
             above.parent is None
             and above.mass == 0.0
             and group.type is JointType.FLOATING
         ):
             yield index
-
-
-def _is_start(theirs: Side, index: int) -> bool:
-    """Whether a robot may begin at a group.
-
-    Frames that nothing hangs on may be folders, unless there is nothing but frames.
-    """
-    bodies = {name for name, member in theirs.members.items() if not member.is_frame}
-    return theirs.groups[index].parent is None and (
-        any(group.parent == index for group in theirs.groups)
-        or not bodies
-        or not bodies.isdisjoint(theirs.groups[index].members)
-    )
 
 
 def _ends(theirs: Side, group: Group) -> list[Array]:
@@ -174,8 +164,8 @@ def _within(
     pair: tuple[Group, Group],
     frames: tuple[Array, Array],
     links: Matches,
-) -> tuple[list[tuple[str, str]], frozenset[str]]:
-    """Pair what is open of two groups by place; return also what is unsure of that.
+) -> tuple[list[tuple[str, str]], frozenset[str], float]:
+    """Pair what is open of two groups by place; return what is unsure, and the cost.
 
     Bodies are paired whatever their place, frames only where links are.
     """
@@ -188,11 +178,12 @@ def _within(
         ]
         for name in names
     ]
-    pairs, alike, _ = assign(costs, ([_ALONE] * len(names), [_ALONE] * len(paths)))
+    pairs, alike, cost = assign(costs, ([_ALONE] * len(names), [_ALONE] * len(paths)))
     kept = [pair for pair in pairs if costs[pair[0]][pair[1]] < 2.0 * _ALONE]
     return (
         [(names[row], paths[column]) for row, column in kept],
         frozenset(names[row] for row, column in kept if (row, column) in alike),
+        cost,
     )
 
 

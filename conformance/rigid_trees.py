@@ -179,9 +179,7 @@ def actual_side(prims: NamedPrims, links: Matches, length: float) -> Side:
     edges = [
         _Edge(joint.path, joint.type, *joint.ends, joint.point, joint.axis)
         for joint in prims.joints
-        # What floats in the world hangs on nothing.
         if not joint.closes_loop
-        and (joint.type is not JointType.FLOATING or _WORLD not in joint.ends)
     ]
     carriers = {path: links.body(path) for path in members}
     return Side(_groups(edges, members, carriers), members, length)

@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+# Attributes that say what links and joints are called.
+_NAMES = {"urdf:joint:name", "urdf:joint:parent", "urdf:joint:child"}
+
 
 def rename_prims(
     root_layer: Path, target: Path, seed: int, *, loses: Callable[[str], bool]
@@ -61,7 +64,7 @@ def _retarget(
     if forget:
         prim.ClearInfo("displayName")
     for spec in list(prim.properties):
-        if forget and spec.name.startswith("urdf:joint"):
+        if forget and spec.name in _NAMES:
             del prim.properties[spec.name]
             continue
         targets = (

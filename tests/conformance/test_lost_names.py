@@ -2,18 +2,39 @@
 
 from __future__ import annotations
 
+import tempfile
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pybullet_data
 import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 
 from conformance import CheckOptions, RobotRecord, check
+from conformance.labelling import label_robot
 from conformance.record import Grade
+from conformance.sampling import configurations
+from conformance.verdict import judge
+from conformance.witness import Observed, Request
+from conformance.witnesses.spec_witness import observe_robot, structure
+from conformance.witnesses.usdphysics_witness import UsdphysicsWitness
 from converter import convert
+from converter.embodiment import BaseOption, embody
+from converter.topology import build_tree
+from converter.usd.layers import asset_name, author_asset
+from converter.usd.prims import BodyNesting
 from tests.conformance.renaming import rename_prims
+from tests.converter.strategies import robots
+
+if TYPE_CHECKING:
+    from conformance.observation import Observation
+    from converter.model import Robot
 
 _PYBULLET = Path(pybullet_data.getDataPath())
-_NAMES = {"structure.links", "structure.joints"}
+_LINKS = "structure.links"
+_NAMES = {_LINKS, "structure.joints"}
 
 
 def _findings(record: RobotRecord) -> dict[str, list[str]]:
@@ -53,3 +74,102 @@ def test_nothing_but_names_is_lost_with_all_names(name: str, tmp_path: Path) -> 
         for messages in findings.values()
         for message in messages
     )
+
+
+_CART = """<robot name="cart">
+<link name="foot"/>
+<joint name="stands" type="fixed"><parent link="foot"/><child link="trunk"/>
+<origin xyz="0 0.01 0.2" rpy="0 0.1 0"/></joint>
+<link name="trunk"><inertial><origin xyz="0.1 -0.2 0.3"/><mass value="9"/>
+<inertia ixx="0.2" iyy="0.3" izz="0.4" ixy="0.01" ixz="0" iyz="-0.02"/></inertial>
+</link>{wheels}</robot>"""
+_WHEEL = """<link name="{name}"><inertial><origin xyz="0 0.01 0"/><mass value="1"/>
+<inertia ixx="0.02" iyy="0.03" izz="0.02" ixy="0" ixz="0" iyz="0.001"/></inertial>
+</link><joint name="{name}_axle" type="continuous"><parent link="trunk"/>
+<child link="{name}"/><origin xyz="{x} 0.2 -0.1" rpy="0.3 0 0"/><axis xyz="0 0.6 0.8"/>
+</joint>"""
+
+
+def _cart(folder: Path, *wheels: tuple[str, float]) -> Path:
+    urdf = folder / "cart.urdf"
+    text = "".join(_WHEEL.format(name=name, x=x) for name, x in wheels)
+    urdf.write_text(_CART.format(wheels=text))
+    return urdf
+
+
+def test_a_base_without_mass_is_found(tmp_path: Path) -> None:
+    """Its body carries the trunk, which still has its name."""
+    urdf = _cart(tmp_path, ("front", 0.3), ("rear", -0.3))
+    usd = tmp_path / "usd" / "renamed.usda"
+    made = convert(urdf, tmp_path / "usd")
+    rename_prims(made.root_layer, usd, 1, loses=lambda name: name == "foot")
+    findings = _findings(check(urdf, usd, CheckOptions(witnesses=("mujoco",))))
+
+    # The weld of a frame is no prim, and its parent has another name now.
+    assert [message.split(" is called ")[0] for message in findings.pop(_LINKS)] == [
+        "link foot"
+    ]
+    assert _NAMES.issuperset(findings)
+
+
+def test_what_is_alike_is_said_to_be(tmp_path: Path) -> None:
+    """Two wheels on one axle; the third is told by its place."""
+    urdf = _cart(tmp_path, ("front", 0.3), ("rear", -0.3), ("spare", -0.3))
+    record = _check_without_names(urdf, tmp_path)
+
+    assert _NAMES.issuperset(_findings(record))
+    (reader,) = (w for w in record.witnesses if w.name == "usdphysics")
+    alike = [note for note in reader.notes if "another that is alike" in note]
+    assert {note.split(" is ")[0] for note in alike} == {
+        "link rear",
+        "link spare",
+        "joint rear_axle",
+        "joint spare_axle",
+    }
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    robots(),
+    st.sampled_from(BodyNesting),
+    st.sampled_from(BaseOption),
+    st.booleans(),
+    st.integers(0, 99),
+)
+def test_random_names_change_no_other_check(
+    robot: Robot,
+    nesting: BodyNesting,
+    base: BaseOption,
+    merge_fixed: bool,  # noqa: FBT001  hypothesis passes by position
+    seed: int,
+) -> None:
+    """Whatever the robot, and however its bodies are written."""
+    # Where something that moves is called like the world, only names tell.
+    assume(all(joint.child != "world" for joint in robot.joints))
+    tree = build_tree(robot)
+    embodiment = embody(tree, base, merge_fixed=merge_fixed)
+    asked = replace(configurations(structure(robot)), root=tree.root)
+    spec = observe_robot(robot, asked)
+    with tempfile.TemporaryDirectory() as folder:
+        author_asset(robot, tree, embodiment, nesting, Path(folder))
+        usd = Path(folder, asset_name(robot))
+        renamed = Path(folder, "renamed.usda")
+        rename_prims(usd, renamed, seed, loses=lambda _: True)
+        record = _judged(spec, UsdphysicsWitness().observe(Request(str(usd), asked)))
+        labels = label_robot(str(renamed), spec)
+        assert labels is not None
+        labelled = Path(folder, "labelled.usda")
+        labelled.write_text(labels.text, encoding="utf-8")
+        reading = UsdphysicsWitness().observe(Request(str(labelled), asked))
+
+    changed = _judged(spec, replace(reading, renamed=labels.found))
+    assert {
+        check: grade
+        for check, grade in changed.items()
+        if grade != record[check] and check not in _NAMES
+    } == {}
+
+
+def _judged(spec: Observation, usd: Observation) -> dict[str, Grade]:
+    judgement = judge({"spec": Observed(spec)}, Observed(usd))
+    return {one.id: one.grade for one in judgement.checks}
