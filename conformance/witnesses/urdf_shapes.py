@@ -93,10 +93,11 @@ def _without_meshes(
             if mesh is None:
                 continue
             reference = mesh.get("filename", "")
-            file = _find(reference, Path(request.path), request.packages)
-            if file is not None and file.suffix.lower() in formats:
-                mesh.set("filename", str(file))
-                continue
+            if Path(reference).suffix.lower() in formats:
+                file = _find(reference, Path(request.path), request.packages)
+                if file is not None:
+                    mesh.set("filename", str(file))
+                    continue
             link.remove(shape)
             role = Role(str(shape.tag))
             yield unstated(name, role, reference)
@@ -116,14 +117,23 @@ def unstated(link: str, role: Role, reference: str) -> ShapeObservation:
 
 def _find(reference: str, urdf: Path, packages: Mapping[str, str]) -> Path | None:
     """Find a mesh file: beside the URDF, or in a package around it."""
-    folder = urdf.absolute().parent
+    candidates = _candidates(reference, urdf.absolute().parent, packages)
+    return next((path for path in candidates if path.is_file()), None)
+
+
+def _candidates(
+    reference: str, folder: Path, packages: Mapping[str, str]
+) -> Iterator[Path]:
+    """Yield where a mesh file may be, the likeliest place first."""
     scheme = next((s for s in _PACKAGED if reference.startswith(s)), None)
     if scheme is None:
-        candidates = [folder / reference.removeprefix(_FILE)]
-    else:
-        package, _, rest = reference.removeprefix(scheme).partition("/")
-        given = [Path(packages[package])] if package in packages else []
-        around = [above for above in folder.parents if above.name == package]
-        beside = [above / package for above in (folder, *folder.parents)]
-        candidates = [place / rest for place in (*given, *around, *beside)]
-    return next((path for path in candidates if path.is_file()), None)
+        yield folder / reference.removeprefix(_FILE)
+        return
+    package, _, rest = reference.removeprefix(scheme).partition("/")
+    if package in packages:
+        yield Path(packages[package], rest)
+    for above in folder.parents:
+        if above.name == package:
+            yield above / rest
+    for above in (folder, *folder.parents):
+        yield above / package / rest
