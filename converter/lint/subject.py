@@ -9,7 +9,12 @@ from typing import TYPE_CHECKING
 
 from converter.diagnostics import SourceError
 from converter.embodiment import size_at_rest
-from converter.extents import bound_meshes, measure_link, measure_meshes
+from converter.extents import (
+    bound_meshes,
+    measure_box,
+    measure_link,
+    measure_meshes,
+)
 from converter.lint.inertials import NEGLIGIBLE, is_beyond_doubt
 from converter.rigid import rest_poses
 from converter.topology import build_tree, rigid_groups
@@ -149,7 +154,7 @@ def _extents_in_doubt(
         if link.inertial is None or link.mass < NEGLIGIBLE:
             continue
         least = measure_link(link, inner.by_path)
-        most = measure_link(link, outer.by_path)
+        most = measure_box(link, outer.by_path)
         if least and most and not is_beyond_doubt(link.inertial, least, most):
             doubtful.append(link)
     exact = measure_meshes(replace(robot, links=tuple(doubtful))).by_path

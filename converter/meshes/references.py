@@ -11,17 +11,21 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 from xml.sax.saxutils import unescape
 
+from converter.meshes.stl_triangles import holds_binary_stl
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
 _LIBRARY = b"mtllib"
 # The word that is searched for, many times faster than a pattern; the pattern.
-_WORDS = (
-    (_LIBRARY, re.compile(rb"mtllib[ \t]+([^\r\n]+)")),
-    (b"<init_from", re.compile(rb"<init_from[^<>]*>\s*(?:<ref>)?([^<>]+)<")),
-    (b'"uri"', re.compile(rb'"uri"\s*:\s*"((?!data:)[^"\\]+)"')),
+_IN_OBJ = (_LIBRARY, re.compile(rb"mtllib[ \t]+([^\r\n]+)"))
+_IN_COLLADA = (
+    b"<init_from",
+    re.compile(rb"<init_from[^<>]*>\s*(?:<ref>)?([^<>]+)<"),
 )
+_IN_GLTF = (b'"uri"', re.compile(rb'"uri"\s*:\s*"((?!data:)[^"\\]+)"'))
+_HEAD_SIZE = 4096
 _IMAGE_OF_MTL = re.compile(
     rb"(?mi)^[ \t]*(?:map_\w+|bump|disp|decal|refl|norm)[ \t]+([^\r\n]+)"
 )
@@ -45,12 +49,22 @@ def referred_files(data: bytes, path: Path) -> tuple[Path, ...]:
 
 
 def _references(data: bytes, suffix: str) -> Iterator[str]:
-    for word, pattern in _WORDS:
+    for word, pattern in _words_of(data):
         for match in _found(data, word, pattern):
             yield _reference(match)
     if suffix == ".mtl":
         for match in _IMAGE_OF_MTL.finditer(data):
             yield _reference(match)
+
+
+def _words_of(data: bytes) -> tuple[tuple[bytes, re.Pattern[bytes]], ...]:
+    """Choose what to search for by how a file begins, as each search takes its time."""
+    if holds_binary_stl(data):
+        return ()
+    head = data[:_HEAD_SIZE].removeprefix(b"\xef\xbb\xbf").lstrip()
+    if head.startswith(b"<"):
+        return (_IN_COLLADA,)
+    return (_IN_GLTF,) if head.startswith((b"{", b"glTF")) else (_IN_OBJ,)
 
 
 def _found(

@@ -13,6 +13,7 @@ from converter.extents import (
     Bounds,
     bound_meshes,
     bounds_at_zero,
+    measure_box,
     measure_link,
     measure_meshes,
 )
@@ -146,10 +147,10 @@ def test_bounds_of_a_mesh_enclose_its_hull(tmp_path: Path, points: int) -> None:
     robot = mesh_robot(tmp_path / "m.ply", (1.0, 2.0, -0.5), (1.0, 1.0, 1.0))
 
     inner, outer = bound_meshes(robot)
-    least, exact, most = (
-        measure_link(robot.links[0], meshes.by_path)
-        for meshes in (inner, measure_meshes(robot), outer)
-    )
+    link = robot.links[0]
+    least = measure_link(link, inner.by_path)
+    exact = measure_link(link, measure_meshes(robot).by_path)
+    most = measure_box(link, outer.by_path)
 
     assert least is not None
     assert exact is not None
