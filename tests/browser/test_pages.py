@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 import shutil
 from dataclasses import dataclass, field
 from importlib import resources
@@ -190,6 +191,20 @@ def test_filters_filter(
         assert shown == expected
 
 
+def test_filters_without_a_choice_are_not_shown(
+    visit: Visit, small: Path, large: Path
+) -> None:
+    """Where all robots are of one corpus, and none has a maker."""
+    corpus = visit.page.locator("label[for=filter-corpus]")
+    maker = visit.page.locator("label[for=filter-maker]")
+    for path, offered in ((small, False), (large, True)):
+        visit.open(path).locator("#explorer details").evaluate(
+            "more => more.open = true"
+        )
+        assert corpus.is_visible() is offered
+        assert maker.is_visible() is offered
+
+
 def test_search_finds_words_of_names_and_reasons(visit: Visit, small: Path) -> None:
     """In any order, whatever their case."""
     page = visit.open(small)
@@ -310,6 +325,29 @@ def test_sliders_move_both_models(visit: Visit, broken: Path) -> None:
     page.click(".tree button[data-link='panda_hand']")
     pressed = page.locator(".tree button[aria-pressed=true]")
     assert "panda_hand" in pressed.inner_text()
+
+
+def test_small_differences_are_written_as_elsewhere(visit: Visit, broken: Path) -> None:
+    """With a prefix in place of a power of ten."""
+    page = visit.open(broken)
+    page.wait_for_selector("#viewer[data-ready]")
+    said = page.locator("[data-difference]").inner_text()
+    assert re.search(
+        r"position [\d.]+\u00a0nm at panda_\w+, rotation [\d.]+\u00a0", said
+    )
+
+
+def test_every_overlay_changes_what_is_drawn(visit: Visit, broken: Path) -> None:
+    """One after the other."""
+    page = visit.open(broken)
+    page.wait_for_selector("#viewer[data-ready]")
+    stage = page.locator("#viewer .stage")
+    before = stage.screenshot()
+    for name in ("collision", "frames", "axes", "centers", "ellipsoids"):
+        page.check(f"[data-overlay={name}]")
+        after = stage.screenshot()
+        assert after != before
+        before = after
 
 
 def test_the_command_can_be_copied(visit: Visit, small: Path) -> None:

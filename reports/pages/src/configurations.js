@@ -5,6 +5,7 @@ import { element, labelled } from "./matrix.js";
 import { quantity } from "./quantity.js";
 
 const LEAST = 1e-17;
+const [WIDE, NARROW] = [640, 360];
 
 export function drawConfigurations(holder, island) {
   const errors = JSON.parse(island.textContent);
@@ -36,19 +37,24 @@ function chart(errors, rows, { unit, bound, tolerance }) {
     value > tolerance ? "var(--fails)" : value > bound ? "var(--close)" : "var(--exact)";
   const limits = [tolerance, bound].filter((value) => value > 0);
   const highest = Math.max(...limits, ...worst.map(({ shown }) => shown)) * 10;
-  const narrow = errors.configurations.length > 12;
+  const crowded = errors.configurations.length > 12;
+  // Words are as large on a phone as elsewhere; of crowded ones every fourth is left.
+  const width = window.innerWidth < WIDE ? NARROW : WIDE;
+  const step = crowded && width === NARROW ? 4 : 1;
   const svg = plot({
-    width: 640,
+    width,
     height: 260,
-    marginLeft: 62,
-    marginBottom: narrow ? 74 : 40,
+    marginLeft: 74,
+    marginBottom: crowded ? 74 : 40,
     ariaLabel: `Largest error ${quantity(Math.max(...worst.map(({ shown }) => shown)), unit)}`,
     x: { domain: errors.configurations, type: "point", label: null },
     y: { type: "log", domain: [LEAST, highest], label: null },
     marks: [
       gridY({ ticks: 5, stroke: "var(--line)", strokeOpacity: 1 }),
       axisY({ ticks: 5, tickFormat: (value) => (value <= LEAST ? "0" : quantity(value, unit)), label: null }),
-      axisX({ tickRotate: narrow ? -60 : 0, label: null }),
+      axisX(errors.configurations.filter((_, index) => index % step === 0), {
+        tickRotate: crowded ? -60 : 0, label: null,
+      }),
       tolerance && ruleY([tolerance], { stroke: "var(--fails)", strokeDasharray: "4 3" }),
       bound && ruleY([bound], { stroke: "var(--exact)", strokeDasharray: "1 2" }),
       line(worst, { x: "at", y: "shown", stroke: "var(--muted)", strokeWidth: 1 }),

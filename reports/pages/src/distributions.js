@@ -7,6 +7,7 @@ import { quantity } from "./quantity.js";
 const PER_DECADE = 3;
 const [WIDTH, HEIGHT] = [320, 132];
 const MOST_DOTS = 60;
+const NARROW = "(max-width: 45rem)";
 const CALM = new Set(["exact", "close"]);
 
 /** Draw a figure per measured check; those out of sight are drawn when they come. */
@@ -21,16 +22,23 @@ export function drawDistributions(holder, report, robots) {
 
 function prepare(holder, report) {
   const state = { figures: new Map(), visible: new Set() };
+  const folded = window.matchMedia(NARROW).matches;
   let group;
+  let figures;
   report.checks.forEach((check, index) => {
     if (!check.unit || !report.robots.some(({ worst }) => worst[index] !== null)) return;
     if (check.group !== group) {
       group = check.group;
-      holder.append(element("h3", {}, group));
+      figures = element("div", { class: "figures" });
+      const details = element("details", folded ? {} : { open: "" });
+      const summary = element("summary");
+      summary.append(element("h3", {}, group));
+      details.append(summary, figures);
+      holder.append(details);
     }
     const figure = element("figure", { class: "distribution" });
     figure.append(element("figcaption", {}, check.title), element("div"));
-    holder.append(figure);
+    figures.append(figure);
     state.figures.set(figure, { check, index, stale: true });
   });
   state.draw = (node) => {
@@ -48,6 +56,7 @@ function prepare(holder, report) {
   });
   for (const node of state.figures.keys()) observer.observe(node);
   window.addEventListener("beforeprint", () => {
+    for (const details of holder.querySelectorAll("details")) details.open = true;
     for (const node of state.figures.keys()) state.draw(node);
   });
   return state;

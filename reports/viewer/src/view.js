@@ -5,6 +5,7 @@ import {
   ArrowHelper,
   AxesHelper,
   Box3,
+  BufferGeometry,
   Color,
   DirectionalLight,
   EdgesGeometry,
@@ -194,7 +195,7 @@ export class RobotView {
         parts.push({ overlay, object, look });
       };
       for (const shape of link.shapes) this.#shape(shape, model.side, group, add);
-      add("frames", new AxesHelper(size));
+      add("frames", inFront(new AxesHelper(size * 1.5)));
       this.#inertial(link, model.side, size, add);
       root.add(group);
       links.set(link.name, group);
@@ -204,9 +205,11 @@ export class RobotView {
         const arrow = new ArrowHelper(
           new Vector3(...motion.axis),
           new Vector3(...joint.anchor),
-          size * 1.6,
+          size * 3,
           TONES[model.side],
         );
+        inFront(arrow.line);
+        inFront(arrow.cone);
         links.get(joint.child)?.add(arrow);
         parts.push({ overlay: "axes", object: arrow });
       }
@@ -259,15 +262,39 @@ export class RobotView {
       add("centers", point);
     }
     if (link.ellipsoid) {
-      const ellipsoid = new Mesh(
-        new SphereGeometry(1, 24, 16),
-        new MeshBasicMaterial({ ...seen, opacity: 0.3 }),
+      // Rings: inertia is often so large that surfaces would cover everything.
+      const ellipsoid = new LineSegments(
+        ringsOfSphere(),
+        new LineBasicMaterial({ ...seen, opacity: 0.8 }),
       );
       ellipsoid.matrixAutoUpdate = false;
       ellipsoid.matrix.copy(affine(link.ellipsoid));
       add("ellipsoids", ellipsoid);
     }
   }
+}
+
+/** Let what lies inside shapes be seen through them. */
+function inFront(object) {
+  object.material.depthTest = false;
+  object.material.transparent = true;
+  object.renderOrder = 1;
+  return object;
+}
+
+/** The circles in which the planes of the axes cut the unit sphere. */
+function ringsOfSphere() {
+  const steps = 64;
+  const points = [];
+  for (const axis of [0, 1, 2]) {
+    for (let step = 0; step < steps; step += 1) {
+      for (const angle of [step, step + 1].map((at) => (2 * Math.PI * at) / steps)) {
+        const [u, v] = [Math.cos(angle), Math.sin(angle)];
+        points.push(new Vector3(...[[0, u, v], [u, 0, v], [u, v, 0]][axis]));
+      }
+    }
+  }
+  return new BufferGeometry().setFromPoints(points);
 }
 
 function place(group, pose) {
