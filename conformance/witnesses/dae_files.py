@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 _OPAQUE = (1.0, 1.0, 1.0, 1.0)
 _LUMINANCE = np.array([0.212671, 0.715160, 0.072169])
 _RGB = 3
+# pycollada takes it for zero.
+_NAN = re.compile(rb"(?<=[\s>])-?nan(?=[\s<])", re.IGNORECASE)
 _ROTATION = re.compile(rb"(<rotate\b[^>]*>)([^<]*)(?=</rotate)")
 
 
@@ -74,7 +76,7 @@ def read_dae(content: bytes, folder: str) -> DaeFile:
     # A third of a second that other robots do not need.
     import collada  # noqa: PLC0415
 
-    turned = _ROTATION.sub(_unit_axis, content)
+    turned = _NAN.sub(b"INF", _ROTATION.sub(_unit_axis, content))
     document = collada.Collada(io.BytesIO(turned), ignore=[collada.common.DaeError])
     unit = document.assetInfo.unitmeter
     metres = np.diag([*[1.0 if unit is None else float(unit)] * 3, 1.0])

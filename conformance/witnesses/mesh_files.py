@@ -41,6 +41,7 @@ _HEAD = 4096
 # A few times the meshes of most robots, and no more than the largest one's.
 _KEPT = 64
 _STL_HEADER = 84
+_LARGEST = float(np.finfo(np.float32).max)
 _STL_TRIANGLE = 50
 
 
@@ -119,7 +120,8 @@ def _load_mesh(path: str, changed: int, size: int) -> _Read:
         content = file.read_bytes()
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
-            return _read(content, _format(content, file), str(file.parent))
+            read = _read(content, _format(content, file), str(file.parent))
+            return replace(read, mesh=_finite(read.mesh))
     except OSError as error:
         raise UnreadMeshError(error.strerror or str(error)) from error
     # Whatever trimesh and what it calls raise on damaged files; a file that cannot be
@@ -306,6 +308,24 @@ def _placed(
     except ValueError:
         number = -1
     return moved(points, transform), triangles, np.full(len(triangles), number)
+
+
+def _finite(mesh: LoadedMesh) -> LoadedMesh:
+    """Leave out triangles with a corner that is not finite in single precision."""
+    # Of a number that is none, no comparison holds.
+    if mesh.points.min() >= -_LARGEST and mesh.points.max() <= _LARGEST:
+        return mesh
+    with np.errstate(over="ignore"):
+        finite = np.isfinite(mesh.points.astype(np.float32))
+    kept = np.logical_and.reduce(finite[mesh.triangles], axis=(1, 2))
+    if not kept.any():
+        raise UnreadMeshError("no triangle is finite")
+    return replace(
+        mesh,
+        points=np.where(finite, mesh.points, 0.0),
+        triangles=mesh.triangles[kept],
+        wearing=mesh.wearing[kept],
+    )
 
 
 def _whole(parts: Iterable[tuple[Array, Indices, Indices]]) -> LoadedMesh:

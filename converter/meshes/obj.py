@@ -50,6 +50,12 @@ if TYPE_CHECKING:
 _NO_SURFACE = re.compile(rb"\n[ \t]*+(?:g|l|o|p|vw)[ \t][^\n]*")
 _NUMBER = rb"[ \t]++[+-]?+(?:\d++\.?+\d*+|\.\d++)(?:[eE][+-]?+\d++)?+(?=\s)"
 _MISREAD_VERTEX = re.compile(rb"\n[ \t]*+v(?=\s)(?!(?:" + _NUMBER + rb"){3})[^\n]*")
+# As C libraries print what is not finite; the library would take it for zero.
+_NOT_FINITE = re.compile(
+    rb"(?<=[ \t])[+-]?(?:nan(?:\([a-z]*\))?|inf(?:inity)?|1\.#(?:ind|inf|[qs]nan)\d*)"
+    rb"(?=\s|$)",
+    re.IGNORECASE,
+)
 # Ten digits may exceed the 32 bits of an index, and would wrap around; a line ends for
 # the library with the first NUL.
 _MISREAD_FACE = re.compile(
@@ -73,6 +79,8 @@ def read_obj(data: bytes, neighbours: Neighbours = lambda _: None) -> PolygonMes
     # continued lines.
     text = b"\n".join((b"", *in_utf8(data).splitlines(), b""))
     text = _NO_SURFACE.sub(b"\n", text.replace(b"\\\n", b" "))
+    if _MISREAD_VERTEX.search(text):
+        text = _MISREAD_VERTEX.sub(_in_digits, text)
     _refuse(_MISREAD_VERTEX.search(text), "a vertex is not three numbers")
     _refuse(_MISREAD_FACE.search(text), "a face refers to something that is no vertex")
     libraries, absent = read_libraries(text, neighbours)
@@ -106,6 +114,12 @@ def read_obj(data: bytes, neighbours: Neighbours = lambda _: None) -> PolygonMes
         ),
     )
     return build_mesh(points, counts, indices, skipped=absent, look=look)
+
+
+def _in_digits(vertex: re.Match[bytes]) -> bytes:
+    """Write what is not finite in digits; what is no number at all stays."""
+    written = _NOT_FINITE.sub(b"1e999", vertex[0])
+    return vertex[0] if _MISREAD_VERTEX.match(written + b"\n") else written
 
 
 class _Faces(NamedTuple):

@@ -110,8 +110,9 @@ def build_mesh(  # noqa: PLR0913  # one parameter per attribute
     """Check a surface and leave out what does not belong to it.
 
     Faces with fewer than three distinct points have no area and are dropped; slivers of
-    three distinct points stay, because they close the surface. Points that no face uses
-    are dropped, because they would count in bounds and convex hulls.
+    three distinct points stay, because they close the surface. Faces with a point that
+    is not finite in single precision are dropped, and counted in ``skipped``. Points
+    that no face uses are dropped, because they would count in bounds and convex hulls.
 
     Args:
         points: (N, 3) positions [m].
@@ -122,13 +123,16 @@ def build_mesh(  # noqa: PLR0913  # one parameter per attribute
         look: What belongs to the corners and faces as they are passed.
 
     Raises:
-        MeshError: An index is out of range, a position is not finite in single
-            precision, or no face is left.
+        MeshError: An index is out of range, or no face is left.
     """
     check_indices(len(points), face_counts, face_indices)
     sound = _sound_faces(face_counts, face_indices)
     if not sound.any():
         raise MeshError("it holds no faces")
+    if not fits_single(points):
+        placed = _placed_faces(points, face_counts, face_indices)
+        skipped = (*skipped, *faces_left_out(sound & ~placed, sound))
+        sound &= placed
     if not sound.all():
         look = _look_of_faces(look, sound, face_counts)
         face_indices = face_indices[np.repeat(sound, face_counts)]
@@ -139,19 +143,34 @@ def build_mesh(  # noqa: PLR0913  # one parameter per attribute
     if not used.all():
         points = points[used]
         renumbered = (np.cumsum(used, dtype=np.int32) - np.int32(1))[face_indices]
-    kept = points.astype(np.float64)
-    if not np.isfinite(kept).all():
-        raise MeshError("a vertex is not finite")
-    if not fits_single(kept):
-        raise MeshError("a vertex lies beyond what single precision can store")
     return PolygonMesh(
-        points=frozen(kept),
+        points=frozen(points.astype(np.float64)),
         face_counts=frozen(face_counts.astype(np.int32)),
         face_indices=frozen(renumbered.astype(np.int32)),
         ignored_up_axis=ignored_up_axis,
         skipped=few(skipped),
         look=look,
     )
+
+
+def faces_left_out(
+    lost: NDArray[np.bool_], faces: NDArray[np.bool_]
+) -> tuple[str, ...]:
+    """Say how many faces have a point that is not finite.
+
+    Args:
+        lost: (F,) faces with such a point.
+        faces: (F,) faces that there would be otherwise.
+
+    Raises:
+        MeshError: There are no others.
+    """
+    count, total = int(lost.sum()), int(faces.sum())
+    if count == total:
+        raise MeshError("every face has a vertex that is not finite")
+    if not count:
+        return ()
+    return (f"faces left out for a vertex that is not finite: {count} of {total}",)
 
 
 def mirrored(mesh: PolygonMesh, axes: tuple[bool, bool, bool]) -> PolygonMesh:
@@ -273,6 +292,20 @@ def _sound_faces(
     )
     sound[sound] = np.logical_or.reduceat(third, starts)
     return sound
+
+
+def _placed_faces(
+    points: NDArray[np.floating],
+    face_counts: NDArray[np.integer],
+    face_indices: NDArray[np.integer],
+) -> NDArray[np.bool_]:
+    """Say which faces have no point that is not finite in single precision."""
+    with np.errstate(over="ignore"):
+        finite = np.logical_and.reduce(np.isfinite(points.astype(np.float32)), axis=1)
+    faces = np.repeat(np.arange(len(face_counts)), face_counts)
+    placed = np.ones(len(face_counts), dtype=bool)
+    placed[faces[~finite[face_indices]]] = False
+    return placed
 
 
 def _look_of_faces(

@@ -28,6 +28,7 @@ from converter.meshes.polygon_mesh import (
     MeshError,
     PolygonMesh,
     build_mesh,
+    faces_left_out,
     merge_equal_points,
 )
 
@@ -143,7 +144,10 @@ def _announced_size(data: bytes) -> int | None:
 def _build(corners: NDArray[np.float32], skipped: tuple[str, ...] = ()) -> PolygonMesh:
     # Before merging, because NaN differs from itself.
     if not np.isfinite(corners).all():
-        raise MeshError("a vertex is not finite")
+        finite = np.isfinite(corners.reshape(-1, 9))
+        lost: NDArray[np.bool_] = ~np.logical_and.reduce(finite, axis=1)
+        skipped = (*skipped, *faces_left_out(lost, np.ones_like(lost)))
+        corners = corners[np.repeat(~lost, 3)]
     points, indices = merge_equal_points(corners)
     return build_mesh(
         points, np.full(len(indices) // 3, 3, np.int32), indices, skipped=skipped

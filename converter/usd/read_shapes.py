@@ -173,6 +173,8 @@ def _surface(prim: Usd.Prim, baked: Matrix | None) -> PolygonMesh:
         points = points @ baked[:3, :3].T + baked[:3, 3]
         inside_out ^= bool(np.linalg.det(baked[:3, :3]) < 0)
     surface = build_mesh(points, counts, indices)
+    if surface.skipped:
+        raise MeshError("; ".join(surface.skipped))
     if not inside_out:
         return surface
     outwards = reversed_faces(surface.face_counts, surface.face_indices)

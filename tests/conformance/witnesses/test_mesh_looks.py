@@ -432,3 +432,40 @@ def test_an_image_that_cannot_be_shown_is_a_finding_and_no_fault(
 
     assert _looks(reading)[-1].problem == f"texture skin image.png {reason}"
     assert check.grade is Grade.CLOSE
+
+
+_COLLADA = """<COLLADA xmlns="http://www.collada.org/2005/11/COLLADASchema"
+version="1.4.1"><asset><unit meter="1"/><up_axis>Z_UP</up_axis></asset>
+<library_geometries><geometry id="g"><mesh><source id="p"><float_array id="a"
+count="15">0 0 0 1 0 0 0 1 0 0 0 2 NaN 0 3</float_array><technique_common>
+<accessor source="#a" count="5" stride="3"><param name="X" type="float"/>
+<param name="Y" type="float"/><param name="Z" type="float"/></accessor>
+</technique_common></source><vertices id="v"><input semantic="POSITION" source="#p"/>
+</vertices><triangles count="3"><input semantic="VERTEX" source="#v" offset="0"/>
+<p>0 1 2 0 1 3 0 2 4</p></triangles></mesh></geometry></library_geometries>
+<library_visual_scenes><visual_scene id="s"><node id="n">
+<instance_geometry url="#g"/></node></visual_scene></library_visual_scenes>
+<scene><instance_visual_scene url="#s"/></scene></COLLADA>"""
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("damaged.obj", OBJ.replace("v 0 0 3", "v nan 0 3")),
+        ("damaged.obj", OBJ.replace("v 0 0 3", "v 0 1e39 3")),
+        ("damaged.dae", _COLLADA),
+    ],
+)
+def test_faces_that_are_nowhere_are_missed_in_no_usd(
+    tmp_path: Path, name: str, text: str
+) -> None:
+    """The triangles of half and of one square metre are left."""
+    (tmp_path / name).write_text(text)
+
+    reading = _read(tmp_path, name)
+
+    (shape,) = (shape for shape in reading.shapes if shape.role is Role.VISUAL)
+    assert shape.surface is not None
+    assert shape.surface.area == pytest.approx(1.5)
+    checks = _checks(tmp_path, reading)
+    assert not [check for check in checks.values() if check.grade == "fails"]

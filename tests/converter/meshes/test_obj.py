@@ -214,7 +214,8 @@ def test_area_is_the_one_of_an_independent_reader(tmp_path: Path) -> None:
         ("v\n" + VERTICES + "f 1 2 3\n", "not three numbers: 'v'"),
         ("v 1 2 z\n" + VERTICES + "f 1 2 3\n", "not three numbers: 'v 1 2 z'"),
         ("v 1,5 2 3\n" + VERTICES + "f 1 2 3\n", "not three numbers: 'v 1,5 2 3'"),
-        ("v 1 2 nan\n" + VERTICES + "f 1 2 3\n", "not three numbers: 'v 1 2 nan'"),
+        ("v 1 nan x\n" + VERTICES + "f 1 2 3\n", "not three numbers: 'v 1 nan x'"),
+        ("v 1 2 nan\n" + VERTICES + "f 1 2 3\n", "not finite"),
         ("v 1 2 1e999\n" + VERTICES + "f 1 2 3\n", "not finite"),
     ],
 )
@@ -224,3 +225,16 @@ def test_damaged_files_are_refused_with_a_reason(
     """The reason names the damage."""
     with pytest.raises(MeshError, match=reason):
         read(tmp_path, text)
+
+
+@pytest.mark.parametrize("number", ["nan", "-NaN(ind)", "-Infinity", "-1.#IND00"])
+def test_a_vertex_that_is_not_finite_costs_its_faces(
+    tmp_path: Path, number: str
+) -> None:
+    """Whatever the C library of the exporter called it."""
+    text = VERTICES + f"v 0.1 {number} 0.2\nf 1 2 3\nf 1 2 6\nf 2 4 3\n"
+
+    mesh = read(tmp_path, text)
+
+    assert len(mesh.face_counts) == 2
+    assert "not finite: 1 of 3" in " ".join(mesh.skipped)

@@ -10,6 +10,7 @@ from hypothesis.extra import numpy as npst
 
 from converter.meshes.polygon_mesh import (
     MeshError,
+    SurfaceLook,
     build_mesh,
     merge_equal_points,
     reversed_faces,
@@ -100,12 +101,32 @@ def test_points_without_a_face_are_dropped() -> None:
 
 
 def test_a_point_that_is_not_finite_matters_only_if_a_face_uses_it() -> None:
-    """An unused NaN is dropped, a used one refused."""
+    """An unused NaN is dropped, and one that all faces use refused."""
     points = np.vstack([POINTS, [np.nan, 0, 0]])
-    build_mesh(points, COUNTS, INDICES)
+    assert not build_mesh(points, COUNTS, INDICES).skipped
 
     with pytest.raises(MeshError, match="not finite"):
         build_mesh(points, np.array([3]), np.array([0, 1, 5]))
+
+
+@pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf, 1e39])
+def test_only_the_faces_of_a_point_that_is_not_finite_are_lost(number: float) -> None:
+    """They are counted, and materials stay with their faces."""
+    points = np.vstack([POINTS, [0.1, number, 0.3]])
+    counts = np.insert(COUNTS, 1, [4, 3])
+    first = int(COUNTS[0])
+    indices = np.insert(INDICES, [first], [0, 1, 5, 2, 5, 3, 1])
+    kinds = np.arange(len(counts), dtype=np.int32)
+
+    mesh = build_mesh(points, counts, indices, look=SurfaceLook(face_materials=kinds))
+
+    np.testing.assert_array_equal(mesh.points, POINTS)
+    np.testing.assert_array_equal(mesh.face_counts, COUNTS)
+    np.testing.assert_array_equal(mesh.face_indices, INDICES)
+    assert mesh.look.face_materials is not None
+    assert mesh.look.face_materials.tolist() == [0, *kinds[3:].tolist()]
+    said = f"faces left out for a vertex that is not finite: 2 of {len(counts)}"
+    assert mesh.skipped == (said,)
 
 
 @pytest.mark.parametrize(
