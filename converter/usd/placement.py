@@ -83,6 +83,17 @@ class Placement:
         """Return the (4, 4) frame of a prim in the world [m], without scale."""
         return rigid_part(self.transform(path))
 
+    def standing(self, path: Sdf.Path) -> Matrix:
+        """Return the (4, 4) frame with Z up, where the stage's up is Y, in a prim's.
+
+        A prim whose Z points up more than its Y is turned that way already: what is
+        converted from Z-up to a stage with Y up often has one turn at its top.
+        """
+        if self.upright is None:
+            return np.eye(4)
+        up = self.frame(path)[1, :3]
+        return np.eye(4) if up[2] > up[1] else self.upright
+
     def stretch(self, path: Sdf.Path) -> Matrix:
         """Return the (3, 3) scale from a prim's own coordinates to its frame [m]."""
         return (inverse_transform(self.frame(path)) @ self.transform(path))[:3, :3]

@@ -216,9 +216,9 @@ def _moved_frames(
     moved: dict[Sdf.Path, Matrix] = {}
     if placement.upright is not None:
         if world is not None:
-            moved[world.path] = placement.upright
+            moved[world.path] = placement.standing(world.path)
         elif root != WORLD:
-            moved[Sdf.Path(root)] = placement.upright
+            moved[Sdf.Path(root)] = placement.standing(Sdf.Path(root))
     for limb in limbs:
         place = offset_from_axis(limb.kind, limb.frames[1])
         if place is None:
@@ -255,8 +255,7 @@ class _Skeleton:
         Without a link, that of the world.
         """
         if link is None:
-            upright = self.placement.upright
-            return np.eye(4) if upright is None else upright
+            return self.placement.standing(self.robot)
         moved = self.moved.get(link.path, np.eye(4))
         if link.is_body:
             return moved

@@ -98,6 +98,28 @@ def test_a_stage_with_y_up_stands_upright(*, fixed: bool) -> None:
     assert tip == pytest.approx((1.0, 0.0, 0.0))
 
 
+@pytest.mark.parametrize("fixed", [True, False])
+def test_a_robot_that_is_turned_to_stand_in_a_stage_with_y_up_stands_already(
+    *, fixed: bool
+) -> None:
+    """Its own frames have Z up, as in the URDF that it came from."""
+    scene = Scene(up="Y")
+    UsdGeom.Xformable(scene.stage.GetDefaultPrim()).AddRotateXOp().Set(-90.0)
+    scene.body("/r/a")
+    scene.body("/r/b", (0.1, 0.5, 0.2))
+    hinge = {"LocalPos0": Gf.Vec3f(0.1, 0.5, 0.2), "Axis": "X"}
+    scene.joint(UsdPhysics.RevoluteJoint, "/r/hinge", ("/r/a", "/r/b"), **hinge)
+    if fixed:
+        half = 0.5**0.5
+        turned = {"LocalRot0": Gf.Quatf(half, -half, 0.0, 0.0)}
+        scene.joint(UsdPhysics.FixedJoint, "/r/base", (None, "/r/a"), **turned)
+
+    reading = scene.read()
+
+    place = pose_of(reading, "b", hinge=0.0)[:3, 3]
+    assert place == pytest.approx((0.1, 0.5, 0.2))
+
+
 def test_a_base_that_is_held_hangs_on_a_world_link() -> None:
     """Where the joint holds it, seen from the default prim."""
     scene = Scene()
