@@ -20,6 +20,8 @@ _WORST_GRADE = {
     Verdict.DISPUTED: Grade.DISPUTED,
     Verdict.NOT_COMPARABLE: Grade.NOT_COMPARABLE,
 }
+# What ends a process that is not done: its time, or its memory.
+_TOO_MUCH = ("no answer after", "memory limit")
 _ERROR = "error"
 _TOLD_AT_MOST = 3
 
@@ -122,8 +124,11 @@ def _unjudged(robot: RobotRecord) -> Diagnosis:
         case Verdict.NOT_AVAILABLE:
             fault = "nobody's: the files are not here"
             remedy = "see to it that the robot can be fetched, and run again"
+        case Verdict.CRASHED if any(word in robot.reason for word in _TOO_MUCH):
+            fault = "nobody's: it takes more time or memory than it was allowed"
+            remedy = "urdf-usd run takes --timeout and --memory, and allows it more"
         case Verdict.CRASHED:
-            fault = "that of the converter, or of the reader of the USD, which died"
+            fault = "that of the converter, or of the reader that died"
             remedy = "run it alone to see what it says; the witnesses below say more"
         case _:
             fault = "that of the converter: what it wrote cannot be read as a robot"

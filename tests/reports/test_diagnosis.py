@@ -104,3 +104,21 @@ def test_the_nearest_advice_counts() -> None:
     assert "centerOfMass" in place_to_look("mass.link.center")
     assert place_to_look("round-trip.mass.link.mass") == place_to_look("mass.total")
     assert not place_to_look("unheard.of")
+
+
+@pytest.mark.parametrize(
+    "reason", ["no answer after 120 s", "the memory limit was reached"]
+)
+def test_who_takes_too_much_is_allowed_more(reason: str) -> None:
+    """A chain of a thousand joints has no fault, and neither have its readers."""
+    died = structs.replace(
+        records.robot(Verdict.CRASHED, checks=()),
+        reason=f"the URDF reader died: {reason}",
+    )
+
+    found = diagnose(died)
+
+    assert found is not None
+    assert found.fault.startswith("nobody's")
+    assert "--timeout" in found.remedy
+    assert "--memory" in found.remedy
