@@ -111,25 +111,22 @@ def _connection(
     sides = (
         (
             description.body0,
-            description.rel0,
             description.localPose0Position,
             description.localPose0Orientation,
         ),
         (
             description.body1,
-            description.rel1,
             description.localPose1Position,
             description.localPose1Orientation,
         ),
     )
     frames = []
-    for body, anchor, position, orientation in sides:
+    for body, position, orientation in sides:
         # The parser has applied the scale of what the joint is attached to.
         frame = _transform(placement.units.length * np.array(position), orientation)
-        if not body and anchor != robot:
-            to_robot = inverse_transform(placement.frame(robot))
-            anchored = placement.frame(anchor) if anchor else np.eye(4)
-            frame = to_robot @ anchored @ frame
+        if not body:
+            # The parser states it in the world, whatever prim the joint names there.
+            frame = inverse_transform(placement.frame(robot)) @ frame
         frames.append(frame)
     return Connection(
         prim=prim,

@@ -139,6 +139,36 @@ def test_a_base_that_is_held_hangs_on_a_world_link() -> None:
     assert link_of(reading, "world_").inertial is None
 
 
+@pytest.mark.parametrize("anchor", [None, "/r", "/r/stand"])
+def test_a_base_is_held_where_its_joint_says_whatever_that_names(
+    anchor: str | None,
+) -> None:
+    """A robot that is placed and turned as a whole; numbers are in what is named."""
+    scene = Scene()
+    whole = UsdGeom.Xformable(scene.stage.GetDefaultPrim())
+    whole.AddTranslateOp().Set(Gf.Vec3d(5, 6, 7))
+    whole.AddRotateXOp().Set(90.0)
+    stand = UsdGeom.Xform.Define(scene.stage, "/r/stand")
+    stand.AddTranslateOp().Set(Gf.Vec3d(0.0, 0.0, 0.4))
+    scene.body("/r/a", (0.1, 0.2, 0.7))
+    # In the world, Y of the robot is up, and its Z points along -Y.
+    place = {None: (5.1, 5.3, 7.2), "/r": (0.1, 0.2, 0.7), "/r/stand": (0.1, 0.2, 0.3)}
+    half = 0.5**0.5
+    turn = Gf.Quatf(half, half, 0.0, 0.0) if anchor is None else Gf.Quatf(1.0)
+    scene.joint(
+        UsdPhysics.PrismaticJoint,
+        "/r/rail",
+        (anchor, "/r/a"),
+        LocalPos0=place[anchor],
+        LocalRot0=turn,
+    )
+
+    rail = joint_of(scene.read(), "rail")
+
+    assert rail.origin.position == pytest.approx((0.1, 0.2, 0.7))
+    assert abs(rail.origin.quat_wxyz[0]) == pytest.approx(1.0)
+
+
 def test_the_root_is_what_no_joint_carries() -> None:
     """Not what comes first; a mark only decides between several."""
     scene = Scene()
