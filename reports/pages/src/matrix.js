@@ -120,10 +120,13 @@ export class Matrix {
     this.table.querySelector("colgroup")?.remove();
     const head = this.table.createTHead();
     const [groups, names] = [element("tr"), element("tr")];
-    groups.append(element("th", { colspan: 2, class: "first", scope: "colgroup" }, ""));
+    groups.append(element("td", { colspan: 2, class: "first" }));
     for (const [group, count] of runs(columns.map((column) => column.group))) {
+      // Columns that are groups themselves are below no heading.
       groups.append(
-        element("th", { colspan: count, class: "group", scope: "colgroup" }, group),
+        group
+          ? element("th", { colspan: count, class: "group", scope: "colgroup" }, group)
+          : element("td", { colspan: count }),
       );
     }
     groups.append(element("td"));

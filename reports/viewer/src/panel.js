@@ -175,7 +175,7 @@ function makeSlider(joint, motion, index, changed) {
   input.disabled = driven;
   const shown = document.createElement("output");
   row.append(name, input, shown);
-  if (driven) row.title = `follows ${joint.mimic.leader}`;
+  row.title = driven ? `${joint.name} follows ${joint.mimic.leader}` : joint.name;
   // The input rounds to its steps; the exact position is kept beside it.
   let exact = 0;
   const show = () => {
