@@ -60,11 +60,17 @@ class Diagnostic:
         """Severity of the rule that is cited."""
         return RULES[self.rule].severity
 
+    @property
+    def advice(self) -> str:
+        """The message, and for an error what to do about it."""
+        if self.severity != "error":
+            return self.message
+        return f"{self.message}. {RULES[self.rule].remedy}"
+
     def __str__(self) -> str:
         """One line; an error says what to do about it."""
         place = f"{self.location}: " if self.location else ""
-        remedy = f". {RULES[self.rule].remedy}" if self.severity == "error" else ""
-        return f"{place}{self.severity}: {self.message}{remedy} [{self.rule}]"
+        return f"{place}{self.severity}: {self.advice} [{self.rule}]"
 
 
 class ConversionError(Exception):

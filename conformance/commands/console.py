@@ -66,13 +66,16 @@ def say_error(message: str) -> None:
 
 
 def show_diagnostics(diagnostics: Iterable[Diagnostic]) -> None:
-    """Write diagnostics to stderr, ``file:line:column: severity: message [rule]``."""
+    """Write diagnostics to stderr, ``file:line:column: severity: message [rule]``.
+
+    An error says what to do about it as well.
+    """
     for diagnostic in diagnostics:
         place = f"{diagnostic.location}: " if diagnostic.location else ""
         _say_styled(
             (plain(place), "bold"),
             (f"{diagnostic.severity}:", SEVERITY_STYLES[diagnostic.severity]),
-            (f" {plain(diagnostic.message)} ", ""),
+            (f" {plain(diagnostic.advice)} ", ""),
             (f"[{diagnostic.rule}]", "dim"),
         )
 

@@ -274,6 +274,28 @@ def test_bad_input_leaves_a_former_conversion_as_it_was(folder: Path) -> None:
     assert {name: name.read_bytes() for name in _files(folder / "out")} == before
 
 
+def test_an_error_says_what_to_do_and_that_helps(folder: Path) -> None:
+    """Links that lie too deep in each other for OpenUSD lie well beside each other."""
+    mass = (
+        '<inertial><mass value="0.2"/><inertia ixx="0.01" iyy="0.02" izz="0.025" '
+        'ixy="0.001" ixz="0" iyz="0"/></inertial>'
+    )
+    links = "".join(f'<link name="l{at}">{mass}</link>' for at in range(1010))
+    joints = "".join(
+        f'<joint name="j{at}" type="continuous"><parent link="l{at}"/>'
+        f'<child link="l{at + 1}"/><origin xyz="0.1 0.02 0"/></joint>'
+        for at in range(1009)
+    )
+    (folder / "deep.urdf").write_text(f'<robot name="deep">{links}{joints}</robot>')
+
+    nested = _invoke("convert", "deep.urdf", "nested")
+    flat = _invoke("convert", "deep.urdf", "flat", "--bodies", "flat")
+
+    assert nested.exit_code == 2
+    assert "Use --bodies flat, or split the robot. [tree-depth]" in nested.stderr
+    assert flat.exit_code == 0
+
+
 def test_strict_refuses_what_is_otherwise_a_warning(folder: Path) -> None:
     """The same file converts with a warning without --strict."""
     (folder / "odd.urdf").write_text(ARM.replace('xyz="1 2 -3"', 'xyz="1 2 -3,"'))
