@@ -6,20 +6,26 @@ as fast as numpy, and rounded alike. All others are left to numpy.
 
 from __future__ import annotations
 
+import re
 import warnings
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 import numpy as np
 import simdjson
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from numpy.typing import NDArray
 
+    _Kind = TypeVar("_Kind", np.float64, np.int32)
+
 _COMMAS = bytes.maketrans(b" \t\r\n", b",,,,")
+_SPACE = re.compile(rb"[ \t\r\n]")
 _LIMITS = np.iinfo(np.int32)
+# simdjson takes ten times the memory of what it reads.
+_PIECE = 2**18
 
 
 def read_floats(text: bytes) -> NDArray[np.float64]:
@@ -28,15 +34,8 @@ def read_floats(text: bytes) -> NDArray[np.float64]:
     Raises:
         ValueError: Something in there is not a number.
     """
-    content = _as_json(text)
-    parsed = _parsed(content, "d")
-    if parsed is not None:
-        numbers = np.frombuffer(parsed, np.float64)
-        if numbers.all() or not _has_negative_zero(content):
-            return numbers
-    with _strictness():
-        # Of nothing, numpy would read one number.
-        return np.fromstring(text if text.strip() else b"", np.float64, sep=" ")
+    found = _read_pieces(text, _floats_of_json)
+    return np.concatenate(found) if found else _read_by_numpy(text, np.float64)
 
 
 def read_integers(text: bytes) -> NDArray[np.int32]:
@@ -45,25 +44,50 @@ def read_integers(text: bytes) -> NDArray[np.int32]:
     Raises:
         ValueError: Something in there is not an integer.
     """
-    numbers = _parsed(_as_json(text), "i")
-    if numbers:
-        integers = np.frombuffer(numbers, np.int64)
-        if _LIMITS.min <= integers.min() and integers.max() <= _LIMITS.max:
-            return integers.astype(np.int32)
-    with _strictness():
-        return np.fromstring(text if text.strip() else b"", np.int32, sep=" ")
+    found = _read_pieces(text, _integers_of_json)
+    return np.concatenate(found) if found else _read_by_numpy(text, np.int32)
 
 
-def _as_json(text: bytes) -> bytes:
-    """Write a list as JSON would; what was none may become none."""
-    if b"," in text or b"[" in text:
-        return b""
-    return b"[%b]" % text.strip().translate(_COMMAS)
+def _read_pieces(
+    text: bytes, read: Callable[[bytes], NDArray[_Kind] | None]
+) -> list[NDArray[_Kind]]:
+    """Read a list a piece at a time; nothing if JSON cannot say one of them."""
+    found: list[NDArray[_Kind]] = []
+    start = 0
+    while start < len(text):
+        space = _SPACE.search(text, start + _PIECE)
+        end = space.start() if space else len(text)
+        piece = text[start:end].strip()
+        start = end
+        if not piece:
+            continue
+        numbers = None
+        if b"," not in piece and b"[" not in piece:
+            numbers = read(b"[%b]" % piece.translate(_COMMAS))
+        if numbers is None:
+            return []
+        found.append(numbers)
+    return found
 
 
-def _has_negative_zero(content: bytes) -> bool:
-    """Look for an integer that JSON has no number for."""
-    return b"-0," in content or content.endswith(b"-0]")
+def _floats_of_json(content: bytes) -> NDArray[np.float64] | None:
+    parsed = _parsed(content, "d")
+    if parsed is None:
+        return None
+    numbers = np.frombuffer(parsed, np.float64)
+    # JSON has no number for an integer that is a negative zero.
+    zeros = not numbers.all()
+    signed = zeros and (b"-0," in content or content.endswith(b"-0]"))
+    return None if signed else numbers
+
+
+def _integers_of_json(content: bytes) -> NDArray[np.int32] | None:
+    parsed = _parsed(content, "i")
+    if not parsed:
+        return None
+    numbers = np.frombuffer(parsed, np.int64)
+    fits = _LIMITS.min <= numbers.min() and numbers.max() <= _LIMITS.max
+    return numbers.astype(np.int32) if fits else None
 
 
 def _parsed(content: bytes, kind: Literal["d", "i"]) -> memoryview | None:
@@ -76,6 +100,12 @@ def _parsed(content: bytes, kind: Literal["d", "i"]) -> memoryview | None:
         # The first is what it has for integers of more than 64 bits.
         return None
     return None
+
+
+def _read_by_numpy(text: bytes, kind: type[_Kind]) -> NDArray[_Kind]:
+    with _strictness():
+        # Of nothing, numpy would read one number.
+        return np.fromstring(text if text.strip() else b"", kind, sep=" ")
 
 
 @contextmanager

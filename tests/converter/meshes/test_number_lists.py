@@ -87,3 +87,25 @@ def test_decimals_are_no_integers() -> None:
     """Indices that have a fraction are broken."""
     with pytest.raises(ValueError, match=r"."):
         read_integers(b"1 2.5 3")
+
+
+@pytest.mark.parametrize("last", ["0.25", "-0", "+7", "1e400", "nan"])
+def test_a_list_of_megabytes_is_read_like_a_short_one(last: str) -> None:
+    """Whatever its last word is, and however many spaces are between lines."""
+    values = np.random.default_rng(7).normal(size=200_001).round(6).tolist()
+    words = [*map(repr, values), last]
+    lines = [" ".join(words[at : at + 3]) for at in range(0, len(words), 3)]
+
+    numbers = read_floats("\n  ".join(lines).encode())
+
+    np.testing.assert_array_equal(numbers, [float(word) for word in words])
+    assert math.copysign(1, numbers[-1]) == math.copysign(1, float(last))
+
+
+def test_indices_of_megabytes_are_read_in_order() -> None:
+    """Every one, with what JSON cannot say at the end as well."""
+    indices = list(range(300_000))
+    text = " ".join(map(str, indices)).encode()
+
+    assert read_integers(text).tolist() == indices
+    assert read_integers(text + b" +7").tolist() == [*indices, 7]
