@@ -139,7 +139,8 @@ def _read(content: bytes, form: str, folder: str) -> _Read:
             return _Read(_collada(read_dae(content, folder)))
         case "obj":
             bare = _bare_obj(content)
-            mesh = _joined(_surfaces(bare.text, form, folder))
+            surfaces = _surfaces(bare.text, form, folder)
+            mesh = _joined(surfaces, len(bare.materials))
             mesh = replace(
                 mesh,
                 has_coordinates=bare.has_coordinates,
@@ -149,7 +150,8 @@ def _read(content: bytes, form: str, folder: str) -> _Read:
             return _Read(mesh, bare.libraries, bare.materials)
         case "glb" | "gltf":
             document = read_gltf(content, folder)
-            mesh = _joined(_surfaces(document.content, form, folder), _UPRIGHT)
+            surfaces = _surfaces(document.content, form, folder)
+            mesh = _joined(surfaces, len(document.materials), _UPRIGHT)
             return _Read(
                 replace(
                     mesh,
@@ -158,7 +160,7 @@ def _read(content: bytes, form: str, folder: str) -> _Read:
                 )
             )
         case _:
-            return _Read(_joined(_surfaces(content, form, folder)))
+            return _Read(_joined(_surfaces(content, form, folder), 0))
 
 
 def _surfaces(
@@ -275,11 +277,22 @@ def _name(written: bytes) -> str:
 
 
 def _joined(
-    surfaces: Iterable[tuple[str, Array, Array, Indices]], turn: Array | None = None
+    surfaces: Iterable[tuple[str, Array, Array, Indices]],
+    materials: int,
+    turn: Array | None = None,
 ) -> LoadedMesh:
-    """Join surfaces that are called after their materials' numbers, or otherwise."""
+    """Join surfaces that are called after their materials' numbers, or otherwise.
+
+    What trimesh has no name for it calls after the file's folder.
+    """
+    number_of = {str(number): number for number in range(materials)}
     placed = [
-        _placed(points, faces, transform if turn is None else turn @ transform, name)
+        _placed(
+            points,
+            faces,
+            transform if turn is None else turn @ transform,
+            number_of.get(name, -1),
+        )
         for name, transform, points, faces in surfaces
     ]
     return _whole(placed)
@@ -298,16 +311,12 @@ def _collada(document: DaeFile) -> LoadedMesh:
 
 
 def _placed(
-    points: Array, triangles: Indices, transform: Array, material: str | int
+    points: Array, triangles: Indices, transform: Array, material: int
 ) -> tuple[Array, Indices, Indices]:
     """Return points [m], triangles that stay outwards, and the material of each."""
     if np.linalg.det(transform[:3, :3]) < 0.0:
         triangles = triangles[:, ::-1]
-    try:
-        number = int(material)
-    except ValueError:
-        number = -1
-    return moved(points, transform), triangles, np.full(len(triangles), number)
+    return moved(points, transform), triangles, np.full(len(triangles), material)
 
 
 def _finite(mesh: LoadedMesh) -> LoadedMesh:

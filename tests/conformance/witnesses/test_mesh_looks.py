@@ -38,6 +38,25 @@ HALF, HALF_LIGHT = 0.5, 0.21404114
 FIFTH, FIFTH_LIGHT = 0.2, 0.03310477
 PAINT = '<material name="own"><color rgba="0.5 0 1 0.25"/></material>'
 
+BARE_OBJ = """o convex_0
+v 0 0 0
+v 1 0 0
+v 0 1 0
+f 1 2 3
+o 1
+v 0 0 2
+f 1 2 4
+"""
+BARE_STL = """solid 0
+facet normal 0 0 0
+outer loop
+vertex 0 0 0
+vertex 1 0 0
+vertex 0 1 0
+endloop
+endfacet
+endsolid 0
+"""
 # Triangles of half, one and one and a half square metres.
 OBJ = """mtllib looks.mtl
 v 0 0 0
@@ -469,3 +488,21 @@ def test_faces_that_are_nowhere_are_missed_in_no_usd(
     assert shape.surface.area == pytest.approx(1.5)
     checks = _checks(tmp_path, reading)
     assert not [check for check in checks.values() if check.grade == "fails"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("0.obj", BARE_OBJ), ("0.obj", BARE_OBJ.replace("o ", "g ")), ("0.stl", BARE_STL)],
+)
+def test_no_triangle_wears_a_material_of_a_file_that_has_none(
+    tmp_path: Path, name: str, text: str
+) -> None:
+    """Whatever its parts and its folder are called, after which trimesh calls it."""
+    folder = tmp_path / "000"
+    folder.mkdir()
+    (folder / name).write_text(text)
+
+    mesh = load_mesh(str(folder / name))
+
+    assert not mesh.materials
+    assert set(mesh.wearing.tolist()) == {-1}
