@@ -205,7 +205,8 @@ def _unlikeness(
     place = min(1.0, math.dist(here[:3, 3], there[:3, 3]) / length)
     # The chord between the axes of two frames is 2.8 at half a turn.
     turn = float(np.linalg.norm(here[:3, :3] - there[:3, :3])) / 2.0 / math.sqrt(2.0)
-    if prim.is_frame and place + turn > _ELSEWHERE:
+    is_drawing = prim.has_shapes and not link.has_shapes
+    if prim.is_frame and (is_drawing or place + turn > _ELSEWHERE):
         return 2.0 * _ALONE
     content = _OTHER_CONTENT * (link.has_shapes != prim.has_shapes)
     return place + turn + content + mass_distance(link.mass, prim.mass)

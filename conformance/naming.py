@@ -139,11 +139,22 @@ def _match_lonely(
                 and prim.type in motion
                 and place in _bodies_of(prim, links)
             ]
-            if len(left) == len(paths) == 1 and (
-                _known_bodies(left[0], links)
-                <= _bodies_of(joints.prims[paths[0]], links)
+            if len(left) == len(paths) == 1 and _may_be(
+                left[0], joints.prims[paths[0]], links
             ):
                 joints.add(left[0].name, paths[0])
+
+
+def _may_be(
+    joint: JointObservation, prim: NamedPrim | NamedJoint, links: Matches
+) -> bool:
+    """Whether nothing that is known of the ends of a joint keeps it from a prim.
+
+    What holds the base to the world is no joint below the base.
+    """
+    if "" in _ends_of(prim) and joint.parent in links.path_of:
+        return False
+    return _known_bodies(joint, links) <= _bodies_of(prim, links)
 
 
 def _ends(

@@ -14,6 +14,9 @@ from hypothesis import strategies as st
 
 from conformance import CheckOptions, RobotRecord, check
 from conformance.labelling import label_robot
+from conformance.named_prims import NamedJoint, NamedPrim, NamedPrims
+from conformance.naming import Labels, match_names
+from conformance.observation import JointType
 from conformance.record import Grade
 from conformance.sampling import configurations
 from conformance.verdict import judge
@@ -22,6 +25,17 @@ from conformance.witnesses.spec_witness import observe_robot, structure
 from conformance.witnesses.usdphysics_witness import UsdphysicsWitness
 from converter import convert
 from converter.embodiment import BaseOption, embody
+from converter.model import (
+    Box,
+    Continuous,
+    Fixed,
+    Inertial,
+    Joint,
+    Link,
+    Pose,
+    Robot,
+    Visual,
+)
 from converter.topology import build_tree
 from converter.usd.layers import asset_name, author_asset
 from converter.usd.prims import BodyNesting
@@ -30,7 +44,6 @@ from tests.converter.strategies import robots
 
 if TYPE_CHECKING:
     from conformance.observation import Observation
-    from converter.model import Robot
 
 _PYBULLET = Path(pybullet_data.getDataPath())
 _LINKS = "structure.links"
@@ -126,6 +139,32 @@ def test_what_is_alike_is_said_to_be(tmp_path: Path) -> None:
         "joint rear_axle",
         "joint spare_axle",
     }
+
+
+def test_what_is_drawn_of_a_link_is_no_other_link() -> None:
+    """A converter counts a link in the base, where a mesh has the place of both."""
+    box = Visual(None, Pose(), Box((0.4, 0.3, 0.1)))
+    ballast = Inertial(5.5, Pose((0.0, 0.05, 0.0)), (0.02, 0.0, 0.0, 0.03, 0.0, 0.04))
+    arm = Inertial(0.75, Pose(), (0.002, 0.0, 0.0, 0.001, 0.0, 0.0025))
+    robot = Robot(
+        "counted",
+        (Link("base", visuals=(box,)), Link("ballast", ballast), Link("arm", arm)),
+        (
+            Joint("weld", "base", "ballast", Fixed()),
+            Joint("turn", "base", "arm", Continuous((1.0, 0.0, 0.0))),
+        ),
+    )
+    asked = replace(configurations(structure(robot)), root="base")
+    prims = NamedPrims(
+        (
+            NamedPrim("/base", "base", is_body=True, mass=5.5),
+            NamedPrim("/base/base", "base", is_body=False, has_shapes=True),
+            NamedPrim("/base/arm", "arm", is_body=True, mass=0.75),
+        ),
+        (NamedJoint("/turn", "turn", ("/base", "/base/arm"), JointType.CONTINUOUS),),
+    )
+
+    assert match_names(observe_robot(robot, asked), prims) == Labels()
 
 
 @settings(max_examples=40, deadline=None)

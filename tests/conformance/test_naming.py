@@ -216,3 +216,15 @@ def test_joint_between_known_links_is_known(ends: tuple[str, str]) -> None:
     )
 
     assert match_names(urdf_reading(), prims).found == {"/joints/J": "elbow"}
+
+
+def test_what_holds_the_base_is_no_weld_below_it() -> None:
+    """A converter may count a link in the base, and leave its weld out."""
+    reading = urdf_reading()
+    weld = next(joint for joint in reading.joints if joint.type is JointType.FIXED)
+    prims = NamedPrims(
+        (NamedPrim(f"/{weld.parent}", weld.parent, is_body=True),),
+        (NamedJoint("/root_joint", "root_joint", ("", f"/{weld.parent}"), weld.type),),
+    )
+
+    assert match_names(reading, prims) == Labels()
