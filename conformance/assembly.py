@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from converter import Diagnostic
     from converter.inputs import InputFile
     from converter.rules import Rule
+    from corpus import UnavailableSource
 
 # Independent coordinates per joint type.
 _FREEDOMS = {
@@ -125,6 +126,18 @@ class Subject:
         for name, folder in self.packages.items():
             folders[f"package://{name}"] = Path(folder)
         return folders
+
+
+def unavailable_record(source: UnavailableSource, candidate: Candidate) -> RobotRecord:
+    """Record a robot that is not to be had here."""
+    subject = Subject(
+        source.id,
+        source.reference,
+        candidate.title,
+        origin=source.origin,
+        candidate=candidate.name,
+    )
+    return unread_record(subject, Verdict.NOT_AVAILABLE, source.reason)
 
 
 def unread_record(

@@ -2,14 +2,33 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
+
 import msgspec
 
 
-class ChangeRecord(msgspec.Struct, frozen=True, kw_only=True):
+class Kind(StrEnum):
+    """What happened, in the order in which it is told."""
+
+    NEWLY_FAILING = "newly failing"
+    REMOVED = "removed"
+    WORSE = "worse"
+    FIXED = "fixed"
+    BETTER = "better"
+    ADDED = "added"
+    FILES = "other files"
+    SETTING = "setting"
+
+
+# Changes that nobody minds.
+GOOD = frozenset({Kind.FIXED, Kind.BETTER})
+
+
+class ChangeRecord(msgspec.Struct, frozen=True):
     """One difference between two runs.
 
     Attributes:
-        kind: What happened, such as ``newly failing``, ``fixed`` or ``setting``.
+        kind: What happened.
         worse: Whether the later run proves less, or finds more wrong.
         subject: Robot, after its converter if there are several; or the setting.
         check: Check that it is about, if it is about one.
@@ -18,7 +37,7 @@ class ChangeRecord(msgspec.Struct, frozen=True, kw_only=True):
         detail: Where, or why.
     """
 
-    kind: str
+    kind: Kind
     worse: bool
     subject: str
     check: str | None = None

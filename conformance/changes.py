@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
-from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from conformance.change_record import ChangeRecord, FormerRunRecord
+from msgspec import structs
+
+from conformance.change_record import ChangeRecord, FormerRunRecord, Kind
 from conformance.record import Grade, Verdict
 
 if TYPE_CHECKING:
@@ -34,43 +34,7 @@ _VERDICTS = (
 )
 
 
-class Kind(StrEnum):
-    """What happened, in the order in which it is told."""
-
-    NEWLY_FAILING = "newly failing"
-    REMOVED = "removed"
-    WORSE = "worse"
-    FIXED = "fixed"
-    BETTER = "better"
-    ADDED = "added"
-    FILES = "other files"
-    SETTING = "setting"
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """One difference between two runs.
-
-    Attributes:
-        kind: What happened.
-        worse: Whether the second run proves less, or finds more wrong.
-        subject: Robot, after its converter if there are several; or the setting.
-        check: Check that it is about, if it is about one.
-        before: In the first run; empty if there was nothing.
-        after: In the second run.
-        detail: Where, or why.
-    """
-
-    kind: Kind
-    worse: bool
-    subject: str
-    check: str | None = None
-    before: str = ""
-    after: str = ""
-    detail: str = ""
-
-
-def compare_runs(first: StoredRun, second: StoredRun) -> tuple[Change, ...]:
+def compare_runs(first: StoredRun, second: StoredRun) -> tuple[ChangeRecord, ...]:
     """Say what changed from the first run to the second, the gravest first.
 
     Figures count if they moved by more than what float32 storage allows at their place.
@@ -84,13 +48,15 @@ def compare_runs(first: StoredRun, second: StoredRun) -> tuple[Change, ...]:
     for name in sorted(first.records.keys() | second.records.keys()):
         before, after = first.records.get(name), second.records.get(name)
         if before and after:
-            changes += (replace(one, subject=name) for one in _robot(before, after))
+            changes += (
+                structs.replace(one, subject=name) for one in _robot(before, after)
+            )
         elif after:
-            changes.append(replace(_added(after), subject=name))
+            changes.append(structs.replace(_added(after), subject=name))
         elif before:
             gone = before.verdict.conforms
             changes.append(
-                Change(Kind.REMOVED, gone, name, before=before.verdict.value)
+                ChangeRecord(Kind.REMOVED, gone, name, before=before.verdict.value)
             )
     order = list(Kind)
     return tuple(sorted(changes, key=lambda change: order.index(change.kind)))
@@ -98,40 +64,36 @@ def compare_runs(first: StoredRun, second: StoredRun) -> tuple[Change, ...]:
 
 def former_record(name: str, first: StoredRun, second: StoredRun) -> FormerRunRecord:
     """Record what changed from a former run, of which the name is told."""
-    changes = (
-        ChangeRecord(**{**asdict(change), "kind": change.kind.value})
-        for change in compare_runs(first, second)
-    )
-    return FormerRunRecord(name=name, changes=tuple(changes))
+    return FormerRunRecord(name=name, changes=compare_runs(first, second))
 
 
 def _settings(
     noun: str, before: dict[str, str], after: dict[str, str]
-) -> Iterator[Change]:
+) -> Iterator[ChangeRecord]:
     for name in sorted(before.keys() | after.keys()):
         pair = before.get(name, ""), after.get(name, "")
         if pair[0] != pair[1]:
-            yield Change(Kind.SETTING, False, f"{noun} {name}", None, *pair)
+            yield ChangeRecord(Kind.SETTING, False, f"{noun} {name}", None, *pair)
 
 
-def _added(record: RobotRecord) -> Change:
+def _added(record: RobotRecord) -> ChangeRecord:
     """An added robot is no step back: nobody knew how it would fare."""
-    return Change(
+    return ChangeRecord(
         Kind.ADDED, False, record.id, after=record.verdict.value, detail=record.reason
     )
 
 
-def _robot(before: RobotRecord, after: RobotRecord) -> Iterator[Change]:
+def _robot(before: RobotRecord, after: RobotRecord) -> Iterator[ChangeRecord]:
     verdicts = before.verdict.value, after.verdict.value
     if before.verdict.conforms and not after.verdict.conforms:
         kind = Kind.NEWLY_FAILING
-        yield Change(kind, True, after.id, None, *verdicts, after.reason)
+        yield ChangeRecord(kind, True, after.id, None, *verdicts, after.reason)
     elif after.verdict.conforms and not before.verdict.conforms:
-        yield Change(Kind.FIXED, False, after.id, None, *verdicts)
+        yield ChangeRecord(Kind.FIXED, False, after.id, None, *verdicts)
     elif before.verdict is not after.verdict:
         worse = _VERDICTS.index(after.verdict) > _VERDICTS.index(before.verdict)
         kind = Kind.WORSE if worse else Kind.BETTER
-        yield Change(kind, worse, after.id, None, *verdicts, after.reason)
+        yield ChangeRecord(kind, worse, after.id, None, *verdicts, after.reason)
     yield from _files(before, after)
     former = {check.id: check for check in before.checks}
     for check in after.checks:
@@ -140,10 +102,12 @@ def _robot(before: RobotRecord, after: RobotRecord) -> Iterator[Change]:
     if before.checks and after.checks:
         asked = {check.id for check in after.checks}
         for gone in (check for name, check in former.items() if name not in asked):
-            yield Change(Kind.REMOVED, True, after.id, gone.id, before=gone.grade.value)
+            yield ChangeRecord(
+                Kind.REMOVED, True, after.id, gone.id, before=gone.grade.value
+            )
 
 
-def _files(before: RobotRecord, after: RobotRecord) -> Iterator[Change]:
+def _files(before: RobotRecord, after: RobotRecord) -> Iterator[ChangeRecord]:
     hashes = [
         {file.path: file.sha256 for file in record.source.files}
         for record in (before, after)
@@ -151,13 +115,15 @@ def _files(before: RobotRecord, after: RobotRecord) -> Iterator[Change]:
     paths = sorted(hashes[0].keys() | hashes[1].keys())
     other = [path for path in paths if hashes[0].get(path) != hashes[1].get(path)]
     if other and all(hashes):
-        yield Change(Kind.FILES, False, after.id, detail=", ".join(other))
+        yield ChangeRecord(Kind.FILES, False, after.id, detail=", ".join(other))
 
 
-def _check(robot: str, before: CheckRecord, after: CheckRecord) -> Iterator[Change]:
+def _check(
+    robot: str, before: CheckRecord, after: CheckRecord
+) -> Iterator[ChangeRecord]:
     if before.grade is not after.grade:
         worse = _GRADES.index(after.grade) > _GRADES.index(before.grade)
-        yield Change(
+        yield ChangeRecord(
             kind=Kind.WORSE if worse else Kind.BETTER,
             worse=worse,
             subject=robot,
@@ -168,7 +134,7 @@ def _check(robot: str, before: CheckRecord, after: CheckRecord) -> Iterator[Chan
         )
     elif _moved(before, after):
         worse = (after.worst or 0.0) > (before.worst or 0.0)
-        yield Change(
+        yield ChangeRecord(
             kind=Kind.WORSE if worse else Kind.BETTER,
             worse=worse,
             subject=robot,

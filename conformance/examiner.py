@@ -6,13 +6,13 @@ import itertools
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
-from conformance.assembly import Subject, unread_record
+from conformance.assembly import unavailable_record
 from conformance.candidates import OWN
 from conformance.examination import Assignment, survive
 from conformance.isolation import Isolation
 from conformance.limits import DEFAULT_LIMITS, Limits
 from conformance.panel import convene
-from conformance.record import RobotRecord, Verdict
+from conformance.record import RobotRecord
 from converter import ConvertOptions
 from corpus import UnavailableSource
 
@@ -78,14 +78,7 @@ class Examiner:
             UnknownWitnessError: A witness is named that is not installed.
         """
         if isinstance(source, UnavailableSource):
-            subject = Subject(
-                source.id,
-                source.reference,
-                OWN.title,
-                origin=source.origin,
-                candidate=OWN.name,
-            )
-            return unread_record(subject, Verdict.NOT_AVAILABLE, source.reason)
+            return unavailable_record(source, OWN)
         isolation = self._started()
         assignment = Assignment(
             source=source,

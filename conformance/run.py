@@ -17,7 +17,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from conformance.assembly import Subject, summary_of, unread_record
+from conformance.assembly import (
+    Subject,
+    summary_of,
+    unavailable_record,
+    unread_record,
+)
 from conformance.candidates import OURS, OWN, Candidate
 from conformance.examination import (
     Assignment,
@@ -253,7 +258,7 @@ def _examined(
         for source, candidate in itertools.product(sources, options.converters):
             if isinstance(source, UnavailableSource):
                 place = f"{candidate.name}/{source.id}" if compared else source.id
-                yield place, _unavailable(source, candidate)
+                yield place, unavailable_record(source, candidate)
                 continue
             assignment = Assignment(
                 source=source,
@@ -364,17 +369,6 @@ def _former(assignment: Assignment) -> str | None:
     if stored.checks and not (out / "assets" / place).is_dir():
         return None
     return stored.fingerprint
-
-
-def _unavailable(source: UnavailableSource, candidate: Candidate) -> RobotRecord:
-    subject = Subject(
-        source.id,
-        source.reference,
-        candidate.title,
-        origin=source.origin,
-        candidate=candidate.name,
-    )
-    return unread_record(subject, Verdict.NOT_AVAILABLE, source.reason)
 
 
 def _remove_scraps(out: Path) -> None:

@@ -6,11 +6,11 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from conformance.change_record import GOOD, Kind
+
 if TYPE_CHECKING:
     from conformance.change_record import ChangeRecord, FormerRunRecord
 
-_SETTING = "setting"
-_GOOD = frozenset({"fixed", "better"})
 # Beyond them a table is no help; the words say how many there are.
 MOST_ROWS = 200
 
@@ -28,7 +28,7 @@ class Changes:
     """
 
     name: str
-    counts: tuple[tuple[str, int], ...]
+    counts: tuple[tuple[Kind, int], ...]
     rows: tuple[ChangeRecord, ...]
     hidden: int
     settings: tuple[ChangeRecord, ...]
@@ -42,13 +42,13 @@ class Changes:
 
 def sorted_changes(former: FormerRunRecord) -> Changes:
     """Sort what changed into robots and settings."""
-    robots = [one for one in former.changes if one.kind != _SETTING]
+    robots = [one for one in former.changes if one.kind is not Kind.SETTING]
     return Changes(
         name=former.name,
         counts=tuple(Counter(one.kind for one in robots).items()),
         rows=tuple(robots[:MOST_ROWS]),
         hidden=max(len(robots) - MOST_ROWS, 0),
-        settings=tuple(one for one in former.changes if one.kind == _SETTING),
+        settings=tuple(one for one in former.changes if one.kind is Kind.SETTING),
     )
 
 
@@ -61,4 +61,4 @@ def look(change: ChangeRecord) -> str:
     """Return the class in the style sheet that goes with it."""
     if change.worse:
         return "fails"
-    return "exact" if change.kind in _GOOD else "not-comparable"
+    return "exact" if change.kind in GOOD else "not-comparable"

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from msgspec import structs
 from rich.text import Text
 
-from conformance.changes import Change, Kind, compare_runs
+from conformance.change_record import GOOD, ChangeRecord, Kind
+from conformance.changes import compare_runs
 from conformance.commands.console import long_stdout
 from conformance.commands.failures import CommandError, ExitCode
 from conformance.commands.parameters import HelpfulCommand
@@ -58,7 +59,7 @@ def diff_command(*, run_a: Path, run_b: Path, output_format: str) -> None:
         raise CommandError(str(error)) from error
     worse = any(change.worse for change in changes)
     if output_format == "json":
-        plain = [asdict(change) for change in changes]
+        plain = [structs.asdict(change) for change in changes]
         document = {"schema_version": SCHEMA_VERSION, "worse": worse, "changes": plain}
         click.echo(json.dumps(document, indent=1))
     else:
@@ -69,7 +70,7 @@ def diff_command(*, run_a: Path, run_b: Path, output_format: str) -> None:
     click.get_current_context().exit(code)
 
 
-def _lines(changes: Sequence[Change]) -> Iterator[Text]:
+def _lines(changes: Sequence[ChangeRecord]) -> Iterator[Text]:
     if not changes:
         yield Text("nothing changed")
         return
@@ -84,11 +85,10 @@ def _lines(changes: Sequence[Change]) -> Iterator[Text]:
 
 
 def _mild(kind: Kind) -> tuple[str, str]:
-    good = kind in {Kind.FIXED, Kind.BETTER}
-    return ("✓", "green") if good else ("·", "dim")
+    return ("✓", "green") if kind in GOOD else ("·", "dim")
 
 
-def _words(change: Change) -> str:
+def _words(change: ChangeRecord) -> str:
     place = f"{change.subject} {change.check}" if change.check else change.subject
     values = " → ".join(value or "nothing" for value in (change.before, change.after))
     step = f": {values}" if change.before or change.after else ""

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 from msgspec import structs
 
-from conformance.changes import Kind, compare_runs, former_record
+from conformance.change_record import Kind
+from conformance.changes import compare_runs, former_record
 from conformance.record import (
     CheckRecord,
     FileRecord,

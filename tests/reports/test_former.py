@@ -9,7 +9,7 @@ from lxml import html
 from msgspec import structs
 from rich.console import Console
 
-from conformance.change_record import ChangeRecord, FormerRunRecord
+from conformance.change_record import ChangeRecord, FormerRunRecord, Kind
 from reports import terminal_summary, write_markdown, write_site
 from reports.former import MOST_ROWS, look, sign, sorted_changes
 from tests.reports import records
@@ -18,25 +18,25 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 FAILING = ChangeRecord(
-    kind="newly failing",
+    kind=Kind.NEWLY_FAILING,
     worse=True,
     subject="shifted",
     before="exact",
     after="fails",
     detail="link <wrist> moved",
 )
-FIXED = ChangeRecord(kind="fixed", worse=False, subject="zeta", after="exact")
+FIXED = ChangeRecord(kind=Kind.FIXED, worse=False, subject="zeta", after="exact")
 WORSE = ChangeRecord(
-    kind="worse",
+    kind=Kind.WORSE,
     worse=True,
     subject="alpha",
     check="kinematics.position",
     before="1e-08 m",
     after="3e-06 m",
 )
-GONE = ChangeRecord(kind="removed", worse=True, subject="gone", before="exact")
+GONE = ChangeRecord(kind=Kind.REMOVED, worse=True, subject="gone", before="exact")
 SETTING = ChangeRecord(
-    kind="setting", worse=False, subject="environment mujoco", before="3", after="4"
+    kind=Kind.SETTING, worse=False, subject="environment mujoco", before="3", after="4"
 )
 FORMER = FormerRunRecord(name="before", changes=(FAILING, GONE, WORSE, FIXED, SETTING))
 ROBOTS = records.corpus()
@@ -106,6 +106,6 @@ def test_very_many_changes_are_counted() -> None:
 
 def test_signs_go_with_colours() -> None:
     """For the worse, for the better, and neither."""
-    added = structs.replace(FIXED, kind="added")
+    added = structs.replace(FIXED, kind=Kind.ADDED)
     told = [(sign(one), look(one)) for one in (WORSE, FIXED, added)]
     assert told == [("✗", "fails"), ("✓", "exact"), ("·", "not-comparable")]
