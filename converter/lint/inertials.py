@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from converter.spatial import inertia_tensor, principal_inertia
+from converter.rigid import principal_inertia
 
 if TYPE_CHECKING:
     from converter.extents import Bounds, LinkExtent
@@ -36,7 +36,7 @@ _ZERO_MOMENT = 1e-9
 
 def principal_moments(inertial: Inertial) -> Vec3:
     """Return the principal moments in ascending order [kg m^2]."""
-    moments, _ = principal_inertia(inertia_tensor(inertial.inertia))
+    moments, _ = principal_inertia(inertial.inertia)
     a, b, c = sorted(moments)
     return a, b, c
 

@@ -506,3 +506,21 @@ def test_no_triangle_wears_a_material_of_a_file_that_has_none(
 
     assert not mesh.materials
     assert set(mesh.wearing.tolist()) == {-1}
+
+
+@pytest.mark.parametrize("libraries", [("twice.mtl",), ("red.mtl", "blue.mtl")])
+def test_the_first_material_of_a_name_counts(
+    tmp_path: Path, libraries: tuple[str, ...]
+) -> None:
+    """As tinyobjloader has it, in one library and across several."""
+    red, blue = "newmtl paint\nKd 1 0 0\n", "newmtl paint\nKd 0 0 1\n"
+    (tmp_path / "twice.mtl").write_text(red + blue)
+    (tmp_path / "red.mtl").write_text(red)
+    (tmp_path / "blue.mtl").write_text(blue)
+    lines = [*(f"mtllib {name}" for name in libraries), BARE_OBJ.splitlines()[1]]
+    lines += ["v 1 0 0", "v 0 1 0", "usemtl paint", "f 1 2 3", ""]
+    (tmp_path / "part.obj").write_text("\n".join(lines))
+
+    (paint,) = load_mesh(str(tmp_path / "part.obj")).materials
+
+    assert paint.color == (1.0, 0.0, 0.0)
