@@ -2,7 +2,7 @@
 
 import { axisX, dot, plot, rectX, rectY, ruleX, text } from "@observablehq/plot";
 import { element, labelled } from "./matrix.js";
-import { quantity } from "./quantity.js";
+import { counted, quantity } from "./quantity.js";
 
 const PER_DECADE = 3;
 const [WIDTH, HEIGHT] = [320, 132];
@@ -83,7 +83,7 @@ function histogram(check, index, robots) {
     marginRight: 34,
     ariaLabel: summary(check, measured, worst),
     x: { domain: [scale.least - 0.5, scale.most], label: null },
-    y: { label: null, ticks: 3, tickFormat: "d", nice: true },
+    y: { label: null, ticks: 3, tickFormat: counted, nice: true },
     marks: [
       bound && rectX([0], { x1: bound[0], x2: bound[1], fill: "var(--exact-tint)" }),
       tolerance && ruleX([...new Set(tolerance)], { stroke: "var(--fails)", strokeDasharray: "4 3" }),

@@ -46,3 +46,10 @@ function decimal(number) {
   const text = number.toFixed(digits);
   return text.includes(".") ? text.replace(/0+$/, "").replace(/\.$/, "") : text;
 }
+
+const COMPACT = new Intl.NumberFormat("en", { notation: "compact" });
+
+/** Write a count where there is room for four letters; nothing for what is none. */
+export function counted(number) {
+  return Number.isInteger(number) ? COMPACT.format(number) : "";
+}

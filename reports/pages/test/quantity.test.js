@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { quantity } from "../src/quantity.js";
+import { counted, quantity } from "../src/quantity.js";
 
 // The same values as in the tests of reports/quantities.py.
 const CASES = [
@@ -21,3 +21,8 @@ for (const [value, unit, expected] of CASES) {
     assert.equal(quantity(value, unit), expected);
   });
 }
+
+test("counts have room beside a plot, however many robots there are", () => {
+  assert.deepEqual([0, 7, 500, 1000, 1500, 20000].map(counted), ["0", "7", "500", "1K", "1.5K", "20K"]);
+  assert.equal(counted(0.5), "");
+});
