@@ -76,7 +76,7 @@ def read_dae(content: bytes, folder: str) -> DaeFile:
     # A third of a second that other robots do not need.
     import collada  # noqa: PLC0415
 
-    turned = _NAN.sub(b"INF", _ROTATION.sub(_unit_axis, content))
+    turned = _without_nan(_ROTATION.sub(_unit_axis, content))
     document = collada.Collada(io.BytesIO(turned), ignore=[collada.common.DaeError])
     unit = document.assetInfo.unitmeter
     metres = np.diag([*[1.0 if unit is None else float(unit)] * 3, 1.0])
@@ -90,6 +90,13 @@ def read_dae(content: bytes, folder: str) -> DaeFile:
         _material(material.effect, folder, collada) for material in document.materials
     )
     return DaeFile(parts, materials)
+
+
+def _without_nan(content: bytes) -> bytes:
+    """Write numbers that are none as infinity; few files have any."""
+    if b"nan" not in content.lower():
+        return content
+    return _NAN.sub(b"INF", content)
 
 
 def _unit_axis(rotation: re.Match[bytes]) -> bytes:
