@@ -22,11 +22,12 @@ from conformance.witnesses.native_output import captured
 if TYPE_CHECKING:
     from types import TracebackType
 
+_THREADS_OF_OPENUSD = "PXR_WORK_THREAD_LIMIT"
 _ONE_THREAD = (
     "MKL_NUM_THREADS",
     "OMP_NUM_THREADS",
     "OPENBLAS_NUM_THREADS",
-    "PXR_WORK_THREAD_LIMIT",
+    _THREADS_OF_OPENUSD,
 )
 _OURS = (
     "conformance.cli",
@@ -42,9 +43,11 @@ _OURS = (
 _LOADED_LATE = (
     "collada",
     "converter.meshes.dae",
+    "converter.meshes.dae_scene",
     "converter.meshes.gltf",
     "converter.meshes.obj",
     "converter.meshes.ply",
+    "converter.usd.mesh_surfaces",
     "fast_simplification",
     "lxml.etree",
     "pybullet",
@@ -74,6 +77,16 @@ def _load() -> None:
                 import_module(name)
 
 
+def _use() -> None:
+    """Have libraries do what they put off until they are first used."""
+    import_module("scipy.stats").qmc.Sobol(1)
+    # With a limit of the user's own, OpenUSD might start threads.
+    if os.environ[_THREADS_OF_OPENUSD] == "1":
+        usd = import_module("pxr.Usd")
+        usd.SchemaRegistry()
+        usd.Stage.CreateInMemory()
+
+
 def _complain(
     kind: type[BaseException], error: BaseException, trace: TracebackType | None
 ) -> None:
@@ -94,3 +107,4 @@ code_hash()
 # What engines print when they are loaded would be on the user's terminal.
 with captured():
     _load()
+    _use()
