@@ -160,32 +160,43 @@ def _of_meshes(
 @_QUIET
 def measure_link(link: Link, meshes: Mapping[str, MeshExtent]) -> LinkExtent | None:
     """Measure a link; None if it has no shape, or one whose size is not known."""
-    if not link.shapes or not all(_is_known(shape, meshes) for shape in link.shapes):
+    if not _is_measurable(link, meshes):
         return None
-    points = np.concatenate(
-        [
-            _placed(transform_from_pose(shape.origin), _outline(shape.geometry, meshes))
-            for shape in link.shapes
-        ]
-    )
-    center = link.inertial.origin.position if link.inertial else (0.0, 0.0, 0.0)
+    points = _outline_of_link(link, meshes)
     _, volume = _hull(points)
-    reach = float(np.linalg.norm(points - center, axis=1).max())
-    return LinkExtent(_box_around([(np.eye(4), link)], meshes), volume, reach)
+    return LinkExtent(
+        _box_around([(np.eye(4), link)], meshes), volume, _reach(link, points)
+    )
 
 
 @_QUIET
-def measure_box(link: Link, meshes: Mapping[str, MeshExtent]) -> LinkExtent | None:
-    """Measure the box around a link, which takes a quarter of the time."""
-    if not link.shapes or not all(_is_known(shape, meshes) for shape in link.shapes):
+def bound_link(
+    link: Link, inner: MeshExtents, outer: MeshExtents
+) -> tuple[LinkExtent, LinkExtent] | None:
+    """Bound a link's extent, which takes a third of the time that measuring it takes.
+
+    Args:
+        link: The link.
+        inner: Extents within the hulls of its meshes.
+        outer: Extents around them.
+
+    Returns:
+        An extent within the link's own, and one around it; None as
+        :func:`measure_link`.
+    """
+    if not _is_measurable(link, inner.by_path):
         return None
-    bounds = _box_around([(np.eye(4), link)], meshes)
-    center = link.inertial.origin.position if link.inertial else (0.0, 0.0, 0.0)
+    points = _outline_of_link(link, inner.by_path)
+    least = _bounds(points.min(axis=0), points.max(axis=0))
+    most = _box_around([(np.eye(4), link)], outer.by_path)
     farthest = (
         max(abs(low - at), abs(high - at))
-        for at, low, high in zip(center, bounds.lower, bounds.upper, strict=True)
+        for at, low, high in zip(_center(link), most.lower, most.upper, strict=True)
     )
-    return LinkExtent(bounds, math.prod(bounds.size), math.hypot(*farthest))
+    return (
+        LinkExtent(least, _volume_within(points), _reach(link, points)),
+        LinkExtent(most, math.prod(most.size), math.hypot(*farthest)),
+    )
 
 
 @_QUIET
@@ -209,6 +220,41 @@ def _mesh_shapes(robot: Robot) -> Iterable[tuple[Shape, MeshFile]]:
         for shape in link.shapes:
             if isinstance(shape.geometry, MeshFile):
                 yield shape, shape.geometry
+
+
+def _is_measurable(link: Link, meshes: Mapping[str, MeshExtent]) -> bool:
+    return bool(link.shapes) and all(_is_known(shape, meshes) for shape in link.shapes)
+
+
+def _outline_of_link(link: Link, meshes: Mapping[str, MeshExtent]) -> Points:
+    """(N, 3) points whose convex hull is that of all shapes, in the link's frame."""
+    return np.concatenate(
+        [
+            _placed(transform_from_pose(shape.origin), _outline(shape.geometry, meshes))
+            for shape in link.shapes
+        ]
+    )
+
+
+def _center(link: Link) -> Vec3:
+    return link.inertial.origin.position if link.inertial else (0.0, 0.0, 0.0)
+
+
+def _reach(link: Link, points: Points) -> float:
+    return float(np.linalg.norm(points - _center(link), axis=1).max())
+
+
+def _volume_within(points: Points) -> float:
+    """Volume of two tetrahedra on one face, with corners that are far from each other.
+
+    Of a box it is a third, of a ball a sixth. Not a number if all points are one.
+    """
+    spread = points - points[0]
+    edge = spread[(spread**2).sum(axis=1).argmax()]
+    aside = spread - np.outer(spread @ edge / (edge @ edge), edge)
+    corner = aside[(aside**2).sum(axis=1).argmax()]
+    heights = spread @ np.cross(edge, corner)
+    return float(heights.max() - heights.min()) / 6.0
 
 
 @_QUIET
@@ -333,7 +379,10 @@ def _box_around(
             axes = frame[:3, :3]
             uppers.append(frame[:3, 3] + _support(shape.geometry, axes, meshes))
             lowers.append(frame[:3, 3] - _support(shape.geometry, -axes, meshes))
-    lower, upper = np.min(lowers, axis=0), np.max(uppers, axis=0)
+    return _bounds(np.min(lowers, axis=0), np.max(uppers, axis=0))
+
+
+def _bounds(lower: Points, upper: Points) -> Bounds:
     (a, b, c), (d, e, f) = lower.tolist(), upper.tolist()
     return Bounds((a, b, c), (d, e, f))
 

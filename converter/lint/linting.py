@@ -11,7 +11,7 @@ from converter.diagnostics import SourceError
 from converter.lint.checks import DOCUMENT_CHECKS, SPECIMEN_CHECKS
 from converter.lint.finding import Finding
 from converter.lint.rules import LINT_RULES
-from converter.lint.subject import document_of, examine, read_document
+from converter.lint.subject import document_of, examine
 from converter.rules import RULES
 from converter.urdf.findings import drain
 from converter.urdf.markup import read_markup
@@ -74,19 +74,16 @@ def lint(
     return LintReport(_in_order(found), document is not None)
 
 
-def lint_parsed(
-    parsed: Parsed, path: str | os.PathLike[str], markup: Element | None = None
-) -> tuple[Finding, ...]:
+def lint_parsed(parsed: Parsed, path: str | os.PathLike[str]) -> tuple[Finding, ...]:
     """Examine a file that has been read already.
 
     Args:
         parsed: What the file says.
         path: The file; findings name it as it is given here.
-        markup: Its root element, if that is at hand; that of xacro is expanded.
+        markup: Its root element, if it is not the one that was read.
     """
     found = _robot_findings(parsed)
-    file = os.fspath(path)
-    document = read_document(file) if markup is None else document_of(markup, file)
+    document = document_of(markup or parsed.markup, os.fspath(path))
     if document:
         found += _document_findings(document)
     return _in_order(found)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from converter.diagnostics import SourceError
 from converter.embodiment import size_at_rest
 from converter.extents import (
+    bound_link,
     bound_meshes,
-    measure_box,
     measure_link,
     measure_meshes,
 )
@@ -153,9 +153,8 @@ def _extents_in_doubt(
     for link in robot.links:
         if link.inertial is None or link.mass < NEGLIGIBLE:
             continue
-        least = measure_link(link, inner.by_path)
-        most = measure_box(link, outer.by_path)
-        if least and most and not is_beyond_doubt(link.inertial, least, most):
+        bounds = bound_link(link, inner, outer)
+        if bounds and not is_beyond_doubt(link.inertial, *bounds):
             doubtful.append(link)
     exact = measure_meshes(replace(robot, links=tuple(doubtful))).by_path
     measured = {link.name: measure_link(link, exact) for link in doubtful}

@@ -56,10 +56,12 @@ class Parsed:
     Attributes:
         robot: A tree of uniquely named links and joints.
         diagnostics: Warnings and notes, in the order of the file.
+        markup: The root element as written; of xacro, that of its expansion.
     """
 
     robot: Robot
     diagnostics: tuple[Diagnostic, ...]
+    markup: Element
 
 
 def parse(
@@ -109,11 +111,11 @@ def _parsed(
     markup: Findings[Element], file: str, packages: Mapping[str, str], root: str | None
 ) -> Parsed:
     around = Surroundings(Path(file), packages, os.environ)
-    robot, found = drain(_robot(markup, around, root))
+    (element, robot), found = drain(_element_and_robot(markup, around, root))
     diagnostics = tuple(sorted(found, key=_place))
     if any(diagnostic.severity is Severity.ERROR for diagnostic in diagnostics):
         raise SourceError(diagnostics)
-    return Parsed(robot, diagnostics)
+    return Parsed(robot, diagnostics, element)
 
 
 def _read_already(markup: Element) -> Findings[Element]:
@@ -126,10 +128,16 @@ def _place(diagnostic: Diagnostic) -> tuple[str, int, int]:
     return (location.file, location.line, location.column) if location else ("", 0, 0)
 
 
-def _robot(
+def _element_and_robot(
     markup: Findings[Element], around: Surroundings, tree_root: str | None
-) -> Findings[Robot]:
+) -> Findings[tuple[Element, Robot]]:
     root = yield from markup
+    return root, (yield from _robot(root, around, tree_root))
+
+
+def _robot(
+    root: Element, around: Surroundings, tree_root: str | None
+) -> Findings[Robot]:
     fatal = _not_a_robot(root) or find_unexpanded(root)
     if fatal:
         raise SourceError((fatal,))

@@ -22,7 +22,8 @@ from converter.usd.placement import placement_of
 from converter.usd.read_extensions import read_custom, read_robot_custom
 from converter.usd.read_inertials import read_inertials
 from converter.usd.read_joints import read_connections
-from converter.usd.read_links import read_link_prims, read_shapes
+from converter.usd.read_links import NO_SHAPES, read_link_prims, read_shapes
+from converter.usd.read_masses import states_inertial
 from converter.usd.read_names import legible_name
 from converter.usd.read_tree import read_tree
 
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
     from converter.usd.read_joints import Descriptions
     from converter.usd.read_links import LinkPrim, Shapes
     from converter.usd.read_tree import StageTree
+
+WORLD_LINK = "world"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,7 +58,9 @@ class StageReading:
     diagnostics: tuple[Diagnostic, ...]
 
 
-def read_usd(path: str | os.PathLike[str], frames: Iterable[str] = ()) -> StageReading:
+def read_usd(
+    path: str | os.PathLike[str], frames: Iterable[str] = (), *, shapes: bool = True
+) -> StageReading:
     """Read a robot from a USD file, whoever made it.
 
     Args:
@@ -63,6 +68,8 @@ def read_usd(path: str | os.PathLike[str], frames: Iterable[str] = ()) -> StageR
             that holds no robot, what the whole stage holds.
         frames: Names of links that are frames of a body. Our own conversions mark them;
             others leave Xforms that nothing tells from groups of shapes.
+        shapes: Whether shapes are wanted, which take as long as all else. Without, they
+            are read only where something else follows from them.
 
     Raises:
         StageError: The stage cannot be opened, or holds no robot that URDF could
@@ -73,21 +80,25 @@ def read_usd(path: str | os.PathLike[str], frames: Iterable[str] = ()) -> StageR
     except Tf.ErrorException as error:
         message = f"{path} cannot be opened: {str(error).splitlines()[-1].strip()}"
         raise StageError((Diagnostic("stage-unreadable", message),)) from error
-    return read_stage(stage, frames)
+    return read_stage(stage, frames, shapes=shapes)
 
 
-def read_stage(stage: Usd.Stage, frames: Iterable[str] = ()) -> StageReading:
+def read_stage(
+    stage: Usd.Stage, frames: Iterable[str] = (), *, shapes: bool = True
+) -> StageReading:
     """Read a robot from an open stage; see :func:`read_usd`.
 
     Raises:
         StageError: The stage holds no robot that URDF could express.
     """
-    (robot, meshes), diagnostics = drain(_read(stage, tuple(frames)))
+    (robot, meshes), diagnostics = drain(
+        _read(stage, tuple(frames), with_shapes=shapes)
+    )
     return StageReading(robot, meshes, diagnostics)
 
 
 def _read(
-    stage: Usd.Stage, frames: tuple[str, ...]
+    stage: Usd.Stage, frames: tuple[str, ...], *, with_shapes: bool
 ) -> Findings[tuple[Robot, Mapping[str, PolygonMesh]]]:
     default = stage.GetDefaultPrim()
     found: tuple[LinkPrim, ...] = ()
@@ -104,7 +115,9 @@ def _read(
     placement = placement_of(stage)
     connections = yield from read_connections(descriptions, placement, root.GetPath())
     tree = yield from read_tree(found, connections, placement, root.GetPath())
-    shapes = yield from read_shapes(root, found, placement)
+    shapes = NO_SHAPES
+    if with_shapes or _decide(found, placement):
+        shapes = yield from read_shapes(root, found, placement)
     links = yield from _links(tree, shapes, placement)
     name = legible_name(default) if default else "robot"
     used = {
@@ -121,13 +134,22 @@ def _read(
     return robot, {uri: mesh for uri, mesh in shapes.meshes.items() if uri in used}
 
 
+def _decide(links: Iterable[LinkPrim], placement: Placement) -> bool:
+    """Say whether anything follows from shapes: a mass, or that a link is bare."""
+    return any(
+        link.name == WORLD_LINK
+        or (link.is_body and not states_inertial(link.path, placement))
+        for link in links
+    )
+
+
 def _without_second_world(robot: Robot, world: str | None) -> Robot:
     """Leave out a world that holds nothing but a bare root that is called so already.
 
     A conversion makes a body of such a root where several joints need one.
     """
     holds = [joint for joint in robot.joints if joint.parent == world]
-    if len(holds) != 1 or holds[0].child != "world":
+    if len(holds) != 1 or holds[0].child != WORLD_LINK:
         return robot
     (weld,) = holds
     root = next(link for link in robot.links if link.name == weld.child)

@@ -69,6 +69,9 @@ class Shapes:
     meshes: Mapping[str, PolygonMesh]
 
 
+NO_SHAPES = Shapes({}, {}, {})
+
+
 def read_link_prims(
     root: Usd.Prim, bodies: Iterable[Sdf.Path], frames: Iterable[str]
 ) -> Findings[tuple[LinkPrim, ...]]:

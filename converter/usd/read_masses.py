@@ -91,6 +91,12 @@ def body_inertial(
     )
 
 
+def states_inertial(body: Sdf.Path, placement: Placement) -> bool:
+    """Say whether a rigid body leaves nothing open that its colliders would tell."""
+    stated = _stated(placement.stage.GetPrimAtPath(body), placement)
+    return all(part is not None for part in stated)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class _Tensor:
     """An inertia tensor in units of the stage.

@@ -139,6 +139,37 @@ def test_a_base_that_is_held_hangs_on_a_world_link() -> None:
     assert link_of(reading, "world_").inertial is None
 
 
+def test_masses_that_follow_from_shapes_are_read_without_them() -> None:
+    """A ball of water."""
+    scene = Scene()
+    scene.body("/r/a", mass=None)
+    ball = UsdGeom.Sphere.Define(scene.stage, "/r/a/ball")
+    ball.CreateRadiusAttr(0.1)
+    UsdPhysics.CollisionAPI.Apply(ball.GetPrim())
+
+    inertial = link_of(read_stage(scene.stage, shapes=False), "a").inertial
+
+    assert inertial is not None
+    assert inertial.mass == pytest.approx(1000.0 * 4.0 / 3.0 * np.pi * 0.1**3)
+
+
+@pytest.mark.parametrize("seen", [True, False])
+@pytest.mark.parametrize("shapes", [True, False])
+def test_only_a_bare_world_is_the_world_that_holds_it(
+    *, seen: bool, shapes: bool
+) -> None:
+    """Whether or not shapes are wanted."""
+    scene = Scene()
+    prim = scene.body("/r/world", mass=None)
+    if seen:
+        UsdGeom.Sphere.Define(scene.stage, prim.GetPath().AppendChild("ball"))
+    scene.joint(UsdPhysics.FixedJoint, "/r/weld", (None, "/r/world"))
+
+    robot = read_stage(scene.stage, shapes=shapes).robot
+
+    assert [link.name for link in robot.links] == ["world_"] * seen + ["world"]
+
+
 @pytest.mark.parametrize("anchor", [None, "/r", "/r/stand"])
 def test_a_base_is_held_where_its_joint_says_whatever_that_names(
     anchor: str | None,

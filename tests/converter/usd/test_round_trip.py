@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, assert_never
 
@@ -141,6 +142,27 @@ def test_shapes_survive_with_their_places(
             )
             aligned = abs(np.dot(shape_again.origin.quat_wxyz, shape.origin.quat_wxyz))
             assert aligned == pytest.approx(1.0, abs=1e-12)
+
+
+@settings(max_examples=15, deadline=None)
+@given(robots(), st.sampled_from(BodyNesting), st.sampled_from(BaseOption))
+def test_without_its_shapes_a_robot_is_the_same(
+    robot: Robot, nesting: BodyNesting, base: BaseOption
+) -> None:
+    """Nobody who leaves shapes unread is told anything else about links and joints."""
+    with tempfile.TemporaryDirectory() as folder:
+        root = _written(robot, nesting, base, folder)
+        whole, bare = (
+            _without_shapes(read_usd(root, shapes=wanted).robot)
+            for wanted in (True, False)
+        )
+
+    assert bare == whole
+
+
+def _without_shapes(robot: Robot) -> Robot:
+    links = tuple(replace(link, visuals=(), collisions=()) for link in robot.links)
+    return replace(robot, links=links)
 
 
 @settings(max_examples=15, deadline=None)
