@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, TypeVar, assert_never
 
 import numpy as np
-from scipy.spatial import ConvexHull, QhullError
 
 from converter.diagnostics import Diagnostic
+from converter.hulls import convex_hull, extreme_points, volume_within
 from converter.kinematics import rest_transforms
 from converter.meshes.notes import mesh_notes
 from converter.meshes.polygon_mesh import MeshError
@@ -31,16 +31,11 @@ if TYPE_CHECKING:
 Points: TypeAlias = "NDArray[np.float64]"
 _Measured = TypeVar("_Measured")
 
-# Meshes of more points are reduced to the farthest in narrow cones. A ball loses 2 % of
-# its volume by it, a box nothing.
-_FEW, _CONES = 2000, 24
 # Sizes beyond what floating point can square become infinite, and break no rule.
 _QUIET = np.errstate(over="ignore", invalid="ignore")
 # Points that stand for a round shape: its volume is then within 2 % of the true one.
 _AROUND = 32
 _ALONG = 16
-# Faces, edges and corners of a cube, of which no two are opposite.
-_HALF_CUBE = tuple(product((-1.0, 0.0, 1.0), repeat=3))[:13]
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,20 +155,19 @@ def _of_meshes(
 @_QUIET
 def measure_link(link: Link, meshes: Mapping[str, MeshExtent]) -> LinkExtent | None:
     """Measure a link; None if it has no shape, or one whose size is not known."""
-    if not _is_measurable(link, meshes):
-        return None
     points = _outline_of_link(link, meshes)
-    _, volume = _hull(points)
-    return LinkExtent(
-        _box_around([(np.eye(4), link)], meshes), volume, _reach(link, points)
-    )
+    if points is None:
+        return None
+    _, volume = convex_hull(points)
+    box = _box_around([(np.eye(4), link)], meshes)
+    return LinkExtent(box, volume, _reach(link, points))
 
 
 @_QUIET
 def bound_link(
     link: Link, inner: MeshExtents, outer: MeshExtents
 ) -> tuple[LinkExtent, LinkExtent] | None:
-    """Bound a link's extent, which takes a third of the time that measuring it takes.
+    """Bound a link's extent, in a third of the time of :func:`measure_link`.
 
     Args:
         link: The link.
@@ -181,12 +175,11 @@ def bound_link(
         outer: Extents around them.
 
     Returns:
-        An extent within the link's own, and one around it; None as
-        :func:`measure_link`.
+        An extent within the link's own, and one around it; None likewise.
     """
-    if not _is_measurable(link, inner.by_path):
-        return None
     points = _outline_of_link(link, inner.by_path)
+    if points is None:
+        return None
     least = _bounds(points.min(axis=0), points.max(axis=0))
     most = _box_around([(np.eye(4), link)], outer.by_path)
     farthest = (
@@ -194,7 +187,7 @@ def bound_link(
         for at, low, high in zip(_center(link), most.lower, most.upper, strict=True)
     )
     return (
-        LinkExtent(least, _volume_within(points), _reach(link, points)),
+        LinkExtent(least, volume_within(points), _reach(link, points)),
         LinkExtent(most, math.prod(most.size), math.hypot(*farthest)),
     )
 
@@ -222,12 +215,10 @@ def _mesh_shapes(robot: Robot) -> Iterable[tuple[Shape, MeshFile]]:
                 yield shape, shape.geometry
 
 
-def _is_measurable(link: Link, meshes: Mapping[str, MeshExtent]) -> bool:
-    return bool(link.shapes) and all(_is_known(shape, meshes) for shape in link.shapes)
-
-
-def _outline_of_link(link: Link, meshes: Mapping[str, MeshExtent]) -> Points:
+def _outline_of_link(link: Link, meshes: Mapping[str, MeshExtent]) -> Points | None:
     """(N, 3) points whose convex hull is that of all shapes, in the link's frame."""
+    if not link.shapes or not all(_is_known(shape, meshes) for shape in link.shapes):
+        return None
     return np.concatenate(
         [
             _placed(transform_from_pose(shape.origin), _outline(shape.geometry, meshes))
@@ -244,29 +235,16 @@ def _reach(link: Link, points: Points) -> float:
     return float(np.linalg.norm(points - _center(link), axis=1).max())
 
 
-def _volume_within(points: Points) -> float:
-    """Volume of two tetrahedra on one face, with corners that are far from each other.
-
-    Of a box it is a third, of a ball a sixth. Not a number if all points are one.
-    """
-    spread = points - points[0]
-    edge = spread[(spread**2).sum(axis=1).argmax()]
-    aside = spread - np.outer(spread @ edge / (edge @ edge), edge)
-    corner = aside[(aside**2).sum(axis=1).argmax()]
-    heights = spread @ np.cross(edge, corner)
-    return float(heights.max() - heights.min()) / 6.0
-
-
 @_QUIET
 def _mesh_extent(mesh: PolygonMesh) -> MeshExtent:
-    corners, _ = _hull(mesh.points)
+    corners, _ = convex_hull(mesh.points)
     return _extent_of(mesh, corners)
 
 
 @_QUIET
 def _mesh_bounds(mesh: PolygonMesh) -> tuple[MeshExtent, MeshExtent]:
     """Farthest points, within the convex hull, and corners of the box around it."""
-    farthest = mesh.points[_extreme(mesh.points)]
+    farthest = mesh.points[extreme_points(mesh.points)]
     box = np.array(list(product(*zip(farthest.min(0), farthest.max(0), strict=True))))
     return _extent_of(mesh, farthest), _extent_of(mesh, box)
 
@@ -276,49 +254,6 @@ def _extent_of(mesh: PolygonMesh, hull: Points) -> MeshExtent:
         triangles=int(mesh.face_counts.sum() - 2 * len(mesh.face_counts)),
         hull=tuple((x, y, z) for x, y, z in hull.tolist()),
     )
-
-
-def _hull(points: Points) -> tuple[Points, float]:
-    """Corners and volume of a convex hull; of a flat one, points that bound it."""
-    if len(points) > _FEW:
-        points = points[_outermost(points)]
-    try:
-        hull = ConvexHull(points)
-    except (QhullError, ValueError):
-        # Flat, or of a size that floating point cannot tell from flat.
-        return points[_extreme(points)], 0.0
-    return points[hull.vertices], float(hull.volume)
-
-
-def _outermost(points: Points) -> NDArray[np.int64]:
-    """Choose points that span almost the same hull, in bounded number.
-
-    A round surface has all of its points on its hull, and the time for that would have
-    no bound. The farthest point in each of many narrow cones is kept, seen from the
-    middle of a box that is stretched to a cube.
-    """
-    lower, upper = points.min(axis=0), points.max(axis=0)
-    half = (upper - lower) / 2.0
-    unit = (points - (lower + half)) / np.where(half > 0.0, half, 1.0)
-    radius = np.linalg.norm(unit, axis=1)
-    # Equal steps of azimuth and of height cut a sphere into equal areas.
-    height = unit[:, 2] / np.where(radius > 0.0, radius, 1.0)
-    azimuth = np.arctan2(unit[:, 1], unit[:, 0]) / np.pi
-    cone = np.floor((height + 1.0) * _CONES) + np.floor((azimuth + 1.0) * _CONES) * 1e3
-    order = np.lexsort((radius, cone))
-    is_last = np.append(cone[order[1:]] != cone[order[:-1]], True)
-    return np.union1d(order[is_last], _extreme(points))
-
-
-def _extreme(points: Points) -> NDArray[np.int64]:
-    """Choose the farthest points towards the faces, edges and corners of a cube."""
-    x, y, z = np.ascontiguousarray(points.T)
-    found: set[int] = set()
-    for a, b, c in _HALF_CUBE:
-        # Sums rather than a product of matrices, which starts threads for so little.
-        along = a * x + b * y + c * z
-        found |= {int(along.argmax()), int(along.argmin())}
-    return np.array(sorted(found))
 
 
 def _is_known(shape: Shape, meshes: Mapping[str, MeshExtent]) -> bool:

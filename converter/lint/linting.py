@@ -74,7 +74,9 @@ def lint(
     return LintReport(_in_order(found), document is not None)
 
 
-def lint_parsed(parsed: Parsed, path: str | os.PathLike[str]) -> tuple[Finding, ...]:
+def lint_parsed(
+    parsed: Parsed, path: str | os.PathLike[str], markup: Element | None = None
+) -> tuple[Finding, ...]:
     """Examine a file that has been read already.
 
     Args:
