@@ -33,10 +33,21 @@ if TYPE_CHECKING:
     Indices: TypeAlias = NDArray[np.integer]
 
 _UPRIGHT = np.array([[1.0, 0, 0, 0], [0, 0, -1, 0], [0, 1, 0, 0], [0, 0, 0, 1]])
+_INDENTED = re.compile(rb"\n\s+")
+# Lines of an OBJ file, as many as are alike: a loop over single ones takes long.
+_LINES = re.compile(
+    rb"(?P<points>(?:v[ \t][^\n]*+\n)++)"
+    rb"|(?P<faces>(?:f[ \t][^\n]*+\n)++)"
+    rb"|(?P<opening>[og] [^\n]*+\n)"
+    rb"|usemtl[ \t](?P<material>[^\n]*+)\n"
+    rb"|mtllib[ \t](?P<library>[^\n]*+)\n"
+    rb"|(?:v[nt][^\n]*+\n)++"
+    rb"|[^\n]*+\n"
+)
 # Of a corner of a face, what follows its point.
 _CORNER = re.compile(rb"/[-0-9/]*")
 # A corner of a face that has texture coordinates.
-_MAPPED = re.compile(rb"\n[ \t]*f[ \t][^\n]*?[0-9]/-?[0-9]")
+_MAPPED = re.compile(rb"/(?<=[0-9]/)-?[0-9]")
 _HEAD = 4096
 # A few times the meshes of most robots, and no more than the largest one's.
 _KEPT = 64
@@ -241,29 +252,37 @@ def _bare_obj(content: bytes) -> _BareObj:
     kept: list[bytes] = []
     libraries: list[bytes] = []
     materials: dict[bytes, int] = {}
-    pieces, corners, opened = 0, 0, True
-    for line in map(bytes.lstrip, content.splitlines()):
-        if line.startswith((b"f ", b"f\t")):
-            pieces += opened
-            opened = False
-            corners = max(corners, len(line.split()) - 1)
-            kept.append(line)
-        elif line.startswith((b"v ", b"v\t")):
-            kept.append(line)
-        elif line.startswith((b"o ", b"g ")):
-            opened = True
-        elif line.startswith((b"usemtl ", b"usemtl\t")):
-            number = materials.setdefault(line[7:].strip(), len(materials))
-            kept.append(b"o %d" % number)
-        elif line.startswith((b"mtllib ", b"mtllib\t")):
-            libraries.append(line[7:].strip())
+    pieces, corners, opened, has_coordinates = 0, 0, True, False
+    text = b"\n%b\n" % content.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    for lines in _LINES.finditer(_INDENTED.sub(b"\n", text), 1):
+        match lines.lastgroup:
+            case "points":
+                kept.append(lines[0])
+            case "faces":
+                pieces += opened
+                opened = False
+                faces = lines[0]
+                words = max(map(len, map(bytes.split, faces.splitlines())))
+                corners = max(corners, words - 1)
+                if b"/" in faces:
+                    has_coordinates |= _MAPPED.search(faces) is not None
+                    faces = _CORNER.sub(b"", faces)
+                kept.append(faces)
+            case "opening":
+                opened = True
+            case "material":
+                name = lines["material"].strip()
+                number = materials.setdefault(name, len(materials))
+                kept.append(b"o %d\n" % number)
+            case "library":
+                libraries.append(lines["library"].strip())
     if materials:
-        kept.insert(0, b"o -1")
+        kept.insert(0, b"o -1\n")
     return _BareObj(
-        text=_CORNER.sub(b"", b"\n".join(kept)),
+        text=b"".join(kept),
         libraries=tuple(map(_name, dict.fromkeys(libraries))),
         materials=tuple(map(_name, materials)),
-        has_coordinates=_MAPPED.search(b"\n" + content) is not None,
+        has_coordinates=has_coordinates,
         pieces=pieces,
         corners=corners,
     )

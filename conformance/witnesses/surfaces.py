@@ -47,10 +47,12 @@ def mesh_surface(points: Array, triangles: Indices, transform: Array) -> Surface
     if not len(triangles):
         return None
     placed = moved(points, transform)
-    used = placed if _all_used(len(points), triangles) else placed[np.unique(triangles)]
-    if not np.isfinite(used).all():
+    used = np.zeros(len(points), dtype=bool)
+    used[triangles.reshape(-1)] = True
+    reached = placed if used.all() else placed[used]
+    if not np.isfinite(reached).all():
         return None
-    support = _reach(used)
+    support = _reach(reached)
     # Relative to the middle, because products of far coordinates lose digits.
     middle = (support[:3] - support[3:6]) / 2.0
     near = placed - middle
@@ -217,12 +219,6 @@ def _distinct(points: Array, triangles: Indices) -> int:
         same[1] &= b == c
         same[2] &= c == a
     return int(len(triangles) - same.any(axis=0).sum())
-
-
-def _all_used(count: int, triangles: Indices) -> bool:
-    used = np.zeros(count, dtype=bool)
-    used[triangles.reshape(-1)] = True
-    return bool(used.all())
 
 
 def _reach(points: Array) -> Array:
