@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _STEPS = 65535
 # Grids on which points of large meshes are joined, and how close to its share that is
 # to bring a mesh.
-_COARSER = (1024, 512, 256, 128, 64)
+_COARSER = (1024, 512, 256, 128, 64, 32)
 _NEARLY = 2
 # As fine as three coordinates in one integer can be.
 _FINE = 2**21 - 1
@@ -82,14 +82,15 @@ def weld(points: NDArray[np.floating], triangles: NDArray[np.integer]) -> Welded
     Returns:
         The mesh; None if nothing of it can be seen.
     """
-    # What a USD stores, so that a mesh is the same before and after.
-    stored = np.asarray(points, np.float32)
-    if not (len(stored) and np.isfinite(stored).all()):
+    # What a USD stores, so that a mesh is the same before and after; coordinate by
+    # coordinate, over which numpy is several times faster.
+    stored = np.asarray(points, np.float32).T.copy()
+    if not (len(points) and np.isfinite(stored).all()):
         return None
-    lower = stored.min(axis=0).astype(np.float64)
-    extent = stored.max(axis=0) - lower
+    lower = stored.min(axis=1).astype(np.float64)
+    extent = stored.max(axis=1) - lower
     span = np.where(extent > 0, extent, 1.0)
-    places, faces = _joined((stored - lower) / span, triangles, _FINE)
+    places, faces = _joined((stored.T - lower) / span, triangles, _FINE)
     if not len(faces):
         return None
     digest = _digest(places, faces.astype(np.int32), lower, span)
@@ -105,7 +106,7 @@ def surface_digest(
         points: (N, 3) [m]; what counts is what a USD stores of them.
         triangles: (M, 3) indices of points.
     """
-    corners = np.asarray(points, np.float32)[np.asarray(triangles)]
+    corners = np.take(np.asarray(points, np.float32), triangles, axis=0)
     # The sum makes one zero of the two.
     return _digest(corners + np.float32(0))
 
@@ -195,12 +196,13 @@ def _joined(
     keys, place = np.unique((x << 42) | (y << 21) | z, return_inverse=True)
     joined = place.reshape(-1)[np.asarray(faces)]
     a, b, c = joined.T
-    return keys, joined[(a != b) & (b != c) & (c != a)]
+    has_surface = (a != b) & (b != c) & (c != a)
+    return keys, joined if has_surface.all() else joined[has_surface]
 
 
 def _at(places: NDArray[np.int64], steps: int) -> NDArray[np.float64]:
-    columns = [places >> 42, (places >> 21) & _FINE, places & _FINE]
-    corners: NDArray[np.float64] = np.stack(columns, axis=1) / steps
+    columns = np.stack([places >> 42, (places >> 21) & _FINE, places & _FINE])
+    corners: NDArray[np.float64] = columns.T / steps
     return corners
 
 

@@ -214,7 +214,8 @@ class Scene(_Data, frozen=True, kw_only=True):
 
 def pack_scene(scene: Scene) -> bytes:
     """Encode a scene; the same scene gives the same bytes."""
-    return gzip.compress(msgspec.json.encode(scene), compresslevel=9, mtime=0)
+    # A third faster than the best level, and a hundredth longer.
+    return gzip.compress(msgspec.json.encode(scene), compresslevel=4, mtime=0)
 
 
 def unpack_scene(packed: bytes) -> Scene:

@@ -52,7 +52,8 @@ def _parts(
     mesh: LoadedMesh, area: float, transform: Array
 ) -> Iterator[tuple[int, float]]:
     """Yield numbers of materials, and the areas that have them [m^2]."""
-    used = np.unique(mesh.wearing)
+    # Numbers begin with -1.
+    used = np.flatnonzero(np.bincount(mesh.wearing + 1)) - 1
     if len(used) == 1:
         yield int(used[0]), area
         return

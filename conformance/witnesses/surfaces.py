@@ -107,6 +107,8 @@ def moved(points: Array, transform: Array) -> Array:
 
 def fans(counts: Indices, corners: Indices) -> Indices:
     """Return the (M, 3) triangles that fan out from the first corners of polygons."""
+    if (counts == 3).all():  # noqa: PLR2004  triangles
+        return corners[: 3 * len(counts)].reshape(-1, 3)
     return corners[fan_places(counts)]
 
 
