@@ -72,19 +72,36 @@ class _Open:
     location: Location
     namespaces: Mapping[str, str]
     children: list[Element] = field(default_factory=list)
-    text: list[list[str]] = field(default_factory=lambda: [[]])
+    pieces: list[str] = field(default_factory=list)
+    text: list[str] = field(default_factory=list)
+
+    def add_text(self, content: str) -> None:
+        """Add character data; spaces before the first of it say nothing."""
+        if self.text or content.strip():
+            self.text.append(content)
+
+    def add(self, child: Element) -> None:
+        """Add a finished element."""
+        self.children.append(child)
+        self.end_piece()
+
+    def end_piece(self) -> None:
+        """Take text to be complete that a tag follows."""
+        if self.text:
+            self.pieces.append("".join(self.text).strip())
+            self.text = []
 
     def close(self) -> Element:
         """Return the finished element."""
         prefix, _, _ = self.tag.rpartition(":")
-        pieces = ["".join(piece).strip() for piece in self.text if piece]
+        self.end_piece()
         return Element(
             tag=self.tag,
             namespace=self.namespaces.get(prefix) or None,
             attributes=self.attributes,
             children=tuple(self.children),
             location=self.location,
-            text="\n".join(filter(None, pieces)),
+            text="\n".join(self.pieces),
         )
 
 
@@ -158,14 +175,13 @@ class TreeBuilder:
     def text(self, content: str) -> None:
         """Add character data to the innermost element."""
         if self._open:
-            self._open[-1].text[-1].append(content)
+            self._open[-1].add_text(content)
 
     def end(self) -> None:
         """Close the innermost element."""
         element = self._open.pop().close()
         if self._open:
-            self._open[-1].children.append(element)
-            self._open[-1].text.append([])
+            self._open[-1].add(element)
         else:
             self._roots.append(element)
 

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from converter.diagnostics import Location
     from converter.urdf.elements import Element
     from converter.urdf.findings import Findings
-    from converter.urdf.grammar import AttributeType, Child, ElementType
+    from converter.urdf.grammar import AttributeType, ElementType
+    from converter.urdf.kinds import Value
 
 T = TypeVar("T")
 
@@ -91,9 +92,13 @@ def read(
         content = None
         if attribute.required or attribute.name in texts:
             text = texts.get(attribute.name)
-            content = yield from _content(element, attribute, text, version)
+            content, found = _content(element, attribute, text, version)
+            yield from found
         values[attribute.name] = attribute.default if content is None else content
-    children, left_out = yield from _children(element, element_type, version)
+    children: tuple[Node, ...] = ()
+    left_out: frozenset[str] = frozenset()
+    if element_type.children:
+        children, left_out = yield from _children(element, element_type, version)
     return Node(
         element_type,
         values,
@@ -124,7 +129,8 @@ def _children(
             repeated.add(inner.tag)
             continue
         seen.add(inner.tag)
-        node = yield from _child(inner, child, version)
+        reading = _read_dispensable if child.dispensable else read
+        node = yield from reading(inner, child.type, version)
         if node is None:
             left_out.add(inner.tag)
         else:
@@ -136,13 +142,11 @@ def _children(
     return tuple(children), frozenset(left_out)
 
 
-def _child(
-    element: Element, child: Child, version: tuple[int, int]
+def _read_dispensable(
+    element: Element, element_type: ElementType, version: tuple[int, int]
 ) -> Findings[Node | None]:
-    """Read an element; None if it is dispensable and something in it is in error."""
-    if not child.dispensable:
-        return (yield from read(element, child.type, version))
-    node, found = drain(read(element, child.type, version))
+    """Read an element; None if something in it is in error."""
+    node, found = drain(read(element, element_type, version))
     errors = [one for one in found if one.severity is Severity.ERROR]
     for one in found:
         if one not in errors:
@@ -176,19 +180,33 @@ def _content(
     attribute: AttributeType[T],
     text: str | None,
     version: tuple[int, int],
-) -> Findings[T | None]:
+) -> tuple[T | None, tuple[Diagnostic, ...]]:
     """Read the text of one attribute; None stands for the default."""
-    if text is None:
-        if attribute.required:
-            message = f"{describe(element)} has no {attribute.name}"
-            yield Diagnostic("attribute-missing", message, element.location)
-        return None
-    if version < attribute.since:
+    if text is None or version < attribute.since:
+        return None, tuple(_unread(element, attribute, text))
+    value = attribute.kind.read(text)
+    if value.content is not None and not value.flaws:
+        return value.content, ()
+    return value.content, tuple(_flaws(element, attribute, text, value))
+
+
+def _unread(
+    element: Element, attribute: AttributeType[T], text: str | None
+) -> Iterator[Diagnostic]:
+    """Say why an attribute is not read, unless it is one that may be absent."""
+    if text is not None:
         since = ".".join(map(str, attribute.since))
         message = f"{_subject(element, attribute)} needs <robot version={since!r}>"
         yield Diagnostic("attribute-version", f"{message}; ignored", element.location)
-        return None
-    value = attribute.kind.read(text)
+    elif attribute.required:
+        message = f"{describe(element)} has no {attribute.name}"
+        yield Diagnostic("attribute-missing", message, element.location)
+
+
+def _flaws(
+    element: Element, attribute: AttributeType[T], text: str, value: Value[T]
+) -> Iterator[Diagnostic]:
+    """Say what is odd about the text of an attribute."""
     for flaw in value.flaws:
         no_default = flaw.rule == "number-invalid" and attribute.required
         rule = "number-required" if no_default else flaw.rule
@@ -198,7 +216,6 @@ def _content(
     if attribute.required and value.content is None and not value.flaws:
         message = f"{_subject(element, attribute)} is empty"
         yield Diagnostic("attribute-missing", message, element.location)
-    return value.content
 
 
 def _subject(element: Element, attribute: AttributeType[T]) -> str:

@@ -18,6 +18,7 @@ _NAMESPACE_END = "/xacro"
 # Definitions have no effect of their own, so a robot around unused ones is complete.
 _DEFINITIONS = {"property", "arg", "macro"}
 _SUBSTITUTIONS = ("${", "$(")
+_MARK = "$"
 
 
 def find_unexpanded(root: Element) -> Diagnostic | None:
@@ -32,6 +33,8 @@ def find_unexpanded(root: Element) -> Diagnostic | None:
             name = element.tag.rpartition(":")[2]
             if _is_xacro(element) and not (has_links and name in _DEFINITIONS):
                 return _diagnose(f"{describe(element)} is a xacro element", element)
+            continue
+        if not any(_MARK in text for _, text in element.attributes):
             continue
         for attribute in element_type.attributes:
             text = element.get(attribute.name) or ""

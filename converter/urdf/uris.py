@@ -116,7 +116,7 @@ class Surroundings:
         real = path.resolve()
         around = chain.from_iterable(map(self._around, named))
         packages = (folder.resolve() for folder in filter(is_package, around))
-        return any(map(real.is_relative_to, chain(self._own, packages)))
+        return any(map(real.is_relative_to, chain(self._own(), packages)))
 
     @cached_property
     def _folder(self) -> Path:
@@ -134,22 +134,30 @@ class Surroundings:
         tables = map(packages_below, reversed(workspaces(self.environment)))
         return dict(chain.from_iterable(table.items() for table in tables))
 
-    @cached_property
-    def _own(self) -> tuple[Path, ...]:
+    def _own(self) -> Iterator[Path]:
         """The robot's own folders, whatever a reference says, without links."""
+        yield from self._near
+        # Most files are near: there may be many others, and to follow links takes long.
+        yield from self._named
+
+    @cached_property
+    def _near(self) -> tuple[Path, ...]:
         around = [
             folder
             for marks in (is_package, is_repository)
             for folder in _first(marks, (self._folder, *self._folder.parents))
         ]
-        own = (
-            self._folder,
-            *(around or (self._folder.parent,)),
+        near = (self._folder, *(around or (self._folder.parent,)))
+        return tuple(folder.resolve() for folder in near)
+
+    @cached_property
+    def _named(self) -> tuple[Path, ...]:
+        named = (
             *map(Path, self.packages.values()),
             *workspaces(self.environment),
             *prefixes(self.environment),
         )
-        return tuple(folder.resolve() for folder in own)
+        return tuple(folder.resolve() for folder in named)
 
     def _candidates(self, uri: str) -> Iterator[Path]:
         scheme, rest = _scheme_and_rest(uri)
