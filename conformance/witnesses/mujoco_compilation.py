@@ -36,6 +36,7 @@ class Compiled:
         root: URDF name of the root link.
         bodies: Body index of each link, by URDF name.
         joint_of_child: Name that the file gives to each joint, by the link it carries.
+        refused: Bodies of which MuJoCo refuses mass or inertia, by their own names.
         mass_unknown: Links whose mass properties in the model are not the file's.
         inertia_unknown: Links of which that holds for the inertia tensor alone.
         notes: What was put in, and what MuJoCo warned about.
@@ -46,6 +47,7 @@ class Compiled:
     root: str
     bodies: Mapping[str, int]
     joint_of_child: Mapping[str, str]
+    refused: frozenset[str]
     mass_unknown: frozenset[str]
     inertia_unknown: frozenset[str]
     notes: tuple[str, ...]
@@ -60,7 +62,8 @@ def compile_urdf(urdf: UrdfText) -> Compiled:
     try:
         with collected_warnings() as said:
             spec = _read(urdf)
-            mass, inertia = _replace_inertia(_refused(spec))
+            refused = _refused(spec)
+            mass, inertia = _replace_inertia(refused)
             model = spec.compile()
     except ValueError as error:
         raise _refusal(error) from error
@@ -77,6 +80,7 @@ def compile_urdf(urdf: UrdfText) -> Compiled:
         joint_of_child={
             urdf.original(child): joint for child, joint in urdf.joint_of_child.items()
         },
+        refused=frozenset(body.name for body in refused),
         mass_unknown=urdf.mass_unknown | frozenset(map(urdf.original, mass)),
         inertia_unknown=urdf.inertia_unknown | frozenset(map(urdf.original, inertia)),
         notes=(
@@ -86,15 +90,15 @@ def compile_urdf(urdf: UrdfText) -> Compiled:
     )
 
 
-def compile_freed(urdf: UrdfText, root: str) -> tuple[Any, frozenset[str]]:
-    """Compile a copy that :func:`compile_urdf` accepts, with a root that moves freely.
+def compile_freed(urdf: UrdfText, held: Compiled) -> tuple[Any, frozenset[str]]:
+    """Compile a copy again, with a root that moves freely.
 
-    Mass and inertia that the compiler refuses are in the model as MuJoCo read them.
+    Mass and inertia that the compiler refuses are in the model as MuJoCo read them. A
+    root that MuJoCo takes for its world stays.
 
     Args:
         urdf: The copy.
-        root: The file's name of the root link; one that MuJoCo takes for its world
-            stays.
+        held: What :func:`compile_urdf` made of it.
 
     Returns:
         The ``mujoco.MjModel``, and the links whose mass properties in it are not the
@@ -103,9 +107,13 @@ def compile_freed(urdf: UrdfText, root: str) -> tuple[Any, frozenset[str]]:
     unknown = set(urdf.mass_unknown | urdf.inertia_unknown)
     with collected_warnings():
         spec = _read(urdf)
-        if root != WORLD:
-            spec.worldbody.first_body().add_freejoint()
-        refused = _refused(spec)
+        refused = [body for body in spec.bodies if body.name in held.refused]
+        if held.root != WORLD:
+            root = spec.worldbody.first_body()
+            root.add_freejoint()
+            # What does not move may lack mass.
+            if root.name not in held.refused and not _accepted([root]):
+                refused.append(root)
         stated = {body.name: _inertial(body) for body in refused}
         mass, inertia = _replace_inertia(refused)
         for name in mass | inertia:

@@ -23,7 +23,8 @@ class JointPlace:
         name: URDF name.
         type: Kind of motion, not fixed.
         qpos: First position in ``qpos``.
-        dof: First velocity in ``qvel``.
+        dofs: Where its velocities are in ``qvel``.
+        rates: (v, d) matrix from velocities of the observation to the model's.
         plane: (2, 3) axes of the two slides of a planar joint; empty for others.
         origin: Position and quaternion wxyz of the joint's frame in the world, for a
             free joint, which counts from the world; empty for others.
@@ -32,21 +33,10 @@ class JointPlace:
     name: str
     type: JointType
     qpos: int
-    dof: int
+    dofs: slice
+    rates: NDArray[np.float64]
     plane: NDArray[np.float64]
     origin: NDArray[np.float64]
-
-    @property
-    def rates(self) -> NDArray[np.float64]:
-        """The (v, d) matrix from velocities of the observation to the model's."""
-        matrix = np.eye(VELOCITIES[self.type])
-        if len(self.plane):
-            matrix = np.zeros((3, 4))
-            matrix[:2, :3] = self.plane
-            matrix[2, 3] = 1.0
-        if len(self.origin):
-            matrix[:3, :3] = _rotation(self.origin[3:]).as_matrix()
-        return matrix
 
     def to_qpos(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Write (K, d) coordinates as the (K, n) positions of the model."""
@@ -69,17 +59,11 @@ class JointPlace:
             turned = turn * _rotation(own[3:])
             position = turn.apply(own[:3] - self.origin[:3])
             own = np.append(position, turned.as_quat(scalar_first=True))
-        return tuple(map(float, own))
+        return tuple(own.tolist())
 
     def from_qvel(self, qvel: NDArray[np.float64]) -> tuple[float, ...]:
         """Read the velocities of the joint from all velocities of the model."""
-        rates = self.rates
-        return tuple(map(float, rates.T @ qvel[self.dof :][: len(rates)]))
-
-    @property
-    def dofs(self) -> slice:
-        """Where its velocities are in ``qvel``."""
-        return slice(self.dof, self.dof + len(self.rates))
+        return tuple((self.rates.T @ qvel[self.dofs]).tolist())
 
 
 def joint_place(
@@ -103,9 +87,23 @@ def joint_place(
         plane = np.array(model.jnt_axis[first : first + 2])
     if model.jnt_type[first] == mujoco.mjtJoint.mjJNT_FREE:
         origin = np.array(model.qpos0[start : start + COORDINATES[joint_type]])
-    return JointPlace(
-        name, joint_type, start, int(model.jnt_dofadr[first]), plane, origin
-    )
+    rates = _rates(joint_type, plane, origin)
+    dof = int(model.jnt_dofadr[first])
+    dofs = slice(dof, dof + len(rates))
+    return JointPlace(name, joint_type, start, dofs, rates, plane, origin)
+
+
+def _rates(
+    joint_type: JointType, plane: NDArray[np.float64], origin: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    matrix = np.eye(VELOCITIES[joint_type])
+    if len(plane):
+        matrix = np.zeros((3, 4))
+        matrix[:2, :3] = plane
+        matrix[2, 3] = 1.0
+    if len(origin):
+        matrix[:3, :3] = _rotation(origin[3:]).as_matrix()
+    return matrix
 
 
 def _rotation(quats_wxyz: NDArray[np.float64]) -> Rotation:

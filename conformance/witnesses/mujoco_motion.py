@@ -89,6 +89,8 @@ def equations_of_motion(
     names, rates = _rates(mechanism)
     count, size = configurations.count, len(names)
     inertia, bias = np.zeros((count, size, size)), np.zeros((count, size))
+    full = np.empty((model.nv, model.nv))
+    forces = np.empty(model.nv)
     qpos, qvel = states(mechanism, configurations)
     for row in range(count):
         data.qpos[:], data.qvel[:] = qpos[row], qvel[row]
@@ -97,26 +99,14 @@ def equations_of_motion(
         mujoco.mj_comPos(model, data)
         mujoco.mj_makeM(model, data)
         mujoco.mj_comVel(model, data)
-        mujoco.mj_rne(model, data, 0, forces := np.empty(model.nv))
-        inertia[row] = rates.T @ _multiplied(model, data, rates)
+        mujoco.mj_rne(model, data, 0, forces)
+        mujoco.mj_fullM(model, data, full)
+        inertia[row] = rates.T @ (full @ rates)
         bias[row] = rates.T @ forces
     velocities = qvel @ np.linalg.pinv(rates).T
     for array in (inertia, bias, velocities):
         array.setflags(write=False)
     return Dynamics(names, inertia, bias, velocities)
-
-
-def _multiplied(
-    model: Any,  # noqa: ANN401  untyped engine
-    data: Any,  # noqa: ANN401  likewise
-    rates: NDArray[np.float64],
-) -> NDArray[np.float64]:
-    """Multiply the inertia matrix by (v, n) velocities, column by column."""
-    result = np.empty_like(rates)
-    for index, velocity in enumerate(np.ascontiguousarray(rates.T)):
-        mujoco.mj_mulM(model, data, product := np.empty(model.nv), velocity)
-        result[:, index] = product
-    return result
 
 
 def _rates(mechanism: Mechanism) -> tuple[tuple[str, ...], NDArray[np.float64]]:

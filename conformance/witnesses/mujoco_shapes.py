@@ -91,8 +91,12 @@ def _shapes(
 ) -> tuple[ShapeObservation, ...]:
     # Most meshes are both seen and collided with.
     measured: dict[tuple[int, bytes], Surface | None] = {}
+    placed = np.tile(np.eye(4), (model.ngeom, 1, 1))
+    turns = Rotation.from_quat(model.geom_quat, scalar_first=True)
+    placed[:, :3, :3] = turns.as_matrix()
+    placed[:, :3, 3] = model.geom_pos
     return tuple(
-        _shape(text, model, index, measured)
+        _shape(text, model, index, placed[index], measured)
         for index in range(model.ngeom)
         if model.geom_bodyid[index] or WORLD in text.urdf.links
     )
@@ -102,13 +106,10 @@ def _shape(
     text: ShapeText,
     model: Any,  # noqa: ANN401  untyped engine
     index: int,
+    transform: NDArray[np.float64],
     measured: dict[tuple[int, bytes], Surface | None],
 ) -> ShapeObservation:
     visual = model.geom_group[index] == _VISUAL_GROUP
-    transform = np.eye(4)
-    turn = Rotation.from_quat(model.geom_quat[index], scalar_first=True)
-    transform[:3, :3] = turn.as_matrix()
-    transform[:3, 3] = model.geom_pos[index]
     kind = ShapeKind.MESH
     size: tuple[float, ...] = ()
     if model.geom_type[index] == mujoco.mjtGeom.mjGEOM_MESH:

@@ -60,6 +60,8 @@ from conformance.witnesses.urdf_text import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from numpy.typing import NDArray
+
     from conformance.observation import Configurations
     from conformance.witness import Request
     from conformance.witnesses.urdf_text import UrdfText
@@ -115,15 +117,15 @@ class MujocoWitness:
             robot=compiled.robot,
             root=compiled.root,
             states=_STATES,
-            links=tuple(
-                LinkObservation(link, _mass(compiled, link)) for link in compiled.bodies
-            ),
+            links=_links(compiled),
             joints=joints,
             frames=_frames(compiled, joints, reach, request.configurations),
             notes=(*urdf.notes, *compiled.notes, *blocked_note("MuJoCo", blocked)),
         )
         reading = _with_shapes(reading, request)
-        return reading if blocked else _moving(reading, urdf, request.configurations)
+        if blocked:
+            return reading
+        return _moving(reading, urdf, compiled, request.configurations)
 
 
 def _with_shapes(reading: Observation, request: Request) -> Observation:
@@ -140,10 +142,13 @@ def _with_shapes(reading: Observation, request: Request) -> Observation:
 
 
 def _moving(
-    reading: Observation, urdf: UrdfText, configurations: Configurations
+    reading: Observation,
+    urdf: UrdfText,
+    held: Compiled,
+    configurations: Configurations,
 ) -> Observation:
     """Add equations of motion and rollout of MuJoCo's own reading of the file."""
-    model, unknown = compile_freed(urdf, reading.root)
+    model, unknown = compile_freed(urdf, held)
     bodies = {urdf.original(model.body(i).name): i for i in range(model.nbody)}
     mechanism = Mechanism(
         model=model,
@@ -158,18 +163,28 @@ def _moving(
     )
 
 
-def _mass(compiled: Compiled, link: str) -> MassProperties | None:
+def _links(compiled: Compiled) -> tuple[LinkObservation, ...]:
+    turns = Rotation.from_quat(compiled.model.body_iquat, scalar_first=True)
+    axes = turns.as_matrix()
+    return tuple(
+        LinkObservation(link, _mass(compiled, link, axes[index]))
+        for link, index in compiled.bodies.items()
+    )
+
+
+def _mass(
+    compiled: Compiled, link: str, axes: NDArray[np.float64]
+) -> MassProperties | None:
     model, index = compiled.model, compiled.bodies[link]
     mass, moments = float(model.body_mass[index]), model.body_inertia[index]
     if link in compiled.mass_unknown or (mass == 0 and not moments.any()):
         return None
-    rotation = Rotation.from_quat(model.body_iquat[index], scalar_first=True)
     return MassProperties(
         mass=mass,
         center=vec3(model.body_ipos[index]),
         inertia=None
         if link in compiled.inertia_unknown
-        else tensor_along_link(moments, rotation.as_matrix()),
+        else tensor_along_link(moments, axes),
     )
 
 
@@ -289,17 +304,19 @@ def _frames(
     """Poses relative to the root link."""
     places = _places(compiled.model, compiled.bodies, joints)
     held = Mechanism(compiled.model, places, free_root=False)
-    positions = np.empty((configurations.count, len(links), 3))
-    rotations = np.empty((configurations.count, len(links), 3, 3))
     bodies = [compiled.bodies[link] for link in links]
     base = compiled.bodies[compiled.root]
     data = mujoco.MjData(compiled.model)
+    origins = np.empty((configurations.count, *data.xpos.shape))
+    turns = np.empty((configurations.count, *data.xmat.shape))
     for row, qpos in enumerate(states(held, configurations)[0]):
         data.qpos[:] = qpos
         mujoco.mj_kinematics(compiled.model, data)
-        to_root = data.xmat[base].reshape(3, 3).T
-        positions[row] = (data.xpos[bodies] - data.xpos[base]) @ to_root.T
-        rotations[row] = to_root @ data.xmat[bodies].reshape(-1, 3, 3)
+        origins[row], turns[row] = data.xpos, data.xmat
+    axes = turns.reshape(*origins.shape, 3)
+    offsets = origins[:, bodies] - origins[:, [base]]
+    positions = offsets @ axes[:, base]
+    rotations = np.swapaxes(axes[:, [base]], -1, -2) @ axes[:, bodies]
     for array in (positions, rotations):
         array.flags.writeable = False
     return Frames(links, positions, rotations, configurations.labels)

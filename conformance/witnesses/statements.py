@@ -21,10 +21,13 @@ if TYPE_CHECKING:
         Vec6,
     )
 
+# Where the six different numbers of a symmetric (3, 3) matrix are.
+_UPPER = np.triu_indices(3)
+
 
 def vec3(values: ArrayLike) -> Vec3:
     """Three numbers of an array as a tuple."""
-    x, y, z = map(float, np.asarray(values, dtype=np.float64))
+    x, y, z = np.asarray(values, dtype=np.float64).tolist()
     return x, y, z
 
 
@@ -51,8 +54,7 @@ def tensor_along_link(moments: ArrayLike, rotation: NDArray[np.float64]) -> Vec6
 
 def vec6(tensor: ArrayLike) -> Vec6:
     """(ixx, ixy, ixz, iyy, iyz, izz) of a symmetric (3, 3) tensor."""
-    upper = np.asarray(tensor, dtype=np.float64)[np.triu_indices(3)]
-    ixx, ixy, ixz, iyy, iyz, izz = map(float, upper)
+    ixx, ixy, ixz, iyy, iyz, izz = np.asarray(tensor, np.float64)[_UPPER].tolist()
     return ixx, ixy, ixz, iyy, iyz, izz
 
 

@@ -334,7 +334,7 @@ def test_damping_and_friction_are_those_of_the_reading() -> None:
     """Absent is zero for a simulator."""
     moving = with_joint(ROBOT, "elbow", dynamics=Dynamics(0.25, None))
     mechanism = build(observe_robot(moving, CONFIGURATIONS), CONFIGURATIONS)
-    at = {joint.name: joint.dof for joint in mechanism.joints}
+    at = {joint.name: joint.dofs.start for joint in mechanism.joints}
 
     assert mechanism.model.dof_damping[at["shoulder"]] == 0.7
     assert mechanism.model.dof_frictionloss[at["shoulder"]] == 0.3
