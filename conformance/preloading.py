@@ -80,6 +80,8 @@ def _load() -> None:
 def _use() -> None:
     """Have libraries do what they put off until they are first used."""
     import_module("scipy.stats").qmc.Sobol(1)
+    import_module("conformance.registry").names()
+    import_module("conformance.witnesses.pybullet_loading").world()
     # With a limit of the user's own, OpenUSD might start threads.
     if os.environ[_THREADS_OF_OPENUSD] == "1":
         usd = import_module("pxr.Usd")

@@ -266,6 +266,24 @@ def test_a_file_that_changed_is_read_again(tmp_path: Path) -> None:
     assert base.mass == 9.5
 
 
+def test_robots_read_before_leave_nothing_behind(tmp_path: Path) -> None:
+    """All are loaded into one world, also one that PyBullet refuses half-way."""
+    first = PybulletWitness().observe(request(tmp_path, URDF))
+    _observe("planar-joint", tmp_path)
+    with pytest.raises(AbstentionError):
+        PybulletWitness().observe(
+            request(tmp_path, URDF.replace('type="revolute"', 'type="sideways"'))
+        )
+    again = PybulletWitness().observe(request(tmp_path, URDF))
+
+    assert again.links == first.links
+    assert again.joints == first.joints
+    assert first.frames is not None
+    assert again.frames is not None
+    np.testing.assert_array_equal(again.frames.positions, first.frames.positions)
+    np.testing.assert_array_equal(again.frames.rotations, first.frames.rotations)
+
+
 def test_long_lines_are_read(tmp_path: Path) -> None:
     """PyBullet by itself breaks a line after 1023 characters, within a word."""
     urdf = " ".join(URDF.split())
