@@ -22,6 +22,21 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
+class Words:
+    """What a difference is for the reader of a report.
+
+    Attributes:
+        message: One sentence that names quantity, sides and amount.
+        expected: Value on the first side.
+        actual: Value on the second side.
+    """
+
+    message: str
+    expected: str | None = None
+    actual: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Difference:
     """One value on two sides.
 
@@ -30,11 +45,9 @@ class Difference:
         subject: What the value is about, for the reader: ``link forearm``.
         amount: Size in the unit of the check; inf for unequal, nan if a side that
             should state this value does not.
+        words: Puts it into words: few of thousands are ever shown.
         bound: What float32 storage allows.
         tolerance: What engineering allows.
-        expected: Value on the first side, as text.
-        actual: Value on the second side, as text.
-        message: One sentence that names quantity, sides and amount.
         configuration: Label of the configuration, if one matters.
         traces: The parts in which the difference arises; ``item`` itself unless other
             parts are to blame.
@@ -43,22 +56,20 @@ class Difference:
     item: str
     subject: str
     amount: float
+    words: Callable[[], Words]
     bound: float = 0.0
     tolerance: float = 0.0
-    expected: str | None = None
-    actual: str | None = None
-    message: str = ""
     configuration: str | None = None
     traces: tuple[str, ...] = ()
 
     @property
     def grade(self) -> Grade:
         """Grade of this value, before anybody is asked whose fault it is."""
-        if math.isnan(self.amount):
-            return Grade.NOT_COMPARABLE
         if self.amount <= self.bound:
             return Grade.EXACT
-        return Grade.CLOSE if self.amount <= self.tolerance else Grade.FAILS
+        if self.amount <= self.tolerance:
+            return Grade.CLOSE
+        return Grade.NOT_COMPARABLE if math.isnan(self.amount) else Grade.FAILS
 
     @property
     def severity(self) -> float:

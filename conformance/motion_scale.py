@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from conformance.groups import Lump, lump, masses_of, weld_depths
+from conformance.groups import Lump, length, lumps
 from conformance.observation import ROOT_MOTION, VELOCITIES, JointType
 from conformance.tolerance import (
     ARITHMETIC,
@@ -144,18 +144,16 @@ def motion_scale(
     frames, dynamics = spec.frames, spec.dynamics
     if frames is None or dynamics is None:
         return None
-    masses = masses_of(spec)
-    lumps = {}
-    for group in groups:
-        found = lump(masses, weld_depths(group, spec.joints), frames)
+    bodies = {}
+    for group, found in zip(groups, lumps(spec, groups, spec.joints), strict=True):
         if found is None:
             return None
-        lumps[group[0]] = found
+        bodies[group[0]] = found
     axes = _axes(spec, dynamics, frames, bounds)
     parent = {joint.child: joint.parent for joint in spec.joints}
-    levers = _levers(axes, lumps, frames, bounds, parent)
-    real = _weights(lumps, bounds)
-    invented = _invented(tuple(lumps.values()), size)
+    levers = _levers(axes, bodies, frames, bounds, parent)
+    real = _weights(bodies, bounds)
+    invented = _invented(tuple(bodies.values()), size)
     inertia = np.einsum("kii->ki", dynamics.inertia).max(axis=0)
     allowed = _products(levers, invented)
     speeds = np.abs(dynamics.velocities)
@@ -240,7 +238,7 @@ def _directions(joint: JointObservation) -> Array:
 
 def _levers(
     axes: Sequence[_Axis],
-    lumps: Mapping[str, Lump],
+    bodies: Mapping[str, Lump],
     frames: Frames,
     bounds: Mapping[str, FrameBound],
     parent: Mapping[str, str],
@@ -249,70 +247,75 @@ def _levers(
 
     Args:
         axes: The degrees of freedom.
-        lumps: Mass properties of groups, by head.
+        bodies: Mass properties of groups, by head.
         frames: Placement of the links.
         bounds: Rounding of link poses.
         parent: Parent link by child link.
     """
-    count, shape = len(frames.positions), (len(lumps), len(axes))
+    count, shape = len(frames.positions), (len(bodies), len(axes))
     linear, linear_error = np.zeros((2, count, *shape))
     angular, angular_error = np.zeros((2, *shape))
-    for row, (head, own) in enumerate(lumps.items()):
-        column = frames.links.index(head)
-        place = frames.positions[:, column] + frames.rotations[:, column] @ own.center
-        reach = float(np.linalg.norm(own.center))
-        error = bounds[head].position + bounds[head].rotation * reach
-        error += lump_center_bound(own.parts)
-        carriers = {head}
-        while head in parent:
-            head = parent[head]  # noqa: PLW2901  walks up from each
-            carriers.add(head)
-        for index, axis in enumerate(axes):
-            if axis.link not in carriers:
-                continue
-            if axis.point is None:
-                linear[:, row, index] = np.linalg.norm(axis.direction, axis=1)
-                linear_error[:, row, index] = axis.turn_error
-                continue
-            arm = place - axis.point
-            linear[:, row, index] = np.linalg.norm(
-                np.cross(axis.direction, arm), axis=1
-            )
-            linear_error[:, row, index] = (
-                axis.turn_error * np.linalg.norm(arm, axis=1) + error + axis.shift_error
-            )
-            angular[row, index] = 1.0
-            angular_error[row, index] = axis.turn_error
+    column = {name: index for index, name in enumerate(frames.links)}
+    places = np.zeros((count, len(bodies), 3))
+    errors = np.zeros(len(bodies))
+    carried: dict[str, list[int]] = {}
+    for row, (head, own) in enumerate(bodies.items()):
+        at = column[head]
+        places[:, row] = frames.positions[:, at] + frames.rotations[:, at] @ own.center
+        errors[row] = bounds[head].position + bounds[head].rotation * length(own.center)
+        errors[row] += lump_center_bound(own.parts)
+        carrier: str | None = head
+        while carrier is not None:
+            carried.setdefault(carrier, []).append(row)
+            carrier = parent.get(carrier)
+    for index, axis in enumerate(axes):
+        rows = carried.get(axis.link, [])
+        if axis.point is None:
+            speeds = np.linalg.norm(axis.direction, axis=1)
+            linear[:, rows, index] = speeds[:, None]
+            linear_error[:, rows, index] = axis.turn_error
+            continue
+        arms = places[:, rows] - axis.point[:, None]
+        turned = np.cross(axis.direction[:, None], arms)
+        linear[:, rows, index] = np.linalg.norm(turned, axis=2)
+        linear_error[:, rows, index] = (
+            axis.turn_error * np.linalg.norm(arms, axis=2)
+            + errors[rows]
+            + axis.shift_error
+        )
+        angular[rows, index] = 1.0
+        angular_error[rows, index] = axis.turn_error
     return _Levers(linear, linear_error, angular, angular_error)
 
 
-def _weights(lumps: Mapping[str, Lump], bounds: Mapping[str, FrameBound]) -> _Weights:
-    mass = np.array([own.mass for own in lumps.values()])
-    moment = np.array([np.linalg.norm(own.tensor, 2) for own in lumps.values()])
+def _weights(bodies: Mapping[str, Lump], bounds: Mapping[str, FrameBound]) -> _Weights:
+    mass = np.array([own.mass for own in bodies.values()])
+    tensors = np.array([own.tensor for own in bodies.values()])
+    moment = np.linalg.norm(tensors, 2, axis=(1, 2))
     storage = np.array(
         [
             lump_inertia_bound(own.parts, own.center, own.tensor)
             + 2 * bounds[head].rotation
-            for head, own in lumps.items()
+            for head, own in bodies.items()
         ]
     )
     # Each mass is stored, and so is their sum.
     return _Weights(mass, 2 * RELATIVE * mass, moment, storage * moment)
 
 
-def _invented(lumps: Sequence[Lump], size: float) -> _Weights:
+def _invented(bodies: Sequence[Lump], size: float) -> _Weights:
     """Return what may be invented: for groups without mass, and for point masses."""
-    total = sum(own.mass for own in lumps) or 1.0
-    bare = np.array([own.mass == 0 for own in lumps])
+    total = sum(own.mass for own in bodies) or 1.0
+    bare = np.array([own.mass == 0 for own in bodies])
     pointlike = np.array(
         [
             sum(p.mass for p in own.parts if is_pointlike(p.tensor, p.mass, size))
-            for own in lumps
+            for own in bodies
         ]
     )
     mass = np.where(bare, INVENTED * total, 0.0)
     moment = mass * max(size, _EXTENT) ** 2 + INVENTED * pointlike * size**2
-    none = np.zeros(len(lumps))
+    none = np.zeros(len(bodies))
     return _Weights(mass, none, moment, none)
 
 

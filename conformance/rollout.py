@@ -142,12 +142,12 @@ def distance(
     """
     here, there = at
     moved = _apart(first.positions[here], second.positions[there], joint_type)
-    rates = np.subtract(first.velocities[here], second.velocities[there])
+    ours, theirs = first.velocities[here], second.velocities[there]
     slides = _TRANSLATIONS.get(joint_type, 0)
     return max(
         moved,
-        float(np.linalg.norm(rates[:slides])),
-        float(np.linalg.norm(rates[slides:])),
+        math.dist(ours[:slides], theirs[:slides]),
+        math.dist(ours[slides:], theirs[slides:]),
     )
 
 

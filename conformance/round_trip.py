@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from conformance.attribution import agrees, known_deviations, roundings
-from conformance.comparison import Compared, Difference, Incomparable
+from conformance.comparison import Compared, Difference, Incomparable, Words
 from conformance.comparisons.asking import compare
 from conformance.groups import tensor_of
 from conformance.observation import JointType
@@ -128,7 +129,7 @@ def _refusal(engine: str, outcome: Outcome | None, back: Back) -> str:
 
 
 def _unreadable(engine: str, reason: str) -> Difference:
-    return Difference(engine, engine, math.inf, message=reason)
+    return Difference(engine, engine, math.inf, words=partial(Words, reason))
 
 
 def _without_own(
@@ -143,16 +144,23 @@ def _without_own(
         return replace(
             difference,
             bound=difference.bound * scale,
-            message=f"{engine}: {difference.message}",
+            words=partial(_said_of, engine, difference),
         )
 
+    def rest(differences: tuple[Difference, ...]) -> tuple[Difference, ...]:
+        return tuple(told(one) for one in differences if one.item not in own)
+
     note = f"{len(own)} left out, where {engine} departs from the URDF"
-    shown = found.differences if found.told is None else found.told
     return Compared(
-        tuple(told(one) for one in found.differences if one.item not in own),
-        tuple(told(one) for one in shown if one.item not in own),
+        rest(found.differences),
+        None if found.told is None else rest(found.told),
         note if own else found.note,
     )
+
+
+def _said_of(engine: str, difference: Difference) -> Words:
+    words = difference.words()
+    return replace(words, message=f"{engine}: {words.message}")
 
 
 def _own_doing(

@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from conformance.groups import length
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -96,7 +98,7 @@ def scalar_bound(value: float) -> float:
 
 def center_bound(center: Vec3) -> float:
     """Return the rounding of a stored point [m]: u times its distance."""
-    return RELATIVE * float(np.linalg.norm(center)) + ARITHMETIC
+    return RELATIVE * length(np.asarray(center)) + ARITHMETIC
 
 
 def principal_moments(tensor: NDArray[np.float64]) -> Vec3:
@@ -113,6 +115,12 @@ def _eigenvalues(tensor: bytes) -> Vec3:
     return a, b, c
 
 
+def largest_moment(tensor: NDArray[np.float64]) -> float:
+    """Return the spectral norm of a symmetric tensor (3, 3)."""
+    smallest, _, highest = principal_moments(tensor)
+    return max(abs(smallest), abs(highest))
+
+
 def inertia_bound(tensor: NDArray[np.float64]) -> float:
     """Return the rounding of a stored inertia, relative to its largest moment.
 
@@ -121,7 +129,7 @@ def inertia_bound(tensor: NDArray[np.float64]) -> float:
     most angle * (largest - smallest moment).
     """
     smallest, _, highest = principal_moments(tensor)
-    largest = max(abs(smallest), abs(highest))
+    largest = largest_moment(tensor)
     if not largest:
         return ARITHMETIC
     spread = (highest - smallest) / largest
@@ -136,11 +144,7 @@ def is_pointlike(tensor: NDArray[np.float64], mass: float, size: float) -> bool:
         mass: [kg].
         size: Of the robot [m].
     """
-    negligible = NEGLIGIBLE_INERTIA * mass * (size * size)
-    # No entry exceeds the norm, which takes twenty times as long.
-    if float(np.abs(tensor).max()) > 2 * negligible:
-        return False
-    return float(np.linalg.norm(tensor, 2)) <= negligible
+    return largest_moment(tensor) <= NEGLIGIBLE_INERTIA * mass * (size * size)
 
 
 def frame_bounds(frames: Frames, parents: Mapping[str, str]) -> dict[str, FrameBound]:
@@ -155,28 +159,39 @@ def frame_bounds(frames: Frames, parents: Mapping[str, str]) -> dict[str, FrameB
         frames: What the specification says; its first configuration is zero.
         parents: Parent link by child link.
     """
-    index = {name: column for column, name in enumerate(frames.links)}
-    bounds = {}
-    for name in frames.links:
-        at = frames.positions[:, index[name]]
-        shift = np.zeros(len(at))
-        depth = 0
-        child = name
-        while child in parents:
-            parent = parents[child]
-            start, end = index[parent], index[child]
-            arm = frames.positions[0, end] - frames.positions[0, start]
-            local = frames.rotations[0, start].T @ arm
-            anchor = frames.positions[:, start] + frames.rotations[:, start] @ local
-            shift += RELATIVE * float(np.linalg.norm(local))
-            shift += QUATERNION * np.linalg.norm(at - anchor, axis=1)
-            shift += QUATERNION * np.linalg.norm(at - frames.positions[:, end], axis=1)
-            depth += 1
-            child = parent
-        bounds[name] = FrameBound(
-            float(shift.max()) + ARITHMETIC, depth * _PER_JOINT + ARITHMETIC
+    column = {name: index for index, name in enumerate(frames.links)}
+    chains = {name: _chain(name, parents) for name in frames.links}
+    behind: dict[str, list[int]] = {}
+    for name, chain in chains.items():
+        for child in chain:
+            behind.setdefault(child, []).append(column[name])
+    positions, rotations = frames.positions, frames.rotations
+    shifts = np.zeros(positions.shape[:2])
+    # Towards the root, so that every link adds up its chain from its own end.
+    for child in sorted(behind, key=lambda name: len(chains[name]), reverse=True):
+        start, end, moved = column[parents[child]], column[child], behind[child]
+        local = rotations[0, start].T @ (positions[0, end] - positions[0, start])
+        anchor = positions[:, start] + rotations[:, start] @ local
+        shifts[:, moved] += RELATIVE * length(local)
+        for pivot in (anchor, positions[:, end]):
+            arms = positions[:, moved] - pivot[:, None]
+            shifts[:, moved] += QUATERNION * np.linalg.norm(arms, axis=2)
+    largest = shifts.max(axis=0).tolist()
+    return {
+        name: FrameBound(
+            largest[column[name]] + ARITHMETIC, len(chain) * _PER_JOINT + ARITHMETIC
         )
-    return bounds
+        for name, chain in chains.items()
+    }
+
+
+def _chain(link: str, parents: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the links on the way to the root, the root left out."""
+    chain = []
+    while link in parents:
+        chain.append(link)
+        link = parents[link]
+    return tuple(chain)
 
 
 def lump_center_bound(parts: Sequence[Part]) -> float:
@@ -199,23 +214,22 @@ def lump_inertia_bound(
     Of m |d|^2, the mass costs u and d twice the error of a centre. A part's own tensor
     costs its storage and the rotations of its welds, and the sum its own storage.
     """
-    largest = max(map(abs, principal_moments(tensor)))
+    largest = largest_moment(tensor)
     if not largest:
         return ARITHMETIC
     arm_error = 2 * lump_center_bound(parts)
     absolute = inertia_bound(tensor) * largest
     for part in parts:
-        moment = max(map(abs, principal_moments(part.tensor)))
+        moment = largest_moment(part.tensor)
         angle = QUATERNION + part.depth * _PER_JOINT
         absolute += (RELATIVE + 2 * angle) * moment
-        arm = float(np.linalg.norm(part.center - center))
+        arm = length(part.center - center)
         absolute += part.mass * (RELATIVE * arm**2 + 2 * arm * arm_error)
     return absolute / largest + ARITHMETIC
 
 
 def _reach(parts: Sequence[Part]) -> float:
-    distances = (
-        max(float(np.linalg.norm(part.center)), float(np.linalg.norm(part.origin)))
-        for part in parts
+    return max(
+        (length(end) for part in parts for end in (part.center, part.origin)),
+        default=0.0,
     )
-    return max(distances, default=0.0)

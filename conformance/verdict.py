@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import TYPE_CHECKING, assert_never
 
 from conformance.attribution import Attribution, Voice, attribute
@@ -280,7 +281,7 @@ def _grade(difference: Difference, attribution: Attribution) -> Grade:
 
 def _worst(differences: Sequence[Difference]) -> Difference | None:
     """Return the gravest difference; values that one side does not state come last."""
-    return max(differences, key=lambda difference: difference.severity, default=None)
+    return max(differences, key=attrgetter("severity"), default=None)
 
 
 def _amount(check: Check, difference: Difference | None) -> float | None:
@@ -319,7 +320,7 @@ def _findings(
         and difference.grade is not Grade.EXACT
     ]
     own.sort(key=lambda value: (-_ORDER.index(value.grade), -value.severity))
-    graded = [_finding(check, value, value.grade, value.message) for value in own]
+    graded = [_finding(check, value, value.grade) for value in own]
     disputed = [
         _finding(check, difference, Grade.DISPUTED, _contradiction(dissents))
         for difference in comparison.differences
@@ -331,19 +332,21 @@ def _findings(
 
 def _contradiction(dissents: Iterable[Dissent]) -> str:
     return "; ".join(
-        f"{dissent.witness} says {dissent.difference.message}" for dissent in dissents
+        f"{dissent.witness} says {dissent.difference.words().message}"
+        for dissent in dissents
     )
 
 
 def _finding(
-    check: Check, difference: Difference, grade: Grade, message: str
+    check: Check, difference: Difference, grade: Grade, message: str | None = None
 ) -> FindingRecord:
+    words = difference.words()
     return FindingRecord(
         subject=difference.subject,
-        message=message,
+        message=words.message if message is None else message,
         grade=grade,
-        expected=difference.expected,
-        actual=difference.actual,
+        expected=words.expected,
+        actual=words.actual,
         difference=_amount(check, difference),
         bound=difference.bound if check.unit else None,
         tolerance=difference.tolerance if check.unit else None,

@@ -9,11 +9,12 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from conformance.comparison import Compared, Difference, Incomparable
+from conformance.comparison import Compared, Difference, Incomparable, Words
 from conformance.comparisons.joint_motion import joints_at_fault
 from conformance.groups import departing, masses_of
 from conformance.observation import ROOT_MOTION
@@ -154,17 +155,22 @@ def traced(
             joints = tuple(name for name in along if name in faults)
             causes = [f"link {name}" for name in links]
             causes += [f"joint {name}" for name in joints]
-            because = f", because of {', '.join(causes)}" if causes else ""
             found.append(
                 replace(
                     difference,
-                    message=difference.message + because,
+                    words=partial(_because, difference, causes),
                     traces=links + joints or difference.traces,
                 )
             )
         else:
             found.append(difference)
     return tuple(found)
+
+
+def _because(difference: Difference, causes: Sequence[str]) -> Words:
+    words = difference.words()
+    because = f", because of {', '.join(causes)}" if causes else ""
+    return replace(words, message=words.message + because)
 
 
 def _silent(expected: Observation, actual: Observation) -> Incomparable:
@@ -213,7 +219,9 @@ def _compare(  # noqa: PLR0913, PLR0917  one value of two readings, and its yard
             item=name,
             subject=_subject(name, expected),
             amount=math.nan,
-            message=f"{_subject(name, expected)}: {actual.witness} states no {what}",
+            words=partial(
+                Words, f"{_subject(name, expected)}: {actual.witness} states no {what}"
+            ),
         )
         for name in pair.unstated
     ]
@@ -233,7 +241,6 @@ def _compare(  # noqa: PLR0913, PLR0917  one value of two readings, and its yard
         amount = float(amounts[at, rows[row], column])
         label = labels[at] if labels else f"configuration {at}"
         partner = entries.partners[column] if entries.partners else name
-        shared = "" if partner == name else f" with {_subject(partner, expected)}"
         subject = _subject(name, expected)
         differences.append(
             Difference(
@@ -242,15 +249,23 @@ def _compare(  # noqa: PLR0913, PLR0917  one value of two readings, and its yard
                 amount=amount,
                 bound=float(bounds[rows[row], column]),
                 tolerance=float(tolerances[rows[row], column]),
-                message=(
-                    f"{subject}: its {what}{shared} is off by {amount:.3g} of its "
-                    f"scale at {label!r}"
+                words=partial(
+                    _off,
+                    f"{subject}: its {what}",
+                    None if partner == name else _subject(partner, expected),
+                    amount,
+                    label,
                 ),
                 configuration=label,
             )
         )
     note = None if yardstick.total_mass else _MASSLESS
     return Compared(traced(differences, expected, actual, yardstick), note=note)
+
+
+def _off(whose: str, partner: str | None, amount: float, label: str) -> Words:
+    shared = f" with {partner}" if partner else ""
+    return Words(f"{whose}{shared} is off by {amount:.3g} of its scale at {label!r}")
 
 
 def _subject(name: str, expected: Observation) -> str:

@@ -17,6 +17,8 @@ from conformance.observation import JointType
 from conformance.tolerance import ARITHMETIC, QUATERNION, RELATIVE, ROUNDINGS
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from conformance.comparison import Yardstick
@@ -31,26 +33,36 @@ _KEPT = 32
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Motion:
-    """Poses of a link over K configurations.
+    """Poses of a link, or of J links, over K configurations.
 
     Attributes:
-        position: (K, 3) origin [m].
-        rotation: (K, 3, 3).
+        position: (K, 3) or (K, J, 3) origins [m].
+        rotation: (K, 3, 3) or (K, J, 3, 3).
     """
 
     position: NDArray[np.float64]
     rotation: NDArray[np.float64]
 
+    def of(self, index: int) -> Motion:
+        """Poses of one of several links."""
+        return Motion(self.position[:, index], self.rotation[:, index])
 
-def angles(
-    first: NDArray[np.float64], second: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Return (K) angles between (K, 3, 3) rotations [rad], exact for tiny ones.
+
+def distances(ours: Motion, theirs: Motion) -> NDArray[np.float64]:
+    """Return (K) or (K, J) distances of origins [m]."""
+    found: NDArray[np.float64] = np.linalg.norm(
+        ours.position - theirs.position, axis=-1
+    )
+    return found
+
+
+def turns(ours: Motion, theirs: Motion) -> NDArray[np.float64]:
+    """Return (K) or (K, J) angles between rotations [rad], exact for tiny ones.
 
     |A - B| (Frobenius) = 2 sqrt(2) sin(angle / 2); an arc cosine of the trace would
     lose everything below 1e-8.
     """
-    distance = np.linalg.norm(first - second, axis=(1, 2))
+    distance = np.linalg.norm(ours.rotation - theirs.rotation, axis=(-2, -1))
     halves: NDArray[np.float64] = np.arcsin(np.minimum(distance / math.sqrt(8), 1.0))
     return 2 * halves
 
@@ -61,10 +73,13 @@ def shared_links(ours: Frames, theirs: Frames, yardstick: Yardstick) -> tuple[st
     return tuple(name for name in ours.links if name in stated)
 
 
-def motion_of(frames: Frames, link: str) -> Motion:
-    """Poses of one link that the frames have."""
-    column = frames.links.index(link)
-    return Motion(frames.positions[:, column], frames.rotations[:, column])
+def motions_of(frames: Frames, links: Sequence[str]) -> Motion:
+    """Poses of links that the frames have."""
+    column = {name: index for index, name in enumerate(frames.links)}
+    columns = [column[name] for name in links]
+    return Motion(
+        frames.positions.take(columns, axis=1), frames.rotations.take(columns, axis=1)
+    )
 
 
 def travel_factor(
@@ -78,7 +93,9 @@ def travel_factor(
         return None
     here, there = (
         _from_zero(
-            _relative(motion_of(frames, joint.parent), motion_of(frames, joint.child))
+            _relative(
+                motions_of(frames, [joint.parent]), motions_of(frames, [joint.child])
+            ).of(0)
         ).position
         for frames in (ours.frames, theirs.frames)
     )
@@ -101,20 +118,32 @@ def _joint_faults(
         return ()
     precision = max(expected.precision, actual.precision)
     shared = set(shared_links(ours, theirs, yardstick))
-    found = {}
+    joints, above, below = [], [], []
     for link, joint in yardstick.joint_to.items():
         if link not in shared:
             continue
         chain = [step.parent for step in yardstick.chain(link)]
-        above = next((name for name in reversed(chain) if name in shared), None)
-        if above is None:
-            continue
-        here = _relative(motion_of(ours, above), motion_of(ours, link))
-        there = _relative(motion_of(theirs, above), motion_of(theirs, link))
-        slack = _slack(here, motion_of(ours, link), precision)
-        if fault := _fault(joint, here, there, slack):
-            found[joint.name] = fault
-    return tuple(found.items())
+        start = next((name for name in reversed(chain) if name in shared), None)
+        if start is not None:
+            joints.append(joint)
+            above.append(start)
+            below.append(link)
+    if not joints:
+        return ()
+    ends = motions_of(ours, below)
+    here = _relative(motions_of(ours, above), ends)
+    there = _relative(motions_of(theirs, above), motions_of(theirs, below))
+    shift, turn = _slack(here, ends, precision)
+    same = (distances(here, there).max(axis=0) <= shift) & (
+        turns(here, there).max(axis=0) <= turn
+    )
+    found = {
+        joints[i].name: _fault(
+            joints[i], here.of(i), there.of(i), (float(shift[i]), turn)
+        )
+        for i in np.flatnonzero(~same).tolist()
+    }
+    return tuple((name, fault) for name, fault in found.items() if fault)
 
 
 def joints_at_fault(
@@ -124,21 +153,23 @@ def joints_at_fault(
     return tuple(joint_faults(expected, actual, yardstick))
 
 
-def _relative(parent: Motion, child: Motion) -> Motion:
-    inverse = np.swapaxes(parent.rotation, 1, 2)
-    offset = (child.position - parent.position)[:, :, None]
-    return Motion((inverse @ offset)[:, :, 0], inverse @ child.rotation)
+def _relative(parents: Motion, children: Motion) -> Motion:
+    inverse = np.swapaxes(parents.rotation, -2, -1)
+    offset = (children.position - parents.position)[..., None]
+    return Motion((inverse @ offset)[..., 0], inverse @ children.rotation)
 
 
-def _slack(relative: Motion, in_root: Motion, precision: float) -> tuple[float, float]:
-    """What rounding may do to a joint's motion: [m], [rad].
+def _slack(
+    relative: Motion, in_root: Motion, precision: float
+) -> tuple[NDArray[np.float64], float]:
+    """What rounding may do to the motions of J joints: (J) [m], [rad].
 
     Both ends are stated in the root's frame, so that the difference of two large
     positions has their rounding; both may hang on one body, each with its own offset
     from there, so that the difference of two stored positions has theirs.
     """
-    reach = float(np.linalg.norm(relative.position, axis=1).max())
-    distance = float(np.linalg.norm(in_root.position, axis=1).max())
+    reach = np.linalg.norm(relative.position, axis=-1).max(axis=0)
+    distance = np.linalg.norm(in_root.position, axis=-1).max(axis=0)
     return (
         _BLAME * (RELATIVE + 2 * QUATERNION) * reach
         + _BLAME * RELATIVE * distance
@@ -153,12 +184,10 @@ def _fault(
     here: Motion,
     there: Motion,
     slack: tuple[float, float],
-) -> str | None:
-    if _same(here, there, slack):
-        return None
+) -> str:
     parts = []
-    shift = float(np.linalg.norm(here.position[0] - there.position[0]))
-    turn = float(angles(here.rotation[:1], there.rotation[:1])[0])
+    shift = float(distances(here, there)[0])
+    turn = float(turns(here, there)[0])
     if shift > slack[0]:
         parts.append(f"its frame at zero is shifted by {shift:.3g} m")
     if turn > slack[1]:
@@ -170,8 +199,7 @@ def _fault(
 
 
 def _same(here: Motion, there: Motion, slack: tuple[float, float]) -> bool:
-    shift = np.linalg.norm(here.position - there.position, axis=1).max()
-    turn = angles(here.rotation, there.rotation).max()
+    shift, turn = distances(here, there).max(), turns(here, there).max()
     return bool(shift <= slack[0] and turn <= slack[1])
 
 

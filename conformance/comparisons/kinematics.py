@@ -9,17 +9,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from conformance.comparison import Compared, Difference, Incomparable
+from conformance.comparison import Compared, Difference, Incomparable, Words
 from conformance.comparisons.joint_motion import (
     Motion,
-    angles,
+    distances,
     joint_faults,
-    motion_of,
+    motions_of,
     shared_links,
+    turns,
 )
 from conformance.record import Grade
 from conformance.tolerance import ARITHMETIC, QUATERNION
@@ -27,6 +27,7 @@ from conformance.tolerance import ARITHMETIC, QUATERNION
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    import numpy as np
     from numpy.typing import NDArray
 
     from conformance.comparison import Comparison, Yardstick
@@ -37,14 +38,14 @@ def positions(
     expected: Observation, actual: Observation, yardstick: Yardstick
 ) -> Comparison:
     """Compare the origins of link frames [m]."""
-    return _compare(expected, actual, yardstick, "position", _distances)
+    return _compare(expected, actual, yardstick, "position", distances)
 
 
 def rotations(
     expected: Observation, actual: Observation, yardstick: Yardstick
 ) -> Comparison:
     """Compare the orientations of link frames [rad]."""
-    return _compare(expected, actual, yardstick, "rotation", _angles)
+    return _compare(expected, actual, yardstick, "rotation", turns)
 
 
 def assembly_positions(
@@ -75,26 +76,15 @@ def up(_: Observation, actual: Observation, yardstick: Yardstick) -> Comparison:
                 amount=amount,
                 bound=QUATERNION + ARITHMETIC,
                 tolerance=yardstick.tolerance.rotation,
-                expected="0 rad",
-                actual=f"{amount:.3g} rad",
-                message=(
+                words=lambda: Words(
                     f"the robot leans: the Z axis of link {actual.root} is "
-                    f"{amount:.3g} rad off the way up"
+                    f"{amount:.3g} rad off the way up",
+                    expected="0 rad",
+                    actual=f"{amount:.3g} rad",
                 ),
             ),
         )
     )
-
-
-def _distances(ours: Motion, theirs: Motion) -> NDArray[np.float64]:
-    distances: NDArray[np.float64] = np.linalg.norm(
-        ours.position - theirs.position, axis=1
-    )
-    return distances
-
-
-def _angles(ours: Motion, theirs: Motion) -> NDArray[np.float64]:
-    return angles(ours.rotation, theirs.rotation)
 
 
 def _compare(
@@ -104,19 +94,29 @@ def _compare(
     what: str,
     apart: Callable[[Motion, Motion], NDArray[np.float64]],
 ) -> Comparison:
-    """Compare one attribute of bounds and tolerances; ``apart`` measures (K) values."""
+    """Compare one attribute of bounds and tolerances.
+
+    Args:
+        expected: One side.
+        actual: The other.
+        yardstick: What is allowed.
+        what: The attribute.
+        apart: Measures (K, L) values, of L links.
+    """
     ours, theirs = expected.frames, actual.frames
     if ours is None or theirs is None:
         silent = expected if ours is None else actual
         return Incomparable(f"{silent.witness} states no frames")
     unit = "m" if what == "position" else "rad"
     labels = ours.labels or theirs.labels
+    links = shared_links(ours, theirs, yardstick)
+    values = apart(motions_of(ours, links), motions_of(theirs, links))
     differences = []
-    for name in shared_links(ours, theirs, yardstick):
-        values = apart(motion_of(ours, name), motion_of(theirs, name))
-        worst = int(np.argmax(values))
+    for name, column, worst in zip(
+        links, values.T.tolist(), values.argmax(axis=0).tolist(), strict=True
+    ):
         # A reader that answers with NaN has not placed the link.
-        amount = float(values[worst])
+        amount = column[worst]
         label = labels[worst] if labels else f"configuration {worst}"
         differences.append(
             Difference(
@@ -125,7 +125,7 @@ def _compare(
                 amount=amount if math.isfinite(amount) else math.inf,
                 bound=getattr(yardstick.bounds[name], what),
                 tolerance=getattr(yardstick.tolerance, what),
-                message=f"link {name} is {amount:.3g} {unit} off at {label!r}",
+                words=partial(_off, name, amount, unit, label),
                 configuration=label,
             )
         )
@@ -133,6 +133,10 @@ def _compare(
         return Compared(tuple(differences))
     faults = joint_faults(expected, actual, yardstick)
     return _traced(tuple(differences), faults, yardstick)
+
+
+def _off(link: str, amount: float, unit: str, label: str) -> Words:
+    return Words(f"link {link} is {amount:.3g} {unit} off at {label!r}")
 
 
 def _traced(
@@ -158,15 +162,20 @@ def _traced(
             told.append(moved)
     for joint, links in behind.items():
         worst = max(links, key=lambda difference: difference.severity)
-        others = f", and {len(links) - 1} more behind it" if len(links) > 1 else ""
         told.append(
             replace(
                 worst,
                 subject=f"joint {joint}",
-                message=f"joint {joint}: {faults[joint]}; {worst.message}{others}",
+                words=partial(_displaced, joint, faults[joint], worst, len(links) - 1),
             )
         )
     return Compared(tuple(traced), told=tuple(told))
+
+
+def _displaced(joint: str, fault: str, worst: Difference, more: int) -> Words:
+    words = worst.words()
+    others = f", and {more} more behind it" if more else ""
+    return replace(words, message=f"joint {joint}: {fault}; {words.message}{others}")
 
 
 def _joins_bodies(observation: Observation) -> bool:
@@ -200,12 +209,16 @@ def _assembly(actual: Observation, yardstick: Yardstick, what: str) -> Compariso
                 amount=amount,
                 bound=bound,
                 tolerance=getattr(yardstick.tolerance, what),
-                expected=f"0 {unit}",
-                actual=f"{amount:.3g} {unit}",
-                message=(
-                    f"joint {joint.name}: its frames in parent and child are "
-                    f"{amount:.3g} {unit} apart where the bodies stand"
-                ),
+                words=partial(_apart, joint.name, amount, unit),
             )
         )
     return Compared(tuple(differences))
+
+
+def _apart(joint: str, amount: float, unit: str) -> Words:
+    return Words(
+        f"joint {joint}: its frames in parent and child are {amount:.3g} {unit} apart "
+        "where the bodies stand",
+        expected=f"0 {unit}",
+        actual=f"{amount:.3g} {unit}",
+    )

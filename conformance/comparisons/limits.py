@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from conformance.comparison import Compared, Difference, number
+from conformance.comparison import Compared, Difference, Words, number
 from conformance.comparisons.structure import shared_joints, unit_hint
 from conformance.observation import COORDINATES, JointType
 from conformance.tolerance import scalar_bound
@@ -99,15 +100,10 @@ def _positions(
 ) -> Comparison:
     differences = []
     for here, there in _pairs(expected, actual):
-        unit = "m" if here.type is JointType.PRISMATIC else "rad"
         ours, theirs = limit(here), limit(there)
         # Limits are angles of a radian or so; a few stand for "none", such as 1e16.
         scale = 1.0 if math.isinf(ours) else max(1.0, abs(ours))
         amount = 0.0 if ours == theirs else abs(ours - theirs) / scale
-        text = tuple(
-            "unlimited" if math.isinf(value) else number(value, unit)
-            for value in (ours, theirs)
-        )
         differences.append(
             Difference(
                 item=here.name,
@@ -115,15 +111,23 @@ def _positions(
                 amount=amount,
                 bound=0.0 if math.isinf(ours) else scalar_bound(ours) / scale,
                 tolerance=tolerance,
-                expected=text[0],
-                actual=text[1],
-                message=(
-                    f"joint {here.name}: {what} is {text[1]}, not {text[0]}"
-                    f"{unit_hint(ours, theirs)}"
-                ),
+                words=partial(_position_words, here, what, ours, theirs),
             )
         )
     return Compared(tuple(differences), note=None if differences else _NONE)
+
+
+def _position_words(
+    joint: JointObservation, what: str, ours: float, theirs: float
+) -> Words:
+    unit = "m" if joint.type is JointType.PRISMATIC else "rad"
+    expected, actual = (
+        "unlimited" if math.isinf(value) else number(value, unit)
+        for value in (ours, theirs)
+    )
+    hint = unit_hint(ours, theirs)
+    message = f"joint {joint.name}: {what} is {actual}, not {expected}{hint}"
+    return Words(message, expected, actual)
 
 
 def _ratios(
@@ -141,7 +145,6 @@ def _ratios(
         if ours is None and theirs is None:
             continue
         same = absent is not None and (ours or absent) == (theirs or absent)
-        hint = unit_hint(ours or 0.0, theirs or 0.0)
         differences.append(
             Difference(
                 item=here.name,
@@ -149,16 +152,20 @@ def _ratios(
                 amount=0.0 if same else _ratio(ours, theirs),
                 bound=scalar_bound(1.0),
                 tolerance=tolerance,
-                expected=number(ours),
-                actual=number(theirs),
-                message=(
-                    f"joint {here.name}: {what} is {number(theirs)}, "
-                    f"not {number(ours)}{hint}"
-                ),
+                words=partial(_ratio_words, here.name, what, ours, theirs),
             )
         )
     note = None if differences else f"no joint states {what}"
     return Compared(tuple(differences), note=note)
+
+
+def _ratio_words(
+    joint: str, what: str, ours: float | None, theirs: float | None
+) -> Words:
+    expected, actual = number(ours), number(theirs)
+    hint = unit_hint(ours or 0.0, theirs or 0.0)
+    message = f"joint {joint}: {what} is {actual}, not {expected}{hint}"
+    return Words(message, expected, actual)
 
 
 def _ratio(ours: float | None, theirs: float | None) -> float:

@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from conformance.comparison import Compared, Difference
+from conformance.comparison import Compared, Difference, Words
 from conformance.comparisons.shape_pairs import named, parts, shapes_by_link
 from conformance.record import Grade
 from conformance.shapes import Role
@@ -143,7 +143,7 @@ def _color(part: Part, pair: _Pair, yardstick: Yardstick) -> Difference | None:
         pair,
         _apart(ours.color, theirs.color),
         (_BOUND, yardstick.tolerance.color),
-        (_rgb(ours.color), _rgb(theirs.color)),
+        lambda look: _rgb(look.color),
         "factor of the texture" if ours.texture else "colour",
     )
 
@@ -160,7 +160,7 @@ def _opacity(part: Part, pair: _Pair, yardstick: Yardstick) -> Difference | None
         pair,
         amount,
         (_BOUND, yardstick.tolerance.color),
-        (_opaque(ours), _opaque(theirs)),
+        _opaque,
         "opacity",
     )
 
@@ -175,16 +175,18 @@ def _texture(part: Part, pair: _Pair, yardstick: Yardstick) -> Difference | None
             subject=f"link {part.link}",
             amount=1.0,
             tolerance=1.0,
-            expected=ours.problem,
-            actual=_image(theirs),
-            message=f"link {part.link}: {ours.problem}, so it is not compared",
+            words=lambda: Words(
+                f"link {part.link}: {ours.problem}, so it is not compared",
+                expected=ours.problem,
+                actual=_image(theirs),
+            ),
         )
     return _difference(
         part,
         pair,
         0.0 if ours.texture == theirs.texture else math.inf,
         (0.0, 0.0),
-        (_image(ours), _image(theirs)),
+        _image,
         "texture",
     )
 
@@ -194,20 +196,25 @@ def _difference(  # noqa: PLR0913, PLR0917  two values, and what is allowed
     pair: _Pair,
     amount: float,
     allowed: tuple[float, float],
-    values: tuple[str, str],
+    text: Callable[[Look], str],
     what: str,
 ) -> Difference:
-    where = "" if pair.share > 1 - _SLIVER else f" on {100 * pair.share:.2g}% of it"
+    def words() -> Words:
+        ours, theirs = text(pair.ours), text(pair.theirs)
+        where = "" if pair.share > 1 - _SLIVER else f" on {100 * pair.share:.2g}% of it"
+        message = (
+            f"link {part.link}: {what} of {named(part.ours)} is {theirs}, "
+            f"not {ours}{where}"
+        )
+        return Words(message, ours, theirs)
+
     return Difference(
         item=part.link,
         subject=f"link {part.link}",
         amount=amount,
         bound=allowed[0],
         tolerance=allowed[1],
-        expected=values[0],
-        actual=values[1],
-        message=f"link {part.link}: {what} of {named(part.ours)} is {values[1]}, "
-        f"not {values[0]}{where}",
+        words=words,
     )
 
 

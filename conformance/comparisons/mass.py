@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from conformance.comparison import Compared, Difference
+from conformance.comparison import Compared, Difference, Words
 from conformance.comparisons.mass_values import (
     HARMLESS,
     center_difference,
@@ -56,9 +57,12 @@ def stated(
                 item=name,
                 subject=f"link {name}",
                 amount=math.inf if name in actual.invented else 0.0,
-                expected="stated",
-                actual="invented" if name in actual.invented else "stated",
-                message=f"link {name} is a body without a mass: readers invent one",
+                words=partial(
+                    Words,
+                    f"link {name} is a body without a mass: readers invent one",
+                    expected="stated",
+                    actual="invented" if name in actual.invented else "stated",
+                ),
             )
             for name in bodies
         ),
@@ -153,10 +157,16 @@ def agreement(
             bound=inertia_bound(first),
             yardstick=yardstick,
         )
-        said = f"{difference.message}, says {restated.attribute}"
-        differences.append(replace(difference, message=said))
+        differences.append(
+            replace(difference, words=partial(_said_by, difference, restated))
+        )
     note = None if differences else "no inertia is stated twice"
     return Compared(tuple(differences), note=note)
+
+
+def _said_by(difference: Difference, restated: Restatement) -> Words:
+    words = difference.words()
+    return replace(words, message=f"{words.message}, says {restated.attribute}")
 
 
 def total(
@@ -223,9 +233,11 @@ def _not_finite(restated: Restatement) -> Difference:
         item=restated.link,
         subject=f"link {restated.link}",
         amount=math.inf,
-        expected=moments_text(tensor_of(restated.first)),
-        actual="not finite",
-        message=f"link {restated.link}: {restated.attribute} is not finite",
+        words=lambda: Words(
+            f"link {restated.link}: {restated.attribute} is not finite",
+            expected=moments_text(tensor_of(restated.first)),
+            actual="not finite",
+        ),
     )
 
 
@@ -234,7 +246,9 @@ def _unstated(name: str, inertia: Vec6, witness: str) -> Difference:
         item=name,
         subject=f"link {name}",
         amount=math.nan,
-        expected=moments_text(tensor_of(inertia)),
-        actual="not stated",
-        message=f"link {name}: {witness} states no inertia",
+        words=lambda: Words(
+            f"link {name}: {witness} states no inertia",
+            expected=moments_text(tensor_of(inertia)),
+            actual="not stated",
+        ),
     )

@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from conformance.comparison import Compared, Difference
+from conformance.comparison import Compared, Difference, Words
 from conformance.observation import JointType
 
 if TYPE_CHECKING:
@@ -75,9 +75,11 @@ def _lost_name(kind: str, name: str, called: str) -> Difference:
         item=name,
         subject=f"{kind} {name}",
         amount=math.inf,
-        expected=name,
-        actual=called,
-        message=f"{kind} {name} is called {called!r}: only its place tells which it is",
+        words=lambda: Words(
+            f"{kind} {name} is called {called!r}: only its place tells which it is",
+            expected=name,
+            actual=called,
+        ),
     )
 
 
@@ -86,9 +88,11 @@ def _repeated(name: str, times: int) -> Difference:
         item=name,
         subject=f"joint {name}",
         amount=math.inf,
-        expected="once",
-        actual=f"{times} times",
-        message=f"joint {name} is there {times} times",
+        words=lambda: Words(
+            f"joint {name} is there {times} times",
+            expected="once",
+            actual=f"{times} times",
+        ),
     )
 
 
@@ -113,16 +117,14 @@ def _holds_base(joint: JointObservation, expected: Observation) -> bool:
 
 
 def _presence(kind: str, name: str, *, expected: bool, actual: bool) -> Difference:
-    message = ""
-    if not actual:
-        message = f"{kind} {name} is missing"
-    elif not expected:
-        message = f"{kind} {name} is not in the URDF"
+    how = "is not in the URDF" if actual else "is missing"
     return Difference(
         item=name,
         subject=f"{kind} {name}",
         amount=0.0 if expected == actual else math.inf,
-        expected="present" if expected else "absent",
-        actual="present" if actual else "absent",
-        message=message,
+        words=lambda: Words(
+            f"{kind} {name} {how}",
+            expected="present" if expected else "absent",
+            actual="present" if actual else "absent",
+        ),
     )

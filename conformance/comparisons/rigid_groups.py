@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from conformance.comparison import Compared, Difference
+from conformance.comparison import Compared, Difference, Words
 from conformance.comparisons.joint_motion import joints_at_fault
 from conformance.comparisons.mass_values import (
     center_difference,
     inertia_difference,
     mass_difference,
 )
-from conformance.groups import departing, lump, masses_of, weld_depths
+from conformance.groups import departing, lumps, masses_of
+from conformance.record import Grade
 from conformance.tolerance import is_pointlike, lump_center_bound, lump_inertia_bound
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator, Sequence
 
     from conformance.comparison import Comparison, Yardstick
     from conformance.groups import Lump
     from conformance.observation import Observation
 
 _NO_GROUP = "no links with mass are welded"
+# Readings of one robot, about each of which several checks ask.
+_KEPT = 16
 
 
 def masses(
@@ -53,63 +58,54 @@ def centers(
     expected: Observation, actual: Observation, yardstick: Yardstick
 ) -> Comparison:
     """Compare centres of mass of rigid groups, in the frame of their head [m]."""
-    aspects = "mass", "center"
-    blame = _blame(expected, actual, yardstick)
-    differences = []
-    for group, ours, theirs in _lumps(expected, actual, yardstick):
-        if theirs is None:
-            differences.append(_unstated(group[0], actual.witness))
-            continue
-        differences.append(
-            center_difference(
-                "group",
-                group[0],
-                ours.center,
-                theirs.center,
-                bound=lump_center_bound(ours.parts),
-                tolerance=yardstick.tolerance.position,
-                traces=blame(group, aspects),
-            )
+    differences = [
+        _unstated(group[0], actual.witness)
+        if theirs is None
+        else center_difference(
+            "group",
+            group[0],
+            ours.center,
+            theirs.center,
+            bound=lump_center_bound(ours.parts),
+            tolerance=yardstick.tolerance.position,
         )
-    return Compared(tuple(differences), note=None if differences else _NO_GROUP)
+        for group, ours, theirs in _pairs(expected, actual, yardstick)
+    ]
+    return _traced(differences, ("mass", "center"), expected, actual, yardstick)
 
 
 def inertias(
     expected: Observation, actual: Observation, yardstick: Yardstick
 ) -> Comparison:
     """Compare inertias of rigid groups, relative to their largest moment."""
-    aspects = "mass", "center", "inertia"
-    blame = _blame(expected, actual, yardstick)
-    differences = []
-    for group, ours, theirs in _lumps(expected, actual, yardstick):
-        if theirs is None:
-            differences.append(_unstated(group[0], actual.witness))
-            continue
-        differences.append(
-            inertia_difference(
-                "group",
-                group[0],
-                ours.tensor,
-                theirs.tensor,
-                mass=ours.mass,
-                bound=lump_inertia_bound(ours.parts, ours.center, ours.tensor),
-                yardstick=yardstick,
-                pointlike=sum(
-                    part.mass
-                    for part in ours.parts
-                    if is_pointlike(part.tensor, part.mass, yardstick.size)
-                ),
-                traces=blame(group, aspects),
-            )
+    differences = [
+        _unstated(group[0], actual.witness)
+        if theirs is None
+        else inertia_difference(
+            "group",
+            group[0],
+            ours.tensor,
+            theirs.tensor,
+            mass=ours.mass,
+            bound=lump_inertia_bound(ours.parts, ours.center, ours.tensor),
+            yardstick=yardstick,
+            pointlike=sum(
+                part.mass
+                for part in ours.parts
+                if is_pointlike(part.tensor, part.mass, yardstick.size)
+            ),
         )
-    return Compared(tuple(differences), note=None if differences else _NO_GROUP)
+        for group, ours, theirs in _pairs(expected, actual, yardstick)
+    ]
+    aspects = "mass", "center", "inertia"
+    return _traced(differences, aspects, expected, actual, yardstick)
 
 
-def _welded(yardstick: Yardstick) -> Iterator[tuple[str, ...]]:
-    return (group for group in yardstick.groups if len(group) > 1)
+def _welded(yardstick: Yardstick) -> tuple[tuple[str, ...], ...]:
+    return tuple(group for group in yardstick.groups if len(group) > 1)
 
 
-def _lumps(
+def _pairs(
     expected: Observation, actual: Observation, yardstick: Yardstick
 ) -> Iterator[tuple[tuple[str, ...], Lump, Lump | None]]:
     """Take the mass of each group together, each side with its own frames.
@@ -117,30 +113,40 @@ def _lumps(
     The second side is None where it does not state what is needed. A group that has no
     mass on a side has neither centre nor inertia there; its mass is compared.
     """
-    joints = tuple(yardstick.joint_to.values())
-    for group in _welded(yardstick):
-        depths = weld_depths(group, joints)
-        ours, theirs = (
-            lump(masses_of(side), depths, side.frames) if side.frames else None
-            for side in (expected, actual)
-        )
+    sides = _lumps(expected, yardstick), _lumps(actual, yardstick)
+    for group, ours, theirs in zip(_welded(yardstick), *sides, strict=True):
         if ours and ours.mass > 0 and (theirs is None or theirs.mass > 0):
             yield group, ours, theirs
 
 
-def _blame(
-    expected: Observation, actual: Observation, yardstick: Yardstick
-) -> Callable[[tuple[str, ...], tuple[str, ...]], tuple[str, ...]]:
-    """Return what names the links and welds that make a group depart."""
+@lru_cache(maxsize=_KEPT)
+def _lumps(reading: Observation, yardstick: Yardstick) -> tuple[Lump | None, ...]:
+    return lumps(reading, _welded(yardstick), tuple(yardstick.joint_to.values()))
+
+
+def _traced(
+    differences: Sequence[Difference],
+    aspects: tuple[str, ...],
+    expected: Observation,
+    actual: Observation,
+    yardstick: Yardstick,
+) -> Compared:
+    """Lead groups that fail back to the links and welds that make them depart."""
+    if not differences:
+        return Compared((), note=_NO_GROUP)
+    if all(difference.grade is not Grade.FAILS for difference in differences):
+        return Compared(tuple(differences))
     ours, theirs = masses_of(expected), masses_of(actual)
     faults = frozenset(joints_at_fault(expected, actual, yardstick))
-
-    def blame(group: tuple[str, ...], aspects: tuple[str, ...]) -> tuple[str, ...]:
+    welded = {group[0]: group for group in _welded(yardstick)}
+    found = []
+    for difference in differences:
+        group = welded[difference.item]
         links = departing(group, ours, theirs, yardstick.tolerance, aspects)
         welds = [yardstick.joint_to[child].name for child in group[1:]]
-        return links + tuple(name for name in welds if name in faults)
-
-    return blame
+        traces = links + tuple(name for name in welds if name in faults)
+        found.append(replace(difference, traces=traces))
+    return Compared(tuple(found))
 
 
 def _unstated(head: str, witness: str) -> Difference:
@@ -148,6 +154,8 @@ def _unstated(head: str, witness: str) -> Difference:
         item=head,
         subject=f"group {head}",
         amount=math.nan,
-        actual="not stated",
-        message=f"group {head}: {witness} does not state mass and place of all links",
+        words=lambda: Words(
+            f"group {head}: {witness} does not state mass and place of all links",
+            actual="not stated",
+        ),
     )

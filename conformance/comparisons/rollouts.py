@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from conformance.comparison import Compared, Difference, Incomparable
+from conformance.comparison import Compared, Difference, Incomparable, Words
 from conformance.comparisons.dynamics import traced
 from conformance.rollout import distance
 from conformance.tolerance import ARITHMETIC
@@ -67,19 +67,19 @@ def _difference(
         return None
     last = telling[-1]
     time = ours.moments[last].time
-    amount, words = math.nan, "is not stated"
+    amount, said = math.nan, "is not stated"
     if name in theirs.joints:
-        amount, words = math.inf, f"has exploded after {time:g} s"
+        amount, said = math.inf, f"has exploded after {time:g} s"
         if last < len(theirs.moments):
             joint = next(j for j in yardstick.joint_to.values() if j.name == name)
             at = ours.joints.index(name), theirs.joints.index(name)
             amount = distance(ours.moments[last], theirs.moments[last], at, joint.type)
-            words = f"is {amount:.3g} rad or m (or per second) off after {time:g} s"
+            said = f"is {amount:.3g} rad or m (or per second) off after {time:g} s"
     return Difference(
         item=name,
         subject=f"joint {name}",
         amount=amount,
         bound=spreads[last] + ARITHMETIC,
         tolerance=max(yardstick.tolerance.limit, _FREEDOM * spreads[last]),
-        message=f"joint {name} {words}",
+        words=lambda: Words(f"joint {name} {said}"),
     )

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from conformance.groups import length
 from conformance.shapes import DIRECTIONS, ShapeKind
 from conformance.tolerance import ARITHMETIC, QUATERNION, RELATIVE
 
@@ -66,7 +67,9 @@ class Whole:
         reach: (D) support function [m].
         center: (3) of the surface [m].
         oriented: (3) oriented area [m^2].
-        distance: Largest distance of an origin of a shape [m].
+        size: Diagonal of the bounds [m]; one for a point.
+        middle: (3) of the bounds [m].
+        point_bound: Rounding of a point of the surface [m].
     """
 
     reach: Array
@@ -76,29 +79,9 @@ class Whole:
     volume: float
     center: Array
     triangles: int
-    distance: float
-
-    @property
-    def size(self) -> float:
-        """Diagonal of the bounds [m]; one for a point."""
-        width = self.reach[:_AXES] + self.reach[_AXES : 2 * _AXES]
-        return float(np.linalg.norm(width)) or 1.0
-
-    @property
-    def middle(self) -> Array:
-        """Middle of the bounds [m]."""
-        return (self.reach[:_AXES] - self.reach[_AXES : 2 * _AXES]) / 2.0
-
-    @property
-    def point_bound(self) -> float:
-        """Rounding of a point of the surface [m].
-
-        The point, the scale and the rotation of its prim are stored, each relative to
-        the distance from the prim's origin, and so is that origin.
-        """
-        corner = np.maximum(self.reach[:_AXES], self.reach[_AXES : 2 * _AXES])
-        far = float(np.linalg.norm(corner)) + self.distance
-        return _PER_POINT * far + RELATIVE * self.distance + ARITHMETIC
+    size: float
+    middle: Array
+    point_bound: float
 
     def volume_about(self, point: Array) -> float:
         """Signed volume of the cones from a point over all faces [m^3]."""
@@ -172,9 +155,9 @@ def parts(shapes: LinkShapes) -> tuple[Part, ...]:
     )
 
 
-def kinds(shapes: Shapes) -> Counter[ShapeKind]:
-    """Count shapes by kind."""
-    return Counter(shape.kind for shape in shapes)
+def kinds(shapes: Shapes) -> list[ShapeKind]:
+    """List the kinds of shapes, each as often as it is there."""
+    return sorted(shape.kind for shape in shapes)
 
 
 def nearest(
@@ -215,16 +198,34 @@ def whole(shapes: Sequence[ShapeObservation]) -> Whole:
     area = math.fsum(surface.area for surface in surfaces)
     weights = np.array([surface.area for surface in surfaces])
     weights = weights / area if area else np.full(len(surfaces), 1.0 / len(surfaces))
+    reach = np.array([surface.support for surface in surfaces]).max(axis=0)
+    high, low = reach[:_AXES], reach[_AXES : 2 * _AXES]
+    distance = max(math.hypot(*shape.position) for shape in shapes)
     return Whole(
-        reach=np.max([surface.support for surface in surfaces], axis=0),
+        reach=reach,
         area=area,
         edges=math.fsum(surface.edges for surface in surfaces),
-        oriented=np.sum([surface.oriented_area for surface in surfaces], axis=0),
+        oriented=np.array([surface.oriented_area for surface in surfaces]).sum(axis=0),
         volume=math.fsum(surface.volume for surface in surfaces),
         center=weights @ np.array([surface.center for surface in surfaces]),
         triangles=sum(surface.triangles for surface in surfaces),
-        distance=max(math.hypot(*shape.position) for shape in shapes),
+        size=length(high + low) or 1.0,
+        middle=(high - low) / 2.0,
+        point_bound=_point_bound(length(np.maximum(high, low)), distance),
     )
+
+
+def _point_bound(corner: float, origin: float) -> float:
+    """Return the rounding of a point of a surface [m].
+
+    The point, the scale and the rotation of its prim are stored, each relative to the
+    distance from the prim's origin, and so is that origin.
+
+    Args:
+        corner: Distance of the farthest corner of the bounds [m].
+        origin: Largest distance of an origin of a shape [m].
+    """
+    return _PER_POINT * (corner + origin) + RELATIVE * origin + ARITHMETIC
 
 
 def direction_text(index: int) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from conformance.comparison import Compared, Difference, number
+from conformance.comparison import Compared, Difference, Words, number
 from conformance.comparisons.shape_pairs import (
     direction_text,
     kinds,
@@ -24,6 +24,7 @@ from conformance.comparisons.shape_pairs import (
     shapes_by_link,
     whole,
 )
+from conformance.groups import length
 from conformance.record import Grade
 from conformance.shapes import ShapeKind
 from conformance.tolerance import RELATIVE
@@ -138,9 +139,11 @@ def _presence(role: Role, shapes: LinkShapes, yardstick: Yardstick) -> Differenc
         subject=f"link {shapes.link}",
         amount=amount,
         tolerance=allowed,
-        expected=named(shapes.ours),
-        actual=named(shapes.theirs),
-        message=f"link {shapes.link}: {role} {said}",
+        words=lambda: Words(
+            f"link {shapes.link}: {role} {said}",
+            expected=named(shapes.ours),
+            actual=named(shapes.theirs),
+        ),
     )
 
 
@@ -189,14 +192,12 @@ def _same_surface(shapes: LinkShapes, yardstick: Yardstick) -> bool:
     )
 
 
-def _difference(  # noqa: PLR0913  two values, and what is allowed
+def _difference(
     part: Part,
     amount: float,
     bound: float,
     yardstick: Yardstick,
-    *,
-    values: tuple[str, str],
-    said: str,
+    words: Callable[[], Words],
 ) -> Difference:
     return Difference(
         item=part.link,
@@ -204,54 +205,59 @@ def _difference(  # noqa: PLR0913  two values, and what is allowed
         amount=amount,
         bound=bound,
         tolerance=yardstick.tolerance.shape,
-        expected=values[0],
-        actual=values[1],
-        message=f"link {part.link}: {named(part.ours)} {said}",
+        words=words,
     )
+
+
+def _words(part: Part, said: str, expected: str, actual: str) -> Words:
+    message = f"link {part.link}: {named(part.ours)} {said}"
+    return Words(message, expected, actual)
 
 
 def _reach(
     part: Part, ours: Whole, theirs: Whole, yardstick: Yardstick
 ) -> Iterator[Difference]:
-    apart = theirs.reach - ours.reach
-    farthest = int(np.argmax(np.abs(apart)))
-    off, size = float(abs(apart[farthest])), ours.size
-    bound = ours.point_bound / size
+    off = float(np.abs(theirs.reach - ours.reach).max())
+    bound = ours.point_bound / ours.size
     yield _difference(
         part,
-        off / size,
+        off / ours.size,
         bound,
         yardstick,
-        values=(_bounds(ours), _bounds(theirs)),
-        said=_misplaced(ours, theirs, farthest),
+        lambda: _words(part, _misplaced(ours, theirs), _bounds(ours), _bounds(theirs)),
     )
     # A shape that others hide reaches nowhere, but its surface counts.
-    moved = theirs.center - ours.center
-    shift = float(np.linalg.norm(moved))
-    whole_moves = np.linalg.norm(theirs.middle - ours.middle - moved) < 0.1 * shift
-    how = "is shifted by" if whole_moves else "has its surface's centre off by"
+    shift = length(theirs.center - ours.center)
     yield _difference(
         part,
-        shift / size,
+        shift / ours.size,
         bound + 2 * _area_bound(ours),
         yardstick,
-        values=(_point(ours), _point(theirs)),
-        said=f"{how} {number(shift, 'm')}",
+        lambda: _words(part, _off_center(ours, theirs), _point(ours), _point(theirs)),
     )
 
 
-def _misplaced(ours: Whole, theirs: Whole, farthest: int) -> str:
+def _off_center(ours: Whole, theirs: Whole) -> str:
+    moved = theirs.center - ours.center
+    shift = length(moved)
+    whole_moves = length(theirs.middle - ours.middle - moved) < 0.1 * shift
+    how = "is shifted by" if whole_moves else "has its surface's centre off by"
+    return f"{how} {number(shift, 'm')}"
+
+
+def _misplaced(ours: Whole, theirs: Whole) -> str:
     """Tell a shift from a wrong size."""
     apart = theirs.reach - ours.reach
     shift = theirs.middle - ours.middle
-    off = float(np.abs(apart).max())
+    farthest = int(np.abs(apart).argmax())
+    off = float(abs(apart[farthest]))
     factor = theirs.size / ours.size
     if not 1 / _FACTOR < factor < _FACTOR:
         return f"is {factor:.4g} times as large as it should be"
-    if float(np.linalg.norm(shift)) > 0.9 * off and np.allclose(
+    if length(shift) > 0.9 * off and np.allclose(
         theirs.size, ours.size, rtol=0.1 * off / ours.size, atol=0.0
     ):
-        return f"is shifted by {number(float(np.linalg.norm(shift)), 'm')}"
+        return f"is shifted by {number(length(shift), 'm')}"
     way = "further" if apart[farthest] > 0 else "less far"
     return (
         f"reaches {number(off, 'm')} {way} than it should along "
@@ -273,38 +279,46 @@ def _area(
         _ratio(ours.area, theirs.area),
         _area_bound(ours),
         yardstick,
-        values=(number(ours.area, "m^2"), number(theirs.area, "m^2")),
-        said=f"has {number(theirs.area, 'm^2')} of surface, "
-        f"not {number(ours.area, 'm^2')}",
+        lambda: _area_words(part, number(ours.area, "m^2"), number(theirs.area, "m^2")),
     )
+
+
+def _area_words(part: Part, expected: str, actual: str) -> Words:
+    said = f"has {actual} of surface, not {expected}"
+    return _words(part, said, expected, actual)
 
 
 def _volume(
     part: Part, ours: Whole, theirs: Whole, yardstick: Yardstick
 ) -> Iterator[Difference]:
-    if np.linalg.norm(ours.oriented) > _CLOSED * ours.area:
-        off = float(np.linalg.norm(theirs.oriented - ours.oriented)) / ours.area
+    if length(ours.oriented) > _CLOSED * ours.area:
+        off = length(theirs.oriented - ours.oriented) / ours.area
         turned = float(theirs.oriented @ ours.oriented) < 0
+        said = "is turned inside out" if turned else "has faces turned otherwise"
         yield _difference(
             part,
             off,
             _area_bound(ours),
             yardstick,
-            values=(_normals(ours), _normals(theirs)),
-            said="is turned inside out" if turned else "has faces turned otherwise",
+            lambda: _words(part, said, _normals(ours), _normals(theirs)),
         )
         return
     here, there = (side.volume_about(ours.middle) for side in (ours, theirs))
     bound = ours.point_bound * ours.area / abs(here) if here else math.inf
-    inside_out = "is turned inside out: it " if here * there < 0 else ""
     yield _difference(
         part,
         _ratio(here, there),
         bound + _VOLUME,
         yardstick,
-        values=(number(here, "m^3"), number(there, "m^3")),
-        said=f"{inside_out}encloses {number(there, 'm^3')}, not {number(here, 'm^3')}",
+        lambda: _volume_words(part, here, there),
     )
+
+
+def _volume_words(part: Part, ours: float, theirs: float) -> Words:
+    expected, actual = number(ours, "m^3"), number(theirs, "m^3")
+    inside_out = "is turned inside out: it " if ours * theirs < 0 else ""
+    said = f"{inside_out}encloses {actual}, not {expected}"
+    return _words(part, said, expected, actual)
 
 
 def _triangles(
@@ -317,8 +331,12 @@ def _triangles(
         _ratio(ours.triangles, theirs.triangles),
         0.0,
         yardstick,
-        values=(str(ours.triangles), str(theirs.triangles)),
-        said=f"has {theirs.triangles} triangles, not {ours.triangles}",
+        lambda: _words(
+            part,
+            f"has {theirs.triangles} triangles, not {ours.triangles}",
+            str(ours.triangles),
+            str(theirs.triangles),
+        ),
     )
 
 

@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import TYPE_CHECKING
 
-from conformance.comparison import Compared, Difference, Incomparable, number
+from conformance.comparison import (
+    Compared,
+    Difference,
+    Incomparable,
+    Words,
+    number,
+)
 from conformance.couplings import head_coupling
 from conformance.observation import COORDINATES, Base, JointType
 from conformance.tolerance import scalar_bound
@@ -88,9 +95,7 @@ def mimic(expected: Observation, actual: Observation, _: Yardstick) -> Compariso
                 item=here.name,
                 subject=f"joint {here.name}",
                 amount=math.inf if reason else 0.0,
-                expected=_coupling(ours),
-                actual=_coupling(theirs),
-                message=f"joint {here.name}: {reason}" if reason else "",
+                words=partial(_coupled, here.name, ours, theirs, reason),
             )
         )
     note = None if differences else "no joint mimics another"
@@ -100,6 +105,19 @@ def mimic(expected: Observation, actual: Observation, _: Yardstick) -> Compariso
 def _heads(observation: Observation) -> dict[str, HeadCoupling | None]:
     mimics = {joint.name: joint.mimic for joint in observation.joints}
     return {name: head_coupling(name, mimics.get) for name in mimics}
+
+
+def _coupled(
+    joint: str,
+    ours: HeadCoupling | None,
+    theirs: HeadCoupling | None,
+    problem: str | None,
+) -> Words:
+    return Words(
+        f"joint {joint}: {problem}",
+        expected=_coupling(ours),
+        actual=_coupling(theirs),
+    )
 
 
 def _coupling(head: HeadCoupling | None) -> str:
@@ -139,14 +157,15 @@ def articulation(
     least, most = _roots_wanted(expected)
     most = max(most, _ties(expected, actual))
     wanted = str(least) if least == most else f"{least} to {most}"
-    message = f"{count} articulation roots instead of {wanted}"
     robot = Difference(
         item="robot",
         subject="robot",
         amount=0.0 if least <= count <= most else math.inf,
-        expected=wanted,
-        actual=str(count),
-        message=message,
+        words=lambda: Words(
+            f"{count} articulation roots instead of {wanted}",
+            expected=wanted,
+            actual=str(count),
+        ),
     )
     # Without a root all joints are outside, which needs saying once.
     held = _held(expected, actual) if count else ()
@@ -159,9 +178,12 @@ def _held(expected: Observation, actual: Observation) -> tuple[Difference, ...]:
             item=here.name,
             subject=f"joint {here.name}",
             amount=math.inf if here.name in actual.unarticulated else 0.0,
-            expected="in the articulation",
-            actual="outside" if here.name in actual.unarticulated else "inside",
-            message=f"joint {here.name} belongs to no articulation",
+            words=partial(
+                Words,
+                f"joint {here.name} belongs to no articulation",
+                expected="in the articulation",
+                actual="outside" if here.name in actual.unarticulated else "inside",
+            ),
         )
         for here, _ in shared_joints(expected, actual)
     )
@@ -184,9 +206,12 @@ def bodies(expected: Observation, actual: Observation, _: Yardstick) -> Comparis
                 item=name,
                 subject=f"link {name}",
                 amount=math.inf if name in actual.inert else 0.0,
-                expected="dynamic",
-                actual="inert" if name in actual.inert else "dynamic",
-                message=f"link {name} has a body that is kinematic or disabled",
+                words=partial(
+                    Words,
+                    f"link {name} has a body that is kinematic or disabled",
+                    expected="dynamic",
+                    actual="inert" if name in actual.inert else "dynamic",
+                ),
             )
             for name in own
         ),
@@ -244,15 +269,18 @@ def base(expected: Observation, actual: Observation, _: Yardstick) -> Comparison
         return Incomparable(f"{actual.witness} does not say how the base is held")
     # Where nothing has mass and nothing moves, all three are the same.
     equal = wanted is actual.base or (scenery and actual.base is Base.STATIC)
+    words = Words(
+        f"the base is {actual.base.value}, not {wanted.value}",
+        expected=wanted.value,
+        actual=actual.base.value,
+    )
     return Compared(
         (
             Difference(
                 item="robot",
                 subject=f"link {expected.root}",
                 amount=0.0 if equal else math.inf,
-                expected=wanted.value,
-                actual=actual.base.value,
-                message=f"the base is {actual.base.value}, not {wanted.value}",
+                words=lambda: words,
             ),
         )
     )
@@ -287,7 +315,7 @@ def _equality(joint: str, what: str, expected: str, actual: str) -> Difference:
         item=joint,
         subject=f"joint {joint}",
         amount=0.0 if expected == actual else math.inf,
-        expected=expected,
-        actual=actual,
-        message=f"joint {joint}: {what}: {actual} instead of {expected}",
+        words=lambda: Words(
+            f"joint {joint}: {what}: {actual} instead of {expected}", expected, actual
+        ),
     )

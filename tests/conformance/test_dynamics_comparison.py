@@ -47,7 +47,7 @@ def test_wrong_link_is_traced_from_all_joints_that_carry_it(compare: Comparer) -
 
     assert failing == {ROOT_MOTION, "shoulder", "elbow"}
     assert {found[item].traces for item in failing} == {("forearm",)}
-    assert "because of link forearm" in found["elbow"].message
+    assert "because of link forearm" in found["elbow"].words().message
     assert found[ROOT_MOTION].subject == "link base"
     assert found["wheel"].grade is Grade.EXACT
 
@@ -88,7 +88,7 @@ def test_unstated_joint_is_not_comparable() -> None:
     assert found["elbow"].grade is Grade.NOT_COMPARABLE
     assert ROOT_MOTION not in found
     assert found["shoulder"].grade is Grade.EXACT
-    assert "states no inertia" in found["elbow"].message
+    assert "states no inertia" in found["elbow"].words().message
 
 
 def test_number_that_is_none_fails() -> None:

@@ -169,7 +169,7 @@ def test_rollout_that_explodes_although_the_robot_does_not_fails() -> None:
     differences = _compared(urdf_reading(), replace(usd, rollout=torn)).differences
 
     assert {difference.grade for difference in differences} == {Grade.FAILS}
-    assert "has exploded after 1 s" in differences[0].message
+    assert "has exploded after 1 s" in differences[0].words().message
 
 
 def test_joint_that_is_not_rolled_out_is_not_comparable() -> None:
@@ -202,8 +202,8 @@ def test_sensitive_joint_is_compared_earlier_or_not_at_all() -> None:
     )
 
     earlier = {d.item: d for d in _compared(sensitive, usd_reading()).differences}
-    assert "after 0.2 s" in earlier["wheel"].message
-    assert "after 1 s" in earlier["elbow"].message
+    assert "after 0.2 s" in earlier["wheel"].words().message
+    assert "after 1 s" in earlier["elbow"].words().message
     without = _compared(chaotic, usd_reading())
     assert "wheel" not in {d.item for d in without.differences}
     assert without.note == "too sensitive to say anything: joint wheel"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from conformance.checks import CHECKS
-from conformance.groups import lump, masses_of, weld_depths
+from conformance.groups import lumps
 from conformance.observation import Base, Departure, MassProperties, Quantity
 from conformance.record import Grade, Verdict
 from conformance.tasks import questions
@@ -183,9 +183,7 @@ def test_mass_counted_with_its_group_is_the_groups_business() -> None:
 
 def _lumped_reading() -> Observation:
     reading = usd_reading()
-    assert reading.frames is not None
-    depths = weld_depths(("forearm", "hand", "sensor"), reading.joints)
-    whole = lump(masses_of(reading), depths, reading.frames)
+    (whole,) = lumps(reading, (("forearm", "hand", "sensor"),), reading.joints)
     assert whole is not None
     x, y, z = whole.center.tolist()
     t = whole.tensor

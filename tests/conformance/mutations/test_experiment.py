@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ import pytest
 
 import conformance.mutations
 from conformance.checks import CHECKS
-from conformance.comparison import Compared, Difference
+from conformance.comparison import Compared, Difference, Words
 from conformance.comparisons import COMPARERS
 from conformance.mutations import experiment
 from conformance.mutations.catalogue import FAULTS
@@ -132,7 +133,7 @@ def test_a_check_that_cries_wolf_is_found_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It fails on the good USD."""
-    alarm = Difference("robot", "robot", math.inf, message="wolf")
+    alarm = Difference("robot", "robot", math.inf, partial(Words, "wolf"))
     monkeypatch.setitem(COMPARERS, "limits.lower", lambda *_: Compared((alarm,)))
 
     assert _examine(PENDULUM, tmp_path, []).raised == ("limits.lower",)
