@@ -35,7 +35,7 @@ from conformance.witness import AbstentionError, Available, Side
 from conformance.witnesses.mujoco_model import with_motion
 from conformance.witnesses.spec_shapes import state_shapes
 from converter.diagnostics import SourceError
-from converter.dynamics import bias_forces, degrees_of_freedom, inertia_matrices
+from converter.dynamics import degrees_of_freedom, equations_of_motion
 from converter.kinematics import link_transforms
 from converter.model import (
     Continuous,
@@ -292,11 +292,10 @@ def _dynamics(robot: Robot, configurations: Configurations) -> Dynamics:
     for name, values in given.items():
         start = names.index(name)
         velocities[:, start : start + values.shape[1]] = values
+    inertia, bias = equations_of_motion(robot, positions, given)
     # As with frames, a robot without moving joints has one answer to all questions.
-    inertia = np.broadcast_to(
-        inertia_matrices(robot, positions), (asked.count, len(names), len(names))
-    )
-    bias = np.broadcast_to(bias_forces(robot, positions, given), velocities.shape)
+    inertia = np.broadcast_to(inertia, (asked.count, len(names), len(names)))
+    bias = np.broadcast_to(bias, velocities.shape)
     for array in (inertia, bias, velocities):
         array.setflags(write=False)
     return Dynamics(names, inertia, bias, velocities)
