@@ -91,11 +91,7 @@ def build(observation: Observation, configurations: Configurations) -> Mechanism
     spec.compiler.degree = False
     bodies: dict[str, Any] = {}
     moving: list[JointObservation] = []
-    poses = [
-        _relative(frames, joint.parent, name) if joint else np.eye(4)
-        for name, joint in order.items()
-    ]
-    statements = _bodies(poses, [masses.get(name) for name in order])
+    statements = _bodies(frames, order, masses)
     for (name, joint), stated in zip(order.items(), statements, strict=True):
         parent = bodies[joint.parent] if joint else spec.worldbody
         bodies[name] = parent.add_body(**stated)
@@ -176,15 +172,20 @@ def _relative(frames: Frames, parent: str, child: str) -> NDArray[np.float64]:
 
 
 def _bodies(
-    poses: Sequence[NDArray[np.float64]], masses: Sequence[MassProperties | None]
+    frames: Frames,
+    order: Mapping[str, JointObservation | None],
+    masses: Mapping[str, MassProperties | None],
 ) -> Iterator[dict[str, Any]]:
     """Yield what each body is: where it stands, and how its inertia lies in it."""
-    axes = [_principal(mass)[1] if mass else np.eye(3) for mass in masses]
+    poses = [
+        _relative(frames, joint.parent, name) if joint else np.eye(4)
+        for name, joint in order.items()
+    ]
+    known = [masses.get(name) for name in order]
     # Of all at once: scipy takes a tenth of a millisecond however many they are.
     turns = _quats_wxyz([pose[:3, :3] for pose in poses])
-    for pose, turn, mass, lie in zip(
-        poses, turns, masses, _quats_wxyz(axes), strict=True
-    ):
+    axes = _quats_wxyz([_principal(mass)[1] if mass else np.eye(3) for mass in known])
+    for pose, turn, mass, lie in zip(poses, turns, known, axes, strict=True):
         yield {
             "pos": pose[:3, 3],
             "quat": turn,
