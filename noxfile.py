@@ -171,6 +171,18 @@ def bench(session: nox.Session) -> None:
 
 
 @nox.session
+def bench_check(session: nox.Session) -> None:
+    """Measure how long robots take, beside what engines take to load them.
+
+    Arguments are corpora, example-robot-data unless told, and `--rounds N`. The machine
+    should have nothing else to do.
+    """
+    install(session, "bench", package=False)
+    session.install(".[example-robot-data]")
+    session.run("python", "-m", "tests.benchmarks.checks", *session.posargs)
+
+
+@nox.session
 def browser(session: nox.Session) -> None:
     """Test the pages in a real browser; needs Chromium."""
     install(session, "browser", "test")

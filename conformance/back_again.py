@@ -10,6 +10,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from conformance.inquiry import answer, inquire
 from conformance.round_trip import Back
 from conformance.witness import Crashed, Request
 from converter import ConversionError, read_usd
@@ -64,4 +65,4 @@ def hear_back(
         urdf = Path(folder, "back.urdf")
         urdf.write_bytes(ending.value)
         request = Request(str(urdf), configurations)
-        return Back({name: steps.ask(name, request) for name in engines})
+        return Back({name: answer(inquire(steps, name, request)) for name in engines})

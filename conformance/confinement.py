@@ -6,6 +6,7 @@ Nothing in here trusts the task: it may print, hang, take all memory or die.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import faulthandler
 import os
 import re
@@ -40,8 +41,12 @@ _Result = TypeVar("_Result")
 OUT_OF_MEMORY = "the memory limit was reached"
 # Whether processes are copies of one that has everything loaded.
 FORKS = sys.platform == "linux"
+# From <linux/prctl.h>.
+_PR_SET_PDEATHSIG = 1
 _OUTPUT_END = 4000
 _PRINTED = "printed-by-task.txt"
+# What C++ says when an allocation fails.
+_ALLOCATION_FAILED = "std::bad_alloc"
 _TIME_RAN_OUT = "printed-when-time-ran-out.txt"
 # The frames below a task are ours, and say nothing.
 _OUR_FRAMES = re.compile(
@@ -140,7 +145,7 @@ def run_task(task: Task) -> Completed[object] | Crashed:
         _end_with_parent()
     if task.memory is not None:
         limit_memory(task.memory)
-    with _printing_into(task.folder):
+    with printing_into(task.folder):
         if task.timeout is None:
             return attempt(task.function, *task.arguments)
         with watched(task.timeout):
@@ -166,8 +171,13 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
+def die_with_parent() -> None:
+    """Have the system end this process when the one that made it ends; Linux alone."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
 @contextlib.contextmanager
-def _printing_into(folder: str) -> Iterator[None]:
+def printing_into(folder: str) -> Iterator[None]:
     """Send everything printed, and temporary files, to a folder that outlives us."""
     saved = [os.dup(stream) for stream in (1, 2)]
     previous = tempfile.tempdir
@@ -192,6 +202,25 @@ def _printing_into(folder: str) -> Iterator[None]:
 
 
 # What is left of it.
+
+
+def cause_of_death(exitcode: int, folder: str, timeout: float) -> Crashed:
+    """Say what a process died of that printed into a folder.
+
+    Args:
+        exitcode: Negative for a signal.
+        folder: Where it printed.
+        timeout: Its time limit [s].
+    """
+    words = last_words(folder)
+    if ran_out_of_time(folder):
+        return Crashed(f"no answer after {timeout:g} s", words)
+    why = f"; {OUT_OF_MEMORY}" if _ALLOCATION_FAILED in words else ""
+    if exitcode < 0:
+        with contextlib.suppress(ValueError):
+            name = signal.Signals(-exitcode).name
+            return Crashed(f"the process died: {name}{why}", words)
+    return Crashed(f"the process ended with exit code {exitcode}{why}", words)
 
 
 def ran_out_of_time(folder: str) -> bool:

@@ -26,7 +26,7 @@ from conformance.candidates import OWN, ReadyUsds
 from conformance.fingerprint import fingerprint
 from conformance.journal import outlive
 from conformance.limits import DEFAULT_LIMITS, Limits
-from conformance.making import Order, Unwritten, first_error, make_usd
+from conformance.making import Order, Unwritten, first_error, plan_making
 from conformance.observation import COORDINATES, Base
 from conformance.panel import Panel, Testimony
 from conformance.record import RobotRecord, Verdict
@@ -44,10 +44,11 @@ if TYPE_CHECKING:
 
     from conformance.candidates import Candidate
     from conformance.isolation import Isolation
-    from conformance.journal import Steps
+    from conformance.journal import Step, Steps
     from conformance.observation import Observation
     from conformance.tasks import InstalledWitness, Reading
     from converter import ConvertOptions, Diagnostic
+    from converter.lint import Finding
     from corpus import RobotSource
 
 
@@ -150,7 +151,6 @@ def examine(steps: Steps, assignment: Assignment) -> RobotRecord | Unchanged:
         subject = replace(
             subject,
             inputs=reading.inputs,
-            findings=reading.findings,
             ledger=reading.ledger if own else (),
         )
     source = source_record(subject)
@@ -205,16 +205,22 @@ def examine_pair(  # noqa: PLR0913, PLR0917  # a call to a process of its own
             return reading
         case Crashed(reason):
             return unread_record(subject, Verdict.CRASHED, _reader_died(reason))
-    subject = replace(subject, inputs=reading.inputs, findings=reading.findings)
+    subject = replace(subject, inputs=reading.inputs)
+    packages, asked = subject.packages, reading.configurations
+    lint = panel.lint(urdf, packages, subject.arguments)
+    steps.begin(lint)
+    wanted = None if base is BaseOption.AUTO else Base(base.value)
     with tempfile.TemporaryDirectory(prefix="urdf-usd-") as work:
         said = _plain_urdf(urdf, reading, Path(work, f"{subject.id}.urdf"))
-        files = {Side.URDF: said, Side.USD: usd}
-        asked = reading.configurations
-        testimony = panel.hear(files, subject.packages, asked, Path(work))
+        there = panel.inquire(Side.URDF, said, packages, asked)
+        here = panel.inquire(Side.USD, usd, packages, asked)
+        panel.begin(there, here)
+        testimony = panel.hear((there, here), packages, asked, Path(work))
+        judging = panel.judge(testimony, wanted)
         if scene:
-            panel.draw(subject.packages, testimony, asked, scene)
-    wanted = None if base is BaseOption.AUTO else Base(base.value)
-    return _judged(panel, subject, testimony, wanted, reading.diagnostics)
+            steps.begin(judging)
+            panel.draw(packages, testimony, asked, scene)
+    return _judged(subject, testimony, judging, lint, reading.diagnostics)
 
 
 def subject_of(assignment: Assignment) -> Subject:
@@ -271,25 +277,32 @@ def _examined(
         names=assignment.names,
         timeout=assignment.limits.time,
     )
-    made = make_usd(panel.steps, assignment.candidate, order)
+    packages, asked = subject.packages, reading.configurations
+    lint = panel.lint(urdf, packages, subject.arguments)
+    making = plan_making(panel.steps, assignment.candidate, order)
+    # The two share meshes that are read.
+    panel.steps.begin(making.step, lint)
+    there = panel.inquire(Side.URDF, said, packages, asked)
+    panel.begin(there)
+    made = making.outcome()
     if isinstance(made, Unwritten):
         found = reading.diagnostics if made.diagnostics is None else made.diagnostics
-        record = unread_record(subject, made.verdict, made.reason, found)
-        return with_output(record, subject, made.output)
+        return with_output(_unwritten(subject, made, lint, found), subject, made.output)
     wanted = assignment.compared or assignment.timed
     if wanted and made.seconds is not None:
         write_seconds(out, place, made.seconds)
-    files = {Side.URDF: said, Side.USD: made.root_layer}
-    scene = scene_path(out, place)
+    here = panel.inquire(Side.USD, made.root_layer, packages, asked)
+    panel.begin(here)
     with tempfile.TemporaryDirectory(prefix="urdf-usd-") as work:
-        asked = reading.configurations
-        testimony = panel.hear(files, subject.packages, asked, Path(work))
-        panel.draw(subject.packages, testimony, asked, scene)
-    base = None
-    if assignment.candidate == OWN:
-        base = _required_base(options.base, testimony.observation(REFERENCE))
+        testimony = panel.hear((there, here), packages, asked, Path(work))
+        base = None
+        if assignment.candidate == OWN:
+            base = _required_base(options.base, testimony.observation(REFERENCE))
+        judging = panel.judge(testimony, base)
+        panel.steps.begin(judging)
+        panel.draw(packages, testimony, asked, scene_path(out, place))
     own = made.diagnostics if assignment.candidate == OWN else reading.diagnostics
-    record = _judged(panel, subject, testimony, base, own)
+    record = _judged(subject, testimony, judging, lint, own)
     record = structs.replace(record, asset=made.asset)
     return with_output(record, subject, made.output)
 
@@ -316,7 +329,9 @@ def _unreadable(
         elif subject.mirrored and "xacro-file-missing" in rules:
             verdict, reason = Verdict.NOT_AVAILABLE, f"not in the mirror: {reason}"
         return unread_record(subject, verdict, reason, diagnostics)
-    testimony = panel.hear({Side.URDF: urdf}, subject.packages)
+    asked = panel.inquire(Side.URDF, urdf, subject.packages)
+    panel.begin(asked)
+    testimony = panel.hear((asked,), subject.packages)
     reason = first_error(diagnostics)
     if testimony.heard:
         reason += f"; {' and '.join(testimony.heard)} read it all the same"
@@ -324,18 +339,44 @@ def _unreadable(
     return judged_record(subject, judgement, testimony, diagnostics)
 
 
-def _judged(
-    panel: Panel,
+def _unwritten(
     subject: Subject,
-    testimony: Testimony,
-    base: Base | None,
+    made: Unwritten,
+    lint: Step[tuple[Finding, ...]],
     diagnostics: Sequence[Diagnostic],
 ) -> RobotRecord:
-    judgement = panel.judge(testimony, base)
-    if isinstance(judgement, Crashed):
-        reason = f"the comparison died: {judgement.reason}"
+    linted = _linted(subject, lint)
+    if isinstance(linted, RobotRecord):
+        return linted
+    return unread_record(linted, made.verdict, made.reason, diagnostics)
+
+
+def _judged(
+    subject: Subject,
+    testimony: Testimony,
+    judging: Step[Judgement],
+    lint: Step[tuple[Finding, ...]],
+    diagnostics: Sequence[Diagnostic],
+) -> RobotRecord:
+    ending = judging.ending()
+    linted = _linted(subject, lint)
+    if isinstance(linted, RobotRecord):
+        return linted
+    if isinstance(ending, Crashed):
+        reason = f"the comparison died: {ending.reason}"
         judgement = Judgement((), (), Verdict.CRASHED, reason)
-    return judged_record(subject, judgement, testimony, diagnostics)
+    else:
+        judgement = ending.value
+    return judged_record(linted, judgement, testimony, diagnostics)
+
+
+def _linted(subject: Subject, lint: Step[tuple[Finding, ...]]) -> Subject | RobotRecord:
+    """Add to a subject what lint finds; a record if lint finds its end."""
+    ending = lint.ending()
+    if isinstance(ending, Crashed):
+        reason = f"lint died: {ending.reason}"
+        return unread_record(subject, Verdict.CRASHED, reason)
+    return replace(subject, findings=ending.value)
 
 
 def _required_base(option: BaseOption, spec: Observation | None) -> Base | None:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from conformance.candidates import command_line
+from conformance.confinement import die_with_parent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
 _SUFFIXES = frozenset({".usd", ".usda", ".usdc", ".usdz"})
 _OUTPUT_END = 4000
 _SHOWN = 5
-# From <linux/prctl.h>.
-_PR_SET_PDEATHSIG = 1
 
 
 class NoUsdError(Exception):
@@ -231,7 +230,7 @@ def _started(
         stderr=sink,
         start_new_session=True,
         # This process has no second thread that could hold a lock.
-        preexec_fn=_end_with_parent if sys.platform == "linux" else None,  # noqa: PLW1509
+        preexec_fn=die_with_parent if sys.platform == "linux" else None,  # noqa: PLW1509
     )
     try:
         yield process
@@ -240,13 +239,6 @@ def _started(
             os.killpg(process.pid, signal.SIGKILL)
         process.kill()
         process.wait()
-
-
-def _end_with_parent() -> None:
-    """Have the system end the program if this process is killed."""
-    import ctypes  # noqa: PLC0415  # of no use elsewhere
-
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def _end_of(file: Path) -> str:

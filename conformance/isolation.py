@@ -12,7 +12,6 @@ started from nothing, and serve one task after another.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
 import tempfile
@@ -27,15 +26,15 @@ from pebble import ProcessExpired, ProcessFuture, ProcessPool
 from conformance import registry
 from conformance.confinement import (
     FORKS,
-    OUT_OF_MEMORY,
     Completed,
     Task,
     ask_here,
+    cause_of_death,
     last_words,
-    ran_out_of_time,
     run_task,
 )
 from conformance.limits import DEFAULT_LIMITS, DEFAULT_TIMEOUT
+from conformance.slots import Slots
 from conformance.witness import Crashed, Outcome, Request, Witness
 
 if TYPE_CHECKING:
@@ -48,8 +47,6 @@ _Result = TypeVar("_Result")
 # How much later than the time limit a pool must have answered: it looks at its workers
 # ten times a second, and stopping one takes up to three seconds.
 _GRACE = 30.0
-# What C++ says when an allocation fails.
-_ALLOCATION_FAILED = "std::bad_alloc"
 
 _Future: TypeAlias = "ProcessFuture[Completed[object] | Crashed]"
 
@@ -59,14 +56,23 @@ class Isolation:
 
     Attributes:
         workers: Number of tasks that run at a time; further ones wait.
-        memory: Most memory that one may take, in MiB; no limit if None.
+        memory: Most memory that a process may take, in MiB; no limit if None.
+        slots: Number of processes that work at a time, where tasks have others beside
+            them.
     """
 
     def __init__(
-        self, workers: int = 1, memory: int | None = DEFAULT_LIMITS.memory
+        self,
+        workers: int = 1,
+        memory: int | None = DEFAULT_LIMITS.memory,
+        processes: int | None = None,
     ) -> None:
         self.workers = workers
         self.memory = memory
+        self._files = tempfile.TemporaryDirectory(
+            prefix="urdf-usd-", ignore_cleanup_errors=True
+        )
+        self.slots = Slots(self._files.name, processes or workers)
         self._slots = threading.BoundedSemaphore(workers)
         self._lock = threading.Lock()
         self._pool: ProcessPool | None = self._new_pool()
@@ -89,6 +95,7 @@ class Isolation:
             _stop(pool)
         for future in running:
             _cancel(future)
+        self._files.cleanup()
 
     def ask(
         self,
@@ -176,10 +183,7 @@ class Isolation:
         try:
             return answers.get(timeout=patience + _GRACE).result()
         except ProcessExpired as death:
-            words = last_words(task.folder)
-            if ran_out_of_time(task.folder):
-                return Crashed(f"no answer after {timeout:g} s", words)
-            return Crashed(_cause_of_death(death.exitcode, words), words)
+            return cause_of_death(death.exitcode, task.folder, timeout)
         except (TimeoutError, Empty):
             return Crashed(f"no answer after {timeout:g} s", last_words(task.folder))
         finally:
@@ -246,11 +250,3 @@ def _cancel(future: _Future | None) -> None:
 def _stop(pool: ProcessPool) -> None:
     pool.stop()  # type: ignore[no-untyped-call]  # likewise
     pool.join()
-
-
-def _cause_of_death(exitcode: int, words: str) -> str:
-    why = f"; {OUT_OF_MEMORY}" if _ALLOCATION_FAILED in words else ""
-    if exitcode < 0:
-        with contextlib.suppress(ValueError):
-            return f"the process died: {signal.Signals(-exitcode).name}{why}"
-    return f"the process ended with exit code {exitcode}{why}"

@@ -24,6 +24,7 @@ from conformance.foreign_conversion import (
 from conformance.record import AssetRecord, Verdict
 from conformance.tasks import convert_robot
 from conformance.witness import Crashed
+from converter import Conversion
 from converter.diagnostics import ConversionError
 from converter.rules import Severity
 
@@ -32,9 +33,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from conformance.candidates import Candidate
-    from conformance.confinement import Completed
-    from conformance.journal import Steps
-    from converter import Conversion, ConvertOptions, Diagnostic
+    from conformance.journal import Step, Steps
+    from converter import ConvertOptions, Diagnostic
 
     _Foreign: TypeAlias = CommandConverter | RegisteredConverter | ReadyUsds
 
@@ -101,8 +101,61 @@ class Unwritten:
     output: str | None = None
 
 
-def make_usd(steps: Steps, candidate: Candidate, order: Order) -> Written | Unwritten:
-    """Have a converter make the USD of a robot.
+@dataclass(frozen=True, slots=True, eq=False)
+class Making:
+    """A USD that is made, at once or when it is asked for.
+
+    Attributes:
+        candidate: By whom.
+        order: What is asked.
+        step: What does it.
+    """
+
+    candidate: Candidate
+    order: Order
+    step: Step[Conversion | ConversionError | Made | NoUsdError]
+
+    def outcome(self) -> Written | Unwritten:
+        """Return what came of it."""
+        ending = self.step.ending()
+        if isinstance(ending, Crashed):
+            died = f"the converter died: {ending.reason}"
+            own = isinstance(self.candidate, OwnConverter)
+            output = None if own else ending.output
+            return Unwritten(Verdict.CRASHED, died, output=output)
+        match ending.value:
+            case ConversionError(diagnostics=found):
+                reason = f"no USD was written: {first_error(found)}"
+                return Unwritten(Verdict.NOT_COMPARABLE, reason, found)
+            case Conversion(root_layer=layer, diagnostics=found):
+                return Written(
+                    root_layer=layer,
+                    asset=_whole(layer, self.order.directory),
+                    seconds=ending.seconds,
+                    diagnostics=found,
+                )
+            case Made(root_layer, output):
+                return self._written_elsewhere(root_layer, output, ending.seconds)
+            case ConverterDiedError() as error:
+                died = f"the converter died: {error}"
+                return Unwritten(Verdict.CRASHED, died, output=error.output)
+            case NoUsdError() as error:
+                reason = f"no USD was written: {error}"
+                return Unwritten(Verdict.NOT_COMPARABLE, reason, output=error.output)
+
+    def _written_elsewhere(
+        self, root_layer: Path, output: str | None, seconds: float
+    ) -> Written:
+        if isinstance(self.candidate, ReadyUsds):
+            folder = self.candidate.folder
+            files = files_of(root_layer, folder)
+            return Written(root_layer, _asset(root_layer, folder, files), None)
+        asset = _whole(root_layer, self.order.directory)
+        return Written(root_layer, asset, seconds, output=output)
+
+
+def plan_making(steps: Steps, candidate: Candidate, order: Order) -> Making:
+    """Plan to have a converter make the USD of a robot.
 
     Args:
         steps: Where it is done.
@@ -110,30 +163,9 @@ def make_usd(steps: Steps, candidate: Candidate, order: Order) -> Written | Unwr
         order: What is asked.
     """
     if isinstance(candidate, OwnConverter):
-        return _made_here(steps, order)
-    ending = steps.call(make_elsewhere, candidate, order)
-    if isinstance(ending, Crashed):
-        died = f"the converter died: {ending.reason}"
-        return Unwritten(Verdict.CRASHED, died, output=ending.output)
-    match ending.value:
-        case Made(root_layer, output):
-            if isinstance(candidate, ReadyUsds):
-                files = files_of(root_layer, candidate.folder)
-                return Written(
-                    root_layer, _asset(root_layer, candidate.folder, files), None
-                )
-            return Written(
-                root_layer=root_layer,
-                asset=_whole(root_layer, order.directory),
-                seconds=ending.seconds,
-                output=output,
-            )
-        case ConverterDiedError() as error:
-            died = f"the converter died: {error}"
-            return Unwritten(Verdict.CRASHED, died, output=error.output)
-        case NoUsdError() as error:
-            reason = f"no USD was written: {error}"
-            return Unwritten(Verdict.NOT_COMPARABLE, reason, output=error.output)
+        arguments = str(order.urdf), str(order.directory), order.options
+        return Making(candidate, order, steps.plan(convert_robot, *arguments))
+    return Making(candidate, order, steps.plan(make_elsewhere, candidate, order))
 
 
 def make_elsewhere(candidate: _Foreign, order: Order) -> Made | NoUsdError:
@@ -161,26 +193,6 @@ def make_elsewhere(candidate: _Foreign, order: Order) -> Made | NoUsdError:
                 assert_never(candidate)
     except NoUsdError as error:
         return error
-
-
-def _made_here(steps: Steps, order: Order) -> Written | Unwritten:
-    ending: Completed[Conversion | ConversionError] | Crashed = steps.call(
-        convert_robot, str(order.urdf), str(order.directory), order.options
-    )
-    if isinstance(ending, Crashed):
-        died = f"the converter died: {ending.reason}"
-        return Unwritten(Verdict.CRASHED, died)
-    match ending.value:
-        case ConversionError(diagnostics=found):
-            reason = f"no USD was written: {first_error(found)}"
-            return Unwritten(Verdict.NOT_COMPARABLE, reason, found)
-        case conversion:
-            return Written(
-                root_layer=conversion.root_layer,
-                asset=_whole(conversion.root_layer, order.directory),
-                seconds=ending.seconds,
-                diagnostics=conversion.diagnostics,
-            )
 
 
 def first_error(diagnostics: Sequence[Diagnostic]) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from conformance import registry
 from conformance.back_again import hear_back
 from conformance.confinement import Completed
+from conformance.inquiry import Inquiry, inquire
 from conformance.labelling import label_robot
 from conformance.naming import missing_names
 from conformance.observation import Configurations
@@ -17,6 +18,7 @@ from conformance.tasks import (
     Reading,
     draw_robot,
     installed_witnesses,
+    lint_robot,
     read_robot,
 )
 from conformance.verdict import REFERENCE, Judgement, judge
@@ -27,12 +29,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from conformance.isolation import Isolation
-    from conformance.journal import Steps
+    from conformance.journal import Step, Steps
     from conformance.labelling import Labelled
     from conformance.observation import Base, Observation
     from conformance.round_trip import Back
     from conformance.witness import Outcome
     from converter.diagnostics import SourceError
+    from converter.lint import Finding
 
 # The reader of USDs whose word is judged; others are compared with it.
 USD_READER = "usdphysics"
@@ -87,56 +90,110 @@ class Panel:
         ending = self.steps.call(read_robot, str(urdf), packages, arguments)
         return ending.value if isinstance(ending, Completed) else ending
 
+    def lint(
+        self, urdf: Path, packages: Mapping[str, str], arguments: Mapping[str, str]
+    ) -> Step[tuple[Finding, ...]]:
+        """Plan to find out what is likely wrong with a URDF that was read."""
+        return self.steps.plan(lint_robot, str(urdf), packages, arguments)
+
+    def inquire(
+        self,
+        side: Side,
+        file: Path,
+        packages: Mapping[str, str],
+        configurations: Configurations = AT_REST,
+    ) -> Inquiry:
+        """Plan to ask every witness of a side that is available.
+
+        Args:
+            side: Kind of the file.
+            file: What they read.
+            packages: Folder of each ROS package, by name.
+            configurations: Where link frames are compared.
+        """
+        request = Request(str(file), configurations, packages)
+        steps = {
+            witness.name: inquire(self.steps, witness.name, request)
+            for witness in self.witnesses
+            if witness.side is side and isinstance(witness.availability, Available)
+        }
+        return Inquiry(side, file, steps)
+
+    def begin(self, *inquiries: Inquiry) -> None:
+        """Have witnesses asked: the reference here, the others beside it.
+
+        What the reference reads of meshes is there when the robot is drawn.
+        """
+        for inquiry in inquiries:
+            others = [step for name, step in inquiry.steps.items() if name != REFERENCE]
+            self.steps.begin(*others)
+        for inquiry in inquiries:
+            if REFERENCE in inquiry.steps:
+                inquiry.steps[REFERENCE].ending()
+
     def hear(
         self,
-        files: Mapping[Side, Path],
+        inquiries: Sequence[Inquiry],
         packages: Mapping[str, str],
         configurations: Configurations = AT_REST,
         scratch: Path | None = None,
     ) -> Testimony:
-        """Ask every witness that is available about its side, if there is a file.
+        """Hear what witnesses say, of one side or of both.
 
         Engines that read the URDF are asked again about the one that is written back
         from the USD. Where a USD calls links or joints otherwise, its readers are asked
         again about one in which they are called as in the URDF.
 
         Args:
-            files: File of each side.
+            inquiries: What they were asked.
             packages: Folder of each ROS package, by name.
             configurations: Where link frames are compared.
             scratch: Folder for what is written on the way; names stay as they are
                 without one.
         """
+        files = {inquiry.side: inquiry.file for inquiry in inquiries}
         asked = tuple(witness for witness in self.witnesses if witness.side in files)
         outcomes = {
-            witness.name: self.steps.ask(
-                witness.name,
-                Request(str(files[witness.side]), configurations, packages),
-            )
-            for witness in asked
-            if isinstance(witness.availability, Available)
+            name: outcome
+            for inquiry in inquiries
+            if inquiry.side is Side.URDF
+            for name, outcome in inquiry.outcomes().items()
         }
-        testimony = Testimony(asked, outcomes, configurations.count, files=files)
-        testimony = self._by_their_names(testimony, packages, configurations, scratch)
-        files = testimony.files
+        # Those who read the USD may be at it meanwhile.
+        back = self._back(outcomes, files.get(Side.USD), configurations)
+        for inquiry in inquiries:
+            outcomes |= inquiry.outcomes()
+        testimony = Testimony(asked, outcomes, configurations.count, back, files)
+        named = self._by_their_names(testimony, packages, configurations, scratch)
+        if named is testimony:
+            return testimony
+        usd = named.files[Side.USD]
+        return replace(named, back=self._back(named.outcomes, usd, configurations))
+
+    def _back(
+        self,
+        outcomes: Mapping[str, Outcome],
+        usd: Path | None,
+        configurations: Configurations,
+    ) -> Back | None:
+        """Have the URDF written back, if there is a USD, and who could compare it."""
+        spec = outcomes.get(REFERENCE)
         engines = [
             witness.name
-            for witness in asked
+            for witness in self.witnesses
             if witness.side is Side.URDF
             and witness.name != REFERENCE
-            and testimony.observation(witness.name)
+            and isinstance(outcomes.get(witness.name), Observed)
         ]
-        spec = testimony.observation(REFERENCE)
-        if Side.USD not in files or not engines or spec is None:
-            return testimony
-        back = hear_back(
+        if usd is None or not engines or not isinstance(spec, Observed):
+            return None
+        return hear_back(
             self.steps,
             engines,
-            files[Side.USD],
-            links=tuple(link.name for link in spec.links),
+            usd,
+            links=tuple(link.name for link in spec.observation.links),
             configurations=configurations,
         )
-        return replace(testimony, back=back)
 
     def _by_their_names(
         self,
@@ -159,22 +216,16 @@ class Panel:
         labels = ending.value
         file = scratch / "labelled.usda"
         file.write_text(labels.text, encoding="utf-8")
+        asked = self.inquire(Side.USD, file, packages, configurations)
         again = {
-            name: _relabelled(
-                self.steps.ask(name, Request(str(file), configurations, packages)),
-                labels,
-            )
-            for name in testimony.outcomes
-            if self._reads_usd(name)
+            name: _relabelled(outcome, labels)
+            for name, outcome in asked.outcomes().items()
         }
         return replace(
             testimony,
             outcomes={**testimony.outcomes, **again},
             files={**testimony.files, Side.USD: file},
         )
-
-    def _reads_usd(self, name: str) -> bool:
-        return any(w.name == name and w.side is Side.USD for w in self.witnesses)
 
     def draw(
         self,
@@ -216,8 +267,8 @@ class Panel:
                 str(target),
             )
 
-    def judge(self, testimony: Testimony, base: Base | None) -> Judgement | Crashed:
-        """Have a testimony judged.
+    def judge(self, testimony: Testimony, base: Base | None) -> Step[Judgement]:
+        """Plan to have a testimony judged.
 
         Args:
             testimony: With the word of the reference and of the reader of USDs.
@@ -236,16 +287,16 @@ class Panel:
             and witness.name != USD_READER
             and witness.name in testimony.outcomes
         )
-        task = partial(
-            judge,
-            urdf,
-            usd,
-            further_usd=further,
-            back=testimony.back,
-            expected_base=base,
+        return self.steps.plan(
+            partial(
+                judge,
+                urdf,
+                usd,
+                further_usd=further,
+                back=testimony.back,
+                expected_base=base,
+            )
         )
-        ending = self.steps.call(task)
-        return ending.value if isinstance(ending, Completed) else ending
 
 
 def _at_rest(reading: Observation) -> Observation:

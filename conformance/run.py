@@ -156,7 +156,7 @@ def check(  # noqa: PLR0913  # what is compared, how, and what comes of it
         packages=dict(options.packages),
         arguments=dict(options.arguments),
     )
-    with Isolation(memory=options.limits.memory) as isolation:
+    with Isolation(memory=options.limits.memory, processes=_cpus()) as isolation:
         ending = outlive(
             isolation,
             examine_pair,
@@ -208,10 +208,11 @@ def run(  # noqa: PLR0913  # what, where to, how, and who is told
                 place = folder / "results" / f"{name}.json"
                 match result:
                     case Unchanged():
-                        record = read_record(place)
-                    case RobotRecord() as record:
+                        record = with_shared_texts(read_record(place))
+                    case RobotRecord():
+                        record = with_shared_texts(result)
+                        # Next to its being counted: an interruption may come any time.
                         write_record(record, place)
-                record = with_shared_texts(record)
                 records.append(record)
                 if progress:
                     progress(record)

@@ -7,6 +7,7 @@ here is a crash, and is recorded as one.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -41,8 +42,7 @@ if TYPE_CHECKING:
     from converter.inputs import InputFile
     from converter.lint import Finding
     from converter.model import Robot
-    from converter.urdf.elements import Element
-    from converter.urdf.parse import Parsed
+    from converter.urdf.standalone import Standalone
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,7 +55,6 @@ class Reading:
         expanded: URDF that says what a xacro file says; None if the file is URDF.
         inputs: The files that make up the robot, the one that was named first.
         packages: Folders of the packages that it names, where files were found.
-        findings: What is likely wrong with it, beyond the diagnostics.
         ledger: What our converter makes of its parts.
     """
 
@@ -64,7 +63,6 @@ class Reading:
     expanded: bytes | None = None
     inputs: tuple[InputFile, ...] = ()
     packages: tuple[tuple[str, str], ...] = ()
-    findings: tuple[Finding, ...] = ()
     ledger: tuple[LedgerRecord, ...] = ()
 
 
@@ -83,8 +81,9 @@ def read_robot(
     """Read a URDF and choose the configurations at which its readers are compared."""
     try:
         forget_readings()
+        _expanded.cache_clear()
         parsed = read_kept(path, packages, arguments)
-        alone = standalone_urdf(path, packages, arguments) if is_xacro(path) else None
+        alone = _standalone(path, packages, arguments)
     except SourceError as error:
         return error
     return Reading(
@@ -93,15 +92,40 @@ def read_robot(
         expanded=alone.text if alone else None,
         inputs=input_files((path, *(alone.included if alone else ())), parsed.robot),
         packages=named_packages(parsed.robot),
-        findings=_findings(parsed, path, alone.markup if alone else None),
         ledger=account(parsed.robot),
     )
 
 
-def _findings(parsed: Parsed, path: str, markup: Element | None) -> tuple[Finding, ...]:
-    """Say what lint adds to the diagnostics."""
-    found = lint_parsed(parsed, path, markup)
+def lint_robot(
+    path: str, packages: Mapping[str, str], arguments: Mapping[str, str]
+) -> tuple[Finding, ...]:
+    """Say what is likely wrong with a robot, beyond the diagnostics.
+
+    Raises:
+        SourceError: It cannot be understood.
+    """
+    parsed = read_kept(path, packages, arguments)
+    alone = _standalone(path, packages, arguments)
+    found = lint_parsed(parsed, path, alone.markup if alone else None)
     return tuple(each for each in found if each.rule.id in LINT_RULES)
+
+
+def _standalone(
+    path: str, packages: Mapping[str, str], arguments: Mapping[str, str]
+) -> Standalone | None:
+    """Return the URDF that a xacro file says; None if the file is URDF."""
+    if not is_xacro(path):
+        return None
+    return _expanded(path, tuple(packages.items()), tuple(arguments.items()))
+
+
+@lru_cache(maxsize=1)
+def _expanded(
+    path: str,
+    packages: tuple[tuple[str, str], ...],
+    arguments: tuple[tuple[str, str], ...],
+) -> Standalone:
+    return standalone_urdf(path, dict(packages), dict(arguments))
 
 
 def questions(robot: Robot) -> Configurations:

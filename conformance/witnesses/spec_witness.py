@@ -122,7 +122,7 @@ def read_kept(
     packages: Mapping[str, str],
     arguments: Mapping[str, str] = MappingProxyType({}),
 ) -> Parsed:
-    """Read a robot, or return it as it was read last.
+    """Read a robot, or return it as it was read before.
 
     Several steps on a robot read it, in one process.
 
@@ -136,7 +136,8 @@ def read_kept(
     return _read(path, changed, tuple(packages.items()), tuple(arguments.items()))
 
 
-@lru_cache(maxsize=1)
+# A robot may be a xacro file, and the URDF that it says.
+@lru_cache(maxsize=2)
 def _read(
     path: str,
     changed: int,

@@ -6,7 +6,7 @@ import os
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -64,15 +64,13 @@ _KILLERS: dict[str, tuple[Callable[[], None], str]] = {
 
 def _work(steps: Steps, file: str, killers: tuple[str, ...]) -> list[object]:
     """Have a killer between every two harmless steps."""
-    answers: list[object] = []
+    answers: list[Completed[Any] | Crashed] = []
     for name in killers:
         answers.append(steps.call(_note, file, f"before {name}"))
         answers.append(steps.call(_KILLERS[name][0]))
-        answers.append(steps.crashed)
+        answers.append(Completed(steps.crashed))
     answers.append(steps.call(_note, file, "end"))
-    return [
-        answer.value if isinstance(answer, Completed) else answer for answer in answers
-    ]
+    return _values(*answers)
 
 
 _LINUX = pytest.mark.skipif(
@@ -157,3 +155,185 @@ def test_a_death_between_steps_ends_the_work(
     assert error.reason == "ZeroDivisionError: between steps"
     # Each work did its step once.
     assert file.read_text() == "step\nstep\n"
+
+
+# Steps beside the process of the work.
+
+
+@pytest.fixture(scope="module")
+def roomy() -> Iterator[Isolation]:
+    """Room for one process beside the one of the work."""
+    with Isolation(memory=1024, processes=2) as pool:
+        yield pool
+
+
+def _meet(mine: str, other: str) -> str:
+    """Leave a file, and wait for the one of somebody else."""
+    Path(mine).touch()
+    while not Path(other).exists():
+        time.sleep(0.01)
+    return mine
+
+
+def _meet_beside(steps: Steps, one: str, other: str) -> list[object]:
+    beside, here = steps.plan(_meet, one, other), steps.plan(_meet, other, one)
+    steps.begin(beside)
+    return _values(here.ending(), beside.ending())
+
+
+def _values(*endings: Completed[Any] | Crashed) -> list[Any]:
+    return [each.value if isinstance(each, Completed) else each for each in endings]
+
+
+@_LINUX
+def test_steps_are_done_side_by_side(roomy: Isolation, tmp_path: Path) -> None:
+    """Each of two waits until the other has begun."""
+    one, other = str(tmp_path / "one"), str(tmp_path / "other")
+
+    ending = outlive(roomy, _meet_beside, one, other, timeout=60.0)
+
+    assert isinstance(ending, Completed)
+    assert ending.value == [other, one]
+
+
+_LEFT: list[str] = []
+
+
+def _leave(word: str) -> int:
+    _LEFT.append(word)
+    return os.getpid()
+
+
+def _find() -> tuple[list[str], int]:
+    return list(_LEFT), os.getpid()
+
+
+def _leave_beside(steps: Steps) -> tuple[list[str], list[str], int]:
+    steps.call(_leave, "before")
+    leave, find = steps.plan(_leave, "beside"), steps.plan(_find)
+    steps.begin(leave, find)
+    first, second, third = _values(leave.ending(), find.ending(), steps.call(_find))
+    return second[0], third[0], len({first, second[1], third[1]})
+
+
+@_LINUX
+def test_steps_that_are_begun_together_share_what_they_leave(
+    roomy: Isolation, isolation: Isolation
+) -> None:
+    """They have what was there before, and leave nothing elsewhere."""
+    beside = outlive(roomy, _leave_beside)
+    no_room = outlive(isolation, _leave_beside)
+
+    assert isinstance(beside, Completed)
+    assert beside.value == (["before", "beside"], ["before"], 2)
+    assert isinstance(no_room, Completed)
+    assert no_room.value == (["before", "beside"], ["before", "beside"], 1)
+
+
+def _work_beside(steps: Steps, file: str, killer: str) -> list[object]:
+    """Have a killer between two harmless steps, all of them beside."""
+    begun = (
+        steps.plan(_note, file, "before"),
+        steps.plan(_KILLERS[killer][0]),
+        steps.plan(_note, file, "behind"),
+    )
+    steps.begin(*begun)
+    return _values(*(step.ending() for step in begun))
+
+
+@pytest.mark.parametrize(
+    "killer", ["abort", "hang", pytest.param("devour", marks=_LINUX), "raise"]
+)
+@pytest.mark.parametrize("room", [True, False])
+def test_a_death_beside_is_the_ending_of_its_step_alone(
+    roomy: Isolation,
+    isolation: Isolation,
+    tmp_path: Path,
+    killer: str,
+    room: bool,  # noqa: FBT001  # a parameter
+) -> None:
+    """It is the same that it would be in the process of the work."""
+    file = tmp_path / "trace"
+    timeout = 1.0 if killer == "hang" else 60.0
+    where = roomy if room else isolation
+
+    ending = outlive(where, _work_beside, str(file), killer, timeout=timeout)
+
+    assert isinstance(ending, Completed)
+    before, crash, behind = ending.value
+    assert (before, behind) == ("before", "behind")
+    assert isinstance(crash, Crashed)
+    assert crash.reason == _KILLERS[killer][1]
+    if killer == "abort":
+        assert crash.output.startswith("an engine's last words\n")
+    assert file.read_text() == "before\nbehind\n"
+
+
+def _wait_for(file: str) -> int:
+    """Say who begins, and go on once there is a file."""
+    with Path(f"{file}.begun").open("a", encoding="utf-8") as trace:
+        trace.write(f"{os.getpid()}\n")
+    while not Path(file).exists():
+        time.sleep(0.01)
+    return os.getpid()
+
+
+def _lives(process: int) -> bool:
+    """Whether a process runs; nobody may have asked yet what became of one."""
+    try:
+        status = Path(f"/proc/{process}/stat").read_text()
+    except FileNotFoundError:
+        return False
+    return status.rpartition(")")[2].split()[0] != "Z"
+
+
+def _die_once_begun(file: str) -> None:
+    while not Path(f"{file}.begun").exists():
+        time.sleep(0.01)
+    os.abort()
+
+
+def _die_while_others_work(steps: Steps, file: str) -> list[object]:
+    beside = steps.plan(_wait_for, file)
+    steps.begin(beside)
+    death = steps.call(_die_once_begun, file)
+    Path(file).touch()
+    return _values(death, beside.ending())
+
+
+@_LINUX
+def test_a_death_takes_along_what_is_done_beside_it_and_blames_nobody_else(
+    roomy: Isolation, tmp_path: Path
+) -> None:
+    """What had not ended is done again."""
+    file = tmp_path / "go"
+
+    ending = outlive(roomy, _die_while_others_work, str(file))
+
+    assert isinstance(ending, Completed)
+    death, beside = ending.value
+    assert isinstance(death, Crashed)
+    assert death.reason == "the process died: SIGABRT"
+    first, second = map(int, Path(f"{file}.begun").read_text().split())
+    assert beside == second
+    assert not _lives(first)
+
+
+def _leave_behind(steps: Steps, file: str) -> None:
+    steps.begin(steps.plan(_wait_for, file))
+    while not Path(f"{file}.begun").exists():
+        time.sleep(0.01)
+
+
+@_LINUX
+def test_what_nobody_waits_for_ends_with_the_work(
+    roomy: Isolation, tmp_path: Path
+) -> None:
+    """Nothing is left running."""
+    file = tmp_path / "never"
+
+    ending = outlive(roomy, _leave_behind, str(file))
+
+    assert isinstance(ending, Completed)
+    left = int(Path(f"{file}.begun").read_text())
+    assert not _lives(left)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import shutil
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pytest
 
-from conformance.confinement import Completed, ask_here
+from conformance.confinement import Completed
 from conformance.examination import Assignment, Unchanged, subject_of
+from conformance.journal import Steps
 from conformance.parcels import Delivery, Parcel, deliver, pack, unpacked
 from conformance.tasks import Reading, read_robot
 from converter import ConvertOptions
@@ -16,26 +17,21 @@ from corpus import RobotSource
 from tests.conformance.runs import ROBOT, write_mesh
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
-    from conformance.witness import Outcome, Request
+    from conformance.journal import Step
 
 _Result = TypeVar("_Result")
 
 
-class _Here:
+class _Here(Steps):
     """Steps in this process."""
 
-    crashed = False
+    def begin(self, *steps: Step[Any]) -> None:
+        """There is never room."""
 
-    def call(
-        self, function: Callable[..., _Result], *arguments: object
-    ) -> Completed[_Result]:
-        return Completed(function(*arguments))
-
-    def ask(self, witness: str, request: Request) -> Outcome:
-        return ask_here(witness, request)
+    def _finished(self, step: Step[_Result]) -> Completed[_Result]:
+        return Completed(step.task())
 
 
 def _packed(source: RobotSource, out: Path, **options: object) -> Parcel:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pybullet_data
 import pytest
 
 from conformance import CheckOptions, RobotRecord, RunOptions, Verdict, check, run
-from conformance.confinement import Completed, ask_here
+from conformance.confinement import Completed
+from conformance.journal import Steps
 from conformance.record import Grade, WitnessStatus
 from conformance.registry import UnknownWitnessError
 from conformance.tasks import convert_robot, read_robot
@@ -28,8 +28,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from conformance.isolation import Isolation
-    from conformance.witness import Outcome, Request
+    from conformance.journal import Step
     from corpus import Resolved
+
+_Result = TypeVar("_Result")
 
 BULLET = Path(pybullet_data.getDataPath())
 # A serial arm without mass at its root, a robot with prismatic and continuous joints,
@@ -340,30 +342,26 @@ def _weld(path: str, directory: str, options: ConvertOptions) -> object:
     return convert_robot(path, directory, replace(options, base=BaseOption.FIXED))
 
 
-@dataclass
-class _Here:
+class _Here(Steps):
     """Steps in this process, of which some are exchanged for others."""
 
-    tasks: dict[Callable[..., object], Callable[..., object]]
-    crashed: bool = False
+    def __init__(self, tasks: dict[Callable[..., Any], Callable[..., Any]]) -> None:
+        super().__init__()
+        self._tasks = tasks
 
-    def call(self, function: Callable[..., Any], *arguments: object) -> Any:  # noqa: ANN401  # whatever the step returns
-        keywords: dict[str, Any] = {}
-        if isinstance(function, partial):
-            arguments, keywords = function.args, function.keywords
-            function = function.func
-        task: Callable[..., object] = self.tasks.get(function, function)
-        result = task(*arguments, **keywords)
-        self.crashed |= isinstance(result, Crashed)
+    def begin(self, *steps: Step[Any]) -> None:
+        """There is never room."""
+
+    def _finished(self, step: Step[_Result]) -> Completed[_Result] | Crashed:
+        task = step.task
+        function: Callable[..., Any] = self._tasks.get(task.func, task.func)
+        result = function(*task.args, **task.keywords)
         return result if isinstance(result, Crashed) else Completed(result)
-
-    def ask(self, witness: str, request: Request) -> Outcome:
-        return ask_here(witness, request)
 
 
 def _stand_in(
     monkeypatch: pytest.MonkeyPatch,
-    tasks: dict[Callable[..., object], Callable[..., object]],
+    tasks: dict[Callable[..., Any], Callable[..., Any]],
 ) -> None:
     """Do all steps in this process, and exchange some."""
 

@@ -1,0 +1,149 @@
+"""How long a robot takes in the harness, with one process and with all of them.
+
+    python -m tests.benchmarks.checks [CORPUS...] [--rounds N]
+
+Robots are examined one after the other. The last row is what nobody can save: every
+engine loads the robot just once. Robots that do not convert are left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import tempfile
+import time
+from contextlib import ExitStack, chdir
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.table import Table
+
+from conformance.confinement import Completed
+from conformance.examination import Assignment, examine_pair, subject_of, survive
+from conformance.isolation import Isolation
+from conformance.journal import outlive
+from conformance.panel import convene
+from conformance.record import RobotRecord
+from converter import ConvertOptions, convert
+from converter.diagnostics import ConversionError
+from converter.embodiment import BaseOption
+from corpus import RobotSource, resolve_corpora
+from tests.benchmarks.engine_loading import load_once
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from conformance.tasks import InstalledWitness
+    from converter import Conversion
+
+DEFAULT_CORPORA = ("erd",)
+# What a check is to stay below, in the median [s].
+GOAL = 0.5
+FLOOR = "engines load it once"
+
+
+def main() -> None:
+    """Measure all robots of some corpora, and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("corpora", nargs="*", default=DEFAULT_CORPORA)
+    parser.add_argument("--rounds", type=int, default=1)
+    given = parser.parse_args()
+    seconds = measure(given.corpora, given.rounds)
+    Console().print(table(seconds))
+
+
+def measure(corpora: Sequence[str], rounds: int) -> dict[str, list[float]]:
+    """Measure each robot in the best of some rounds; seconds by row."""
+    seconds: dict[str, list[float]] = {}
+    processors = len(os.sched_getaffinity(0))
+    with ExitStack() as opened:
+        folder = Path(opened.enter_context(tempfile.TemporaryDirectory()))
+        # MuJoCo leaves a log where it is.
+        opened.enter_context(chdir(folder))
+        isolations = {
+            count: opened.enter_context(Isolation(processes=count))
+            for count in sorted({1, processors})
+        }
+        witnesses = convene(isolations[1])
+        for source in resolve_corpora(corpora):
+            if not isinstance(source, RobotSource):
+                continue
+            try:
+                conversion = convert(source.path, folder / "usd")
+            except ConversionError:
+                continue
+            load = _loading(source, conversion)
+            seconds.setdefault(FLOOR, []).append(_best(load, rounds))
+            for count, isolation in isolations.items():
+                check = _checking(isolation, source, conversion, witnesses)
+                examine = _examining(isolation, source, folder, witnesses)
+                for name, work in (("a check", check), ("a robot of a run", examine)):
+                    row = f"{name}, processes: {count}"
+                    seconds.setdefault(row, []).append(_best(work, rounds))
+    return seconds
+
+
+def table(seconds: dict[str, list[float]]) -> Table:
+    """Show medians, and how many stay below the goal."""
+    wide = Table("", "robots", "median", "90 %", "largest", f"within {GOAL:g} s")
+    for row in sorted(seconds):
+        times = sorted(seconds[row])
+        wide.add_row(
+            row,
+            str(len(times)),
+            f"{statistics.median(times):.2f} s",
+            f"{times[int(0.9 * (len(times) - 1))]:.2f} s",
+            f"{times[-1]:.2f} s",
+            f"{sum(time <= GOAL for time in times) / len(times):.0%}",
+        )
+    return wide
+
+
+def _best(work: Callable[[], object], rounds: int) -> float:
+    times = []
+    for _ in range(rounds):
+        begin = time.perf_counter()
+        if not work():
+            raise RuntimeError("nothing was done")
+        times.append(time.perf_counter() - begin)
+    return min(times)
+
+
+def _loading(source: RobotSource, conversion: Conversion) -> Callable[[], object]:
+    return lambda: load_once(source.path, conversion)
+
+
+def _checking(
+    isolation: Isolation,
+    source: RobotSource,
+    conversion: Conversion,
+    witnesses: tuple[InstalledWitness, ...],
+) -> Callable[[], object]:
+    """What ``urdf-usd check`` does once it has started."""
+    here = Assignment(source, Path(), ConvertOptions(), witnesses)
+    subject, layer = subject_of(here), conversion.root_layer
+
+    def check() -> bool:
+        ending = outlive(
+            isolation, examine_pair, subject, layer, witnesses, BaseOption.AUTO
+        )
+        return isinstance(ending, Completed) and isinstance(ending.value, RobotRecord)
+
+    return check
+
+
+def _examining(
+    isolation: Isolation,
+    source: RobotSource,
+    folder: Path,
+    witnesses: tuple[InstalledWitness, ...],
+) -> Callable[[], object]:
+    """What ``urdf-usd run`` does: conversion, check, and drawing."""
+    assignment = Assignment(source, folder, ConvertOptions(), witnesses)
+    return lambda: survive(isolation, assignment, {})
+
+
+if __name__ == "__main__":
+    main()
