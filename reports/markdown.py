@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from conformance.record import Verdict
 from reports.appearance import GRADES, VERDICTS
 from reports.former import sign, sorted_changes
+from reports.headline import headline
 from reports.quantities import exact, quantity
 from reports.text import markdown
 
@@ -37,8 +38,7 @@ def write_markdown(summary: RunSummary, path: Path) -> None:
 
 
 def _counts(summary: RunSummary) -> Iterator[str]:
-    conforming = sum(robot.verdict.conforms for robot in summary.robots)
-    yield f"## {conforming} of {len(summary.robots)} robots conform"
+    yield f"## {headline(summary.robots)}"
     yield ""
     if not summary.complete:
         yield (

@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 from reports import overview
 from reports.former import sorted_changes
+from reports.headline import headline
 from reports.matrix import matrix
 from reports.rendering import (
     Script,
@@ -35,12 +36,12 @@ def render_run(
     return environment.get_template("index.html.j2").render(
         summary=summary,
         robots=ordered,
-        conforming=sum(robot.verdict.conforms for robot in robots),
+        title=headline(robots),
         converted=sum(bool(robot.checks) for robot in robots),
         readable=len(overview.readable(robots)),
         groups=overview.groups(robots),
         worst=worst,
-        headline=overview.worst_per_group(worst),
+        worst_per_group=overview.worst_per_group(worst),
         witnesses=overview.participation(robots),
         deviations=overview.reader_deviations(robots),
         report=island(matrix(ordered)),

@@ -17,6 +17,7 @@ from reports.appearance import VERDICTS, appearance
 from reports.comparison import compare
 from reports.diagnosis import diagnose
 from reports.former import sorted_changes
+from reports.headline import headline
 from reports.quantities import duration, quantity, size
 from reports.text import one_line
 
@@ -124,8 +125,7 @@ def _shortfalls(compared: Comparison) -> Iterator[RenderableType]:
 def _counts(
     summary: RunSummary, robots: Sequence[RobotRecord]
 ) -> Iterator[RenderableType]:
-    conforming = sum(robot.verdict.conforms for robot in robots)
-    yield Text(f"{conforming} of {len(robots)} robots conform", style="bold")
+    yield Text(headline(robots), style="bold")
     table = _table("left", "right")
     for verdict in Verdict:
         if count := summary.verdicts.get(verdict.value, 0):

@@ -37,7 +37,7 @@ def test_a_run_is_told_in_about_thirty_lines() -> None:
     )
     text = _shown(robots)
     lines = [" ".join(line.split()) for line in text.splitlines()]
-    assert lines[0] == "2 of 48 robots conform"
+    assert lines[0] == "2 of 47 robots conform, 1 more is not available"
     assert "and 40 more" in text
     assert "✗ 3.1 mm of 10 µm link position, pybullet:Shifted.urdf, link wrist" in lines
     assert "usdphysics 45 of 46 1 crashed: signal 11" in lines
