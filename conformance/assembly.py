@@ -19,7 +19,7 @@ from conformance.environment import environment
 from conformance.ledger import losses
 from conformance.observation import JointType
 from conformance.panel import USD_READER
-from conformance.portable_text import portable, portable_path
+from conformance.portable_text import folder_names, portable, portable_path
 from conformance.record import (
     CheckHeading,
     ConverterRecord,
@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from conformance.ledger_record import LedgerRecord
     from conformance.observation import JointObservation, Observation
     from conformance.panel import Testimony
+    from conformance.portable_text import FolderNames
     from conformance.tasks import InstalledWitness
     from conformance.verdict import Judgement
     from conformance.witness import Outcome
@@ -114,8 +115,8 @@ class Subject:
     candidate: str = ""
 
     @property
-    def folders(self) -> dict[str, Path]:
-        """Folders by the name that stands for them in records."""
+    def names(self) -> FolderNames:
+        """What stands for folders in records."""
         folders: dict[str, Path] = {}
         if self.urdf:
             above = self.urdf.absolute().parents
@@ -125,7 +126,7 @@ class Subject:
             folders["<usd>"] = self.usd
         for name, folder in self.packages.items():
             folders[f"package://{name}"] = Path(folder)
-        return folders
+        return folder_names(folders)
 
 
 def unavailable_record(source: UnavailableSource, candidate: Candidate) -> RobotRecord:
@@ -156,7 +157,7 @@ def unread_record(
         profile=subject.profile,
         candidate=subject.candidate,
         verdict=verdict,
-        reason=portable(reason, subject.folders),
+        reason=portable(reason, subject.names),
         diagnostics=_diagnostics(subject, said),
         environment=environment(),
         lint=_diagnostics(subject, subject.findings),
@@ -188,7 +189,7 @@ def with_output(
     record: RobotRecord, subject: Subject, output: str | None
 ) -> RobotRecord:
     """Record what a converter printed, without folders of this machine."""
-    said = None if output is None else portable(output, subject.folders)
+    said = None if output is None else portable(output, subject.names)
     return structs.replace(record, output=said)
 
 
@@ -265,7 +266,7 @@ def source_record(subject: Subject) -> SourceRecord:
     digest = subject.inputs[0].sha256 if subject.inputs else None
     if digest is None and subject.urdf and subject.urdf.is_file():
         digest = hashlib.sha256(subject.urdf.read_bytes()).hexdigest()
-    folders = subject.folders
+    names = subject.names
     return SourceRecord(
         reference=subject.reference,
         sha256=digest,
@@ -278,7 +279,7 @@ def source_record(subject: Subject) -> SourceRecord:
         notes=subject.notes,
         files=tuple(
             FileRecord(
-                path=portable_path(file.path, folders),
+                path=portable_path(file.path, names),
                 sha256=file.sha256,
                 size=file.size,
             )
@@ -308,16 +309,16 @@ def _diagnostics(
     lines = source_lines(
         (each.location.file, each.location.line) for each in said if each.location
     )
-    folders = subject.folders
+    names = subject.names
     return tuple(
         DiagnosticRecord(
             rule=rule.id,
             severity=rule.severity.value,
-            message=portable(diagnostic.message, folders),
-            file=portable(place.file, folders) if place else None,
+            message=portable(diagnostic.message, names),
+            file=portable(place.file, names) if place else None,
             line=place.line if place else None,
             column=place.column if place else None,
-            source=portable(text, folders) if text else None,
+            source=portable(text, names) if text else None,
             remedy=rule.remedy,
         )
         for diagnostic in said
@@ -332,14 +333,15 @@ def _rule(said: Diagnostic | Finding) -> Rule:
 
 
 def _witnesses(subject: Subject, testimony: Testimony) -> tuple[WitnessRecord, ...]:
+    names = subject.names
     return tuple(
-        _witness(subject, witness, testimony.outcomes.get(witness.name))
+        _witness(names, witness, testimony.outcomes.get(witness.name))
         for witness in testimony.witnesses
     )
 
 
 def _witness(
-    subject: Subject, witness: InstalledWitness, outcome: Outcome | None
+    names: FolderNames, witness: InstalledWitness, outcome: Outcome | None
 ) -> WitnessRecord:
     version: str | None = None
     reason: str | None = None
@@ -361,7 +363,7 @@ def _witness(
         side=witness.side.value,
         status=status,
         version=version,
-        reason=None if reason is None else portable(reason, subject.folders),
-        output=None if output is None else portable(output, subject.folders),
-        notes=tuple(portable(note, subject.folders) for note in notes),
+        reason=None if reason is None else portable(reason, names),
+        output=None if output is None else portable(output, names),
+        notes=tuple(portable(note, names) for note in notes),
     )

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, TypeAlias
 
+from conformance.pickling import Carried
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -19,7 +21,6 @@ if TYPE_CHECKING:
 
 Vec3: TypeAlias = tuple[float, float, float]
 Vec6: TypeAlias = tuple[float, float, float, float, float, float]
-
 
 # Unit roundoff: the largest relative error of one rounded operation.
 DOUBLE_PRECISION = 2.0**-53
@@ -98,7 +99,7 @@ class Base(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class MassProperties:
+class MassProperties(Carried):
     """Mass of one body or of bodies that are welded together.
 
     Attributes:
@@ -114,7 +115,7 @@ class MassProperties:
 
 
 @dataclass(frozen=True, slots=True)
-class LinkObservation:
+class LinkObservation(Carried):
     """One link.
 
     Attributes:
@@ -131,7 +132,7 @@ class LinkObservation:
 
 
 @dataclass(frozen=True, slots=True)
-class MimicObservation:
+class MimicObservation(Carried):
     """Position = multiplier * position of ``leader`` + offset [rad or m]."""
 
     leader: str
@@ -140,7 +141,7 @@ class MimicObservation:
 
 
 @dataclass(frozen=True, slots=True)
-class JointObservation:
+class JointObservation(Carried):
     """One joint.
 
     Attributes:
@@ -233,7 +234,7 @@ class RolloutPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class Moment(Carried):
     """Where a robot is that moves on its own.
 
     Attributes:
@@ -329,7 +330,7 @@ class Restatement:
 
 
 @dataclass(frozen=True, slots=True)
-class AssemblyGap:
+class AssemblyGap(Carried):
     """How far apart the two frames of a joint are where the file places the links.
 
     Attributes:
@@ -358,12 +359,11 @@ class Observation:
         notes: What had to be done so that the reader could read the file.
         departures: Inertias that the reader replaces by others.
         assembly: One entry per joint, if the format places links and joints apart.
-        invented: Links whose mass the reader has to make up: the file states none.
+        invented: Links whose mass the reader makes up: the file states none.
         restated: Inertias that the file states twice, whether or not they agree.
         inert: Links with a body that forces do not move: kinematic or disabled.
         unarticulated: Joints that belong to no articulation.
-        up: Direction against gravity in the root link's frame, a unit vector, where
-            the file says how the robot stands.
+        up: Unit vector against gravity in the root link's frame, if the file says.
         repaired: Links and joints whose text has no exact meaning; readers differ.
         quaternions: Links and joints whose origin is turned by a quaternion, which
             came with URDF 1.1.

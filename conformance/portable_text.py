@@ -7,26 +7,25 @@ import sys
 import tempfile
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-# Every spelling of a folder has one.
-_SEPARATOR = re.compile(r"[/\\]")
+# Pairs of two texts.
+FolderNames: TypeAlias = tuple[tuple[str, str], ...]
 _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,}\b")
 
 
-def portable(text: str, folders: Mapping[str, Path]) -> str:
-    """Replace machine paths in text.
+def folder_names(folders: Mapping[str, Path]) -> FolderNames:
+    """List all spellings of folders, those of this machine too, with their names.
+
+    The longest comes first: a temporary folder may lie in the home folder.
 
     Args:
-        text: For example what an engine printed.
         folders: Folders by the name that stands for them; an empty name leaves the
             rest of the path relative.
     """
-    if not _SEPARATOR.search(text):
-        return _ADDRESS.sub("0x…", text)
     named = (
         *((name, str(folder)) for name, folder in folders.items()),
         ("<temporary>", tempfile.gettempdir()),
@@ -34,20 +33,11 @@ def portable(text: str, folders: Mapping[str, Path]) -> str:
         ("<python>", sys.base_prefix),
         ("~", str(Path.home())),
     )
-    for folder, name in _spellings(named, str(Path.cwd())):
-        if folder in text:
-            text = _replace_folder(text, folder, name)
-    return _ADDRESS.sub("0x…", text)
+    return _spellings(named, str(Path.cwd()))
 
 
 @lru_cache(maxsize=8)
-def _spellings(
-    named: tuple[tuple[str, str], ...], working: str
-) -> tuple[tuple[str, str], ...]:
-    """List all spellings of folders with their names.
-
-    The longest comes first: a temporary folder may lie in the home folder.
-    """
+def _spellings(named: FolderNames, working: str) -> FolderNames:
     spellings = {
         str(spelling): name
         for name, text in reversed(named)
@@ -58,16 +48,32 @@ def _spellings(
     return tuple(sorted(spellings.items(), key=lambda item: -len(item[0])))
 
 
-def portable_path(path: str, folders: Mapping[str, Path]) -> str:
+def portable(text: str, names: FolderNames) -> str:
+    """Replace machine paths in text.
+
+    Args:
+        text: For example what an engine printed.
+        names: What stands for folders.
+    """
+    if "/" in text or "\\" in text:
+        for folder, name in names:
+            if folder in text:
+                text = _replace_folder(text, folder, name)
+    return _ADDRESS.sub("0x…", text)
+
+
+def portable_path(path: str, names: FolderNames) -> str:
     """Return a path as records hold it; of one outside the folders the last part."""
-    shown = portable(path, folders)
-    if Path(shown).is_absolute() or shown.startswith("~"):
-        return f"<outside>/{Path(shown).name}"
-    return Path(shown).as_posix() if "://" not in shown else shown
+    shown = portable(path, names)
+    place = Path(shown)
+    if place.is_absolute() or shown.startswith("~"):
+        return f"<outside>/{place.name}"
+    return shown if "://" in shown else place.as_posix()
 
 
 def _replace_folder(text: str, folder: str, name: str) -> str:
-    below = re.compile(re.escape(folder) + r"[/\\]")
-    replaced = below.sub(f"{name}/" if name else "", text)
-    whole = re.compile(re.escape(folder) + r"(?![\w.-])")
-    return whole.sub(name or ".", replaced)
+    below = f"{name}/" if name else ""
+    replaced = text.replace(f"{folder}/", below).replace(f"{folder}\\", below)
+    if folder not in replaced:
+        return replaced
+    return re.sub(re.escape(folder) + r"(?![\w.-])", name or ".", replaced)

@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, TypeAlias
 
+from conformance.pickling import Carried
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -55,7 +57,7 @@ DIRECTIONS = _directions(128)
 
 
 @dataclass(frozen=True, slots=True)
-class Surface:
+class Surface(Carried):
     """The surface of a shape, in the link frame.
 
     Attributes:
@@ -93,7 +95,7 @@ class Surface:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class Look(Carried):
     """How a part of a surface looks.
 
     Attributes:
@@ -126,7 +128,7 @@ def merged(looks: Iterable[Look]) -> tuple[Look, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class ShapeObservation:
+class ShapeObservation(Carried):
     """One shape of a link.
 
     Attributes:
