@@ -6,7 +6,8 @@ link frames in the first configuration. So what is simulated is what was read ba
 
 from __future__ import annotations
 
-from dataclasses import replace
+import itertools
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import mujoco
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
 # Any mass and moments that the compiler accepts; the stated ones replace them.
 _PLACEHOLDER = 1.0
+_UPPER = np.triu_indices(3)
 
 
 class UnbuildableError(Exception):
@@ -87,11 +89,12 @@ def build(observation: Observation, configurations: Configurations) -> Mechanism
         if mass and name not in order:
             raise UnbuildableError(f"no joint leads to link {name}")
     at_zero = _first_positions(configurations)
+    inertials = _inertials([masses.get(name) for name in order])
     spec = mujoco.MjSpec()
     spec.compiler.degree = False
     bodies: dict[str, Any] = {}
     moving: list[JointObservation] = []
-    statements = _bodies(frames, order, masses)
+    statements = _bodies(frames, order, inertials)
     for (name, joint), stated in zip(order.items(), statements, strict=True):
         parent = bodies[joint.parent] if joint else spec.worldbody
         bodies[name] = parent.add_body(**stated)
@@ -107,9 +110,8 @@ def build(observation: Observation, configurations: Configurations) -> Mechanism
         model = compiled_quietly(spec)
     except ValueError as error:
         raise UnbuildableError(" ".join(str(error).split())) from error
-    for body, name in enumerate(order, start=1):
-        _set_mass(model, body, masses.get(name))
     # Bodies keep the order in which they were added, depth first.
+    model.body_mass[1:], model.body_inertia[1:] = inertials.masses, inertials.moments
     body_of = {name: body for body, name in enumerate(order, start=1)}
     places = tuple(
         joint_place(
@@ -156,70 +158,87 @@ def _ordered(observation: Observation) -> dict[str, JointObservation | None]:
     return order
 
 
-def _relative(frames: Frames, parent: str, child: str) -> NDArray[np.float64]:
-    """Return the (4, 4) frame of a link in its parent's, in the first configuration."""
-    placed = []
-    for name in (parent, child):
-        if name not in frames.links:
+def _relative(
+    frames: Frames, order: Mapping[str, JointObservation | None]
+) -> NDArray[np.float64]:
+    """Return (L, 4, 4) frames of links in their parents', in the first configuration.
+
+    The first is the root, which has no parent.
+    """
+    column = {link: place for place, link in enumerate(frames.links)}
+    ends = [(joint.parent, joint.child) for joint in order.values() if joint]
+    for name in itertools.chain.from_iterable(ends):
+        if name not in column:
             raise UnbuildableError(f"the frame of link {name} is not stated")
-        column = frames.links.index(name)
-        pose = np.eye(4)
-        pose[:3, :3] = frames.rotations[0, column]
-        pose[:3, 3] = frames.positions[0, column]
-        placed.append(pose)
-    relative: NDArray[np.float64] = np.linalg.inv(placed[0]) @ placed[1]
+    placed = np.tile(np.eye(4), (len(column), 1, 1))
+    placed[:, :3, :3] = frames.rotations[0]
+    placed[:, :3, 3] = frames.positions[0]
+    relative = np.tile(np.eye(4), (len(order), 1, 1))
+    if ends:
+        parents, children = zip(*ends, strict=True)
+        relative[1:] = (
+            np.linalg.inv(placed[[column[name] for name in parents]])
+            @ placed[[column[name] for name in children]]
+        )
     return relative
 
 
 def _bodies(
     frames: Frames,
     order: Mapping[str, JointObservation | None],
-    masses: Mapping[str, MassProperties | None],
+    inertials: _Inertials,
 ) -> Iterator[dict[str, Any]]:
     """Yield what each body is: where it stands, and how its inertia lies in it."""
-    poses = [
-        _relative(frames, joint.parent, name) if joint else np.eye(4)
-        for name, joint in order.items()
-    ]
-    known = [masses.get(name) for name in order]
-    # Of all at once: scipy takes a tenth of a millisecond however many they are.
-    turns = _quats_wxyz([pose[:3, :3] for pose in poses])
-    axes = _quats_wxyz([_principal(mass)[1] if mass else np.eye(3) for mass in known])
-    for pose, turn, mass, lie in zip(poses, turns, known, axes, strict=True):
+    poses = _relative(frames, order)
+    turns = _quats_wxyz(poses[:, :3, :3])
+    for number, pose in enumerate(poses):
         yield {
             "pos": pose[:3, 3],
-            "quat": turn,
+            "quat": turns[number],
             "explicitinertial": True,
             "mass": _PLACEHOLDER,
-            "ipos": np.asarray(mass.center) if mass else np.zeros(3),
-            "iquat": lie,
+            "ipos": inertials.centers[number],
+            "iquat": inertials.quats_wxyz[number],
             "inertia": [_PLACEHOLDER] * 3,
         }
 
 
-def _set_mass(
-    model: Any,  # noqa: ANN401  untyped engine
-    body: int,
-    mass: MassProperties | None,
-) -> None:
-    # Moments of a body without mass say nothing.
-    known = mass if mass and mass.mass > 0 else None
-    model.body_mass[body] = known.mass if known else 0.0
-    model.body_inertia[body] = _principal(known)[0] if known else 0.0
+@dataclass(frozen=True, slots=True, eq=False)
+class _Inertials:
+    """Mass properties of links; moments of one without mass say nothing, and are zero.
+
+    Attributes:
+        masses: (L) [kg].
+        centers: (L, 3) [m].
+        moments: (L, 3) about the centre of mass, along principal axes [kg m^2].
+        quats_wxyz: (L, 4) rotations that turn vectors along these into the link frame.
+    """
+
+    masses: NDArray[np.float64]
+    centers: NDArray[np.float64]
+    moments: NDArray[np.float64]
+    quats_wxyz: NDArray[np.float64]
 
 
-def _principal(mass: MassProperties) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return moments, and axes as columns of a rotation."""
-    if mass.inertia is None:
-        raise UnbuildableError("an inertia is not stated")
-    ixx, ixy, ixz, iyy, iyz, izz = mass.inertia
-    tensor = np.array([[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]])
-    moments, axes = np.linalg.eigh(tensor)
-    return moments, axes * np.linalg.det(axes)
+def _inertials(stated: Sequence[MassProperties | None]) -> _Inertials:
+    tensors = np.zeros((len(stated), 3, 3))
+    masses, centers = np.zeros(len(stated)), np.zeros((len(stated), 3))
+    for row, mass in enumerate(stated):
+        if mass is None:
+            continue
+        if mass.inertia is None:
+            raise UnbuildableError("an inertia is not stated")
+        tensors[row][_UPPER] = mass.inertia
+        centers[row] = mass.center
+        masses[row] = max(0.0, mass.mass)
+    moments, axes = np.linalg.eigh(tensors + np.triu(tensors, 1).swapaxes(-1, -2))
+    axes *= np.linalg.det(axes)[:, np.newaxis, np.newaxis]
+    moments[masses == 0.0] = 0.0
+    return _Inertials(masses, centers, moments, _quats_wxyz(axes))
 
 
-def _quats_wxyz(rotations: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
-    quats: NDArray[np.float64] = Rotation.from_matrix(np.array(rotations)).as_quat(
+def _quats_wxyz(rotations: NDArray[np.float64]) -> NDArray[np.float64]:
+    quats: NDArray[np.float64] = Rotation.from_matrix(rotations).as_quat(
         scalar_first=True
     )
     return quats

@@ -45,7 +45,7 @@ _AXES = {UsdPhysics.Axis.X: 0, UsdPhysics.Axis.Y: 1, UsdPhysics.Axis.Z: 2}
 _DEPARTS = 1e-5
 _UNIT_QUAT = 1e-3
 _NEWTON_INERTIA = "newton:inertia"
-_UPPER = tuple(zip(*np.triu_indices(3), strict=True))
+_UPPER = np.triu_indices(3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ def _restated(
 ) -> Restatement | None:
     """Return what Newton reads instead of the mass schema, if the prim states it."""
     values = prim.GetAttribute(_NEWTON_INERTIA).Get()
-    if values is None or len(values) != len(_UPPER):
+    if values is None or len(values) != len(_UPPER[0]):
         return None
     xx, yy, zz, xy, xz, yz = (float(value) * units.inertia for value in values)
     full = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
@@ -176,7 +176,7 @@ def _departs(stated: Array, computed: Array) -> bool:
 
 
 def _six(tensor: Array) -> Vec6:
-    xx, xy, xz, yy, yz, zz = (float(tensor[at]) for at in _UPPER)
+    xx, xy, xz, yy, yz, zz = tensor[_UPPER].tolist()
     return xx, xy, xz, yy, yz, zz
 
 
@@ -192,13 +192,15 @@ class _Colliders:
         self.hollow: list[str] = []
         self._physics = physics
         self._placement = placement
-        self._to_body = inverses(rigid_part(placement.matrix(body)))
+        self._body = body
 
     def mass_information(self, prim: Any) -> Any:  # noqa: ANN401  pxr is untyped
         """Return the ``MassInformation`` of a collider, in stage units."""
         path = str(prim.GetPath())
         descriptor = self._physics.shapes.get(path)
-        matrix = self._to_body @ self._placement.matrix(path)
+        # Worked out here, because most bodies are not asked about any collider.
+        body = rigid_part(self._placement.matrix(self._body))
+        matrix = inverses(body) @ self._placement.matrix(path)
         if descriptor is None:
             solid = EMPTY
         elif descriptor.type == UsdPhysics.ObjectType.MeshShape:

@@ -27,7 +27,6 @@ from conformance.witnesses.surfaces import (
 from conformance.witnesses.usdphysics_links import find_links
 from conformance.witnesses.usdphysics_looks import state_looks
 from conformance.witnesses.usdphysics_stage import Placement, read_physics
-from conformance.witnesses.usdphysics_transforms import inverses
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -128,19 +127,22 @@ def _placed(
         roles = tuple(_roles(prim))
         if not roles:
             continue
-        geometry = None
-        for path in _carriers(prim, links):
-            geometry = geometry or _once(_geometry(prim), known)
-            to_link = inverses(placement.rigid(path)) @ _in_metres(
-                placement.matrix(str(prim.GetPath())), physics.units.length
-            )
+        carriers = tuple(_carriers(prim, links))
+        if not carriers:
+            continue
+        geometry = _once(_geometry(prim), known)
+        own = placement.matrix(str(prim.GetPath()))
+        own[:3] *= physics.units.length
+        for path in carriers:
+            to_link = placement.inverse(path) @ own
             yield _Placed(prim, roles, geometry, links.by_path[path].name, to_link)
 
 
 def _roles(prim: Any) -> Iterator[Role]:  # noqa: ANN401  pxr is untyped
-    enabled = UsdPhysics.CollisionAPI(prim).GetCollisionEnabledAttr()
-    if prim.HasAPI(UsdPhysics.CollisionAPI) and enabled.Get() is not False:
-        yield Role.COLLISION
+    if prim.HasAPI(UsdPhysics.CollisionAPI):
+        enabled = UsdPhysics.CollisionAPI(prim).GetCollisionEnabledAttr()
+        if enabled.Get() is not False:
+            yield Role.COLLISION
     image = UsdGeom.Imageable(prim)
     if (
         image.ComputePurpose() in _SHOWN
@@ -158,12 +160,6 @@ def _carriers(prim: Any, links: LinkPrims) -> Iterator[str]:  # noqa: ANN401
             if links.by_path[path].is_body:
                 return
         prim = prim.GetParent()
-
-
-def _in_metres(matrix: Array, length: float) -> Array:
-    placed = matrix.copy()
-    placed[:3] *= length
-    return placed
 
 
 @dataclass(frozen=True, slots=True, eq=False)

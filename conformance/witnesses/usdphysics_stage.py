@@ -25,7 +25,7 @@ import numpy as np
 from pxr import Pcp, Tf, Usd, UsdGeom, UsdPhysics
 
 from conformance.witness import AbstentionError
-from conformance.witnesses.usdphysics_transforms import rigid_part
+from conformance.witnesses.usdphysics_transforms import inverses, rigid_part
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -183,6 +183,7 @@ class Placement:
         self._length = physics.units.length
         self._cache = UsdGeom.XformCache()
         self._rigid: dict[str, Array] = {}
+        self._inverse: dict[str, Array] = {}
 
     def matrix(self, path: str) -> Array:
         """Return the (4, 4) world matrix with scale, in units of the stage."""
@@ -195,10 +196,18 @@ class Placement:
         if path not in self._rigid:
             placed = rigid_part(self.matrix(path))
             placed[:3, 3] *= self._length
-            # Every shape asks for that of each link above it.
             placed.flags.writeable = False
             self._rigid[path] = placed
         return self._rigid[path]
+
+    def inverse(self, path: str) -> Array:
+        """Return the inverse of the rigid world transform [m]."""
+        # Every shape asks for that of each link above it.
+        if path not in self._inverse:
+            turned_back = inverses(self.rigid(path))
+            turned_back.flags.writeable = False
+            self._inverse[path] = turned_back
+        return self._inverse[path]
 
 
 def text_attribute(prim: Any, name: str) -> str | None:  # noqa: ANN401  pxr is untyped

@@ -218,7 +218,7 @@ def _frames(
     for link in links.by_name.values():
         own = placement.rigid(link.path)
         if link.body != WORLD:
-            own = inverses(placement.rigid(link.body)) @ own
+            own = placement.inverse(link.body) @ own
         poses[link.name] = bodies[link.body] @ own
     names = tuple(poses)
     relative = inverses(poses[root])[:, np.newaxis] @ np.stack(
