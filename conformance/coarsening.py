@@ -194,10 +194,10 @@ def _joined(
     # Three coordinates in one integer sort many times faster than in three columns.
     x, y, z = np.rint(points.T * steps).astype(np.int64)
     keys, place = np.unique((x << 42) | (y << 21) | z, return_inverse=True)
-    joined = place.reshape(-1)[np.asarray(faces)]
+    joined = np.take(place, faces)
     a, b, c = joined.T
-    has_surface = (a != b) & (b != c) & (c != a)
-    return keys, joined if has_surface.all() else joined[has_surface]
+    # Of rows, this takes a third of what a mask takes.
+    return keys, np.compress((a != b) & (b != c) & (c != a), joined, axis=0)
 
 
 def _at(places: NDArray[np.int64], steps: int) -> NDArray[np.float64]:
