@@ -118,9 +118,15 @@ def watched(timeout: float) -> Iterator[None]:
     """End this process, with a word on where it was, if the block takes longer.
 
     That works whatever native code holds on to.
+
+    Raises:
+        MemoryError: There is not even room for somebody who watches.
     """
     with Path(tempfile.gettempdir(), _TIME_RAN_OUT).open("wb") as last_words:
-        faulthandler.dump_traceback_later(timeout, exit=True, file=last_words)
+        try:
+            faulthandler.dump_traceback_later(timeout, exit=True, file=last_words)
+        except RuntimeError as error:
+            raise MemoryError(*error.args) from error
         try:
             yield
         finally:
@@ -148,8 +154,11 @@ def run_task(task: Task) -> Completed[object] | Crashed:
     with printing_into(task.folder):
         if task.timeout is None:
             return attempt(task.function, *task.arguments)
-        with watched(task.timeout):
-            return attempt(task.function, *task.arguments)
+        try:
+            with watched(task.timeout):
+                return attempt(task.function, *task.arguments)
+        except MemoryError:
+            return Crashed(OUT_OF_MEMORY)
 
 
 def _end_with_parent() -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from conformance import registry
 from conformance.back_again import hear_back
-from conformance.confinement import Completed
+from conformance.confinement import OUT_OF_MEMORY, Completed
 from conformance.inquiry import Inquiry, inquire
 from conformance.labelling import label_robot
 from conformance.naming import missing_names
@@ -361,18 +361,27 @@ def convene(
 
     Raises:
         UnknownWitnessError: A name is not that of an installed witness.
-        RuntimeError: The reference or the reader of USDs cannot work here.
+        MissingWitnessError: The reference or the reader of USDs cannot work here.
     """
     require_installed(wanted)
     ending = isolation.call(installed_witnesses)
     match ending:
+        case Crashed(reason) if reason == OUT_OF_MEMORY:
+            raise registry.MissingWitnessError(
+                f"engines and libraries alone take more than {isolation.memory} MiB "
+                "of memory: allow more, see --memory"
+            )
         case Crashed(reason):
-            raise RuntimeError(f"the witnesses cannot be listed: {reason}")
+            raise registry.MissingWitnessError(
+                f"the witnesses cannot be listed: {reason}"
+            )
     needed = {REFERENCE, USD_READER}
     for witness in ending.value:
         if witness.name in needed and not isinstance(witness.availability, Available):
             reason = f"{witness.availability.reason}; {witness.availability.remedy}"
-            raise RuntimeError(f"witness {witness.name} cannot work here: {reason}")
+            raise registry.MissingWitnessError(
+                f"witness {witness.name} cannot work here: {reason}"
+            )
     # An optional engine that is not installed is only missed where it is asked for.
     chosen = (
         {*wanted, *needed}

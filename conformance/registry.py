@@ -23,6 +23,10 @@ class UnknownWitnessError(LookupError):
     """No witness of that name is installed; the message lists those that are."""
 
 
+class MissingWitnessError(Exception):
+    """Witnesses without whom there is no verdict cannot be asked here."""
+
+
 def names() -> tuple[str, ...]:
     """Names of all witnesses, sorted; none is loaded."""
     return tuple(sorted(_entries()))

@@ -11,6 +11,7 @@ import click
 
 from conformance.assembly import summary_of
 from conformance.commands.console import stdout
+from conformance.commands.execution import memory_option, timeout_option
 from conformance.commands.failures import ExitCode
 from conformance.commands.parameters import (
     Arguments,
@@ -22,6 +23,7 @@ from conformance.commands.parameters import (
     witness_option,
     xacro_arguments,
 )
+from conformance.limits import Limits
 from conformance.results import record_json, write_atomically
 from conformance.run import CheckOptions, check
 from converter.embodiment import BaseOption
@@ -49,6 +51,8 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 @base_option
 @package_option
 @argument_option
+@timeout_option
+@memory_option
 @click.option("--json", "json_file", type=_FILE, help="Write the whole record here.")
 @click.option("--html", "html_file", type=_FILE, help="Write the robot's page here.")
 def check_command(  # noqa: PLR0913  # one parameter per option
@@ -59,6 +63,8 @@ def check_command(  # noqa: PLR0913  # one parameter per option
     base: str,
     packages: Packages,
     arguments: Arguments,
+    timeout: float,
+    memory: int,
     json_file: Path | None,
     html_file: Path | None,
 ) -> None:
@@ -75,6 +81,7 @@ def check_command(  # noqa: PLR0913  # one parameter per option
         packages=known,
         arguments=xacro_arguments(source, arguments),
         witnesses=witnesses,
+        limits=Limits(timeout, memory or None),
     )
     with tempfile.TemporaryDirectory(prefix="urdf-usd-") as work:
         drawn = Path(work, "scene.gz") if html_file else None

@@ -81,29 +81,33 @@ def execution_options(command: _Command) -> Callable[..., Any]:
     return decorated
 
 
+timeout_option = click.option(
+    "--timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    default=DEFAULT_TIMEOUT,
+    show_default=True,
+    metavar="SECONDS",
+    help="Longest time for one step on one robot: reading it, converting it, or "
+    "asking one engine.",
+)
+memory_option = click.option(
+    "--memory",
+    type=click.IntRange(min=0),
+    default=DEFAULT_MEMORY,
+    show_default=True,
+    metavar="MIB",
+    help="Most memory for a process that works on a robot, 0 for any amount. Linux "
+    "only.",
+)
 _OPTIONS = (
     click.option(
         "--jobs",
         type=click.IntRange(min=1),
-        help="Robots that are worked on at the same time.  [default: one per CPU]",
+        help="Robots that are worked on at the same time, and processes that do it.  "
+        "[default: one per CPU]",
     ),
-    click.option(
-        "--timeout",
-        type=click.FloatRange(min=0, min_open=True),
-        default=DEFAULT_TIMEOUT,
-        show_default=True,
-        metavar="SECONDS",
-        help="Longest time for one step on one robot: reading it, converting it, or "
-        "asking one engine.",
-    ),
-    click.option(
-        "--memory",
-        type=click.IntRange(min=0),
-        default=DEFAULT_MEMORY,
-        show_default=True,
-        metavar="MIB",
-        help="Most memory for the process of one robot, 0 for any amount. Linux only.",
-    ),
+    timeout_option,
+    memory_option,
     click.option(
         "--resume",
         is_flag=True,

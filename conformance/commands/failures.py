@@ -14,7 +14,7 @@ import click
 
 from conformance.commands.console import say, say_error, show_diagnostics
 from conformance.environment import DISTRIBUTION
-from conformance.registry import UnknownWitnessError
+from conformance.registry import MissingWitnessError, UnknownWitnessError
 from converter.diagnostics import ConversionError
 from corpus import CorpusError
 
@@ -49,7 +49,12 @@ def explained_failures(*, debug: bool) -> Iterator[None]:
     except ConversionError as error:
         show_diagnostics(error.diagnostics)
         raise _exit(ExitCode.NOT_DONE, debug=debug) from error
-    except (CommandError, CorpusError, UnknownWitnessError) as error:
+    except (
+        CommandError,
+        CorpusError,
+        MissingWitnessError,
+        UnknownWitnessError,
+    ) as error:
         say_error(str(error))
         raise _exit(ExitCode.NOT_DONE, debug=debug) from error
     except BrokenPipeError:

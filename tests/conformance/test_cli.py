@@ -379,6 +379,29 @@ def test_check_of_something_that_is_no_usd_exits_2(asset: Path) -> None:
     assert "unreadable" in result.stdout
 
 
+def test_check_keeps_to_its_time_limit(asset: Path) -> None:
+    """Nothing is decided then, and the summary says why."""
+    files = str(asset / "arm.urdf"), str(asset / "usd" / "arm.usda")
+
+    result = _invoke("check", *files, "--timeout", "0.001")
+
+    assert result.exit_code == 2
+    assert "no answer after 0.001 s" in " ".join(result.stdout.split())
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux keeps to limits")
+def test_memory_that_libraries_alone_exceed_is_refused(asset: Path) -> None:
+    """It is no bug, and the message says what to do."""
+    files = str(asset / "arm.urdf"), str(asset / "usd" / "arm.usda")
+
+    result = _invoke("check", *files, "--memory", "1")
+
+    assert result.exit_code == 2
+    assert "more than 1 MiB" in result.stderr
+    assert "--memory" in result.stderr
+    assert "bug" not in result.stderr
+
+
 def test_check_of_a_bad_urdf_shows_its_diagnostic(asset: Path) -> None:
     """As convert does."""
     (asset / "bad.urdf").write_text("<robot")

@@ -7,6 +7,7 @@ import pytest
 from conformance.confinement import Completed
 from conformance.isolation import Isolation
 from conformance.panel import convene
+from conformance.registry import MissingWitnessError
 from conformance.tasks import InstalledWitness
 from conformance.witness import Available, Side, Unavailable
 
@@ -55,5 +56,7 @@ def test_verdict_needs_its_two_readers() -> None:
     """Without them nothing can be said."""
     without = (*_INSTALLED[:-1], InstalledWitness("usdphysics", Side.USD, _ABSENT))
 
-    with pytest.raises(RuntimeError, match="usdphysics cannot work here: it is not"):
+    with pytest.raises(
+        MissingWitnessError, match="usdphysics cannot work here: it is not"
+    ):
         convene(_Listing(without))
