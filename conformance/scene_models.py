@@ -125,7 +125,7 @@ def inertia_ellipsoid(mass: MassProperties) -> Affine | None:
 
 def affine(matrix: Array) -> Affine:
     """Return the first three rows of a (4, 4) matrix."""
-    a, b, c, d, e, f, g, h, i, j, k, m = (float(v) for v in matrix[:3].ravel())
+    a, b, c, d, e, f, g, h, i, j, k, m = matrix[:3].ravel().tolist()
     return a, b, c, d, e, f, g, h, i, j, k, m
 
 
