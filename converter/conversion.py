@@ -230,7 +230,10 @@ def _move_into_place(folder: Path, target: Path, former: Path) -> None:
     The target folder itself stays: it may be the working folder, or a mount. If a move
     fails, what was there before is put back.
     """
-    target.mkdir(parents=True, exist_ok=True)
+    if not target.exists():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        folder.rename(target)
+        return
     former.mkdir()
     moved: list[tuple[Path, Path]] = []
     try:

@@ -33,6 +33,8 @@ _Measured = TypeVar("_Measured")
 
 # Sizes beyond what floating point can square become infinite, and break no rule.
 _QUIET = np.errstate(over="ignore", invalid="ignore")
+# Of a box with edges of length one.
+_CORNERS = np.array(np.meshgrid(*[[-0.5, 0.5]] * 3)).reshape(3, -1).T
 # Points that stand for a round shape: its volume is then within 2 % of the true one.
 _AROUND = 32
 _ALONG = 16
@@ -269,8 +271,7 @@ def _outline(geometry: Geometry, meshes: Mapping[str, MeshExtent]) -> Points:
     """(N, 3) points whose convex hull is the shape's, nearly so for round shapes."""
     match geometry:
         case Box(size):
-            corners = np.array(np.meshgrid(*[[-0.5, 0.5]] * 3)).reshape(3, -1).T
-            return corners * size
+            return _CORNERS * size
         case Cylinder(radius, length):
             return _turned(np.array([radius, radius]), np.array([-0.5, 0.5]) * length)
         case Sphere(radius):

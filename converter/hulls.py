@@ -49,7 +49,8 @@ def volume_within(points: Points) -> float:
     edge = spread[(spread**2).sum(axis=1).argmax()]
     aside = spread - np.outer(spread @ edge / (edge @ edge), edge)
     corner = aside[(aside**2).sum(axis=1).argmax()]
-    heights = spread @ np.cross(edge, corner)
+    (a, b, c), (d, e, f) = edge, corner
+    heights = spread @ np.array((b * f - c * e, c * d - a * f, a * e - b * d))
     return float(heights.max() - heights.min()) / 6.0
 
 

@@ -125,6 +125,8 @@ def _placed(
     parent: Sdf.Path, elements: Sequence[XmlElement], taken: Iterable[str] = ()
 ) -> Iterator[tuple[Sdf.Path, XmlElement]]:
     """Yield sibling elements and all inside them with their paths, parents first."""
+    if not elements:
+        return
     names = sibling_names([element.tag for element in elements], taken)
     for name, element in zip(names, elements, strict=True):
         path = parent.AppendChild(name)

@@ -116,7 +116,7 @@ def _read(
     connections = yield from read_connections(descriptions, placement, root.GetPath())
     tree = yield from read_tree(found, connections, placement, root.GetPath())
     shapes = NO_SHAPES
-    if with_shapes or _decide(found, placement):
+    if with_shapes or _decide(found, stage):
         shapes = yield from read_shapes(root, found, placement)
     links = yield from _links(tree, shapes, placement)
     name = legible_name(default) if default else "robot"
@@ -134,11 +134,11 @@ def _read(
     return robot, {uri: mesh for uri, mesh in shapes.meshes.items() if uri in used}
 
 
-def _decide(links: Iterable[LinkPrim], placement: Placement) -> bool:
+def _decide(links: Iterable[LinkPrim], stage: Usd.Stage) -> bool:
     """Say whether anything follows from shapes: a mass, or that a link is bare."""
     return any(
         link.name == WORLD_LINK
-        or (link.is_body and not states_inertial(link.path, placement))
+        or (link.is_body and not states_inertial(stage.GetPrimAtPath(link.path)))
         for link in links
     )
 

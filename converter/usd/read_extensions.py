@@ -87,8 +87,9 @@ def _read(prim: Usd.Prim) -> Custom:
     attributes = []
     for attribute in prim.GetAuthoredAttributes():
         namespace, _, name = attribute.GetName().partition(":")
-        text = attribute.GetTypeName() == Sdf.ValueTypeNames.String
-        if namespace == NAMESPACE and text and name not in RESERVED:
+        if namespace != NAMESPACE or name in RESERVED:
+            continue
+        if attribute.GetTypeName() == Sdf.ValueTypeNames.String:
             within, said = _split(attribute.GetDisplayName() or name)
             attributes.append(CustomAttribute(said, _text(attribute), within))
     elements = [

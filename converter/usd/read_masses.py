@@ -59,7 +59,9 @@ def body_inertial(
         placement: Where prims are.
         colliders: Shapes of the stage's colliders, placed in their bodies' frames.
     """
-    mass, center, tensor = _stated(prim, placement)
+    mass, center, tensor = _stated(prim)
+    if center is not None:
+        center = placement.stretch(prim.GetPath()) @ center
     left_open = [
         what
         for what, stated in (
@@ -91,10 +93,9 @@ def body_inertial(
     )
 
 
-def states_inertial(body: Sdf.Path, placement: Placement) -> bool:
+def states_inertial(body: Usd.Prim) -> bool:
     """Say whether a rigid body leaves nothing open that its colliders would tell."""
-    stated = _stated(placement.stage.GetPrimAtPath(body), placement)
-    return all(part is not None for part in stated)
+    return all(part is not None for part in _stated(body))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -111,22 +112,23 @@ class _Tensor:
 
 
 def _stated(
-    prim: Usd.Prim, placement: Placement
+    prim: Usd.Prim,
 ) -> tuple[float | None, Matrix | None, _Tensor | None]:
-    """Return mass, centre [m] and inertia that a body states, each if it does."""
+    """Return mass, centre and inertia that a body states, each if it does.
+
+    The centre is in coordinates of the prim.
+    """
     if not prim.HasAPI(UsdPhysics.MassAPI):
         return None, None, None
     api = UsdPhysics.MassAPI(prim)
     mass = float(api.GetMassAttr().Get())
-    center = np.array(api.GetCenterOfMassAttr().Get(), dtype=np.float64)
-    place = None
-    if np.isfinite(center).all():
-        place = placement.stretch(prim.GetPath()) @ center
+    place = np.array(api.GetCenterOfMassAttr().Get(), dtype=np.float64)
+    center = place if np.isfinite(place).all() else None
     moments = np.array(api.GetDiagonalInertiaAttr().Get(), dtype=np.float64)
     if moments.any():
         tensor = _turned(moments, api.GetPrincipalAxesAttr().Get())
-        return mass if mass > 0 else None, place, tensor
-    return mass if mass > 0 else None, place, _newton_tensor(prim)
+        return mass if mass > 0 else None, center, tensor
+    return mass if mass > 0 else None, center, _newton_tensor(prim)
 
 
 def _turned(moments: Matrix, quat: Gf.Quatf) -> _Tensor:
