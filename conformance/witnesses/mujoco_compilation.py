@@ -218,19 +218,20 @@ def _placeholder_note(links: Iterable[str]) -> tuple[str, ...]:
 
 def _refused(spec: Any) -> list[Any]:  # noqa: ANN401  likewise
     """Return the bodies whose mass or inertia the compiler would refuse, in order."""
-    pending = [[body for body in spec.bodies if body.joints or body.explicitinertial]]
-    refused = []
-    while pending:
-        bodies = pending.pop()
-        if _accepted(bodies):
-            continue
-        if len(bodies) == 1:
-            refused += bodies
-            continue
-        # Most are sound: halves find the few that are not in fewer trials.
-        middle = len(bodies) // 2
-        pending += bodies[middle:], bodies[:middle]
-    return refused
+    bodies = [body for body in spec.bodies if body.joints or body.explicitinertial]
+    return [] if _accepted(bodies) else _refused_among(bodies)
+
+
+def _refused_among(bodies: list[Any]) -> list[Any]:
+    """Return those that are refused of bodies of which one is, or more, in order."""
+    if len(bodies) == 1:
+        return bodies
+    # Most are sound: halves find the few that are not in fewer trials.
+    middle = len(bodies) // 2
+    first, second = bodies[:middle], bodies[middle:]
+    if _accepted(first):
+        return _refused_among(second)
+    return _refused_among(first) + ([] if _accepted(second) else _refused_among(second))
 
 
 def _replace_inertia(refused: Iterable[Any]) -> tuple[set[str], set[str]]:
