@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
+import msgspec
+
 from conformance.groups import rigid_groups
 from conformance.motion_scale import motion_scale
 from conformance.observation import Observation
@@ -21,8 +23,7 @@ if TYPE_CHECKING:
     from conformance.observation import JointObservation
 
 
-@dataclass(frozen=True, slots=True)
-class Words:
+class Words(msgspec.Struct, frozen=True):
     """What a difference is for the reader of a report.
 
     Attributes:
@@ -36,9 +37,8 @@ class Words:
     actual: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """One value on two sides.
+class Difference(msgspec.Struct, frozen=True):
+    """One value on two sides; a struct, as a robot has tens of thousands of them.
 
     Attributes:
         item: Name of the link, joint or group: the same for all pairs of readers.

@@ -8,11 +8,12 @@ the specification and the second one by it, the difference is its own.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import structs
 
 from conformance.attribution import agrees, known_deviations, roundings
 from conformance.comparison import Compared, Difference, Incomparable, Words
@@ -141,7 +142,7 @@ def _without_own(
     own = _own_doing(check, trip, found, yardstick)
 
     def told(difference: Difference) -> Difference:
-        return replace(
+        return structs.replace(
             difference,
             bound=difference.bound * scale,
             words=partial(_said_of, engine, difference),
@@ -160,7 +161,7 @@ def _without_own(
 
 def _said_of(engine: str, difference: Difference) -> Words:
     words = difference.words()
-    return replace(words, message=f"{engine}: {words.message}")
+    return structs.replace(words, message=f"{engine}: {words.message}")
 
 
 def _own_doing(

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import structs
 
 from conformance.comparison import Compared, Difference, Incomparable, Words
 from conformance.comparisons.joint_motion import joints_at_fault
@@ -156,7 +157,7 @@ def traced(
             causes = [f"link {name}" for name in links]
             causes += [f"joint {name}" for name in joints]
             found.append(
-                replace(
+                structs.replace(
                     difference,
                     words=partial(_because, difference, causes),
                     traces=links + joints or difference.traces,
@@ -170,7 +171,7 @@ def traced(
 def _because(difference: Difference, causes: Sequence[str]) -> Words:
     words = difference.words()
     because = f", because of {', '.join(causes)}" if causes else ""
-    return replace(words, message=words.message + because)
+    return structs.replace(words, message=words.message + because)
 
 
 def _silent(expected: Observation, actual: Observation) -> Incomparable:
@@ -233,12 +234,8 @@ def _compare(  # noqa: PLR0913, PLR0917  one value of two readings, and its yard
     bounds = entries.bound / relative
     tolerances = yardstick.tolerance.motion + entries.invented / relative
     excess = (amounts > bounds).astype(float) + (amounts > tolerances)
-    for name in dict.fromkeys(pair.joints):
-        rows = [index for index, joint in enumerate(pair.joints) if joint == name]
-        beyond = excess[:, rows] == excess[:, rows].max()
-        worst = np.argmax(np.where(beyond, amounts[:, rows], -1.0))
-        at, row, column = np.unravel_index(worst, beyond.shape)
-        amount = float(amounts[at, rows[row], column])
+    for name, (at, row, column) in _worst(pair.joints, amounts, excess).items():
+        amount = float(amounts[at, row, column])
         label = labels[at] if labels else f"configuration {at}"
         partner = entries.partners[column] if entries.partners else name
         subject = _subject(name, expected)
@@ -247,8 +244,8 @@ def _compare(  # noqa: PLR0913, PLR0917  one value of two readings, and its yard
                 item=name,
                 subject=subject,
                 amount=amount,
-                bound=float(bounds[rows[row], column]),
-                tolerance=float(tolerances[rows[row], column]),
+                bound=float(bounds[row, column]),
+                tolerance=float(tolerances[row, column]),
                 words=partial(
                     _off,
                     f"{subject}: its {what}",
@@ -261,6 +258,28 @@ def _compare(  # noqa: PLR0913, PLR0917  one value of two readings, and its yard
         )
     note = None if yardstick.total_mass else _MASSLESS
     return Compared(traced(differences, expected, actual, yardstick), note=note)
+
+
+def _worst(
+    joints: Sequence[str], amounts: Array, excess: Array
+) -> dict[str, tuple[int, int, int]]:
+    """Find the entry of each joint that counts: the first of those that are alike.
+
+    Args:
+        joints: (s) joint of each velocity.
+        amounts: (K, s, c) of each entry.
+        excess: (K, s, c) how many bounds it is beyond: what counts first.
+    """
+    found: dict[str, tuple[float, float, int]] = {}
+    places: dict[str, tuple[int, int, int]] = {}
+    gravest = excess.max(axis=(0, 2), initial=0.0)
+    largest = np.where(excess == gravest[:, None], amounts, -1.0)
+    for row, name in enumerate(joints):
+        at, column = divmod(int(largest[:, row].argmax()), amounts.shape[2])
+        rank = float(gravest[row]), float(largest[at, row, column]), -at
+        if name not in found or rank > found[name]:
+            found[name], places[name] = rank, (at, row, column)
+    return places
 
 
 def _off(whose: str, partner: str | None, amount: float, label: str) -> Words:

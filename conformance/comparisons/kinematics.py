@@ -8,9 +8,10 @@ motion, child relative to parent, departs.
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
+
+from msgspec import structs
 
 from conformance.comparison import Compared, Difference, Incomparable, Words
 from conformance.comparisons.joint_motion import (
@@ -154,7 +155,7 @@ def _traced(
             continue
         chain = [joint.name for joint in yardstick.chain(difference.item)]
         guilty = tuple(name for name in chain if name in faults)
-        moved = replace(difference, traces=guilty or (difference.item,))
+        moved = structs.replace(difference, traces=guilty or (difference.item,))
         traced.append(moved)
         if guilty:
             behind.setdefault(guilty[-1], []).append(moved)
@@ -163,7 +164,7 @@ def _traced(
     for joint, links in behind.items():
         worst = max(links, key=lambda difference: difference.severity)
         told.append(
-            replace(
+            structs.replace(
                 worst,
                 subject=f"joint {joint}",
                 words=partial(_displaced, joint, faults[joint], worst, len(links) - 1),
@@ -175,7 +176,9 @@ def _traced(
 def _displaced(joint: str, fault: str, worst: Difference, more: int) -> Words:
     words = worst.words()
     others = f", and {more} more behind it" if more else ""
-    return replace(words, message=f"joint {joint}: {fault}; {words.message}{others}")
+    return structs.replace(
+        words, message=f"joint {joint}: {fault}; {words.message}{others}"
+    )
 
 
 def _joins_bodies(observation: Observation) -> bool:

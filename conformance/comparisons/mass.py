@@ -8,11 +8,11 @@ invented, up to a millionth of the robot's is harmless and graded *close*.
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import structs
 
 from conformance.comparison import Compared, Difference, Words
 from conformance.comparisons.mass_values import (
@@ -158,7 +158,7 @@ def agreement(
             yardstick=yardstick,
         )
         differences.append(
-            replace(difference, words=partial(_said_by, difference, restated))
+            structs.replace(difference, words=partial(_said_by, difference, restated))
         )
     note = None if differences else "no inertia is stated twice"
     return Compared(tuple(differences), note=note)
@@ -166,7 +166,7 @@ def agreement(
 
 def _said_by(difference: Difference, restated: Restatement) -> Words:
     words = difference.words()
-    return replace(words, message=f"{words.message}, says {restated.attribute}")
+    return structs.replace(words, message=f"{words.message}, says {restated.attribute}")
 
 
 def total(

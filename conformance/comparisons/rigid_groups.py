@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
+
+from msgspec import structs
 
 from conformance.comparison import Compared, Difference, Words
 from conformance.comparisons.joint_motion import joints_at_fault
@@ -145,7 +146,7 @@ def _traced(
         links = departing(group, ours, theirs, yardstick.tolerance, aspects)
         welds = [yardstick.joint_to[child].name for child in group[1:]]
         traces = links + tuple(name for name in welds if name in faults)
-        found.append(replace(difference, traces=traces))
+        found.append(structs.replace(difference, traces=traces))
     return Compared(tuple(found))
 
 
