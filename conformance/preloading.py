@@ -42,6 +42,7 @@ _OURS = (
 # Imported where they are used, which would be in every process anew.
 _LOADED_LATE = (
     "collada",
+    "conformance.witnesses.dae_files",
     "converter.meshes.dae",
     "converter.meshes.dae_scene",
     "converter.meshes.gltf",

@@ -11,8 +11,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+import collada
 import numpy as np
-from lxml import etree
 
 from conformance.witnesses.file_materials import (
     FileMaterial,
@@ -37,8 +37,11 @@ _OPAQUE = (1.0, 1.0, 1.0, 1.0)
 _LUMINANCE = np.array([0.212671, 0.715160, 0.072169])
 _RGB = 3
 # pycollada takes it for zero.
-_NAN = re.compile(rb"(?<=[\s>])-?nan(?=[\s<])", re.IGNORECASE)
-_ROTATION = re.compile(rb"(<rotate\b[^>]*>)([^<]*)(?=</rotate)")
+_NAN = re.compile(r"(?<!\S)-?nan(?!\S)", re.IGNORECASE)
+_DECIMALS = (
+    *("{*}float_array", "{*}float", "{*}color"),
+    *("{*}matrix", "{*}translate", "{*}rotate", "{*}scale"),
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,75 +81,70 @@ def read_dae(content: bytes, folder: str) -> DaeFile:
         content: The document.
         folder: What files that it names are relative to.
     """
-    # A third of a second that other robots do not need.
-    import collada  # noqa: PLC0415
-
-    short = _without_unused_numbers(content)
-    turned = _without_nan(_ROTATION.sub(_unit_axis, short))
-    document = collada.Collada(io.BytesIO(turned), ignore=[collada.common.DaeError])
+    document = _Document(io.BytesIO(content), ignore=[collada.common.DaeError])
     unit = document.assetInfo.unitmeter
     metres = np.diag([*[1.0 if unit is None else float(unit)] * 3, 1.0])
     numbers = {material.id: index for index, material in enumerate(document.materials)}
     parts = tuple(
-        part
-        for node in document.scene.nodes
-        for part in _parts(node, metres, numbers, collada)
+        part for node in document.scene.nodes for part in _parts(node, metres, numbers)
     )
     materials = tuple(
-        _material(material.effect, folder, collada) for material in document.materials
+        _material(material.effect, folder) for material in document.materials
     )
     return DaeFile(parts, materials)
 
 
-def _without_unused_numbers(content: bytes) -> bytes:
+class _Document(collada.Collada):  # type: ignore[misc]  # pycollada is untyped
+    """A document that is made ready between being parsed and being read."""
+
+    def _loadAssetInfo(self) -> None:  # noqa: N802  the first step of reading
+        for geometry in self.xmlnode.iter("{*}geometry"):
+            _leave_unused_numbers(geometry)
+        for element in self.xmlnode.iter("{*}rotate"):
+            element.text = _with_unit_axis(element.text or "")
+        for element in self.xmlnode.iter(*_DECIMALS):
+            if element.text and "nan" in element.text.lower():
+                element.text = _NAN.sub("INF", element.text)
+        super()._loadAssetInfo()
+
+
+def _leave_unused_numbers(geometry: Any) -> None:  # noqa: ANN401  lxml's element
     """Leave normals, texture coordinates and the like without numbers.
 
     Two thirds of the decimals of most documents are theirs, and pycollada takes longer
     for decimals than for everything else. So that it does not miss them, what they are
     for gets a name that it does not know.
     """
-    document = etree.fromstring(content, etree.XMLParser(huge_tree=True))
-    for geometry in document.iter("{*}geometry"):
-        entries = list(geometry.iter("{*}input"))
-        placed = {
-            entry.get("source") for entry in entries if entry.get("semantic") in _PLACES
-        }
-        for entry in entries:
-            semantic = entry.get("semantic")
-            if semantic and semantic not in _PLACES:
-                entry.set("semantic", f"{_UNUSED} {semantic}")
-        for source in geometry.iter("{*}source"):
-            numbers = source.find("{*}float_array")
-            if numbers is not None and f"#{source.get('id')}" not in placed:
-                numbers.text = None
-    return etree.tostring(document)
+    entries = list(geometry.iter("{*}input"))
+    placed = {
+        entry.get("source") for entry in entries if entry.get("semantic") in _PLACES
+    }
+    for entry in entries:
+        semantic = entry.get("semantic")
+        if semantic and semantic not in _PLACES:
+            entry.set("semantic", f"{_UNUSED} {semantic}")
+    for source in geometry.iter("{*}source"):
+        numbers = source.find("{*}float_array")
+        if numbers is not None and f"#{source.get('id')}" not in placed:
+            numbers.text = None
 
 
-def _without_nan(content: bytes) -> bytes:
-    """Write numbers that are none as infinity; few files have any."""
-    if b"nan" not in content.lower():
-        return content
-    return _NAN.sub(b"INF", content)
-
-
-def _unit_axis(rotation: re.Match[bytes]) -> bytes:
+def _with_unit_axis(rotation: str) -> str:
     """Write an axis as a unit vector: pycollada takes its length for a scale."""
-    *axis, angle = (float(number) for number in rotation[2].split())
+    *axis, angle = (float(number) for number in rotation.split())
     length = float(np.linalg.norm(axis)) or 1.0
-    numbers = (*(component / length for component in axis), angle)
-    return rotation[1] + " ".join(map(str, numbers)).encode()
+    return " ".join(map(str, (*(component / length for component in axis), angle)))
 
 
 def _parts(
     node: Any,  # noqa: ANN401  pycollada is untyped
     transform: Array,
     numbers: dict[str, int],
-    collada: Any,  # noqa: ANN401
 ) -> Iterator[DaePart]:
     if isinstance(node, collada.scene.Node):
         below = transform @ np.asarray(node.matrix, np.float64)
         for child in node.children or ():
-            yield from _parts(child, below, numbers, collada)
+            yield from _parts(child, below, numbers)
     elif isinstance(node, collada.scene.GeometryNode):
         bound = {one.symbol: numbers.get(one.target.id, -1) for one in node.materials}
         for primitive in node.geometry.primitives:
@@ -171,7 +169,7 @@ def _parts(
             )
 
 
-def _material(effect: Any, folder: str, collada: Any) -> FileMaterial:  # noqa: ANN401
+def _material(effect: Any, folder: str) -> FileMaterial:  # noqa: ANN401
     """Read an effect: its diffuse colour or image, and its opacity."""
     color = image = None
     if isinstance(effect.diffuse, collada.material.Map):
@@ -180,7 +178,7 @@ def _material(effect: Any, folder: str, collada: Any) -> FileMaterial:  # noqa: 
         color = light([float(c) for c in effect.diffuse])
     glow = effect.emission
     is_map = isinstance(glow, collada.material.Map)
-    opacity, mask = _opacity(effect, folder, collada)
+    opacity, mask = _opacity(effect, folder)
     return FileMaterial(
         color=color,
         opacity=opacity,
@@ -193,7 +191,6 @@ def _material(effect: Any, folder: str, collada: Any) -> FileMaterial:  # noqa: 
 def _opacity(
     effect: Any,  # noqa: ANN401  pycollada is untyped
     folder: str,
-    collada: Any,  # noqa: ANN401
 ) -> tuple[float | None, ImageFile | None]:
     """Count opacity in the mode that the effect names, which defaults to A_ONE.
 

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from conformance.witnesses.dae_files import read_dae
 from conformance.witnesses.gltf_files import read_gltf
 from conformance.witnesses.mtl_files import read_libraries
 from conformance.witnesses.surfaces import moved
@@ -147,6 +146,9 @@ def _read(content: bytes, form: str, folder: str) -> _Read:
         case "stl":
             return _Read(_binary_stl(content))
         case "dae":
+            # A third of a second that other robots do not need.
+            from conformance.witnesses.dae_files import read_dae  # noqa: PLC0415
+
             return _Read(_collada(read_dae(content, folder)))
         case "obj":
             bare = _bare_obj(content)
