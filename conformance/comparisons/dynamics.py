@@ -226,8 +226,10 @@ def _compare(  # noqa: PLR0913, PLR0917  one value of two readings, and its yard
         )
         for name in pair.unstated
     ]
-    # Whatever differs from nothing is infinitely far off, and so is what is no number.
-    known = (entries.scale > 0) & np.isfinite(entries.off)
+    # Whatever differs from nothing is infinitely far off, unless storage explains it;
+    # and so is what is no number.
+    known = (entries.scale > 0) | (entries.off <= entries.bound)
+    known &= np.isfinite(entries.off)
     relative = np.where(entries.scale > 0, entries.scale, 1.0)
     off = np.where(known, entries.off / relative, np.inf)
     amounts = np.where(entries.off == 0, 0.0, off)
