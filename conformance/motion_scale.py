@@ -11,7 +11,7 @@ here these are worst cases. First order suffices: second-order terms are 1e-7 of
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -144,6 +144,10 @@ def motion_scale(
     frames, dynamics = spec.frames, spec.dynamics
     if frames is None or dynamics is None:
         return None
+    asked = len(dynamics.velocities)
+    frames = replace(
+        frames, positions=frames.positions[:asked], rotations=frames.rotations[:asked]
+    )
     bodies = {}
     for group, found in zip(groups, lumps(spec, groups, spec.joints), strict=True):
         if found is None:

@@ -7,7 +7,7 @@ field is *absent*; whether the witness can state a quantity at all is said by
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -280,6 +280,8 @@ class Configurations:
             equations of motion; empty if all are at rest.
         rollout: How the robot shall move on its own, if at all.
         root: URDF name of the root link, which all frames are relative to.
+        weighed: Number of configurations, from the first on, at which equations of
+            motion are stated; all of them if None.
     """
 
     joints: tuple[str, ...]
@@ -288,11 +290,24 @@ class Configurations:
     velocities: tuple[NDArray[np.float64], ...] = ()
     rollout: RolloutPlan | None = None
     root: str | None = None
+    weighed: int | None = None
 
     @property
     def count(self) -> int:
         """Number of configurations, K."""
         return len(self.labels)
+
+    @property
+    def for_motion(self) -> Configurations:
+        """Those at which equations of motion are stated."""
+        if self.weighed is None:
+            return self
+        return replace(
+            self,
+            positions=tuple(values[: self.weighed] for values in self.positions),
+            labels=self.labels[: self.weighed],
+            velocities=tuple(values[: self.weighed] for values in self.velocities),
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,14 +1,17 @@
 """How a robot is left to itself, and how far apart two outcomes of that are.
 
-A robot swings for a second, its root held, under gravity, damping, friction and mimic
-couplings. A free robot would only fall, and show nothing of its joints. Nothing
+A robot swings for a second at most, its root held, under gravity, damping, friction and
+mimic couplings. A free robot would only fall, and show nothing of its joints. Nothing
 collides and no joint limit acts: an impact multiplies every difference, and limits are
 compared as they are.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -33,6 +36,9 @@ _START = 3
 # A joint is held if harmless inventions are more than a tenth of the inertia that it
 # has while all others move freely, or if that is nothing but rounding.
 _INVENTED = 10.0
+# Steps times squares of degrees of freedom, which is what a step costs: robots of more
+# than 300 are left to themselves for less than a second.
+_WORK = 1e8
 _SINGULAR = 1e-9
 _TRANSLATIONS = {JointType.PLANAR: 3, JointType.FLOATING: 3}
 
@@ -58,7 +64,10 @@ def plan_rollout(spec: Observation, yardstick: Yardstick) -> RolloutPlan | None:
     held = _without_inertia(inertia, floor, names)
     if held.issuperset(names):
         return None
-    return RolloutPlan(_START, tuple(name for name in joints if name in held))
+    plan = RolloutPlan(_START, tuple(name for name in joints if name in held))
+    most = _WORK / len(dynamics.joints) ** 2
+    short = tuple(steps for steps in plan.moments if steps <= most)
+    return replace(plan, moments=short or plan.moments[:1])
 
 
 def _freedoms(
@@ -70,10 +79,12 @@ def _freedoms(
     """
     columns: list[NDArray[np.float64]] = []
     owners: list[str] = []
-    for name in dict.fromkeys(names):
+    widths = Counter(names)
+    ends = itertools.accumulate(widths.values())
+    for (name, width), end in zip(widths.items(), ends, strict=True):
         if name not in joints:
             continue
-        own = np.eye(len(names))[:, names.index(name) :][:, : names.count(name)]
+        own = np.eye(len(names), width, width - end)
         if joints[name].type is JointType.PLANAR:
             normal = np.array([joints[name].axis or (0.0, 0.0, 1.0)])
             _, _, rows = np.linalg.svd(normal)
@@ -101,7 +112,7 @@ def _without_inertia(
         if rest[best, best] <= floor[best]:
             break
         open_.remove(best)
-        rest = rest - np.outer(rest[:, best], rest[best]) / rest[best, best]
+        rest -= np.outer(rest[:, best], rest[best]) / rest[best, best]
     return frozenset(names[index] for index in open_)
 
 

@@ -42,6 +42,12 @@ _FREEDOMS = {
     JointType.FLOATING: 6,
     JointType.SPHERICAL: 3,
 }
+# Equations of motion of hundreds of coordinates take gigabytes at all configurations:
+# the most entries of inertia matrices, and the configurations that are asked for anyhow
+# (zero, both limits, and the one in which a robot is left to itself).
+_ENTRIES = 2_000_000
+_WEIGHED = 4
+_ROOT = 6
 # Scrambling keeps samples off the middle of every range at once, where symmetric
 # limits would make them zero; the seed makes them the same in every run.
 _SEED = 20_240_229
@@ -91,11 +97,14 @@ def configurations(
     for array in positions.values():
         array.setflags(write=False)
     samples = (f"sample {index}" for index in range(len(cube) - 2))
+    size = _ROOT + sum(VELOCITIES[joint.type] for joint in moving)
+    weighed = max(_WEIGHED, _ENTRIES // size**2)
     return Configurations(
         joints=tuple(joint.name for joint in moving),
         positions=tuple(positions[joint.name] for joint in moving),
         labels=("zero", "lower", "upper", *samples),
         velocities=_velocities(moving, len(cube) + 1),
+        weighed=weighed if weighed <= len(cube) else None,
     )
 
 

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 _FREEDOM = 100.0
 # A state that such a difference moves by more than this [rad or m] says nothing.
 _CHAOS = 0.5
+# How long a robot is left to itself [s] unless it is large, or explodes.
+_WHOLE = 1.0
 
 
 def states(
@@ -47,10 +49,13 @@ def states(
             chaotic.append(name)
         else:
             differences.append(difference)
-    note = None
+    notes = []
+    if ours.moments and (until := ours.moments[-1].time) < _WHOLE:
+        notes.append(f"until {until:g} s")
     if chaotic:
-        note = f"too sensitive to say anything: joint {', '.join(chaotic)}"
-    return Compared(traced(differences, expected, actual, yardstick), note=note)
+        notes.append(f"too sensitive to say anything: joint {', '.join(chaotic)}")
+    found = traced(differences, expected, actual, yardstick)
+    return Compared(found, note="; ".join(notes) or None)
 
 
 def _difference(

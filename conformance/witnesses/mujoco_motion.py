@@ -81,17 +81,18 @@ def movers(reading: Observation, links: Collection[str]) -> frozenset[str]:
 def equations_of_motion(
     mechanism: Mechanism, configurations: Configurations
 ) -> Dynamics:
-    """State the equations of motion at all configurations.
+    """State the equations of motion, where they are asked for.
 
     Degrees of freedom that depend on unknown mass properties are left out.
     """
     model, data = mechanism.model, mujoco.MjData(mechanism.model)
     names, rates = _rates(mechanism)
-    count, size = configurations.count, len(names)
+    asked = configurations.for_motion
+    count, size = asked.count, len(names)
     inertia, bias = np.zeros((count, size, size)), np.zeros((count, size))
     full = np.empty((model.nv, model.nv))
     forces = np.empty(model.nv)
-    qpos, qvel = states(mechanism, configurations)
+    qpos, qvel = states(mechanism, asked)
     for row in range(count):
         data.qpos[:], data.qvel[:] = qpos[row], qvel[row]
         # Step by step: the whole stage would factorise what may be singular.

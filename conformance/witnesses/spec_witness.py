@@ -285,7 +285,7 @@ def _frames(robot: Robot, configurations: Configurations) -> Frames:
 
 
 def _dynamics(robot: Robot, configurations: Configurations) -> Dynamics:
-    asked = configurations
+    asked = configurations.for_motion
     positions = dict(zip(asked.joints, asked.positions, strict=True))
     given = dict(zip(asked.joints, asked.velocities, strict=False))
     names = degrees_of_freedom(robot)

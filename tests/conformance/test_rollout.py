@@ -57,6 +57,19 @@ def test_massive_joints_are_free() -> None:
     assert plan.moments[-1] * plan.step == pytest.approx(1.0)
 
 
+def test_robot_of_hundreds_of_joints_is_left_to_itself_for_a_shorter_time() -> None:
+    """A step takes time with the square of their number."""
+    spread = [
+        Joint(f"joint{i}", str((i - 1) // 9), str(i), Continuous(_X), Pose(_X))
+        for i in range(1, 401)
+    ]
+    plan = _plan(*spread)
+
+    assert plan is not None
+    assert plan.held == ()
+    assert plan.moments == (50, 100, 200, 500)
+
+
 def test_joint_that_carries_no_mass_is_held() -> None:
     """It would be flung by nothing."""
     turn = Joint("turn", "a", "b", Continuous(_X))

@@ -47,6 +47,20 @@ def test_zero_and_both_limits_come_first() -> None:
     assert _of(asked, "b")[:3, 0].tolist() == [0.0, 0.1, 0.3]
 
 
+@pytest.mark.parametrize("count", [1, 200, 300, 1200])
+def test_inertia_matrices_stay_within_memory(count: int) -> None:
+    """Sixteen megabytes of doubles, or the four configurations without which none."""
+    asked = configurations([_joint(f"joint{i}") for i in range(count)])
+    weighed = asked.for_motion
+
+    size = weighed.count * (count + 6) ** 2 * 8
+    assert size <= 16e6 or weighed.count == 4
+    assert weighed.labels == asked.labels[: weighed.count]
+    assert (weighed.count == asked.count) is (count <= 200)
+    for values in (*weighed.positions, *weighed.velocities):
+        assert len(values) == weighed.count
+
+
 def test_configurations_are_the_same_in_every_run() -> None:
     """They are arguments of a comparison, not chance."""
     joints = [_joint("a", R, -0.5, 1.25), _joint("b", JointType.FLOATING)]
