@@ -13,6 +13,7 @@ from conformance.isolation import Isolation
 from conformance.limits import DEFAULT_LIMITS, Limits
 from conformance.panel import convene
 from conformance.record import RobotRecord
+from conformance.slots import processors
 from converter import ConvertOptions
 from corpus import UnavailableSource
 
@@ -34,7 +35,11 @@ class Examiner:
     Args:
         out: Folder of all assets.
         witnesses: Engines to ask on the URDF besides the specification; all if empty.
-        limits: What the process of a robot may take.
+        limits: What a process may take.
+        jobs: Processes that work on a robot at the same time; one per CPU if None.
+
+    Attributes:
+        jobs: Number of those.
     """
 
     def __init__(
@@ -42,7 +47,9 @@ class Examiner:
         out: Path,
         witnesses: Sequence[str] = (),
         limits: Limits = DEFAULT_LIMITS,
+        jobs: int | None = None,
     ) -> None:
+        self.jobs = jobs or processors()
         self._out = out
         self._wanted = tuple(witnesses)
         self._limits = limits
@@ -108,7 +115,7 @@ class Examiner:
 
     def _started(self) -> Isolation:
         if self._isolation is None:
-            isolation = Isolation(1, self._limits.memory)
+            isolation = Isolation(1, self._limits.memory, self.jobs)
             self._isolation = self._open.enter_context(isolation)
             self._convened = convene(isolation, self._wanted)
         return self._isolation

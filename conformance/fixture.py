@@ -84,6 +84,7 @@ class Conformance:
                 packages=(*known, *folders),
                 arguments=tuple({**dict(source.arguments), **dict(values)}.items()),
                 witnesses=witnesses,
+                jobs=self.examiner.jobs,
             ),
             name=source.id,
             reference=source.reference,

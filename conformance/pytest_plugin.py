@@ -6,6 +6,7 @@ nothing by itself and takes no option that somebody else has.
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -82,10 +83,14 @@ def conformance_examiner(
     """Where robots are examined, each once in a session."""
     # Engines take time to import: only sessions that ask for them pay that.
     from conformance.examiner import Examiner  # noqa: PLC0415
+    from conformance.slots import processors  # noqa: PLC0415
 
+    # Sessions side by side, as pytest-xdist has them, share the processors.
+    sessions = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    jobs = max(1, processors() // sessions)
     witnesses = request.config.getoption("--conformance-witness") or ()
     folder = tmp_path_factory.mktemp("conformance")
-    with Examiner(folder, tuple(witnesses)) as examiner:
+    with Examiner(folder, tuple(witnesses), jobs=jobs) as examiner:
         yield examiner
 
 

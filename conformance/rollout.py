@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from conformance.observation import JointType, RolloutPlan
+from conformance.free_motion import RolloutPlan
+from conformance.observation import JointType
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,12 +25,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from conformance.comparison import Yardstick
-    from conformance.observation import (
-        JointObservation,
-        Moment,
-        Observation,
-        Rollout,
-    )
+    from conformance.free_motion import Moment, Rollout
+    from conformance.observation import JointObservation, Observation
 
 # The first configuration that is neither zero nor at limits.
 _START = 3

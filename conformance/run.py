@@ -7,7 +7,6 @@ processes with limits. Threads only wait for them, one per robot at work.
 from __future__ import annotations
 
 import itertools
-import os
 import shlex
 import shutil
 from collections import Counter
@@ -38,6 +37,7 @@ from conformance.parcels import ClusterError
 from conformance.record import RobotRecord, RunSummary, Verdict
 from conformance.results import read_record, read_stored, write_record
 from conformance.sharing import with_shared_texts
+from conformance.slots import processors
 from conformance.witness import Crashed
 from converter import ConvertOptions
 from converter.diagnostics import SourceError
@@ -46,6 +46,7 @@ from corpus import UnavailableSource
 from corpus.resolution import announce_on_stderr
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Callable, Generator, Iterable, Sequence
     from concurrent.futures import Executor
     from types import ModuleType
@@ -64,7 +65,8 @@ class CheckOptions:
         packages: Folder of each ROS package, by name.
         arguments: Value of each argument of a xacro file, by name.
         witnesses: Engines to ask on the URDF besides the specification; all if empty.
-        limits: What the process of a robot may take.
+        limits: What a process may take.
+        jobs: Processes that work on the robot at the same time; one per CPU if None.
     """
 
     base: BaseOption = BaseOption.AUTO
@@ -72,6 +74,7 @@ class CheckOptions:
     arguments: tuple[tuple[str, str], ...] = ()
     witnesses: tuple[str, ...] = ()
     limits: Limits = DEFAULT_LIMITS
+    jobs: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +84,8 @@ class RunOptions:
     Attributes:
         convert: Choices of the converter.
         witnesses: As in :class:`CheckOptions`; likewise the limits.
-        jobs: Robots that are worked on at the same time; one per CPU if None.
+        jobs: Robots that are worked on at the same time, and processes that do it; one
+            per CPU if None.
         resume: Keep results that are there already and would be the same again.
         retry: Of those, redo the ones in which something broke.
         scheduler: Address of the Dask cluster that does the work, if one does.
@@ -156,7 +160,8 @@ def check(  # noqa: PLR0913  # what is compared, how, and what comes of it
         packages=dict(options.packages),
         arguments=dict(options.arguments),
     )
-    with Isolation(memory=options.limits.memory, processes=_cpus()) as isolation:
+    jobs = options.jobs or processors()
+    with Isolation(memory=options.limits.memory, processes=jobs) as isolation:
         ending = outlive(
             isolation,
             examine_pair,
@@ -245,7 +250,7 @@ def _examined(
     announce: Callable[[str], None],
 ) -> Generator[tuple[str, RobotRecord | Unchanged]]:
     """Yield place and result of each robot, in the order in which they finish."""
-    jobs = options.jobs or _cpus()
+    jobs = options.jobs or processors()
     # On an interruption the isolation is left first: it stops all children, and so
     # frees the threads that wait for them.
     with (
@@ -377,10 +382,3 @@ def _remove_scraps(out: Path) -> None:
     for pattern in (".urdf-usd-*", "*/.urdf-usd-*"):
         for scrap in (out / "assets").glob(pattern):
             shutil.rmtree(scrap, ignore_errors=True)
-
-
-def _cpus() -> int:
-    """Count the CPUs that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

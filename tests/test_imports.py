@@ -94,6 +94,7 @@ ARROWS = (
             # Pure functions of what witnesses state.
             "conformance.couplings",
             "conformance.drawing",
+            "conformance.free_motion",
             "conformance.observation",
             "conformance.shapes",
             "conformance.witness",

@@ -51,6 +51,11 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 @base_option
 @package_option
 @argument_option
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    help="Processes that work on it at the same time.  [default: one per CPU]",
+)
 @timeout_option
 @memory_option
 @click.option("--json", "json_file", type=_FILE, help="Write the whole record here.")
@@ -63,6 +68,7 @@ def check_command(  # noqa: PLR0913  # one parameter per option
     base: str,
     packages: Packages,
     arguments: Arguments,
+    jobs: int | None,
     timeout: float,
     memory: int,
     json_file: Path | None,
@@ -82,6 +88,7 @@ def check_command(  # noqa: PLR0913  # one parameter per option
         arguments=xacro_arguments(source, arguments),
         witnesses=witnesses,
         limits=Limits(timeout, memory or None),
+        jobs=jobs,
     )
     with tempfile.TemporaryDirectory(prefix="urdf-usd-") as work:
         drawn = Path(work, "scene.gz") if html_file else None

@@ -12,7 +12,8 @@ from conformance.tolerance import ARITHMETIC
 
 if TYPE_CHECKING:
     from conformance.comparison import Comparison, Yardstick
-    from conformance.observation import Observation, Rollout
+    from conformance.free_motion import Rollout
+    from conformance.observation import Observation
 
 # How much more the engineering tolerance of masses allows than nearby robots differ by:
 # 1e-4 against 1e-6.

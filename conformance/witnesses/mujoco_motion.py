@@ -13,14 +13,8 @@ from typing import TYPE_CHECKING, Any
 import mujoco
 import numpy as np
 
-from conformance.observation import (
-    COORDINATES,
-    ROOT_MOTION,
-    VELOCITIES,
-    Dynamics,
-    Moment,
-    Rollout,
-)
+from conformance.free_motion import Moment, Rollout
+from conformance.observation import COORDINATES, ROOT_MOTION, VELOCITIES, Dynamics
 from conformance.witnesses.mujoco_compilation import collected_warnings
 
 if TYPE_CHECKING:
@@ -28,7 +22,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from conformance.observation import Configurations, Observation, RolloutPlan
+    from conformance.free_motion import RolloutPlan
+    from conformance.observation import Configurations, Observation
     from conformance.witnesses.mujoco_joints import JointPlace
 
 _ROOT_FREEDOMS = 6

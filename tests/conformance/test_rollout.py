@@ -10,7 +10,8 @@ import pytest
 
 from conformance.comparison import Compared, Incomparable, yardstick
 from conformance.comparisons.rollouts import states
-from conformance.observation import JointType, Moment
+from conformance.free_motion import Moment
+from conformance.observation import JointType
 from conformance.record import Grade
 from conformance.rollout import distance, plan_rollout, rollout_spread
 from conformance.tasks import questions
@@ -31,7 +32,8 @@ from converter.model import (
 from tests.conformance.miniatures import ROBOT, urdf_reading, usd_reading
 
 if TYPE_CHECKING:
-    from conformance.observation import Observation, Rollout, RolloutPlan
+    from conformance.free_motion import Rollout, RolloutPlan
+    from conformance.observation import Observation
 
 _X = (1.0, 0.0, 0.0)
 _BODY = Inertial(2.0, Pose((0.1, 0.2, 0.3)), (0.1, 0.0, 0.0, 0.2, 0.0, 0.25))

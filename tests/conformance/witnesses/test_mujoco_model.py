@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
+from conformance.free_motion import RolloutPlan
 from conformance.observation import (
     Frames,
     JointObservation,
@@ -18,7 +19,6 @@ from conformance.observation import (
     LinkObservation,
     MassProperties,
     Observation,
-    RolloutPlan,
 )
 from conformance.sampling import configurations
 from conformance.witnesses import mujoco_motion
