@@ -94,12 +94,19 @@ def start_beside(
     own = tempfile.mkdtemp(dir=folder)
     reader, writer = os.pipe()
     parent = os.getpid()
-    process = os.fork()
-    if not process:
+    try:
+        process = os.fork()
+    except OSError:
+        # There is no room for one more, as there may be later.
+        process = None
+    if process == 0:
         os.close(reader)
         _work(tasks, parent, own, writer)
     os.close(slot)
     os.close(writer)
+    if process is None:
+        os.close(reader)
+        return None
     return Beside(process, reader, own, timeout)
 
 

@@ -1,0 +1,81 @@
+"""Where there is no room for a further process, nothing is lost."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from conformance import beside
+from conformance.beside import start_beside
+from conformance.slots import Slots
+
+pytestmark = pytest.mark.skipif(
+    sys.platform != "linux", reason="only there processes are copied"
+)
+
+
+def _never() -> None:
+    raise AssertionError("done all the same")
+
+
+@pytest.fixture
+def slots(tmp_path: Path) -> Slots:
+    """Return one slot."""
+    return Slots(str(tmp_path), 1)
+
+
+def _open_files() -> set[str]:
+    return {file.name for file in Path("/proc/self/fd").iterdir()}
+
+
+def _is_free(slots: Slots) -> bool:
+    slot = slots.take()
+    if slot is not None:
+        os.close(slot)
+    return slot is not None
+
+
+def test_a_system_that_has_no_room_is_no_error(
+    slots: Slots, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No slot and no file stays open."""
+
+    def full() -> int:
+        raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+
+    monkeypatch.setattr(beside, "_is_alone", lambda: True)
+    monkeypatch.setattr(os, "fork", full)
+    before = _open_files()
+
+    assert start_beside([_never], slots, str(tmp_path), 1.0) is None
+
+    assert _open_files() == before
+    assert _is_free(slots)
+
+
+def test_a_process_with_threads_is_not_copied(slots: Slots, tmp_path: Path) -> None:
+    """What they have locked would be locked for ever."""
+    done = threading.Event()
+    thread = threading.Thread(target=done.wait)
+    thread.start()
+    try:
+        assert start_beside([_never], slots, str(tmp_path), 1.0) is None
+    finally:
+        done.set()
+        thread.join()
+    assert _is_free(slots)
+
+
+def test_without_a_slot_nothing_is_started(
+    slots: Slots, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As long as there are robots enough, each has its one process."""
+    monkeypatch.setattr(beside, "_is_alone", lambda: True)
+
+    with slots.taken():
+        assert start_beside([_never], slots, str(tmp_path), 1.0) is None
