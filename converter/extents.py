@@ -113,7 +113,7 @@ class LinkExtent:
 
 def measure_meshes(robot: Robot) -> MeshExtents:
     """Read every mesh file of a robot, each once."""
-    return MeshExtents(*_of_meshes(robot, _mesh_extent))
+    return MeshExtents(*_of_meshes(robot, _mesh_extent, bare=False))
 
 
 def bound_meshes(robot: Robot) -> tuple[MeshExtents, MeshExtents]:
@@ -124,14 +124,14 @@ def bound_meshes(robot: Robot) -> tuple[MeshExtents, MeshExtents]:
     Returns:
         Extents within the hulls, and around them.
     """
-    bounds, diagnostics = _of_meshes(robot, _mesh_bounds)
+    bounds, diagnostics = _of_meshes(robot, _mesh_bounds, bare=True)
     inner = {path: within for path, (within, _) in bounds.items()}
     outer = {path: around for path, (_, around) in bounds.items()}
     return MeshExtents(inner, diagnostics), MeshExtents(outer, diagnostics)
 
 
 def _of_meshes(
-    robot: Robot, measure: Callable[[PolygonMesh], _Measured]
+    robot: Robot, measure: Callable[[PolygonMesh], _Measured], *, bare: bool
 ) -> tuple[dict[str, _Measured], tuple[Diagnostic, ...]]:
     """Measure the meshes that can be read, by path, and say what is wrong with any."""
     measured: dict[str, _Measured] = {}
@@ -143,7 +143,7 @@ def _of_meshes(
             continue
         name = Path(path).name
         try:
-            content = read_mesh(Path(path))
+            content = read_mesh(Path(path), bare=bare)
         except MeshError as error:
             unreadable.add(path)
             message = f"mesh {name!r} cannot be read: {error}"

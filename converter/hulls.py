@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import product
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -16,8 +15,6 @@ Points: TypeAlias = "NDArray[np.float64]"
 # More points are reduced to the farthest in narrow cones. A ball loses 2 % of its
 # volume by it, a box nothing.
 _FEW, _CONES = 2000, 24
-# Faces, edges and corners of a cube, of which no two are opposite.
-_HALF_CUBE = tuple(product((-1.0, 0.0, 1.0), repeat=3))[:13]
 
 
 def convex_hull(points: Points) -> tuple[Points, float]:
@@ -65,9 +62,9 @@ def extreme_points(points: Points) -> NDArray[np.int64]:
     """
     x, y, z = np.ascontiguousarray(points.T)
     found: set[int] = set()
-    for a, b, c in _HALF_CUBE:
-        # Sums rather than a product of matrices, which starts threads for so little.
-        along = a * x + b * y + c * z
+    # Sums rather than a product of matrices, which starts threads for so little.
+    across = (x, y, x + y, x - y)
+    for along in (z, *across, *(s + z for s in across), *(s - z for s in across)):
         found |= {int(along.argmax()), int(along.argmin())}
     return np.array(sorted(found))
 

@@ -27,10 +27,11 @@ from converter.meshes.appearance import (
     unit_vectors,
 )
 from converter.meshes.dae_geometry import read_surface
-from converter.meshes.dae_look import read_document_look
+from converter.meshes.dae_look import NO_LOOK, read_document_look
 from converter.meshes.dae_text import parse_text
 from converter.meshes.number_lists import read_floats
 from converter.meshes.polygon_mesh import (
+    PLAIN,
     MeshError,
     PolygonMesh,
     SurfaceLook,
@@ -67,12 +68,16 @@ class _Part(NamedTuple):
     material: str | None
 
 
-def read_dae(data: bytes) -> PolygonMesh:
+def read_dae(data: bytes, *, look: bool = True) -> PolygonMesh:
     """Read all surfaces that the scene of a COLLADA document shows [m].
 
     Cameras, lights, lines and animations are passed over. Skinned surfaces are read in
     their bind pose. Mirroring transforms keep faces counter-clockwise seen
     from outside. A document without a scene shows each of its geometries once.
+
+    Args:
+        data: The document.
+        look: Whether to read what the surfaces have besides their shape.
 
     Raises:
         MeshError: The text is not XML, not COLLADA, or shows no surface.
@@ -83,9 +88,9 @@ def read_dae(data: bytes) -> PolygonMesh:
     if text.root.tag != "COLLADA":
         raise MeshError(f"it is XML but not COLLADA: its root is <{text.root.tag}>")
     metres_per_unit, up_axis = _metres_per_unit(text.root), _up_axis(text.root)
-    look = read_document_look(text.root)
+    said = read_document_look(text.root) if look else NO_LOOK
     instances, skipped = read_scene(text)
-    surfaces = _Surfaces(text, look)
+    surfaces = _Surfaces(text, said)
     parts = list(_parts(instances, surfaces))
     skipped = tuple(dict.fromkeys((*skipped, *surfaces.skipped)))
     if not parts:
@@ -107,7 +112,7 @@ def read_dae(data: bytes) -> PolygonMesh:
         ),
         ignored_up_axis=None if up_axis == "Z_UP" else up_axis,
         skipped=skipped,
-        look=_joined_look(parts, look),
+        look=_joined_look(parts, said) if look else PLAIN,
     )
 
 

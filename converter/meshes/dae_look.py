@@ -91,6 +91,10 @@ class DocumentLook(NamedTuple):
         return target if target in self.materials else None
 
 
+# Of a document whose look nobody wants.
+NO_LOOK = DocumentLook({}, (), {}, {})
+
+
 def read_document_look(root: Element) -> DocumentLook:
     """Read the looks of a document, and number its instances of geometries."""
     effects = {effect.get("id"): effect for effect in root.iter("effect")}

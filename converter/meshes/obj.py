@@ -65,12 +65,15 @@ _MISREAD_FACE = re.compile(
 _SHOWN = 40
 
 
-def read_obj(data: bytes, neighbours: Neighbours = lambda _: None) -> PolygonMesh:
+def read_obj(
+    data: bytes, neighbours: Neighbours = lambda _: None, *, look: bool = True
+) -> PolygonMesh:
     """Read all faces of an OBJ file as one mesh [m].
 
     Args:
         data: The file.
         neighbours: Gives the material libraries that the file names.
+        look: Whether to take what faces have besides their shape.
 
     Raises:
         MeshError: A number is malformed, an index is out of range, or no face is left.
@@ -100,7 +103,9 @@ def read_obj(data: bytes, neighbours: Neighbours = lambda _: None) -> PolygonMes
     counts = _integers(shape.num_face_vertices for shape in shapes)
     indices = _integers(shape.vertex_indices() for shape in shapes)
     check_indices(len(points), counts, indices)
-    look = SurfaceLook(
+    if not look:
+        return build_mesh(points, counts, indices, skipped=absent)
+    seen = SurfaceLook(
         normals=_normals(attributes, shapes, _Faces(points, counts, indices)),
         texture_coordinates=completed(
             _rows(attributes.texcoords, 2),
@@ -113,7 +118,7 @@ def read_obj(data: bytes, neighbours: Neighbours = lambda _: None) -> PolygonMes
             libraries.material(str(found.name)) for found in reader.GetMaterials()
         ),
     )
-    return build_mesh(points, counts, indices, skipped=absent, look=look)
+    return build_mesh(points, counts, indices, skipped=absent, look=seen)
 
 
 def _in_digits(vertex: re.Match[bytes]) -> bytes:

@@ -63,8 +63,12 @@ def holds_binary_stl(data: bytes) -> bool:
     return len(data) == _announced_size(data)
 
 
-def read_binary_stl(data: bytes) -> PolygonMesh:
+def read_binary_stl(data: bytes, *, merged: bool = True) -> PolygonMesh:
     """Read binary STL; bytes after the last announced triangle are ignored.
+
+    Args:
+        data: The file.
+        merged: Whether equal positions become one point.
 
     Raises:
         MeshError: The data are shorter than announced, or hold no usable triangle.
@@ -78,11 +82,16 @@ def read_binary_stl(data: bytes) -> PolygonMesh:
         raise MeshError(f"it announces {announced} triangles but holds {held}")
     count = (size - start) // _TRIANGLE_SIZE
     triangles = np.frombuffer(data, _TRIANGLE, count, offset=start)
-    return _build(triangles["corners"].reshape(-1, 3).astype(np.float32))
+    corners = triangles["corners"].reshape(-1, 3).astype(np.float32)
+    return _build(corners, merged=merged)
 
 
-def read_text_stl(data: bytes) -> PolygonMesh:
+def read_text_stl(data: bytes, *, merged: bool = True) -> PolygonMesh:
     """Read text STL, all solids of the file as one mesh.
+
+    Args:
+        data: The file.
+        merged: Whether equal positions become one point.
 
     Raises:
         MeshError: A number is malformed, a facet incomplete, or there is no facet.
@@ -100,7 +109,8 @@ def read_text_stl(data: bytes) -> PolygonMesh:
         if len(facets) > _LONGEST_TEXT:
             raise MeshError("its polygons are too many") from None
         corners = _corners(_one_solid(facets))
-    return _build(corners, () if ends else ("the text ends without endsolid",))
+    skipped = () if ends else ("the text ends without endsolid",)
+    return _build(corners, skipped, merged=merged)
 
 
 def _one_solid(facets: bytes) -> bytes:
@@ -141,14 +151,29 @@ def _announced_size(data: bytes) -> int | None:
     return start + count * _TRIANGLE_SIZE
 
 
-def _build(corners: NDArray[np.float32], skipped: tuple[str, ...] = ()) -> PolygonMesh:
+def _build(
+    corners: NDArray[np.float32], skipped: tuple[str, ...] = (), *, merged: bool
+) -> PolygonMesh:
     # Before merging, because NaN differs from itself.
     if not np.isfinite(corners).all():
         finite = np.isfinite(corners.reshape(-1, 9))
         lost: NDArray[np.bool_] = ~np.logical_and.reduce(finite, axis=1)
         skipped = (*skipped, *faces_left_out(lost, np.ones_like(lost)))
         corners = corners[np.repeat(~lost, 3)]
-    points, indices = merge_equal_points(corners)
+    points, indices = (merge_equal_points if merged else _loose)(corners)
     return build_mesh(
         points, np.full(len(indices) // 3, 3, np.int32), indices, skipped=skipped
     )
+
+
+def _loose(
+    corners: NDArray[np.float32],
+) -> tuple[NDArray[np.float32], NDArray[np.int32]]:
+    """Take the corners of triangles as they are, but for triangles without area."""
+    axes = corners.reshape(-1, 3, 3).T
+    flat = np.zeros(axes.shape[-1], dtype=bool)
+    for one, other in ((0, 1), (1, 2), (2, 0)):
+        flat |= np.logical_and.reduce([axis[one] == axis[other] for axis in axes])
+    if flat.any():
+        corners = corners[np.repeat(~flat, 3)]
+    return corners, np.arange(len(corners), dtype=np.int32)

@@ -14,6 +14,7 @@ import trimesh
 from scipy.spatial.transform import Rotation
 
 from converter.meshes import MeshError, PolygonMesh, read, read_mesh
+from converter.meshes.polygon_mesh import PLAIN
 from converter.meshes.read import meshes_kept
 
 if TYPE_CHECKING:
@@ -259,9 +260,9 @@ def test_a_mesh_is_decoded_once_where_meshes_are_kept(
     decoded: list[bytes] = []
     decode = read._read
 
-    def counted(data: bytes, *rest: Any) -> PolygonMesh:  # noqa: ANN401  # passed on
+    def counted(data: bytes, *rest: Any, bare: bool) -> PolygonMesh:  # noqa: ANN401  # passed on
         decoded.append(data)
-        return decode(data, *rest)
+        return decode(data, *rest, bare=bare)
 
     monkeypatch.setattr(read, "_read", counted)
 
@@ -275,6 +276,28 @@ def test_a_mesh_is_decoded_once_where_meshes_are_kept(
     assert len(decoded) == 3
     assert first.points.max() == 2.0
     assert third.points.max() == fourth.points.max() == 3.0
+
+
+@pytest.mark.parametrize("name", SAMPLE)
+def test_a_bare_mesh_has_the_faces_of_the_whole(name: str) -> None:
+    """It is where the whole is, and says the same of the file."""
+    whole, bare = read_mesh(DATA / name), read_mesh(DATA / name, bare=True)
+
+    np.testing.assert_array_equal(triangles(bare), triangles(whole))
+    assert bare.skipped == whole.skipped
+    assert bare.ignored_up_axis == whole.ignored_up_axis
+    assert bare.look is PLAIN
+
+
+def test_a_bare_mesh_is_whole_where_meshes_are_kept(tmp_path: Path) -> None:
+    """Whoever reads it next may want more of it."""
+    path = tmp_path / "mesh.obj"
+    path.write_bytes(OBJ.replace(b"f 1 2 3", b"vn 0 0 1\nf 1//1 2//1 3//1"))
+
+    assert read_mesh(path, bare=True).look.normals is None
+    with meshes_kept():
+        assert read_mesh(path, bare=True) is read_mesh(path)
+        assert read_mesh(path).look.normals is not None
 
 
 def test_meshes_are_kept_as_long_as_there_is_room(
