@@ -40,7 +40,7 @@ from converter.spatial import (
 from converter.topology import build_tree
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from numpy.typing import NDArray
 
@@ -79,7 +79,7 @@ class _Mechanism:
 
     Attributes:
         tree: The robot.
-        freedoms: By link; in tree order.
+        freedoms: By link that moves in its parent; in tree order.
         inertias: (K, 6, 6) spatial inertia by link.
         names: (n) joint of each degree of freedom.
         count: K.
@@ -149,21 +149,27 @@ def _inertia_matrices(mechanism: _Mechanism) -> Matrix:
     matrices = np.zeros((mechanism.count, size, size))
     composite = dict(mechanism.inertias)
     for name in reversed(tree.links):
-        own = mechanism.freedoms[name]
-        forces = composite[name] @ own.motions
-        above: str | None = name
-        while above is not None:
-            other = mechanism.freedoms[above]
-            block = np.swapaxes(other.motions, 1, 2) @ forces
-            matrices[:, other.columns, own.columns] = block
-            matrices[:, own.columns, other.columns] = np.swapaxes(block, 1, 2)
-            above = _parent(tree, above)
         parent = _parent(tree, name)
+        own = mechanism.freedoms.get(name)
+        if own:
+            forces = composite[name] @ own.motions
+            for other in _freedoms_up_from(name, mechanism):
+                block = np.swapaxes(other.motions, 1, 2) @ forces
+                matrices[:, other.columns, own.columns] = block
+                matrices[:, own.columns, other.columns] = np.swapaxes(block, 1, 2)
         if parent is not None:
             composite[parent] = composite[parent] + composite[name]
     # Blocks on the diagonal are symmetric but for rounding.
     symmetric: Matrix = (matrices + np.swapaxes(matrices, 1, 2)) / 2
     return symmetric
+
+
+def _freedoms_up_from(link: str, mechanism: _Mechanism) -> Iterator[_Freedom]:
+    above: str | None = link
+    while above is not None:
+        if above in mechanism.freedoms:
+            yield mechanism.freedoms[above]
+        above = _parent(mechanism.tree, above)
 
 
 def bias_forces(
@@ -198,11 +204,11 @@ def _bias_forces(
     # The root accelerates upwards instead of everything being pulled down.
     acceleration = {tree.root: still - np.array([0.0, 0.0, 0.0, *gravity])}
     for name in tree.links[1:]:
-        joint, own = tree.parent_joint[name], mechanism.freedoms[name]
+        joint, own = tree.parent_joint[name], mechanism.freedoms.get(name)
         before = velocity[joint.parent]
         after, added = before, still
         given = velocities.get(joint.name)
-        if given is not None:
+        if own and given is not None:
             split = own.translations.shape[2]
             slide = _apply(own.translations, given[:, :split])
             turn = _apply(own.rotations, given[:, split:])
@@ -211,15 +217,18 @@ def _bias_forces(
             added = _cross_motion(before, slide) + _cross_motion(after, turn)
         velocity[name] = after
         acceleration[name] = acceleration[joint.parent] + added
-    forces = {
-        name: _apply(inertia, acceleration[name])
-        + _cross_force(velocity[name], _apply(inertia, velocity[name]))
-        for name, inertia in mechanism.inertias.items()
-    }
+    # Of all links at once: numpy takes as long for one.
+    inertias, moving, driven = (
+        np.concatenate([held[name] for name in tree.links])
+        for held in (mechanism.inertias, velocity, acceleration)
+    )
+    each = _apply(inertias, driven) + _cross_force(moving, _apply(inertias, moving))
+    forces = dict(zip(tree.links, np.split(each, len(tree.links)), strict=True))
     bias = np.zeros((mechanism.count, len(mechanism.names)))
     for name in reversed(tree.links):
-        own = mechanism.freedoms[name]
-        bias[:, own.columns] = _apply(np.swapaxes(own.motions, 1, 2), forces[name])
+        own = mechanism.freedoms.get(name)
+        if own:
+            bias[:, own.columns] = _apply(np.swapaxes(own.motions, 1, 2), forces[name])
         parent = _parent(tree, name)
         if parent is not None:
             forces[parent] = forces[parent] + forces[name]
@@ -240,6 +249,8 @@ def _mechanism(robot: Robot, positions: Mapping[str, Matrix]) -> _Mechanism:
     for name in tree.links:
         joint = tree.parent_joint.get(name)
         kind = joint.kind if joint else Floating()
+        if not width(kind):
+            continue
         at_zero = transforms[name]
         if joint:
             at_zero = transforms[joint.parent] @ transform_from_pose(joint.origin)

@@ -11,6 +11,7 @@ from converter.spatial import rotation_from_quat_wxyz, rpy_from_rotation
 if TYPE_CHECKING:
     from converter.model import Vec3, Vec4
 
+_UNTURNED = (1.0, 0.0, 0.0, 0.0)
 _ROUNDING = 2.0**-52
 # Most significant digits that a double needs.
 _MOST_DIGITS = 17
@@ -22,6 +23,8 @@ def rpy_from_quat_wxyz(quat_wxyz: Vec4) -> Vec3:
     Of all numbers of digits, the least is taken whose angles give the quaternion back
     to the rounding of a double: 1.5708 stays 1.5708.
     """
+    if quat_wxyz == _UNTURNED:
+        return 0.0, 0.0, 0.0
     exact = rpy_from_rotation(rotation_from_quat_wxyz(quat_wxyz))
     allowed = max(_ROUNDING, _distance(exact, quat_wxyz))
     for digits in range(1, _MOST_DIGITS):

@@ -96,7 +96,8 @@ class Placement:
 
     def stretch(self, path: Sdf.Path) -> Matrix:
         """Return the (3, 3) scale from a prim's own coordinates to its frame [m]."""
-        return (inverse_transform(self.frame(path)) @ self.transform(path))[:3, :3]
+        whole = self.transform(path)
+        return (inverse_transform(rigid_part(whole)) @ whole)[:3, :3]
 
     def within(self, path: Sdf.Path, frame_of: Sdf.Path) -> Matrix:
         """Return the (4, 4) transform of a prim into the frame of another [m].

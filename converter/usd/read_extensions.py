@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pxr import Sdf
+from pxr import Sdf, Usd
 
 from converter.model import Custom, CustomAttribute, CustomElement, XmlElement
 from converter.urdf.grammar import MATERIAL, ROBOT
@@ -20,8 +20,6 @@ from converter.usd.read_names import writable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from pxr import Usd
 
     from converter.urdf.grammar import ElementType
 
@@ -85,9 +83,9 @@ def _of_material(attribute: CustomAttribute) -> CustomAttribute:
 
 def _read(prim: Usd.Prim) -> Custom:
     attributes = []
-    for attribute in prim.GetAuthoredAttributes():
-        namespace, _, name = attribute.GetName().partition(":")
-        if namespace != NAMESPACE or name in RESERVED:
+    for attribute in prim.GetAuthoredPropertiesInNamespace(NAMESPACE):
+        name = attribute.GetName().partition(":")[2]
+        if name in RESERVED or not isinstance(attribute, Usd.Attribute):
             continue
         if attribute.GetTypeName() == Sdf.ValueTypeNames.String:
             within, said = _split(attribute.GetDisplayName() or name)

@@ -89,10 +89,9 @@ def read_link_prims(
     unmarked = set(frames) - {legible_name(p) for p in every if p.GetPath() in links}
     prims = []
     for prim in every:
-        name = legible_name(prim)
         if prim.GetPath() in links:
             prims.append(prim)
-        elif name in unmarked and _has_place(prim):
+        elif unmarked and (name := legible_name(prim)) in unmarked and _has_place(prim):
             unmarked.remove(name)
             prims.append(prim)
     names = yield from unique_names("link", prims)
