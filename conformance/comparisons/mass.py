@@ -21,6 +21,7 @@ from conformance.comparisons.mass_values import (
     inertia_difference,
     mass_difference,
     moments_text,
+    norms,
 )
 from conformance.groups import departing, masses_of, tensor_of
 from conformance.tolerance import center_bound, inertia_bound
@@ -112,25 +113,32 @@ def link_inertias(
 
     A witness that states no tensor for one link leaves that link open.
     """
+    massive = tuple(_massive(expected, actual, yardstick))
+    pairs = {
+        name: (tensor_of(ours.inertia), tensor_of(theirs.inertia))
+        for name, ours, theirs in massive
+        if ours.inertia and theirs.inertia
+    }
+    apart = norms([ours - theirs for ours, theirs in pairs.values()])
+    norm_of = dict(zip(pairs, apart, strict=True))
     differences = []
-    for name, ours, theirs in _massive(expected, actual, yardstick):
-        if ours.inertia is None:
-            continue
-        if theirs.inertia is None:
-            differences.append(_unstated(name, ours.inertia, actual.witness))
-            continue
-        tensor = tensor_of(ours.inertia)
-        differences.append(
-            inertia_difference(
-                "link",
-                name,
-                tensor,
-                tensor_of(theirs.inertia),
-                mass=ours.mass,
-                bound=inertia_bound(tensor),
-                yardstick=yardstick,
+    for name, ours, _ in massive:
+        if name in pairs:
+            tensor, other = pairs[name]
+            differences.append(
+                inertia_difference(
+                    "link",
+                    name,
+                    tensor,
+                    other,
+                    apart=norm_of[name],
+                    mass=ours.mass,
+                    bound=inertia_bound(tensor),
+                    yardstick=yardstick,
+                )
             )
-        )
+        elif ours.inertia:
+            differences.append(_unstated(name, ours.inertia, actual.witness))
     note = _NO_MASS if not yardstick.total_mass else None
     return Compared(tuple(differences), note=note)
 
@@ -153,6 +161,7 @@ def agreement(
             restated.link,
             first,
             second,
+            apart=norms([first - second])[0],
             mass=yardstick.total_mass or 1.0,
             bound=inertia_bound(first),
             yardstick=yardstick,

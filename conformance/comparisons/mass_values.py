@@ -18,6 +18,8 @@ from conformance.tolerance import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from conformance.comparison import Yardstick
@@ -104,12 +106,21 @@ def _point(values: NDArray[np.float64]) -> str:
     return f"({', '.join(f'{value:.6g}' for value in values)}) m"
 
 
+def norms(differences: Sequence[NDArray[np.float64]]) -> list[float]:
+    """Return the spectral norms of matrices (3, 3), which take less time together."""
+    # As numpy's norm finds them in twice the time.
+    stacked = np.reshape(differences, (-1, 3, 3))
+    found: list[float] = np.linalg.svd(stacked, compute_uv=False)[:, 0].tolist()
+    return found
+
+
 def inertia_difference(  # noqa: PLR0913  the two values, and what they are measured with
     kind: str,
     name: str,
     ours: NDArray[np.float64],
     theirs: NDArray[np.float64],
     *,
+    apart: float,
     mass: float,
     bound: float,
     yardstick: Yardstick,
@@ -117,23 +128,22 @@ def inertia_difference(  # noqa: PLR0913  the two values, and what they are meas
 ) -> Difference:
     """Compare inertia tensors (3, 3) about the centre of mass [kg m^2].
 
-    The difference is relative to the largest principal moment on the first side. Where
-    that side has none, it is relative to ``mass`` [kg] times the robot's size squared,
-    and an invented inertia of a millionth of that is harmless; so is one for the part
-    of the mass that is ``pointlike`` [kg], having no inertia of its own.
+    They are ``apart`` by the spectral norm of their difference, as :func:`norms` finds
+    it. What is judged is relative to the largest principal moment on the first side.
+    Where that side has none, it is relative to ``mass`` [kg] times the robot's size
+    squared, and an invented inertia of a millionth of that is harmless; so is one for
+    the part of the mass that is ``pointlike`` [kg], having no inertia of its own.
     """
     tolerance = yardstick.tolerance.inertia
-    # The spectral norm, as numpy's norm finds it in twice the time.
-    distance = float(np.linalg.svd(ours - theirs, compute_uv=False)[0])
     scale = largest_moment(ours)
     if is_pointlike(ours, mass, yardstick.size):
         scale = 0.0
     if scale > 0:
-        amount = distance / scale
+        amount = apart / scale
         tolerance += HARMLESS * pointlike * yardstick.size**2 / scale
     else:
         # A point mass: an inertia may be invented, small against mass times size^2.
-        amount = distance / (mass * yardstick.size**2)
+        amount = apart / (mass * yardstick.size**2)
         bound, tolerance = 0.0, HARMLESS
 
     def words() -> Words:

@@ -14,6 +14,7 @@ from conformance.comparisons.mass_values import (
     center_difference,
     inertia_difference,
     mass_difference,
+    norms,
 )
 from conformance.groups import departing, lumps, masses_of
 from conformance.record import Grade
@@ -87,6 +88,7 @@ def inertias(
             group[0],
             ours.tensor,
             theirs.tensor,
+            apart=norms([ours.tensor - theirs.tensor])[0],
             mass=ours.mass,
             bound=lump_inertia_bound(ours.parts, ours.center, ours.tensor),
             yardstick=yardstick,

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from conformance.groups import length
-from conformance.shapes import DIRECTIONS, ShapeKind
+from conformance.shapes import DIRECTIONS, ShapeKind, Surface
 from conformance.tolerance import ARITHMETIC, QUATERNION, RELATIVE
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from conformance.comparison import Yardstick
     from conformance.observation import Observation
-    from conformance.shapes import Role, ShapeObservation, Surface
+    from conformance.shapes import Role, ShapeObservation
 
     Array: TypeAlias = NDArray[np.float64]
     Shapes: TypeAlias = tuple[ShapeObservation, ...]
@@ -195,23 +195,40 @@ def _looks_of(surface: Surface) -> tuple[float, ...]:
 def whole(shapes: Sequence[ShapeObservation]) -> Whole:
     """Join shapes that all have surfaces."""
     surfaces = [shape.surface for shape in shapes if shape.surface]
-    area = math.fsum(surface.area for surface in surfaces)
-    weights = np.array([surface.area for surface in surfaces])
-    weights = weights / area if area else np.full(len(surfaces), 1.0 / len(surfaces))
-    reach = np.array([surface.support for surface in surfaces]).max(axis=0)
+    joined = surfaces[0] if len(surfaces) == 1 else _joined(surfaces)
+    reach = np.array(joined.support)
     high, low = reach[:_AXES], reach[_AXES : 2 * _AXES]
     distance = max(math.hypot(*shape.position) for shape in shapes)
     return Whole(
         reach=reach,
-        area=area,
-        edges=math.fsum(surface.edges for surface in surfaces),
-        oriented=np.array([surface.oriented_area for surface in surfaces]).sum(axis=0),
-        volume=math.fsum(surface.volume for surface in surfaces),
-        center=weights @ np.array([surface.center for surface in surfaces]),
-        triangles=sum(surface.triangles for surface in surfaces),
+        area=joined.area,
+        edges=joined.edges,
+        oriented=np.array(joined.oriented_area),
+        volume=joined.volume,
+        center=np.array(joined.center),
+        triangles=joined.triangles,
         size=length(high + low) or 1.0,
         middle=(high - low) / 2.0,
         point_bound=_point_bound(length(np.maximum(high, low)), distance),
+    )
+
+
+def _joined(surfaces: Sequence[Surface]) -> Surface:
+    area = math.fsum(surface.area for surface in surfaces)
+    weights = np.array([surface.area for surface in surfaces])
+    weights = weights / area if area else np.full(len(surfaces), 1.0 / len(surfaces))
+    supports = np.array([surface.support for surface in surfaces])
+    oriented = np.array([surface.oriented_area for surface in surfaces])
+    ox, oy, oz = oriented.sum(axis=0).tolist()
+    x, y, z = (weights @ np.array([surface.center for surface in surfaces])).tolist()
+    return Surface(
+        support=tuple(supports.max(axis=0).tolist()),
+        area=area,
+        edges=math.fsum(surface.edges for surface in surfaces),
+        oriented_area=(ox, oy, oz),
+        volume=math.fsum(surface.volume for surface in surfaces),
+        center=(x, y, z),
+        triangles=sum(surface.triangles for surface in surfaces),
     )
 
 
