@@ -21,6 +21,11 @@ _STEPS = 65535
 # to bring a mesh.
 _COARSER = (1024, 512, 256, 128, 64, 32)
 _NEARLY = 2
+# Triangles per point from which edges can hardly be taken away: a closed surface has
+# two, and one whose sides were joined has more.
+_TANGLED = 2.5
+# How many times its share such a mesh may have.
+_LEFT = 3
 # As fine as three coordinates in one integer can be.
 _FINE = 2**21 - 1
 # Meshes that are drawn whole however many there are: a coarse box is no box.
@@ -123,13 +128,15 @@ def coarsen(mesh: Welded, target: int) -> SceneMesh | None:
 
     Args:
         mesh: The mesh.
-        target: Number of triangles that may be drawn.
+        target: Number of triangles that may be drawn; three times as many of what can
+            hardly be made coarser.
 
     Returns:
         The mesh; None if nothing of it can be seen.
     """
     corners, faces = _clustered(mesh, target)
-    if len(faces) > target:
+    tangled = len(faces) > _TANGLED * len(corners)
+    if len(faces) > (_LEFT * target if tangled else target):
         # Robots without large meshes do not need it.
         import fast_simplification  # noqa: PLC0415
 

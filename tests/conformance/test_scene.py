@@ -149,6 +149,16 @@ def test_a_coarse_mesh_keeps_its_size() -> None:
     assert volume / 6 == pytest.approx(4 / 3 * math.pi, rel=0.02)
 
 
+def test_what_can_hardly_be_made_coarser_is_left() -> None:
+    """Of triangles between any three of some points, none can be taken away alone."""
+    random = np.random.default_rng(3)
+    points = random.uniform(-1.0, 2.0, (200, 3))
+    faces = np.array([random.permutation(200)[:3] for _ in range(900)])
+    mesh = _coarse(points, faces, 500)
+    assert mesh is not None
+    assert mesh.drawn == 900
+
+
 def test_a_mesh_without_a_surface_is_not_drawn() -> None:
     """Three points of one place make no triangle."""
     assert weld(np.ones((3, 3)), np.array([[0, 1, 2]])) is None
