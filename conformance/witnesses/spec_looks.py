@@ -14,7 +14,7 @@ import numpy as np
 
 from conformance.shapes import Look, merged
 from conformance.witnesses.file_materials import FileMaterial, ImageFile, light
-from conformance.witnesses.surfaces import face_areas
+from conformance.witnesses.surfaces import triangle_areas
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,8 +57,7 @@ def _parts(
     if len(used) == 1:
         yield int(used[0]), area
         return
-    sides = np.full(len(mesh.triangles), 3)
-    areas = face_areas(mesh.points, sides, mesh.triangles.reshape(-1), transform)
+    areas = triangle_areas(mesh.points, mesh.triangles, transform)
     for material in used.tolist():
         yield material, float(areas[mesh.wearing == material].sum())
 

@@ -14,9 +14,10 @@ import numpy as np
 from pxr import Ar, UsdGeom, UsdShade
 
 from conformance.shapes import Look, merged
-from conformance.witnesses.surfaces import face_areas
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from conformance.shapes import Vec3
     from conformance.witnesses.usdphysics_transforms import Array
 
@@ -27,19 +28,19 @@ _TEXTURE = "UsdUVTexture"
 def state_looks(
     prim: Any,  # noqa: ANN401  pxr is untyped
     area: float,
-    to_link: Array,
+    face_areas: Callable[[], Array],
 ) -> tuple[Look, ...]:
     """State how a Gprim looks, part by part; nothing if a part cannot be stated.
 
     Args:
         prim: The Gprim.
         area: Of its surface [m^2].
-        to_link: (4, 4) from the prim's frame to metres.
+        face_areas: Returns those of its (F) faces [m^2].
     """
     looks = []
     rest = area
     subsets = UsdShade.MaterialBindingAPI(prim).GetMaterialBindSubsets()
-    areas = _face_areas(prim, to_link) if subsets else np.zeros(0)
+    areas = face_areas() if subsets else np.zeros(0)
     for subset in subsets:
         faces = np.array(subset.GetIndicesAttr().Get(), np.int64)
         own = float(areas[faces[(faces >= 0) & (faces < len(areas))]].sum())
@@ -49,14 +50,6 @@ def state_looks(
     if not looks or rest > 1e-9 * area:
         looks.append(_look(prim, rest))
     return merged(look for look in looks if look) if all(looks) else ()
-
-
-def _face_areas(prim: Any, to_link: Array) -> Array:  # noqa: ANN401
-    mesh = UsdGeom.Mesh(prim)
-    points = np.array(mesh.GetPointsAttr().Get(), np.float64)
-    counts = np.array(mesh.GetFaceVertexCountsAttr().Get(), np.int64)
-    corners = np.array(mesh.GetFaceVertexIndicesAttr().Get(), np.int64)
-    return face_areas(points, counts, corners, to_link)
 
 
 def _look(prim: Any, area: float) -> Look | None:  # noqa: ANN401

@@ -11,6 +11,7 @@ visibility. A visual is a Gprim that is visible and whose purpose is default or 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from conformance.witnesses.surfaces import (
     mesh_surface,
     primitive_surface,
     stretched,
+    triangle_areas,
 )
 from conformance.witnesses.usdphysics_links import find_links
 from conformance.witnesses.usdphysics_looks import state_looks
@@ -162,6 +164,11 @@ def _carriers(prim: Any, links: LinkPrims) -> Iterator[str]:  # noqa: ANN401
         prim = prim.GetParent()
 
 
+_NO_POINTS = np.zeros((0, 3))
+_NO_TRIANGLES = np.zeros((0, 3), np.int64)
+_NO_FACES = np.zeros(0, np.int64)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class _Geometry:
     """What a Gprim is, in units of the stage and in a frame of its own.
@@ -171,7 +178,8 @@ class _Geometry:
         size: As in :class:`~conformance.shapes.ShapeObservation`; empty for meshes.
         turn: (4, 4) from the frame of the shape, whose axis is Z, to the prim's.
         points: (N, 3) of a mesh.
-        triangles: (M, 3) likewise.
+        triangles: (M, 3) likewise: its faces, as fans.
+        counts: (F) corners of its faces.
         problem: Why it cannot be stated.
     """
 
@@ -180,11 +188,15 @@ class _Geometry:
     turn: Array
     points: Array
     triangles: NDArray[np.integer]
+    counts: NDArray[np.integer]
     problem: str | None = None
 
-
-_NO_POINTS = np.zeros((0, 3))
-_NO_TRIANGLES = np.zeros((0, 3), np.int64)
+    def face_areas(self, to_link: Array) -> Array:
+        """Return the (F) areas of its faces [m^2]; ``to_link`` is (4, 4), to metres."""
+        areas = triangle_areas(self.points, self.triangles, to_link)
+        faces = np.repeat(np.arange(len(self.counts)), np.maximum(self.counts - 2, 0))
+        summed = np.bincount(faces, weights=areas, minlength=len(self.counts))
+        return summed.astype(np.float64)
 
 
 def _geometry(prim: Any) -> _Geometry:  # noqa: ANN401  pxr is untyped
@@ -207,6 +219,7 @@ def _geometry(prim: Any) -> _Geometry:  # noqa: ANN401  pxr is untyped
         turn=turn,
         points=_NO_POINTS,
         triangles=_NO_TRIANGLES,
+        counts=_NO_FACES,
         problem=None if sizes else f"a {prim.GetTypeName()} cannot be measured",
     )
 
@@ -231,8 +244,10 @@ def _once(
 
 
 def _equal(one: _Geometry, other: _Geometry) -> bool:
-    return np.array_equal(one.points, other.points) and np.array_equal(
-        one.triangles, other.triangles
+    return (
+        np.array_equal(one.points, other.points)
+        and np.array_equal(one.triangles, other.triangles)
+        and np.array_equal(one.counts, other.counts)
     )
 
 
@@ -251,15 +266,25 @@ def _mesh(mesh: Any) -> _Geometry:  # noqa: ANN401  pxr is untyped
         and corners.max(initial=-1) < len(points)
     )
     if not sound:
-        problem = "its points and faces do not fit together"
         return _Geometry(
-            ShapeKind.MESH, (), np.eye(4), _NO_POINTS, _NO_TRIANGLES, problem
+            kind=ShapeKind.MESH,
+            size=(),
+            turn=np.eye(4),
+            points=_NO_POINTS,
+            triangles=_NO_TRIANGLES,
+            counts=_NO_FACES,
+            problem="its points and faces do not fit together",
         )
     triangles = fans(counts, corners)
     if mesh.GetOrientationAttr().Get() == UsdGeom.Tokens.leftHanded:
         triangles = triangles[:, ::-1]
     return _Geometry(
-        ShapeKind.MESH, (), np.eye(4), points.astype(np.float64), triangles
+        kind=ShapeKind.MESH,
+        size=(),
+        turn=np.eye(4),
+        points=points.astype(np.float64),
+        triangles=triangles,
+        counts=counts,
     )
 
 
@@ -305,7 +330,8 @@ def _in_role(placed: _Placed, stated: ShapeObservation, role: Role) -> ShapeObse
     if role is Role.VISUAL:
         if stated.surface is None:
             return stated
-        looks = state_looks(prim, stated.surface.area, placed.to_link)
+        face_areas = partial(placed.geometry.face_areas, placed.to_link)
+        looks = state_looks(prim, stated.surface.area, face_areas)
         return replace(stated, looks=looks)
     bounding = None
     if prim.HasAPI(UsdPhysics.MeshCollisionAPI):
