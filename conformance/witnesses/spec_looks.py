@@ -14,7 +14,6 @@ import numpy as np
 
 from conformance.shapes import Look, merged
 from conformance.witnesses.file_materials import FileMaterial, ImageFile, light
-from conformance.witnesses.surfaces import triangle_areas
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,7 +26,7 @@ _UNSAID = FileMaterial()
 
 
 def state_looks(
-    visual: Visual, area: float, mesh: LoadedMesh | None, transform: Array
+    visual: Visual, area: float, mesh: LoadedMesh | None, areas: Array
 ) -> tuple[Look, ...]:
     """State how a visual looks, part by part.
 
@@ -35,29 +34,25 @@ def state_looks(
         visual: The visual.
         area: Of its surface [m^2].
         mesh: Its mesh, if it has one.
-        transform: (4, 4) from the mesh to metres.
+        areas: (M) areas of the mesh's triangles [m^2].
     """
     own = _of_urdf(visual.material)
     if mesh is None:
         # How an image lies on a primitive is not defined.
         return (_look(replace(own, image=None, mask=None), area),)
     found = (
-        _worn(mesh, own, material, worn)
-        for material, worn in _parts(mesh, area, transform)
+        _worn(mesh, own, material, worn) for material, worn in _parts(mesh, area, areas)
     )
     return merged(found)
 
 
-def _parts(
-    mesh: LoadedMesh, area: float, transform: Array
-) -> Iterator[tuple[int, float]]:
+def _parts(mesh: LoadedMesh, area: float, areas: Array) -> Iterator[tuple[int, float]]:
     """Yield numbers of materials, and the areas that have them [m^2]."""
     # Numbers begin with -1.
     used = np.flatnonzero(np.bincount(mesh.wearing + 1)) - 1
     if len(used) == 1:
         yield int(used[0]), area
         return
-    areas = triangle_areas(mesh.points, mesh.triangles, transform)
     for material in used.tolist():
         yield material, float(areas[mesh.wearing == material].sum())
 

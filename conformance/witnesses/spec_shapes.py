@@ -12,7 +12,7 @@ from conformance.drawing import Drawing
 from conformance.shapes import Role, ShapeKind, ShapeObservation
 from conformance.witnesses.mesh_files import LoadedMesh, UnreadMeshError, load_mesh
 from conformance.witnesses.spec_looks import state_looks
-from conformance.witnesses.surfaces import mesh_surface, primitive_surface
+from conformance.witnesses.surfaces import measured_mesh, primitive_surface
 from converter.model import Box, Capsule, Cylinder, MeshFile, Sphere, Visual
 from converter.spatial import transform_from_pose
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from conformance.shapes import Surface
+    from conformance.witnesses.surfaces import Array
     from converter.model import Robot, Shape
 
     Meshes: TypeAlias = dict[str, LoadedMesh | UnreadMeshError]
@@ -47,13 +48,14 @@ def _seen(stated: ShapeObservation, shape: Shape, meshes: Meshes) -> ShapeObserv
     """Add how a visual looks."""
     if not isinstance(shape, Visual) or stated.surface is None:
         return stated
-    mesh, geometry, scale = None, shape.geometry, (1.0, 1.0, 1.0)
+    mesh, areas, geometry = None, np.zeros(0), shape.geometry
     if isinstance(geometry, MeshFile):
         found = meshes.get(geometry.path or "")
         if not isinstance(found, LoadedMesh):
             return stated
-        mesh, scale = found, geometry.scale
-    looks = state_looks(shape, stated.surface.area, mesh, np.diag([*scale, 1.0]))
+        measured = _measured(found, shape, geometry)
+        mesh, areas = found, measured[1] if measured else areas
+    looks = state_looks(shape, stated.surface.area, mesh, areas)
     return replace(stated, looks=looks)
 
 
@@ -162,23 +164,31 @@ def _mesh(
     content = meshes[geometry.path]
     if isinstance(content, UnreadMeshError):
         return replace(unstated, problem=f"it cannot be read: {content}")
-    transform = transform_from_pose(shape.origin) @ np.diag([*geometry.scale, 1.0])
-    surface = _surface(content, tuple(transform.ravel().tolist()))
-    problem = None if surface else "it has points that are not finite"
+    measured = _measured(content, shape, geometry)
+    problem = None if measured else "it has points that are not finite"
     return replace(
         unstated,
-        surface=surface,
+        surface=measured[0] if measured else None,
         problem=problem,
         pieces=content.pieces,
         corners=content.corners,
     )
 
 
+def _measured(
+    content: LoadedMesh, shape: Shape, geometry: MeshFile
+) -> tuple[Surface, Array] | None:
+    transform = transform_from_pose(shape.origin) @ np.diag([*geometry.scale, 1.0])
+    return _measured_at(content, tuple(transform.ravel().tolist()))
+
+
 @lru_cache(maxsize=_KEPT)
-def _surface(content: LoadedMesh, transform: tuple[float, ...]) -> Surface | None:
+def _measured_at(
+    content: LoadedMesh, transform: tuple[float, ...]
+) -> tuple[Surface, Array] | None:
     """Measure a mesh in its place, where most are both seen and collided with."""
     matrix = np.array(transform).reshape(4, 4)
-    return mesh_surface(content.points, content.triangles, matrix)
+    return measured_mesh(content.points, content.triangles, matrix)
 
 
 def _load(path: str) -> LoadedMesh | UnreadMeshError:

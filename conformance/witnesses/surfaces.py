@@ -35,7 +35,15 @@ _SAME = 1e-6
 
 
 def mesh_surface(points: Array, triangles: Indices, transform: Array) -> Surface | None:
-    """Measure a surface of triangles.
+    """Measure a surface of triangles, see :func:`measured_mesh`."""
+    measured = measured_mesh(points, triangles, transform)
+    return measured[0] if measured else None
+
+
+def measured_mesh(
+    points: Array, triangles: Indices, transform: Array
+) -> tuple[Surface, Array] | None:
+    """Measure a surface of triangles, and the (M) areas of these [m^2].
 
     A mirroring transform turns no surface inside out: outside stays outside.
 
@@ -76,7 +84,7 @@ def mesh_surface(points: Array, triangles: Indices, transform: Array) -> Surface
     size = np.linalg.norm(support[:3] + support[3:6])
     least = _FLOAT32 * np.abs(points).max() * np.linalg.norm(linear) * size
     small = triangles[~(areas > least)]
-    return Surface(
+    surface = Surface(
         support=tuple(support.tolist()),
         area=area,
         edges=edges,
@@ -85,6 +93,7 @@ def mesh_surface(points: Array, triangles: Indices, transform: Array) -> Surface
         center=_vec3(middle + center),
         triangles=len(triangles) - len(small) + _distinct(points, small),
     )
+    return surface, areas
 
 
 def _measured(placed: Array, triangles: Indices) -> tuple[Array, Array]:
@@ -104,20 +113,6 @@ def _measured(placed: Array, triangles: Indices) -> tuple[Array, Array]:
     cones = (a * normals).sum()
     centers = (a + b + c) @ areas / 3.0
     return areas, np.array([edges, cones, *normals.sum(axis=1), *centers])
-
-
-def triangle_areas(points: Array, triangles: Indices, transform: Array) -> Array:
-    """Return the (M) areas of triangles [m^2].
-
-    Args:
-        points: (N, 3) in the mesh's own frame.
-        triangles: (M, 3) indices of points.
-        transform: (4, 4) from there to metres.
-    """
-    placed = _moved(points.T, transform)
-    a, b, c = (np.take(placed, corner, axis=1) for corner in _columns(triangles))
-    areas: Array = _lengths(_cross(b - a, c - a)) / 2.0
-    return areas
 
 
 def moved(points: Array, transform: Array) -> Array:

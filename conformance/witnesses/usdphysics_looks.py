@@ -16,8 +16,6 @@ from pxr import Ar, UsdGeom, UsdShade
 from conformance.shapes import Look, merged
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from conformance.shapes import Vec3
     from conformance.witnesses.usdphysics_transforms import Array
 
@@ -28,19 +26,18 @@ _TEXTURE = "UsdUVTexture"
 def state_looks(
     prim: Any,  # noqa: ANN401  pxr is untyped
     area: float,
-    face_areas: Callable[[], Array],
+    areas: Array,
 ) -> tuple[Look, ...]:
     """State how a Gprim looks, part by part; nothing if a part cannot be stated.
 
     Args:
         prim: The Gprim.
         area: Of its surface [m^2].
-        face_areas: Returns those of its (F) faces [m^2].
+        areas: (F) areas of its faces, if it is a mesh [m^2].
     """
     looks = []
     rest = area
     subsets = UsdShade.MaterialBindingAPI(prim).GetMaterialBindSubsets()
-    areas = face_areas() if subsets else np.zeros(0)
     for subset in subsets:
         faces = np.array(subset.GetIndicesAttr().Get(), np.int64)
         own = float(areas[faces[(faces >= 0) & (faces < len(areas))]].sum())

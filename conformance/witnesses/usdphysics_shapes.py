@@ -11,8 +11,7 @@ visibility. A visual is a Gprim that is visible and whose purpose is default or 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from pxr import Usd, UsdGeom, UsdPhysics
@@ -21,10 +20,9 @@ from conformance.drawing import Drawing
 from conformance.shapes import Role, ShapeKind, ShapeObservation
 from conformance.witnesses.surfaces import (
     fans,
-    mesh_surface,
+    measured_mesh,
     primitive_surface,
     stretched,
-    triangle_areas,
 )
 from conformance.witnesses.usdphysics_links import find_links
 from conformance.witnesses.usdphysics_looks import state_looks
@@ -39,6 +37,8 @@ if TYPE_CHECKING:
     from conformance.witnesses.usdphysics_links import LinkPrims
     from conformance.witnesses.usdphysics_stage import Physics
     from conformance.witnesses.usdphysics_transforms import Array
+
+    Measured: TypeAlias = dict[tuple[int, bytes], tuple[Surface, Array] | None]
 
 _SHOWN = {UsdGeom.Tokens.default_, UsdGeom.Tokens.render}
 # What turns the Z axis of a shape's own frame to the axis of its prim.
@@ -59,10 +59,10 @@ def state_shapes(
 ) -> tuple[ShapeObservation, ...]:
     """State every shape below every candidate, nearest candidate first."""
     found: list[ShapeObservation] = []
-    measured: dict[tuple[int, bytes], Surface | None] = {}
+    measured: Measured = {}
     for placed in _placed(physics, links, placement):
         stated = _stated(placed, measured)
-        found += [_in_role(placed, stated, role) for role in placed.roles]
+        found += [_in_role(placed, stated, role, measured) for role in placed.roles]
     return tuple(found)
 
 
@@ -191,9 +191,8 @@ class _Geometry:
     counts: NDArray[np.integer]
     problem: str | None = None
 
-    def face_areas(self, to_link: Array) -> Array:
-        """Return the (F) areas of its faces [m^2]; ``to_link`` is (4, 4), to metres."""
-        areas = triangle_areas(self.points, self.triangles, to_link)
+    def face_areas(self, areas: Array) -> Array:
+        """Return the (F) areas of its faces, of the (M) areas of its triangles."""
         faces = np.repeat(np.arange(len(self.counts)), np.maximum(self.counts - 2, 0))
         summed = np.bincount(faces, weights=areas, minlength=len(self.counts))
         return summed.astype(np.float64)
@@ -288,9 +287,7 @@ def _mesh(mesh: Any) -> _Geometry:  # noqa: ANN401  pxr is untyped
     )
 
 
-def _stated(
-    placed: _Placed, measured: dict[tuple[int, bytes], Surface | None]
-) -> ShapeObservation:
+def _stated(placed: _Placed, measured: Measured) -> ShapeObservation:
     """State a shape in the frame of a link, apart from its role.
 
     Args:
@@ -311,11 +308,9 @@ def _stated(
     if geometry.problem:
         return stated
     if geometry.kind is ShapeKind.MESH:
-        place = id(geometry), to_link.tobytes()
-        if place not in measured:
-            measured[place] = mesh_surface(geometry.points, geometry.triangles, to_link)
-        surface = measured[place]
-        problem = None if surface else "it has no faces, or is not finite"
+        found = _measured(placed, measured)
+        problem = None if found else "it has no faces, or is not finite"
+        surface = found[0] if found else None
         return replace(stated, surface=surface, problem=problem)
     kind, size, rigid = stretched(geometry.kind, geometry.size, to_link @ geometry.turn)
     if kind is ShapeKind.OTHER:
@@ -325,13 +320,26 @@ def _stated(
     return replace(stated, kind=kind, size=size, surface=surface)
 
 
-def _in_role(placed: _Placed, stated: ShapeObservation, role: Role) -> ShapeObservation:
+def _measured(placed: _Placed, measured: Measured) -> tuple[Surface, Array] | None:
+    geometry, to_link = placed.geometry, placed.to_link
+    place = id(geometry), to_link.tobytes()
+    if place not in measured:
+        measured[place] = measured_mesh(geometry.points, geometry.triangles, to_link)
+    return measured[place]
+
+
+def _in_role(
+    placed: _Placed, stated: ShapeObservation, role: Role, measured: Measured
+) -> ShapeObservation:
     prim = placed.prim
     if role is Role.VISUAL:
         if stated.surface is None:
             return stated
-        face_areas = partial(placed.geometry.face_areas, placed.to_link)
-        looks = state_looks(prim, stated.surface.area, face_areas)
+        areas = np.zeros(0)
+        if placed.geometry.kind is ShapeKind.MESH:
+            found = _measured(placed, measured)
+            areas = placed.geometry.face_areas(found[1]) if found else areas
+        looks = state_looks(prim, stated.surface.area, areas)
         return replace(stated, looks=looks)
     bounding = None
     if prim.HasAPI(UsdPhysics.MeshCollisionAPI):
