@@ -88,6 +88,20 @@ def test_mesh_measures_as_trimesh_says() -> None:
     assert surface.triangles == len(mesh.faces)
 
 
+def test_mesh_of_many_triangles_measures_as_trimesh_says() -> None:
+    """More of them than are measured at once."""
+    mesh = trimesh.creation.icosphere(subdivisions=5, radius=0.7)
+    mesh.vertices *= (1.0, 2.0, 0.5)
+    placed = mesh.copy()
+    placed.apply_transform(OBLIQUE)
+    surface = _measured(mesh, OBLIQUE)
+
+    assert surface.area == pytest.approx(placed.area, rel=1e-12)
+    assert surface.volume == pytest.approx(placed.volume, rel=1e-12)
+    np.testing.assert_allclose(surface.center, placed.centroid, atol=1e-12)
+    assert surface.triangles == len(mesh.faces) == 20480
+
+
 def test_mirror_turns_nothing_inside_out() -> None:
     """Outside stays outside, as in USD and in URDF."""
     mirror = np.diag([-1.0, 1.0, 1.0, 1.0])
@@ -112,6 +126,17 @@ def test_triangles_without_three_corners_do_not_count() -> None:
     points = np.array([(0.0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 1, 1e-60)])
     faces = np.array([(0, 1, 2), (0, 1, 1), (1, 2, 3)])
     surface = mesh_surface(points, faces, np.eye(4))
+
+    assert surface is not None
+    assert surface.triangles == 1
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
+def test_corners_that_float32_makes_one_do_not_count(scale: float) -> None:
+    """Whatever the size of the triangles in the link's frame."""
+    points = np.array([(700.0, 0, 1), (700.00001, 0, 1), (0, 900, 1), (0, 0, 1)])
+    faces = np.array([(0, 1, 2), (3, 0, 2), (1, 3, 0)])
+    surface = mesh_surface(points, faces, np.diag([scale, scale, scale, 1.0]) @ OBLIQUE)
 
     assert surface is not None
     assert surface.triangles == 1
