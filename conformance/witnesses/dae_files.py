@@ -105,10 +105,6 @@ class _Document(collada.Collada):  # type: ignore[misc]  # pycollada is untyped
         for element in self.xmlnode.iter(*_DECIMALS):
             if element.text and "nan" in element.text.lower():
                 element.text = _NAN.sub("INF", element.text)
-        # Nobody asks for dates, which take longer than all the rest but geometry.
-        for date in self.xmlnode.findall("{*}asset/*"):
-            if date.tag in (self.tag("created"), self.tag("modified")):
-                date.getparent().remove(date)
         super()._loadAssetInfo()
 
 
