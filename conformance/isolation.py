@@ -219,11 +219,17 @@ class Isolation:
     def _new_pool(self) -> ProcessPool:
         if not FORKS:
             return ProcessPool(max_workers=self.workers, context=get_context("spawn"))
+        start_loading()
         context = get_context("forkserver")
-        context.set_forkserver_preload(["conformance.preloading"])
-        _start_fork_server()
         # A new process is ready by the time that an old one ends.
         return ProcessPool(max_workers=2 * self.workers, max_tasks=1, context=context)
+
+
+def start_loading() -> None:
+    """Have loaded what tasks take, while this process does something else."""
+    if FORKS:
+        get_context("forkserver").set_forkserver_preload(["conformance.preloading"])
+        _start_fork_server()
 
 
 def _start_fork_server() -> None:

@@ -3,7 +3,8 @@
 A small robot is converted in less time than Python needs to look for garbage among all
 that OpenUSD brings, while that loads, and to take it apart at the end. Both are left
 out for commands that do one thing in one process. All others start and end as any
-program does: they have processes, journals and folders to take leave of.
+program does: they have processes, journals and folders to take leave of. Of these, some
+have a second process load engines and libraries while they load what they need.
 """
 
 from __future__ import annotations
@@ -15,13 +16,20 @@ import sys
 # Nothing of theirs is left to be done when they return: files are closed, and folders
 # for scratch are gone.
 _SHORT = frozenset({"convert", "expand", "inspect", "lint"})
+_EXAMINING = frozenset({"check", "run"})
+_HELP = frozenset({"-h", "--help"})
 
 
 def start() -> None:
     """Run the command line of this process, and end the process."""
-    is_short = len(sys.argv) > 1 and sys.argv[1] in _SHORT
+    command, rest = (*sys.argv[1:2], "")[0], sys.argv[2:]
+    is_short = command in _SHORT
     if is_short:
         gc.disable()
+    if command in _EXAMINING and not _HELP.intersection(rest):
+        from conformance import isolation  # noqa: PLC0415  other commands need none
+
+        isolation.start_loading()
     from conformance.cli import main  # noqa: PLC0415  garbage is looked for as it loads
 
     if not is_short:

@@ -143,3 +143,38 @@ def test_a_mesh_loads_the_library_of_its_format_alone(tmp_path: Path) -> None:
     names = loaded(command("convert", str(file), str(tmp_path / "usd")))
 
     assert names & FORMATS == {"tinyobjloader"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "begun"),
+    [
+        (("check", "none.urdf", "none.usda"), True),
+        (("run", "none:none"), True),
+        (("check", "--help"), False),
+        (("lint", "none.urdf"), False),
+        (("--help",), False),
+        ((), False),
+    ],
+)
+def test_engines_are_loaded_while_a_command_is(
+    tmp_path: Path, *, arguments: tuple[str, ...], begun: bool
+) -> None:
+    """The process that loads them is the first thing that such commands start."""
+    program = f"""
+import sys
+from conformance import isolation
+isolation.start_loading = lambda: print("begun", "conformance.run" in sys.modules)
+sys.argv = ["urdf-usd", *{arguments!r}]
+from conformance.program import start
+start()
+"""
+    done = subprocess.run(  # noqa: S603  the test's own words
+        (sys.executable, "-c", program),
+        check=False,
+        capture_output=True,
+        encoding="utf-8",
+        cwd=tmp_path,
+    )
+
+    assert done.stdout.startswith("begun False") is begun
+    assert "Traceback" not in done.stderr
