@@ -18,6 +18,7 @@ import sys
 _SHORT = frozenset({"convert", "expand", "inspect", "lint"})
 _EXAMINING = frozenset({"check", "run"})
 _HELP = frozenset({"-h", "--help"})
+_INTERRUPTED = 130
 
 
 def start() -> None:
@@ -26,11 +27,16 @@ def start() -> None:
     is_short = command in _SHORT
     if is_short:
         gc.disable()
-    if command in _EXAMINING and not _HELP.intersection(rest):
-        from conformance import isolation  # noqa: PLC0415  other commands need none
+    try:
+        if command in _EXAMINING and not _HELP.intersection(rest):
+            from conformance import isolation  # noqa: PLC0415  others need none
 
-        isolation.start_loading()
-    from conformance.cli import main  # noqa: PLC0415  garbage is looked for as it loads
+            isolation.start_loading()
+        from conformance.cli import main  # noqa: PLC0415  garbage is looked for as it loads
+    except KeyboardInterrupt:
+        # As commands do, of which there is none yet.
+        sys.stderr.write("interrupted\n")
+        sys.exit(_INTERRUPTED)
 
     if not is_short:
         main()

@@ -160,21 +160,41 @@ def test_engines_are_loaded_while_a_command_is(
     tmp_path: Path, *, arguments: tuple[str, ...], begun: bool
 ) -> None:
     """The process that loads them is the first thing that such commands start."""
-    program = f"""
-import sys
-from conformance import isolation
-isolation.start_loading = lambda: print("begun", "conformance.run" in sys.modules)
-sys.argv = ["urdf-usd", *{arguments!r}]
-from conformance.program import start
-start()
-"""
-    done = subprocess.run(  # noqa: S603  the test's own words
-        (sys.executable, "-c", program),
-        check=False,
-        capture_output=True,
-        encoding="utf-8",
-        cwd=tmp_path,
+    done = _started(
+        'lambda: print("begun", "conformance.run" in sys.modules)', arguments, tmp_path
     )
 
     assert done.stdout.startswith("begun False") is begun
     assert "Traceback" not in done.stderr
+
+
+def test_an_interruption_before_there_is_a_command_is_one_all_the_same(
+    tmp_path: Path,
+) -> None:
+    """Whoever is fast is told no more than others."""
+    interrupt = "lambda: sys.modules['signal'].default_int_handler(2, None)"
+
+    done = _started(interrupt, ("run",), tmp_path)
+
+    assert (done.returncode, done.stderr) == (130, "interrupted\n")
+
+
+def _started(
+    loading: str, arguments: tuple[str, ...], folder: Path
+) -> subprocess.CompletedProcess[str]:
+    """Start the program with something else in the place of loading engines."""
+    program = f"""
+import sys
+from conformance import isolation
+isolation.start_loading = {loading}
+sys.argv = ["urdf-usd", *{arguments!r}]
+from conformance.program import start
+start()
+"""
+    return subprocess.run(  # noqa: S603  the test's own words
+        (sys.executable, "-c", program),
+        check=False,
+        capture_output=True,
+        encoding="utf-8",
+        cwd=folder,
+    )
