@@ -54,11 +54,15 @@ _Future: TypeAlias = "ProcessFuture[Completed[object] | Crashed]"
 class Isolation:
     """A pool of child processes, as a context manager; safe to use from threads.
 
-    Attributes:
+    Args:
         workers: Number of tasks that run at a time; further ones wait.
         memory: Most memory that a process may take, in MiB; no limit if None.
-        slots: Number of processes that work at a time, where tasks have others beside
-            them.
+        processes: While fewer than these work, tasks may have others beside them; as
+            many as workers if None.
+
+    Attributes:
+        workers: As given; so is ``memory``.
+        slots: What tasks take further processes by.
     """
 
     def __init__(
@@ -73,7 +77,7 @@ class Isolation:
             prefix="urdf-usd-", ignore_cleanup_errors=True
         )
         self.slots = Slots(self._files.name, processes or workers)
-        self._slots = threading.BoundedSemaphore(workers)
+        self._turns = threading.BoundedSemaphore(workers)
         self._lock = threading.Lock()
         self._pool: ProcessPool | None = self._new_pool()
         self._running: dict[str, _Future] = {}
@@ -141,7 +145,7 @@ class Isolation:
             CancelledError: The isolation was left meanwhile.
         """
         with (
-            self._slots,
+            self._turns,
             tempfile.TemporaryDirectory(
                 prefix="urdf-usd-", ignore_cleanup_errors=True
             ) as folder,

@@ -15,7 +15,7 @@ from conformance.confinement import Completed
 from conformance.journal import Steps
 from conformance.record import Grade, WitnessStatus
 from conformance.registry import UnknownWitnessError
-from conformance.tasks import convert_robot, read_robot
+from conformance.tasks import convert_robot, lint_robot, read_robot
 from conformance.verdict import judge
 from conformance.witness import Crashed
 from converter import ConvertOptions, convert
@@ -318,7 +318,11 @@ def test_a_death_costs_one_robot(
 
 @pytest.mark.parametrize(
     ("task", "reason"),
-    [(read_robot, "the URDF reader died: x"), (judge, "the comparison died: x")],
+    [
+        (read_robot, "the URDF reader died: x"),
+        (lint_robot, "lint died: x"),
+        (judge, "the comparison died: x"),
+    ],
 )
 def test_every_step_may_die(
     tmp_path: Path,
@@ -326,7 +330,7 @@ def test_every_step_may_die(
     task: Callable[..., object],
     reason: str,
 ) -> None:
-    """Reading and judging as well as converting."""
+    """Reading, lint and judging as well as converting."""
     _stand_in(monkeypatch, {task: lambda *_, **__: Crashed("x")})
 
     (record,) = _run(
