@@ -4,7 +4,7 @@ Names are loaded when they are first asked for: a command that only converts nee
 engine.
 
 Example:
-    >>> from conformance import check
+    >>> from urdf_usd.conformance import check
     >>> check("robot.urdf", "robot.usda").verdict  # doctest: +SKIP
     <Verdict.EXACT: 'exact'>
 """
@@ -15,8 +15,8 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from conformance.record import Grade, RobotRecord, RunSummary, Verdict
-    from conformance.run import CheckOptions, RunOptions, check, run
+    from urdf_usd.conformance.record import Grade, RobotRecord, RunSummary, Verdict
+    from urdf_usd.conformance.run import CheckOptions, RunOptions, check, run
 
 __all__ = [
     "CheckOptions",
@@ -30,8 +30,8 @@ __all__ = [
 ]
 
 _PLACES = {
-    "conformance.record": ("Grade", "RobotRecord", "RunSummary", "Verdict"),
-    "conformance.run": ("CheckOptions", "RunOptions", "check", "run"),
+    "urdf_usd.conformance.record": ("Grade", "RobotRecord", "RunSummary", "Verdict"),
+    "urdf_usd.conformance.run": ("CheckOptions", "RunOptions", "check", "run"),
 }
 _PLACE = {name: module for module, names in _PLACES.items() for name in names}
 

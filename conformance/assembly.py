@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
-from conformance.candidates import OURS
-from conformance.checks import CHECKS, ROUND_TRIP_CHECKS
-from conformance.environment import environment
-from conformance.ledger import losses
-from conformance.observation import JointType
-from conformance.panel import USD_READER
-from conformance.portable_text import folder_names, portable, portable_path
-from conformance.record import (
+from urdf_usd.conformance.candidates import OURS
+from urdf_usd.conformance.checks import CHECKS, ROUND_TRIP_CHECKS
+from urdf_usd.conformance.environment import environment
+from urdf_usd.conformance.ledger import losses
+from urdf_usd.conformance.observation import JointType
+from urdf_usd.conformance.panel import USD_READER
+from urdf_usd.conformance.portable_text import folder_names, portable, portable_path
+from urdf_usd.conformance.record import (
     CheckHeading,
     ConverterRecord,
     DiagnosticRecord,
@@ -33,34 +33,34 @@ from conformance.record import (
     WitnessRecord,
     WitnessStatus,
 )
-from conformance.source_lines import source_lines
-from conformance.verdict import REFERENCE
-from conformance.witness import (
+from urdf_usd.conformance.source_lines import source_lines
+from urdf_usd.conformance.verdict import REFERENCE
+from urdf_usd.conformance.witness import (
     Abstained,
     Available,
     Crashed,
     Observed,
     Unavailable,
 )
-from converter.lint import Finding
-from converter.rules import RULES
-from corpus.robots import NOWHERE, Origin
+from urdf_usd.converter.lint import Finding
+from urdf_usd.converter.rules import RULES
+from urdf_usd.corpus.robots import NOWHERE, Origin
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from conformance.candidates import Candidate
-    from conformance.ledger_record import LedgerRecord
-    from conformance.observation import JointObservation, Observation
-    from conformance.panel import Testimony
-    from conformance.portable_text import FolderNames
-    from conformance.tasks import InstalledWitness
-    from conformance.verdict import Judgement
-    from conformance.witness import Outcome
-    from converter import Diagnostic
-    from converter.inputs import InputFile
-    from converter.rules import Rule
-    from corpus import UnavailableSource
+    from urdf_usd.conformance.candidates import Candidate
+    from urdf_usd.conformance.ledger_record import LedgerRecord
+    from urdf_usd.conformance.observation import JointObservation, Observation
+    from urdf_usd.conformance.panel import Testimony
+    from urdf_usd.conformance.portable_text import FolderNames
+    from urdf_usd.conformance.tasks import InstalledWitness
+    from urdf_usd.conformance.verdict import Judgement
+    from urdf_usd.conformance.witness import Outcome
+    from urdf_usd.converter import Diagnostic
+    from urdf_usd.converter.inputs import InputFile
+    from urdf_usd.converter.rules import Rule
+    from urdf_usd.corpus import UnavailableSource
 
 # Independent coordinates per joint type.
 _FREEDOMS = {

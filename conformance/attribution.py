@@ -11,18 +11,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from conformance.circumstances import Case
-from conformance.comparison import Compared
-from conformance.deviations import UNEXPLAINED, explain
-from conformance.record import DeviationRecord, Grade
-from conformance.tolerance import RELATIVE, ROUNDINGS
+from urdf_usd.conformance.circumstances import Case
+from urdf_usd.conformance.comparison import Compared
+from urdf_usd.conformance.deviations import UNEXPLAINED, explain
+from urdf_usd.conformance.record import DeviationRecord, Grade
+from urdf_usd.conformance.tolerance import RELATIVE, ROUNDINGS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from conformance.comparison import Comparison, Difference
-    from conformance.deviations import Deviation
-    from conformance.observation import Observation
+    from urdf_usd.conformance.comparison import Comparison, Difference
+    from urdf_usd.conformance.deviations import Deviation
+    from urdf_usd.conformance.observation import Observation
 
 _UNEXPLAINED = "It departs from the specification in a way that is not known."
 

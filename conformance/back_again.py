@@ -10,17 +10,17 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from conformance.inquiry import answer, inquire
-from conformance.round_trip import Back
-from conformance.witness import Crashed, Request
-from converter import ConversionError, read_usd
-from converter.urdf.write import write
+from urdf_usd.conformance.inquiry import answer, inquire
+from urdf_usd.conformance.round_trip import Back
+from urdf_usd.conformance.witness import Crashed, Request
+from urdf_usd.converter import ConversionError, read_usd
+from urdf_usd.converter.urdf.write import write
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from conformance.journal import Steps
-    from conformance.observation import Configurations
+    from urdf_usd.conformance.journal import Steps
+    from urdf_usd.conformance.observation import Configurations
 
 
 def write_back(usd: str, links: Sequence[str]) -> bytes | str:

@@ -12,10 +12,10 @@ import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
-from conformance.candidates import OURS
-from conformance.checks import CHECKS, ROUND_TRIP_CHECKS
-from conformance.record import Grade, Verdict
-from corpus.toml_tables import Field, Table, TableError, read_tables
+from urdf_usd.conformance.candidates import OURS
+from urdf_usd.conformance.checks import CHECKS, ROUND_TRIP_CHECKS
+from urdf_usd.conformance.record import Grade, Verdict
+from urdf_usd.corpus.toml_tables import Field, Table, TableError, read_tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -1,8 +1,8 @@
 """Work in a copy of this process, beside it: whatever is in memory is there as well.
 
-Only where a system copies processes (:data:`~conformance.confinement.FORKS`), and only
-from a process that has one thread: others would be missing in the copy, with whatever
-they had locked.
+Only where a system copies processes (:data:`~urdf_usd.conformance.confinement.FORKS`),
+and only from a process that has one thread: others would be missing in the copy, with
+whatever they had locked.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import tempfile
 import traceback
 from typing import TYPE_CHECKING, NoReturn
 
-from conformance.confinement import (
+from urdf_usd.conformance.confinement import (
     FORKS,
     cause_of_death,
     die_with_parent,
@@ -23,8 +23,8 @@ from conformance.confinement import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from conformance.slots import Slots
-    from conformance.witness import Crashed
+    from urdf_usd.conformance.slots import Slots
+    from urdf_usd.conformance.witness import Crashed
 
 _DONE = b"."
 

@@ -16,8 +16,8 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from conformance.environment import DISTRIBUTION, environment
-from conformance.program_versions import version_of_program
+from urdf_usd.conformance.environment import DISTRIBUTION, environment
+from urdf_usd.conformance.program_versions import version_of_program
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

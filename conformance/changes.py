@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
-from conformance.change_record import ChangeRecord, FormerRunRecord, Kind
-from conformance.record import Grade, Verdict
+from urdf_usd.conformance.change_record import ChangeRecord, FormerRunRecord, Kind
+from urdf_usd.conformance.record import Grade, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from conformance.record import CheckRecord, RobotRecord
-    from conformance.stored_run import StoredRun
+    from urdf_usd.conformance.record import CheckRecord, RobotRecord
+    from urdf_usd.conformance.stored_run import StoredRun
 
 _GRADES = (
     Grade.EXACT,

@@ -1,6 +1,7 @@
 """The closed list of checks: what is compared, in which unit, and why.
 
-How each is compared is in :mod:`conformance.comparisons`, under the same identifier.
+How each is compared is in :mod:`urdf_usd.conformance.comparisons`, under the
+same identifier.
 Identifiers are stable and never reused.
 """
 
@@ -8,9 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from conformance.observation import Quantity
-from conformance.shape_questions import shape_questions
-from conformance.shapes import Role
+from urdf_usd.conformance.observation import Quantity
+from urdf_usd.conformance.shape_questions import shape_questions
+from urdf_usd.conformance.shapes import Role
 
 
 @dataclass(frozen=True, slots=True)

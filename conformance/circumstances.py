@@ -1,7 +1,7 @@
 """Circumstances under which readers are known to depart from the specification.
 
 Each is a question about one link or joint, as the specification and a reader state it.
-:mod:`conformance.deviations` says which reader departs under which of them.
+:mod:`urdf_usd.conformance.deviations` says which reader departs under which of them.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from conformance.comparisons.joint_motion import travel_factor
-from conformance.groups import rigid_groups, tensor_of
-from conformance.observation import ROOT_MOTION, JointType
-from conformance.shapes import Role
+from urdf_usd.conformance.comparisons.joint_motion import travel_factor
+from urdf_usd.conformance.groups import rigid_groups, tensor_of
+from urdf_usd.conformance.observation import ROOT_MOTION, JointType
+from urdf_usd.conformance.shapes import Role
 
 if TYPE_CHECKING:
-    from conformance.observation import (
+    from urdf_usd.conformance.observation import (
         JointObservation,
         LinkObservation,
         Observation,

@@ -7,12 +7,12 @@ from importlib import import_module
 
 import click
 
-from conformance.commands.failures import (
+from urdf_usd.conformance.commands.failures import (
     EXIT_CODES,
     explained_failures,
     held_interrupts,
 )
-from conformance.environment import DISTRIBUTION
+from urdf_usd.conformance.environment import DISTRIBUTION
 
 # Each is loaded when it is called: a conversion does not wait for engines.
 _COMMANDS = (
@@ -45,7 +45,7 @@ class _Program(click.Group):
         # numpy starts a thread per processor as it is imported; nothing here is for it.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         with held_interrupts():
-            module = import_module(f"conformance.commands.{cmd_name}")
+            module = import_module(f"urdf_usd.conformance.commands.{cmd_name}")
         command = getattr(module, f"{cmd_name}_command")
         assert isinstance(command, click.Command)  # noqa: S101  of our own making
         if ctx.obj is not None:

@@ -21,11 +21,11 @@ from distributed import Client, Future, get_worker
 from distributed.comm.addressing import get_address_host_port
 from distributed.diagnostics.plugin import WorkerPlugin
 
-from conformance.examination import Unchanged, survive
-from conformance.fingerprint import present_versions
-from conformance.isolation import Isolation
-from conformance.journal import outlive
-from conformance.parcels import (
+from urdf_usd.conformance.examination import Unchanged, survive
+from urdf_usd.conformance.fingerprint import present_versions
+from urdf_usd.conformance.isolation import Isolation
+from urdf_usd.conformance.journal import outlive
+from urdf_usd.conformance.parcels import (
     ClusterError,
     Delivery,
     Parcel,
@@ -33,7 +33,7 @@ from conformance.parcels import (
     examine_parcel,
     pack,
 )
-from conformance.witness import Crashed
+from urdf_usd.conformance.witness import Crashed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator
@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 
     from distributed import Worker
 
-    from conformance.examination import Assignment
-    from conformance.record import RobotRecord
+    from urdf_usd.conformance.examination import Assignment
+    from urdf_usd.conformance.record import RobotRecord
 
 _OUTPOST = "urdf-usd-outpost"
 # Seconds to wait for the scheduler; for workers; and between looks for them.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from conformance.scene import SceneMesh
+from urdf_usd.conformance.scene import SceneMesh
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

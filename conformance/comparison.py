@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 
-from conformance.groups import rigid_groups
-from conformance.motion_scale import motion_scale
-from conformance.observation import Observation
-from conformance.record import Grade
-from conformance.rollout import rollout_spread
-from conformance.tolerance import FrameBound, Tolerance, frame_bounds
+from urdf_usd.conformance.groups import rigid_groups
+from urdf_usd.conformance.motion_scale import motion_scale
+from urdf_usd.conformance.observation import Observation
+from urdf_usd.conformance.record import Grade
+from urdf_usd.conformance.rollout import rollout_spread
+from urdf_usd.conformance.tolerance import FrameBound, Tolerance, frame_bounds
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from conformance.motion_scale import MotionScale
-    from conformance.observation import JointObservation
+    from urdf_usd.conformance.motion_scale import MotionScale
+    from urdf_usd.conformance.observation import JointObservation
 
 
 class Words(msgspec.Struct, frozen=True):

@@ -21,9 +21,9 @@ from multiprocessing.connection import wait
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from conformance import registry
-from conformance.limits import limit_memory
-from conformance.witness import (
+from urdf_usd.conformance import registry
+from urdf_usd.conformance.limits import limit_memory
+from urdf_usd.conformance.witness import (
     Abstained,
     AbstentionError,
     Crashed,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from conformance.observation import MimicObservation
+    from urdf_usd.conformance.observation import MimicObservation
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from conformance.comparisons.mass_values import moments_text
-from conformance.groups import tensor_of
-from conformance.record import DepartureRecord, DeviationRecord
+from urdf_usd.conformance.comparisons.mass_values import moments_text
+from urdf_usd.conformance.groups import tensor_of
+from urdf_usd.conformance.record import DepartureRecord, DeviationRecord
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from conformance.observation import Departure, Observation
+    from urdf_usd.conformance.observation import Departure, Observation
 
 
 def departures(actual: Observation) -> list[DeviationRecord]:

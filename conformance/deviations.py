@@ -10,11 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from conformance import circumstances as given
-from conformance.observation import JointType
+from urdf_usd.conformance import circumstances as given
+from urdf_usd.conformance.observation import JointType
 
 if TYPE_CHECKING:
-    from conformance.circumstances import Case, Circumstance
+    from urdf_usd.conformance.circumstances import Case, Circumstance
 
 _LIMITS = ("limits.lower", "limits.upper", "structure.types")
 _MASS = ("mass.link.", "mass.group.", "mass.total")

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from conformance.shapes import Role, ShapeKind
+    from urdf_usd.conformance.shapes import Role, ShapeKind
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -17,8 +17,8 @@ class Drawing:
     """One shape in one role; nothing is compared with it.
 
     Attributes:
-        source: As in :class:`~conformance.shapes.ShapeObservation`; likewise the link,
-            the role, the kind and the size.
+        source: As in :class:`~urdf_usd.conformance.shapes.ShapeObservation`; likewise
+            the link, the role, the kind and the size.
         matrix: (4, 4) from the shape's own frame to the link's [m]; it may scale.
         points: (N, 3) of a mesh in its own frame.
         triangles: (M, 3) indices of points.

@@ -1,7 +1,7 @@
 """What is done with one robot: read, convert, ask, judge, record.
 
 Everything that an engine, OpenUSD or a hostile file could bring down is a step (see
-:mod:`conformance.journal`).
+:mod:`urdf_usd.conformance.journal`).
 """
 
 from __future__ import annotations
@@ -15,41 +15,41 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
-from conformance.assembly import (
+from urdf_usd.conformance.assembly import (
     Subject,
     judged_record,
     source_record,
     unread_record,
     with_output,
 )
-from conformance.candidates import OWN, ReadyUsds
-from conformance.fingerprint import fingerprint
-from conformance.journal import outlive
-from conformance.limits import DEFAULT_LIMITS, Limits
-from conformance.making import Order, Unwritten, first_error, plan_making
-from conformance.observation import COORDINATES, Base
-from conformance.panel import Panel, Testimony
-from conformance.record import RobotRecord, Verdict
-from conformance.results import write_seconds
-from conformance.scene import scene_path
-from conformance.verdict import REFERENCE, Judgement
-from conformance.witness import Crashed, Side
-from converter.diagnostics import SourceError
-from converter.embodiment import BaseOption
-from converter.meshes.read import meshes_kept
-from converter.urdf.expansion import is_part, is_xacro
+from urdf_usd.conformance.candidates import OWN, ReadyUsds
+from urdf_usd.conformance.fingerprint import fingerprint
+from urdf_usd.conformance.journal import outlive
+from urdf_usd.conformance.limits import DEFAULT_LIMITS, Limits
+from urdf_usd.conformance.making import Order, Unwritten, first_error, plan_making
+from urdf_usd.conformance.observation import COORDINATES, Base
+from urdf_usd.conformance.panel import Panel, Testimony
+from urdf_usd.conformance.record import RobotRecord, Verdict
+from urdf_usd.conformance.results import write_seconds
+from urdf_usd.conformance.scene import scene_path
+from urdf_usd.conformance.verdict import REFERENCE, Judgement
+from urdf_usd.conformance.witness import Crashed, Side
+from urdf_usd.converter.diagnostics import SourceError
+from urdf_usd.converter.embodiment import BaseOption
+from urdf_usd.converter.meshes.read import meshes_kept
+from urdf_usd.converter.urdf.expansion import is_part, is_xacro
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from conformance.candidates import Candidate
-    from conformance.isolation import Isolation
-    from conformance.journal import Step, Steps
-    from conformance.observation import Observation
-    from conformance.tasks import InstalledWitness, Reading
-    from converter import ConvertOptions, Diagnostic
-    from converter.lint import Finding
-    from corpus import RobotSource
+    from urdf_usd.conformance.candidates import Candidate
+    from urdf_usd.conformance.isolation import Isolation
+    from urdf_usd.conformance.journal import Step, Steps
+    from urdf_usd.conformance.observation import Observation
+    from urdf_usd.conformance.tasks import InstalledWitness, Reading
+    from urdf_usd.converter import ConvertOptions, Diagnostic
+    from urdf_usd.converter.lint import Finding
+    from urdf_usd.corpus import RobotSource
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from conformance.gate import FailOn, failures
-from conformance.record import Grade, Verdict
-from reports.explanation import advice, explanation
-from reports.text import one_line
+from urdf_usd.conformance.gate import FailOn, failures
+from urdf_usd.conformance.record import Grade, Verdict
+from urdf_usd.reports.explanation import advice, explanation
+from urdf_usd.reports.text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from conformance.gate import Failure
-    from conformance.record import CheckRecord, FindingRecord, RobotRecord
+    from urdf_usd.conformance.gate import Failure
+    from urdf_usd.conformance.record import CheckRecord, FindingRecord, RobotRecord
 
 # What a person reads before looking into the record.
 _CHECKS = 6

@@ -6,16 +6,16 @@ import itertools
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
-from conformance.assembly import unavailable_record
-from conformance.candidates import OWN
-from conformance.examination import Assignment, survive
-from conformance.isolation import Isolation
-from conformance.limits import DEFAULT_LIMITS, Limits
-from conformance.panel import convene
-from conformance.record import RobotRecord
-from conformance.slots import processors
-from converter import ConvertOptions
-from corpus import UnavailableSource
+from urdf_usd.conformance.assembly import unavailable_record
+from urdf_usd.conformance.candidates import OWN
+from urdf_usd.conformance.examination import Assignment, survive
+from urdf_usd.conformance.isolation import Isolation
+from urdf_usd.conformance.limits import DEFAULT_LIMITS, Limits
+from urdf_usd.conformance.panel import convene
+from urdf_usd.conformance.record import RobotRecord
+from urdf_usd.conformance.slots import processors
+from urdf_usd.converter import ConvertOptions
+from urdf_usd.corpus import UnavailableSource
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
-    from conformance.tasks import InstalledWitness
-    from corpus import Resolved
+    from urdf_usd.conformance.tasks import InstalledWitness
+    from urdf_usd.corpus import Resolved
 
 _DEFAULTS = ConvertOptions()
 

@@ -16,18 +16,16 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-import conformance
-import converter
-import corpus
-from conformance.environment import environment
+from urdf_usd import conformance, converter, corpus
+from urdf_usd.conformance.environment import environment
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from conformance.limits import Limits
-    from conformance.record import SourceRecord
-    from conformance.tasks import InstalledWitness
-    from converter import ConvertOptions
+    from urdf_usd.conformance.limits import Limits
+    from urdf_usd.conformance.record import SourceRecord
+    from urdf_usd.conformance.tasks import InstalledWitness
+    from urdf_usd.converter import ConvertOptions
 
 
 def fingerprint(

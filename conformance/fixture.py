@@ -7,18 +7,18 @@ from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
-from conformance.examined import Examined
-from conformance.run import CheckOptions, check
-from converter import ConvertOptions
-from converter.embodiment import BaseOption
-from corpus import resolve_robot
+from urdf_usd.conformance.examined import Examined
+from urdf_usd.conformance.run import CheckOptions, check
+from urdf_usd.converter import ConvertOptions
+from urdf_usd.converter.embodiment import BaseOption
+from urdf_usd.corpus import resolve_robot
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Mapping
 
-    from conformance.examiner import Examiner
-    from corpus import RobotSource
+    from urdf_usd.conformance.examiner import Examiner
+    from urdf_usd.corpus import RobotSource
 
 
 @dataclass(frozen=True, slots=True)

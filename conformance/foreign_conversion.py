@@ -16,13 +16,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from conformance.candidates import command_line
-from conformance.confinement import die_with_parent
+from urdf_usd.conformance.candidates import command_line
+from urdf_usd.conformance.confinement import die_with_parent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from conformance.candidates import CommandConverter, ReadyUsds
+    from urdf_usd.conformance.candidates import CommandConverter, ReadyUsds
 
 _SUFFIXES = frozenset({".usd", ".usda", ".usdc", ".usdz"})
 _OUTPUT_END = 4000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from conformance.pickling import Carried
+from urdf_usd.conformance.pickling import Carried
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,15 +11,15 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from conformance.baseline import VERDICT, Baseline, Expectation, Place
-from conformance.baseline_record import BaselineRecord, KnownFailureRecord
-from conformance.candidates import OURS
-from conformance.record import Grade, Verdict
+from urdf_usd.conformance.baseline import VERDICT, Baseline, Expectation, Place
+from urdf_usd.conformance.baseline_record import BaselineRecord, KnownFailureRecord
+from urdf_usd.conformance.candidates import OURS
+from urdf_usd.conformance.record import Grade, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from conformance.record import RobotRecord
+    from urdf_usd.conformance.record import RobotRecord
 
 # The converter and the USD cannot be blamed for a file that is no robot, or that could
 # not be fetched; they are listed, and count under --strict alone.

@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from conformance.observation import JointType
+from urdf_usd.conformance.observation import JointType
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from conformance.observation import (
+    from urdf_usd.conformance.observation import (
         JointObservation,
         MassProperties,
         Observation,
         Vec6,
     )
-    from conformance.tolerance import Tolerance
+    from urdf_usd.conformance.tolerance import Tolerance
 
 _IDENTITY = np.eye(3)
 

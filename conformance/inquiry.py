@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from conformance.confinement import ask_here
-from conformance.witness import Crashed
+from urdf_usd.conformance.confinement import ask_here
+from urdf_usd.conformance.witness import Crashed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from conformance.journal import Step, Steps
-    from conformance.witness import Outcome, Request, Side
+    from urdf_usd.conformance.journal import Step, Steps
+    from urdf_usd.conformance.witness import Outcome, Request, Side
 
 
 @dataclass(frozen=True, slots=True, eq=False)

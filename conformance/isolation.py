@@ -2,12 +2,12 @@
 
 PyBullet, for one, ends with a segmentation fault on a robot with two roots. Every task
 has a process of its own, whose death, hanging or hunger become
-:class:`~conformance.witness.Crashed` with the end of what it printed. The processes
+:class:`~urdf_usd.conformance.witness.Crashed` with the end of what it printed. They
 ignore Ctrl-C and are stopped by their parent, so an interrupted run leaves none behind.
 
 On Linux they are copies of a fork server that has everything loaded
-(:mod:`conformance.preloading`). Elsewhere libraries do not survive that, so workers are
-started from nothing, and serve one task after another.
+(:mod:`urdf_usd.conformance.preloading`). Elsewhere libraries do not survive that, so
+workers are started from nothing, and serve one task after another.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar, cast
 
 from pebble import ProcessExpired, ProcessFuture, ProcessPool
 
-from conformance import registry
-from conformance.confinement import (
+from urdf_usd.conformance import registry
+from urdf_usd.conformance.confinement import (
     FORKS,
     Completed,
     Task,
@@ -33,9 +33,9 @@ from conformance.confinement import (
     last_words,
     run_task,
 )
-from conformance.limits import DEFAULT_LIMITS, DEFAULT_TIMEOUT
-from conformance.slots import Slots
-from conformance.witness import Crashed, Outcome, Request, Witness
+from urdf_usd.conformance.limits import DEFAULT_LIMITS, DEFAULT_TIMEOUT
+from urdf_usd.conformance.slots import Slots
+from urdf_usd.conformance.witness import Crashed, Outcome, Request, Witness
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -232,7 +232,9 @@ class Isolation:
 def start_loading() -> None:
     """Have loaded what tasks take, while this process does something else."""
     if FORKS:
-        get_context("forkserver").set_forkserver_preload(["conformance.preloading"])
+        get_context("forkserver").set_forkserver_preload(
+            ["urdf_usd.conformance.preloading"]
+        )
         _start_fork_server()
 
 

@@ -25,8 +25,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, TypeVarTuple, cast
 
-from conformance.beside import start_beside
-from conformance.confinement import (
+from urdf_usd.conformance.beside import start_beside
+from urdf_usd.conformance.confinement import (
     FORKS,
     OUT_OF_MEMORY,
     Completed,
@@ -34,15 +34,15 @@ from conformance.confinement import (
     forget_output,
     watched,
 )
-from conformance.limits import DEFAULT_TIMEOUT
-from conformance.witness import Crashed
+from urdf_usd.conformance.limits import DEFAULT_TIMEOUT
+from urdf_usd.conformance.witness import Crashed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from conformance.beside import Beside
-    from conformance.isolation import Isolation
-    from conformance.slots import Slots
+    from urdf_usd.conformance.beside import Beside
+    from urdf_usd.conformance.isolation import Isolation
+    from urdf_usd.conformance.slots import Slots
 
 _Result = TypeVar("_Result")
 _Arguments = TypeVarTuple("_Arguments")

@@ -9,13 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from conformance.naming import match_names
-from conformance.witness import AbstentionError
+from urdf_usd.conformance.naming import match_names
+from urdf_usd.conformance.witness import AbstentionError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from conformance.observation import Observation
+    from urdf_usd.conformance.observation import Observation
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ def label_robot(usd: str, expected: Observation) -> Labelled | None:
         None if nothing is found under another name.
     """
     # OpenUSD takes time to import: let child processes pay that.
-    from conformance.witnesses.usdphysics_names import (  # noqa: PLC0415
+    from urdf_usd.conformance.witnesses.usdphysics_names import (  # noqa: PLC0415
         labelled,
         named_prims,
     )

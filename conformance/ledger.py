@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from conformance.ledger_record import Fate, LedgerRecord
-from converter.rules import RULES
+from urdf_usd.conformance.ledger_record import Fate, LedgerRecord
+from urdf_usd.converter.rules import RULES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from converter import Diagnostic
-    from converter.model import Custom, Robot
+    from urdf_usd.converter import Diagnostic
+    from urdf_usd.converter.model import Custom, Robot
 
 # Rules that speak of something that has no place in the USD.
 LOSSES = frozenset(

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from conformance.observation import JointType
-from conformance.rigid_trees import (
+from urdf_usd.conformance.observation import JointType
+from urdf_usd.conformance.rigid_trees import (
     TURNING,
     Group,
     Member,
@@ -21,7 +21,7 @@ from conformance.rigid_trees import (
     actual_side,
     expected_side,
 )
-from conformance.tree_matching import (
+from urdf_usd.conformance.tree_matching import (
     ALIKE,
     TreeMatch,
     assign,
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from conformance.named_prims import Matches, NamedPrims
-    from conformance.observation import Observation
+    from urdf_usd.conformance.named_prims import Matches, NamedPrims
+    from urdf_usd.conformance.observation import Observation
 
     Array: TypeAlias = NDArray[np.float64]
 

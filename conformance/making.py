@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias, assert_never, cast
 
-from conformance.candidates import (
+from urdf_usd.conformance.candidates import (
     CommandConverter,
     OwnConverter,
     ReadyUsds,
     RegisteredConverter,
     load_registered,
 )
-from conformance.foreign_conversion import (
+from urdf_usd.conformance.foreign_conversion import (
     ConverterDiedError,
     Made,
     NoUsdError,
@@ -21,20 +21,20 @@ from conformance.foreign_conversion import (
     find_ready,
     run_command,
 )
-from conformance.record import AssetRecord, Verdict
-from conformance.tasks import convert_robot
-from conformance.witness import Crashed
-from converter import Conversion
-from converter.diagnostics import ConversionError
-from converter.rules import Severity
+from urdf_usd.conformance.record import AssetRecord, Verdict
+from urdf_usd.conformance.tasks import convert_robot
+from urdf_usd.conformance.witness import Crashed
+from urdf_usd.converter import Conversion
+from urdf_usd.converter.diagnostics import ConversionError
+from urdf_usd.converter.rules import Severity
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from conformance.candidates import Candidate
-    from conformance.journal import Step, Steps
-    from converter import ConvertOptions, Diagnostic
+    from urdf_usd.conformance.candidates import Candidate
+    from urdf_usd.conformance.journal import Step, Steps
+    from urdf_usd.converter import ConvertOptions, Diagnostic
 
     _Foreign: TypeAlias = CommandConverter | RegisteredConverter | ReadyUsds
 

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from conformance.groups import Lump, length, lumps
-from conformance.observation import ROOT_MOTION, VELOCITIES, JointType
-from conformance.tolerance import (
+from urdf_usd.conformance.groups import Lump, length, lumps
+from urdf_usd.conformance.observation import ROOT_MOTION, VELOCITIES, JointType
+from urdf_usd.conformance.tolerance import (
     ARITHMETIC,
     INVENTED,
     RELATIVE,
@@ -32,13 +32,13 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from conformance.observation import (
+    from urdf_usd.conformance.observation import (
         Dynamics,
         Frames,
         JointObservation,
         Observation,
     )
-    from conformance.tolerance import FrameBound
+    from urdf_usd.conformance.tolerance import FrameBound
 
     Array = NDArray[np.float64]
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from conformance.observation import JointType, Vec3
+    from urdf_usd.conformance.observation import JointType, Vec3
 
 Rows: TypeAlias = tuple[tuple[float, ...], ...]
 

@@ -12,16 +12,16 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from conformance.lost_names import match_lost
-from conformance.named_prims import Matches, NamedJoint
-from conformance.observation import JointType
-from conformance.rigid_trees import TURNING
+from urdf_usd.conformance.lost_names import match_lost
+from urdf_usd.conformance.named_prims import Matches, NamedJoint
+from urdf_usd.conformance.observation import JointType
+from urdf_usd.conformance.rigid_trees import TURNING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from conformance.named_prims import NamedPrim, NamedPrims
-    from conformance.observation import JointObservation, Observation
+    from urdf_usd.conformance.named_prims import NamedPrim, NamedPrims
+    from urdf_usd.conformance.observation import JointObservation, Observation
 
 _MOTIONS = (
     TURNING,

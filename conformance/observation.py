@@ -11,14 +11,14 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, TypeAlias
 
-from conformance.pickling import Carried
+from urdf_usd.conformance.pickling import Carried
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from conformance.free_motion import Rollout, RolloutPlan
-    from conformance.shapes import ShapeObservation
+    from urdf_usd.conformance.free_motion import Rollout, RolloutPlan
+    from urdf_usd.conformance.shapes import ShapeObservation
 
 Vec3: TypeAlias = tuple[float, float, float]
 Vec6: TypeAlias = tuple[float, float, float, float, float, float]

@@ -6,14 +6,14 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from conformance import registry
-from conformance.back_again import hear_back
-from conformance.confinement import OUT_OF_MEMORY, Completed
-from conformance.inquiry import Inquiry, inquire
-from conformance.labelling import label_robot
-from conformance.naming import missing_names
-from conformance.observation import Configurations
-from conformance.tasks import (
+from urdf_usd.conformance import registry
+from urdf_usd.conformance.back_again import hear_back
+from urdf_usd.conformance.confinement import OUT_OF_MEMORY, Completed
+from urdf_usd.conformance.inquiry import Inquiry, inquire
+from urdf_usd.conformance.labelling import label_robot
+from urdf_usd.conformance.naming import missing_names
+from urdf_usd.conformance.observation import Configurations
+from urdf_usd.conformance.tasks import (
     InstalledWitness,
     Reading,
     draw_robot,
@@ -21,21 +21,21 @@ from conformance.tasks import (
     lint_robot,
     read_robot,
 )
-from conformance.verdict import REFERENCE, Judgement, judge
-from conformance.witness import Available, Crashed, Observed, Request, Side
+from urdf_usd.conformance.verdict import REFERENCE, Judgement, judge
+from urdf_usd.conformance.witness import Available, Crashed, Observed, Request, Side
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from conformance.isolation import Isolation
-    from conformance.journal import Step, Steps
-    from conformance.labelling import Labelled
-    from conformance.observation import Base, Observation
-    from conformance.round_trip import Back
-    from conformance.witness import Outcome
-    from converter.diagnostics import SourceError
-    from converter.lint import Finding
+    from urdf_usd.conformance.isolation import Isolation
+    from urdf_usd.conformance.journal import Step, Steps
+    from urdf_usd.conformance.labelling import Labelled
+    from urdf_usd.conformance.observation import Base, Observation
+    from urdf_usd.conformance.round_trip import Back
+    from urdf_usd.conformance.witness import Outcome
+    from urdf_usd.converter.diagnostics import SourceError
+    from urdf_usd.converter.lint import Finding
 
 # The reader of USDs whose word is judged; others are compared with it.
 USD_READER = "usdphysics"

@@ -16,22 +16,22 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from conformance.assembly import source_record
-from conformance.examination import Unchanged, subject_of, survive
-from conformance.fingerprint import present_versions
-from conformance.panel import Panel
-from conformance.record import RobotRecord
-from conformance.results import decode_record, record_json
-from conformance.witness import Crashed
-from converter.diagnostics import SourceError
+from urdf_usd.conformance.assembly import source_record
+from urdf_usd.conformance.examination import Unchanged, subject_of, survive
+from urdf_usd.conformance.fingerprint import present_versions
+from urdf_usd.conformance.panel import Panel
+from urdf_usd.conformance.record import RobotRecord
+from urdf_usd.conformance.results import decode_record, record_json
+from urdf_usd.conformance.witness import Crashed
+from urdf_usd.converter.diagnostics import SourceError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from conformance.examination import Assignment
-    from conformance.isolation import Isolation
-    from conformance.journal import Steps
-    from conformance.record import SourceRecord
+    from urdf_usd.conformance.examination import Assignment
+    from urdf_usd.conformance.isolation import Isolation
+    from urdf_usd.conformance.journal import Steps
+    from urdf_usd.conformance.record import SourceRecord
 
 # Where ROS packages are, besides around the robot.
 _PLACES = ("ROS_PACKAGE_PATH", "AMENT_PREFIX_PATH")

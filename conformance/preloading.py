@@ -16,9 +16,9 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from conformance.environment import environment
-from conformance.fingerprint import code_hash
-from conformance.witnesses.native_output import captured
+from urdf_usd.conformance.environment import environment
+from urdf_usd.conformance.fingerprint import code_hash
+from urdf_usd.conformance.witnesses.native_output import captured
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -31,25 +31,25 @@ _ONE_THREAD = (
     _THREADS_OF_OPENUSD,
 )
 _OURS = (
-    "conformance.cli",
-    "conformance.examination",
-    "conformance.sampling",
-    "conformance.scenery",
-    "conformance.witnesses.mujoco_witness",
-    "conformance.witnesses.pybullet_witness",
-    "conformance.witnesses.spec_witness",
-    "conformance.witnesses.usdphysics_witness",
+    "urdf_usd.conformance.cli",
+    "urdf_usd.conformance.examination",
+    "urdf_usd.conformance.sampling",
+    "urdf_usd.conformance.scenery",
+    "urdf_usd.conformance.witnesses.mujoco_witness",
+    "urdf_usd.conformance.witnesses.pybullet_witness",
+    "urdf_usd.conformance.witnesses.spec_witness",
+    "urdf_usd.conformance.witnesses.usdphysics_witness",
 )
 # Imported where they are used, which would be in every process anew.
 _LOADED_LATE = (
     "collada",
-    "conformance.witnesses.dae_files",
-    "converter.meshes.dae",
-    "converter.meshes.dae_scene",
-    "converter.meshes.gltf",
-    "converter.meshes.obj",
-    "converter.meshes.ply",
-    "converter.usd.mesh_surfaces",
+    "urdf_usd.conformance.witnesses.dae_files",
+    "urdf_usd.converter.meshes.dae",
+    "urdf_usd.converter.meshes.dae_scene",
+    "urdf_usd.converter.meshes.gltf",
+    "urdf_usd.converter.meshes.obj",
+    "urdf_usd.converter.meshes.ply",
+    "urdf_usd.converter.usd.mesh_surfaces",
     "fast_simplification",
     "lxml.etree",
     "pybullet",
@@ -82,8 +82,8 @@ def _load() -> None:
 def _use() -> None:
     """Have libraries do what they put off until they are first used."""
     import_module("scipy.stats").qmc.Sobol(1)
-    import_module("conformance.registry").names()
-    import_module("conformance.witnesses.pybullet_loading").world()
+    import_module("urdf_usd.conformance.registry").names()
+    import_module("urdf_usd.conformance.witnesses.pybullet_loading").world()
     # With a limit of the user's own, OpenUSD might start threads.
     if os.environ[_THREADS_OF_OPENUSD] == "1":
         usd = import_module("pxr.Usd")

@@ -29,10 +29,10 @@ def start() -> None:
         gc.disable()
     try:
         if command in _EXAMINING and not _HELP.intersection(rest):
-            from conformance import isolation  # noqa: PLC0415  others need none
+            from urdf_usd.conformance import isolation  # noqa: PLC0415  others need none
 
             isolation.start_loading()
-        from conformance.cli import main  # noqa: PLC0415  garbage is looked for as it loads
+        from urdf_usd.conformance.cli import main  # noqa: PLC0415  garbage is looked for as it loads
     except KeyboardInterrupt:
         # As commands do, of which there is none yet.
         sys.stderr.write("interrupted\n")

@@ -15,10 +15,10 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from conformance.examiner import Examiner
-    from conformance.fixture import Conformance
+    from urdf_usd.conformance.examiner import Examiner
+    from urdf_usd.conformance.fixture import Conformance
 
-SUITE = "conformance.suite"
+SUITE = "urdf_usd.conformance.suite"
 _DEST = "conformance_robots"
 _SHORT = "--robots"
 
@@ -82,8 +82,8 @@ def conformance_examiner(
 ) -> Iterator[Examiner]:
     """Where robots are examined, each once in a session."""
     # Engines take time to import: only sessions that ask for them pay that.
-    from conformance.examiner import Examiner  # noqa: PLC0415
-    from conformance.slots import processors  # noqa: PLC0415
+    from urdf_usd.conformance.examiner import Examiner  # noqa: PLC0415
+    from urdf_usd.conformance.slots import processors  # noqa: PLC0415
 
     # Sessions side by side, as pytest-xdist has them, share the processors.
     sessions = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
@@ -103,6 +103,6 @@ def conformance(
     ``usd`` names a USD of it that is there already. Paths are relative to the folder of
     the test. Further keywords are those of ``converter.ConvertOptions``.
     """
-    from conformance.fixture import Conformance  # noqa: PLC0415
+    from urdf_usd.conformance.fixture import Conformance  # noqa: PLC0415
 
     return Conformance(conformance_examiner, Path(request.path).parent)

@@ -14,9 +14,9 @@ from enum import StrEnum
 
 import msgspec
 
-from conformance.baseline_record import BaselineRecord  # noqa: TC001  # msgspec
-from conformance.change_record import FormerRunRecord  # noqa: TC001  # likewise
-from conformance.ledger_record import LedgerRecord  # noqa: TC001  # likewise
+from urdf_usd.conformance.baseline_record import BaselineRecord  # noqa: TC001  # msgspec
+from urdf_usd.conformance.change_record import FormerRunRecord  # noqa: TC001  # likewise
+from urdf_usd.conformance.ledger_record import LedgerRecord  # noqa: TC001  # likewise
 
 SCHEMA_VERSION = "1.2"
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from importlib.metadata import EntryPoint
 
-    from conformance.witness import Witness
+    from urdf_usd.conformance.witness import Witness
 
 GROUP = "urdf_usd.witnesses"
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from conformance.record import RobotRecord
+from urdf_usd.conformance.record import RobotRecord
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from conformance.record import RunSummary
+    from urdf_usd.conformance.record import RunSummary
 
 
 def record_json(record: RobotRecord | RunSummary) -> bytes:

@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from conformance.named_prims import ORIGIN, NamedPrim
-from conformance.observation import JointType
-from conformance.tree_matching import Branch
+from urdf_usd.conformance.named_prims import ORIGIN, NamedPrim
+from urdf_usd.conformance.observation import JointType
+from urdf_usd.conformance.tree_matching import Branch
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from conformance.named_prims import Matches, NamedPrims, Rows
-    from conformance.observation import Observation, Vec3
+    from urdf_usd.conformance.named_prims import Matches, NamedPrims, Rows
+    from urdf_usd.conformance.observation import Observation, Vec3
 
     Array: TypeAlias = NDArray[np.float64]
 

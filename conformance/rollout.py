@@ -16,17 +16,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from conformance.free_motion import RolloutPlan
-from conformance.observation import JointType
+from urdf_usd.conformance.free_motion import RolloutPlan
+from urdf_usd.conformance.observation import JointType
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from conformance.comparison import Yardstick
-    from conformance.free_motion import Moment, Rollout
-    from conformance.observation import JointObservation, Observation
+    from urdf_usd.conformance.comparison import Yardstick
+    from urdf_usd.conformance.free_motion import Moment, Rollout
+    from urdf_usd.conformance.observation import JointObservation, Observation
 
 # The first configuration that is neither zero nor at limits.
 _START = 3

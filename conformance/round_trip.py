@@ -15,22 +15,22 @@ from typing import TYPE_CHECKING
 import numpy as np
 from msgspec import structs
 
-from conformance.attribution import agrees, known_deviations, roundings
-from conformance.comparison import Compared, Difference, Incomparable, Words
-from conformance.comparisons.asking import compare
-from conformance.groups import tensor_of
-from conformance.observation import JointType
-from conformance.record import Grade
-from conformance.tolerance import RELATIVE
-from conformance.witness import Abstained, Crashed, Observed
+from urdf_usd.conformance.attribution import agrees, known_deviations, roundings
+from urdf_usd.conformance.comparison import Compared, Difference, Incomparable, Words
+from urdf_usd.conformance.comparisons.asking import compare
+from urdf_usd.conformance.groups import tensor_of
+from urdf_usd.conformance.observation import JointType
+from urdf_usd.conformance.record import Grade
+from urdf_usd.conformance.tolerance import RELATIVE
+from urdf_usd.conformance.witness import Abstained, Crashed, Observed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from conformance.checks import Check
-    from conformance.comparison import Comparison, Yardstick
-    from conformance.observation import Observation, Vec6
-    from conformance.witness import Outcome
+    from urdf_usd.conformance.checks import Check
+    from urdf_usd.conformance.comparison import Comparison, Yardstick
+    from urdf_usd.conformance.observation import Observation, Vec6
+    from urdf_usd.conformance.witness import Outcome
 
 # The check that tells of an engine that refuses what was written back.
 _READABLE = "structure.links"

@@ -16,34 +16,34 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from conformance.assembly import (
+from urdf_usd.conformance.assembly import (
     Subject,
     summary_of,
     unavailable_record,
     unread_record,
 )
-from conformance.candidates import OURS, OWN, Candidate
-from conformance.examination import (
+from urdf_usd.conformance.candidates import OURS, OWN, Candidate
+from urdf_usd.conformance.examination import (
     Assignment,
     Unchanged,
     examine_pair,
     survive,
 )
-from conformance.isolation import Isolation
-from conformance.journal import outlive
-from conformance.limits import DEFAULT_LIMITS, Limits
-from conformance.panel import convene
-from conformance.parcels import ClusterError
-from conformance.record import RobotRecord, RunSummary, Verdict
-from conformance.results import read_record, read_stored, write_record
-from conformance.sharing import with_shared_texts
-from conformance.slots import processors
-from conformance.witness import Crashed
-from converter import ConvertOptions
-from converter.diagnostics import SourceError
-from converter.embodiment import BaseOption
-from corpus import UnavailableSource
-from corpus.resolution import announce_on_stderr
+from urdf_usd.conformance.isolation import Isolation
+from urdf_usd.conformance.journal import outlive
+from urdf_usd.conformance.limits import DEFAULT_LIMITS, Limits
+from urdf_usd.conformance.panel import convene
+from urdf_usd.conformance.parcels import ClusterError
+from urdf_usd.conformance.record import RobotRecord, RunSummary, Verdict
+from urdf_usd.conformance.results import read_record, read_stored, write_record
+from urdf_usd.conformance.sharing import with_shared_texts
+from urdf_usd.conformance.slots import processors
+from urdf_usd.conformance.witness import Crashed
+from urdf_usd.converter import ConvertOptions
+from urdf_usd.converter.diagnostics import SourceError
+from urdf_usd.converter.embodiment import BaseOption
+from urdf_usd.corpus import UnavailableSource
+from urdf_usd.corpus.resolution import announce_on_stderr
 
 if TYPE_CHECKING:
     import os
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
     from types import ModuleType
 
-    from corpus import Resolved
+    from urdf_usd.corpus import Resolved
 
 EXTERNAL = "unknown"
 
@@ -335,7 +335,7 @@ def require_scheduler(address: str) -> None:
 def _cluster() -> ModuleType:
     try:
         # Dask is there with the extra alone.
-        from conformance import cluster  # noqa: PLC0415
+        from urdf_usd.conformance import cluster  # noqa: PLC0415
     except ImportError as error:
         raise ClusterError(
             f"a scheduler needs Dask ({error}): "

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.stats import qmc
 
-from conformance.observation import (
+from urdf_usd.conformance.observation import (
     COORDINATES,
     VELOCITIES,
     Configurations,
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from conformance.observation import JointObservation, Vec3
+    from urdf_usd.conformance.observation import JointObservation, Vec3
 
 # A limit beyond this [rad or m] is one that nobody meant (1e16 stands for "none"); a
 # pose there would measure the rounding of sines, not the robot.

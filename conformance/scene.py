@@ -1,8 +1,8 @@
 """What a robot's page draws: both readings as models that can be moved.
 
-Plain data, as :mod:`conformance.record` is; a scene shows, and proves nothing. Lengths
-are in metres, angles in radians, and every frame is the link's. The page decodes a
-scene in the browser, so arrays travel as base64.
+Plain data, as :mod:`urdf_usd.conformance.record` is; a scene shows, and proves nothing.
+Lengths are in metres, angles in radians, and every frame is the link's. The page
+decodes a scene in the browser, so arrays travel as base64.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class SceneShape(_Data, frozen=True, kw_only=True):
         role: ``visual`` or ``collision``.
         kind: ``mesh`` or the name of a solid that stands along Z.
         size: Measures of a solid, as in
-            :class:`~conformance.shapes.ShapeObservation`.
+            :class:`~urdf_usd.conformance.shapes.ShapeObservation`.
         mesh: Index of the mesh; None for solids.
         matrix: From the shape's own frame to the link's.
         color: Linear red, green, blue and opacity; None if nothing says.

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from conformance.scene import Agreement, LinkErrors
+from urdf_usd.conformance.scene import Agreement, LinkErrors
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from conformance.observation import Frames
+    from urdf_usd.conformance.observation import Frames
 
     Array = NDArray[np.float64]
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from conformance.observation import JointType
-from conformance.scene import (
+from urdf_usd.conformance.observation import JointType
+from urdf_usd.conformance.scene import (
     Coupling,
     Motion,
     MotionKind,
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from conformance.observation import (
+    from urdf_usd.conformance.observation import (
         Configurations,
         JointObservation,
         MassProperties,
         Observation,
     )
-    from conformance.scene import Affine, SceneShape, Vec3
+    from urdf_usd.conformance.scene import Affine, SceneShape, Vec3
 
     Array = NDArray[np.float64]
 

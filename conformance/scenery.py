@@ -7,24 +7,24 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from conformance.coarsening import coarsen, shares, surface_digest, weld
-from conformance.observation import Frames, JointType
-from conformance.scene import Scene, SceneShape
-from conformance.scene_errors import agreements, link_errors
-from conformance.scene_models import affine, build_model, scene_configurations
-from conformance.shapes import Role, ShapeKind
-from conformance.witness import AbstentionError
-from conformance.witnesses.spec_shapes import draw_shapes as draw_urdf
+from urdf_usd.conformance.coarsening import coarsen, shares, surface_digest, weld
+from urdf_usd.conformance.observation import Frames, JointType
+from urdf_usd.conformance.scene import Scene, SceneShape
+from urdf_usd.conformance.scene_errors import agreements, link_errors
+from urdf_usd.conformance.scene_models import affine, build_model, scene_configurations
+from urdf_usd.conformance.shapes import Role, ShapeKind
+from urdf_usd.conformance.witness import AbstentionError
+from urdf_usd.conformance.witnesses.spec_shapes import draw_shapes as draw_urdf
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from conformance.coarsening import Welded
-    from conformance.drawing import Drawing
-    from conformance.observation import Configurations, Observation
-    from conformance.scene import LinkErrors, SceneMesh
-    from conformance.shapes import ShapeObservation
-    from converter.model import Robot
+    from urdf_usd.conformance.coarsening import Welded
+    from urdf_usd.conformance.drawing import Drawing
+    from urdf_usd.conformance.observation import Configurations, Observation
+    from urdf_usd.conformance.scene import LinkErrors, SceneMesh
+    from urdf_usd.conformance.shapes import ShapeObservation
+    from urdf_usd.converter.model import Robot
 
 # Triangles of one side. Most meshes are those of both, and a page stays below five
 # megabytes where none is.
@@ -96,7 +96,7 @@ def _drawings(
     if side == "urdf":
         return draw_urdf(robot)
     # OpenUSD, which a robot without a USD does not need.
-    from conformance.witnesses.usdphysics_shapes import draw_shapes  # noqa: PLC0415
+    from urdf_usd.conformance.witnesses.usdphysics_shapes import draw_shapes  # noqa: PLC0415
 
     try:
         return draw_shapes(usd, frozenset(link.name for link in reading.links))

@@ -1,6 +1,6 @@
 """The JSON Schema of records, which other programs may rely on.
 
-``python -m conformance.schema DIRECTORY`` writes what ``docs/schema`` holds.
+``python -m urdf_usd.conformance.schema DIRECTORY`` writes what ``docs/schema`` holds.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from conformance.record import SCHEMA_VERSION, RobotRecord, RunSummary
+from urdf_usd.conformance.record import SCHEMA_VERSION, RobotRecord, RunSummary
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 # By the word that stands for it in commands and file names.

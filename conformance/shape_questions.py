@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from conformance.shapes import Role
+from urdf_usd.conformance.shapes import Role
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, TypeAlias
 
-from conformance.pickling import Carried
+from urdf_usd.conformance.pickling import Carried
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 if TYPE_CHECKING:
-    from conformance.record import RobotRecord
+    from urdf_usd.conformance.record import RobotRecord
 
 
 def with_shared_texts(record: RobotRecord) -> RobotRecord:

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
-from conformance.record import SCHEMA_VERSION, RobotRecord, RunSummary
+from urdf_usd.conformance.record import SCHEMA_VERSION, RobotRecord, RunSummary
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from conformance.record import RobotSummary
+    from urdf_usd.conformance.record import RobotSummary
 
 _Record = TypeVar("_Record", RobotRecord, RunSummary)
 

@@ -10,37 +10,37 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from conformance import registry
-from conformance.comparison import yardstick
-from conformance.ledger import account
-from conformance.rollout import plan_rollout
-from conformance.scene import write_scene
-from conformance.tolerance import Tolerance
-from conformance.witnesses.spec_witness import (
+from urdf_usd.conformance import registry
+from urdf_usd.conformance.comparison import yardstick
+from urdf_usd.conformance.ledger import account
+from urdf_usd.conformance.rollout import plan_rollout
+from urdf_usd.conformance.scene import write_scene
+from urdf_usd.conformance.tolerance import Tolerance
+from urdf_usd.conformance.witnesses.spec_witness import (
     forget_readings,
     observe_robot,
     read_kept,
     structure,
 )
-from converter import convert
-from converter.conversion import convert_parsed
-from converter.diagnostics import ConversionError, SourceError
-from converter.inputs import input_files
-from converter.lint import LINT_RULES, lint_parsed
-from converter.urdf.expansion import is_xacro
-from converter.urdf.named_packages import named_packages
-from converter.urdf.standalone import standalone_urdf
+from urdf_usd.converter import convert
+from urdf_usd.converter.conversion import convert_parsed
+from urdf_usd.converter.diagnostics import ConversionError, SourceError
+from urdf_usd.converter.inputs import input_files
+from urdf_usd.converter.lint import LINT_RULES, lint_parsed
+from urdf_usd.converter.urdf.expansion import is_xacro
+from urdf_usd.converter.urdf.named_packages import named_packages
+from urdf_usd.converter.urdf.standalone import standalone_urdf
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from conformance.ledger_record import LedgerRecord
-    from conformance.observation import Configurations, Frames, Observation
-    from conformance.witness import Availability, Side
-    from converter import Conversion, ConvertOptions, Diagnostic
-    from converter.inputs import InputFile
-    from converter.lint import Finding
-    from converter.model import Robot
+    from urdf_usd.conformance.ledger_record import LedgerRecord
+    from urdf_usd.conformance.observation import Configurations, Frames, Observation
+    from urdf_usd.conformance.witness import Availability, Side
+    from urdf_usd.converter import Conversion, ConvertOptions, Diagnostic
+    from urdf_usd.converter.inputs import InputFile
+    from urdf_usd.converter.lint import Finding
+    from urdf_usd.converter.model import Robot
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -113,7 +113,7 @@ def questions(robot: Robot) -> Configurations:
         SourceError: The robot is not a tree.
     """
     # Its Sobol sequences take half a second to import: let child processes pay that.
-    from conformance.sampling import configurations  # noqa: PLC0415
+    from urdf_usd.conformance.sampling import configurations  # noqa: PLC0415
 
     chosen = configurations(structure(robot))
     spec = observe_robot(robot, chosen, shapes=False)
@@ -150,7 +150,7 @@ def draw_robot(  # noqa: PLR0913, PLR0917  # a step takes what it needs, one by 
         OSError: The scene cannot be written.
     """
     # The readers of meshes take time to import: let child processes pay that.
-    from conformance.scenery import draw_scene  # noqa: PLC0415
+    from urdf_usd.conformance.scenery import draw_scene  # noqa: PLC0415
 
     parsed = read_kept(path, packages)
     scene = draw_scene(parsed.robot, usd, readings, frames, configurations)

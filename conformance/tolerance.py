@@ -19,15 +19,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from conformance.groups import length
+from urdf_usd.conformance.groups import length
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from conformance.groups import Part
-    from conformance.observation import Frames, Vec3
+    from urdf_usd.conformance.groups import Part
+    from urdf_usd.conformance.observation import Frames, Vec3
 
 RELATIVE = 2.0**-24
 SMALLEST = 2.0**-149

@@ -18,7 +18,7 @@ from scipy.optimize import linear_sum_assignment
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from conformance.observation import JointType, Vec3
+    from urdf_usd.conformance.observation import JointType, Vec3
 
     Pairs = tuple[tuple[int, int], ...]
 

@@ -12,12 +12,12 @@ from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import TYPE_CHECKING, assert_never
 
-from conformance.attribution import Attribution, Voice, attribute
-from conformance.checks import CHECKS, ROUND_TRIP_CHECKS
-from conformance.comparison import Compared, Incomparable, yardstick
-from conformance.comparisons.asking import compare
-from conformance.departures import departures
-from conformance.record import (
+from urdf_usd.conformance.attribution import Attribution, Voice, attribute
+from urdf_usd.conformance.checks import CHECKS, ROUND_TRIP_CHECKS
+from urdf_usd.conformance.comparison import Compared, Incomparable, yardstick
+from urdf_usd.conformance.comparisons.asking import compare
+from urdf_usd.conformance.departures import departures
+from urdf_usd.conformance.record import (
     CheckRecord,
     DeviationRecord,
     DifferenceRecord,
@@ -25,19 +25,19 @@ from conformance.record import (
     Grade,
     Verdict,
 )
-from conformance.round_trip import compare_back
-from conformance.tolerance import Tolerance
-from conformance.witness import Abstained, Crashed, Observed
+from urdf_usd.conformance.round_trip import compare_back
+from urdf_usd.conformance.tolerance import Tolerance
+from urdf_usd.conformance.witness import Abstained, Crashed, Observed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from conformance.attribution import Dissent
-    from conformance.checks import Check
-    from conformance.comparison import Comparison, Difference, Yardstick
-    from conformance.observation import Base, Observation
-    from conformance.round_trip import Back
-    from conformance.witness import Outcome
+    from urdf_usd.conformance.attribution import Dissent
+    from urdf_usd.conformance.checks import Check
+    from urdf_usd.conformance.comparison import Comparison, Difference, Yardstick
+    from urdf_usd.conformance.observation import Base, Observation
+    from urdf_usd.conformance.round_trip import Back
+    from urdf_usd.conformance.witness import Outcome
 
 REFERENCE = "spec"
 # Findings shown per check; the check says how many there are.

@@ -1,9 +1,9 @@
 """The protocol of a witness, and the outcomes of asking one.
 
-A witness reads one file and states an :class:`~conformance.observation.Observation`;
-it never sees the other side. It abstains when the file is beyond it, and says why. What
-it raises otherwise, or a death of its process, is recorded as a crash: absent is not
-equal.
+A witness reads one file and states an
+:class:`~urdf_usd.conformance.observation.Observation`; it never sees the other side. It
+abstains when the file is beyond it, and says why. What it raises otherwise, or a death
+of its process, is recorded as a crash: absent is not equal.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from conformance.observation import Configurations, Observation
+    from urdf_usd.conformance.observation import Configurations, Observation
 
 
 class Side(StrEnum):

@@ -4,7 +4,7 @@ Names are loaded when they are first asked for: reading URDF needs no OpenUSD, a
 writing USD nothing of what reading it needs.
 
 Example:
-    >>> from converter import convert
+    >>> from urdf_usd.converter import convert
     >>> convert("robot.urdf", "robot_usd").root_layer  # doctest: +SKIP
     PosixPath('robot_usd/robot.usda')
 """
@@ -13,19 +13,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from converter.conversion import Conversion, ConvertOptions, convert
-    from converter.diagnostics import (
+    from urdf_usd.converter.conversion import Conversion, ConvertOptions, convert
+    from urdf_usd.converter.diagnostics import (
         ConversionError,
         Diagnostic,
         Location,
     )
-    from converter.exporting import Export, export
-    from converter.model import Robot
-    from converter.profile import Profile
-    from converter.rules import Severity
-    from converter.urdf.parse import Parsed
-    from converter.urdf.parse import parse as read_urdf
-    from converter.usd.read import StageReading, read_usd
+    from urdf_usd.converter.exporting import Export, export
+    from urdf_usd.converter.model import Robot
+    from urdf_usd.converter.profile import Profile
+    from urdf_usd.converter.rules import Severity
+    from urdf_usd.converter.urdf.parse import Parsed
+    from urdf_usd.converter.urdf.parse import parse as read_urdf
+    from urdf_usd.converter.usd.read import StageReading, read_usd
 
 __all__ = [
     "Conversion",
@@ -46,14 +46,14 @@ __all__ = [
 ]
 
 _PLACES = {
-    "converter.conversion": ("Conversion", "ConvertOptions", "convert"),
-    "converter.diagnostics": ("ConversionError", "Diagnostic", "Location"),
-    "converter.exporting": ("Export", "export"),
-    "converter.model": ("Robot",),
-    "converter.profile": ("Profile",),
-    "converter.rules": ("Severity",),
-    "converter.urdf.parse": ("Parsed", "read_urdf"),
-    "converter.usd.read": ("StageReading", "read_usd"),
+    "urdf_usd.converter.conversion": ("Conversion", "ConvertOptions", "convert"),
+    "urdf_usd.converter.diagnostics": ("ConversionError", "Diagnostic", "Location"),
+    "urdf_usd.converter.exporting": ("Export", "export"),
+    "urdf_usd.converter.model": ("Robot",),
+    "urdf_usd.converter.profile": ("Profile",),
+    "urdf_usd.converter.rules": ("Severity",),
+    "urdf_usd.converter.urdf.parse": ("Parsed", "read_urdf"),
+    "urdf_usd.converter.usd.read": ("StageReading", "read_usd"),
 }
 _PLACE = {name: module for module, names in _PLACES.items() for name in names}
 _CALLED = {"read_urdf": "parse"}

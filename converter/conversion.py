@@ -7,36 +7,36 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from converter.diagnostics import (
+from urdf_usd.converter.diagnostics import (
     AuthoringError,
     ConversionError,
     Diagnostic,
 )
-from converter.embodiment import Base, BaseOption, MasslessOption, embody
-from converter.layout import Layout
-from converter.profile import Profile
-from converter.rules import Severity
-from converter.topology import build_tree
-from converter.urdf.parse import Parsed, parse
-from converter.usd.interface import is_written_here
-from converter.usd.layers import (
+from urdf_usd.converter.embodiment import Base, BaseOption, MasslessOption, embody
+from urdf_usd.converter.layout import Layout
+from urdf_usd.converter.profile import Profile
+from urdf_usd.converter.rules import Severity
+from urdf_usd.converter.topology import build_tree
+from urdf_usd.converter.urdf.parse import Parsed, parse
+from urdf_usd.converter.usd.interface import is_written_here
+from urdf_usd.converter.usd.layers import (
     CONTENTS,
     PAYLOAD,
     PAYLOAD_LAYERS,
     asset_name,
     author_asset,
 )
-from converter.usd.materials import TEXTURES
-from converter.usd.prims import BodyNesting
-from converter.usd.shading import MaterialNetworks
-from converter.usd.textures import IMAGE_SUFFIXES
+from urdf_usd.converter.usd.materials import TEXTURES
+from urdf_usd.converter.usd.prims import BodyNesting
+from urdf_usd.converter.usd.shading import MaterialNetworks
+from urdf_usd.converter.usd.textures import IMAGE_SUFFIXES
 
 if TYPE_CHECKING:
     import os
 
-    from converter.embodiment import Embodiment
-    from converter.model import Robot
-    from converter.topology import Tree
+    from urdf_usd.converter.embodiment import Embodiment
+    from urdf_usd.converter.model import Robot
+    from urdf_usd.converter.topology import Tree
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +208,7 @@ def _build(
     _refuse_warnings(found, options)
     if options.layout is Layout.LAYERED:
         return layered, found
-    from converter.usd.bundling import bundle  # noqa: PLC0415  slow, and rarely needed
+    from urdf_usd.converter.usd.bundling import bundle  # noqa: PLC0415  slow, and rarely needed
 
     folder = scratch / "bundle"
     folder.mkdir()

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from converter.rules import RULES, Severity
+from urdf_usd.converter.rules import RULES, Severity
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, TypeAlias, assert_never
 
 import numpy as np
 
-from converter.kinematics import link_transforms
-from converter.model import (
+from urdf_usd.converter.kinematics import link_transforms
+from urdf_usd.converter.model import (
     Continuous,
     Fixed,
     Floating,
@@ -31,21 +31,21 @@ from converter.model import (
     Revolute,
     Spherical,
 )
-from converter.spatial import (
+from urdf_usd.converter.spatial import (
     inertia_tensor,
     rotation_from_quat_wxyz,
     shift_inertia,
     transform_from_pose,
 )
-from converter.topology import build_tree
+from urdf_usd.converter.topology import build_tree
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from numpy.typing import NDArray
 
-    from converter.model import JointKind, Link, Robot, Vec3
-    from converter.topology import Tree
+    from urdf_usd.converter.model import JointKind, Link, Robot, Vec3
+    from urdf_usd.converter.topology import Tree
 
 Matrix: TypeAlias = "NDArray[np.float64]"
 
@@ -134,7 +134,7 @@ def inertia_matrices(robot: Robot, positions: Mapping[str, Matrix]) -> Matrix:
     Args:
         robot: A robot that is a tree.
         positions: (K, d) positions per moving joint, see
-            :func:`converter.kinematics.motion`.
+            :func:`urdf_usd.converter.kinematics.motion`.
 
     Raises:
         SourceError: The robot is not a tree.

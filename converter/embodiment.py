@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from converter.diagnostics import AuthoringError, Diagnostic
-from converter.model import Fixed, Floating
-from converter.plausibility import SMALLEST, usable_inertia
-from converter.rigid import (
+from urdf_usd.converter.diagnostics import AuthoringError, Diagnostic
+from urdf_usd.converter.model import Fixed, Floating
+from urdf_usd.converter.plausibility import SMALLEST, usable_inertia
+from urdf_usd.converter.rigid import (
     compose,
     inverse,
     placed,
@@ -25,11 +25,11 @@ from converter.rigid import (
     shifted_inertia,
     turned_inertia,
 )
-from converter.topology import rigid_groups
+from urdf_usd.converter.topology import rigid_groups
 
 if TYPE_CHECKING:
-    from converter.model import Inertial, Link, Pose, Vec3, Vec6
-    from converter.topology import Tree
+    from urdf_usd.converter.model import Inertial, Link, Pose, Vec3, Vec6
+    from urdf_usd.converter.topology import Tree
 
 # All invented mass together, as a part of the robot's mass.
 INVENTED_MASS = 5e-7

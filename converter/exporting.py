@@ -8,21 +8,21 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from converter.diagnostics import AuthoringError, Diagnostic
-from converter.meshes.obj_text import obj_text
-from converter.model import MeshFile
-from converter.urdf.write import write
-from converter.usd.names import sibling_names
-from converter.usd.read import read_usd
-from converter.usd.read_names import writable
+from urdf_usd.converter.diagnostics import AuthoringError, Diagnostic
+from urdf_usd.converter.meshes.obj_text import obj_text
+from urdf_usd.converter.model import MeshFile
+from urdf_usd.converter.urdf.write import write
+from urdf_usd.converter.usd.names import sibling_names
+from urdf_usd.converter.usd.read import read_usd
+from urdf_usd.converter.usd.read_names import writable
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Mapping
 
-    from converter.meshes.polygon_mesh import PolygonMesh
-    from converter.model import Geometry, Link, Robot
-    from converter.usd.read import StageReading
+    from urdf_usd.converter.meshes.polygon_mesh import PolygonMesh
+    from urdf_usd.converter.model import Geometry, Link, Robot
+    from urdf_usd.converter.usd.read import StageReading
 
 MESHES = "meshes"
 # How a file that may be replaced is recognised.

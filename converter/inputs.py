@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from converter.file_content import read_file
-from converter.meshes.read import LARGEST_FILE
-from converter.meshes.references import referred_files
-from converter.model import MeshFile
+from urdf_usd.converter.file_content import read_file
+from urdf_usd.converter.meshes.read import LARGEST_FILE
+from urdf_usd.converter.meshes.references import referred_files
+from urdf_usd.converter.model import MeshFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from converter.model import Robot
+    from urdf_usd.converter.model import Robot
 
 
 @dataclass(frozen=True, slots=True)

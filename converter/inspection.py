@@ -6,8 +6,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, assert_never
 
-from converter.extents import bounds_at_zero, measure_meshes
-from converter.model import (
+from urdf_usd.converter.extents import bounds_at_zero, measure_meshes
+from urdf_usd.converter.model import (
     Continuous,
     Fixed,
     Floating,
@@ -17,14 +17,14 @@ from converter.model import (
     Revolute,
     Spherical,
 )
-from converter.topology import build_tree
+from urdf_usd.converter.topology import build_tree
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from converter.extents import Bounds, MeshExtents
-    from converter.model import Geometry, JointKind, Robot
-    from converter.topology import Tree
+    from urdf_usd.converter.extents import Bounds, MeshExtents
+    from urdf_usd.converter.model import Geometry, JointKind, Robot
+    from urdf_usd.converter.topology import Tree
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TypeAlias, assert_never
 
 import numpy as np
 
-from converter.model import (
+from urdf_usd.converter.model import (
     Continuous,
     Fixed,
     Floating,
@@ -15,21 +15,21 @@ from converter.model import (
     Revolute,
     Spherical,
 )
-from converter.rigid import rest_poses
-from converter.spatial import (
+from urdf_usd.converter.rigid import rest_poses
+from urdf_usd.converter.spatial import (
     rotation_about,
     rotation_from_quat_wxyz,
     transform_from_pose,
 )
-from converter.topology import build_tree
+from urdf_usd.converter.topology import build_tree
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from numpy.typing import NDArray
 
-    from converter.model import JointKind, Robot, Vec4
-    from converter.topology import Tree
+    from urdf_usd.converter.model import JointKind, Robot, Vec4
+    from urdf_usd.converter.topology import Tree
 
 Matrix: TypeAlias = "NDArray[np.float64]"
 

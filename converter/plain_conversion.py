@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from converter.conversion import ConvertOptions, convert
+from urdf_usd.converter.conversion import ConvertOptions, convert
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

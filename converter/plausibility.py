@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from converter.rigid import principal_inertia, turned_inertia
+from urdf_usd.converter.rigid import principal_inertia, turned_inertia
 
 if TYPE_CHECKING:
-    from converter.model import Vec3, Vec6
+    from urdf_usd.converter.model import Vec3, Vec6
 
 # Inertia invented for a point mass m on a robot of size L, as a part of m L^2.
 INVENTED_INERTIA = 5e-7

@@ -13,11 +13,11 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, TypeAlias
 
-from converter.model import Pose
+from urdf_usd.converter.model import Pose
 
 if TYPE_CHECKING:
-    from converter.model import Vec3, Vec4, Vec6
-    from converter.topology import Tree
+    from urdf_usd.converter.model import Vec3, Vec4, Vec6
+    from urdf_usd.converter.topology import Tree
 
 # More than the error of a tensor that was turned, relative to its largest moment.
 _ROUNDING = 2.0**-48
@@ -211,7 +211,7 @@ def principal_inertia(inertia: Vec6) -> tuple[Vec3, Vec4]:
     if max(abs(ixy), abs(ixz), abs(iyz)) <= rounding:
         return (ixx + 0.0, iyy + 0.0, izz + 0.0), (1.0, 0.0, 0.0, 0.0)
     # Half of all robots have such inertia, and do without numpy.
-    from converter import spatial  # noqa: PLC0415
+    from urdf_usd.converter import spatial  # noqa: PLC0415
 
     moments, axes = spatial.principal_inertia(spatial.inertia_tensor(inertia))
     return moments, spatial.quat_wxyz_from_rotation(axes)

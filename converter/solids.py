@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, assert_never
 import numpy as np
 from scipy.spatial import ConvexHull, QhullError
 
-from converter.model import Box, Capsule, Cylinder, Sphere
+from urdf_usd.converter.model import Box, Capsule, Cylinder, Sphere
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from converter.model import Pose
-from converter.rigid import normalised, rotation_rows
+from urdf_usd.converter.model import Pose
+from urdf_usd.converter.rigid import normalised, rotation_rows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from converter.model import Vec3, Vec4, Vec6
+    from urdf_usd.converter.model import Vec3, Vec4, Vec6
 
 Matrix: TypeAlias = "NDArray[np.float64]"
 

@@ -6,14 +6,14 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from converter.diagnostics import Diagnostic, SourceError
-from converter.model import Fixed
+from urdf_usd.converter.diagnostics import Diagnostic, SourceError
+from urdf_usd.converter.model import Fixed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from converter.diagnostics import Location
-    from converter.model import Joint, Link, Robot
+    from urdf_usd.converter.diagnostics import Location
+    from urdf_usd.converter.model import Joint, Link, Robot
 
 
 # Of a robot with more roots, few are what anybody wants.

@@ -1,8 +1,19 @@
 """Where robots come from: references, and the sources that they lead to."""
 
-from corpus.references import GRAMMAR, WHOLE_CORPORA, Reference, Scheme, parse_reference
-from corpus.resolution import list_corpora, resolve_corpora, resolve_robot, robot_names
-from corpus.robots import (
+from urdf_usd.corpus.references import (
+    GRAMMAR,
+    WHOLE_CORPORA,
+    Reference,
+    Scheme,
+    parse_reference,
+)
+from urdf_usd.corpus.resolution import (
+    list_corpora,
+    resolve_corpora,
+    resolve_robot,
+    robot_names,
+)
+from urdf_usd.corpus.robots import (
     Announce,
     Candidate,
     CorpusError,
@@ -15,7 +26,7 @@ from corpus.robots import (
     UnavailableSource,
     UnknownRobotError,
 )
-from corpus.selection import Selection
+from urdf_usd.corpus.selection import Selection
 
 __all__ = [
     "GRAMMAR",

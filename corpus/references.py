@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from corpus.robots import ReferenceSyntaxError
+from urdf_usd.corpus.robots import ReferenceSyntaxError
 
 GRAMMAR = """\
 A robot is

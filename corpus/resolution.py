@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar, assert_never
 
-from corpus import sources
-from corpus.identifiers import distinct, identifier
-from corpus.references import Reference, Scheme, parse_reference
-from corpus.robots import (
+from urdf_usd.corpus import sources
+from urdf_usd.corpus.identifiers import distinct, identifier
+from urdf_usd.corpus.references import Reference, Scheme, parse_reference
+from urdf_usd.corpus.robots import (
     Announce,
     Candidate,
     CorpusError,
@@ -27,12 +27,12 @@ from corpus.robots import (
     UnavailableSource,
     UnknownRobotError,
 )
-from corpus.selection import Selection
+from urdf_usd.corpus.selection import Selection
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from corpus.sources.written_list import Additions
+    from urdf_usd.corpus.sources.written_list import Additions
 
 _Robot = TypeVar("_Robot", RobotSource | UnavailableSource, Candidate)
 

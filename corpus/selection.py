@@ -6,12 +6,12 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from corpus.robots import CorpusError
+from urdf_usd.corpus.robots import CorpusError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from corpus.robots import Announce, Candidate, Origin
+    from urdf_usd.corpus.robots import Announce, Candidate, Origin
 
 
 class NothingSelectedError(CorpusError):

@@ -15,7 +15,7 @@ from enum import Enum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from corpus.robots import CorpusError
+from urdf_usd.corpus.robots import CorpusError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

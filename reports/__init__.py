@@ -7,15 +7,18 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from reports.badge import write_badge
-    from reports.comparison_page import write_comparison, write_comparison_markdown
-    from reports.junit import write_junit
-    from reports.markdown import write_markdown
-    from reports.measurements import write_parquet
-    from reports.overview import most_urgent_first, readable
-    from reports.sarif import write_sarif
-    from reports.site import render_robot, write_site
-    from reports.terminal import terminal_comparison, terminal_summary
+    from urdf_usd.reports.badge import write_badge
+    from urdf_usd.reports.comparison_page import (
+        write_comparison,
+        write_comparison_markdown,
+    )
+    from urdf_usd.reports.junit import write_junit
+    from urdf_usd.reports.markdown import write_markdown
+    from urdf_usd.reports.measurements import write_parquet
+    from urdf_usd.reports.overview import most_urgent_first, readable
+    from urdf_usd.reports.sarif import write_sarif
+    from urdf_usd.reports.site import render_robot, write_site
+    from urdf_usd.reports.terminal import terminal_comparison, terminal_summary
 
 __all__ = [
     "most_urgent_first",
@@ -34,19 +37,19 @@ __all__ = [
 ]
 
 _PLACE = {
-    "most_urgent_first": "reports.overview",
-    "readable": "reports.overview",
-    "render_robot": "reports.site",
-    "terminal_comparison": "reports.terminal",
-    "terminal_summary": "reports.terminal",
-    "write_badge": "reports.badge",
-    "write_comparison": "reports.comparison_page",
-    "write_comparison_markdown": "reports.comparison_page",
-    "write_junit": "reports.junit",
-    "write_markdown": "reports.markdown",
-    "write_parquet": "reports.measurements",
-    "write_sarif": "reports.sarif",
-    "write_site": "reports.site",
+    "most_urgent_first": "urdf_usd.reports.overview",
+    "readable": "urdf_usd.reports.overview",
+    "render_robot": "urdf_usd.reports.site",
+    "terminal_comparison": "urdf_usd.reports.terminal",
+    "terminal_summary": "urdf_usd.reports.terminal",
+    "write_badge": "urdf_usd.reports.badge",
+    "write_comparison": "urdf_usd.reports.comparison_page",
+    "write_comparison_markdown": "urdf_usd.reports.comparison_page",
+    "write_junit": "urdf_usd.reports.junit",
+    "write_markdown": "urdf_usd.reports.markdown",
+    "write_parquet": "urdf_usd.reports.measurements",
+    "write_sarif": "urdf_usd.reports.sarif",
+    "write_site": "urdf_usd.reports.site",
 }
 
 

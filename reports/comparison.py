@@ -7,14 +7,14 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from conformance.record import Grade, Verdict
-from reports import overview
-from reports.appearance import GRADES
+from urdf_usd.conformance.record import Grade, Verdict
+from urdf_usd.reports import overview
+from urdf_usd.reports.appearance import GRADES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from conformance.record import (
+    from urdf_usd.conformance.record import (
         CheckHeading,
         CheckRecord,
         ConverterRecord,

@@ -7,22 +7,27 @@ from urllib.parse import quote
 
 from markupsafe import Markup
 
-from conformance.record import Verdict
-from reports import overview
-from reports.appearance import VERDICTS
-from reports.comparison import compare
-from reports.former import sorted_changes
-from reports.markdown import since_former
-from reports.quantities import duration, size
-from reports.rendering import page_environment, page_name, script_digest, template_asset
-from reports.text import markdown
+from urdf_usd.conformance.record import Verdict
+from urdf_usd.reports import overview
+from urdf_usd.reports.appearance import VERDICTS
+from urdf_usd.reports.comparison import compare
+from urdf_usd.reports.former import sorted_changes
+from urdf_usd.reports.markdown import since_former
+from urdf_usd.reports.quantities import duration, size
+from urdf_usd.reports.rendering import (
+    page_environment,
+    page_name,
+    script_digest,
+    template_asset,
+)
+from urdf_usd.reports.text import markdown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from conformance.record import RobotRecord, RunSummary
-    from reports.comparison import Comparison, Seconds, Standing
+    from urdf_usd.conformance.record import RobotRecord, RunSummary
+    from urdf_usd.reports.comparison import Comparison, Seconds, Standing
 
 # Below it, each converter has the pages that a run of its own would have.
 CONVERTERS = "converters"

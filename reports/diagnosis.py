@@ -8,12 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from conformance.record import Grade, Verdict
-from reports.overview import statement
-from reports.remedies import place_to_look
+from urdf_usd.conformance.record import Grade, Verdict
+from urdf_usd.reports.overview import statement
+from urdf_usd.reports.remedies import place_to_look
 
 if TYPE_CHECKING:
-    from conformance.record import CheckRecord, FindingRecord, RobotRecord
+    from urdf_usd.conformance.record import CheckRecord, FindingRecord, RobotRecord
 
 _WORST_GRADE = {
     Verdict.FAILS: Grade.FAILS,

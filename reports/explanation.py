@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from conformance.record import Grade
-from reports.overview import statement
-from reports.quantities import quantity
-from reports.remedies import place_to_look
-from reports.text import plain
+from urdf_usd.conformance.record import Grade
+from urdf_usd.reports.overview import statement
+from urdf_usd.reports.quantities import quantity
+from urdf_usd.reports.remedies import place_to_look
+from urdf_usd.reports.text import plain
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from conformance.record import CheckRecord, FindingRecord
+    from urdf_usd.conformance.record import CheckRecord, FindingRecord
 
 _ADVICE = {
     Grade.FAILS: (

@@ -6,10 +6,10 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from conformance.change_record import GOOD, Kind
+from urdf_usd.conformance.change_record import GOOD, Kind
 
 if TYPE_CHECKING:
-    from conformance.change_record import ChangeRecord, FormerRunRecord
+    from urdf_usd.conformance.change_record import ChangeRecord, FormerRunRecord
 
 # Beyond them a table is no help; the words say how many there are.
 MOST_ROWS = 200

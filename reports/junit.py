@@ -18,16 +18,16 @@ from xml.etree import ElementTree as ET
 
 from msgspec import structs
 
-from conformance.record import Grade, Verdict
-from reports.explanation import advice, explanation
-from reports.text import one_line, plain
+from urdf_usd.conformance.record import Grade, Verdict
+from urdf_usd.reports.explanation import advice, explanation
+from urdf_usd.reports.text import one_line, plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-    from conformance.baseline_record import BaselineRecord
-    from conformance.record import (
+    from urdf_usd.conformance.baseline_record import BaselineRecord
+    from urdf_usd.conformance.record import (
         CheckRecord,
         RobotRecord,
         RunSummary,

@@ -6,16 +6,16 @@ import math
 from typing import TYPE_CHECKING, TypeAlias
 from urllib.parse import quote
 
-from conformance.record import Verdict, WitnessStatus
-from reports import overview
-from reports.appearance import GRADES, VERDICTS
-from reports.rendering import page_name
-from reports.text import one_line
+from urdf_usd.conformance.record import Verdict, WitnessStatus
+from urdf_usd.reports import overview
+from urdf_usd.reports.appearance import GRADES, VERDICTS
+from urdf_usd.reports.rendering import page_name
+from urdf_usd.reports.text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from conformance.record import CheckRecord, Grade, RobotRecord
+    from urdf_usd.conformance.record import CheckRecord, Grade, RobotRecord
 
 Json: TypeAlias = dict[str, object]
 

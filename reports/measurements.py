@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from conformance.record import RobotRecord
+    from urdf_usd.conformance.record import RobotRecord
 
     Cell = str | int | float | None
 

@@ -7,13 +7,13 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from conformance.record import Grade, Verdict, WitnessStatus
-from reports.appearance import GRADES, VERDICTS
+from urdf_usd.conformance.record import Grade, Verdict, WitnessStatus
+from urdf_usd.reports.appearance import GRADES, VERDICTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from conformance.record import CheckRecord, FindingRecord, RobotRecord
+    from urdf_usd.conformance.record import CheckRecord, FindingRecord, RobotRecord
 
 POSITION_CHECK = "kinematics.position"
 _NOT_READABLE = frozenset({Verdict.UNREADABLE, Verdict.NOT_AVAILABLE})

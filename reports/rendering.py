@@ -13,14 +13,14 @@ from urllib.parse import quote
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from conformance.ledger_record import Fate
-from conformance.record import Grade, Verdict, WitnessStatus
-from reports import former, overview, quantities
-from reports.appearance import GRADES, VERDICTS, appearance
-from reports.text import plain
+from urdf_usd.conformance.ledger_record import Fate
+from urdf_usd.conformance.record import Grade, Verdict, WitnessStatus
+from urdf_usd.reports import former, overview, quantities
+from urdf_usd.reports.appearance import GRADES, VERDICTS, appearance
+from urdf_usd.reports.text import plain
 
 if TYPE_CHECKING:
-    from conformance.record import RobotRecord
+    from urdf_usd.conformance.record import RobotRecord
 
 # More rows than anybody reads; the JSON record holds them all.
 _ROWS_PER_TABLE = 100
@@ -72,7 +72,7 @@ def script_digest(script: str) -> str:
 
 def template_asset(name: str) -> str:
     """Read a file that lies beside the templates."""
-    return (resources.files("reports") / "templates" / name).read_text("utf-8")
+    return (resources.files("urdf_usd.reports") / "templates" / name).read_text("utf-8")
 
 
 def island(content: object) -> Markup:
@@ -97,7 +97,7 @@ def page_name(robot: RobotRecord) -> str:
 def page_environment() -> Environment:
     """Return what renders pages: they escape everything, and miss nothing silently."""
     environment = Environment(
-        loader=PackageLoader("reports"),
+        loader=PackageLoader("urdf_usd.reports"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

@@ -6,7 +6,7 @@ import shlex
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from conformance.record import RunSummary
+    from urdf_usd.conformance.record import RunSummary
 
 # Options of a summary that the command takes under the same name.
 _OPTIONS = ("bodies", "base", "massless")

@@ -7,22 +7,22 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
-from conformance.record import Grade
-from conformance.scene import scene_text, unpack_scene
-from reports import overview
-from reports.appearance import GRADES
-from reports.diagnosis import diagnose
-from reports.rendering import URGENT, Script, island, script_policy
-from reports.text import one_line
-from reports.tree import Limits, beginnings, tree
+from urdf_usd.conformance.record import Grade
+from urdf_usd.conformance.scene import scene_text, unpack_scene
+from urdf_usd.reports import overview
+from urdf_usd.reports.appearance import GRADES
+from urdf_usd.reports.diagnosis import diagnose
+from urdf_usd.reports.rendering import URGENT, Script, island, script_policy
+from urdf_usd.reports.text import one_line
+from urdf_usd.reports.tree import Limits, beginnings, tree
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from jinja2 import Environment
 
-    from conformance.record import CheckRecord, RobotRecord
-    from conformance.scene import Agreement, LinkErrors, Scene
+    from urdf_usd.conformance.record import CheckRecord, RobotRecord
+    from urdf_usd.conformance.scene import Agreement, LinkErrors, Scene
 
 ROTATION_CHECK = "kinematics.rotation"
 # Links whose errors are plotted: the worst.

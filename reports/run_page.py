@@ -5,25 +5,25 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from reports import overview
-from reports.former import sorted_changes
-from reports.headline import headline
-from reports.matrix import matrix
-from reports.rendering import (
+from urdf_usd.reports import overview
+from urdf_usd.reports.former import sorted_changes
+from urdf_usd.reports.headline import headline
+from urdf_usd.reports.matrix import matrix
+from urdf_usd.reports.rendering import (
     Script,
     island,
     page_name,
     script_policy,
     template_asset,
 )
-from reports.reproduction import run_command
+from urdf_usd.reports.reproduction import run_command
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from jinja2 import Environment
 
-    from conformance.record import RobotRecord, RunSummary
+    from urdf_usd.conformance.record import RobotRecord, RunSummary
 
 
 def render_run(

@@ -9,13 +9,13 @@ import json
 from typing import TYPE_CHECKING, TypeAlias
 from urllib.parse import quote
 
-from reports.text import one_line
+from urdf_usd.reports.text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from conformance.record import DiagnosticRecord, RobotRecord
+    from urdf_usd.conformance.record import DiagnosticRecord, RobotRecord
 
 Json: TypeAlias = dict[str, object]
 

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from conformance.scene import scene_path
-from reports.rendering import Script, page_environment, page_name, template_asset
-from reports.reproduction import run_command
-from reports.robot_page import PageScripts, View, render_page
-from reports.run_page import render_run
+from urdf_usd.conformance.scene import scene_path
+from urdf_usd.reports.rendering import (
+    Script,
+    page_environment,
+    page_name,
+    template_asset,
+)
+from urdf_usd.reports.reproduction import run_command
+from urdf_usd.reports.robot_page import PageScripts, View, render_page
+from urdf_usd.reports.run_page import render_run
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from conformance.record import RobotRecord, RunSummary
+    from urdf_usd.conformance.record import RobotRecord, RunSummary
 
 # Scripts that many pages load, beside them: a browser reads them once.
 _SCRIPTS = "scripts"

@@ -11,26 +11,26 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from conformance.record import Grade, Verdict, WitnessStatus
-from reports import overview
-from reports.appearance import VERDICTS, appearance
-from reports.comparison import compare
-from reports.diagnosis import diagnose
-from reports.former import sorted_changes
-from reports.headline import headline
-from reports.quantities import duration, quantity, size
-from reports.text import one_line
+from urdf_usd.conformance.record import Grade, Verdict, WitnessStatus
+from urdf_usd.reports import overview
+from urdf_usd.reports.appearance import VERDICTS, appearance
+from urdf_usd.reports.comparison import compare
+from urdf_usd.reports.diagnosis import diagnose
+from urdf_usd.reports.former import sorted_changes
+from urdf_usd.reports.headline import headline
+from urdf_usd.reports.quantities import duration, quantity, size
+from urdf_usd.reports.text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from rich.console import Console, ConsoleOptions, RenderableType
 
-    from conformance.record import (
+    from urdf_usd.conformance.record import (
         RobotRecord,
         RunSummary,
     )
-    from reports.comparison import Comparison, Seconds
+    from urdf_usd.reports.comparison import Comparison, Seconds
 
 _NAME_LIMIT = 40
 _TEXT_LIMIT = 140

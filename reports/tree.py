@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from conformance.record import Grade
+from urdf_usd.conformance.record import Grade
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from conformance.record import CheckRecord
-    from conformance.scene import LinkErrors, Scene, SceneJoint
+    from urdf_usd.conformance.record import CheckRecord
+    from urdf_usd.conformance.scene import LinkErrors, Scene, SceneJoint
 
 # Deeper trees are drawn no further to the right.
 _DEEPEST = 12

@@ -7,7 +7,7 @@ from pathlib import Path
 import pybullet_data
 from pxr import Gf, Sdf
 
-from converter import convert
+from urdf_usd.converter import convert
 
 URDF = Path(pybullet_data.getDataPath(), "franka_panda", "panda.urdf")
 JOINT = "panda_joint4"

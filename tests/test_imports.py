@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 ROOT = Path(__file__).parent.parent
-PACKAGES = ("converter", "conformance", "corpus", "reports")
+PACKAGE = "urdf_usd"
+FOLDERS = ("converter", "conformance", "corpus", "reports")
+PACKAGES = tuple(f"{PACKAGE}.{folder}" for folder in FOLDERS)
 
 LONGEST_MODULE = 400
 LONGEST_FUNCTION = 60
@@ -31,28 +33,28 @@ BANNED_WORDS = frozenset(
 
 # The parts of the harness that bring everything together.
 ORCHESTRATION = (
-    "conformance.assembly",
-    "conformance.back_again",
-    "conformance.cli",
-    "conformance.cluster",
-    "conformance.commands",
-    "conformance.examination",
-    "conformance.examined",
-    "conformance.examiner",
-    "conformance.fingerprint",
-    "conformance.ledger",
-    "conformance.fixture",
-    "conformance.labelling",
-    "conformance.making",
-    "conformance.panel",
-    "conformance.parcels",
-    "conformance.preloading",
-    "conformance.program",
-    "conformance.pytest_plugin",
-    "conformance.run",
-    "conformance.scenery",
-    "conformance.suite",
-    "conformance.tasks",
+    "urdf_usd.conformance.assembly",
+    "urdf_usd.conformance.back_again",
+    "urdf_usd.conformance.cli",
+    "urdf_usd.conformance.cluster",
+    "urdf_usd.conformance.commands",
+    "urdf_usd.conformance.examination",
+    "urdf_usd.conformance.examined",
+    "urdf_usd.conformance.examiner",
+    "urdf_usd.conformance.fingerprint",
+    "urdf_usd.conformance.ledger",
+    "urdf_usd.conformance.fixture",
+    "urdf_usd.conformance.labelling",
+    "urdf_usd.conformance.making",
+    "urdf_usd.conformance.panel",
+    "urdf_usd.conformance.parcels",
+    "urdf_usd.conformance.preloading",
+    "urdf_usd.conformance.program",
+    "urdf_usd.conformance.pytest_plugin",
+    "urdf_usd.conformance.run",
+    "urdf_usd.conformance.scenery",
+    "urdf_usd.conformance.suite",
+    "urdf_usd.conformance.tasks",
 )
 
 
@@ -72,121 +74,143 @@ class Arrow:
 
 
 ARROWS = (
-    Arrow("converter", ("converter",)),
-    Arrow("corpus", ("corpus",)),
+    Arrow("urdf_usd.converter", ("urdf_usd.converter",)),
+    Arrow("urdf_usd.corpus", ("urdf_usd.corpus",)),
     Arrow(
-        "reports",
+        "urdf_usd.reports",
         (
-            "reports",
-            "conformance.baseline_record",
-            "conformance.change_record",
-            "conformance.ledger_record",
-            "conformance.record",
-            "conformance.scene",
+            "urdf_usd.reports",
+            "urdf_usd.conformance.baseline_record",
+            "urdf_usd.conformance.change_record",
+            "urdf_usd.conformance.ledger_record",
+            "urdf_usd.conformance.record",
+            "urdf_usd.conformance.scene",
         ),
     ),
-    Arrow("conformance", ("conformance",), ("conformance.witnesses", *ORCHESTRATION)),
+    Arrow(
+        "urdf_usd.conformance",
+        ("urdf_usd.conformance",),
+        ("urdf_usd.conformance.witnesses", *ORCHESTRATION),
+    ),
     *(Arrow(name, PACKAGES) for name in ORCHESTRATION),
     # A witness shares no mathematics with what it judges.
     Arrow(
-        "conformance.witnesses",
+        "urdf_usd.conformance.witnesses",
         (
             # Pure functions of what witnesses state.
-            "conformance.couplings",
-            "conformance.drawing",
-            "conformance.free_motion",
-            "conformance.observation",
-            "conformance.shapes",
-            "conformance.witness",
-            "conformance.witnesses",
+            "urdf_usd.conformance.couplings",
+            "urdf_usd.conformance.drawing",
+            "urdf_usd.conformance.free_motion",
+            "urdf_usd.conformance.observation",
+            "urdf_usd.conformance.shapes",
+            "urdf_usd.conformance.witness",
+            "urdf_usd.conformance.witnesses",
         ),
     ),
     # What prims are called is asked before anybody compares.
     Arrow(
-        "conformance.witnesses.usdphysics_names",
+        "urdf_usd.conformance.witnesses.usdphysics_names",
         (
-            "conformance.named_prims",
-            "conformance.observation",
-            "conformance.witness",
-            "conformance.witnesses",
+            "urdf_usd.conformance.named_prims",
+            "urdf_usd.conformance.observation",
+            "urdf_usd.conformance.witness",
+            "urdf_usd.conformance.witnesses",
         ),
     ),
     # The specification's own reading is the converter's: it never decides alone.
     Arrow(
-        "conformance.witnesses.spec_witness",
+        "urdf_usd.conformance.witnesses.spec_witness",
         (
-            "converter",
-            "conformance.observation",
-            "conformance.witness",
+            "urdf_usd.converter",
+            "urdf_usd.conformance.observation",
+            "urdf_usd.conformance.witness",
             # It has MuJoCo roll out what it read.
-            "conformance.witnesses.mujoco_model",
-            "conformance.witnesses.spec_shapes",
+            "urdf_usd.conformance.witnesses.mujoco_model",
+            "urdf_usd.conformance.witnesses.spec_shapes",
         ),
     ),
     Arrow(
-        "conformance.witnesses.spec_shapes",
+        "urdf_usd.conformance.witnesses.spec_shapes",
         (
-            "converter",
-            "conformance.drawing",
-            "conformance.shapes",
+            "urdf_usd.converter",
+            "urdf_usd.conformance.drawing",
+            "urdf_usd.conformance.shapes",
             # Neither meshes nor their measures are the converter's.
-            "conformance.witnesses.mesh_files",
-            "conformance.witnesses.spec_looks",
-            "conformance.witnesses.surfaces",
+            "urdf_usd.conformance.witnesses.mesh_files",
+            "urdf_usd.conformance.witnesses.spec_looks",
+            "urdf_usd.conformance.witnesses.surfaces",
         ),
-        ("converter.meshes",),
+        ("urdf_usd.converter.meshes",),
     ),
     Arrow(
-        "conformance.witnesses.spec_looks",
+        "urdf_usd.conformance.witnesses.spec_looks",
         (
-            "conformance.shapes",
-            "conformance.witnesses.file_materials",
-            "conformance.witnesses.mesh_files",
-            "conformance.witnesses.surfaces",
-            "converter.model",
+            "urdf_usd.conformance.shapes",
+            "urdf_usd.conformance.witnesses.file_materials",
+            "urdf_usd.conformance.witnesses.mesh_files",
+            "urdf_usd.conformance.witnesses.surfaces",
+            "urdf_usd.converter.model",
         ),
     ),
     # Faults are seeded into USDs of our own, and read by the witness on trial.
-    Arrow("conformance.mutations.experiment", ("conformance", "converter")),
-    Arrow("conformance.mutations.sensitivity", ("conformance", "corpus")),
+    Arrow(
+        "urdf_usd.conformance.mutations.experiment",
+        ("urdf_usd.conformance", "urdf_usd.converter"),
+    ),
+    Arrow(
+        "urdf_usd.conformance.mutations.sensitivity",
+        ("urdf_usd.conformance", "urdf_usd.corpus"),
+    ),
     # People write baselines as they write lists of robots.
-    Arrow("conformance.baseline", ("conformance", "corpus.toml_tables")),
+    Arrow(
+        "urdf_usd.conformance.baseline",
+        ("urdf_usd.conformance", "urdf_usd.corpus.toml_tables"),
+    ),
 )
 
 # Untyped or heavy dependencies, and the only places that may import them. A name that
 # ends in * stands for all modules that begin with it.
 QUARANTINE = {
-    "click": ("conformance.cli", "conformance.commands"),
-    "collada": ("converter.meshes.dae_scene", "conformance.witnesses.dae_files"),
-    "fast_simplification": ("conformance.coarsening",),
-    "jinja2": ("reports",),
-    "lxml": ("converter.urdf", "conformance.witnesses"),
-    "mujoco": ("conformance.witnesses.mujoco*",),
-    "newton": ("conformance.witnesses.newton*",),
-    "newton_usd_schemas": ("converter.usd", "conformance.witnesses.usdphysics*"),
-    "pebble": ("conformance.isolation",),
+    "click": ("urdf_usd.conformance.cli", "urdf_usd.conformance.commands"),
+    "collada": (
+        "urdf_usd.converter.meshes.dae_scene",
+        "urdf_usd.conformance.witnesses.dae_files",
+    ),
+    "fast_simplification": ("urdf_usd.conformance.coarsening",),
+    "jinja2": ("urdf_usd.reports",),
+    "lxml": ("urdf_usd.converter.urdf", "urdf_usd.conformance.witnesses"),
+    "mujoco": ("urdf_usd.conformance.witnesses.mujoco*",),
+    "newton": ("urdf_usd.conformance.witnesses.newton*",),
+    "newton_usd_schemas": (
+        "urdf_usd.converter.usd",
+        "urdf_usd.conformance.witnesses.usdphysics*",
+    ),
+    "pebble": ("urdf_usd.conformance.isolation",),
     # Faults are edits of USDs; nothing in there is ever compared with.
     "pxr": (
-        "converter.usd",
-        "conformance.mutations",
+        "urdf_usd.converter.usd",
+        "urdf_usd.conformance.mutations",
         # It has the library find its plugins.
-        "conformance.preloading",
-        "conformance.witnesses.usdphysics*",
+        "urdf_usd.conformance.preloading",
+        "urdf_usd.conformance.witnesses.usdphysics*",
     ),
-    "pinocchio": ("conformance.witnesses.pinocchio*",),
-    "pydrake": ("conformance.witnesses.drake*",),
-    "pybullet": ("conformance.witnesses.pybullet*",),
-    "pybullet_data": ("corpus",),
-    "simdjson": ("converter.meshes.number_lists",),
-    "stl": ("converter.meshes.stl_triangles",),
-    "tinyobjloader": ("converter.meshes.obj",),
-    "rich": ("conformance.commands", "reports.terminal"),
-    "robot_descriptions": ("corpus",),
-    "xacro": ("converter.urdf.xacro_process",),
-    "xacrodoc": ("converter.urdf.xacro_process",),
+    "pinocchio": ("urdf_usd.conformance.witnesses.pinocchio*",),
+    "pydrake": ("urdf_usd.conformance.witnesses.drake*",),
+    "pybullet": ("urdf_usd.conformance.witnesses.pybullet*",),
+    "pybullet_data": ("urdf_usd.corpus",),
+    "simdjson": ("urdf_usd.converter.meshes.number_lists",),
+    "stl": ("urdf_usd.converter.meshes.stl_triangles",),
+    "tinyobjloader": ("urdf_usd.converter.meshes.obj",),
+    "rich": ("urdf_usd.conformance.commands", "urdf_usd.reports.terminal"),
+    "robot_descriptions": ("urdf_usd.corpus",),
+    "xacro": ("urdf_usd.converter.urdf.xacro_process",),
+    "xacrodoc": ("urdf_usd.converter.urdf.xacro_process",),
     # Also the tests' independent reader of the other formats.
-    "trimesh": ("converter.meshes.ply", "conformance.witnesses.mesh_files"),
-    "warp": ("conformance.witnesses.newton*",),
+    "trimesh": (
+        "urdf_usd.converter.meshes.ply",
+        "urdf_usd.conformance.witnesses.mesh_files",
+    ),
+    "warp": ("urdf_usd.conformance.witnesses.newton*",),
 }
 
 
@@ -203,9 +227,10 @@ class Module:
 def find_modules(root: Path) -> tuple[Module, ...]:
     """Parse all modules of our packages below a folder."""
     found = []
-    for path in sorted(p for name in PACKAGES for p in (root / name).rglob("*.py")):
+    for path in sorted(p for name in FOLDERS for p in (root / name).rglob("*.py")):
         parts = path.relative_to(root).with_suffix("").parts
-        name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+        parts = parts[:-1] if parts[-1] == "__init__" else parts
+        name = ".".join((PACKAGE, *parts))
         text = path.read_text(encoding="utf-8")
         found.append(Module(name, path, ast.parse(text), len(text.splitlines())))
     return tuple(found)
@@ -257,7 +282,7 @@ def arrow_of(name: str) -> Arrow:
 def may_import(name: str, target: str) -> bool:
     """Whether a module may import one of ours."""
     # A package's front door shows what is inside.
-    if within(target, name) or name == "conformance":
+    if within(target, name) or name == "urdf_usd.conformance":
         return True
     arrow = arrow_of(name)
     return any(within(target, scope) for scope in arrow.targets) and not any(
@@ -274,7 +299,7 @@ def import_violations(root: Path) -> list[str]:
         for line, target in dict.fromkeys(imports(module, known)):
             top = target.partition(".")[0]
             places = QUARANTINE.get(top)
-            if top in PACKAGES and not may_import(module.name, target):
+            if top == PACKAGE and not may_import(module.name, target):
                 found.append(f"{module.name}:{line} may not import {target}")
             elif places is not None and not any(within(module.name, p) for p in places):
                 found.append(f"{module.name}:{line} may not import {top}")
@@ -338,23 +363,67 @@ def write_tree(root: Path, files: dict[str, str]) -> None:
 @pytest.mark.parametrize(
     ("file", "text", "target"),
     [
-        ("converter/model.py", "import conformance.record", "conformance.record"),
-        ("converter/model.py", "from corpus import catalogue", "corpus"),
-        ("converter/usd/read.py", "from reports.site import x", "reports.site"),
-        ("corpus/files.py", "from converter.urdf.parse import x", "converter"),
-        ("reports/site.py", "from conformance.run import run", "conformance.run"),
-        ("reports/site.py", "import converter.model", "converter.model"),
-        ("conformance/verdict.py", "import converter.model", "converter.model"),
-        ("conformance/verdict.py", "from conformance import run", "conformance.run"),
-        ("conformance/verdict.py", "from . import run", "conformance.run"),
+        (
+            "converter/model.py",
+            "import urdf_usd.conformance.record",
+            "urdf_usd.conformance.record",
+        ),
+        (
+            "converter/model.py",
+            "from urdf_usd.corpus import catalogue",
+            "urdf_usd.corpus",
+        ),
+        (
+            "converter/usd/read.py",
+            "from urdf_usd.reports.site import x",
+            "urdf_usd.reports.site",
+        ),
+        (
+            "corpus/files.py",
+            "from urdf_usd.converter.urdf.parse import x",
+            "urdf_usd.converter",
+        ),
+        (
+            "reports/site.py",
+            "from urdf_usd.conformance.run import run",
+            "urdf_usd.conformance.run",
+        ),
+        (
+            "reports/site.py",
+            "import urdf_usd.converter.model",
+            "urdf_usd.converter.model",
+        ),
+        (
+            "conformance/verdict.py",
+            "import urdf_usd.converter.model",
+            "urdf_usd.converter.model",
+        ),
+        (
+            "conformance/verdict.py",
+            "from urdf_usd.conformance import run",
+            "urdf_usd.conformance.run",
+        ),
+        ("conformance/verdict.py", "from . import run", "urdf_usd.conformance.run"),
         (
             "conformance/verdict.py",
             "from .witnesses.spec_witness import x",
-            "conformance.witnesses.spec_witness",
+            "urdf_usd.conformance.witnesses.spec_witness",
         ),
-        ("conformance/witnesses/a.py", "from ..record import x", "conformance.record"),
-        ("conformance/witnesses/a.py", "import converter", "converter"),
-        ("conformance/witnesses/spec_witness.py", "import corpus", "corpus"),
+        (
+            "conformance/witnesses/a.py",
+            "from ..record import x",
+            "urdf_usd.conformance.record",
+        ),
+        (
+            "conformance/witnesses/a.py",
+            "import urdf_usd.converter",
+            "urdf_usd.converter",
+        ),
+        (
+            "conformance/witnesses/spec_witness.py",
+            "import urdf_usd.corpus",
+            "urdf_usd.corpus",
+        ),
         ("converter/urdf/parse.py", "import pxr.Usd", "pxr"),
         ("converter/meshes/dae.py", "import trimesh", "trimesh"),
         ("converter/model.py", "from lxml import etree", "lxml"),
@@ -363,7 +432,11 @@ def write_tree(root: Path, files: dict[str, str]) -> None:
         ("conformance/witnesses/pybullet_a.py", "import pybullet_data", "pybullet_d"),
         ("corpus/a.py", "import importlib\nimportlib.import_module('pxr')", "pxr"),
         ("corpus/a.py", "def f():\n    from pxr import Usd", "pxr"),
-        ("corpus/a.py", "if TYPE_CHECKING:\n    import converter.model", "converter"),
+        (
+            "corpus/a.py",
+            "if TYPE_CHECKING:\n    import urdf_usd.converter.model",
+            "urdf_usd.converter.model",
+        ),
     ],
 )
 def test_an_import_against_the_arrows_is_caught(
@@ -375,23 +448,37 @@ def test_an_import_against_the_arrows_is_caught(
     (violation,) = import_violations(tmp_path)
 
     assert f"may not import {target}" in violation
-    assert violation.startswith(file.removesuffix(".py").replace("/", "."))
+    assert violation.startswith(
+        f"urdf_usd.{file.removesuffix('.py').replace('/', '.')}"
+    )
 
 
 @pytest.mark.parametrize(
     ("file", "text"),
     [
-        ("converter/__init__.py", "from converter.urdf.parse import parse"),
+        ("converter/__init__.py", "from urdf_usd.converter.urdf.parse import parse"),
         ("converter/urdf/source.py", "from lxml import etree"),
         ("converter/usd/joints.py", "from pxr import Usd"),
-        ("conformance/__init__.py", "from conformance.run import run"),
-        ("conformance/run.py", "import corpus, converter, reports"),
-        ("conformance/commands/run.py", "from conformance.cli import x; import click"),
-        ("conformance/verdict.py", "from conformance.record import Verdict"),
+        ("conformance/__init__.py", "from urdf_usd.conformance.run import run"),
+        (
+            "conformance/run.py",
+            "import urdf_usd.corpus, urdf_usd.converter, urdf_usd.reports",
+        ),
+        (
+            "conformance/commands/run.py",
+            "from urdf_usd.conformance.cli import x; import click",
+        ),
+        ("conformance/verdict.py", "from urdf_usd.conformance.record import Verdict"),
         ("conformance/witnesses/usdphysics_a.py", "from pxr import UsdPhysics"),
         ("conformance/witnesses/a.py", "from .statements import x"),
-        ("conformance/witnesses/spec_witness.py", "from converter.model import Robot"),
-        ("reports/site.py", "from conformance.record import Verdict\nimport jinja2"),
+        (
+            "conformance/witnesses/spec_witness.py",
+            "from urdf_usd.converter.model import Robot",
+        ),
+        (
+            "reports/site.py",
+            "from urdf_usd.conformance.record import Verdict\nimport jinja2",
+        ),
         ("corpus/sources/pybullet_assets.py", "import pybullet_data"),
     ],
 )
@@ -419,11 +506,11 @@ def test_what_is_too_long_is_caught(tmp_path: Path) -> None:
     )
 
     assert size_violations(tmp_path, {}) == [
-        "converter.a has 401 lines",
-        "converter.c.long has 61 lines",
-        "converter.d.long has 61 lines",
+        "urdf_usd.converter.a has 401 lines",
+        "urdf_usd.converter.c.long has 61 lines",
+        "urdf_usd.converter.d.long has 61 lines",
     ]
-    assert len(size_violations(tmp_path, {"converter.a": "a reason"})) == 2
+    assert len(size_violations(tmp_path, {"urdf_usd.converter.a": "a reason"})) == 2
 
 
 @pytest.mark.parametrize(

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
-from converter.urdf import grammar
+from urdf_usd.converter.urdf import grammar
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from converter.urdf.grammar import ElementType
+    from urdf_usd.converter.urdf.grammar import ElementType
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs/mapping.md"

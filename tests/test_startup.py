@@ -53,7 +53,7 @@ def loaded(program: str) -> set[str]:
 def command(*arguments: str) -> str:
     """Write a program that runs the command line."""
     return (
-        "from conformance.cli import main\n"
+        "from urdf_usd.conformance.cli import main\n"
         f"main({list(arguments)!r}, standalone_mode=False)"
     )
 
@@ -76,14 +76,14 @@ def test_every_public_name_can_be_asked_for(package: str) -> None:
 
 def test_a_name_that_a_package_does_not_have_is_an_attribute_error() -> None:
     """Also where names are loaded late."""
-    for package in ("converter", "conformance", "reports", "corpus.sources"):
+    for package in ("converter", "conformance", "reports", "urdf_usd.corpus.sources"):
         with pytest.raises(AttributeError, match="has no attribute 'missing'"):
             _ = import_module(package).missing
 
 
 def test_run_is_the_function_whatever_was_imported_before() -> None:
     """A module of the package has the same name."""
-    import_module("conformance.run")
+    import_module("urdf_usd.conformance.run")
 
     assert callable(import_module("conformance").run)
 
@@ -93,7 +93,9 @@ def test_reading_urdf_needs_neither_openusd_nor_numpy(tmp_path: Path) -> None:
     file = tmp_path / "arm.urdf"
     file.write_text(ROBOT)
 
-    names = loaded(f"from converter import read_urdf\nread_urdf({str(file)!r})")
+    names = loaded(
+        f"from urdf_usd.converter import read_urdf\nread_urdf({str(file)!r})"
+    )
 
     assert not names & (ENGINES | REPORTS | FORMATS | RARE | LARGE)
 
@@ -161,7 +163,9 @@ def test_engines_are_loaded_while_a_command_is(
 ) -> None:
     """The process that loads them is the first thing that such commands start."""
     done = _started(
-        'lambda: print("begun", "conformance.run" in sys.modules)', arguments, tmp_path
+        'lambda: print("begun", "urdf_usd.conformance.run" in sys.modules)',
+        arguments,
+        tmp_path,
     )
 
     assert done.stdout.startswith("begun False") is begun
@@ -185,10 +189,10 @@ def _started(
     """Start the program with something else in the place of loading engines."""
     program = f"""
 import sys
-from conformance import isolation
+from urdf_usd.conformance import isolation
 isolation.start_loading = {loading}
 sys.argv = ["urdf-usd", *{arguments!r}]
-from conformance.program import start
+from urdf_usd.conformance.program import start
 start()
 """
     return subprocess.run(  # noqa: S603  the test's own words

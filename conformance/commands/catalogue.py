@@ -6,19 +6,19 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from converter import ConversionError, Severity, read_urdf
-from converter.inputs import input_files
-from converter.inspection import freedom
-from converter.urdf.expansion import is_xacro
-from converter.urdf.standalone import standalone_urdf
-from corpus import Download, RobotSource
-from reports.text import plain
+from urdf_usd.converter import ConversionError, Severity, read_urdf
+from urdf_usd.converter.inputs import input_files
+from urdf_usd.converter.inspection import freedom
+from urdf_usd.converter.urdf.expansion import is_xacro
+from urdf_usd.converter.urdf.standalone import standalone_urdf
+from urdf_usd.corpus import Download, RobotSource
+from urdf_usd.reports.text import plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from converter import Diagnostic, Robot
-    from corpus import Candidate
+    from urdf_usd.converter import Diagnostic, Robot
+    from urdf_usd.corpus import Candidate
 
 UNKNOWN = "unknown"
 _SHORT_COMMIT = 10

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from conformance.assembly import summary_of
-from conformance.commands.console import stdout
-from conformance.commands.execution import memory_option, timeout_option
-from conformance.commands.failures import ExitCode
-from conformance.commands.parameters import (
+from urdf_usd.conformance.assembly import summary_of
+from urdf_usd.conformance.commands.console import stdout
+from urdf_usd.conformance.commands.execution import memory_option, timeout_option
+from urdf_usd.conformance.commands.failures import ExitCode
+from urdf_usd.conformance.commands.parameters import (
     Arguments,
     HelpfulCommand,
     Packages,
@@ -23,15 +23,15 @@ from conformance.commands.parameters import (
     witness_option,
     xacro_arguments,
 )
-from conformance.limits import Limits
-from conformance.results import record_json, write_atomically
-from conformance.run import CheckOptions, check
-from converter.embodiment import BaseOption
-from corpus import resolve_robot
-from reports import render_robot, terminal_summary
+from urdf_usd.conformance.limits import Limits
+from urdf_usd.conformance.results import record_json, write_atomically
+from urdf_usd.conformance.run import CheckOptions, check
+from urdf_usd.converter.embodiment import BaseOption
+from urdf_usd.corpus import resolve_robot
+from urdf_usd.reports import render_robot, terminal_summary
 
 if TYPE_CHECKING:
-    from conformance.record import RobotRecord
+    from urdf_usd.conformance.record import RobotRecord
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
 

@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
-from conformance.commands.parameters import (
+from urdf_usd.conformance.commands.parameters import (
     argument_option,
     base_option,
     package_option,
 )
-from converter import ConvertOptions
-from converter.embodiment import BaseOption, MasslessOption
-from converter.layout import Layout
-from converter.profile import Profile
-from converter.usd.prims import BodyNesting
-from converter.usd.shading import MaterialNetworks
+from urdf_usd.converter import ConvertOptions
+from urdf_usd.converter.embodiment import BaseOption, MasslessOption
+from urdf_usd.converter.layout import Layout
+from urdf_usd.converter.profile import Profile
+from urdf_usd.converter.usd.prims import BodyNesting
+from urdf_usd.converter.usd.shading import MaterialNetworks
 
 if TYPE_CHECKING:
-    from conformance.commands.parameters import Arguments, Packages
+    from urdf_usd.conformance.commands.parameters import Arguments, Packages
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from converter.rules import Severity
-from reports.text import plain
+from urdf_usd.converter.rules import Severity
+from urdf_usd.reports.text import plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from rich.console import Console
 
-    from converter.diagnostics import Diagnostic
+    from urdf_usd.converter.diagnostics import Diagnostic
 
 _PIPE = 120
 SEVERITY_STYLES = {

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import click
 
-from conformance.commands.choices import conversion_options
-from conformance.commands.console import show_diagnostics
-from conformance.commands.parameters import HelpfulCommand, xacro_arguments
-from converter import ConvertOptions, convert
-from corpus import resolve_robot
+from urdf_usd.conformance.commands.choices import conversion_options
+from urdf_usd.conformance.commands.console import show_diagnostics
+from urdf_usd.conformance.commands.parameters import HelpfulCommand, xacro_arguments
+from urdf_usd.converter import ConvertOptions, convert
+from urdf_usd.corpus import resolve_robot
 
 
 @click.command(

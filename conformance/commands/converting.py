@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from conformance.candidates import (
+from urdf_usd.conformance.candidates import (
     OURS,
     OWN,
     Candidate,

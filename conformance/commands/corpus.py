@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from conformance.commands.catalogue import (
+from urdf_usd.conformance.commands.catalogue import (
     COLUMNS,
     Row,
     described,
@@ -16,10 +16,10 @@ from conformance.commands.catalogue import (
     row_cells,
     told,
 )
-from conformance.commands.console import long_stdout, say, stdout
-from conformance.commands.parameters import HelpfulCommand
-from conformance.commands.selection import mirror_option, selection_options
-from corpus import (
+from urdf_usd.conformance.commands.console import long_stdout, say, stdout
+from urdf_usd.conformance.commands.parameters import HelpfulCommand
+from urdf_usd.conformance.commands.selection import mirror_option, selection_options
+from urdf_usd.corpus import (
     WHOLE_CORPORA,
     Selection,
     UnavailableSource,

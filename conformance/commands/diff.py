@@ -11,13 +11,13 @@ import click
 from msgspec import structs
 from rich.text import Text
 
-from conformance.change_record import GOOD, ChangeRecord, Kind
-from conformance.changes import compare_runs
-from conformance.commands.console import long_stdout
-from conformance.commands.failures import CommandError, ExitCode
-from conformance.commands.parameters import HelpfulCommand
-from conformance.stored_run import StoredRunError, read_run
-from reports.text import one_line
+from urdf_usd.conformance.change_record import GOOD, ChangeRecord, Kind
+from urdf_usd.conformance.changes import compare_runs
+from urdf_usd.conformance.commands.console import long_stdout
+from urdf_usd.conformance.commands.failures import CommandError, ExitCode
+from urdf_usd.conformance.commands.parameters import HelpfulCommand
+from urdf_usd.conformance.stored_run import StoredRunError, read_run
+from urdf_usd.reports.text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

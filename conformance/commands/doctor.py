@@ -10,14 +10,14 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from conformance.commands.failures import CommandError, ExitCode
-from conformance.commands.parameters import HelpfulCommand
-from conformance.confinement import Completed
-from conformance.environment import environment
-from conformance.isolation import Isolation
-from conformance.tasks import installed_witnesses
-from conformance.witness import Available
-from corpus import WHOLE_CORPORA, UnavailableError, robot_names
+from urdf_usd.conformance.commands.failures import CommandError, ExitCode
+from urdf_usd.conformance.commands.parameters import HelpfulCommand
+from urdf_usd.conformance.confinement import Completed
+from urdf_usd.conformance.environment import environment
+from urdf_usd.conformance.isolation import Isolation
+from urdf_usd.conformance.tasks import installed_witnesses
+from urdf_usd.conformance.witness import Available
+from urdf_usd.corpus import WHOLE_CORPORA, UnavailableError, robot_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -74,7 +74,7 @@ def doctor_command(
     """
     if sensitivity:
         # Half a second of imports that nobody else needs.
-        from conformance.commands.sensitivity import run_sensitivity  # noqa: PLC0415
+        from urdf_usd.conformance.commands.sensitivity import run_sensitivity  # noqa: PLC0415
 
         if not run_sensitivity(full=full, jobs=jobs, json_file=json_file):
             raise click.exceptions.Exit(ExitCode.DOES_NOT_CONFORM)

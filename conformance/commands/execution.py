@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from conformance.limits import DEFAULT_MEMORY, DEFAULT_TIMEOUT, Limits
+from urdf_usd.conformance.limits import DEFAULT_MEMORY, DEFAULT_TIMEOUT, Limits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
-from conformance.commands.console import show_diagnostics
-from conformance.commands.failures import CommandError
-from conformance.commands.parameters import (
+from urdf_usd.conformance.commands.console import show_diagnostics
+from urdf_usd.conformance.commands.failures import CommandError
+from urdf_usd.conformance.commands.parameters import (
     Arguments,
     HelpfulCommand,
     Packages,
@@ -16,8 +16,8 @@ from conformance.commands.parameters import (
     package_option,
     xacro_arguments,
 )
-from converter.urdf.expansion import SUFFIX, expand, is_xacro
-from corpus import resolve_robot
+from urdf_usd.converter.urdf.expansion import SUFFIX, expand, is_xacro
+from urdf_usd.corpus import resolve_robot
 
 
 @click.command(

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
-from conformance.commands.console import show_diagnostics
-from conformance.commands.parameters import HelpfulCommand
-from converter import export
+from urdf_usd.conformance.commands.console import show_diagnostics
+from urdf_usd.conformance.commands.parameters import HelpfulCommand
+from urdf_usd.converter import export
 
 
 @click.command(

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from conformance.commands.console import say, say_error, show_diagnostics
-from conformance.environment import DISTRIBUTION
-from conformance.registry import MissingWitnessError, UnknownWitnessError
-from converter.diagnostics import ConversionError
-from corpus import CorpusError
+from urdf_usd.conformance.commands.console import say, say_error, show_diagnostics
+from urdf_usd.conformance.environment import DISTRIBUTION
+from urdf_usd.conformance.registry import MissingWitnessError, UnknownWitnessError
+from urdf_usd.converter.diagnostics import ConversionError
+from urdf_usd.corpus import CorpusError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

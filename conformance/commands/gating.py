@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from rich.text import Text
 
-from conformance.baseline import Baseline, read_baseline
-from conformance.commands.console import long_stdout, say, say_error
-from conformance.commands.failures import ExitCode
-from conformance.gate import (
+from urdf_usd.conformance.baseline import Baseline, read_baseline
+from urdf_usd.conformance.commands.console import long_stdout, say, say_error
+from urdf_usd.conformance.commands.failures import ExitCode
+from urdf_usd.conformance.gate import (
     FailOn,
     Gate,
     baseline_record,
@@ -21,15 +21,15 @@ from conformance.gate import (
     rule,
     settled,
 )
-from conformance.results import write_atomically
-from reports.text import one_line
+from urdf_usd.conformance.results import write_atomically
+from urdf_usd.reports.text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from conformance.baseline_record import BaselineRecord
-    from conformance.gate import Failure, Ruling
-    from conformance.record import RobotRecord
+    from urdf_usd.conformance.baseline_record import BaselineRecord
+    from urdf_usd.conformance.gate import Failure, Ruling
+    from urdf_usd.conformance.record import RobotRecord
 
 # What a log can hold; the report has all.
 _SHOWN = 50

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import click
 
-from conformance.commands.console import long_stdout
-from conformance.commands.inspect_graphs import robot_dot, robot_mermaid
-from conformance.commands.inspect_json import robot_json
-from conformance.commands.inspect_text import tree_lines
-from conformance.commands.parameters import (
+from urdf_usd.conformance.commands.console import long_stdout
+from urdf_usd.conformance.commands.inspect_graphs import robot_dot, robot_mermaid
+from urdf_usd.conformance.commands.inspect_json import robot_json
+from urdf_usd.conformance.commands.inspect_text import tree_lines
+from urdf_usd.conformance.commands.parameters import (
     Arguments,
     HelpfulCommand,
     Packages,
@@ -16,9 +16,9 @@ from conformance.commands.parameters import (
     package_option,
     xacro_arguments,
 )
-from converter.inspection import inspect
-from converter.urdf import parse
-from corpus import resolve_robot
+from urdf_usd.converter.inspection import inspect
+from urdf_usd.converter.urdf import parse
+from urdf_usd.corpus import resolve_robot
 
 # Where nobody sees the edge of a terminal, lines are not wrapped.
 _UNWRAPPED = 10_000

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from conformance.commands.inspect_wording import joint_summary, number
-from reports.text import one_line
+from urdf_usd.conformance.commands.inspect_wording import joint_summary, number
+from urdf_usd.reports.text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from converter.inspection import Inspection
-    from converter.model import Joint, Link
+    from urdf_usd.converter.inspection import Inspection
+    from urdf_usd.converter.model import Joint, Link
 
 _LONGEST = 120
 # What ends a quoted label, starts an entity, or is taken for markup.

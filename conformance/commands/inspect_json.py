@@ -7,12 +7,12 @@ import math
 from dataclasses import asdict
 from typing import TYPE_CHECKING, TypeAlias
 
-from converter.inspection import kind_name
-from converter.model import MeshFile, Visual
+from urdf_usd.converter.inspection import kind_name
+from urdf_usd.converter.model import MeshFile, Visual
 
 if TYPE_CHECKING:
-    from converter.inspection import Inspection
-    from converter.model import Joint, Link, Pose, Shape
+    from urdf_usd.converter.inspection import Inspection
+    from urdf_usd.converter.model import Joint, Link, Pose, Shape
 
 Json: TypeAlias = dict[str, object]
 

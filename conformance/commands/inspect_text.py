@@ -6,24 +6,24 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from conformance.commands.inspect_wording import (
+from urdf_usd.conformance.commands.inspect_wording import (
     joint_details,
     joint_summary,
     number,
     placement,
     shape_summary,
 )
-from converter.model import Visual
-from reports.text import one_line
+from urdf_usd.converter.model import Visual
+from urdf_usd.reports.text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rich.console import Console
 
-    from converter.extents import Bounds
-    from converter.inspection import Inspection, Totals
-    from converter.model import Link, Material
+    from urdf_usd.converter.extents import Bounds
+    from urdf_usd.converter.inspection import Inspection, Totals
+    from urdf_usd.converter.model import Link, Material
 
 _LONGEST = 300
 # Deeper links are not indented any further; their depth is told instead.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, assert_never
 
-from converter.inspection import kind_name
-from converter.model import (
+from urdf_usd.converter.inspection import kind_name
+from urdf_usd.converter.model import (
     IDENTITY,
     Box,
     Capsule,
@@ -18,13 +18,13 @@ from converter.model import (
     Revolute,
     Sphere,
 )
-from converter.spatial import rotation_from_quat_wxyz, rpy_from_rotation
+from urdf_usd.converter.spatial import rotation_from_quat_wxyz, rpy_from_rotation
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from converter.extents import MeshExtent
-    from converter.model import Geometry, Joint, Pose, Range, Vec3
+    from urdf_usd.converter.extents import MeshExtent
+    from urdf_usd.converter.model import Geometry, Joint, Pose, Range, Vec3
 
 _INFINITY = float("inf")
 

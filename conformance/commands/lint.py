@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from conformance.commands.console import long_stdout, say
-from conformance.commands.failures import CommandError, ExitCode
-from conformance.commands.lint_files import LintedFile, shown_path
-from conformance.commands.lint_json import findings_json
-from conformance.commands.lint_sarif import findings_sarif
-from conformance.commands.lint_text import finding_lines, rule_lines
-from conformance.commands.parameters import (
+from urdf_usd.conformance.commands.console import long_stdout, say
+from urdf_usd.conformance.commands.failures import CommandError, ExitCode
+from urdf_usd.conformance.commands.lint_files import LintedFile, shown_path
+from urdf_usd.conformance.commands.lint_json import findings_json
+from urdf_usd.conformance.commands.lint_sarif import findings_sarif
+from urdf_usd.conformance.commands.lint_text import finding_lines, rule_lines
+from urdf_usd.conformance.commands.parameters import (
     Arguments,
     HelpfulCommand,
     Packages,
@@ -24,8 +24,8 @@ from conformance.commands.parameters import (
     package_option,
     xacro_arguments,
 )
-from conformance.results import write_atomically
-from converter.lint import (
+from urdf_usd.conformance.results import write_atomically
+from urdf_usd.converter.lint import (
     ALL_RULES,
     SpanError,
     apply_edits,
@@ -33,16 +33,16 @@ from converter.lint import (
     read_document,
     repairs,
 )
-from converter.rules import Severity
-from converter.urdf.expansion import is_part, is_xacro
-from corpus import RobotSource, resolve_corpora
+from urdf_usd.converter.rules import Severity
+from urdf_usd.converter.urdf.expansion import is_part, is_xacro
+from urdf_usd.corpus import RobotSource, resolve_corpora
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
     from rich.text import Text
 
-    from converter.lint import Repair
+    from urdf_usd.converter.lint import Repair
 
 # From the gravest on.
 _SEVERITIES = tuple(map(str, Severity))

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from converter.rules import Severity
+from urdf_usd.converter.rules import Severity
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
-    from converter.lint import Finding
+    from urdf_usd.converter.lint import Finding
 
 
 @dataclass(frozen=True, slots=True)

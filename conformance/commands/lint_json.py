@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from conformance.commands.lint_files import counts, shown_path
+from urdf_usd.conformance.commands.lint_files import counts, shown_path
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from conformance.commands.lint_files import LintedFile
-    from converter.lint import Finding
+    from urdf_usd.conformance.commands.lint_files import LintedFile
+    from urdf_usd.converter.lint import Finding
 
 SCHEMA_VERSION = "1.0"
 

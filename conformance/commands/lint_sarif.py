@@ -9,16 +9,16 @@ import json
 from importlib import metadata
 from typing import TYPE_CHECKING, TypeAlias
 
-from conformance.commands.lint_files import uri
-from conformance.environment import DISTRIBUTION
-from converter.lint import ALL_RULES
+from urdf_usd.conformance.commands.lint_files import uri
+from urdf_usd.conformance.environment import DISTRIBUTION
+from urdf_usd.converter.lint import ALL_RULES
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from conformance.commands.lint_files import LintedFile
-    from converter.lint import Finding
-    from converter.rules import Rule
+    from urdf_usd.conformance.commands.lint_files import LintedFile
+    from urdf_usd.converter.lint import Finding
+    from urdf_usd.converter.rules import Rule
 
 Json: TypeAlias = dict[str, object]
 

@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from conformance.commands.console import SEVERITY_STYLES
-from conformance.commands.lint_files import counts, shown_path
-from converter.lint import ALL_RULES, REPAIRS
-from reports.text import one_line
+from urdf_usd.conformance.commands.console import SEVERITY_STYLES
+from urdf_usd.conformance.commands.lint_files import counts, shown_path
+from urdf_usd.converter.lint import ALL_RULES, REPAIRS
+from urdf_usd.reports.text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
-    from conformance.commands.lint_files import LintedFile
-    from converter.lint import Finding
+    from urdf_usd.conformance.commands.lint_files import LintedFile
+    from urdf_usd.converter.lint import Finding
 
 _LONGEST = 1000
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import click
 
-from conformance.commands.failures import EXIT_CODES, CommandError
-from converter.urdf.expansion import SUFFIX, is_xacro
+from urdf_usd.conformance.commands.failures import EXIT_CODES, CommandError
+from urdf_usd.converter.urdf.expansion import SUFFIX, is_xacro
 
 if TYPE_CHECKING:
-    from corpus import RobotSource
+    from urdf_usd.corpus import RobotSource
 
 Packages: TypeAlias = tuple[tuple[str, Path], ...]
 Arguments: TypeAlias = tuple[tuple[str, str], ...]

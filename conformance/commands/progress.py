@@ -20,15 +20,15 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from conformance.commands.console import stderr
-from reports.appearance import VERDICTS
+from urdf_usd.conformance.commands.console import stderr
+from urdf_usd.reports.appearance import VERDICTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from rich.console import Console
 
-    from conformance.record import RobotRecord
+    from urdf_usd.conformance.record import RobotRecord
 
 # Seconds between lines where there is no terminal.
 _PERIOD = 10.0

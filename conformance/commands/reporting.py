@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
-from conformance.results import read_seconds, write_record
-from reports import (
+from urdf_usd.conformance.results import read_seconds, write_record
+from urdf_usd.reports import (
     most_urgent_first,
     readable,
     terminal_comparison,
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
-    from conformance.change_record import FormerRunRecord
-    from conformance.record import RobotRecord, RunSummary
+    from urdf_usd.conformance.change_record import FormerRunRecord
+    from urdf_usd.conformance.record import RobotRecord, RunSummary
 
 # Where each converter has its pages; the comparison links to them.
 _CONVERTERS = "converters"

@@ -9,40 +9,46 @@ from typing import TYPE_CHECKING
 import click
 from msgspec import structs
 
-from conformance.changes import former_record
-from conformance.commands.choices import conversion_options
-from conformance.commands.console import say, stdout
-from conformance.commands.converting import Converters, converter_options
-from conformance.commands.execution import (
+from urdf_usd.conformance.changes import former_record
+from urdf_usd.conformance.commands.choices import conversion_options
+from urdf_usd.conformance.commands.console import say, stdout
+from urdf_usd.conformance.commands.converting import Converters, converter_options
+from urdf_usd.conformance.commands.execution import (
     Execution,
     execution_options,
     stopped_as_interrupted,
 )
-from conformance.commands.failures import CommandError, ExitCode
-from conformance.commands.gating import GateOptions, gate_options
-from conformance.commands.parameters import HelpfulCommand, witness_option
-from conformance.commands.progress import shown_progress
-from conformance.commands.reporting import (
+from urdf_usd.conformance.commands.failures import CommandError, ExitCode
+from urdf_usd.conformance.commands.gating import GateOptions, gate_options
+from urdf_usd.conformance.commands.parameters import HelpfulCommand, witness_option
+from urdf_usd.conformance.commands.progress import shown_progress
+from urdf_usd.conformance.commands.reporting import (
     shown_summary,
     what_to_open,
     write_reports,
 )
-from conformance.commands.selection import mirror_option, selection_options
-from conformance.commands.target import prepare_run_folder
-from conformance.gate import FailOn
-from conformance.panel import require_installed
-from conformance.parcels import ClusterError
-from conformance.run import RunOptions, places, require_scheduler, run, summarise
-from conformance.stored_run import StoredRun, StoredRunError, read_run
-from corpus import Selection, parse_reference, resolve_corpora
+from urdf_usd.conformance.commands.selection import mirror_option, selection_options
+from urdf_usd.conformance.commands.target import prepare_run_folder
+from urdf_usd.conformance.gate import FailOn
+from urdf_usd.conformance.panel import require_installed
+from urdf_usd.conformance.parcels import ClusterError
+from urdf_usd.conformance.run import (
+    RunOptions,
+    places,
+    require_scheduler,
+    run,
+    summarise,
+)
+from urdf_usd.conformance.stored_run import StoredRun, StoredRunError, read_run
+from urdf_usd.corpus import Selection, parse_reference, resolve_corpora
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from conformance.baseline import Baseline
-    from conformance.record import ConverterRecord, RobotRecord, RunSummary
-    from converter import ConvertOptions
-    from corpus import Resolved
+    from urdf_usd.conformance.baseline import Baseline
+    from urdf_usd.conformance.record import ConverterRecord, RobotRecord, RunSummary
+    from urdf_usd.converter import ConvertOptions
+    from urdf_usd.corpus import Resolved
 
 DEFAULT_CORPUS = "pybullet"
 

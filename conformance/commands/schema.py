@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from conformance.commands.parameters import HelpfulCommand
-from conformance.schema import RECORDS, schema_text
+from urdf_usd.conformance.commands.parameters import HelpfulCommand
+from urdf_usd.conformance.schema import RECORDS, schema_text
 
 
 @click.command(

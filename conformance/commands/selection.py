@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
-from corpus.resolution import MIRROR_VARIABLE
+from urdf_usd.corpus.resolution import MIRROR_VARIABLE
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 

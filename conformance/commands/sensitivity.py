@@ -11,14 +11,14 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
-from conformance.commands.console import say
-from conformance.commands.failures import CommandError
-from conformance.mutations.sensitivity import ExaminationError, measure
+from urdf_usd.conformance.commands.console import say
+from urdf_usd.conformance.commands.failures import CommandError
+from urdf_usd.conformance.mutations.sensitivity import ExaminationError, measure
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from conformance.mutations.sensitivity import KindResult, Sensitivity
+    from urdf_usd.conformance.mutations.sensitivity import KindResult, Sensitivity
 
 SCHEMA_VERSION = 1
 # Wide enough for all columns where there is no terminal to fit into.

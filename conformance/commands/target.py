@@ -8,7 +8,7 @@ from __future__ import annotations
 import shutil
 from typing import TYPE_CHECKING
 
-from conformance.commands.failures import CommandError
+from urdf_usd.conformance.commands.failures import CommandError
 
 if TYPE_CHECKING:
     from collections.abc import Collection

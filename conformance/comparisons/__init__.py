@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from conformance.comparisons import (
+from urdf_usd.conformance.comparisons import (
     dynamics,
     kinematics,
     limits,
@@ -17,10 +17,10 @@ from conformance.comparisons import (
     shapes,
     structure,
 )
-from conformance.shapes import Role
+from urdf_usd.conformance.shapes import Role
 
 if TYPE_CHECKING:
-    from conformance.comparison import Comparer
+    from urdf_usd.conformance.comparison import Comparer
 
 COMPARERS: dict[str, Comparer] = {
     "structure.links": names.links,

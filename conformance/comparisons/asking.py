@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from conformance.comparison import Incomparable
-from conformance.comparisons import COMPARERS
+from urdf_usd.conformance.comparison import Incomparable
+from urdf_usd.conformance.comparisons import COMPARERS
 
 if TYPE_CHECKING:
-    from conformance.checks import Check
-    from conformance.comparison import Comparison, Yardstick
-    from conformance.observation import Observation
+    from urdf_usd.conformance.checks import Check
+    from urdf_usd.conformance.comparison import Comparison, Yardstick
+    from urdf_usd.conformance.observation import Observation
 
 
 def compare(

@@ -15,20 +15,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 from msgspec import structs
 
-from conformance.comparison import Compared, Difference, Incomparable, Words
-from conformance.comparisons.joint_motion import joints_at_fault
-from conformance.groups import departing, masses_of
-from conformance.observation import ROOT_MOTION
-from conformance.record import Grade
+from urdf_usd.conformance.comparison import Compared, Difference, Incomparable, Words
+from urdf_usd.conformance.comparisons.joint_motion import joints_at_fault
+from urdf_usd.conformance.groups import departing, masses_of
+from urdf_usd.conformance.observation import ROOT_MOTION
+from urdf_usd.conformance.record import Grade
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from conformance.comparison import Comparison, Yardstick
-    from conformance.motion_scale import MotionScale
-    from conformance.observation import Dynamics, Observation
+    from urdf_usd.conformance.comparison import Comparison, Yardstick
+    from urdf_usd.conformance.motion_scale import MotionScale
+    from urdf_usd.conformance.observation import Dynamics, Observation
 
     Array = NDArray[np.float64]
 

@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from conformance.observation import JointType
-from conformance.tolerance import ARITHMETIC, QUATERNION, RELATIVE, ROUNDINGS
+from urdf_usd.conformance.observation import JointType
+from urdf_usd.conformance.tolerance import ARITHMETIC, QUATERNION, RELATIVE, ROUNDINGS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from conformance.comparison import Yardstick
-    from conformance.observation import Frames, JointObservation, Observation
+    from urdf_usd.conformance.comparison import Yardstick
+    from urdf_usd.conformance.observation import Frames, JointObservation, Observation
 
 # Two links in a row are held by few stored numbers; a joint is only blamed for more
 # than four times what rounding does to them.

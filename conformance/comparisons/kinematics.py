@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
-from conformance.comparison import Compared, Difference, Incomparable, Words
-from conformance.comparisons.joint_motion import (
+from urdf_usd.conformance.comparison import Compared, Difference, Incomparable, Words
+from urdf_usd.conformance.comparisons.joint_motion import (
     Motion,
     distances,
     joint_faults,
@@ -22,8 +22,8 @@ from conformance.comparisons.joint_motion import (
     shared_links,
     turns,
 )
-from conformance.record import Grade
-from conformance.tolerance import ARITHMETIC, QUATERNION
+from urdf_usd.conformance.record import Grade
+from urdf_usd.conformance.tolerance import ARITHMETIC, QUATERNION
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from conformance.comparison import Comparison, Yardstick
-    from conformance.observation import Observation
+    from urdf_usd.conformance.comparison import Comparison, Yardstick
+    from urdf_usd.conformance.observation import Observation
 
 
 def positions(

@@ -7,16 +7,16 @@ from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from conformance.comparison import Compared, Difference, Words, number
-from conformance.comparisons.structure import shared_joints, unit_hint
-from conformance.observation import COORDINATES, JointType
-from conformance.tolerance import scalar_bound
+from urdf_usd.conformance.comparison import Compared, Difference, Words, number
+from urdf_usd.conformance.comparisons.structure import shared_joints, unit_hint
+from urdf_usd.conformance.observation import COORDINATES, JointType
+from urdf_usd.conformance.tolerance import scalar_bound
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from conformance.comparison import Comparison, Yardstick
-    from conformance.observation import JointObservation, Observation
+    from urdf_usd.conformance.comparison import Comparison, Yardstick
+    from urdf_usd.conformance.observation import JointObservation, Observation
 
 # Beyond this a reader of the USD takes a limit, in degrees or metres, for none.
 _STORABLE = math.radians(1e30)

@@ -10,19 +10,19 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from conformance.comparison import Compared, Difference, Words
-from conformance.comparisons.shape_pairs import named, parts, shapes_by_link
-from conformance.record import Grade
-from conformance.shapes import Role
-from conformance.tolerance import ARITHMETIC, RELATIVE
+from urdf_usd.conformance.comparison import Compared, Difference, Words
+from urdf_usd.conformance.comparisons.shape_pairs import named, parts, shapes_by_link
+from urdf_usd.conformance.record import Grade
+from urdf_usd.conformance.shapes import Role
+from urdf_usd.conformance.tolerance import ARITHMETIC, RELATIVE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from conformance.comparison import Comparison, Yardstick
-    from conformance.comparisons.shape_pairs import Part
-    from conformance.observation import Observation
-    from conformance.shapes import Look, Vec3
+    from urdf_usd.conformance.comparison import Comparison, Yardstick
+    from urdf_usd.conformance.comparisons.shape_pairs import Part
+    from urdf_usd.conformance.observation import Observation
+    from urdf_usd.conformance.shapes import Look, Vec3
 
 # A part of the surface that is smaller than this does not count.
 _SLIVER = 1e-4

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from msgspec import structs
 
-from conformance.comparison import Compared, Difference, Words
-from conformance.comparisons.mass_values import (
+from urdf_usd.conformance.comparison import Compared, Difference, Words
+from urdf_usd.conformance.comparisons.mass_values import (
     HARMLESS,
     center_difference,
     inertia_difference,
@@ -23,14 +23,14 @@ from conformance.comparisons.mass_values import (
     moments_text,
     norms,
 )
-from conformance.groups import departing, masses_of, tensor_of
-from conformance.tolerance import center_bound, inertia_bound
+from urdf_usd.conformance.groups import departing, masses_of, tensor_of
+from urdf_usd.conformance.tolerance import center_bound, inertia_bound
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from conformance.comparison import Comparison, Yardstick
-    from conformance.observation import (
+    from urdf_usd.conformance.comparison import Comparison, Yardstick
+    from urdf_usd.conformance.observation import (
         MassProperties,
         Observation,
         Restatement,

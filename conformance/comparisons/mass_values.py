@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from conformance.comparison import Difference, Words, number
-from conformance.groups import length
-from conformance.tolerance import (
+from urdf_usd.conformance.comparison import Difference, Words, number
+from urdf_usd.conformance.groups import length
+from urdf_usd.conformance.tolerance import (
     INVENTED,
     is_pointlike,
     largest_moment,
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from conformance.comparison import Yardstick
+    from urdf_usd.conformance.comparison import Yardstick
 
 # The largest harmless invention, with room for its float32 rounding.
 HARMLESS = INVENTED * (1 + 1e-6)

@@ -6,12 +6,12 @@ import math
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from conformance.comparison import Compared, Difference, Words
-from conformance.observation import JointType
+from urdf_usd.conformance.comparison import Compared, Difference, Words
+from urdf_usd.conformance.observation import JointType
 
 if TYPE_CHECKING:
-    from conformance.comparison import Comparison, Yardstick
-    from conformance.observation import JointObservation, Observation
+    from urdf_usd.conformance.comparison import Comparison, Yardstick
+    from urdf_usd.conformance.observation import JointObservation, Observation
 
 
 def links(expected: Observation, actual: Observation, _: Yardstick) -> Comparison:

@@ -8,24 +8,28 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
-from conformance.comparison import Compared, Difference, Words
-from conformance.comparisons.joint_motion import joints_at_fault
-from conformance.comparisons.mass_values import (
+from urdf_usd.conformance.comparison import Compared, Difference, Words
+from urdf_usd.conformance.comparisons.joint_motion import joints_at_fault
+from urdf_usd.conformance.comparisons.mass_values import (
     center_difference,
     inertia_difference,
     mass_difference,
     norms,
 )
-from conformance.groups import departing, lumps, masses_of
-from conformance.record import Grade
-from conformance.tolerance import is_pointlike, lump_center_bound, lump_inertia_bound
+from urdf_usd.conformance.groups import departing, lumps, masses_of
+from urdf_usd.conformance.record import Grade
+from urdf_usd.conformance.tolerance import (
+    is_pointlike,
+    lump_center_bound,
+    lump_inertia_bound,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from conformance.comparison import Comparison, Yardstick
-    from conformance.groups import Lump
-    from conformance.observation import Observation
+    from urdf_usd.conformance.comparison import Comparison, Yardstick
+    from urdf_usd.conformance.groups import Lump
+    from urdf_usd.conformance.observation import Observation
 
 _NO_GROUP = "no links with mass are welded"
 # Readings of one robot, about each of which several checks ask.

@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from conformance.comparison import Compared, Difference, Incomparable, Words
-from conformance.comparisons.dynamics import traced
-from conformance.rollout import distance
-from conformance.tolerance import ARITHMETIC
+from urdf_usd.conformance.comparison import Compared, Difference, Incomparable, Words
+from urdf_usd.conformance.comparisons.dynamics import traced
+from urdf_usd.conformance.rollout import distance
+from urdf_usd.conformance.tolerance import ARITHMETIC
 
 if TYPE_CHECKING:
-    from conformance.comparison import Comparison, Yardstick
-    from conformance.free_motion import Rollout
-    from conformance.observation import Observation
+    from urdf_usd.conformance.comparison import Comparison, Yardstick
+    from urdf_usd.conformance.free_motion import Rollout
+    from urdf_usd.conformance.observation import Observation
 
 # How much more the engineering tolerance of masses allows than nearby robots differ by:
 # 1e-4 against 1e-6.

@@ -15,18 +15,18 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from conformance.groups import length
-from conformance.shapes import DIRECTIONS, ShapeKind, Surface
-from conformance.tolerance import ARITHMETIC, QUATERNION, RELATIVE
+from urdf_usd.conformance.groups import length
+from urdf_usd.conformance.shapes import DIRECTIONS, ShapeKind, Surface
+from urdf_usd.conformance.tolerance import ARITHMETIC, QUATERNION, RELATIVE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
-    from conformance.comparison import Yardstick
-    from conformance.observation import Observation
-    from conformance.shapes import Role, ShapeObservation
+    from urdf_usd.conformance.comparison import Yardstick
+    from urdf_usd.conformance.observation import Observation
+    from urdf_usd.conformance.shapes import Role, ShapeObservation
 
     Array: TypeAlias = NDArray[np.float64]
     Shapes: TypeAlias = tuple[ShapeObservation, ...]
@@ -61,7 +61,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Whole:
-    """What shapes make together; as in :class:`~conformance.shapes.Surface`.
+    """What shapes make together; as in :class:`~urdf_usd.conformance.shapes.Surface`.
 
     Attributes:
         reach: (D) support function [m].

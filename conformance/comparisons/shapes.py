@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from conformance.comparison import Compared, Difference, Words, number
-from conformance.comparisons.shape_pairs import (
+from urdf_usd.conformance.comparison import Compared, Difference, Words, number
+from urdf_usd.conformance.comparisons.shape_pairs import (
     direction_text,
     kinds,
     named,
@@ -24,19 +24,19 @@ from conformance.comparisons.shape_pairs import (
     shapes_by_link,
     whole,
 )
-from conformance.groups import length
-from conformance.record import Grade
-from conformance.shapes import ShapeKind
-from conformance.tolerance import RELATIVE
+from urdf_usd.conformance.groups import length
+from urdf_usd.conformance.record import Grade
+from urdf_usd.conformance.shapes import ShapeKind
+from urdf_usd.conformance.tolerance import RELATIVE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from typing import TypeAlias
 
-    from conformance.comparison import Comparison, Yardstick
-    from conformance.comparisons.shape_pairs import LinkShapes, Part, Whole
-    from conformance.observation import Observation
-    from conformance.shapes import Role
+    from urdf_usd.conformance.comparison import Comparison, Yardstick
+    from urdf_usd.conformance.comparisons.shape_pairs import LinkShapes, Part, Whole
+    from urdf_usd.conformance.observation import Observation
+    from urdf_usd.conformance.shapes import Role
 
     Measure: TypeAlias = Callable[[Part, Whole, Whole, Yardstick], Iterator[Difference]]
 

@@ -6,23 +6,23 @@ import math
 from functools import partial
 from typing import TYPE_CHECKING
 
-from conformance.comparison import (
+from urdf_usd.conformance.comparison import (
     Compared,
     Difference,
     Incomparable,
     Words,
     number,
 )
-from conformance.couplings import head_coupling
-from conformance.observation import COORDINATES, Base, JointType
-from conformance.tolerance import scalar_bound
+from urdf_usd.conformance.couplings import head_coupling
+from urdf_usd.conformance.observation import COORDINATES, Base, JointType
+from urdf_usd.conformance.tolerance import scalar_bound
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from conformance.comparison import Comparison, Yardstick
-    from conformance.couplings import HeadCoupling
-    from conformance.observation import JointObservation, Observation
+    from urdf_usd.conformance.comparison import Comparison, Yardstick
+    from urdf_usd.conformance.couplings import HeadCoupling
+    from urdf_usd.conformance.observation import JointObservation, Observation
 
 _DEGREES = math.degrees(1.0)
 # How well a ratio must fit 180/pi before a message suggests a confusion of units.

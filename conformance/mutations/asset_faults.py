@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from pxr import Gf, Tf, UsdGeom, UsdPhysics
 
-from conformance.mutations.fault import REFUSED, Fault, Scale, Seed
-from conformance.observation import COORDINATES, Base, JointType
-from conformance.tolerance import Tolerance
+from urdf_usd.conformance.mutations.fault import REFUSED, Fault, Scale, Seed
+from urdf_usd.conformance.observation import COORDINATES, Base, JointType
+from urdf_usd.conformance.tolerance import Tolerance
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from conformance.mutations.specimen import Specimen
+    from urdf_usd.conformance.mutations.specimen import Specimen
 
 _BASE = ("structure.base",)
 _ROOTS = ("structure.articulation",)

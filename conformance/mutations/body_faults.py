@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from pxr import Gf, Sdf, Usd, UsdGeom, UsdPhysics
 
-from conformance.groups import rigid_groups
-from conformance.mutations.fault import REFUSED, Fault, Scale, Seed
-from conformance.mutations.specimen import apart
-from conformance.observation import JointType
-from conformance.tolerance import Tolerance
+from urdf_usd.conformance.groups import rigid_groups
+from urdf_usd.conformance.mutations.fault import REFUSED, Fault, Scale, Seed
+from urdf_usd.conformance.mutations.specimen import apart
+from urdf_usd.conformance.observation import JointType
+from urdf_usd.conformance.tolerance import Tolerance
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from conformance.mutations.specimen import BodySite, Specimen
+    from urdf_usd.conformance.mutations.specimen import BodySite, Specimen
 
 _TOLERANCE = Tolerance()
 _LINKS = ("structure.links",)

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from conformance.mutations.fault import Fault, Scale, Seed
-from conformance.tolerance import RELATIVE
+from urdf_usd.conformance.mutations.fault import Fault, Scale, Seed
+from urdf_usd.conformance.tolerance import RELATIVE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from conformance.mutations.fault import Speech
-    from conformance.mutations.specimen import JointSite, Specimen
+    from urdf_usd.conformance.mutations.fault import Speech
+    from urdf_usd.conformance.mutations.specimen import JointSite, Specimen
 
 _AIMS = ("structure.mimic",)
 _CUSTOM_LEADER = "urdf:mimic:joint"

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from conformance.mutations.fault import Fault, Scale, Seed
-from conformance.tolerance import Tolerance
+from urdf_usd.conformance.mutations.fault import Fault, Scale, Seed
+from urdf_usd.conformance.tolerance import Tolerance
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from conformance.mutations.fault import Speech
-    from conformance.mutations.specimen import JointSite, Specimen
+    from urdf_usd.conformance.mutations.fault import Speech
+    from urdf_usd.conformance.mutations.specimen import JointSite, Specimen
 
 _FORCE = Tolerance().force
 _AXES = ("angular", "linear")

@@ -8,24 +8,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from conformance.mutations.catalogue import FAULTS
-from conformance.mutations.fault import REFUSED
-from conformance.mutations.specimen import open_specimen, overlay
-from conformance.record import Grade
-from conformance.verdict import judge
-from conformance.witness import Abstained, AbstentionError, Observed, Request
-from conformance.witnesses.spec_witness import SpecWitness, structure
-from conformance.witnesses.usdphysics_witness import UsdphysicsWitness
-from converter import ConvertOptions, Profile, convert
-from converter.urdf.parse import parse
+from urdf_usd.conformance.mutations.catalogue import FAULTS
+from urdf_usd.conformance.mutations.fault import REFUSED
+from urdf_usd.conformance.mutations.specimen import open_specimen, overlay
+from urdf_usd.conformance.record import Grade
+from urdf_usd.conformance.verdict import judge
+from urdf_usd.conformance.witness import Abstained, AbstentionError, Observed, Request
+from urdf_usd.conformance.witnesses.spec_witness import SpecWitness, structure
+from urdf_usd.conformance.witnesses.usdphysics_witness import UsdphysicsWitness
+from urdf_usd.converter import ConvertOptions, Profile, convert
+from urdf_usd.converter.urdf.parse import parse
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
 
-    from conformance.mutations.fault import Fault, Scale, Seed, Speech
-    from conformance.mutations.specimen import Specimen
-    from conformance.observation import Configurations, Observation
-    from conformance.witness import Outcome
+    from urdf_usd.conformance.mutations.fault import Fault, Scale, Seed, Speech
+    from urdf_usd.conformance.mutations.specimen import Specimen
+    from urdf_usd.conformance.observation import Configurations, Observation
+    from urdf_usd.conformance.witness import Outcome
 
 # From a hundredth of the tolerance to what is seeded, in steps of the ratio.
 _SMALLEST = 1e-2
@@ -214,7 +214,7 @@ def _benches(
 ) -> dict[Speech, _Bench]:
     """Convert a robot once per profile, beside one reading of its URDF."""
     # `convert` accepts what it can repair; the same reading is the reference here.
-    from conformance.sampling import configurations  # noqa: PLC0415  half a second
+    from urdf_usd.conformance.sampling import configurations  # noqa: PLC0415  half a second
 
     asked = configurations(structure(parse(urdf).robot))
     spec = SpecWitness().observe(Request(urdf, asked))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from conformance.mutations.specimen import Specimen
+    from urdf_usd.conformance.mutations.specimen import Specimen
 
 # Whose words a good USD uses, and a fault spoils.
 Speech: TypeAlias = Literal["generic", "newton", "physx"]

@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from conformance.mutations.fault import Fault, Scale, Seed
-from conformance.mutations.motion import (
+from urdf_usd.conformance.mutations.fault import Fault, Scale, Seed
+from urdf_usd.conformance.mutations.motion import (
     Hold,
     author_hold,
     hold_of,
     shifted,
     turned,
 )
-from conformance.tolerance import Tolerance
+from urdf_usd.conformance.tolerance import Tolerance
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from conformance.mutations.specimen import Specimen
+    from urdf_usd.conformance.mutations.specimen import Specimen
 
 _TOLERANCE = Tolerance()
 _POSE = ("kinematics.position", "kinematics.rotation")

@@ -6,14 +6,14 @@ import math
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from conformance.mutations.fault import Fault, Scale, Seed
-from conformance.observation import JointType
-from conformance.tolerance import Tolerance
+from urdf_usd.conformance.mutations.fault import Fault, Scale, Seed
+from urdf_usd.conformance.observation import JointType
+from urdf_usd.conformance.tolerance import Tolerance
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from conformance.mutations.specimen import JointSite, Specimen
+    from urdf_usd.conformance.mutations.specimen import JointSite, Specimen
 
 _LIMITS = ("limits.lower", "limits.upper")
 _NAMES = ("physics:lowerLimit", "physics:upperLimit")

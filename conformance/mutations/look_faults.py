@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from pxr import Sdf, UsdGeom, UsdShade
 
-from conformance.mutations.fault import Fault, Scale, Seed
-from conformance.mutations.shape_faults import shape_sites
-from conformance.shapes import Role
-from conformance.tolerance import Tolerance
+from urdf_usd.conformance.mutations.fault import Fault, Scale, Seed
+from urdf_usd.conformance.mutations.shape_faults import shape_sites
+from urdf_usd.conformance.shapes import Role
+from urdf_usd.conformance.tolerance import Tolerance
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from conformance.mutations.specimen import Specimen
+    from urdf_usd.conformance.mutations.specimen import Specimen
 
 _COLOR = ("visual.colour",)
 _OPACITY = ("visual.opacity",)

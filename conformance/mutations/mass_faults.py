@@ -10,16 +10,16 @@ import numpy as np
 from pxr import Gf, Sdf, Usd, UsdPhysics
 from scipy.spatial.transform import Rotation
 
-from conformance.mutations.fault import Fault, Scale, Seed
-from conformance.mutations.motion import quaternion
-from conformance.tolerance import Tolerance
+from urdf_usd.conformance.mutations.fault import Fault, Scale, Seed
+from urdf_usd.conformance.mutations.motion import quaternion
+from urdf_usd.conformance.tolerance import Tolerance
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from numpy.typing import NDArray
 
-    from conformance.mutations.specimen import BodySite, Specimen
+    from urdf_usd.conformance.mutations.specimen import BodySite, Specimen
 
 _TOLERANCE = Tolerance()
 _MASS = ("mass.link.mass",)

@@ -16,7 +16,7 @@ from scipy.spatial.transform import Rotation
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from conformance.mutations.specimen import JointSite
+    from urdf_usd.conformance.mutations.specimen import JointSite
 
 AXES = ("X", "Y", "Z")
 # Both in the engineering tolerance's unit: a fault moves a link by more than this.

@@ -9,16 +9,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from conformance.confinement import Completed
-from conformance.isolation import Isolation
-from conformance.mutations.catalogue import FAULTS
-from conformance.mutations.experiment import Examination, Plan, Trial, examine
-from corpus import resolve_robot
+from urdf_usd.conformance.confinement import Completed
+from urdf_usd.conformance.isolation import Isolation
+from urdf_usd.conformance.mutations.catalogue import FAULTS
+from urdf_usd.conformance.mutations.experiment import Examination, Plan, Trial, examine
+from urdf_usd.corpus import resolve_robot
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from conformance.mutations.fault import Fault
+    from urdf_usd.conformance.mutations.fault import Fault
 
 _OWN = Path(__file__).parent / "robots"
 # Between them they have every kind of joint, couplings, both kinds of base, massless

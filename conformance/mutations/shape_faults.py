@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from pxr import Gf, UsdGeom, UsdPhysics
 
-from conformance.mutations.fault import Fault, Scale, Seed
-from conformance.shapes import Role
-from conformance.tolerance import Tolerance
+from urdf_usd.conformance.mutations.fault import Fault, Scale, Seed
+from urdf_usd.conformance.shapes import Role
+from urdf_usd.conformance.tolerance import Tolerance
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
-    from conformance.mutations.specimen import Specimen
-    from conformance.shapes import ShapeObservation
+    from urdf_usd.conformance.mutations.specimen import Specimen
+    from urdf_usd.conformance.shapes import ShapeObservation
 
 _OBLIQUE = np.array([2.0, -3.0, 6.0]) / 7.0
 _TRIANGLE = 3

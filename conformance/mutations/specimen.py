@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from pxr import Usd, UsdGeom, UsdPhysics
 
-from conformance.groups import rigid_groups
+from urdf_usd.conformance.groups import rigid_groups
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from numpy.typing import NDArray
 
-    from conformance.observation import (
+    from urdf_usd.conformance.observation import (
         Base,
         Configurations,
         JointObservation,

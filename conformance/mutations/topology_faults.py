@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 from pxr import Sdf, UsdPhysics
 
-from conformance.mutations.fault import Fault, Seed
-from conformance.mutations.motion import AXES
-from conformance.mutations.specimen import apart
-from conformance.observation import COORDINATES, JointType
+from urdf_usd.conformance.mutations.fault import Fault, Seed
+from urdf_usd.conformance.mutations.motion import AXES
+from urdf_usd.conformance.mutations.specimen import apart
+from urdf_usd.conformance.observation import COORDINATES, JointType
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from conformance.mutations.specimen import BodySite, JointSite, Specimen
+    from urdf_usd.conformance.mutations.specimen import BodySite, JointSite, Specimen
 
 _JOINTS = ("structure.joints",)
 _LINKS = ("structure.links",)

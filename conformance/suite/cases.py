@@ -8,22 +8,22 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from conformance.baseline import VERDICT, read_baseline
-from conformance.candidates import OURS
-from conformance.checks import CHECKS, ROUND_TRIP_CHECKS
-from conformance.examined import told
-from conformance.gate import FailOn, failures, is_graver
-from conformance.record import Grade, Verdict
-from corpus import resolve_corpora
+from urdf_usd.conformance.baseline import VERDICT, read_baseline
+from urdf_usd.conformance.candidates import OURS
+from urdf_usd.conformance.checks import CHECKS, ROUND_TRIP_CHECKS
+from urdf_usd.conformance.examined import told
+from urdf_usd.conformance.gate import FailOn, failures, is_graver
+from urdf_usd.conformance.record import Grade, Verdict
+from urdf_usd.corpus import resolve_corpora
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from _pytest.mark import ParameterSet
 
-    from conformance.baseline import Baseline, Expectation
-    from conformance.record import RobotRecord
-    from corpus import Resolved
+    from urdf_usd.conformance.baseline import Baseline, Expectation
+    from urdf_usd.conformance.record import RobotRecord
+    from urdf_usd.corpus import Resolved
 
 DEFAULT_CORPUS = "pybullet"
 # The group of what is no check: that there is a USD at all.

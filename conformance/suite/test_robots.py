@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from conformance.suite.cases import parameters
+from urdf_usd.conformance.suite.cases import parameters
 
 if TYPE_CHECKING:
     import pytest
 
-    from conformance.examiner import Examiner
-    from conformance.suite.cases import Case
+    from urdf_usd.conformance.examiner import Examiner
+    from urdf_usd.conformance.suite.cases import Case
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import collada
 import numpy as np
 
-from conformance.witnesses.file_materials import (
+from urdf_usd.conformance.witnesses.file_materials import (
     FileMaterial,
     ImageFile,
     effective_opacity,

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from conformance.observation import (
+from urdf_usd.conformance.observation import (
     JointObservation,
     JointType,
     LinkObservation,
@@ -25,10 +25,13 @@ from conformance.observation import (
     Observation,
     Quantity,
 )
-from conformance.witness import AbstentionError, Availability, Side
-from conformance.witnesses.joint_text import leave_out, leave_out_reversed_bounds
-from conformance.witnesses.optional_engine import optional_engine
-from conformance.witnesses.statements import (
+from urdf_usd.conformance.witness import AbstentionError, Availability, Side
+from urdf_usd.conformance.witnesses.joint_text import (
+    leave_out,
+    leave_out_reversed_bounds,
+)
+from urdf_usd.conformance.witnesses.optional_engine import optional_engine
+from urdf_usd.conformance.witnesses.statements import (
     blocked_note,
     links_in_reach,
     stated_frames,
@@ -37,7 +40,7 @@ from conformance.witnesses.statements import (
     vec3,
     vec6,
 )
-from conformance.witnesses.urdf_text import (
+from urdf_usd.conformance.witnesses.urdf_text import (
     UrdfText,
     add_missing_limits,
     complete_inertials,
@@ -53,8 +56,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from conformance.observation import Configurations, Frames
-    from conformance.witness import Request
+    from urdf_usd.conformance.observation import Configurations, Frames
+    from urdf_usd.conformance.witness import Request
 
 _STEPS = (
     strip_shapes,

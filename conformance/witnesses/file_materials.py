@@ -13,7 +13,7 @@ from urllib.parse import unquote
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from conformance.shapes import Vec3
+    from urdf_usd.conformance.shapes import Vec3
 
 # Images that every reader of USD shows.
 _SHOWN = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff")

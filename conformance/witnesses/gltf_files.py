@@ -15,7 +15,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import unquote, unquote_to_bytes
 
-from conformance.witnesses.file_materials import FileMaterial, ImageFile, clamped
+from urdf_usd.conformance.witnesses.file_materials import (
+    FileMaterial,
+    ImageFile,
+    clamped,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

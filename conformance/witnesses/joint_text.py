@@ -1,7 +1,7 @@
 """What has to be changed about the joints of a URDF before some engines read it.
 
-Each is a step of :func:`conformance.witnesses.urdf_text.prepare`: an engine that would
-refuse the whole file, or die of it, is heard about the rest.
+Each is a step of :func:`urdf_usd.conformance.witnesses.urdf_text.prepare`: an engine
+that would refuse the whole file, or die of it, is heard about the rest.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 from lxml import etree
 
-from conformance.witnesses.urdf_text import Change
+from urdf_usd.conformance.witnesses.urdf_text import Change
 
 if TYPE_CHECKING:
-    from conformance.witnesses.urdf_text import Step, UrdfElement
+    from urdf_usd.conformance.witnesses.urdf_text import Step, UrdfElement
 
 
 def leave_out(tag: str, reason: str) -> Step:

@@ -16,17 +16,17 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from conformance.witnesses.gltf_files import read_gltf
-from conformance.witnesses.mtl_files import read_libraries
-from conformance.witnesses.surfaces import moved
+from urdf_usd.conformance.witnesses.gltf_files import read_gltf
+from urdf_usd.conformance.witnesses.mtl_files import read_libraries
+from urdf_usd.conformance.witnesses.surfaces import moved
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from numpy.typing import NDArray
 
-    from conformance.witnesses.dae_files import DaeFile
-    from conformance.witnesses.file_materials import FileMaterial
+    from urdf_usd.conformance.witnesses.dae_files import DaeFile
+    from urdf_usd.conformance.witnesses.file_materials import FileMaterial
 
     Array: TypeAlias = NDArray[np.float64]
     Indices: TypeAlias = NDArray[np.integer]
@@ -147,7 +147,7 @@ def _read(content: bytes, form: str, folder: str) -> _Read:
             return _Read(_binary_stl(content))
         case "dae":
             # A third of a second that other robots do not need.
-            from conformance.witnesses.dae_files import read_dae  # noqa: PLC0415
+            from urdf_usd.conformance.witnesses.dae_files import read_dae  # noqa: PLC0415
 
             return _Read(_collada(read_dae(content, folder)))
         case "obj":

@@ -11,7 +11,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from conformance.witnesses.file_materials import (
+from urdf_usd.conformance.witnesses.file_materials import (
     FileMaterial,
     ImageFile,
     effective_opacity,
@@ -21,7 +21,7 @@ from conformance.witnesses.file_materials import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from conformance.shapes import Vec3
+    from urdf_usd.conformance.shapes import Vec3
 
 _NUMBER = r"\s+[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?=\s)"
 # What may stand before the file of a map.

@@ -13,14 +13,14 @@ import mujoco
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from conformance.witness import AbstentionError
+from urdf_usd.conformance.witness import AbstentionError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from numpy.typing import NDArray
 
-    from conformance.witnesses.urdf_text import UrdfText
+    from urdf_usd.conformance.witnesses.urdf_text import UrdfText
 
 # MuJoCo's own name for its world body, and for any URDF link of that name.
 WORLD = "world"

@@ -9,7 +9,7 @@ import mujoco
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from conformance.observation import COORDINATES, VELOCITIES, JointType
+from urdf_usd.conformance.observation import COORDINATES, VELOCITIES, JointType
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

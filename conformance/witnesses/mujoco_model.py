@@ -14,20 +14,24 @@ import mujoco
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from conformance.observation import COORDINATES, JointType
-from conformance.witnesses.mujoco_compilation import (
+from urdf_usd.conformance.observation import COORDINATES, JointType
+from urdf_usd.conformance.witnesses.mujoco_compilation import (
     collected_warnings,
     compiled_quietly,
 )
-from conformance.witnesses.mujoco_joints import joint_place
-from conformance.witnesses.mujoco_motion import Mechanism, equations_of_motion, roll_out
+from urdf_usd.conformance.witnesses.mujoco_joints import joint_place
+from urdf_usd.conformance.witnesses.mujoco_motion import (
+    Mechanism,
+    equations_of_motion,
+    roll_out,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from conformance.observation import (
+    from urdf_usd.conformance.observation import (
         Configurations,
         Frames,
         JointObservation,

@@ -13,18 +13,23 @@ from typing import TYPE_CHECKING, Any
 import mujoco
 import numpy as np
 
-from conformance.free_motion import Moment, Rollout
-from conformance.observation import COORDINATES, ROOT_MOTION, VELOCITIES, Dynamics
-from conformance.witnesses.mujoco_compilation import collected_warnings
+from urdf_usd.conformance.free_motion import Moment, Rollout
+from urdf_usd.conformance.observation import (
+    COORDINATES,
+    ROOT_MOTION,
+    VELOCITIES,
+    Dynamics,
+)
+from urdf_usd.conformance.witnesses.mujoco_compilation import collected_warnings
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
     from numpy.typing import NDArray
 
-    from conformance.free_motion import RolloutPlan
-    from conformance.observation import Configurations, Observation
-    from conformance.witnesses.mujoco_joints import JointPlace
+    from urdf_usd.conformance.free_motion import RolloutPlan
+    from urdf_usd.conformance.observation import Configurations, Observation
+    from urdf_usd.conformance.witnesses.mujoco_joints import JointPlace
 
 _ROOT_FREEDOMS = 6
 # Added to the inertia of what is held [kg, kg m^2]: in a second, a force of 1 kN moves

@@ -14,24 +14,24 @@ import numpy as np
 from lxml import etree
 from scipy.spatial.transform import Rotation
 
-from conformance.shapes import Role, ShapeKind, ShapeObservation
-from conformance.witnesses.mujoco_compilation import (
+from urdf_usd.conformance.shapes import Role, ShapeKind, ShapeObservation
+from urdf_usd.conformance.witnesses.mujoco_compilation import (
     WORLD,
     collected_warnings,
     compiled_quietly,
 )
-from conformance.witnesses.statements import vec3
-from conformance.witnesses.surfaces import mesh_surface, primitive_surface
-from conformance.witnesses.urdf_shapes import prepare_shapes
-from conformance.witnesses.urdf_text import rename_inner_link
+from urdf_usd.conformance.witnesses.statements import vec3
+from urdf_usd.conformance.witnesses.surfaces import mesh_surface, primitive_surface
+from urdf_usd.conformance.witnesses.urdf_shapes import prepare_shapes
+from urdf_usd.conformance.witnesses.urdf_text import rename_inner_link
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from conformance.shapes import Surface
-    from conformance.witness import Request
-    from conformance.witnesses.urdf_shapes import ShapeText
-    from conformance.witnesses.urdf_text import UrdfElement
+    from urdf_usd.conformance.shapes import Surface
+    from urdf_usd.conformance.witness import Request
+    from urdf_usd.conformance.witnesses.urdf_shapes import ShapeText
+    from urdf_usd.conformance.witnesses.urdf_text import UrdfElement
 
 _FORMATS = frozenset({".stl", ".obj"})
 # The group that MuJoCo puts visuals of a URDF in.

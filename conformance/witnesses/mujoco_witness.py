@@ -16,7 +16,7 @@ import mujoco
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from conformance.observation import (
+from urdf_usd.conformance.observation import (
     Frames,
     JointObservation,
     JointType,
@@ -26,30 +26,30 @@ from conformance.observation import (
     Observation,
     Quantity,
 )
-from conformance.witness import AbstentionError, Availability, Available, Side
-from conformance.witnesses.mujoco_compilation import (
+from urdf_usd.conformance.witness import AbstentionError, Availability, Available, Side
+from urdf_usd.conformance.witnesses.mujoco_compilation import (
     WORLD,
     Compiled,
     compile_freed,
     compile_urdf,
 )
-from conformance.witnesses.mujoco_joints import JointPlace, joint_place
-from conformance.witnesses.mujoco_motion import (
+from urdf_usd.conformance.witnesses.mujoco_joints import JointPlace, joint_place
+from urdf_usd.conformance.witnesses.mujoco_motion import (
     Mechanism,
     equations_of_motion,
     movers,
     roll_out,
     states,
 )
-from conformance.witnesses.mujoco_shapes import state_shapes
-from conformance.witnesses.statements import (
+from urdf_usd.conformance.witnesses.mujoco_shapes import state_shapes
+from urdf_usd.conformance.witnesses.statements import (
     blocked_note,
     links_in_reach,
     tensor_along_link,
     unreachable_joints,
     vec3,
 )
-from conformance.witnesses.urdf_text import (
+from urdf_usd.conformance.witnesses.urdf_text import (
     complete_inertials,
     keep_first_inertial,
     prepare,
@@ -62,9 +62,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from conformance.observation import Configurations
-    from conformance.witness import Request
-    from conformance.witnesses.urdf_text import UrdfText
+    from urdf_usd.conformance.observation import Configurations
+    from urdf_usd.conformance.witness import Request
+    from urdf_usd.conformance.witnesses.urdf_text import UrdfText
 
 _STEPS = (
     strip_shapes,

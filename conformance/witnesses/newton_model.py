@@ -14,20 +14,25 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from conformance.observation import (
+from urdf_usd.conformance.observation import (
     JointObservation,
     JointType,
     MassProperties,
     MimicObservation,
 )
-from conformance.witnesses.statements import stated_frames, told_positions, vec3, vec6
+from urdf_usd.conformance.witnesses.statements import (
+    stated_frames,
+    told_positions,
+    vec3,
+    vec6,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from conformance.observation import Configurations, Frames
+    from urdf_usd.conformance.observation import Configurations, Frames
 
     # (L, 3) origins and (L, 3, 3) rotations.
     Placed: TypeAlias = tuple[NDArray[np.float64], NDArray[np.float64]]

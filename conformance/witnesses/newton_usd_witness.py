@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from conformance.observation import (
+from urdf_usd.conformance.observation import (
     SINGLE_PRECISION,
     Configurations,
     LinkObservation,
     Observation,
     Quantity,
 )
-from conformance.witness import AbstentionError, Availability, Request, Side
-from conformance.witnesses.newton_model import (
+from urdf_usd.conformance.witness import AbstentionError, Availability, Request, Side
+from urdf_usd.conformance.witnesses.newton_model import (
     NewtonModel,
     build,
     joint_of,
@@ -28,27 +28,30 @@ from conformance.witnesses.newton_model import (
     mass_of,
     poses,
 )
-from conformance.witnesses.optional_engine import optional_engine
-from conformance.witnesses.statements import (
+from urdf_usd.conformance.witnesses.optional_engine import optional_engine
+from urdf_usd.conformance.witnesses.statements import (
     blocked_note,
     links_in_reach,
     unreachable_joints,
 )
-from conformance.witnesses.usdphysics_languages import Language, spoken_languages
-from conformance.witnesses.usdphysics_links import find_links
-from conformance.witnesses.usdphysics_stage import (
+from urdf_usd.conformance.witnesses.usdphysics_languages import (
+    Language,
+    spoken_languages,
+)
+from urdf_usd.conformance.witnesses.usdphysics_links import find_links
+from urdf_usd.conformance.witnesses.usdphysics_stage import (
     Placement,
     Units,
     captured_diagnostics,
     read_physics,
     urdf_name,
 )
-from conformance.witnesses.usdphysics_witness import UsdphysicsWitness
+from urdf_usd.conformance.witnesses.usdphysics_witness import UsdphysicsWitness
 
 if TYPE_CHECKING:
-    from conformance.witnesses.newton_model import Placed
-    from conformance.witnesses.usdphysics_links import LinkPrims
-    from conformance.witnesses.usdphysics_stage import Physics
+    from urdf_usd.conformance.witnesses.newton_model import Placed
+    from urdf_usd.conformance.witnesses.usdphysics_links import LinkPrims
+    from urdf_usd.conformance.witnesses.usdphysics_stage import Physics
 
 # Names are those of prims.
 _STATES = frozenset(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from conformance.observation import (
+from urdf_usd.conformance.observation import (
     SINGLE_PRECISION,
     JointObservation,
     LinkObservation,
@@ -13,22 +13,22 @@ from conformance.observation import (
     Observation,
     Quantity,
 )
-from conformance.witness import AbstentionError, Availability, Side
-from conformance.witnesses.joint_text import leave_out_idle_couplings
-from conformance.witnesses.newton_model import (
+from urdf_usd.conformance.witness import AbstentionError, Availability, Side
+from urdf_usd.conformance.witnesses.joint_text import leave_out_idle_couplings
+from urdf_usd.conformance.witnesses.newton_model import (
     NewtonModel,
     build,
     joint_of,
     mass_of,
     poses,
 )
-from conformance.witnesses.optional_engine import optional_engine
-from conformance.witnesses.statements import (
+from urdf_usd.conformance.witnesses.optional_engine import optional_engine
+from urdf_usd.conformance.witnesses.statements import (
     blocked_note,
     links_in_reach,
     unreachable_joints,
 )
-from conformance.witnesses.urdf_text import (
+from urdf_usd.conformance.witnesses.urdf_text import (
     UrdfText,
     complete_inertials,
     keep_first_inertial,
@@ -38,7 +38,7 @@ from conformance.witnesses.urdf_text import (
 )
 
 if TYPE_CHECKING:
-    from conformance.witness import Request
+    from urdf_usd.conformance.witness import Request
 
 _STEPS = (
     strip_shapes,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import metadata
 from importlib.util import find_spec
 
-from conformance.witness import Availability, Available, Unavailable
+from urdf_usd.conformance.witness import Availability, Available, Unavailable
 
 _DISTRIBUTION = "urdf-usd-conformance"
 

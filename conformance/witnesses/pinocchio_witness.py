@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from conformance.observation import (
+from urdf_usd.conformance.observation import (
     JointObservation,
     JointType,
     LinkObservation,
@@ -22,15 +22,15 @@ from conformance.observation import (
     Observation,
     Quantity,
 )
-from conformance.witness import AbstentionError, Availability, Side
-from conformance.witnesses.joint_text import (
+from urdf_usd.conformance.witness import AbstentionError, Availability, Side
+from urdf_usd.conformance.witnesses.joint_text import (
     complete_limits,
     leave_out,
     leave_out_empty_dynamics,
 )
-from conformance.witnesses.native_output import captured
-from conformance.witnesses.optional_engine import optional_engine
-from conformance.witnesses.statements import (
+from urdf_usd.conformance.witnesses.native_output import captured
+from urdf_usd.conformance.witnesses.optional_engine import optional_engine
+from urdf_usd.conformance.witnesses.statements import (
     blocked_note,
     links_in_reach,
     stated_frames,
@@ -39,7 +39,7 @@ from conformance.witnesses.statements import (
     vec3,
     vec6,
 )
-from conformance.witnesses.urdf_text import (
+from urdf_usd.conformance.witnesses.urdf_text import (
     UrdfText,
     complete_inertials,
     keep_first_inertial,
@@ -53,8 +53,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from conformance.observation import Configurations, Frames
-    from conformance.witness import Request
+    from urdf_usd.conformance.observation import Configurations, Frames
+    from urdf_usd.conformance.witness import Request
 
 _REFUSED = "urdfdom refuses the whole file over one that is incomplete"
 _STEPS = (

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any
 
 from scipy.spatial.transform import Rotation
 
-from conformance.witness import AbstentionError
-from conformance.witnesses.native_output import captured
+from urdf_usd.conformance.witness import AbstentionError
+from urdf_usd.conformance.witnesses.native_output import captured
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from conformance.witnesses.urdf_text import UrdfText
+    from urdf_usd.conformance.witnesses.urdf_text import UrdfText
 
 BASE = -1
 """PyBullet's index of the root link."""

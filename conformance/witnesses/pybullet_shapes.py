@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from conformance.shapes import Role, ShapeKind, ShapeObservation
-from conformance.witnesses.statements import vec3
-from conformance.witnesses.surfaces import primitive_surface
+from urdf_usd.conformance.shapes import Role, ShapeKind, ShapeObservation
+from urdf_usd.conformance.witnesses.statements import vec3
+from urdf_usd.conformance.witnesses.surfaces import primitive_surface
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from conformance.observation import (
+from urdf_usd.conformance.observation import (
     Frames,
     JointObservation,
     JointType,
@@ -23,17 +23,17 @@ from conformance.observation import (
     Observation,
     Quantity,
 )
-from conformance.shapes import Role
-from conformance.witness import (
+from urdf_usd.conformance.shapes import Role
+from urdf_usd.conformance.witness import (
     AbstentionError,
     Availability,
     Available,
     Side,
     Unavailable,
 )
-from conformance.witnesses.pybullet_loading import BASE, loaded
-from conformance.witnesses.pybullet_shapes import state_link
-from conformance.witnesses.statements import (
+from urdf_usd.conformance.witnesses.pybullet_loading import BASE, loaded
+from urdf_usd.conformance.witnesses.pybullet_shapes import state_link
+from urdf_usd.conformance.witnesses.statements import (
     blocked_note,
     links_in_reach,
     tensor_along_link,
@@ -42,8 +42,8 @@ from conformance.witnesses.statements import (
     unreachable_joints,
     vec3,
 )
-from conformance.witnesses.urdf_shapes import prepare_shapes
-from conformance.witnesses.urdf_text import (
+from urdf_usd.conformance.witnesses.urdf_shapes import prepare_shapes
+from urdf_usd.conformance.witnesses.urdf_text import (
     add_missing_limits,
     complete_inertials,
     name_robot,
@@ -54,11 +54,11 @@ from conformance.witnesses.urdf_text import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from conformance.observation import Configurations, Vec3
-    from conformance.shapes import ShapeObservation
-    from conformance.witness import Request
-    from conformance.witnesses.pybullet_loading import Body
-    from conformance.witnesses.urdf_text import UrdfText
+    from urdf_usd.conformance.observation import Configurations, Vec3
+    from urdf_usd.conformance.shapes import ShapeObservation
+    from urdf_usd.conformance.witness import Request
+    from urdf_usd.conformance.witnesses.pybullet_loading import Body
+    from urdf_usd.conformance.witnesses.urdf_text import UrdfText
 
 _STEPS = (strip_shapes, complete_inertials, name_robot, add_missing_limits)
 # Neither of PyBullet's functions that set a joint has any effect on a planar one.

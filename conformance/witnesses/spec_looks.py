@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from conformance.shapes import Look, merged
-from conformance.witnesses.file_materials import FileMaterial, ImageFile, light
+from urdf_usd.conformance.shapes import Look, merged
+from urdf_usd.conformance.witnesses.file_materials import FileMaterial, ImageFile, light
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from conformance.witnesses.mesh_files import LoadedMesh
-    from conformance.witnesses.surfaces import Array
-    from converter.model import Material, Visual
+    from urdf_usd.conformance.witnesses.mesh_files import LoadedMesh
+    from urdf_usd.conformance.witnesses.surfaces import Array
+    from urdf_usd.converter.model import Material, Visual
 
 _UNSAID = FileMaterial()
 

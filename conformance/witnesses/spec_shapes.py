@@ -8,20 +8,24 @@ from typing import TYPE_CHECKING, TypeAlias, assert_never
 
 import numpy as np
 
-from conformance.drawing import Drawing
-from conformance.shapes import Role, ShapeKind, ShapeObservation
-from conformance.witnesses.mesh_files import LoadedMesh, UnreadMeshError, load_mesh
-from conformance.witnesses.spec_looks import state_looks
-from conformance.witnesses.surfaces import measured_mesh, primitive_surface
-from converter.model import Box, Capsule, Cylinder, MeshFile, Sphere, Visual
-from converter.spatial import transform_from_pose
+from urdf_usd.conformance.drawing import Drawing
+from urdf_usd.conformance.shapes import Role, ShapeKind, ShapeObservation
+from urdf_usd.conformance.witnesses.mesh_files import (
+    LoadedMesh,
+    UnreadMeshError,
+    load_mesh,
+)
+from urdf_usd.conformance.witnesses.spec_looks import state_looks
+from urdf_usd.conformance.witnesses.surfaces import measured_mesh, primitive_surface
+from urdf_usd.converter.model import Box, Capsule, Cylinder, MeshFile, Sphere, Visual
+from urdf_usd.converter.spatial import transform_from_pose
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from conformance.shapes import Surface
-    from conformance.witnesses.surfaces import Array
-    from converter.model import Robot, Shape
+    from urdf_usd.conformance.shapes import Surface
+    from urdf_usd.conformance.witnesses.surfaces import Array
+    from urdf_usd.converter.model import Robot, Shape
 
     Meshes: TypeAlias = dict[str, LoadedMesh | UnreadMeshError]
 

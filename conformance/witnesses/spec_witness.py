@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from lxml import etree
 
-from conformance.observation import (
+from urdf_usd.conformance.observation import (
     COORDINATES,
     Base,
     Dynamics,
@@ -31,13 +31,13 @@ from conformance.observation import (
     Observation,
     Quantity,
 )
-from conformance.witness import AbstentionError, Available, Side
-from conformance.witnesses.mujoco_model import with_motion
-from conformance.witnesses.spec_shapes import state_shapes
-from converter.diagnostics import SourceError
-from converter.dynamics import degrees_of_freedom, equations_of_motion
-from converter.kinematics import link_transforms
-from converter.model import (
+from urdf_usd.conformance.witness import AbstentionError, Available, Side
+from urdf_usd.conformance.witnesses.mujoco_model import with_motion
+from urdf_usd.conformance.witnesses.spec_shapes import state_shapes
+from urdf_usd.converter.diagnostics import SourceError
+from urdf_usd.converter.dynamics import degrees_of_freedom, equations_of_motion
+from urdf_usd.converter.kinematics import link_transforms
+from urdf_usd.converter.model import (
     Continuous,
     Fixed,
     Floating,
@@ -46,22 +46,22 @@ from converter.model import (
     Revolute,
     Spherical,
 )
-from converter.spatial import (
+from urdf_usd.converter.spatial import (
     inertia_tensor,
     inertia_values,
     rotation_from_quat_wxyz,
 )
-from converter.topology import build_tree
-from converter.urdf.parse import Parsed, parse
+from urdf_usd.converter.topology import build_tree
+from urdf_usd.converter.urdf.parse import Parsed, parse
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from conformance.observation import Configurations
-    from conformance.witness import Request
-    from converter.diagnostics import Diagnostic
-    from converter.model import Joint, Link, Robot
-    from converter.topology import Tree
+    from urdf_usd.conformance.observation import Configurations
+    from urdf_usd.conformance.witness import Request
+    from urdf_usd.converter.diagnostics import Diagnostic
+    from urdf_usd.converter.model import Joint, Link, Robot
+    from urdf_usd.converter.topology import Tree
 
 NAME = "spec"
 

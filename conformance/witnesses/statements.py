@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from conformance.observation import COORDINATES, Frames
+from urdf_usd.conformance.observation import COORDINATES, Frames
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
-    from conformance.observation import (
+    from urdf_usd.conformance.observation import (
         Configurations,
         JointObservation,
         JointType,

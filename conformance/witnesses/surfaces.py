@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from conformance.shapes import DIRECTIONS, ShapeKind, Surface
+from urdf_usd.conformance.shapes import DIRECTIONS, ShapeKind, Surface
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from conformance.shapes import Vec3
+    from urdf_usd.conformance.shapes import Vec3
 
     Array: TypeAlias = NDArray[np.float64]
     Indices: TypeAlias = NDArray[np.integer]
@@ -146,7 +146,7 @@ def primitive_surface(
 
     Args:
         kind: Box, cylinder, capsule or sphere.
-        size: As in :class:`~conformance.shapes.ShapeObservation`.
+        size: As in :class:`~urdf_usd.conformance.shapes.ShapeObservation`.
         transform: (4, 4) rigid transform from the shape's frame to the link's [m].
     """
     if not all(math.isfinite(value) and value >= 0 for value in size):

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from conformance.shapes import Role, ShapeKind, ShapeObservation
-from conformance.witnesses.urdf_text import Change, prepare
+from urdf_usd.conformance.shapes import Role, ShapeKind, ShapeObservation
+from urdf_usd.conformance.witnesses.urdf_text import Change, prepare
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from conformance.witness import Request
-    from conformance.witnesses.urdf_text import Step, UrdfElement, UrdfText
+    from urdf_usd.conformance.witness import Request
+    from urdf_usd.conformance.witnesses.urdf_text import Step, UrdfElement, UrdfText
 
 _JOINT_PARTS = {"origin", "parent", "child"}
 _PACKAGED = ("package://", "model://")

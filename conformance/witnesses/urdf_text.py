@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from lxml import etree
 
-from conformance.witness import AbstentionError
+from urdf_usd.conformance.witness import AbstentionError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from conformance.observation import JointType
-from conformance.witnesses.usdphysics_links import WORLD
+from urdf_usd.conformance.observation import JointType
+from urdf_usd.conformance.witnesses.usdphysics_links import WORLD
 
 if TYPE_CHECKING:
-    from conformance.witnesses.usdphysics_joints import Connection
-    from conformance.witnesses.usdphysics_links import LinkPrims
-    from conformance.witnesses.usdphysics_stage import Physics
-    from conformance.witnesses.usdphysics_tree import BodyTree
+    from urdf_usd.conformance.witnesses.usdphysics_joints import Connection
+    from urdf_usd.conformance.witnesses.usdphysics_links import LinkPrims
+    from urdf_usd.conformance.witnesses.usdphysics_stage import Physics
+    from urdf_usd.conformance.witnesses.usdphysics_tree import BodyTree
 
 
 def articulated_bodies(physics: Physics) -> tuple[str, ...]:

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 from pxr import UsdPhysics
 
-from conformance.couplings import head_coupling
-from conformance.observation import MimicObservation
-from conformance.witnesses.usdphysics_languages import (
+from urdf_usd.conformance.couplings import head_coupling
+from urdf_usd.conformance.observation import MimicObservation
+from urdf_usd.conformance.witnesses.usdphysics_languages import (
     Language,
     applied_schemas,
     spoken_languages,
 )
-from conformance.witnesses.usdphysics_numbers import is_storable
-from conformance.witnesses.usdphysics_stage import (
+from urdf_usd.conformance.witnesses.usdphysics_numbers import is_storable
+from urdf_usd.conformance.witnesses.usdphysics_stage import (
     number_attribute,
     text_attribute,
     urdf_name,
@@ -26,8 +26,8 @@ from conformance.witnesses.usdphysics_stage import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from conformance.couplings import HeadCoupling
-    from conformance.witnesses.usdphysics_stage import Physics, Units
+    from urdf_usd.conformance.couplings import HeadCoupling
+    from urdf_usd.conformance.witnesses.usdphysics_stage import Physics, Units
 
 # float32 keeps 6e-8; a custom attribute in double and a schema's float agree this far.
 _SAME = 1e-6

@@ -9,16 +9,24 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from pxr import UsdPhysics
 
-from conformance.observation import JointType
-from conformance.witnesses.usdphysics_links import WORLD
-from conformance.witnesses.usdphysics_stage import text_attribute, urdf_name
-from conformance.witnesses.usdphysics_transforms import inverses, rotations, transforms
+from urdf_usd.conformance.observation import JointType
+from urdf_usd.conformance.witnesses.usdphysics_links import WORLD
+from urdf_usd.conformance.witnesses.usdphysics_stage import text_attribute, urdf_name
+from urdf_usd.conformance.witnesses.usdphysics_transforms import (
+    inverses,
+    rotations,
+    transforms,
+)
 
 if TYPE_CHECKING:
-    from conformance.observation import Vec3
-    from conformance.witnesses.usdphysics_links import LinkPrim, LinkPrims
-    from conformance.witnesses.usdphysics_stage import Physics, Placement, Units
-    from conformance.witnesses.usdphysics_transforms import Array
+    from urdf_usd.conformance.observation import Vec3
+    from urdf_usd.conformance.witnesses.usdphysics_links import LinkPrim, LinkPrims
+    from urdf_usd.conformance.witnesses.usdphysics_stage import (
+        Physics,
+        Placement,
+        Units,
+    )
+    from urdf_usd.conformance.witnesses.usdphysics_transforms import Array
 
 _AXES = {UsdPhysics.Axis.X: 0, UsdPhysics.Axis.Y: 1, UsdPhysics.Axis.Z: 2}
 _TRANSLATIONS = (

@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from conformance.witnesses.usdphysics_stage import Physics
+    from urdf_usd.conformance.witnesses.usdphysics_stage import Physics
 
 
 class Language(StrEnum):

@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any
 
 from pxr import Usd, UsdGeom
 
-from conformance.observation import JointType
-from conformance.witnesses.usdphysics_stage import text_attribute, urdf_name
+from urdf_usd.conformance.observation import JointType
+from urdf_usd.conformance.witnesses.usdphysics_stage import text_attribute, urdf_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from conformance.witnesses.usdphysics_stage import Physics
+    from urdf_usd.conformance.witnesses.usdphysics_stage import Physics
 
 WORLD = ""
 """Stands for the world where a body's path is expected, as in the parser's answers."""

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from pxr import Ar, UsdGeom, UsdShade
 
-from conformance.shapes import Look, merged
+from urdf_usd.conformance.shapes import Look, merged
 
 if TYPE_CHECKING:
-    from conformance.shapes import Vec3
-    from conformance.witnesses.usdphysics_transforms import Array
+    from urdf_usd.conformance.shapes import Vec3
+    from urdf_usd.conformance.witnesses.usdphysics_transforms import Array
 
 _PREVIEW = "UsdPreviewSurface"
 _TEXTURE = "UsdUVTexture"

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from pxr import Gf, UsdGeom, UsdPhysics
 
-from conformance.observation import Departure, MassProperties, Restatement
-from conformance.witnesses.usdphysics_solids import (
+from urdf_usd.conformance.observation import Departure, MassProperties, Restatement
+from urdf_usd.conformance.witnesses.usdphysics_solids import (
     EMPTY,
     Solid,
     box,
@@ -32,13 +32,21 @@ from conformance.witnesses.usdphysics_solids import (
     polyhedron,
     sphere,
 )
-from conformance.witnesses.usdphysics_stage import urdf_name
-from conformance.witnesses.usdphysics_transforms import inverses, rigid_part, rotations
+from urdf_usd.conformance.witnesses.usdphysics_stage import urdf_name
+from urdf_usd.conformance.witnesses.usdphysics_transforms import (
+    inverses,
+    rigid_part,
+    rotations,
+)
 
 if TYPE_CHECKING:
-    from conformance.observation import Vec6
-    from conformance.witnesses.usdphysics_stage import Physics, Placement, Units
-    from conformance.witnesses.usdphysics_transforms import Array
+    from urdf_usd.conformance.observation import Vec6
+    from urdf_usd.conformance.witnesses.usdphysics_stage import (
+        Physics,
+        Placement,
+        Units,
+    )
+    from urdf_usd.conformance.witnesses.usdphysics_transforms import Array
 
 _AXES = {UsdPhysics.Axis.X: 0, UsdPhysics.Axis.Y: 1, UsdPhysics.Axis.Z: 2}
 # Relative to the largest moment. float32 storage of moments and axes stays below 1e-6.

@@ -7,26 +7,30 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from pxr import Sdf, Usd, UsdGeom
 
-from conformance.named_prims import NamedJoint, NamedPrim, NamedPrims
-from conformance.observation import Configurations
-from conformance.witnesses.usdphysics_articulation import articulated_bodies
-from conformance.witnesses.usdphysics_joints import connections
-from conformance.witnesses.usdphysics_links import WORLD, find_links, link_candidates
-from conformance.witnesses.usdphysics_masses import body_mass
-from conformance.witnesses.usdphysics_stage import (
+from urdf_usd.conformance.named_prims import NamedJoint, NamedPrim, NamedPrims
+from urdf_usd.conformance.observation import Configurations
+from urdf_usd.conformance.witnesses.usdphysics_articulation import articulated_bodies
+from urdf_usd.conformance.witnesses.usdphysics_joints import connections
+from urdf_usd.conformance.witnesses.usdphysics_links import (
+    WORLD,
+    find_links,
+    link_candidates,
+)
+from urdf_usd.conformance.witnesses.usdphysics_masses import body_mass
+from urdf_usd.conformance.witnesses.usdphysics_stage import (
     Placement,
     captured_diagnostics,
     read_physics,
 )
-from conformance.witnesses.usdphysics_transforms import inverses
-from conformance.witnesses.usdphysics_tree import place_bodies, span_tree
+from urdf_usd.conformance.witnesses.usdphysics_transforms import inverses
+from urdf_usd.conformance.witnesses.usdphysics_tree import place_bodies, span_tree
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from conformance.witnesses.usdphysics_links import LinkPrim
-    from conformance.witnesses.usdphysics_stage import Physics
-    from conformance.witnesses.usdphysics_transforms import Array
+    from urdf_usd.conformance.witnesses.usdphysics_links import LinkPrim
+    from urdf_usd.conformance.witnesses.usdphysics_stage import Physics
+    from urdf_usd.conformance.witnesses.usdphysics_transforms import Array
 
 _AT_REST = Configurations(joints=(), positions=(), labels=("zero",))
 

@@ -6,15 +6,18 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from conformance.witnesses.usdphysics_joints import ANGULAR, LINEAR, UNBOUNDED
-from conformance.witnesses.usdphysics_languages import Language, applied_schemas
-from conformance.witnesses.usdphysics_stage import number_attribute
+from urdf_usd.conformance.witnesses.usdphysics_joints import ANGULAR, LINEAR, UNBOUNDED
+from urdf_usd.conformance.witnesses.usdphysics_languages import (
+    Language,
+    applied_schemas,
+)
+from urdf_usd.conformance.witnesses.usdphysics_stage import number_attribute
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from conformance.observation import JointType
-    from conformance.witnesses.usdphysics_stage import Units
+    from urdf_usd.conformance.observation import JointType
+    from urdf_usd.conformance.witnesses.usdphysics_stage import Units
 
 # float32 keeps 6e-8; a custom attribute in double and a schema's float agree this far.
 _SAME = 1e-6

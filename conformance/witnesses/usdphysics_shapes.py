@@ -16,27 +16,27 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from pxr import Usd, UsdGeom, UsdPhysics
 
-from conformance.drawing import Drawing
-from conformance.shapes import Role, ShapeKind, ShapeObservation
-from conformance.witnesses.surfaces import (
+from urdf_usd.conformance.drawing import Drawing
+from urdf_usd.conformance.shapes import Role, ShapeKind, ShapeObservation
+from urdf_usd.conformance.witnesses.surfaces import (
     fans,
     measured_mesh,
     primitive_surface,
     stretched,
 )
-from conformance.witnesses.usdphysics_links import find_links
-from conformance.witnesses.usdphysics_looks import state_looks
-from conformance.witnesses.usdphysics_stage import Placement, read_physics
+from urdf_usd.conformance.witnesses.usdphysics_links import find_links
+from urdf_usd.conformance.witnesses.usdphysics_looks import state_looks
+from urdf_usd.conformance.witnesses.usdphysics_stage import Placement, read_physics
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
-    from conformance.shapes import Surface
-    from conformance.witnesses.usdphysics_links import LinkPrims
-    from conformance.witnesses.usdphysics_stage import Physics
-    from conformance.witnesses.usdphysics_transforms import Array
+    from urdf_usd.conformance.shapes import Surface
+    from urdf_usd.conformance.witnesses.usdphysics_links import LinkPrims
+    from urdf_usd.conformance.witnesses.usdphysics_stage import Physics
+    from urdf_usd.conformance.witnesses.usdphysics_transforms import Array
 
     Measured: TypeAlias = dict[tuple[int, bytes], tuple[Surface, Array] | None]
 
@@ -175,7 +175,8 @@ class _Geometry:
 
     Attributes:
         kind: Kind of shape.
-        size: As in :class:`~conformance.shapes.ShapeObservation`; empty for meshes.
+        size: As in :class:`~urdf_usd.conformance.shapes.ShapeObservation`; empty for
+            meshes.
         turn: (4, 4) from the frame of the shape, whose axis is Z, to the prim's.
         points: (N, 3) of a mesh.
         triangles: (M, 3) likewise: its faces, as fans.

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.spatial import ConvexHull, QhullError
 
 if TYPE_CHECKING:
-    from conformance.witnesses.usdphysics_transforms import Array
+    from urdf_usd.conformance.witnesses.usdphysics_transforms import Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)

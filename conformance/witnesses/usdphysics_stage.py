@@ -24,13 +24,13 @@ import newton_usd_schemas  # noqa: F401  registers schemas, hence their fallback
 import numpy as np
 from pxr import Pcp, Tf, Usd, UsdGeom, UsdPhysics
 
-from conformance.witness import AbstentionError
-from conformance.witnesses.usdphysics_transforms import inverses, rigid_part
+from urdf_usd.conformance.witness import AbstentionError
+from urdf_usd.conformance.witnesses.usdphysics_transforms import inverses, rigid_part
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from conformance.witnesses.usdphysics_transforms import Array
+    from urdf_usd.conformance.witnesses.usdphysics_transforms import Array
 
 # A stage with one of these lacks a part of its robot.
 _INCOMPLETE = {

@@ -5,21 +5,25 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from conformance.observation import JointObservation, JointType, LinkObservation
-from conformance.witnesses.usdphysics_couplings import coupling, couplings_of
-from conformance.witnesses.usdphysics_links import WORLD
-from conformance.witnesses.usdphysics_numbers import freedom_of, joint_numbers
-from conformance.witnesses.usdphysics_stage import text_attribute
+from urdf_usd.conformance.observation import (
+    JointObservation,
+    JointType,
+    LinkObservation,
+)
+from urdf_usd.conformance.witnesses.usdphysics_couplings import coupling, couplings_of
+from urdf_usd.conformance.witnesses.usdphysics_links import WORLD
+from urdf_usd.conformance.witnesses.usdphysics_numbers import freedom_of, joint_numbers
+from urdf_usd.conformance.witnesses.usdphysics_stage import text_attribute
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from conformance.witnesses.usdphysics_couplings import Couplings
-    from conformance.witnesses.usdphysics_joints import Connection
-    from conformance.witnesses.usdphysics_links import LinkPrim, LinkPrims
-    from conformance.witnesses.usdphysics_masses import BodyMass
-    from conformance.witnesses.usdphysics_stage import Physics
-    from conformance.witnesses.usdphysics_tree import BodyTree
+    from urdf_usd.conformance.witnesses.usdphysics_couplings import Couplings
+    from urdf_usd.conformance.witnesses.usdphysics_joints import Connection
+    from urdf_usd.conformance.witnesses.usdphysics_links import LinkPrim, LinkPrims
+    from urdf_usd.conformance.witnesses.usdphysics_masses import BodyMass
+    from urdf_usd.conformance.witnesses.usdphysics_stage import Physics
+    from urdf_usd.conformance.witnesses.usdphysics_tree import BodyTree
 
 
 def state_links(

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from conformance.observation import COORDINATES, AssemblyGap, JointType
-from conformance.witnesses.usdphysics_links import WORLD
-from conformance.witnesses.usdphysics_transforms import (
+from urdf_usd.conformance.observation import COORDINATES, AssemblyGap, JointType
+from urdf_usd.conformance.witnesses.usdphysics_links import WORLD
+from urdf_usd.conformance.witnesses.usdphysics_transforms import (
     inverses,
     rotations,
     separation,
@@ -25,10 +25,10 @@ from conformance.witnesses.usdphysics_transforms import (
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from conformance.observation import Configurations
-    from conformance.witnesses.usdphysics_joints import Connection
-    from conformance.witnesses.usdphysics_stage import Placement
-    from conformance.witnesses.usdphysics_transforms import Array
+    from urdf_usd.conformance.observation import Configurations
+    from urdf_usd.conformance.witnesses.usdphysics_joints import Connection
+    from urdf_usd.conformance.witnesses.usdphysics_stage import Placement
+    from urdf_usd.conformance.witnesses.usdphysics_transforms import Array
 
 
 @dataclass(frozen=True, slots=True)

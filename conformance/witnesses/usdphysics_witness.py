@@ -13,8 +13,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from pxr import Usd, UsdGeom, UsdPhysics
 
-from conformance.observation import Base, Frames, JointType, Observation, Quantity
-from conformance.witness import (
+from urdf_usd.conformance.observation import (
+    Base,
+    Frames,
+    JointType,
+    Observation,
+    Quantity,
+)
+from urdf_usd.conformance.witness import (
     AbstentionError,
     Availability,
     Available,
@@ -22,29 +28,29 @@ from conformance.witness import (
     Side,
     Unavailable,
 )
-from conformance.witnesses.mujoco_model import with_motion
-from conformance.witnesses.usdphysics_articulation import (
+from urdf_usd.conformance.witnesses.mujoco_model import with_motion
+from urdf_usd.conformance.witnesses.usdphysics_articulation import (
     articulated_bodies,
     inert,
     unarticulated,
 )
-from conformance.witnesses.usdphysics_joints import connections
-from conformance.witnesses.usdphysics_links import WORLD, find_links
-from conformance.witnesses.usdphysics_masses import body_mass
-from conformance.witnesses.usdphysics_shapes import state_shapes
-from conformance.witnesses.usdphysics_stage import (
+from urdf_usd.conformance.witnesses.usdphysics_joints import connections
+from urdf_usd.conformance.witnesses.usdphysics_links import WORLD, find_links
+from urdf_usd.conformance.witnesses.usdphysics_masses import body_mass
+from urdf_usd.conformance.witnesses.usdphysics_shapes import state_shapes
+from urdf_usd.conformance.witnesses.usdphysics_stage import (
     Placement,
     captured_diagnostics,
     read_physics,
     urdf_name,
 )
-from conformance.witnesses.usdphysics_statements import (
+from urdf_usd.conformance.witnesses.usdphysics_statements import (
     hung_on,
     state_joints,
     state_links,
 )
-from conformance.witnesses.usdphysics_transforms import inverses
-from conformance.witnesses.usdphysics_tree import (
+from urdf_usd.conformance.witnesses.usdphysics_transforms import inverses
+from urdf_usd.conformance.witnesses.usdphysics_tree import (
     assembly_gaps,
     place_bodies,
     span_tree,
@@ -53,17 +59,17 @@ from conformance.witnesses.usdphysics_tree import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from conformance.observation import (
+    from urdf_usd.conformance.observation import (
         AssemblyGap,
         Configurations,
         JointObservation,
         Vec3,
     )
-    from conformance.witnesses.usdphysics_joints import Connection
-    from conformance.witnesses.usdphysics_links import LinkPrims
-    from conformance.witnesses.usdphysics_stage import Diagnostics, Physics
-    from conformance.witnesses.usdphysics_transforms import Array
-    from conformance.witnesses.usdphysics_tree import BodyTree
+    from urdf_usd.conformance.witnesses.usdphysics_joints import Connection
+    from urdf_usd.conformance.witnesses.usdphysics_links import LinkPrims
+    from urdf_usd.conformance.witnesses.usdphysics_stage import Diagnostics, Physics
+    from urdf_usd.conformance.witnesses.usdphysics_transforms import Array
+    from urdf_usd.conformance.witnesses.usdphysics_tree import BodyTree
 
 # Beyond the engineering tolerance by a factor of ten: worth a sentence of its own.
 _GAP = 1e-4

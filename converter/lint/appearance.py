@@ -6,17 +6,17 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from converter.lint.finding import Remark
-from converter.urdf import grammar as g
-from converter.urdf.expansion import is_xacro
-from converter.urdf.wording import shorten, times
+from urdf_usd.converter.lint.finding import Remark
+from urdf_usd.converter.urdf import grammar as g
+from urdf_usd.converter.urdf.expansion import is_xacro
+from urdf_usd.converter.urdf.wording import shorten, times
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from converter.lint.finding import Remarks
-    from converter.lint.subject import Document
-    from converter.urdf.reader import Node
+    from urdf_usd.converter.lint.finding import Remarks
+    from urdf_usd.converter.lint.subject import Document
+    from urdf_usd.converter.urdf.reader import Node
 
 # /home/me/a.stl, file:///home/me/a.stl, C:\\a.stl, file:///C:/a.stl, \\\\server\\a.stl
 _ABSOLUTE = re.compile(

@@ -5,9 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
-from converter.lint import appearance, frames, joints, limits, masses, meshes, names
-from converter.lint.finding import Remarks
-from converter.lint.subject import Document, Specimen
+from urdf_usd.converter.lint import (
+    appearance,
+    frames,
+    joints,
+    limits,
+    masses,
+    meshes,
+    names,
+)
+from urdf_usd.converter.lint.finding import Remarks
+from urdf_usd.converter.lint.subject import Document, Specimen
 
 DocumentCheck: TypeAlias = Callable[[Document], Remarks]
 SpecimenCheck: TypeAlias = Callable[[Specimen], Remarks]

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
-    from converter.diagnostics import Location
-    from converter.rules import Rule
+    from urdf_usd.converter.diagnostics import Location
+    from urdf_usd.converter.rules import Rule
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,17 +5,17 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from converter.lint.finding import Remark
-from converter.urdf import grammar as g
-from converter.urdf.wording import times
+from urdf_usd.converter.lint.finding import Remark
+from urdf_usd.converter.urdf import grammar as g
+from urdf_usd.converter.urdf.wording import times
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from converter.diagnostics import Location
-    from converter.lint.finding import Remarks
-    from converter.lint.subject import Document
-    from converter.urdf.reader import Node
+    from urdf_usd.converter.diagnostics import Location
+    from urdf_usd.converter.lint.finding import Remarks
+    from urdf_usd.converter.lint.subject import Document
+    from urdf_usd.converter.urdf.reader import Node
 
 # No part of a robot is so far from the part that it is fixed to [m].
 _FAR = 25.0

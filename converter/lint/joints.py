@@ -5,18 +5,18 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from converter.lint.finding import Remark
-from converter.lint.subject import type_of
-from converter.model import UNLIMITED, Continuous, Prismatic, Range, Revolute
-from converter.urdf import grammar as g
+from urdf_usd.converter.lint.finding import Remark
+from urdf_usd.converter.lint.subject import type_of
+from urdf_usd.converter.model import UNLIMITED, Continuous, Prismatic, Range, Revolute
+from urdf_usd.converter.urdf import grammar as g
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from converter.lint.finding import Remarks
-    from converter.lint.subject import Document, Specimen
-    from converter.model import JointKind
-    from converter.urdf.reader import Node
+    from urdf_usd.converter.lint.finding import Remarks
+    from urdf_usd.converter.lint.subject import Document, Specimen
+    from urdf_usd.converter.model import JointKind
+    from urdf_usd.converter.urdf.reader import Node
 
 _DIRECTED = frozenset({"revolute", "continuous", "prismatic", "planar"})
 # Text rounds: 0.58 0.58 0.58 is a unit vector with two digits.

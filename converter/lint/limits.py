@@ -5,17 +5,17 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from converter.lint.finding import Remark
-from converter.lint.subject import type_of
-from converter.model import Prismatic
-from converter.urdf import grammar as g
+from urdf_usd.converter.lint.finding import Remark
+from urdf_usd.converter.lint.subject import type_of
+from urdf_usd.converter.model import Prismatic
+from urdf_usd.converter.urdf import grammar as g
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from converter.lint.finding import Remarks
-    from converter.lint.subject import Document, Specimen
-    from converter.urdf.reader import Node
+    from urdf_usd.converter.lint.finding import Remarks
+    from urdf_usd.converter.lint.subject import Document, Specimen
+    from urdf_usd.converter.urdf.reader import Node
 
 _FULL_TURN = 2.0 * math.pi
 # 6.2832 and 6.3 are full turns that were rounded.

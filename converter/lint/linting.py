@@ -7,23 +7,23 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from converter.diagnostics import SourceError
-from converter.lint.checks import DOCUMENT_CHECKS, SPECIMEN_CHECKS
-from converter.lint.finding import Finding
-from converter.lint.rules import LINT_RULES
-from converter.lint.subject import document_of, examine
-from converter.rules import RULES
-from converter.urdf.findings import drain
-from converter.urdf.markup import read_markup
-from converter.urdf.parse import parse_markup
+from urdf_usd.converter.diagnostics import SourceError
+from urdf_usd.converter.lint.checks import DOCUMENT_CHECKS, SPECIMEN_CHECKS
+from urdf_usd.converter.lint.finding import Finding
+from urdf_usd.converter.lint.rules import LINT_RULES
+from urdf_usd.converter.lint.subject import document_of, examine
+from urdf_usd.converter.rules import RULES
+from urdf_usd.converter.urdf.findings import drain
+from urdf_usd.converter.urdf.markup import read_markup
+from urdf_usd.converter.urdf.parse import parse_markup
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from converter.diagnostics import Diagnostic
-    from converter.lint.finding import Remark
-    from converter.lint.subject import Document, Specimen
-    from converter.urdf.parse import Parsed
+    from urdf_usd.converter.diagnostics import Diagnostic
+    from urdf_usd.converter.lint.finding import Remark
+    from urdf_usd.converter.lint.subject import Document, Specimen
+    from urdf_usd.converter.urdf.parse import Parsed
 
 
 @dataclass(frozen=True, slots=True)

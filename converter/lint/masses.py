@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from converter.lint.finding import Remark
-from converter.lint.inertials import (
+from urdf_usd.converter.lint.finding import Remark
+from urdf_usd.converter.lint.inertials import (
     NEGLIGIBLE,
     gyration,
     is_far_outside,
@@ -16,16 +16,16 @@ from converter.lint.inertials import (
     turns_too_easily,
     turns_too_hard,
 )
-from converter.plausibility import is_negligible
-from converter.urdf import grammar as g
+from urdf_usd.converter.plausibility import is_negligible
+from urdf_usd.converter.urdf import grammar as g
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from converter.extents import LinkExtent
-    from converter.lint.finding import Remarks
-    from converter.lint.subject import Document, Specimen
-    from converter.model import Inertial, Link, Vec3
+    from urdf_usd.converter.extents import LinkExtent
+    from urdf_usd.converter.lint.finding import Remarks
+    from urdf_usd.converter.lint.subject import Document, Specimen
+    from urdf_usd.converter.model import Inertial, Link, Vec3
 
 # Moments of a valid tensor satisfy A + B >= C; text rounds each of them.
 _TRIANGLE_SLACK = 1e-4

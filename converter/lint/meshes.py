@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from converter.lint.finding import Remark
-from converter.model import MeshFile
-from converter.urdf.wording import times
+from urdf_usd.converter.lint.finding import Remark
+from urdf_usd.converter.model import MeshFile
+from urdf_usd.converter.urdf.wording import times
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from converter.extents import MeshExtent
-    from converter.lint.finding import Remarks
-    from converter.lint.subject import Specimen
-    from converter.model import Shape, Vec3
+    from urdf_usd.converter.extents import MeshExtent
+    from urdf_usd.converter.lint.finding import Remarks
+    from urdf_usd.converter.lint.subject import Specimen
+    from urdf_usd.converter.model import Shape, Vec3
 
 _THOUSAND = 1000.0
 # A mesh this much larger than the span of the joints is in millimetres if a thousandth

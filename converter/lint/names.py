@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from converter.lint.finding import Remark
-from converter.urdf import grammar as g
+from urdf_usd.converter.lint.finding import Remark
+from urdf_usd.converter.urdf import grammar as g
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from converter.lint.finding import Remarks
-    from converter.lint.subject import Document
-    from converter.urdf.elements import Element
-    from converter.urdf.reader import Node
+    from urdf_usd.converter.lint.finding import Remarks
+    from urdf_usd.converter.lint.subject import Document
+    from urdf_usd.converter.urdf.elements import Element
+    from urdf_usd.converter.urdf.reader import Node
 
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _WORLD = "world"

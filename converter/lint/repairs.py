@@ -12,21 +12,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from converter.diagnostics import Location
-from converter.lint.appearance import file_nodes, unused_materials
-from converter.lint.frames import unnormalised_quaternions
-from converter.lint.joints import unnormalised_axes
-from converter.lint.spans import RemoveElement, SetAttribute, SetXmlVersion
-from converter.lint.subject import type_of
-from converter.urdf import grammar as g
-from converter.urdf.kinds import Number, Vector
-from converter.urdf.poses import normalise
-from converter.urdf.reader import walk
-from converter.urdf.wording import shorten
+from urdf_usd.converter.diagnostics import Location
+from urdf_usd.converter.lint.appearance import file_nodes, unused_materials
+from urdf_usd.converter.lint.frames import unnormalised_quaternions
+from urdf_usd.converter.lint.joints import unnormalised_axes
+from urdf_usd.converter.lint.spans import RemoveElement, SetAttribute, SetXmlVersion
+from urdf_usd.converter.lint.subject import type_of
+from urdf_usd.converter.urdf import grammar as g
+from urdf_usd.converter.urdf.kinds import Number, Vector
+from urdf_usd.converter.urdf.poses import normalise
+from urdf_usd.converter.urdf.reader import walk
+from urdf_usd.converter.urdf.wording import shorten
 
 if TYPE_CHECKING:
-    from converter.lint.spans import Edit
-    from converter.lint.subject import Document
+    from urdf_usd.converter.lint.spans import Edit
+    from urdf_usd.converter.lint.subject import Document
 
 # Flaws that leave one meaning.
 _HARMLESS = frozenset({"number-punctuation", "vector-completed"})

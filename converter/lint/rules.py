@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from converter.rules import Rule, Severity
-from converter.rules.files import FILES_RULES
-from converter.rules.mass import MASS_RULES
-from converter.rules.robot import ROBOT_RULES
-from converter.rules.shapes import SHAPES_RULES
-from converter.rules.text import TEXT_RULES
+from urdf_usd.converter.rules import Rule, Severity
+from urdf_usd.converter.rules.files import FILES_RULES
+from urdf_usd.converter.rules.mass import MASS_RULES
+from urdf_usd.converter.rules.robot import ROBOT_RULES
+from urdf_usd.converter.rules.shapes import SHAPES_RULES
+from urdf_usd.converter.rules.text import TEXT_RULES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

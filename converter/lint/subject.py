@@ -7,31 +7,31 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from converter.diagnostics import SourceError
-from converter.embodiment import size_at_rest
-from converter.extents import (
+from urdf_usd.converter.diagnostics import SourceError
+from urdf_usd.converter.embodiment import size_at_rest
+from urdf_usd.converter.extents import (
     bound_link,
     bound_meshes,
     measure_link,
     measure_meshes,
 )
-from converter.lint.inertials import NEGLIGIBLE, is_beyond_doubt
-from converter.rigid import rest_poses
-from converter.topology import build_tree, rigid_groups
-from converter.urdf import grammar as g
-from converter.urdf.findings import drain
-from converter.urdf.markup import read_markup
-from converter.urdf.reader import read
-from converter.urdf.unexpanded import find_unexpanded
+from urdf_usd.converter.lint.inertials import NEGLIGIBLE, is_beyond_doubt
+from urdf_usd.converter.rigid import rest_poses
+from urdf_usd.converter.topology import build_tree, rigid_groups
+from urdf_usd.converter.urdf import grammar as g
+from urdf_usd.converter.urdf.findings import drain
+from urdf_usd.converter.urdf.markup import read_markup
+from urdf_usd.converter.urdf.reader import read
+from urdf_usd.converter.urdf.unexpanded import find_unexpanded
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from converter.extents import LinkExtent, MeshExtents
-    from converter.model import Robot
-    from converter.topology import Tree
-    from converter.urdf.elements import Element
-    from converter.urdf.reader import Node
+    from urdf_usd.converter.extents import LinkExtent, MeshExtents
+    from urdf_usd.converter.model import Robot
+    from urdf_usd.converter.topology import Tree
+    from urdf_usd.converter.urdf.elements import Element
+    from urdf_usd.converter.urdf.reader import Node
 
 # Lint looks at attributes of every version.
 _ANY_VERSION = (99, 0)

@@ -9,15 +9,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from converter.meshes.polygon_mesh import MeshError, PolygonMesh
-    from converter.meshes.read import read_mesh
+    from urdf_usd.converter.meshes.polygon_mesh import MeshError, PolygonMesh
+    from urdf_usd.converter.meshes.read import read_mesh
 
 __all__ = ["MeshError", "PolygonMesh", "read_mesh"]
 
 _PLACE = {
-    "MeshError": "converter.meshes.polygon_mesh",
-    "PolygonMesh": "converter.meshes.polygon_mesh",
-    "read_mesh": "converter.meshes.read",
+    "MeshError": "urdf_usd.converter.meshes.polygon_mesh",
+    "PolygonMesh": "urdf_usd.converter.meshes.polygon_mesh",
+    "read_mesh": "urdf_usd.converter.meshes.read",
 }
 
 

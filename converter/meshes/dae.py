@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
-from converter.meshes.appearance import (
+from urdf_usd.converter.meshes.appearance import (
     CornerValues,
     are_within,
     corner_values,
@@ -26,11 +26,11 @@ from converter.meshes.appearance import (
     transformed,
     unit_vectors,
 )
-from converter.meshes.dae_geometry import read_surface
-from converter.meshes.dae_look import NO_LOOK, read_document_look
-from converter.meshes.dae_text import parse_text
-from converter.meshes.number_lists import read_floats
-from converter.meshes.polygon_mesh import (
+from urdf_usd.converter.meshes.dae_geometry import read_surface
+from urdf_usd.converter.meshes.dae_look import NO_LOOK, read_document_look
+from urdf_usd.converter.meshes.dae_text import parse_text
+from urdf_usd.converter.meshes.number_lists import read_floats
+from urdf_usd.converter.meshes.polygon_mesh import (
     PLAIN,
     MeshError,
     PolygonMesh,
@@ -45,10 +45,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from converter.meshes.dae_geometry import Primitive, Surface
-    from converter.meshes.dae_look import DocumentLook
-    from converter.meshes.dae_scene import Instance
-    from converter.meshes.dae_text import DaeText
+    from urdf_usd.converter.meshes.dae_geometry import Primitive, Surface
+    from urdf_usd.converter.meshes.dae_look import DocumentLook
+    from urdf_usd.converter.meshes.dae_scene import Instance
+    from urdf_usd.converter.meshes.dae_text import DaeText
 
     Matrix: TypeAlias = NDArray[np.float64]
 
@@ -82,7 +82,7 @@ def read_dae(data: bytes, *, look: bool = True) -> PolygonMesh:
     Raises:
         MeshError: The text is not XML, not COLLADA, or shows no surface.
     """
-    from converter.meshes.dae_scene import read_scene  # noqa: PLC0415  slow to import
+    from urdf_usd.converter.meshes.dae_scene import read_scene  # noqa: PLC0415  slow to import
 
     text = parse_text(data)
     if text.root.tag != "COLLADA":

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from converter.meshes.dae_look import COORDINATES, WIDTHS
-from converter.meshes.number_lists import read_floats, read_integers
-from converter.meshes.polygon_mesh import MeshError, check_indices
+from urdf_usd.converter.meshes.dae_look import COORDINATES, WIDTHS
+from urdf_usd.converter.meshes.number_lists import read_floats, read_integers
+from urdf_usd.converter.meshes.polygon_mesh import MeshError, check_indices
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from converter.meshes.dae_text import DaeText
+    from urdf_usd.converter.meshes.dae_text import DaeText
 
 _AXES = 3
 # Indices per corner; real ones have up to ten or so.

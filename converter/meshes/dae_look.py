@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
-from converter.meshes.mesh_material import (
+from urdf_usd.converter.meshes.mesh_material import (
     MeshMaterial,
     MeshTexture,
     Sampling,

@@ -19,15 +19,15 @@ from collada.common import DaeError
 from collada.controller import Skin
 from collada.scene import ControllerNode, GeometryNode, Node
 
-from converter.meshes.dae_nodes import define_first
-from converter.meshes.polygon_mesh import MeshError
+from urdf_usd.converter.meshes.dae_nodes import define_first
+from urdf_usd.converter.meshes.polygon_mesh import MeshError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
-    from converter.meshes.dae_text import DaeText
+    from urdf_usd.converter.meshes.dae_text import DaeText
 
     Matrix: TypeAlias = NDArray[np.float64]
 

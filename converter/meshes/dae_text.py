@@ -10,7 +10,7 @@ import re
 from typing import NamedTuple
 from xml.etree import ElementTree as ET
 
-from converter.meshes.polygon_mesh import MeshError
+from urdf_usd.converter.meshes.polygon_mesh import MeshError
 
 # Shorter texts stay where they are.
 _SHORTEST = 256

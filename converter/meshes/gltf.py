@@ -15,18 +15,18 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from converter.colors import linear_from_srgb, srgb_from_linear
-from converter.meshes.appearance import (
+from urdf_usd.converter.colors import linear_from_srgb, srgb_from_linear
+from urdf_usd.converter.meshes.appearance import (
     CornerValues,
     corner_values,
     face_normals,
     joined,
     unit_vectors,
 )
-from converter.meshes.gltf_document import Numbers, read_document
-from converter.meshes.gltf_materials import read_material
-from converter.meshes.json_values import inner, integer, items, member, numbers
-from converter.meshes.polygon_mesh import (
+from urdf_usd.converter.meshes.gltf_document import Numbers, read_document
+from urdf_usd.converter.meshes.gltf_materials import read_material
+from urdf_usd.converter.meshes.json_values import inner, integer, items, member, numbers
+from urdf_usd.converter.meshes.polygon_mesh import (
     MeshError,
     PolygonMesh,
     SurfaceLook,
@@ -40,10 +40,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from converter.meshes.appearance import Neighbours
-    from converter.meshes.gltf_document import Document
-    from converter.meshes.json_values import Object
-    from converter.meshes.mesh_material import MeshMaterial
+    from urdf_usd.converter.meshes.appearance import Neighbours
+    from urdf_usd.converter.meshes.gltf_document import Document
+    from urdf_usd.converter.meshes.json_values import Object
+    from urdf_usd.converter.meshes.mesh_material import MeshMaterial
 
     Matrix: TypeAlias = NDArray[np.float64]
     Corners: TypeAlias = NDArray[np.int64]

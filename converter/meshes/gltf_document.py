@@ -16,7 +16,7 @@ from urllib.parse import unquote
 
 import numpy as np
 
-from converter.meshes.json_values import (
+from urdf_usd.converter.meshes.json_values import (
     Object,
     count,
     inner,
@@ -25,12 +25,12 @@ from converter.meshes.json_values import (
     member,
     text,
 )
-from converter.meshes.polygon_mesh import MeshError
+from urdf_usd.converter.meshes.polygon_mesh import MeshError
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
 
-    from converter.meshes.appearance import Neighbours
+    from urdf_usd.converter.meshes.appearance import Neighbours
 
 _MAGIC = b"glTF"
 _HEADER = struct.Struct("<4sII")

@@ -11,9 +11,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-from converter.colors import srgb_from_linear
-from converter.meshes.gltf_document import data_of
-from converter.meshes.json_values import (
+from urdf_usd.converter.colors import srgb_from_linear
+from urdf_usd.converter.meshes.gltf_document import data_of
+from urdf_usd.converter.meshes.json_values import (
     EMPTY,
     count,
     inner,
@@ -23,7 +23,7 @@ from converter.meshes.json_values import (
     numbers,
     text,
 )
-from converter.meshes.mesh_material import (
+from urdf_usd.converter.meshes.mesh_material import (
     MeshMaterial,
     MeshTexture,
     Sampling,
@@ -35,8 +35,8 @@ from converter.meshes.mesh_material import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from converter.meshes.gltf_document import Document, Numbers
-    from converter.meshes.json_values import Object
+    from urdf_usd.converter.meshes.gltf_document import Document, Numbers
+    from urdf_usd.converter.meshes.json_values import Object
 
     Gain = tuple[float, float, float, float]
 

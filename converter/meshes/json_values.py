@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
-from converter.meshes.polygon_mesh import MeshError
+from urdf_usd.converter.meshes.polygon_mesh import MeshError
 
 Object: TypeAlias = Mapping[str, object]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from converter.diagnostics import Diagnostic
+from urdf_usd.converter.diagnostics import Diagnostic
 
 if TYPE_CHECKING:
-    from converter.diagnostics import Location
-    from converter.meshes.polygon_mesh import PolygonMesh
+    from urdf_usd.converter.diagnostics import Location
+    from urdf_usd.converter.meshes.polygon_mesh import PolygonMesh
 
 
 def mesh_notes(

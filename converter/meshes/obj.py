@@ -21,15 +21,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import tinyobjloader
 
-from converter.meshes.appearance import (
+from urdf_usd.converter.meshes.appearance import (
     CornerValues,
     completed,
     corner_values,
     face_normals,
     unit_vectors,
 )
-from converter.meshes.obj_materials import in_one_word, in_utf8, read_libraries
-from converter.meshes.polygon_mesh import (
+from urdf_usd.converter.meshes.obj_materials import in_one_word, in_utf8, read_libraries
+from urdf_usd.converter.meshes.polygon_mesh import (
     MeshError,
     PolygonMesh,
     SurfaceLook,
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from converter.meshes.appearance import Neighbours
+    from urdf_usd.converter.meshes.appearance import Neighbours
 
 # All start with the end of a line, which is found ten times as fast as a beginning.
 # Points, lines and weights: the library gives up the file for one that is dangling.

@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from converter.colors import linear_from_srgb
-from converter.meshes.mesh_material import (
+from urdf_usd.converter.colors import linear_from_srgb
+from urdf_usd.converter.meshes.mesh_material import (
     MeshMaterial,
     MeshTexture,
     Sampling,
@@ -29,7 +29,7 @@ from converter.meshes.mesh_material import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from converter.meshes.appearance import Neighbours
+    from urdf_usd.converter.meshes.appearance import Neighbours
 
 # These start with the end of a line, which is found ten times as fast as a beginning.
 _LIBRARY = re.compile(rb"\n[ \t]*+mtllib[ \t]++([^\n]*)")

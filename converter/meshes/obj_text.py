@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from converter.meshes.polygon_mesh import PolygonMesh
+    from urdf_usd.converter.meshes.polygon_mesh import PolygonMesh
 
 
 def obj_text(mesh: PolygonMesh, comment: str) -> bytes:

@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from converter.meshes.appearance import (
+from urdf_usd.converter.meshes.appearance import (
     CornerValues,
     corner_values,
     fits_single,
     frozen,
 )
-from converter.meshes.sentences import brief, few
+from urdf_usd.converter.meshes.sentences import brief, few
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from converter.meshes.mesh_material import MeshMaterial
+    from urdf_usd.converter.meshes.mesh_material import MeshMaterial
 
 Points: TypeAlias = "NDArray[np.float64]"
 Indices: TypeAlias = "NDArray[np.int32]"

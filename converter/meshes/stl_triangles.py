@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from converter.meshes.polygon_mesh import (
+from urdf_usd.converter.meshes.polygon_mesh import (
     MeshError,
     PolygonMesh,
     build_mesh,

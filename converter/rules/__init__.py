@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from converter.rules.files import FILES_RULES
-from converter.rules.mass import MASS_RULES
-from converter.rules.output import OUTPUT_RULES
-from converter.rules.robot import ROBOT_RULES
-from converter.rules.rule import Rule, Severity
-from converter.rules.shapes import SHAPES_RULES
-from converter.rules.stage import STAGE_RULES
-from converter.rules.text import TEXT_RULES
+from urdf_usd.converter.rules.files import FILES_RULES
+from urdf_usd.converter.rules.mass import MASS_RULES
+from urdf_usd.converter.rules.output import OUTPUT_RULES
+from urdf_usd.converter.rules.robot import ROBOT_RULES
+from urdf_usd.converter.rules.rule import Rule, Severity
+from urdf_usd.converter.rules.shapes import SHAPES_RULES
+from urdf_usd.converter.rules.stage import STAGE_RULES
+from urdf_usd.converter.rules.text import TEXT_RULES
 
 __all__ = ["RULES", "SUBJECTS", "Rule", "Severity"]
 

@@ -1,9 +1,9 @@
-"""Prints the page of all rules: ``python -m converter.rules``."""
+"""Prints the page of all rules: ``python -m urdf_usd.converter.rules``."""
 
 from __future__ import annotations
 
 import sys
 
-from converter.rules.page import rules_page
+from urdf_usd.converter.rules.page import rules_page
 
 sys.stdout.write(rules_page())

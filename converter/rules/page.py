@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from converter.rules import SUBJECTS
-from converter.rules.rule import Severity
+from urdf_usd.converter.rules import SUBJECTS
+from urdf_usd.converter.rules.rule import Severity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from converter.rules.rule import Rule
+    from urdf_usd.converter.rules.rule import Rule
 
 _INTRODUCTION = """\
 # Rules
@@ -19,7 +19,7 @@ What `urdf-usd` says of a file that it reads or writes. An *error* refuses the f
 A *warning* says what was repaired or left out, and how; with `--strict` it is an error. A *note* says what was decided.
 Identifiers are stable: they are never given another meaning. `urdf-usd lint` says these things too, and [more](lint.md).
 
-<!-- Generated: python -m converter.rules > docs/rules.md -->"""  # noqa: E501  a paragraph of a page
+<!-- Generated: python -m urdf_usd.converter.rules > docs/rules.md -->"""  # noqa: E501  a paragraph of a page
 _HEAD = """\
 | rule | severity | with `--strict` | what it says | what to do |
 |---|---|---|---|---|"""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from converter.rules.rule import Rule, Severity
+from urdf_usd.converter.rules.rule import Rule, Severity
 
 _E, _W, _N = Severity.ERROR, Severity.WARNING, Severity.NOTE
 

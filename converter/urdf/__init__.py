@@ -1,5 +1,5 @@
 """URDF text to a robot."""
 
-from converter.urdf.parse import Parsed, parse
+from urdf_usd.converter.urdf.parse import Parsed, parse
 
 __all__ = ["Parsed", "parse"]

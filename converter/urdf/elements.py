@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from converter.diagnostics import Diagnostic, Location, SourceError
+from urdf_usd.converter.diagnostics import Diagnostic, Location, SourceError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

@@ -14,14 +14,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from converter.diagnostics import Diagnostic, Location, SourceError
-from converter.urdf.uris import Surroundings
-from converter.urdf.wording import shorten
+from urdf_usd.converter.diagnostics import Diagnostic, Location, SourceError
+from urdf_usd.converter.urdf.uris import Surroundings
+from urdf_usd.converter.urdf.wording import shorten
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from converter.urdf.elements import Element
+    from urdf_usd.converter.urdf.elements import Element
 
 SUFFIX = ".xacro"
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
-from converter.diagnostics import SourceError
+from urdf_usd.converter.diagnostics import SourceError
 
 if TYPE_CHECKING:
-    from converter.diagnostics import Diagnostic
+    from urdf_usd.converter.diagnostics import Diagnostic
 
 T = TypeVar("T")
 Findings: TypeAlias = Generator["Diagnostic", None, T]

@@ -11,13 +11,13 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from converter.urdf.kinds import Flag, Name, Number, Text, Vector
+from urdf_usd.converter.urdf.kinds import Flag, Name, Number, Text, Vector
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from converter.model import Vec3, Vec4
-    from converter.urdf.kinds import Kind
+    from urdf_usd.converter.model import Vec3, Vec4
+    from urdf_usd.converter.urdf.kinds import Kind
 
 T = TypeVar("T")
 _RGB = 3

@@ -6,8 +6,8 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from converter.diagnostics import Diagnostic
-from converter.model import (
+from urdf_usd.converter.diagnostics import Diagnostic
+from urdf_usd.converter.model import (
     UNLIMITED,
     Calibration,
     Continuous,
@@ -24,16 +24,16 @@ from converter.model import (
     SafetyController,
     Spherical,
 )
-from converter.urdf import grammar as g
-from converter.urdf.extensions import collect, written
-from converter.urdf.poses import build_origin, unit_axis
+from urdf_usd.converter.urdf import grammar as g
+from urdf_usd.converter.urdf.extensions import collect, written
+from urdf_usd.converter.urdf.poses import build_origin, unit_axis
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from converter.model import CustomAttribute, JointKind, Vec3
-    from converter.urdf.findings import Findings
-    from converter.urdf.reader import Node
+    from urdf_usd.converter.model import CustomAttribute, JointKind, Vec3
+    from urdf_usd.converter.urdf.findings import Findings
+    from urdf_usd.converter.urdf.reader import Node
 
 _LIMITED: Mapping[str, Callable[[Vec3, Range], JointKind]] = {
     "revolute": Revolute,

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar, cast
 
-from converter.urdf import decimals
+from urdf_usd.converter.urdf import decimals
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from converter.diagnostics import Diagnostic
-from converter.model import (
+from urdf_usd.converter.diagnostics import Diagnostic
+from urdf_usd.converter.model import (
     Box,
     Capsule,
     Collision,
@@ -16,17 +16,17 @@ from converter.model import (
     Sphere,
     Visual,
 )
-from converter.urdf import grammar as g
-from converter.urdf.extensions import collect, inside
-from converter.urdf.poses import build_origin
+from urdf_usd.converter.urdf import grammar as g
+from urdf_usd.converter.urdf.extensions import collect, inside
+from urdf_usd.converter.urdf.poses import build_origin
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from converter.diagnostics import Location
-    from converter.model import Geometry, Material
-    from converter.urdf.findings import Findings
-    from converter.urdf.reader import Node
+    from urdf_usd.converter.diagnostics import Location
+    from urdf_usd.converter.model import Geometry, Material
+    from urdf_usd.converter.urdf.findings import Findings
+    from urdf_usd.converter.urdf.reader import Node
 
 
 def build_link(

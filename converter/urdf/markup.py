@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from converter.urdf.expansion import expand, is_xacro, relocated
-from converter.urdf.source import load, parse_markup
+from urdf_usd.converter.urdf.expansion import expand, is_xacro, relocated
+from urdf_usd.converter.urdf.source import load, parse_markup
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from converter.urdf.elements import Element
-    from converter.urdf.expansion import Expansion
-    from converter.urdf.findings import Findings
+    from urdf_usd.converter.urdf.elements import Element
+    from urdf_usd.converter.urdf.expansion import Expansion
+    from urdf_usd.converter.urdf.findings import Findings
 
 
 def read_markup(

@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from converter.diagnostics import Diagnostic
-from converter.model import Material
-from converter.urdf.grammar import (
+from urdf_usd.converter.diagnostics import Diagnostic
+from urdf_usd.converter.model import Material
+from urdf_usd.converter.urdf.grammar import (
     COLOR,
     IMAGE,
     LINK,
@@ -21,14 +21,14 @@ from converter.urdf.grammar import (
     RGBA,
     TEXTURE,
 )
-from converter.urdf.wording import times
+from urdf_usd.converter.urdf.wording import times
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from converter.diagnostics import Location
-    from converter.urdf.findings import Findings
-    from converter.urdf.reader import Node
+    from urdf_usd.converter.diagnostics import Location
+    from urdf_usd.converter.urdf.findings import Findings
+    from urdf_usd.converter.urdf.reader import Node
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,13 +9,13 @@ from __future__ import annotations
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
-from converter.model import MeshFile
-from converter.urdf.uris import package_and_rest
+from urdf_usd.converter.model import MeshFile
+from urdf_usd.converter.urdf.uris import package_and_rest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from converter.model import Robot
+    from urdf_usd.converter.model import Robot
 
 
 def named_packages(robot: Robot) -> tuple[tuple[str, str], ...]:

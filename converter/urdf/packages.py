@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from converter.file_content import MIB, read_file
+from urdf_usd.converter.file_content import MIB, read_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -1,4 +1,4 @@
-"""URDF text to a :class:`~converter.model.Robot`, in three steps.
+"""URDF text to a :class:`~urdf_usd.converter.model.Robot`, in three steps.
 
 Text becomes elements (``source``: syntax and positions), elements become typed nodes
 (``reader`` over ``grammar``: kinds and defaults), nodes become a robot (``links``,
@@ -15,35 +15,35 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from converter import topology
-from converter.diagnostics import (
+from urdf_usd.converter import topology
+from urdf_usd.converter.diagnostics import (
     Diagnostic,
     SourceError,
 )
-from converter.model import Robot
-from converter.rules import Severity
-from converter.urdf import grammar as g
-from converter.urdf.expansion import SUFFIX
-from converter.urdf.extensions import collect_robot, hand_out
-from converter.urdf.findings import drain, gather
-from converter.urdf.joints import build_joint, drop_broken_mimics
-from converter.urdf.links import build_link
-from converter.urdf.markup import read_markup
-from converter.urdf.materials import build_materials
-from converter.urdf.reader import read
-from converter.urdf.remarks import remarks
-from converter.urdf.repairs import drop_dangling, drop_repeated
-from converter.urdf.unexpanded import find_unexpanded
-from converter.urdf.uris import Surroundings
-from converter.urdf.wording import describe, times
+from urdf_usd.converter.model import Robot
+from urdf_usd.converter.rules import Severity
+from urdf_usd.converter.urdf import grammar as g
+from urdf_usd.converter.urdf.expansion import SUFFIX
+from urdf_usd.converter.urdf.extensions import collect_robot, hand_out
+from urdf_usd.converter.urdf.findings import drain, gather
+from urdf_usd.converter.urdf.joints import build_joint, drop_broken_mimics
+from urdf_usd.converter.urdf.links import build_link
+from urdf_usd.converter.urdf.markup import read_markup
+from urdf_usd.converter.urdf.materials import build_materials
+from urdf_usd.converter.urdf.reader import read
+from urdf_usd.converter.urdf.remarks import remarks
+from urdf_usd.converter.urdf.repairs import drop_dangling, drop_repeated
+from urdf_usd.converter.urdf.unexpanded import find_unexpanded
+from urdf_usd.converter.urdf.uris import Surroundings
+from urdf_usd.converter.urdf.wording import describe, times
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from converter.urdf.elements import Element
-    from converter.urdf.findings import Findings
-    from converter.urdf.grammar import ElementType
-    from converter.urdf.reader import Node
+    from urdf_usd.converter.urdf.elements import Element
+    from urdf_usd.converter.urdf.findings import Findings
+    from urdf_usd.converter.urdf.grammar import ElementType
+    from urdf_usd.converter.urdf.reader import Node
 
 _VERSION = re.compile(r"([0-9]{1,9})(?:\.([0-9]{1,9}))?", re.ASCII)
 _FIRST_VERSION = (1, 0)
@@ -97,7 +97,7 @@ def parse_markup(
     """Read a robot from the root element of its file; see :func:`parse`.
 
     Args:
-        markup: As :func:`~converter.urdf.markup.read_markup` returns it.
+        markup: As :func:`~urdf_usd.converter.urdf.markup.read_markup` returns it.
         path: The file, which says where other files are.
         packages: Folders of ROS packages, by name.
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from converter.diagnostics import Diagnostic
-from converter.model import IDENTITY, Pose
-from converter.rigid import quat_wxyz_from_rpy
-from converter.urdf.grammar import ORIGIN, QUAT_XYZW, RPY, XYZ
+from urdf_usd.converter.diagnostics import Diagnostic
+from urdf_usd.converter.model import IDENTITY, Pose
+from urdf_usd.converter.rigid import quat_wxyz_from_rpy
+from urdf_usd.converter.urdf.grammar import ORIGIN, QUAT_XYZW, RPY, XYZ
 
 if TYPE_CHECKING:
-    from converter.model import Vec3
-    from converter.urdf.findings import Findings
-    from converter.urdf.reader import Node
+    from urdf_usd.converter.model import Vec3
+    from urdf_usd.converter.urdf.findings import Findings
+    from urdf_usd.converter.urdf.reader import Node
 
 # Two rotations within it are one, written with four digits or more [rad].
 _SAME_ANGLE = 1e-3

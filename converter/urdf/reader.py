@@ -5,19 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar, cast
 
-from converter.diagnostics import Diagnostic
-from converter.rules import Severity
-from converter.urdf.findings import drain
-from converter.urdf.wording import describe, shorten
+from urdf_usd.converter.diagnostics import Diagnostic
+from urdf_usd.converter.rules import Severity
+from urdf_usd.converter.urdf.findings import drain
+from urdf_usd.converter.urdf.wording import describe, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from converter.diagnostics import Location
-    from converter.urdf.elements import Element
-    from converter.urdf.findings import Findings
-    from converter.urdf.grammar import AttributeType, ElementType
-    from converter.urdf.kinds import Value
+    from urdf_usd.converter.diagnostics import Location
+    from urdf_usd.converter.urdf.elements import Element
+    from urdf_usd.converter.urdf.findings import Findings
+    from urdf_usd.converter.urdf.grammar import AttributeType, ElementType
+    from urdf_usd.converter.urdf.kinds import Value
 
 T = TypeVar("T")
 

@@ -12,14 +12,14 @@ import re
 from bisect import bisect_right
 from typing import TYPE_CHECKING
 
-from converter.diagnostics import Diagnostic, Location, SourceError
-from converter.urdf.elements import TreeBuilder
-from converter.urdf.grammar import ROBOT
-from converter.urdf.wording import shorten
+from urdf_usd.converter.diagnostics import Diagnostic, Location, SourceError
+from urdf_usd.converter.urdf.elements import TreeBuilder
+from urdf_usd.converter.urdf.grammar import ROBOT
+from urdf_usd.converter.urdf.wording import shorten
 
 if TYPE_CHECKING:
-    from converter.urdf.elements import Element
-    from converter.urdf.findings import Findings
+    from urdf_usd.converter.urdf.elements import Element
+    from urdf_usd.converter.urdf.findings import Findings
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _BLANK = " \t\r\n"

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from converter.diagnostics import Diagnostic
-from converter.urdf.grammar import ROBOT
-from converter.urdf.reader import walk
-from converter.urdf.wording import times
+from urdf_usd.converter.diagnostics import Diagnostic
+from urdf_usd.converter.urdf.grammar import ROBOT
+from urdf_usd.converter.urdf.reader import walk
+from urdf_usd.converter.urdf.wording import times
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from converter.diagnostics import Location
-    from converter.urdf.elements import Element
-    from converter.urdf.findings import Findings
-    from converter.urdf.grammar import ElementType
+    from urdf_usd.converter.diagnostics import Location
+    from urdf_usd.converter.urdf.elements import Element
+    from urdf_usd.converter.urdf.findings import Findings
+    from urdf_usd.converter.urdf.grammar import ElementType
 
 _NAMESPACE = "xmlns"
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from converter.diagnostics import Diagnostic
-from converter.urdf.grammar import JOINT, LINK
-from converter.urdf.wording import describe
+from urdf_usd.converter.diagnostics import Diagnostic
+from urdf_usd.converter.urdf.grammar import JOINT, LINK
+from urdf_usd.converter.urdf.wording import describe
 
 if TYPE_CHECKING:
-    from converter.model import Joint, Link
-    from converter.urdf.elements import Element
-    from converter.urdf.findings import Findings
+    from urdf_usd.converter.model import Joint, Link
+    from urdf_usd.converter.urdf.elements import Element
+    from urdf_usd.converter.urdf.findings import Findings
 
 _PARTS = (LINK.tag, JOINT.tag)
 

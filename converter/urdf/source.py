@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.parsers import expat
 
-from converter.diagnostics import Diagnostic, Location, SourceError
-from converter.file_content import MIB, read_file
-from converter.urdf.elements import Element, TreeBuilder
-from converter.urdf.findings import count
+from urdf_usd.converter.diagnostics import Diagnostic, Location, SourceError
+from urdf_usd.converter.file_content import MIB, read_file
+from urdf_usd.converter.urdf.elements import Element, TreeBuilder
+from urdf_usd.converter.urdf.findings import count
 
 if TYPE_CHECKING:
-    from converter.urdf.findings import Findings
+    from urdf_usd.converter.urdf.findings import Findings
 
 _BYTE_ORDER_MARKS = (
     # UTF-32 first: its little-endian mark begins with that of UTF-16.
@@ -103,7 +103,7 @@ def parse_markup(data: bytes, file: str) -> Findings[Element]:
         line = text.count("\n", 0, conflict.start()) + 1
         raise _fatal("xml-syntax", "a merge conflict is not resolved", file, line)
     # Few files need it, and its expressions take longer to compile than most to read.
-    from converter.urdf.recovery import recover  # noqa: PLC0415
+    from urdf_usd.converter.urdf.recovery import recover  # noqa: PLC0415
 
     repairs, root = yield from count(recover(text, file), MOST_REPAIRS)
     if not repairs or root is None:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 from lxml import etree
 
-from converter.urdf import grammar as g
-from converter.urdf.expansion import SUFFIX, expand
-from converter.urdf.findings import drain
-from converter.urdf.markup import expanded_markup
-from converter.urdf.uris import Surroundings
+from urdf_usd.converter.urdf import grammar as g
+from urdf_usd.converter.urdf.expansion import SUFFIX, expand
+from urdf_usd.converter.urdf.findings import drain
+from urdf_usd.converter.urdf.markup import expanded_markup
+from urdf_usd.converter.urdf.uris import Surroundings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

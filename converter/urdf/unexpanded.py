@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from converter.diagnostics import Diagnostic
-from converter.urdf.grammar import LINK, ROBOT
-from converter.urdf.kinds import Name
-from converter.urdf.reader import walk
-from converter.urdf.wording import describe, shorten
+from urdf_usd.converter.diagnostics import Diagnostic
+from urdf_usd.converter.urdf.grammar import LINK, ROBOT
+from urdf_usd.converter.urdf.kinds import Name
+from urdf_usd.converter.urdf.reader import walk
+from urdf_usd.converter.urdf.wording import describe, shorten
 
 if TYPE_CHECKING:
-    from converter.urdf.elements import Element
+    from urdf_usd.converter.urdf.elements import Element
 
 _PREFIX = "xacro:"
 _NAMESPACE_END = "/xacro"

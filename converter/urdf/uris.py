@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-from converter.urdf.packages import (
+from urdf_usd.converter.urdf.packages import (
     declared_name,
     is_package,
     is_repository,

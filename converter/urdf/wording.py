@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from converter.urdf.elements import Element
+    from urdf_usd.converter.urdf.elements import Element
 
 _LONGEST = 80
 

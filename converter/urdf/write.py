@@ -1,4 +1,4 @@
-"""A :class:`~converter.model.Robot` to URDF text.
+"""A :class:`~urdf_usd.converter.model.Robot` to URDF text.
 
 Reading the text gives the robot again: numbers are written in the fewest digits that
 stand for the same double, rotations as the roll, pitch and yaw that reproduce the
@@ -17,7 +17,7 @@ import re
 from typing import TYPE_CHECKING, Any, TypeAlias, assert_never
 from xml.etree import ElementTree as ET
 
-from converter.model import (
+from urdf_usd.converter.model import (
     IDENTITY,
     UNLIMITED,
     Box,
@@ -31,12 +31,12 @@ from converter.model import (
     Revolute,
     Sphere,
 )
-from converter.urdf import grammar as g
-from converter.urdf.angles import rpy_from_quat_wxyz
-from converter.urdf.write_custom import Idle, addressed, write_custom
+from urdf_usd.converter.urdf import grammar as g
+from urdf_usd.converter.urdf.angles import rpy_from_quat_wxyz
+from urdf_usd.converter.urdf.write_custom import Idle, addressed, write_custom
 
 if TYPE_CHECKING:
-    from converter.model import (
+    from urdf_usd.converter.model import (
         Geometry,
         Inertial,
         Joint,
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
         Robot,
         Visual,
     )
-    from converter.urdf.grammar import AttributeType, ElementType
+    from urdf_usd.converter.urdf.grammar import AttributeType, ElementType
 
 _Value: TypeAlias = "str | float | tuple[float, ...] | None"
 # The largest float32: finite for every reader of text, none for consumers of USD.

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 from xml.parsers import expat
 
-from converter.urdf import grammar as g
-from converter.urdf.extensions import REFERENCE, REFERRING
+from urdf_usd.converter.urdf import grammar as g
+from urdf_usd.converter.urdf.extensions import REFERENCE, REFERRING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from converter.model import Custom, CustomElement, XmlElement
-    from converter.urdf.grammar import ElementType
+    from urdf_usd.converter.model import Custom, CustomElement, XmlElement
+    from urdf_usd.converter.urdf.grammar import ElementType
 
 _PLAIN_NAME = re.compile(r"[A-Za-z_:][\w:.-]*", re.ASCII)
 _OTHER_NAME = re.compile(r"[^\s<>&/='\"?!]+")

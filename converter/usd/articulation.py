@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 from pxr import UsdPhysics
 
-from converter.model import Fixed, Floating
+from urdf_usd.converter.model import Fixed, Floating
 
 if TYPE_CHECKING:
     from pxr import Sdf, Usd
 
-    from converter.embodiment import Embodiment
-    from converter.topology import Tree
-    from converter.usd.prims import Prims
+    from urdf_usd.converter.embodiment import Embodiment
+    from urdf_usd.converter.topology import Tree
+    from urdf_usd.converter.usd.prims import Prims
 
 # Names the bodies that the world holds, directly or through others; no link is
 # called so.

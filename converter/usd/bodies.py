@@ -6,19 +6,19 @@ from typing import TYPE_CHECKING
 
 from pxr import Gf, UsdPhysics
 
-from converter.model import MeshFile
-from converter.rigid import principal_inertia, turned_inertia
-from converter.usd.custom import write_number, write_numbers, write_text
-from converter.usd.specs import apply, over, write
-from converter.usd.storage import single, single_moments
+from urdf_usd.converter.model import MeshFile
+from urdf_usd.converter.rigid import principal_inertia, turned_inertia
+from urdf_usd.converter.usd.custom import write_number, write_numbers, write_text
+from urdf_usd.converter.usd.specs import apply, over, write
+from urdf_usd.converter.usd.storage import single, single_moments
 
 if TYPE_CHECKING:
     from pxr import Sdf
 
-    from converter.embodiment import Body, Embodiment
-    from converter.model import Inertial, Link
-    from converter.topology import Tree
-    from converter.usd.prims import Prims
+    from urdf_usd.converter.embodiment import Body, Embodiment
+    from urdf_usd.converter.model import Inertial, Link
+    from urdf_usd.converter.topology import Tree
+    from urdf_usd.converter.usd.prims import Prims
 
 _MASS = "PhysicsMassAPI"
 _MESH = "PhysicsMeshCollisionAPI"

@@ -11,9 +11,14 @@ from typing import TYPE_CHECKING
 
 from pxr import Sdf, Usd, UsdUtils
 
-from converter.layout import Layout
-from converter.usd.interface import COLLIDERS_SET, NONE, PHYSICS_SET, WITH_PHYSICS
-from converter.usd.layers import (
+from urdf_usd.converter.layout import Layout
+from urdf_usd.converter.usd.interface import (
+    COLLIDERS_SET,
+    NONE,
+    PHYSICS_SET,
+    WITH_PHYSICS,
+)
+from urdf_usd.converter.usd.layers import (
     EXTENSIONS_LAYER,
     GEOMETRY_LIBRARY,
     MATERIALS_LIBRARY,
@@ -22,9 +27,9 @@ from converter.usd.layers import (
     PHYSICS_LAYER,
     WITHOUT_PHYSICS,
 )
-from converter.usd.materials import TEXTURES
-from converter.usd.names import sibling_names
-from converter.usd.package import write_package
+from urdf_usd.converter.usd.materials import TEXTURES
+from urdf_usd.converter.usd.names import sibling_names
+from urdf_usd.converter.usd.package import write_package
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 from pxr import Sdf, Vt
 
-from converter.usd.specs import write_new
+from urdf_usd.converter.usd.specs import write_new
 
 if TYPE_CHECKING:
     from pxr import Usd
 
-    from converter.model import Vec6
+    from urdf_usd.converter.model import Vec6
 
 
 def write_number(prim: Sdf.PrimSpec, name: str, value: float | None) -> None:

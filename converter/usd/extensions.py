@@ -16,16 +16,21 @@ from typing import TYPE_CHECKING
 
 from pxr import Sdf
 
-from converter.usd.names import legal_name, sibling_names
-from converter.usd.specs import declared_names, define, show_spec_name, write_new
+from urdf_usd.converter.usd.names import legal_name, sibling_names
+from urdf_usd.converter.usd.specs import (
+    declared_names,
+    define,
+    show_spec_name,
+    write_new,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from pxr import Usd
 
-    from converter.model import Custom, CustomElement, Robot, XmlElement
-    from converter.usd.prims import Prims
+    from urdf_usd.converter.model import Custom, CustomElement, Robot, XmlElement
+    from urdf_usd.converter.usd.prims import Prims
 
 EXTENSIONS = "Extensions"
 NAMESPACE = "urdf"

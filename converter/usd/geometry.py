@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, assert_never
 
 from pxr import Gf, Sdf, UsdGeom, Vt
 
-from converter.diagnostics import Diagnostic
-from converter.model import Box, Capsule, Cylinder, MeshFile, Pose, Sphere
-from converter.rigid import compose, inverse, rest_poses
-from converter.usd.mesh_library import mesh_key
-from converter.usd.specs import define, show_spec_name, write, write_new
-from converter.usd.storage import keeps_positive
+from urdf_usd.converter.diagnostics import Diagnostic
+from urdf_usd.converter.model import Box, Capsule, Cylinder, MeshFile, Pose, Sphere
+from urdf_usd.converter.rigid import compose, inverse, rest_poses
+from urdf_usd.converter.usd.mesh_library import mesh_key
+from urdf_usd.converter.usd.specs import define, show_spec_name, write, write_new
+from urdf_usd.converter.usd.storage import keeps_positive
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from converter.model import Geometry, Link, Vec3
-    from converter.topology import Tree
-    from converter.usd.mesh_library import MeshLibrary
-    from converter.usd.prims import Prims
+    from urdf_usd.converter.model import Geometry, Link, Vec3
+    from urdf_usd.converter.topology import Tree
+    from urdf_usd.converter.usd.mesh_library import MeshLibrary
+    from urdf_usd.converter.usd.prims import Prims
 
 _SCHEMAS: Mapping[type[Geometry], str] = {
     Box: "Cube",

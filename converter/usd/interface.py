@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 
 from pxr import Gf, Kind, Sdf, Tf, Usd, UsdGeom
 
-from converter.usd.names import show_name
+from urdf_usd.converter.usd.names import show_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from converter.model import Robot
+    from urdf_usd.converter.model import Robot
 
 PHYSICS_SET = "Physics"
 COLLIDERS_SET = "Colliders"

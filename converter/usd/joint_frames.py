@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from converter.spatial import (
+from urdf_usd.converter.spatial import (
     quat_wxyz_from_rotation,
     quats_wxyz_from_rotations,
     rotation_about,
@@ -17,7 +17,7 @@ from converter.spatial import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from converter.model import Vec3, Vec4
+    from urdf_usd.converter.model import Vec3, Vec4
 
 # Turns about the axis that are tried for a joint frame.
 _TWISTS = 128

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, assert_never
 
 from pxr import Gf, Sdf, UsdPhysics
 
-from converter.model import (
+from urdf_usd.converter.model import (
     IDENTITY,
     Continuous,
     Fixed,
@@ -23,9 +23,9 @@ from converter.model import (
     Revolute,
     Spherical,
 )
-from converter.rigid import compose, inverse, rest_poses, turn_onto
-from converter.usd.custom import write_flag, write_number, write_text
-from converter.usd.specs import (
+from urdf_usd.converter.rigid import compose, inverse, rest_poses, turn_onto
+from urdf_usd.converter.usd.custom import write_flag, write_number, write_text
+from urdf_usd.converter.usd.specs import (
     apply,
     define,
     over,
@@ -34,13 +34,13 @@ from converter.usd.specs import (
     write,
     write_new,
 )
-from converter.usd.storage import FARTHEST, limit, single
+from urdf_usd.converter.usd.storage import FARTHEST, limit, single
 
 if TYPE_CHECKING:
-    from converter.embodiment import Embodiment
-    from converter.model import Joint, JointKind, Range, Vec3, Vec4
-    from converter.topology import Tree
-    from converter.usd.prims import Prims
+    from urdf_usd.converter.embodiment import Embodiment
+    from urdf_usd.converter.model import Joint, JointKind, Range, Vec3, Vec4
+    from urdf_usd.converter.topology import Tree
+    from urdf_usd.converter.usd.prims import Prims
 
 # UsdPhysics locks an axis whose low limit is above its high one. Infinite values do
 # not lock: OpenUSD's parser reads them as "no limit".
@@ -142,7 +142,7 @@ def _turn(axis: Vec3, origin: Vec4) -> Vec4:
     if sum(c != 0 for c in axis) == 1:
         return turn
     # Few joints need it, and the others no numpy.
-    from converter.usd.joint_frames import finest_frame  # noqa: PLC0415
+    from urdf_usd.converter.usd.joint_frames import finest_frame  # noqa: PLC0415
 
     return finest_frame(origin, turn, axis)
 

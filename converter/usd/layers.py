@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING
 
 from pxr import Sdf, Usd, UsdGeom, UsdPhysics
 
-from converter.diagnostics import AuthoringError, Diagnostic
-from converter.layout import Layout
-from converter.profile import Profile
-from converter.usd.articulation import author_articulation
-from converter.usd.bodies import author_bodies
-from converter.usd.extensions import author_extensions, has_extensions
-from converter.usd.geometry import author_geometry
-from converter.usd.interface import (
+from urdf_usd.converter.diagnostics import AuthoringError, Diagnostic
+from urdf_usd.converter.layout import Layout
+from urdf_usd.converter.profile import Profile
+from urdf_usd.converter.usd.articulation import author_articulation
+from urdf_usd.converter.usd.bodies import author_bodies
+from urdf_usd.converter.usd.extensions import author_extensions, has_extensions
+from urdf_usd.converter.usd.geometry import author_geometry
+from urdf_usd.converter.usd.interface import (
     COLLIDERS_SET,
     NONE,
     PHYSICS_SET,
@@ -31,26 +31,26 @@ from converter.usd.interface import (
     author_inactive,
     author_interface,
 )
-from converter.usd.joints import author_joints
-from converter.usd.materials import author_material_library, author_materials
-from converter.usd.mesh_library import author_library
-from converter.usd.names import legal_name
-from converter.usd.prims import place_prims
-from converter.usd.profiles import author_profile
-from converter.usd.scene import author_scene
-from converter.usd.shading import MaterialNetworks
-from converter.usd.specs import define
+from urdf_usd.converter.usd.joints import author_joints
+from urdf_usd.converter.usd.materials import author_material_library, author_materials
+from urdf_usd.converter.usd.mesh_library import author_library
+from urdf_usd.converter.usd.names import legal_name
+from urdf_usd.converter.usd.prims import place_prims
+from urdf_usd.converter.usd.profiles import author_profile
+from urdf_usd.converter.usd.scene import author_scene
+from urdf_usd.converter.usd.shading import MaterialNetworks
+from urdf_usd.converter.usd.specs import define
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from converter.embodiment import Embodiment
-    from converter.model import Robot
-    from converter.topology import Tree
-    from converter.usd.materials import MaterialLibrary
-    from converter.usd.mesh_library import MeshLibrary
-    from converter.usd.prims import BodyNesting, Prims
+    from urdf_usd.converter.embodiment import Embodiment
+    from urdf_usd.converter.model import Robot
+    from urdf_usd.converter.topology import Tree
+    from urdf_usd.converter.usd.materials import MaterialLibrary
+    from urdf_usd.converter.usd.mesh_library import MeshLibrary
+    from urdf_usd.converter.usd.prims import BodyNesting, Prims
 
 PAYLOAD = "payload"
 # OpenUSD composes a stage by recursion: with the stack that is usual on Linux, usd-core

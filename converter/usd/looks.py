@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from pxr import Gf, Sdf, UsdShade
 
-from converter.meshes.mesh_material import PLAIN_SAMPLING, Sampling, Slot
+from urdf_usd.converter.meshes.mesh_material import PLAIN_SAMPLING, Sampling, Slot
 
 if TYPE_CHECKING:
     from pxr import Usd
 
-    from converter.model import Vec3, Vec4
+    from urdf_usd.converter.model import Vec3, Vec4
 
 BLACK = (0.0, 0.0, 0.0)
 # UsdPreviewSurface's own diffuse colour: shown where a texture is lost and there is no

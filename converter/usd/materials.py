@@ -11,25 +11,29 @@ from typing import TYPE_CHECKING
 
 from pxr import Sdf, Usd, UsdShade
 
-from converter.diagnostics import Diagnostic
-from converter.meshes.mesh_material import PLAIN_SAMPLING, Slot
-from converter.model import MeshFile
-from converter.usd.looks import Look, Texture
-from converter.usd.names import show_name, sibling_names
-from converter.usd.shading import MaterialNetworks, write_networks
-from converter.usd.specs import apply, define, over, relate
-from converter.usd.textures import Image, copy_textures, image_of, is_outside
+from urdf_usd.converter.diagnostics import Diagnostic
+from urdf_usd.converter.meshes.mesh_material import PLAIN_SAMPLING, Slot
+from urdf_usd.converter.model import MeshFile
+from urdf_usd.converter.usd.looks import Look, Texture
+from urdf_usd.converter.usd.names import show_name, sibling_names
+from urdf_usd.converter.usd.shading import MaterialNetworks, write_networks
+from urdf_usd.converter.usd.specs import apply, define, over, relate
+from urdf_usd.converter.usd.textures import Image, copy_textures, image_of, is_outside
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
-    from converter.diagnostics import Location
-    from converter.meshes.mesh_material import MeshMaterial, MeshTexture, Sampling
-    from converter.model import Geometry, Link, Material, Robot
-    from converter.usd.mesh_library import MeshLibrary
-    from converter.usd.mesh_prims import SurfaceParts
-    from converter.usd.prims import Prims
+    from urdf_usd.converter.diagnostics import Location
+    from urdf_usd.converter.meshes.mesh_material import (
+        MeshMaterial,
+        MeshTexture,
+        Sampling,
+    )
+    from urdf_usd.converter.model import Geometry, Link, Material, Robot
+    from urdf_usd.converter.usd.mesh_library import MeshLibrary
+    from urdf_usd.converter.usd.mesh_prims import SurfaceParts
+    from urdf_usd.converter.usd.prims import Prims
 
 LIBRARY_ROOT = Sdf.Path("/Materials")
 # Beside the library.

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from pxr import Sdf
 
-from converter.model import MeshFile
-from converter.usd.specs import define
+from urdf_usd.converter.model import MeshFile
+from urdf_usd.converter.usd.specs import define
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from converter.diagnostics import Diagnostic, Location
-    from converter.model import Robot
-    from converter.usd.mesh_prims import SurfaceParts
+    from urdf_usd.converter.diagnostics import Diagnostic, Location
+    from urdf_usd.converter.model import Robot
+    from urdf_usd.converter.usd.mesh_prims import SurfaceParts
 
 LIBRARY_ROOT = Sdf.Path("/Geometry")
 
@@ -57,7 +57,7 @@ def author_library(robot: Robot, layer: Sdf.Layer) -> MeshLibrary:
     if not uses:
         return MeshLibrary({}, {}, {}, ())
     # All that reads meshes takes longer to load than a small robot to convert.
-    from converter.usd.mesh_surfaces import write_surfaces  # noqa: PLC0415
+    from urdf_usd.converter.usd.mesh_surfaces import write_surfaces  # noqa: PLC0415
 
     return write_surfaces(uses, layer, LIBRARY_ROOT)
 

@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 from pxr import Sdf, UsdGeom, UsdShade, Vt
 
-from converter.colors import linear_from_srgb
-from converter.usd.looks import coordinates_name
-from converter.usd.names import sibling_names
-from converter.usd.specs import define, show_spec_name, write, write_new
+from urdf_usd.converter.colors import linear_from_srgb
+from urdf_usd.converter.usd.looks import coordinates_name
+from urdf_usd.converter.usd.names import sibling_names
+from urdf_usd.converter.usd.specs import define, show_spec_name, write, write_new
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from numpy.typing import NDArray
 
-    from converter.meshes.appearance import CornerValues
-    from converter.meshes.mesh_material import MeshMaterial
-    from converter.meshes.polygon_mesh import PolygonMesh
+    from urdf_usd.converter.meshes.appearance import CornerValues
+    from urdf_usd.converter.meshes.mesh_material import MeshMaterial
+    from urdf_usd.converter.meshes.polygon_mesh import PolygonMesh
 
 # A material that has no name in the mesh file.
 _UNNAMED = "material"

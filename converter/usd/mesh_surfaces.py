@@ -6,26 +6,26 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from converter.diagnostics import Diagnostic
-from converter.file_content import read_file
-from converter.meshes.notes import mesh_notes
-from converter.meshes.polygon_mesh import MeshError, mirrored
-from converter.meshes.read import LARGEST_FILE, decode_mesh
-from converter.meshes.stl_triangles import holds_binary_stl
-from converter.usd.mesh_library import MeshLibrary
-from converter.usd.mesh_prims import write_mesh
-from converter.usd.names import sibling_names
-from converter.usd.textures import is_outside
+from urdf_usd.converter.diagnostics import Diagnostic
+from urdf_usd.converter.file_content import read_file
+from urdf_usd.converter.meshes.notes import mesh_notes
+from urdf_usd.converter.meshes.polygon_mesh import MeshError, mirrored
+from urdf_usd.converter.meshes.read import LARGEST_FILE, decode_mesh
+from urdf_usd.converter.meshes.stl_triangles import holds_binary_stl
+from urdf_usd.converter.usd.mesh_library import MeshLibrary
+from urdf_usd.converter.usd.mesh_prims import write_mesh
+from urdf_usd.converter.usd.names import sibling_names
+from urdf_usd.converter.usd.textures import is_outside
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from pxr import Sdf
 
-    from converter.diagnostics import Location
-    from converter.meshes.polygon_mesh import PolygonMesh
-    from converter.usd.mesh_library import MeshKey, Mirror
-    from converter.usd.mesh_prims import SurfaceParts
+    from urdf_usd.converter.diagnostics import Location
+    from urdf_usd.converter.meshes.polygon_mesh import PolygonMesh
+    from urdf_usd.converter.usd.mesh_library import MeshKey, Mirror
+    from urdf_usd.converter.usd.mesh_prims import SurfaceParts
 
 # How a file says that part of it is elsewhere. Without these words, equal bytes are
 # equal meshes; with them only within one folder.

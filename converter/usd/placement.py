@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from pxr import Usd, UsdGeom, UsdPhysics
 
-from converter.spatial import inverse_transform
+from urdf_usd.converter.spatial import inverse_transform
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

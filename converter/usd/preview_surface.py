@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from pxr import Gf, Sdf, UsdShade
 
-from converter.meshes.mesh_material import Slot
-from converter.usd.looks import (
+from urdf_usd.converter.meshes.mesh_material import Slot
+from urdf_usd.converter.usd.looks import (
     BLACK,
     color_value,
     coordinates_name,
@@ -21,7 +21,7 @@ from converter.usd.looks import (
 )
 
 if TYPE_CHECKING:
-    from converter.usd.looks import Look, Texture
+    from urdf_usd.converter.usd.looks import Look, Texture
 
 _KINDS = Sdf.ValueTypeNames
 _NAMES = {

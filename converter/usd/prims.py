@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 from pxr import Sdf
 
-from converter.model import Floating
-from converter.usd.names import legal_name, sibling_names
+from urdf_usd.converter.model import Floating
+from urdf_usd.converter.usd.names import legal_name, sibling_names
 
 if TYPE_CHECKING:
-    from converter.embodiment import Embodiment
-    from converter.model import Joint
-    from converter.topology import Tree
+    from urdf_usd.converter.embodiment import Embodiment
+    from urdf_usd.converter.model import Joint
+    from urdf_usd.converter.topology import Tree
 
 GEOMETRY = "Geometry"
 PHYSICS = "Physics"

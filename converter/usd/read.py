@@ -12,32 +12,32 @@ from typing import TYPE_CHECKING, NoReturn
 
 from pxr import Tf, Usd, UsdPhysics
 
-from converter.diagnostics import Diagnostic, StageError
-from converter.model import IDENTITY, NO_CUSTOM, Fixed, Link, MeshFile, Robot
-from converter.rigid import compose
-from converter.spatial import inverse_transform, pose_from_transform
-from converter.topology import problems
-from converter.urdf.findings import drain
-from converter.usd.placement import placement_of
-from converter.usd.read_extensions import read_custom, read_robot_custom
-from converter.usd.read_inertials import read_inertials
-from converter.usd.read_joints import read_connections
-from converter.usd.read_links import NO_SHAPES, read_link_prims, read_shapes
-from converter.usd.read_masses import states_inertial
-from converter.usd.read_names import legible_name
-from converter.usd.read_tree import read_tree
+from urdf_usd.converter.diagnostics import Diagnostic, StageError
+from urdf_usd.converter.model import IDENTITY, NO_CUSTOM, Fixed, Link, MeshFile, Robot
+from urdf_usd.converter.rigid import compose
+from urdf_usd.converter.spatial import inverse_transform, pose_from_transform
+from urdf_usd.converter.topology import problems
+from urdf_usd.converter.urdf.findings import drain
+from urdf_usd.converter.usd.placement import placement_of
+from urdf_usd.converter.usd.read_extensions import read_custom, read_robot_custom
+from urdf_usd.converter.usd.read_inertials import read_inertials
+from urdf_usd.converter.usd.read_joints import read_connections
+from urdf_usd.converter.usd.read_links import NO_SHAPES, read_link_prims, read_shapes
+from urdf_usd.converter.usd.read_masses import states_inertial
+from urdf_usd.converter.usd.read_names import legible_name
+from urdf_usd.converter.usd.read_tree import read_tree
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterable, Mapping
 
-    from converter.meshes.polygon_mesh import PolygonMesh
-    from converter.spatial import Matrix
-    from converter.urdf.findings import Findings
-    from converter.usd.placement import Placement
-    from converter.usd.read_joints import Descriptions
-    from converter.usd.read_links import LinkPrim, Shapes
-    from converter.usd.read_tree import StageTree
+    from urdf_usd.converter.meshes.polygon_mesh import PolygonMesh
+    from urdf_usd.converter.spatial import Matrix
+    from urdf_usd.converter.urdf.findings import Findings
+    from urdf_usd.converter.usd.placement import Placement
+    from urdf_usd.converter.usd.read_joints import Descriptions
+    from urdf_usd.converter.usd.read_links import LinkPrim, Shapes
+    from urdf_usd.converter.usd.read_tree import StageTree
 
 WORLD_LINK = "world"
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from pxr import UsdPhysics
 
-from converter.model import Mimic
-from converter.usd.custom import read_number, read_text
+from urdf_usd.converter.model import Mimic
+from urdf_usd.converter.usd.custom import read_number, read_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from pxr import Sdf, Usd
 
-from converter.model import Custom, CustomAttribute, CustomElement, XmlElement
-from converter.urdf.grammar import MATERIAL, ROBOT
-from converter.usd.extensions import (
+from urdf_usd.converter.model import Custom, CustomAttribute, CustomElement, XmlElement
+from urdf_usd.converter.urdf.grammar import MATERIAL, ROBOT
+from urdf_usd.converter.usd.extensions import (
     EXTENSIONS,
     JOINT,
     NAMESPACE,
@@ -16,12 +16,12 @@ from converter.usd.extensions import (
     TEXT,
     WITHIN,
 )
-from converter.usd.read_names import writable
+from urdf_usd.converter.usd.read_names import writable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from converter.urdf.grammar import ElementType
+    from urdf_usd.converter.urdf.grammar import ElementType
 
 
 def _tags(element_type: ElementType) -> Iterator[str]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypedDict
 
 from pxr import Usd, UsdPhysics
 
-from converter.model import (
+from urdf_usd.converter.model import (
     Calibration,
     Continuous,
     Dynamics,
@@ -16,13 +16,13 @@ from converter.model import (
     Revolute,
     SafetyController,
 )
-from converter.usd.custom import read_number
-from converter.usd.read_couplings import NOTHING, SAME, read_mimic
+from urdf_usd.converter.usd.custom import read_number
+from urdf_usd.converter.usd.read_couplings import NOTHING, SAME, read_mimic
 
 if TYPE_CHECKING:
-    from converter.model import JointKind, Mimic
-    from converter.usd.placement import Units
-    from converter.usd.read_couplings import JointNames
+    from urdf_usd.converter.model import JointKind, Mimic
+    from urdf_usd.converter.usd.placement import Units
+    from urdf_usd.converter.usd.read_couplings import JointNames
 
 _DEGREE = pi / 180
 # Where Newton looks, then PhysX. Braces stand for the instance of an axis, whose schema

@@ -6,20 +6,25 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from converter.diagnostics import Diagnostic
-from converter.usd.placement import rigid_part
-from converter.usd.read_masses import Share, adds_up, body_inertial, kept_inertial
+from urdf_usd.converter.diagnostics import Diagnostic
+from urdf_usd.converter.usd.placement import rigid_part
+from urdf_usd.converter.usd.read_masses import (
+    Share,
+    adds_up,
+    body_inertial,
+    kept_inertial,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pxr import Sdf
 
-    from converter.model import Inertial
-    from converter.urdf.findings import Findings
-    from converter.usd.placement import Placement
-    from converter.usd.read_links import LinkPrim
-    from converter.usd.read_shapes import PlacedShape
+    from urdf_usd.converter.model import Inertial
+    from urdf_usd.converter.urdf.findings import Findings
+    from urdf_usd.converter.usd.placement import Placement
+    from urdf_usd.converter.usd.read_links import LinkPrim
+    from urdf_usd.converter.usd.read_shapes import PlacedShape
 
 
 def read_inertials(

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from pxr import Gf, Sdf, Usd, UsdPhysics
 
-from converter.diagnostics import Diagnostic
-from converter.spatial import inverse_transform, rotation_from_quat_wxyz
-from converter.usd.read_motions import is_floating
-from converter.usd.spanning import WORLD, Edge
+from urdf_usd.converter.diagnostics import Diagnostic
+from urdf_usd.converter.spatial import inverse_transform, rotation_from_quat_wxyz
+from urdf_usd.converter.usd.read_motions import is_floating
+from urdf_usd.converter.usd.spanning import WORLD, Edge
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from numpy.typing import NDArray
 
-    from converter.urdf.findings import Findings
-    from converter.usd.placement import Placement
+    from urdf_usd.converter.urdf.findings import Findings
+    from urdf_usd.converter.usd.placement import Placement
 
 Matrix: TypeAlias = "NDArray[np.float64]"
 # Prims and what OpenUSD's physics parser says of them, by kind.

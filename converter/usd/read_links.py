@@ -7,24 +7,24 @@ from typing import TYPE_CHECKING
 
 from pxr import Sdf, Usd, UsdGeom, UsdPhysics
 
-from converter.diagnostics import Diagnostic
-from converter.model import Collision, Visual
-from converter.rigid import compose
-from converter.spatial import pose_from_transform
-from converter.usd.custom import read_text
-from converter.usd.placement import rigid_part
-from converter.usd.read_extensions import read_custom
-from converter.usd.read_materials import read_material
-from converter.usd.read_names import legible_name, unique_names
-from converter.usd.read_shapes import read_shape
+from urdf_usd.converter.diagnostics import Diagnostic
+from urdf_usd.converter.model import Collision, Visual
+from urdf_usd.converter.rigid import compose
+from urdf_usd.converter.spatial import pose_from_transform
+from urdf_usd.converter.usd.custom import read_text
+from urdf_usd.converter.usd.placement import rigid_part
+from urdf_usd.converter.usd.read_extensions import read_custom
+from urdf_usd.converter.usd.read_materials import read_material
+from urdf_usd.converter.usd.read_names import legible_name, unique_names
+from urdf_usd.converter.usd.read_shapes import read_shape
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from converter.meshes.polygon_mesh import PolygonMesh
-    from converter.urdf.findings import Findings
-    from converter.usd.placement import Placement
-    from converter.usd.read_shapes import PlacedShape
+    from urdf_usd.converter.meshes.polygon_mesh import PolygonMesh
+    from urdf_usd.converter.urdf.findings import Findings
+    from urdf_usd.converter.usd.placement import Placement
+    from urdf_usd.converter.usd.read_shapes import PlacedShape
 
 
 @dataclass(frozen=True, slots=True)

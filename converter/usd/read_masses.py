@@ -12,10 +12,16 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from pxr import Gf, UsdPhysics
 
-from converter.diagnostics import Diagnostic
-from converter.model import Inertial, MeshFile, Pose
-from converter.solids import EMPTY, Solid, hull_solid, mesh_solid, primitive_solid
-from converter.spatial import (
+from urdf_usd.converter.diagnostics import Diagnostic
+from urdf_usd.converter.model import Inertial, MeshFile, Pose
+from urdf_usd.converter.solids import (
+    EMPTY,
+    Solid,
+    hull_solid,
+    mesh_solid,
+    primitive_solid,
+)
+from urdf_usd.converter.spatial import (
     inertia_tensor,
     inertia_values,
     quat_wxyz_from_rotation,
@@ -23,7 +29,7 @@ from converter.spatial import (
     shift_inertia,
     transform_from_pose,
 )
-from converter.usd.custom import read_number, read_numbers
+from urdf_usd.converter.usd.custom import read_number, read_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -31,9 +37,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pxr import Sdf, Usd
 
-    from converter.urdf.findings import Findings
-    from converter.usd.placement import Placement
-    from converter.usd.read_shapes import PlacedShape
+    from urdf_usd.converter.urdf.findings import Findings
+    from urdf_usd.converter.usd.placement import Placement
+    from urdf_usd.converter.usd.read_shapes import PlacedShape
 
 Matrix: TypeAlias = "NDArray[np.float64]"
 

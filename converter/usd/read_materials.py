@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 from pxr import UsdGeom, UsdShade
 
-from converter.colors import srgb_from_linear
-from converter.diagnostics import Diagnostic
-from converter.model import Material
+from urdf_usd.converter.colors import srgb_from_linear
+from urdf_usd.converter.diagnostics import Diagnostic
+from urdf_usd.converter.model import Material
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pxr import Sdf, Usd
 
-    from converter.model import Vec4
-    from converter.urdf.findings import Findings
+    from urdf_usd.converter.model import Vec4
+    from urdf_usd.converter.urdf.findings import Findings
 
 # Inputs that hold the colour: of UsdPreviewSurface, and of the surfaces that Omniverse
 # writes besides.

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from pxr import Usd, UsdPhysics
 
-from converter.diagnostics import Diagnostic, StageError
-from converter.model import (
+from urdf_usd.converter.diagnostics import Diagnostic, StageError
+from urdf_usd.converter.model import (
     UNLIMITED,
     Continuous,
     Fixed,
@@ -23,15 +23,15 @@ from converter.model import (
     Spherical,
     Vec3,
 )
-from converter.usd.custom import read_text
-from converter.usd.storage import FARTHEST
+from urdf_usd.converter.usd.custom import read_text
+from urdf_usd.converter.usd.storage import FARTHEST
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from numpy.typing import NDArray
 
-    from converter.urdf.findings import Findings
+    from urdf_usd.converter.urdf.findings import Findings
 
 Matrix: TypeAlias = "NDArray[np.float64]"
 # From the token of a coordinate axis of the joint frame to a unit vector in the child.

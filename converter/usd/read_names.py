@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from converter.diagnostics import Diagnostic
+from urdf_usd.converter.diagnostics import Diagnostic
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pxr import Usd
 
-    from converter.urdf.findings import Findings
+    from urdf_usd.converter.urdf.findings import Findings
 
 # XML 1.0 has no way to write these.
 _UNWRITABLE = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from pxr import UsdGeom
 
-from converter.diagnostics import Diagnostic
-from converter.meshes.polygon_mesh import MeshError, build_mesh, reversed_faces
-from converter.model import Box, Capsule, Cylinder, MeshFile, Pose, Sphere
-from converter.spatial import pose_from_transform
+from urdf_usd.converter.diagnostics import Diagnostic
+from urdf_usd.converter.meshes.polygon_mesh import MeshError, build_mesh, reversed_faces
+from urdf_usd.converter.model import Box, Capsule, Cylinder, MeshFile, Pose, Sphere
+from urdf_usd.converter.spatial import pose_from_transform
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pxr import Usd
 
-    from converter.meshes.polygon_mesh import PolygonMesh
-    from converter.model import Geometry
-    from converter.urdf.findings import Findings
+    from urdf_usd.converter.meshes.polygon_mesh import PolygonMesh
+    from urdf_usd.converter.model import Geometry
+    from urdf_usd.converter.urdf.findings import Findings
 
 Matrix: TypeAlias = "NDArray[np.float64]"
 

@@ -8,30 +8,30 @@ from typing import TYPE_CHECKING, NoReturn, TypeAlias
 import numpy as np
 from pxr import Sdf, UsdPhysics
 
-from converter.diagnostics import Diagnostic, StageError
-from converter.model import Fixed, Joint
-from converter.spatial import inverse_transform, pose_from_transform
-from converter.usd.custom import read_text
-from converter.usd.placement import rigid_part
-from converter.usd.read_couplings import joint_names
-from converter.usd.read_extensions import read_custom, read_joint_custom
-from converter.usd.read_gaps import has_drive, read_gaps
-from converter.usd.read_motions import joint_kind, offset_from_axis
-from converter.usd.read_names import unique_names
-from converter.usd.spanning import WORLD, components, spanning_tree
+from urdf_usd.converter.diagnostics import Diagnostic, StageError
+from urdf_usd.converter.model import Fixed, Joint
+from urdf_usd.converter.spatial import inverse_transform, pose_from_transform
+from urdf_usd.converter.usd.custom import read_text
+from urdf_usd.converter.usd.placement import rigid_part
+from urdf_usd.converter.usd.read_couplings import joint_names
+from urdf_usd.converter.usd.read_extensions import read_custom, read_joint_custom
+from urdf_usd.converter.usd.read_gaps import has_drive, read_gaps
+from urdf_usd.converter.usd.read_motions import joint_kind, offset_from_axis
+from urdf_usd.converter.usd.read_names import unique_names
+from urdf_usd.converter.usd.spanning import WORLD, components, spanning_tree
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from converter.model import JointKind
-    from converter.urdf.findings import Findings
-    from converter.usd.placement import Placement
-    from converter.usd.read_couplings import JointNames
-    from converter.usd.read_joints import Connection
-    from converter.usd.read_links import LinkPrim
-    from converter.usd.spanning import Branch
+    from urdf_usd.converter.model import JointKind
+    from urdf_usd.converter.urdf.findings import Findings
+    from urdf_usd.converter.usd.placement import Placement
+    from urdf_usd.converter.usd.read_couplings import JointNames
+    from urdf_usd.converter.usd.read_joints import Connection
+    from urdf_usd.converter.usd.read_links import LinkPrim
+    from urdf_usd.converter.usd.spanning import Branch
 
 Matrix: TypeAlias = "NDArray[np.float64]"
 

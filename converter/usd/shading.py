@@ -5,13 +5,13 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from converter.usd.openpbr import write_openpbr
-from converter.usd.preview_surface import write_preview_surface
+from urdf_usd.converter.usd.openpbr import write_openpbr
+from urdf_usd.converter.usd.preview_surface import write_preview_surface
 
 if TYPE_CHECKING:
     from pxr import UsdShade
 
-    from converter.usd.looks import Look
+    from urdf_usd.converter.usd.looks import Look
 
 
 class MaterialNetworks(StrEnum):

@@ -7,16 +7,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-from converter.diagnostics import Diagnostic
-from converter.file_content import MIB, read_file
-from converter.urdf.packages import is_package, is_repository
-from converter.usd.names import sibling_names
+from urdf_usd.converter.diagnostics import Diagnostic
+from urdf_usd.converter.file_content import MIB, read_file
+from urdf_usd.converter.urdf.packages import is_package, is_repository
+from urdf_usd.converter.usd.names import sibling_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from converter.diagnostics import Location
-    from converter.meshes.mesh_material import MeshTexture
+    from urdf_usd.converter.diagnostics import Location
+    from urdf_usd.converter.meshes.mesh_material import MeshTexture
 
 # What every renderer reads, and USDZ allows.
 _SUFFIXES = {b"\x89PNG\r\n\x1a\n": ".png", b"\xff\xd8\xff": ".jpg"}

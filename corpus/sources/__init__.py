@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from corpus.sources import (
+    from urdf_usd.corpus.sources import (
         description_catalogue,
         description_modules,
         example_robots,

@@ -9,10 +9,10 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from corpus.checkouts import head_commit, mirrored_commit
-from corpus.identifiers import identifier
-from corpus.references import Scheme
-from corpus.robots import (
+from urdf_usd.corpus.checkouts import head_commit, mirrored_commit
+from urdf_usd.corpus.identifiers import identifier
+from urdf_usd.corpus.references import Scheme
+from urdf_usd.corpus.robots import (
     Candidate,
     Download,
     Origin,

@@ -19,9 +19,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from corpus.checkouts import head_commit
-from corpus.packages import first_of_each, ros_packages
-from corpus.robots import (
+from urdf_usd.corpus.checkouts import head_commit
+from urdf_usd.corpus.packages import first_of_each, ros_packages
+from urdf_usd.corpus.robots import (
     Announce,
     Download,
     Resolved,
@@ -29,7 +29,7 @@ from corpus.robots import (
     UnavailableError,
     UnavailableSource,
 )
-from corpus.sources.description_catalogue import repositories
+from urdf_usd.corpus.sources.description_catalogue import repositories
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

@@ -7,9 +7,14 @@ from collections import Counter
 from importlib import metadata
 from pathlib import Path
 
-from corpus.identifiers import identifier
-from corpus.references import Scheme
-from corpus.robots import Origin, RobotSource, UnavailableError, UnknownRobotError
+from urdf_usd.corpus.identifiers import identifier
+from urdf_usd.corpus.references import Scheme
+from urdf_usd.corpus.robots import (
+    Origin,
+    RobotSource,
+    UnavailableError,
+    UnknownRobotError,
+)
 
 DISTRIBUTION = "example-robot-data"
 REMEDY = "pip install 'urdf-usd-conformance[example-robot-data]'"

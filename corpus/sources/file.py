@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from corpus.identifiers import identifier
-from corpus.packages import declared_license
-from corpus.references import Scheme, portable_path
-from corpus.robots import Origin, RobotSource, UnknownRobotError
+from urdf_usd.corpus.identifiers import identifier
+from urdf_usd.corpus.packages import declared_license
+from urdf_usd.corpus.references import Scheme, portable_path
+from urdf_usd.corpus.robots import Origin, RobotSource, UnknownRobotError
 
 
 def describe(target: str, start: Path | None = None) -> RobotSource:

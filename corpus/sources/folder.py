@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from corpus.identifiers import identifier
-from corpus.packages import declared_license, ros_packages
-from corpus.references import Scheme
-from corpus.robots import Origin, RobotSource, UnknownRobotError
+from urdf_usd.corpus.identifiers import identifier
+from urdf_usd.corpus.packages import declared_license, ros_packages
+from urdf_usd.corpus.references import Scheme
+from urdf_usd.corpus.robots import Origin, RobotSource, UnknownRobotError
 
 _SUFFIXES = (".urdf", ".xacro")
 

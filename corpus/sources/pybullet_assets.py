@@ -8,9 +8,9 @@ from pathlib import Path, PurePosixPath
 
 import pybullet_data
 
-from corpus.identifiers import identifier
-from corpus.references import Scheme
-from corpus.robots import Origin, RobotSource, UnknownRobotError
+from urdf_usd.corpus.identifiers import identifier
+from urdf_usd.corpus.references import Scheme
+from urdf_usd.corpus.robots import Origin, RobotSource, UnknownRobotError
 
 # A thousand generated objects: they can be named one by one, or as a dir: corpus.
 _GENERATED = "random_urdfs"

@@ -8,15 +8,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from corpus.packages import first_of_each
-from corpus.references import Reference, Scheme, parse_reference
-from corpus.robots import (
+from urdf_usd.corpus.packages import first_of_each
+from urdf_usd.corpus.references import Reference, Scheme, parse_reference
+from urdf_usd.corpus.robots import (
     Candidate,
     ReferenceSyntaxError,
     RobotSource,
     UnknownRobotError,
 )
-from corpus.toml_tables import Field, Kind, Table, TableError, read_tables
+from urdf_usd.corpus.toml_tables import Field, Kind, Table, TableError, read_tables
 
 TABLE = "robots"
 _BASES = ("fixed", "floating")

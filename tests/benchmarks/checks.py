@@ -21,23 +21,28 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.table import Table
 
-from conformance.confinement import Completed
-from conformance.examination import Assignment, examine_pair, subject_of, survive
-from conformance.isolation import Isolation
-from conformance.journal import outlive
-from conformance.panel import convene
-from conformance.record import RobotRecord
-from converter import ConvertOptions, convert
-from converter.diagnostics import ConversionError
-from converter.embodiment import BaseOption
-from corpus import RobotSource, resolve_corpora
 from tests.benchmarks.engine_loading import load_once
+from urdf_usd.conformance.confinement import Completed
+from urdf_usd.conformance.examination import (
+    Assignment,
+    examine_pair,
+    subject_of,
+    survive,
+)
+from urdf_usd.conformance.isolation import Isolation
+from urdf_usd.conformance.journal import outlive
+from urdf_usd.conformance.panel import convene
+from urdf_usd.conformance.record import RobotRecord
+from urdf_usd.converter import ConvertOptions, convert
+from urdf_usd.converter.diagnostics import ConversionError
+from urdf_usd.converter.embodiment import BaseOption
+from urdf_usd.corpus import RobotSource, resolve_corpora
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from conformance.tasks import InstalledWitness
-    from converter import Conversion
+    from urdf_usd.conformance.tasks import InstalledWitness
+    from urdf_usd.converter import Conversion
 
 DEFAULT_CORPORA = ("erd",)
 # What a check is to stay below, in the median [s].

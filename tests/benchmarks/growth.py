@@ -68,12 +68,12 @@ def main() -> None:
 def measure(kind: str, size: int) -> Cost:
     """Convert a robot of some size, after a small one."""
     # Here rather than above: what the parent has loaded would count as the child's.
-    from converter import ConvertOptions, convert  # noqa: PLC0415
-    from converter.usd.prims import BodyNesting  # noqa: PLC0415
     from tests.benchmarks.generated import (  # noqa: PLC0415
         tree_urdf,
         write_mesh_robot,
     )
+    from urdf_usd.converter import ConvertOptions, convert  # noqa: PLC0415
+    from urdf_usd.converter.usd.prims import BodyNesting  # noqa: PLC0415
 
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)

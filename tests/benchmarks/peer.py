@@ -24,8 +24,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from corpus import RobotSource, resolve_corpora
 from tests.benchmarks.peer_table import Comparison, Row, markdown, show
+from urdf_usd.corpus import RobotSource, resolve_corpora
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

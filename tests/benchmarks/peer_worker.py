@@ -60,7 +60,7 @@ class Answer(TypedDict):
 
 
 def _convert_ours(job: Job, folder: str) -> None:
-    from converter import ConvertOptions, convert  # noqa: PLC0415  not in both places
+    from urdf_usd.converter import ConvertOptions, convert  # noqa: PLC0415  not in both places
 
     options = ConvertOptions(packages=tuple(job["packages"].items()))
     convert(job["path"], folder, options)

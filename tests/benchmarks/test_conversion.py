@@ -12,7 +12,7 @@ import pybullet_data
 import pytest
 from pxr import Usd
 
-from converter import convert
+from urdf_usd.converter import convert
 
 if TYPE_CHECKING:
     from pytest_benchmark.fixture import BenchmarkFixture

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from conformance.examination import Assignment, survive
-from conformance.isolation import Isolation
-from conformance.panel import convene
-from conformance.record import RobotRecord
-from converter import ConvertOptions, convert
-from corpus import RobotSource, resolve_robot
 from tests.benchmarks.engine_loading import load_once
+from urdf_usd.conformance.examination import Assignment, survive
+from urdf_usd.conformance.isolation import Isolation
+from urdf_usd.conformance.panel import convene
+from urdf_usd.conformance.record import RobotRecord
+from urdf_usd.converter import ConvertOptions, convert
+from urdf_usd.corpus import RobotSource, resolve_robot
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from pytest_benchmark.fixture import BenchmarkFixture
 
-    from conformance.tasks import InstalledWitness
+    from urdf_usd.conformance.tasks import InstalledWitness
 
 # Few links and large meshes; many links and small meshes; no meshes at all.
 ROBOTS = ("kuka_iiwa/model.urdf", "r2d2.urdf", "cartpole.urdf")

@@ -16,9 +16,9 @@ import pybullet_data
 import pytest
 from pxr import Sdf
 
-from converter import convert, read_urdf
-from converter.model import MeshFile
 from tests.benchmarks.generated import write_mesh_robot
+from urdf_usd.converter import convert, read_urdf
+from urdf_usd.converter.model import MeshFile
 
 if TYPE_CHECKING:
     from pytest_benchmark.fixture import BenchmarkFixture

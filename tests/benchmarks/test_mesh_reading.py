@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 import trimesh
 
-from converter.meshes import read_mesh
 from tests.benchmarks.generated import sheet
+from urdf_usd.converter.meshes import read_mesh
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 import pytest
 from msgspec import structs
 
-from conformance import check
-from conformance.record import FindingRecord, Grade, Verdict
-from reports import render_robot, write_site
 from tests.reports import records
 from tests.reversed_axis import JOINT, URDF, reverse_axis
+from urdf_usd.conformance import check
+from urdf_usd.conformance.record import FindingRecord, Grade, Verdict
+from urdf_usd.reports import render_robot, write_site
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Browser, ConsoleMessage, Page, Request
 
-    from conformance.record import CheckRecord, RobotRecord
+    from urdf_usd.conformance.record import CheckRecord, RobotRecord
 
 _CHROMIUM = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))),

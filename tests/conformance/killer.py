@@ -14,11 +14,11 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from conformance.witness import AbstentionError, Available, Side
+from urdf_usd.conformance.witness import AbstentionError, Available, Side
 
 if TYPE_CHECKING:
-    from conformance.observation import Observation
-    from conformance.witness import Availability, Request
+    from urdf_usd.conformance.observation import Observation
+    from urdf_usd.conformance.witness import Availability, Request
 
 
 def install(site: Path) -> dict[str, str]:

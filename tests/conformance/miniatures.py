@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-import conformance.mutations
-from conformance.observation import (
+from urdf_usd.conformance import mutations
+from urdf_usd.conformance.observation import (
     AssemblyGap,
     Base,
     JointObservation,
@@ -25,10 +25,10 @@ from conformance.observation import (
     MimicObservation,
     Restatement,
 )
-from conformance.tasks import questions
-from conformance.witnesses.mujoco_model import with_motion
-from conformance.witnesses.spec_witness import observe_robot
-from converter.model import (
+from urdf_usd.conformance.tasks import questions
+from urdf_usd.conformance.witnesses.mujoco_model import with_motion
+from urdf_usd.conformance.witnesses.spec_witness import observe_robot
+from urdf_usd.converter.model import (
     Box,
     Capsule,
     Collision,
@@ -54,11 +54,11 @@ from converter.model import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from conformance.observation import (
+    from urdf_usd.conformance.observation import (
         Configurations,
         Observation,
     )
-    from converter.model import Vec3
+    from urdf_usd.converter.model import Vec3
 
 _RPY = {
     "shoulder": (0.3, -1.2, 2.5),
@@ -101,7 +101,7 @@ def _origin(joint: str, xyz: Vec3) -> Pose:
 
 
 # A closed mesh that no rotation and no mirror brings onto itself.
-WEDGE = Path(conformance.mutations.__file__).parent / "robots" / "wedge.obj"
+WEDGE = Path(mutations.__file__).parent / "robots" / "wedge.obj"
 _PLACE = _pose((0.03, -0.02, 0.06), (0.5, -0.4, 1.2))
 _WEDGE = MeshFile(WEDGE.name, str(WEDGE), (0.5, 1.5, 2.0))
 _PEN = Capsule(0.01, 0.08)

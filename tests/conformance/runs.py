@@ -73,7 +73,7 @@ class Run:
 
     def command(self, corpus: str, *options: str) -> list[str]:
         """The command with its arguments."""
-        program = "from conformance.cli import main; main()"
+        program = "from urdf_usd.conformance.cli import main; main()"
         run = [sys.executable, "-c", program, "run", corpus, "--out", str(self.out)]
         return [*run, "--witness", "killer", "--jobs", "2", "--timeout", "20", *options]
 

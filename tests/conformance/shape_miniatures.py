@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from conformance.shapes import Role, ShapeObservation
-from converter.model import Capsule, Cylinder, MeshFile
 from tests.conformance.miniatures import ROBOT, Miniature, usd_reading
+from urdf_usd.conformance.shapes import Role, ShapeObservation
+from urdf_usd.converter.model import Capsule, Cylinder, MeshFile
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from conformance.observation import Observation
-    from converter.model import Geometry, Robot
+    from urdf_usd.conformance.observation import Observation
+    from urdf_usd.converter.model import Geometry, Robot
 
 
 def with_geometry(

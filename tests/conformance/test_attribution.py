@@ -10,13 +10,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from conformance.comparison import yardstick
-from conformance.deviations import UNEXPLAINED
-from conformance.observation import DOUBLE_PRECISION, SINGLE_PRECISION
-from conformance.record import CheckRecord, Grade, Verdict
-from conformance.tolerance import Tolerance
-from conformance.verdict import Judgement, judge
-from conformance.witness import Abstained, Observed, Outcome
 from tests.conformance.miniatures import (
     ROBOT,
     engine_reading,
@@ -25,9 +18,16 @@ from tests.conformance.miniatures import (
     usd_reading,
     with_inertial,
 )
+from urdf_usd.conformance.comparison import yardstick
+from urdf_usd.conformance.deviations import UNEXPLAINED
+from urdf_usd.conformance.observation import DOUBLE_PRECISION, SINGLE_PRECISION
+from urdf_usd.conformance.record import CheckRecord, Grade, Verdict
+from urdf_usd.conformance.tolerance import Tolerance
+from urdf_usd.conformance.verdict import Judgement, judge
+from urdf_usd.conformance.witness import Abstained, Observed, Outcome
 
 if TYPE_CHECKING:
-    from conformance.observation import Observation
+    from urdf_usd.conformance.observation import Observation
 
 SPEC = Observed(urdf_reading())
 # Three values of one limit: the specification's, and two others.

@@ -8,8 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conformance.baseline import OWNER, REASON, Baseline, Expectation, read_baseline
-from corpus.toml_tables import TableError
+from urdf_usd.conformance.baseline import (
+    OWNER,
+    REASON,
+    Baseline,
+    Expectation,
+    read_baseline,
+)
+from urdf_usd.corpus.toml_tables import TableError
 
 if TYPE_CHECKING:
     from pathlib import Path

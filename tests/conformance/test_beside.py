@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from conformance import beside
-from conformance.beside import start_beside
-from conformance.slots import Slots
+from urdf_usd.conformance import beside
+from urdf_usd.conformance.beside import start_beside
+from urdf_usd.conformance.slots import Slots
 
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux", reason="only there processes are copied"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from conformance import check
 from tests.reversed_axis import JOINT, URDF, reverse_axis
+from urdf_usd.conformance import check
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.candidates import (
+from urdf_usd.conformance.candidates import (
     OURS,
     OWN,
     CandidateError,
@@ -20,7 +20,7 @@ from conformance.candidates import (
     parse_candidates,
     registered_names,
 )
-from conformance.environment import DISTRIBUTION
+from urdf_usd.conformance.environment import DISTRIBUTION
 
 TEMPLATE = f"{sys.executable} tool.py {{urdf}} {{out}}"
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 from msgspec import structs
 
-from conformance.change_record import Kind
-from conformance.changes import compare_runs, former_record
-from conformance.record import (
+from urdf_usd.conformance.change_record import Kind
+from urdf_usd.conformance.changes import compare_runs, former_record
+from urdf_usd.conformance.record import (
     CheckRecord,
     FileRecord,
     Grade,
@@ -19,8 +19,8 @@ from conformance.record import (
     SourceRecord,
     Verdict,
 )
-from conformance.results import write_record
-from conformance.stored_run import StoredRun, StoredRunError, read_run
+from urdf_usd.conformance.results import write_record
+from urdf_usd.conformance.stored_run import StoredRun, StoredRunError, read_run
 
 if TYPE_CHECKING:
     from pathlib import Path

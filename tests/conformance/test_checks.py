@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from conformance.checks import CHECKS
-from conformance.comparisons import COMPARERS
+from urdf_usd.conformance.checks import CHECKS
+from urdf_usd.conformance.comparisons import COMPARERS
 
 
 def test_every_check_is_compared_in_one_way() -> None:

@@ -18,12 +18,12 @@ from xml.etree import ElementTree as ET
 import pytest
 from click.testing import CliRunner, Result
 
-from conformance.cli import main
+from urdf_usd.conformance.cli import main
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from conformance.record import RobotRecord
+    from urdf_usd.conformance.record import RobotRecord
 
 COMMANDS = ("convert", "check", "run", "export", "doctor")
 ARM = """\
@@ -503,7 +503,9 @@ def test_an_interrupted_run_leaves_a_report_on_what_is_finished(
 
         yield show
 
-    monkeypatch.setattr("conformance.commands.run.shown_progress", interrupting)
+    monkeypatch.setattr(
+        "urdf_usd.conformance.commands.run.shown_progress", interrupting
+    )
     result = _invoke("run", "arm.urdf", "pybullet:cube.urdf", "--out", "report")
 
     assert result.exit_code == 130
@@ -526,7 +528,9 @@ def test_doctor_names_versions_witnesses_and_corpora() -> None:
 
 def test_doctor_shows_what_would_help(monkeypatch: pytest.MonkeyPatch) -> None:
     """A corpus that is not installed is one pip command away."""
-    monkeypatch.setattr("corpus.sources.example_robots.DISTRIBUTION", "no-such-thing")
+    monkeypatch.setattr(
+        "urdf_usd.corpus.sources.example_robots.DISTRIBUTION", "no-such-thing"
+    )
 
     result = _invoke("doctor")
 
@@ -544,7 +548,7 @@ def test_a_bug_asks_for_a_report_and_shows_no_traceback(
     def fail(*_: object) -> None:
         raise ZeroDivisionError("a bug")
 
-    monkeypatch.setattr("conformance.commands.convert.convert", fail)
+    monkeypatch.setattr("urdf_usd.conformance.commands.convert.convert", fail)
     plain = _invoke("convert", "arm.urdf", "out")
     debug = _invoke("--debug", "convert", "arm.urdf", "out")
 
@@ -563,7 +567,7 @@ def test_a_file_that_cannot_be_written_is_no_bug(
     def fail(*_: object) -> None:
         raise OSError(28, "No space left on device", "out/arm.usda")
 
-    monkeypatch.setattr("conformance.commands.convert.convert", fail)
+    monkeypatch.setattr("urdf_usd.conformance.commands.convert.convert", fail)
     result = _invoke("convert", "arm.urdf", "out")
 
     assert result.exit_code == 2

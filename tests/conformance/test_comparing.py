@@ -11,8 +11,8 @@ import pytest
 from click.testing import CliRunner
 from lxml import html
 
-from conformance.cli import main
-from converter import convert
+from urdf_usd.conformance.cli import main
+from urdf_usd.converter import convert
 
 if TYPE_CHECKING:
     from click.testing import Result
@@ -28,7 +28,7 @@ ROBOT = """<robot name="{name}">{base}{tip}
 # It doubles a mass, and refuses one of the robots.
 WRONG = """
 import pathlib, sys
-from converter import convert
+from urdf_usd.converter import convert
 
 urdf, out = map(pathlib.Path, sys.argv[1:])
 text = urdf.read_text()

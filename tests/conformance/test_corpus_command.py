@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from click.testing import CliRunner, Result
 
-from conformance.cli import main
+from urdf_usd.conformance.cli import main
 
 if TYPE_CHECKING:
     from pathlib import Path

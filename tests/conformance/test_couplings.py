@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.couplings import head_coupling
-from conformance.observation import MimicObservation
+from urdf_usd.conformance.couplings import head_coupling
+from urdf_usd.conformance.observation import MimicObservation
 
 CHAIN = {
     "b": MimicObservation("a", -0.5, 0.1),

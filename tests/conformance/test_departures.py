@@ -8,23 +8,23 @@ from typing import TYPE_CHECKING
 import pybullet_data
 import pytest
 
-from conformance.deviations import UNEXPLAINED
-from conformance.sampling import configurations
-from conformance.verdict import judge
-from conformance.witness import AbstentionError, Observed, Request, Side
-from conformance.witnesses.mujoco_witness import MujocoWitness
-from conformance.witnesses.pybullet_witness import PybulletWitness
-from conformance.witnesses.spec_witness import SpecWitness, structure
-from conformance.witnesses.usdphysics_witness import UsdphysicsWitness
-from converter import ConvertOptions, Profile, convert
-from converter.diagnostics import SourceError
-from converter.urdf.parse import parse
 from tests.conformance.witnesses.optional_witnesses import WITNESSES, installed
+from urdf_usd.conformance.deviations import UNEXPLAINED
+from urdf_usd.conformance.sampling import configurations
+from urdf_usd.conformance.verdict import judge
+from urdf_usd.conformance.witness import AbstentionError, Observed, Request, Side
+from urdf_usd.conformance.witnesses.mujoco_witness import MujocoWitness
+from urdf_usd.conformance.witnesses.pybullet_witness import PybulletWitness
+from urdf_usd.conformance.witnesses.spec_witness import SpecWitness, structure
+from urdf_usd.conformance.witnesses.usdphysics_witness import UsdphysicsWitness
+from urdf_usd.converter import ConvertOptions, Profile, convert
+from urdf_usd.converter.diagnostics import SourceError
+from urdf_usd.converter.urdf.parse import parse
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from conformance.witness import Witness
+    from urdf_usd.conformance.witness import Witness
 
 # Readers of the USD know what they are told.
 _TOLD = ConvertOptions(profile=Profile.NEWTON)

@@ -10,24 +10,24 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from conformance.checks import CHECKS
-from conformance.deviations import DEVIATIONS, UNEXPLAINED, Deviation
-from conformance.record import Verdict
-from conformance.sampling import configurations
-from conformance.verdict import Judgement, judge
-from conformance.witness import Observed, Request, Side
-from conformance.witnesses.mujoco_witness import MujocoWitness
-from conformance.witnesses.pybullet_witness import PybulletWitness
-from conformance.witnesses.spec_witness import SpecWitness, structure
-from conformance.witnesses.usdphysics_witness import UsdphysicsWitness
-from converter import ConvertOptions, Profile, convert
-from converter.urdf.parse import parse
 from tests.conformance.witnesses.optional_witnesses import WITNESSES, installed
+from urdf_usd.conformance.checks import CHECKS
+from urdf_usd.conformance.deviations import DEVIATIONS, UNEXPLAINED, Deviation
+from urdf_usd.conformance.record import Verdict
+from urdf_usd.conformance.sampling import configurations
+from urdf_usd.conformance.verdict import Judgement, judge
+from urdf_usd.conformance.witness import Observed, Request, Side
+from urdf_usd.conformance.witnesses.mujoco_witness import MujocoWitness
+from urdf_usd.conformance.witnesses.pybullet_witness import PybulletWitness
+from urdf_usd.conformance.witnesses.spec_witness import SpecWitness, structure
+from urdf_usd.conformance.witnesses.usdphysics_witness import UsdphysicsWitness
+from urdf_usd.converter import ConvertOptions, Profile, convert
+from urdf_usd.converter.urdf.parse import parse
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from conformance.witness import Witness
+    from urdf_usd.conformance.witness import Witness
 
 # Readers of the USD know what they are told.
 _TOLD = ConvertOptions(profile=Profile.NEWTON)

@@ -8,12 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from conformance.comparison import Compared, Incomparable, yardstick
-from conformance.comparisons.dynamics import bias_forces, inertia_matrices
-from conformance.observation import ROOT_MOTION
-from conformance.record import Grade
-from conformance.tolerance import Tolerance
-from converter.model import Pose, Robot
 from tests.conformance.miniatures import (
     ROBOT,
     urdf_reading,
@@ -21,10 +15,16 @@ from tests.conformance.miniatures import (
     with_inertial,
     with_joint,
 )
+from urdf_usd.conformance.comparison import Compared, Incomparable, yardstick
+from urdf_usd.conformance.comparisons.dynamics import bias_forces, inertia_matrices
+from urdf_usd.conformance.observation import ROOT_MOTION
+from urdf_usd.conformance.record import Grade
+from urdf_usd.conformance.tolerance import Tolerance
+from urdf_usd.converter.model import Pose, Robot
 
 if TYPE_CHECKING:
-    from conformance.comparison import Comparer, Difference
-    from conformance.observation import Dynamics, Observation
+    from urdf_usd.conformance.comparison import Comparer, Difference
+    from urdf_usd.conformance.observation import Dynamics, Observation
 
 
 def _by_item(compare: Comparer, actual: Observation) -> dict[str, Difference]:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 from click.testing import CliRunner
 
-from conformance.back_again import write_back
-from conformance.cli import main
-from converter import convert
+from urdf_usd.conformance.back_again import write_back
+from urdf_usd.conformance.cli import main
+from urdf_usd.converter import convert
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from conformance.candidates import CommandConverter, ReadyUsds
-from conformance.foreign_conversion import (
+from urdf_usd.conformance.candidates import CommandConverter, ReadyUsds
+from urdf_usd.conformance.foreign_conversion import (
     ConverterDiedError,
     Made,
     NoUsdError,

@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 from msgspec import structs
 
-from conformance.baseline import OWNER, REASON, VERDICT, Baseline, Expectation
-from conformance.candidates import OURS
-from conformance.gate import (
+from urdf_usd.conformance.baseline import OWNER, REASON, VERDICT, Baseline, Expectation
+from urdf_usd.conformance.candidates import OURS
+from urdf_usd.conformance.gate import (
     FailOn,
     Gate,
     baseline_record,
@@ -17,7 +17,7 @@ from conformance.gate import (
     rule,
     settled,
 )
-from conformance.record import (
+from urdf_usd.conformance.record import (
     CheckRecord,
     FindingRecord,
     Grade,

@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from conformance.baseline import OWNER, REASON, read_baseline
-from conformance.cli import main
+from urdf_usd.conformance.baseline import OWNER, REASON, read_baseline
+from urdf_usd.conformance.cli import main
 
 ROOT = Path(__file__).parents[2]
 # Turns every joint's axis round, in whatever process a robot is converted: both frames
 # of the joint are turned, so nothing shows while all joints are at zero.
 _REGRESSION = """
-import converter.conversion as conversion
+from urdf_usd.converter import conversion
 
 _convert = conversion.convert_parsed
 
@@ -80,7 +80,9 @@ def test_a_regression_is_stopped_by_the_gate_and_named(
     hook = tmp_path / "hook"
     hook.mkdir()
     (hook / "sitecustomize.py").write_text(_REGRESSION)
-    program = "import sys; from conformance.cli import main; main(sys.argv[1:])"
+    program = (
+        "import sys; from urdf_usd.conformance.cli import main; main(sys.argv[1:])"
+    )
     command = ("run", f"dir:{robots.name}", "--out", "bad", "--witness", "mujoco")
 
     bad = subprocess.run(  # noqa: S603  our own program

@@ -11,10 +11,10 @@ import pytest
 from click.testing import CliRunner, Result
 from rich.console import Console
 
-from conformance.cli import main
-from conformance.commands.inspect_text import tree_lines
-from converter.inspection import inspect
-from converter.urdf import parse
+from urdf_usd.conformance.cli import main
+from urdf_usd.conformance.commands.inspect_text import tree_lines
+from urdf_usd.converter.inspection import inspect
+from urdf_usd.converter.urdf import parse
 
 if TYPE_CHECKING:
     from pathlib import Path

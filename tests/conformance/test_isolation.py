@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from conformance.confinement import Completed
-from conformance.isolation import Isolation
-from conformance.observation import Configurations, Observation
-from conformance.registry import UnknownWitnessError
-from conformance.witness import (
+from tests.conformance.witnesses import oblique_arm
+from urdf_usd.conformance.confinement import Completed
+from urdf_usd.conformance.isolation import Isolation
+from urdf_usd.conformance.observation import Configurations, Observation
+from urdf_usd.conformance.registry import UnknownWitnessError
+from urdf_usd.conformance.witness import (
     Abstained,
     Available,
     Crashed,
@@ -29,12 +30,11 @@ from conformance.witness import (
     Request,
     Side,
 )
-from tests.conformance.witnesses import oblique_arm
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from conformance.witness import Availability
+    from urdf_usd.conformance.witness import Availability
 
 _DEVIATIONS = Path(__file__).parents[1] / "data/deviations"
 _NOWHERE = Configurations((), (), ("zero",))
@@ -336,7 +336,7 @@ def test_interruption_leaves_no_process_behind(tmp_path: Path) -> None:
         textwrap.dedent(
             """
             import sys, time
-            from conformance.isolation import Isolation
+            from urdf_usd.conformance.isolation import Isolation
 
             if __name__ == "__main__":
                 with Isolation(workers=2) as isolation:
@@ -375,7 +375,7 @@ def test_interruption_while_libraries_load_says_nothing_of_its_own(
         textwrap.dedent(
             """
             import time
-            from conformance.isolation import Isolation
+            from urdf_usd.conformance.isolation import Isolation
 
             if __name__ == "__main__":
                 try:

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from conformance.confinement import Completed
-from conformance.isolation import Isolation
-from conformance.journal import outlive
-from conformance.witness import Crashed
+from urdf_usd.conformance.confinement import Completed
+from urdf_usd.conformance.isolation import Isolation
+from urdf_usd.conformance.journal import outlive
+from urdf_usd.conformance.witness import Crashed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from conformance.journal import Steps
+    from urdf_usd.conformance.journal import Steps
 
 
 @pytest.fixture(scope="module")

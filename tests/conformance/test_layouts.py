@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from conformance.run import CheckOptions, check
-from converter import ConvertOptions, convert
-from converter.layout import Layout
 from tests.converter.usd.whole_robot import write_whole_robot
+from urdf_usd.conformance.run import CheckOptions, check
+from urdf_usd.converter import ConvertOptions, convert
+from urdf_usd.converter.layout import Layout
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from conformance.ledger import LOSSES, account, losses
-from conformance.ledger_record import Fate
-from converter import read_urdf
-from converter.diagnostics import Diagnostic
-from converter.rules import RULES
+from urdf_usd.conformance.ledger import LOSSES, account, losses
+from urdf_usd.conformance.ledger_record import Fate
+from urdf_usd.converter import read_urdf
+from urdf_usd.converter.diagnostics import Diagnostic
+from urdf_usd.converter.rules import RULES
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from conformance.cli import main
-from converter.lint import ALL_RULES, LINT_RULES, REPAIRS
+from urdf_usd.conformance.cli import main
+from urdf_usd.converter.lint import ALL_RULES, LINT_RULES, REPAIRS
 
 DOCS = Path(__file__).parents[2] / "docs"
 # One error (line 3), one warning (line 6) and one note (line 2).

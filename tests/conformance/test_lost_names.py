@@ -12,20 +12,22 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from conformance import CheckOptions, RobotRecord, check
-from conformance.labelling import label_robot
-from conformance.named_prims import NamedJoint, NamedPrim, NamedPrims
-from conformance.naming import Labels, match_names
-from conformance.observation import JointType
-from conformance.record import Grade
-from conformance.sampling import configurations
-from conformance.verdict import judge
-from conformance.witness import Observed, Request
-from conformance.witnesses.spec_witness import observe_robot, structure
-from conformance.witnesses.usdphysics_witness import UsdphysicsWitness
-from converter import convert
-from converter.embodiment import BaseOption, embody
-from converter.model import (
+from tests.conformance.renaming import rename_prims
+from tests.converter.strategies import robots
+from urdf_usd.conformance import CheckOptions, RobotRecord, check
+from urdf_usd.conformance.labelling import label_robot
+from urdf_usd.conformance.named_prims import NamedJoint, NamedPrim, NamedPrims
+from urdf_usd.conformance.naming import Labels, match_names
+from urdf_usd.conformance.observation import JointType
+from urdf_usd.conformance.record import Grade
+from urdf_usd.conformance.sampling import configurations
+from urdf_usd.conformance.verdict import judge
+from urdf_usd.conformance.witness import Observed, Request
+from urdf_usd.conformance.witnesses.spec_witness import observe_robot, structure
+from urdf_usd.conformance.witnesses.usdphysics_witness import UsdphysicsWitness
+from urdf_usd.converter import convert
+from urdf_usd.converter.embodiment import BaseOption, embody
+from urdf_usd.converter.model import (
     Box,
     Continuous,
     Fixed,
@@ -36,14 +38,12 @@ from converter.model import (
     Robot,
     Visual,
 )
-from converter.topology import build_tree
-from converter.usd.layers import asset_name, author_asset
-from converter.usd.prims import BodyNesting
-from tests.conformance.renaming import rename_prims
-from tests.converter.strategies import robots
+from urdf_usd.converter.topology import build_tree
+from urdf_usd.converter.usd.layers import asset_name, author_asset
+from urdf_usd.converter.usd.prims import BodyNesting
 
 if TYPE_CHECKING:
-    from conformance.observation import Observation
+    from urdf_usd.conformance.observation import Observation
 
 _PYBULLET = Path(pybullet_data.getDataPath())
 _LINKS = "structure.links"

@@ -9,14 +9,16 @@ import pytest
 from hypothesis import example, given, settings
 from scipy.spatial.transform import Rotation
 
-from conformance.comparison import Compared, yardstick
-from conformance.comparisons.dynamics import bias_forces, inertia_matrices
-from conformance.observation import ROOT_MOTION
-from conformance.record import Grade
-from conformance.sampling import configurations
-from conformance.tolerance import Tolerance
-from conformance.witnesses.spec_witness import observe_robot, structure
-from converter.model import (
+from tests.conformance.miniatures import ROBOT
+from tests.converter.strategies import robots
+from urdf_usd.conformance.comparison import Compared, yardstick
+from urdf_usd.conformance.comparisons.dynamics import bias_forces, inertia_matrices
+from urdf_usd.conformance.observation import ROOT_MOTION
+from urdf_usd.conformance.record import Grade
+from urdf_usd.conformance.sampling import configurations
+from urdf_usd.conformance.tolerance import Tolerance
+from urdf_usd.conformance.witnesses.spec_witness import observe_robot, structure
+from urdf_usd.converter.model import (
     Continuous,
     Inertial,
     Joint,
@@ -27,9 +29,11 @@ from converter.model import (
     Revolute,
     Robot,
 )
-from converter.spatial import inertia_tensor, inertia_values, rotation_from_quat_wxyz
-from tests.conformance.miniatures import ROBOT
-from tests.converter.strategies import robots
+from urdf_usd.converter.spatial import (
+    inertia_tensor,
+    inertia_values,
+    rotation_from_quat_wxyz,
+)
 
 _AXIAL = (Revolute, Continuous, Prismatic, Planar)
 

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import pytest
 from pxr import Sdf, Usd
 
-from conformance import CheckOptions, RobotRecord, check
-from conformance.named_prims import NamedJoint, NamedPrim, NamedPrims
-from conformance.naming import Labels, match_names
-from conformance.observation import JointType
-from conformance.record import Grade
-from converter import convert
 from tests.conformance.miniatures import urdf_reading
+from urdf_usd.conformance import CheckOptions, RobotRecord, check
+from urdf_usd.conformance.named_prims import NamedJoint, NamedPrim, NamedPrims
+from urdf_usd.conformance.naming import Labels, match_names
+from urdf_usd.conformance.observation import JointType
+from urdf_usd.conformance.record import Grade
+from urdf_usd.converter import convert
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,16 +7,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from conformance.observation import (
-    Base,
-    JointType,
-    MassProperties,
-    MimicObservation,
-)
-from conformance.record import CheckRecord, Grade
-from conformance.round_trip import Back
-from conformance.verdict import judge
-from conformance.witness import Observed
 from tests.conformance.miniatures import (
     joint_of,
     mass_of,
@@ -25,9 +15,19 @@ from tests.conformance.miniatures import (
     urdf_reading,
     usd_reading,
 )
+from urdf_usd.conformance.observation import (
+    Base,
+    JointType,
+    MassProperties,
+    MimicObservation,
+)
+from urdf_usd.conformance.record import CheckRecord, Grade
+from urdf_usd.conformance.round_trip import Back
+from urdf_usd.conformance.verdict import judge
+from urdf_usd.conformance.witness import Observed
 
 if TYPE_CHECKING:
-    from conformance.observation import Observation
+    from urdf_usd.conformance.observation import Observation
 
 
 def _judged(

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.confinement import Completed
-from conformance.isolation import Isolation
-from conformance.panel import convene
-from conformance.registry import MissingWitnessError
-from conformance.tasks import InstalledWitness
-from conformance.witness import Available, Side, Unavailable
+from urdf_usd.conformance.confinement import Completed
+from urdf_usd.conformance.isolation import Isolation
+from urdf_usd.conformance.panel import convene
+from urdf_usd.conformance.registry import MissingWitnessError
+from urdf_usd.conformance.tasks import InstalledWitness
+from urdf_usd.conformance.witness import Available, Side, Unavailable
 
 _HERE = Available("1.0")
 _ABSENT = Unavailable("it is not installed", "install it")
@@ -35,7 +35,7 @@ class _Listing(Isolation):
 @pytest.fixture(autouse=True)
 def _names(monkeypatch: pytest.MonkeyPatch) -> None:
     names = tuple(witness.name for witness in _INSTALLED)
-    monkeypatch.setattr("conformance.registry.names", lambda: names)
+    monkeypatch.setattr("urdf_usd.conformance.registry.names", lambda: names)
 
 
 def _chosen(*wanted: str) -> list[str]:

@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import pytest
 
-from conformance.confinement import Completed
-from conformance.examination import Assignment, Unchanged, subject_of
-from conformance.journal import Steps
-from conformance.parcels import Delivery, Parcel, deliver, pack, unpacked
-from conformance.tasks import Reading, read_robot
-from converter import ConvertOptions
-from corpus import RobotSource
 from tests.conformance.runs import ROBOT, write_mesh
+from urdf_usd.conformance.confinement import Completed
+from urdf_usd.conformance.examination import Assignment, Unchanged, subject_of
+from urdf_usd.conformance.journal import Steps
+from urdf_usd.conformance.parcels import Delivery, Parcel, deliver, pack, unpacked
+from urdf_usd.conformance.tasks import Reading, read_robot
+from urdf_usd.converter import ConvertOptions
+from urdf_usd.corpus import RobotSource
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from conformance.journal import Step
+    from urdf_usd.conformance.journal import Step
 
 _Result = TypeVar("_Result")
 

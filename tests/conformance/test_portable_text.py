@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.portable_text import folder_names, portable, portable_path
+from urdf_usd.conformance.portable_text import folder_names, portable, portable_path
 
 
 def test_a_folder_becomes_its_name_and_the_rest_stays() -> None:

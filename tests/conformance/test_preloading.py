@@ -16,7 +16,10 @@ _LIMIT = "PXR_WORK_THREAD_LIMIT"
 @pytest.mark.skipif(not _THREADS.is_dir(), reason="tells threads as Linux does")
 def test_no_thread_runs_in_what_is_copied() -> None:
     """Threads are not copied, nor are their locks released."""
-    loading = "import conformance.preloading, os; print(os.listdir('/proc/self/task'))"
+    loading = (
+        "import urdf_usd.conformance.preloading, os\n"
+        "print(os.listdir('/proc/self/task'))"
+    )
     without = {name: said for name, said in os.environ.items() if name != _LIMIT}
     seen = subprocess.run(  # noqa: S603  our own interpreter
         (sys.executable, "-c", loading),

@@ -9,16 +9,16 @@ import pytest
 from click.testing import CliRunner, Result
 from pxr import Usd, UsdPhysics
 
-import conformance.mutations
-from conformance.cli import main
-from conformance.record import RobotRecord, Verdict
-from conformance.run import RunOptions, run
-from converter import ConvertOptions, Profile, convert
-from converter.usd.prims import BodyNesting
-from corpus import resolve_corpora
+from urdf_usd.conformance import mutations
+from urdf_usd.conformance.cli import main
+from urdf_usd.conformance.record import RobotRecord, Verdict
+from urdf_usd.conformance.run import RunOptions, run
+from urdf_usd.converter import ConvertOptions, Profile, convert
+from urdf_usd.converter.usd.prims import BodyNesting
+from urdf_usd.corpus import resolve_corpora
 
 # Oblique axes, chained couplings, couplings between kinds, a massless base.
-ARM = Path(conformance.mutations.__file__).parent / "robots" / "oblique_arm.urdf"
+ARM = Path(mutations.__file__).parent / "robots" / "oblique_arm.urdf"
 
 
 def _invoke(*arguments: str) -> Result:

@@ -26,7 +26,7 @@ def robot(tmp_path: Path) -> Path:
 def ended(*arguments: str, before: str = "") -> subprocess.CompletedProcess[str]:
     """Run the command in a process of its own."""
     program = (
-        f"{before}\nimport sys\nfrom conformance.program import start\n"
+        f"{before}\nimport sys\nfrom urdf_usd.conformance.program import start\n"
         f"sys.argv = {['urdf-usd', *arguments]!r}\nstart()\n"
     )
     return subprocess.run(  # noqa: S603  the test's own words

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 from msgspec import structs
 
-from conformance.commands.progress import Pace, duration, shown_progress
-from conformance.record import Verdict
 from tests.reports import records
+from urdf_usd.conformance.commands.progress import Pace, duration, shown_progress
+from urdf_usd.conformance.record import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

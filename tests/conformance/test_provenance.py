@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pybullet_data
 import pytest
 
-from conformance import RobotRecord, RunOptions, Verdict, run
-from corpus import resolve_corpora
+from urdf_usd.conformance import RobotRecord, RunOptions, Verdict, run
+from urdf_usd.corpus import resolve_corpora
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

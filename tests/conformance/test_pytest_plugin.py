@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from converter import convert
+from urdf_usd.converter import convert
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,7 +28,15 @@ ARM = """<robot name="arm">
 OTHER = ARM.replace('"2.5"', '"3.5"').replace('"arm"', '"other"')
 FLAGS = ("-p", "no:cacheprovider", "-p", "no:benchmark")
 # Not one of them is imported by a session that does not ask for it.
-HEAVY = ("numpy", "pxr", "mujoco", "pybullet", "msgspec", "lxml", "conformance.run")
+HEAVY = (
+    "numpy",
+    "pxr",
+    "mujoco",
+    "pybullet",
+    "msgspec",
+    "lxml",
+    "urdf_usd.conformance.run",
+)
 
 
 @pytest.fixture
@@ -42,7 +50,7 @@ def project(pytester: pytest.Pytester) -> pytest.Pytester:
 
 def _suite(project: pytest.Pytester, *words: str) -> pytest.RunResult:
     return project.runpytest_subprocess(
-        *("--pyargs", "conformance.suite", "--robots", "dir:robots"),
+        *("--pyargs", "urdf_usd.conformance.suite", "--robots", "dir:robots"),
         *("--conformance-witness", "mujoco", *FLAGS, *words),
     )
 
@@ -93,7 +101,7 @@ def test_workers_share_robots_and_not_their_tests(project: pytest.Pytester) -> N
 def test_corpus_that_is_not_there_is_a_usage_error(project: pytest.Pytester) -> None:
     """Not a test that fails, and not a traceback."""
     result = project.runpytest_subprocess(
-        *("--pyargs", "conformance.suite", "--robots", "dir:nowhere", *FLAGS)
+        *("--pyargs", "urdf_usd.conformance.suite", "--robots", "dir:nowhere", *FLAGS)
     )
 
     assert result.ret != pytest.ExitCode.OK
@@ -238,7 +246,14 @@ def test_sessions_that_do_not_ask_pay_nothing(project: pytest.Pytester) -> None:
     # Plugins of this environment, but for ours, load what they like.
     code = "import sys, pytest; sys.exit(pytest.main(sys.argv[1:]))"
     result = subprocess.run(  # noqa: S603  our own command
-        [sys.executable, "-c", code, "-p", "conformance.pytest_plugin", *FLAGS],
+        [
+            sys.executable,
+            "-c",
+            code,
+            "-p",
+            "urdf_usd.conformance.pytest_plugin",
+            *FLAGS,
+        ],
         cwd=project.path,
         env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
         capture_output=True,
@@ -265,7 +280,12 @@ def test_option_of_somebody_else_is_left_to_them(project: pytest.Pytester) -> No
     )
     result = project.runpytest_subprocess("--robots", "three", *FLAGS)
     ours = project.runpytest_subprocess(
-        *("--pyargs", "conformance.suite", "--conformance-robots", "dir:robots"),
+        *(
+            "--pyargs",
+            "urdf_usd.conformance.suite",
+            "--conformance-robots",
+            "dir:robots",
+        ),
         *("--collect-only", "-q", "-k", "arm-mass", *FLAGS),
     )
 

@@ -9,21 +9,21 @@ from typing import TYPE_CHECKING
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from conformance.observation import Base
-from conformance.sampling import configurations
-from conformance.verdict import judge
-from conformance.witness import Observed, Request
-from conformance.witnesses.spec_witness import observe_robot, structure
-from conformance.witnesses.usdphysics_witness import UsdphysicsWitness
-from converter.embodiment import BaseOption, embody
-from converter.profile import Profile
-from converter.topology import build_tree
-from converter.usd.layers import asset_name, author_asset
-from converter.usd.prims import BodyNesting
 from tests.converter.strategies import robots
+from urdf_usd.conformance.observation import Base
+from urdf_usd.conformance.sampling import configurations
+from urdf_usd.conformance.verdict import judge
+from urdf_usd.conformance.witness import Observed, Request
+from urdf_usd.conformance.witnesses.spec_witness import observe_robot, structure
+from urdf_usd.conformance.witnesses.usdphysics_witness import UsdphysicsWitness
+from urdf_usd.converter.embodiment import BaseOption, embody
+from urdf_usd.converter.profile import Profile
+from urdf_usd.converter.topology import build_tree
+from urdf_usd.converter.usd.layers import asset_name, author_asset
+from urdf_usd.converter.usd.prims import BodyNesting
 
 if TYPE_CHECKING:
-    from converter.model import Robot
+    from urdf_usd.converter.model import Robot
 
 
 @settings(max_examples=60, deadline=None)

@@ -9,25 +9,25 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import assume, given, settings
 
-from conformance.back_again import write_back
-from conformance.record import Grade
-from conformance.round_trip import Back
-from conformance.sampling import configurations
-from conformance.verdict import judge
-from conformance.witness import Abstained, AbstentionError, Observed, Request
-from conformance.witnesses.mujoco_witness import MujocoWitness
-from conformance.witnesses.pybullet_witness import PybulletWitness
-from conformance.witnesses.spec_witness import observe_robot, structure
-from conformance.witnesses.usdphysics_witness import UsdphysicsWitness
-from converter import convert
-from converter.model import Prismatic, Revolute
-from converter.urdf.parse import parse
-from converter.urdf.write import write
 from tests.converter.strategies import any_scale
+from urdf_usd.conformance.back_again import write_back
+from urdf_usd.conformance.record import Grade
+from urdf_usd.conformance.round_trip import Back
+from urdf_usd.conformance.sampling import configurations
+from urdf_usd.conformance.verdict import judge
+from urdf_usd.conformance.witness import Abstained, AbstentionError, Observed, Request
+from urdf_usd.conformance.witnesses.mujoco_witness import MujocoWitness
+from urdf_usd.conformance.witnesses.pybullet_witness import PybulletWitness
+from urdf_usd.conformance.witnesses.spec_witness import observe_robot, structure
+from urdf_usd.conformance.witnesses.usdphysics_witness import UsdphysicsWitness
+from urdf_usd.converter import convert
+from urdf_usd.converter.model import Prismatic, Revolute
+from urdf_usd.converter.urdf.parse import parse
+from urdf_usd.converter.urdf.write import write
 
 if TYPE_CHECKING:
-    from conformance.witness import Outcome, Witness
-    from converter.model import Robot
+    from urdf_usd.conformance.witness import Outcome, Witness
+    from urdf_usd.converter.model import Robot
 
 _TINY = 1e-30
 

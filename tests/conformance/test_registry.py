@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from conformance import registry
-from conformance.witness import Available, Side
+from urdf_usd.conformance import registry
+from urdf_usd.conformance.witness import Available, Side
 
 
 def test_every_witness_of_the_project_is_registered() -> None:

@@ -7,8 +7,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from conformance.record import DeviationRecord, RobotRecord, SourceRecord, Verdict
-from conformance.results import record_json, write_atomically, write_record
+from urdf_usd.conformance.record import (
+    DeviationRecord,
+    RobotRecord,
+    SourceRecord,
+    Verdict,
+)
+from urdf_usd.conformance.results import record_json, write_atomically, write_record
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from conformance.comparison import Compared, Incomparable, yardstick
-from conformance.comparisons.rollouts import states
-from conformance.free_motion import Moment
-from conformance.observation import JointType
-from conformance.record import Grade
-from conformance.rollout import distance, plan_rollout, rollout_spread
-from conformance.tasks import questions
-from conformance.tolerance import Tolerance
-from conformance.witnesses.spec_witness import observe_robot
-from converter.model import (
+from tests.conformance.miniatures import ROBOT, urdf_reading, usd_reading
+from urdf_usd.conformance.comparison import Compared, Incomparable, yardstick
+from urdf_usd.conformance.comparisons.rollouts import states
+from urdf_usd.conformance.free_motion import Moment
+from urdf_usd.conformance.observation import JointType
+from urdf_usd.conformance.record import Grade
+from urdf_usd.conformance.rollout import distance, plan_rollout, rollout_spread
+from urdf_usd.conformance.tasks import questions
+from urdf_usd.conformance.tolerance import Tolerance
+from urdf_usd.conformance.witnesses.spec_witness import observe_robot
+from urdf_usd.converter.model import (
     UNLIMITED,
     Continuous,
     Fixed,
@@ -29,11 +30,10 @@ from converter.model import (
     Prismatic,
     Robot,
 )
-from tests.conformance.miniatures import ROBOT, urdf_reading, usd_reading
 
 if TYPE_CHECKING:
-    from conformance.free_motion import Rollout, RolloutPlan
-    from conformance.observation import Observation
+    from urdf_usd.conformance.free_motion import Rollout, RolloutPlan
+    from urdf_usd.conformance.observation import Observation
 
 _X = (1.0, 0.0, 0.0)
 _BODY = Inertial(2.0, Pose((0.1, 0.2, 0.3)), (0.1, 0.0, 0.0, 0.2, 0.0, 0.25))

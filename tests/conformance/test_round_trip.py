@@ -7,17 +7,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from conformance.checks import CHECKS, ROUND_TRIP_CHECKS
-from conformance.observation import (
-    SINGLE_PRECISION,
-    Base,
-    MassProperties,
-    Quantity,
-)
-from conformance.record import CheckRecord, Grade
-from conformance.round_trip import Back
-from conformance.verdict import judge
-from conformance.witness import Abstained, Crashed, Observed
 from tests.conformance.miniatures import (
     MINIATURES,
     Miniature,
@@ -26,10 +15,21 @@ from tests.conformance.miniatures import (
     urdf_reading,
     usd_reading,
 )
+from urdf_usd.conformance.checks import CHECKS, ROUND_TRIP_CHECKS
+from urdf_usd.conformance.observation import (
+    SINGLE_PRECISION,
+    Base,
+    MassProperties,
+    Quantity,
+)
+from urdf_usd.conformance.record import CheckRecord, Grade
+from urdf_usd.conformance.round_trip import Back
+from urdf_usd.conformance.verdict import judge
+from urdf_usd.conformance.witness import Abstained, Crashed, Observed
 
 if TYPE_CHECKING:
-    from conformance.observation import Observation
-    from conformance.witness import Outcome
+    from urdf_usd.conformance.observation import Observation
+    from urdf_usd.conformance.witness import Outcome
 
 _DIRECT = {check.direct for check in ROUND_TRIP_CHECKS}
 _TRIPPING = [each for each in MINIATURES if _DIRECT & set(each.trips)]

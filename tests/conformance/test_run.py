@@ -10,26 +10,33 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import pybullet_data
 import pytest
 
-from conformance import CheckOptions, RobotRecord, RunOptions, Verdict, check, run
-from conformance.confinement import Completed
-from conformance.journal import Steps
-from conformance.record import Grade, WitnessStatus
-from conformance.registry import UnknownWitnessError
-from conformance.tasks import convert_robot, lint_robot, read_robot
-from conformance.verdict import judge
-from conformance.witness import Crashed
-from converter import ConvertOptions, convert
-from converter.diagnostics import SourceError
-from converter.embodiment import BaseOption, MasslessOption
-from converter.usd.prims import BodyNesting
-from corpus import UnavailableSource, resolve_corpora
+from urdf_usd.conformance import (
+    CheckOptions,
+    RobotRecord,
+    RunOptions,
+    Verdict,
+    check,
+    run,
+)
+from urdf_usd.conformance.confinement import Completed
+from urdf_usd.conformance.journal import Steps
+from urdf_usd.conformance.record import Grade, WitnessStatus
+from urdf_usd.conformance.registry import UnknownWitnessError
+from urdf_usd.conformance.tasks import convert_robot, lint_robot, read_robot
+from urdf_usd.conformance.verdict import judge
+from urdf_usd.conformance.witness import Crashed
+from urdf_usd.converter import ConvertOptions, convert
+from urdf_usd.converter.diagnostics import SourceError
+from urdf_usd.converter.embodiment import BaseOption, MasslessOption
+from urdf_usd.converter.usd.prims import BodyNesting
+from urdf_usd.corpus import UnavailableSource, resolve_corpora
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from conformance.isolation import Isolation
-    from conformance.journal import Step
-    from corpus import Resolved
+    from urdf_usd.conformance.isolation import Isolation
+    from urdf_usd.conformance.journal import Step
+    from urdf_usd.corpus import Resolved
 
 _Result = TypeVar("_Result")
 
@@ -375,7 +382,7 @@ def _stand_in(
         del timeout
         return Completed(work(_Here(tasks), *arguments))
 
-    monkeypatch.setattr("conformance.examination.outlive", outlive_here)
+    monkeypatch.setattr("urdf_usd.conformance.examination.outlive", outlive_here)
 
 
 # Whole corpora.

@@ -10,13 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conformance.observation import JointObservation, JointType, MimicObservation
-from conformance.sampling import configurations
+from urdf_usd.conformance.observation import (
+    JointObservation,
+    JointType,
+    MimicObservation,
+)
+from urdf_usd.conformance.sampling import configurations
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from conformance.observation import Configurations
+    from urdf_usd.conformance.observation import Configurations
 
 R, P = JointType.REVOLUTE, JointType.PRISMATIC
 

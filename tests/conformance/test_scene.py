@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conformance.coarsening import coarsen, shares, weld
-from conformance.observation import (
+from urdf_usd.conformance.coarsening import coarsen, shares, weld
+from urdf_usd.conformance.observation import (
     Frames,
     JointObservation,
     JointType,
@@ -20,7 +20,7 @@ from conformance.observation import (
     MassProperties,
     Observation,
 )
-from conformance.scene import (
+from urdf_usd.conformance.scene import (
     MotionKind,
     Scene,
     SceneModel,
@@ -28,21 +28,21 @@ from conformance.scene import (
     scene_text,
     unpack_scene,
 )
-from conformance.scene_models import build_model, inertia_ellipsoid
-from conformance.scenery import draw_scene
-from conformance.tasks import questions
-from conformance.witnesses.spec_witness import observe_robot
-from converter import convert
-from converter.spatial import rotation_about
-from converter.urdf.parse import parse
-from corpus import resolve_robot
+from urdf_usd.conformance.scene_models import build_model, inertia_ellipsoid
+from urdf_usd.conformance.scenery import draw_scene
+from urdf_usd.conformance.tasks import questions
+from urdf_usd.conformance.witnesses.spec_witness import observe_robot
+from urdf_usd.converter import convert
+from urdf_usd.converter.spatial import rotation_about
+from urdf_usd.converter.urdf.parse import parse
+from urdf_usd.corpus import resolve_robot
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from numpy.typing import NDArray
 
-    from conformance.scene import Affine, SceneJoint, SceneMesh
+    from urdf_usd.conformance.scene import Affine, SceneJoint, SceneMesh
 
 
 def _matrix(rows: Affine) -> NDArray[np.float64]:

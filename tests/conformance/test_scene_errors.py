@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from conformance.observation import Frames
-from conformance.scene_errors import agreements, angles, link_errors
+from urdf_usd.conformance.observation import Frames
+from urdf_usd.conformance.scene_errors import agreements, angles, link_errors
 
 _TURN = Rotation.from_euler("xyz", [0.4, -1.1, 2.3])
 

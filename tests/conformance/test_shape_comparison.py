@@ -11,21 +11,21 @@ import trimesh
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conformance.record import CheckRecord, Grade, Verdict
-from conformance.shapes import Look, Role, ShapeKind, ShapeObservation
-from conformance.tolerance import RELATIVE
-from conformance.verdict import judge
-from conformance.witness import Observed
-from conformance.witnesses.surfaces import mesh_surface, primitive_surface
 from tests.conformance.miniatures import urdf_reading, usd_reading
 from tests.conformance.shape_miniatures import restating_shapes
 from tests.conformance.witnesses.usd_readings import pose
+from urdf_usd.conformance.record import CheckRecord, Grade, Verdict
+from urdf_usd.conformance.shapes import Look, Role, ShapeKind, ShapeObservation
+from urdf_usd.conformance.tolerance import RELATIVE
+from urdf_usd.conformance.verdict import judge
+from urdf_usd.conformance.witness import Observed
+from urdf_usd.conformance.witnesses.surfaces import mesh_surface, primitive_surface
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from conformance.observation import Observation
     from tests.conformance.witnesses.usd_readings import Array
+    from urdf_usd.conformance.observation import Observation
 
 PLACE = pose((0.3, -0.2, 0.5), (0.5, -0.1, 0.7, 0.5))
 SIZE = (0.2, 0.5, 0.3)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import msgspec
 from msgspec import structs
 
-from conformance.record import Grade, RobotRecord, Verdict
-from conformance.results import decode_record, record_json
-from conformance.sharing import with_shared_texts
 from tests.reports import records
+from urdf_usd.conformance.record import Grade, RobotRecord, Verdict
+from urdf_usd.conformance.results import decode_record, record_json
+from urdf_usd.conformance.sharing import with_shared_texts
 
 
 def _read(name: str) -> RobotRecord:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from conformance.slots import Slots
+from urdf_usd.conformance.slots import Slots
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.skipif(
 
 _HOLDER = """
 import sys
-from conformance.slots import Slots
+from urdf_usd.conformance.slots import Slots
 assert Slots(sys.argv[1], 1).take() is not None
 print("taken", flush=True)
 sys.stdin.read()

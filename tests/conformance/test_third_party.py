@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from converter import convert
+from urdf_usd.converter import convert
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,7 +57,7 @@ def _command(
         [
             sys.executable,
             "-c",
-            "from conformance.cli import main; main()",
+            "from urdf_usd.conformance.cli import main; main()",
             *map(str, arguments),
         ],
         env=os.environ | {"PYTHONPATH": f"{site}{os.pathsep}{_ROOT}"},

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
-from conformance.comparison import yardstick
-from conformance.observation import (
+from urdf_usd.conformance.comparison import yardstick
+from urdf_usd.conformance.observation import (
     Frames,
     JointObservation,
     JointType,
@@ -22,20 +22,20 @@ from conformance.observation import (
     Observation,
     Quantity,
 )
-from conformance.record import Grade
-from conformance.tolerance import (
+from urdf_usd.conformance.record import Grade
+from urdf_usd.conformance.tolerance import (
     RELATIVE,
     Tolerance,
     inertia_bound,
     scalar_bound,
 )
-from conformance.verdict import judge
-from conformance.witness import Observed
+from urdf_usd.conformance.verdict import judge
+from urdf_usd.conformance.witness import Observed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from conformance.observation import Vec6
+    from urdf_usd.conformance.observation import Vec6
 
 
 def _stored(values: NDArray[np.float64]) -> NDArray[np.float64]:

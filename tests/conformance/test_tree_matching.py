@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conformance.observation import JointType
-from conformance.tree_matching import Branch, assign, match_trees
+from urdf_usd.conformance.observation import JointType
+from urdf_usd.conformance.tree_matching import Branch, assign, match_trees
 
 if TYPE_CHECKING:
     import random

@@ -8,14 +8,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from conformance.checks import CHECKS
-from conformance.groups import lumps
-from conformance.observation import Base, Departure, MassProperties, Quantity
-from conformance.record import Grade, Verdict
-from conformance.tasks import questions
-from conformance.verdict import MOST_FINDINGS, Judgement, judge
-from conformance.witness import Abstained, Crashed, Observed
-from converter.model import Joint, Link, Mimic, Robot
 from tests.conformance.miniatures import (
     MINIATURES,
     ROBOT,
@@ -30,10 +22,18 @@ from tests.conformance.miniatures import (
     with_inertial,
 )
 from tests.conformance.shape_miniatures import SHAPE_MINIATURES
+from urdf_usd.conformance.checks import CHECKS
+from urdf_usd.conformance.groups import lumps
+from urdf_usd.conformance.observation import Base, Departure, MassProperties, Quantity
+from urdf_usd.conformance.record import Grade, Verdict
+from urdf_usd.conformance.tasks import questions
+from urdf_usd.conformance.verdict import MOST_FINDINGS, Judgement, judge
+from urdf_usd.conformance.witness import Abstained, Crashed, Observed
+from urdf_usd.converter.model import Joint, Link, Mimic, Robot
 
 if TYPE_CHECKING:
-    from conformance.observation import Observation
-    from conformance.witness import Outcome
+    from urdf_usd.conformance.observation import Observation
+    from urdf_usd.conformance.witness import Outcome
 
 WRONG = (*MINIATURES, *SHAPE_MINIATURES)
 SPEC = Observed(urdf_reading())

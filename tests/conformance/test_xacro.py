@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from conformance.cli import main
-from converter.urdf import parse
-from corpus import RobotSource, UnavailableSource, resolve_corpora
+from urdf_usd.conformance.cli import main
+from urdf_usd.converter.urdf import parse
+from urdf_usd.corpus import RobotSource, UnavailableSource, resolve_corpora
 
 INERTIA = '<inertia ixx="0.3" ixy="0.01" ixz="-0.02" iyy="0.4" iyz="0.03" izz="0.5"/>'
 ARM = f"""<robot name="arm" xmlns:xacro="http://www.ros.org/wiki/xacro">

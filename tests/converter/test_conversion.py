@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pxr import Usd
 
-from converter import (
+from urdf_usd.converter import (
     ConversionError,
     ConvertOptions,
     convert,

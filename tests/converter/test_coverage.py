@@ -15,8 +15,8 @@ import pytest
 from lxml import etree
 from pxr import Sdf, Usd
 
-from converter import convert
-from converter.diagnostics import ConversionError
+from urdf_usd.converter import convert
+from urdf_usd.converter.diagnostics import ConversionError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

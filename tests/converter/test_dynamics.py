@@ -14,15 +14,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
-from converter.dynamics import (
+from tests.converter.strategies import robots
+from urdf_usd.converter.dynamics import (
     ROOT,
     bias_forces,
     degrees_of_freedom,
     inertia_matrices,
     width,
 )
-from converter.kinematics import link_transforms
-from converter.model import (
+from urdf_usd.converter.kinematics import link_transforms
+from urdf_usd.converter.model import (
     UNLIMITED,
     Continuous,
     Fixed,
@@ -36,16 +37,15 @@ from converter.model import (
     Robot,
     Spherical,
 )
-from converter.spatial import inertia_tensor, rotation_from_quat_wxyz
-from converter.urdf.parse import parse
-from tests.converter.strategies import robots
+from urdf_usd.converter.spatial import inertia_tensor, rotation_from_quat_wxyz
+from urdf_usd.converter.urdf.parse import parse
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from numpy.typing import NDArray
 
-    from converter.model import JointKind
+    from urdf_usd.converter.model import JointKind
 
     Values: TypeAlias = Mapping[str, NDArray[np.float64]]
 

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from scipy.spatial.transform import Rotation
 
-from converter.diagnostics import AuthoringError
-from converter.embodiment import (
+from tests.converter.strategies import robots
+from urdf_usd.converter.diagnostics import AuthoringError
+from urdf_usd.converter.embodiment import (
     INVENTED_MASS,
     Base,
     BaseOption,
@@ -16,8 +17,8 @@ from converter.embodiment import (
     MasslessOption,
     embody,
 )
-from converter.kinematics import rest_transforms
-from converter.model import (
+from urdf_usd.converter.kinematics import rest_transforms
+from urdf_usd.converter.model import (
     Box,
     Collision,
     Continuous,
@@ -30,10 +31,9 @@ from converter.model import (
     Pose,
     Robot,
 )
-from converter.rigid import quat_wxyz_from_rpy
-from converter.spatial import inertia_tensor, rotation_from_quat_wxyz
-from converter.topology import build_tree
-from tests.converter.strategies import robots
+from urdf_usd.converter.rigid import quat_wxyz_from_rpy
+from urdf_usd.converter.spatial import inertia_tensor, rotation_from_quat_wxyz
+from urdf_usd.converter.topology import build_tree
 
 _HEAVY = Inertial(
     2.0,

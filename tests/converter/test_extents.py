@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import trimesh
 
-from converter.extents import (
+from urdf_usd.converter.extents import (
     Bounds,
     bound_link,
     bound_meshes,
@@ -17,7 +17,7 @@ from converter.extents import (
     measure_link,
     measure_meshes,
 )
-from converter.model import (
+from urdf_usd.converter.model import (
     Box,
     Capsule,
     Collision,
@@ -33,13 +33,13 @@ from converter.model import (
     Sphere,
     Visual,
 )
-from converter.rigid import quat_wxyz_from_rpy
-from converter.topology import build_tree
+from urdf_usd.converter.rigid import quat_wxyz_from_rpy
+from urdf_usd.converter.topology import build_tree
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from converter.model import Geometry
+    from urdf_usd.converter.model import Geometry
 
 TURNED = Pose((0.1, -0.2, 0.3), quat_wxyz_from_rpy((0.4, -0.5, 0.6)))
 SHAPES: dict[str, tuple[Geometry, trimesh.Trimesh]] = {

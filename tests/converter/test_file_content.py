@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from converter.file_content import MIB, read_file
+from urdf_usd.converter.file_content import MIB, read_file
 
 
 def test_a_file_up_to_the_limit_is_read(tmp_path: Path) -> None:

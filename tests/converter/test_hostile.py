@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 import pytest
 from pxr import Sdf, Usd, UsdUtils
 
-from converter import ConversionError, ConvertOptions, convert, export
-from converter.urdf import parse
-from converter.usd.layers import DEEPEST
-from converter.usd.prims import BodyNesting
+from urdf_usd.converter import ConversionError, ConvertOptions, convert, export
+from urdf_usd.converter.urdf import parse
+from urdf_usd.converter.usd.layers import DEEPEST
+from urdf_usd.converter.usd.prims import BodyNesting
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

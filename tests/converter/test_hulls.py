@@ -7,7 +7,7 @@ import pytest
 import trimesh
 from scipy.spatial.transform import Rotation
 
-from converter.hulls import convex_hull, volume_within
+from urdf_usd.converter.hulls import convex_hull, volume_within
 
 _BOX = trimesh.creation.box((0.2, 3.0, 0.7)).vertices
 _BALL = trimesh.creation.icosphere(4, 0.3).vertices

@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from converter import read_urdf
-from converter.inputs import input_files
+from urdf_usd.converter import read_urdf
+from urdf_usd.converter.inputs import input_files
 
 _URDF = """<robot name="r"><link name="a">
 <visual><geometry><mesh filename="m/body.obj"/></geometry>

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from scipy.spatial.transform import Rotation
 
-from converter.kinematics import link_transforms, motion, rest_transforms
-from converter.model import (
+from tests.converter.strategies import robots
+from urdf_usd.converter.kinematics import link_transforms, motion, rest_transforms
+from urdf_usd.converter.model import (
     UNLIMITED,
     Continuous,
     Fixed,
@@ -23,13 +24,12 @@ from converter.model import (
     Robot,
     Spherical,
 )
-from converter.topology import build_tree
-from tests.converter.strategies import robots
+from urdf_usd.converter.topology import build_tree
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from converter.model import JointKind, Vec3
+    from urdf_usd.converter.model import JointKind, Vec3
 
 _OBLIQUE: Vec3 = (2 / 7, 3 / 7, 6 / 7)
 _TURN = Rotation.from_euler("xyz", (0.3, -0.4, 0.5))

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
-from converter.model import IDENTITY, Pose
-from converter.rigid import (
+from tests.converter.strategies import axes, inertials, poses, rotations
+from urdf_usd.converter.model import IDENTITY, Pose
+from urdf_usd.converter.rigid import (
     compose,
     inverse,
     placed,
@@ -22,12 +23,11 @@ from converter.rigid import (
     turn_onto,
     turned_inertia,
 )
-from tests.converter.strategies import axes, inertials, poses, rotations
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from converter.model import Inertial, Vec3, Vec4, Vec6
+    from urdf_usd.converter.model import Inertial, Vec3, Vec4, Vec6
 
 
 def _matrix(quat_wxyz: Vec4) -> NDArray[np.float64]:

@@ -9,8 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
-from converter.model import Box, Capsule, Cylinder, Sphere
-from converter.solids import EMPTY, Solid, hull_solid, mesh_solid, primitive_solid
+from urdf_usd.converter.model import Box, Capsule, Cylinder, Sphere
+from urdf_usd.converter.solids import (
+    EMPTY,
+    Solid,
+    hull_solid,
+    mesh_solid,
+    primitive_solid,
+)
 
 # Away from the origin and turned, so that no cross term hides.
 _PLACE = np.eye(4)

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
-from converter.rigid import quat_wxyz_from_rpy
-from converter.spatial import (
+from tests.converter.strategies import axes, inertials, poses, rotations
+from urdf_usd.converter.rigid import quat_wxyz_from_rpy
+from urdf_usd.converter.spatial import (
     inertia_tensor,
     inertia_values,
     inverse_transform,
@@ -26,10 +27,9 @@ from converter.spatial import (
     shift_inertia,
     transform_from_pose,
 )
-from tests.converter.strategies import axes, inertials, poses, rotations
 
 if TYPE_CHECKING:
-    from converter.model import Inertial, Pose, Vec3, Vec4
+    from urdf_usd.converter.model import Inertial, Pose, Vec3, Vec4
 
 
 def _scipy(quat_wxyz: Vec4) -> Rotation:

@@ -11,22 +11,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from converter.embodiment import BaseOption, embody
-from converter.kinematics import rest_transforms
-from converter.model import Continuous, Prismatic, Revolute
-from converter.spatial import inertia_tensor, rotation_from_quat_wxyz
-from converter.topology import build_tree
-from converter.urdf.parse import parse
-from converter.urdf.write import write
-from converter.usd.layers import asset_name, author_asset
-from converter.usd.prims import BodyNesting
-from converter.usd.read import read_usd
 from tests.converter.strategies import any_scale
+from urdf_usd.converter.embodiment import BaseOption, embody
+from urdf_usd.converter.kinematics import rest_transforms
+from urdf_usd.converter.model import Continuous, Prismatic, Revolute
+from urdf_usd.converter.spatial import inertia_tensor, rotation_from_quat_wxyz
+from urdf_usd.converter.topology import build_tree
+from urdf_usd.converter.urdf.parse import parse
+from urdf_usd.converter.urdf.write import write
+from urdf_usd.converter.usd.layers import asset_name, author_asset
+from urdf_usd.converter.usd.prims import BodyNesting
+from urdf_usd.converter.usd.read import read_usd
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from converter.model import Inertial, JointKind, Robot
+    from urdf_usd.converter.model import Inertial, JointKind, Robot
 
 # Seven joints with float32 frames, or a sum of seven masses.
 _SINGLE = 3e-6

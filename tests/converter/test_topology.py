@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from converter.diagnostics import Location, SourceError
-from converter.model import Continuous, Fixed, Joint, Link, Robot
-from converter.topology import build_tree, problems, rigid_groups
 from tests.converter.strategies import robots
+from urdf_usd.converter.diagnostics import Location, SourceError
+from urdf_usd.converter.model import Continuous, Fixed, Joint, Link, Robot
+from urdf_usd.converter.topology import build_tree, problems, rigid_groups
 
 if TYPE_CHECKING:
     from random import Random

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from corpus.checkouts import MANIFEST, head_commit, mirrored_commit
+from urdf_usd.corpus.checkouts import MANIFEST, head_commit, mirrored_commit
 
 if TYPE_CHECKING:
     from pathlib import Path

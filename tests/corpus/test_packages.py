@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from corpus.packages import declared_license, first_of_each, ros_packages
+from urdf_usd.corpus.packages import declared_license, first_of_each, ros_packages
 
 if TYPE_CHECKING:
     from pathlib import Path

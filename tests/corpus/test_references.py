@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corpus.references import GRAMMAR, Reference, Scheme, parse_reference
-from corpus.robots import ReferenceSyntaxError
+from urdf_usd.corpus.references import GRAMMAR, Reference, Scheme, parse_reference
+from urdf_usd.corpus.robots import ReferenceSyntaxError
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import NoReturn
 import pybullet_data
 import pytest
 
-from corpus import (
+from urdf_usd.corpus import (
     CorpusError,
     Download,
     ReferenceSyntaxError,
@@ -19,7 +19,7 @@ from corpus import (
     resolve_corpora,
     resolve_robot,
 )
-from corpus.sources import description_modules
+from urdf_usd.corpus.sources import description_modules
 
 ROBOT = '<robot name="r"><link name="a"/></robot>'
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from corpus.robots import Origin, UnavailableSource
-from corpus.selection import NothingSelectedError, Selection
+from urdf_usd.corpus.robots import Origin, UnavailableSource
+from urdf_usd.corpus.selection import NothingSelectedError, Selection
 
 
 def _robot(name: str, **origin: object) -> UnavailableSource:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from corpus.toml_tables import Field, Kind, TableError, read_tables
+from urdf_usd.corpus.toml_tables import Field, Kind, TableError, read_tables
 
 if TYPE_CHECKING:
     from pathlib import Path

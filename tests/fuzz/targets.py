@@ -18,25 +18,25 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from pxr import Sdf, Usd, Vt
 
-from converter.diagnostics import AuthoringError, ConversionError
-from converter.embodiment import BaseOption, MasslessOption, embody
-from converter.lint import lint
-from converter.meshes.obj import read_obj
-from converter.meshes.polygon_mesh import MeshError, mirrored
-from converter.meshes.read import decode_mesh
-from converter.rules import Severity
-from converter.topology import build_tree
-from converter.urdf.parse import parse
-from converter.urdf.write import write
-from converter.usd.layers import asset_name, author_asset
-from converter.usd.mesh_prims import write_mesh
-from converter.usd.prims import BodyNesting
+from urdf_usd.converter.diagnostics import AuthoringError, ConversionError
+from urdf_usd.converter.embodiment import BaseOption, MasslessOption, embody
+from urdf_usd.converter.lint import lint
+from urdf_usd.converter.meshes.obj import read_obj
+from urdf_usd.converter.meshes.polygon_mesh import MeshError, mirrored
+from urdf_usd.converter.meshes.read import decode_mesh
+from urdf_usd.converter.rules import Severity
+from urdf_usd.converter.topology import build_tree
+from urdf_usd.converter.urdf.parse import parse
+from urdf_usd.converter.urdf.write import write
+from urdf_usd.converter.usd.layers import asset_name, author_asset
+from urdf_usd.converter.usd.mesh_prims import write_mesh
+from urdf_usd.converter.usd.prims import BodyNesting
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from converter.meshes.polygon_mesh import PolygonMesh
-    from converter.model import Robot
+    from urdf_usd.converter.meshes.polygon_mesh import PolygonMesh
+    from urdf_usd.converter.model import Robot
 
 Target: TypeAlias = Callable[[bytes], None]
 

@@ -17,9 +17,6 @@ import numpy as np
 from lxml import etree
 from PIL import Image
 
-from converter import ConvertOptions, convert
-from converter.urdf.standalone import standalone_urdf
-from corpus import resolve_robot
 from tests.renders.pictures import (
     Picture,
     camera_for,
@@ -28,6 +25,9 @@ from tests.renders.pictures import (
 )
 from tests.renders.stage_surfaces import stage_surfaces
 from tests.renders.urdf_surfaces import urdf_surfaces
+from urdf_usd.converter import ConvertOptions, convert
+from urdf_usd.converter.urdf.standalone import standalone_urdf
+from urdf_usd.corpus import resolve_robot
 
 if TYPE_CHECKING:
     Array = np.ndarray

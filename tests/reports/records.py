@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from conformance.record import (
+from urdf_usd.conformance.record import (
     CheckHeading,
     CheckRecord,
     DeviationRecord,

@@ -5,17 +5,17 @@ from __future__ import annotations
 import pytest
 from msgspec import structs
 
-from conformance.checks import CHECKS, ROUND_TRIP_CHECKS
-from conformance.record import (
+from tests.reports import records
+from urdf_usd.conformance.checks import CHECKS, ROUND_TRIP_CHECKS
+from urdf_usd.conformance.record import (
     DiagnosticRecord,
     DifferenceRecord,
     FindingRecord,
     Grade,
     Verdict,
 )
-from reports.diagnosis import diagnose
-from reports.remedies import place_to_look
-from tests.reports import records
+from urdf_usd.reports.diagnosis import diagnose
+from urdf_usd.reports.remedies import place_to_look
 
 ELBOW = FindingRecord(
     subject="joint elbow",

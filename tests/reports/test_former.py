@@ -9,10 +9,10 @@ from lxml import html
 from msgspec import structs
 from rich.console import Console
 
-from conformance.change_record import ChangeRecord, FormerRunRecord, Kind
-from reports import terminal_summary, write_markdown, write_site
-from reports.former import MOST_ROWS, look, sign, sorted_changes
 from tests.reports import records
+from urdf_usd.conformance.change_record import ChangeRecord, FormerRunRecord, Kind
+from urdf_usd.reports import terminal_summary, write_markdown, write_site
+from urdf_usd.reports.former import MOST_ROWS, look, sign, sorted_changes
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 from lxml import etree
 from msgspec import structs
 
-from conformance.baseline_record import BaselineRecord, KnownFailureRecord
-from conformance.record import FindingRecord, Grade, Verdict
-from reports import write_junit
 from tests.reports import records
+from urdf_usd.conformance.baseline_record import BaselineRecord, KnownFailureRecord
+from urdf_usd.conformance.record import FindingRecord, Grade, Verdict
+from urdf_usd.reports import write_junit
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from conformance.record import RobotRecord
+    from urdf_usd.conformance.record import RobotRecord
 
 
 def _written(robots: tuple[RobotRecord, ...], folder: Path) -> etree._Element:

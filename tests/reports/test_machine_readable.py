@@ -12,18 +12,18 @@ from lxml import etree
 from msgspec import structs
 from pyarrow import parquet
 
-from conformance.record import DiagnosticRecord, Verdict
-from conformance.results import record_json
-from conformance.run import check
-from conformance.schema import RECORDS, record_schema, write_schemas
-from converter import convert
-from corpus import resolve_robot
-from reports import write_badge, write_parquet, write_sarif
-from reports.measurements import COLUMNS
 from tests.reports import records
+from urdf_usd.conformance.record import DiagnosticRecord, Verdict
+from urdf_usd.conformance.results import record_json
+from urdf_usd.conformance.run import check
+from urdf_usd.conformance.schema import RECORDS, record_schema, write_schemas
+from urdf_usd.converter import convert
+from urdf_usd.corpus import resolve_robot
+from urdf_usd.reports import write_badge, write_parquet, write_sarif
+from urdf_usd.reports.measurements import COLUMNS
 
 if TYPE_CHECKING:
-    from conformance.record import RobotRecord
+    from urdf_usd.conformance.record import RobotRecord
 
 _PUBLISHED = Path(__file__).parents[2] / "docs" / "schema"
 _SVG = "{http://www.w3.org/2000/svg}"
@@ -182,7 +182,7 @@ def test_a_real_record_is_what_the_schema_says(tmp_path: Path) -> None:
 
 
 def test_the_published_schema_is_the_one_of_the_code(tmp_path: Path) -> None:
-    """`python -m conformance.schema docs/schema` writes it anew."""
+    """`python -m urdf_usd.conformance.schema docs/schema` writes it anew."""
     write_schemas(tmp_path)
     for path in tmp_path.iterdir():
         assert (_PUBLISHED / path.name).read_text("utf-8") == path.read_text("utf-8")

@@ -8,11 +8,11 @@ import math
 import pytest
 from msgspec import structs
 
-from conformance.record import Grade, Verdict
-from reports.appearance import GRADES
-from reports.matrix import matrix
-from reports.rendering import island
 from tests.reports import records
+from urdf_usd.conformance.record import Grade, Verdict
+from urdf_usd.reports.appearance import GRADES
+from urdf_usd.reports.matrix import matrix
+from urdf_usd.reports.rendering import island
 
 
 def _written(*robots: object) -> dict[str, list[dict[str, object]]]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from conformance.record import Grade, Verdict, WitnessRecord, WitnessStatus
-from reports import overview
 from tests.reports import records
+from urdf_usd.conformance.record import Grade, Verdict, WitnessRecord, WitnessStatus
+from urdf_usd.reports import overview
 
 
 def test_what_does_not_conform_comes_first_then_names_in_order() -> None:

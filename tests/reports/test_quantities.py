@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reports.quantities import exact, quantity, unit_symbol
+from urdf_usd.reports.quantities import exact, quantity, unit_symbol
 
 
 def _typed(text: str) -> str:

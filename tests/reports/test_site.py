@@ -9,23 +9,23 @@ import pytest
 from lxml import html
 from msgspec import structs
 
-from conformance.baseline_record import BaselineRecord, KnownFailureRecord
-from conformance.ledger_record import Fate, LedgerRecord
-from conformance.record import (
+from tests.reports import records
+from urdf_usd.conformance.baseline_record import BaselineRecord, KnownFailureRecord
+from urdf_usd.conformance.ledger_record import Fate, LedgerRecord
+from urdf_usd.conformance.record import (
     DepartureRecord,
     DeviationRecord,
     FindingRecord,
     Grade,
     Verdict,
 )
-from reports import render_robot, write_site
-from reports.appearance import appearance
-from tests.reports import records
+from urdf_usd.reports import render_robot, write_site
+from urdf_usd.reports.appearance import appearance
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from conformance.record import RobotRecord
+    from urdf_usd.conformance.record import RobotRecord
 
 _HOSTILE = "<script>alert(1)</script>"
 _TURNED = "left\u202egnorw"

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from msgspec import structs
 from rich.console import Console
 
-from conformance.record import FindingRecord, Grade, Verdict
-from reports import terminal_summary
 from tests.reports import records
+from urdf_usd.conformance.record import FindingRecord, Grade, Verdict
+from urdf_usd.reports import terminal_summary
 
 if TYPE_CHECKING:
-    from conformance.record import RobotRecord
+    from urdf_usd.conformance.record import RobotRecord
 
 
 def _shown(

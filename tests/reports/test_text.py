@@ -8,7 +8,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reports.text import markdown, one_line, plain
+from urdf_usd.reports.text import markdown, one_line, plain
 
 
 def test_controls_become_pictures_of_themselves() -> None:

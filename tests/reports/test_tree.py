@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from conformance.record import Grade
-from conformance.scene import (
+from tests.reports import records
+from urdf_usd.conformance.record import Grade
+from urdf_usd.conformance.scene import (
     Coupling,
     LinkErrors,
     Motion,
@@ -13,8 +14,7 @@ from conformance.scene import (
     SceneLink,
     SceneModel,
 )
-from reports.tree import Limits, beginnings, tree
-from tests.reports import records
+from urdf_usd.reports.tree import Limits, beginnings, tree
 
 _REST = (1.0, 0.0, 0.0, 0.1, 0.0, 1.0, 0.0, -0.2, 0.0, 0.0, 1.0, 0.3)
 _POSITION = Limits("m", 2e-7, 1e-5)

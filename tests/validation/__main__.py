@@ -23,17 +23,17 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from converter import ConversionError, ConvertOptions, convert
-from converter.layout import Layout
-from corpus import UnavailableSource, resolve_corpora
 from tests.validation.validators import Issue, NvidiaValidator, openusd_issues
 from tests.validation.waivers import WAIVERS, waiver
+from urdf_usd.converter import ConversionError, ConvertOptions, convert
+from urdf_usd.converter.layout import Layout
+from urdf_usd.corpus import UnavailableSource, resolve_corpora
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from converter import Conversion
-    from corpus import Resolved
+    from urdf_usd.converter import Conversion
+    from urdf_usd.corpus import Resolved
 
 
 def main() -> None:

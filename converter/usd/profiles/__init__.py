@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, assert_never
 
-from converter.profile import Profile
+from urdf_usd.converter.profile import Profile
 
 if TYPE_CHECKING:
     from pxr import Usd
 
-    from converter.embodiment import Embodiment
-    from converter.topology import Tree
-    from converter.usd.prims import Prims
+    from urdf_usd.converter.embodiment import Embodiment
+    from urdf_usd.converter.topology import Tree
+    from urdf_usd.converter.usd.prims import Prims
 
 
 def author_profile(
@@ -29,13 +29,13 @@ def author_profile(
         case Profile.GENERIC:
             return
         case Profile.NEWTON:
-            from converter.usd.profiles.newton_schemas import (  # noqa: PLC0415
+            from urdf_usd.converter.usd.profiles.newton_schemas import (  # noqa: PLC0415
                 author_newton,
             )
 
             author_newton(stage, tree, embodiment, prims)
         case Profile.PHYSX:
-            from converter.usd.profiles.physx_schemas import (  # noqa: PLC0415
+            from urdf_usd.converter.usd.profiles.physx_schemas import (  # noqa: PLC0415
                 author_physx,
             )
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from converter.model import Mimic
+from urdf_usd.converter.model import Mimic
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from converter.model import Joint
+    from urdf_usd.converter.model import Joint
 
 
 def head_couplings(

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from pxr import Sdf, Usd, Vt
 
-from converter.usd.profiles.couplings import head_couplings
-from converter.usd.profiles.words import (
+from urdf_usd.converter.usd.profiles.couplings import head_couplings
+from urdf_usd.converter.usd.profiles.words import (
     DEGREES,
     Word,
     damping,
@@ -18,15 +18,15 @@ from converter.usd.profiles.words import (
     write_drive,
     write_schema,
 )
-from converter.usd.storage import is_single
+from urdf_usd.converter.usd.storage import is_single
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from converter.embodiment import Embodiment
-    from converter.model import Mimic
-    from converter.topology import Tree
-    from converter.usd.prims import Prims
+    from urdf_usd.converter.embodiment import Embodiment
+    from urdf_usd.converter.model import Mimic
+    from urdf_usd.converter.topology import Tree
+    from urdf_usd.converter.usd.prims import Prims
 
 _WORDS = (
     Word("newton:damping", damping, 1 / DEGREES),

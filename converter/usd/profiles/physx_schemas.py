@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from pxr import Sdf, Usd, UsdPhysics
 
-from converter.usd.profiles.couplings import head_couplings
-from converter.usd.profiles.words import (
+from urdf_usd.converter.usd.profiles.couplings import head_couplings
+from urdf_usd.converter.usd.profiles.words import (
     DEGREES,
     Word,
     damping,
@@ -25,14 +25,14 @@ from converter.usd.profiles.words import (
     write_drive,
     write_schema,
 )
-from converter.usd.storage import is_single
+from urdf_usd.converter.usd.storage import is_single
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from converter.model import Joint, Mimic
-    from converter.topology import Tree
-    from converter.usd.prims import Prims
+    from urdf_usd.converter.model import Joint, Mimic
+    from urdf_usd.converter.topology import Tree
+    from urdf_usd.converter.usd.prims import Prims
 
 # A speed of zero would freeze the joint. Many URDFs write it for "unknown".
 _VELOCITY = Word(

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 from pxr import Sdf, Usd, UsdPhysics
 
-from converter.usd.storage import is_single
+from urdf_usd.converter.usd.storage import is_single
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from converter.model import Joint
-    from converter.topology import Tree
-    from converter.usd.prims import Prims
+    from urdf_usd.converter.model import Joint
+    from urdf_usd.converter.topology import Tree
+    from urdf_usd.converter.usd.prims import Prims
 
 DEGREES = degrees(1.0)
 

@@ -11,21 +11,21 @@ from typing import TYPE_CHECKING
 import pybullet_data
 import pytest
 
-import conformance.mutations
-from conformance.checks import CHECKS
-from conformance.comparison import Compared, Difference, Words
-from conformance.comparisons import COMPARERS
-from conformance.mutations import experiment
-from conformance.mutations.catalogue import FAULTS
-from conformance.mutations.experiment import Examination, Plan, examine
-from conformance.mutations.fault import REFUSED
+from urdf_usd.conformance import mutations
+from urdf_usd.conformance.checks import CHECKS
+from urdf_usd.conformance.comparison import Compared, Difference, Words
+from urdf_usd.conformance.comparisons import COMPARERS
+from urdf_usd.conformance.mutations import experiment
+from urdf_usd.conformance.mutations.catalogue import FAULTS
+from urdf_usd.conformance.mutations.experiment import Examination, Plan, examine
+from urdf_usd.conformance.mutations.fault import REFUSED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from conformance.mutations.fault import Speech
+    from urdf_usd.conformance.mutations.fault import Speech
 
-OWN = Path(conformance.mutations.__file__).parent / "robots"
+OWN = Path(mutations.__file__).parent / "robots"
 PENDULUM = Path(pybullet_data.getDataPath()) / "pendulum5.urdf"
 # What other checks say as well, or what nothing in a USD decides.
 UNAIMED = {

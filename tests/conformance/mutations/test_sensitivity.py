@@ -10,11 +10,16 @@ import pytest
 from click.testing import CliRunner
 from rich.console import Console
 
-from conformance.cli import main
-from conformance.commands.sensitivity import as_json, rendered
-from conformance.mutations.catalogue import FAULTS
-from conformance.mutations.experiment import Examination, Trial
-from conformance.mutations.sensitivity import ROBOTS, Sensitivity, measure, summary
+from urdf_usd.conformance.cli import main
+from urdf_usd.conformance.commands.sensitivity import as_json, rendered
+from urdf_usd.conformance.mutations.catalogue import FAULTS
+from urdf_usd.conformance.mutations.experiment import Examination, Trial
+from urdf_usd.conformance.mutations.sensitivity import (
+    ROBOTS,
+    Sensitivity,
+    measure,
+    summary,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -116,7 +121,9 @@ def test_sizes_may_come_from_searches_of_their_own() -> None:
 def test_json_holds_everything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The command exits with 1 where a fault was missed."""
     missed = summary([_changed(GOOD, "mass.halved", caught=False)])
-    monkeypatch.setattr("conformance.commands.sensitivity.measure", lambda **_: missed)
+    monkeypatch.setattr(
+        "urdf_usd.conformance.commands.sensitivity.measure", lambda **_: missed
+    )
     file = tmp_path / "found.json"
     result = CliRunner().invoke(main, ["doctor", "--sensitivity", "--json", str(file)])
     document = json.loads(file.read_text())

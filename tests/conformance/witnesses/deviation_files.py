@@ -16,8 +16,8 @@ from tests.conformance.witnesses.oblique_arm import request, rotation_rpy
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from conformance.observation import JointObservation, Observation
-    from conformance.witness import Witness
+    from urdf_usd.conformance.observation import JointObservation, Observation
+    from urdf_usd.conformance.witness import Witness
 
 FOLDER = Path(__file__).parents[2] / "data/deviations"
 ORIGIN = np.array([0.4, -0.5, 0.6])

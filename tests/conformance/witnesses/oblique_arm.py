@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from conformance.observation import Configurations
-from conformance.witness import Request
+from urdf_usd.conformance.observation import Configurations
+from urdf_usd.conformance.witness import Request
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from numpy.typing import NDArray
 
-    from conformance.observation import Vec6
+    from urdf_usd.conformance.observation import Vec6
 
 URDF = """<?xml version="1.0"?>
 <robot name="oblique_arm">

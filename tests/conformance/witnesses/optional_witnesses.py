@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from conformance.witness import Unavailable
-from conformance.witnesses.drake_witness import DrakeWitness
-from conformance.witnesses.newton_usd_witness import NewtonUsdWitness
-from conformance.witnesses.newton_witness import NewtonWitness
-from conformance.witnesses.pinocchio_witness import PinocchioWitness
+from urdf_usd.conformance.witness import Unavailable
+from urdf_usd.conformance.witnesses.drake_witness import DrakeWitness
+from urdf_usd.conformance.witnesses.newton_usd_witness import NewtonUsdWitness
+from urdf_usd.conformance.witnesses.newton_witness import NewtonWitness
+from urdf_usd.conformance.witnesses.pinocchio_witness import PinocchioWitness
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from conformance.witness import Witness
+    from urdf_usd.conformance.witness import Witness
 
 WITNESSES: dict[str, Callable[[], Witness]] = {
     "drake": DrakeWitness,

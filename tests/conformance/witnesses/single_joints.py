@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from conformance.observation import JointObservation
+    from urdf_usd.conformance.observation import JointObservation
 
 REVOLUTE, PRISMATIC = "PhysicsRevoluteJoint", "PhysicsPrismaticJoint"
 SI = "metersPerUnit = 1"

@@ -10,20 +10,20 @@ import numpy as np
 import pytest
 import trimesh
 
-from conformance.observation import Configurations, Quantity
-from conformance.shapes import Role, ShapeKind
-from conformance.witness import Request
-from conformance.witnesses.mesh_files import UnreadMeshError, load_mesh
-from conformance.witnesses.mujoco_witness import MujocoWitness
-from conformance.witnesses.pybullet_witness import PybulletWitness
-from conformance.witnesses.spec_witness import SpecWitness
+from urdf_usd.conformance.observation import Configurations, Quantity
+from urdf_usd.conformance.shapes import Role, ShapeKind
+from urdf_usd.conformance.witness import Request
+from urdf_usd.conformance.witnesses.mesh_files import UnreadMeshError, load_mesh
+from urdf_usd.conformance.witnesses.mujoco_witness import MujocoWitness
+from urdf_usd.conformance.witnesses.pybullet_witness import PybulletWitness
+from urdf_usd.conformance.witnesses.spec_witness import SpecWitness
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from conformance.observation import Observation
-    from conformance.shapes import ShapeObservation
-    from conformance.witness import Witness
+    from urdf_usd.conformance.observation import Observation
+    from urdf_usd.conformance.shapes import ShapeObservation
+    from urdf_usd.conformance.witness import Witness
 
 ORIGIN = '<origin xyz="0.1 -0.2 0.3" rpy="0.4 -0.5 0.6"/>'
 PRIMITIVES = {

@@ -9,15 +9,15 @@ import numpy as np
 import pybullet_data
 import pytest
 
-from conformance.observation import Configurations
-from conformance.sampling import configurations
-from conformance.witness import AbstentionError, Request
-from conformance.witnesses.mujoco_witness import MujocoWitness
-from conformance.witnesses.pybullet_witness import PybulletWitness
+from urdf_usd.conformance.observation import Configurations
+from urdf_usd.conformance.sampling import configurations
+from urdf_usd.conformance.witness import AbstentionError, Request
+from urdf_usd.conformance.witnesses.mujoco_witness import MujocoWitness
+from urdf_usd.conformance.witnesses.pybullet_witness import PybulletWitness
 
 if TYPE_CHECKING:
-    from conformance.observation import LinkObservation, Observation
-    from conformance.witness import Witness
+    from urdf_usd.conformance.observation import LinkObservation, Observation
+    from urdf_usd.conformance.witness import Witness
 
 _ROOT = Path(pybullet_data.getDataPath())
 _FILES = sorted(

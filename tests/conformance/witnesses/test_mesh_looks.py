@@ -11,26 +11,26 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from conformance.observation import Configurations
-from conformance.record import Grade
-from conformance.shapes import Role
-from conformance.verdict import judge
-from conformance.witness import Observed, Request
-from conformance.witnesses.dae_files import read_dae
-from conformance.witnesses.file_materials import FileMaterial
-from conformance.witnesses.mesh_files import load_mesh
-from conformance.witnesses.spec_witness import SpecWitness
-from conformance.witnesses.usdphysics_witness import UsdphysicsWitness
-from converter import convert
 from tests.converter.usd.mesh_looks import png
+from urdf_usd.conformance.observation import Configurations
+from urdf_usd.conformance.record import Grade
+from urdf_usd.conformance.shapes import Role
+from urdf_usd.conformance.verdict import judge
+from urdf_usd.conformance.witness import Observed, Request
+from urdf_usd.conformance.witnesses.dae_files import read_dae
+from urdf_usd.conformance.witnesses.file_materials import FileMaterial
+from urdf_usd.conformance.witnesses.mesh_files import load_mesh
+from urdf_usd.conformance.witnesses.spec_witness import SpecWitness
+from urdf_usd.conformance.witnesses.usdphysics_witness import UsdphysicsWitness
+from urdf_usd.converter import convert
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from conformance.observation import Observation
-    from conformance.record import CheckRecord
-    from conformance.shapes import Look
+    from urdf_usd.conformance.observation import Observation
+    from urdf_usd.conformance.record import CheckRecord
+    from urdf_usd.conformance.shapes import Look
 
 STILL = Configurations((), (), ("zero",))
 # sRGB components and their light, from the table of IEC 61966-2-1.

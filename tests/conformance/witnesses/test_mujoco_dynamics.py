@@ -9,24 +9,24 @@ import numpy as np
 import pybullet_data
 import pytest
 
-from conformance.comparison import Compared, yardstick
-from conformance.comparisons.dynamics import bias_forces, inertia_matrices
-from conformance.comparisons.rollouts import states
-from conformance.observation import ROOT_MOTION, Configurations
-from conformance.record import Grade
-from conformance.tasks import questions
-from conformance.tolerance import Tolerance
-from conformance.witness import Request
-from conformance.witnesses.mujoco_witness import MujocoWitness
-from conformance.witnesses.spec_witness import SpecWitness
-from conformance.witnesses.usdphysics_witness import UsdphysicsWitness
-from converter import convert
-from converter.urdf.parse import parse
 from tests.conformance.witnesses.deviation_files import text
 from tests.conformance.witnesses.usd_readings import body, joint, stage
+from urdf_usd.conformance.comparison import Compared, yardstick
+from urdf_usd.conformance.comparisons.dynamics import bias_forces, inertia_matrices
+from urdf_usd.conformance.comparisons.rollouts import states
+from urdf_usd.conformance.observation import ROOT_MOTION, Configurations
+from urdf_usd.conformance.record import Grade
+from urdf_usd.conformance.tasks import questions
+from urdf_usd.conformance.tolerance import Tolerance
+from urdf_usd.conformance.witness import Request
+from urdf_usd.conformance.witnesses.mujoco_witness import MujocoWitness
+from urdf_usd.conformance.witnesses.spec_witness import SpecWitness
+from urdf_usd.conformance.witnesses.usdphysics_witness import UsdphysicsWitness
+from urdf_usd.converter import convert
+from urdf_usd.converter.urdf.parse import parse
 
 if TYPE_CHECKING:
-    from conformance.observation import Observation
+    from urdf_usd.conformance.observation import Observation
 
 _ROOT = Path(pybullet_data.getDataPath())
 # One for each: chains, loops of mimics, spheres, floating bases, point masses.

@@ -11,8 +11,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from conformance.free_motion import RolloutPlan
-from conformance.observation import (
+from tests.conformance.miniatures import CONFIGURATIONS, ROBOT, with_joint
+from tests.converter.strategies import robots
+from urdf_usd.conformance.free_motion import RolloutPlan
+from urdf_usd.conformance.observation import (
     Frames,
     JointObservation,
     JointType,
@@ -20,12 +22,16 @@ from conformance.observation import (
     MassProperties,
     Observation,
 )
-from conformance.sampling import configurations
-from conformance.witnesses import mujoco_motion
-from conformance.witnesses.mujoco_model import UnbuildableError, build, with_motion
-from conformance.witnesses.mujoco_motion import equations_of_motion, roll_out
-from conformance.witnesses.spec_witness import observe_robot, structure
-from converter.model import (
+from urdf_usd.conformance.sampling import configurations
+from urdf_usd.conformance.witnesses import mujoco_motion
+from urdf_usd.conformance.witnesses.mujoco_model import (
+    UnbuildableError,
+    build,
+    with_motion,
+)
+from urdf_usd.conformance.witnesses.mujoco_motion import equations_of_motion, roll_out
+from urdf_usd.conformance.witnesses.spec_witness import observe_robot, structure
+from urdf_usd.converter.model import (
     Continuous,
     Dynamics,
     Fixed,
@@ -35,11 +41,9 @@ from converter.model import (
     Range,
     Robot,
 )
-from tests.conformance.miniatures import CONFIGURATIONS, ROBOT, with_joint
-from tests.converter.strategies import robots
 
 if TYPE_CHECKING:
-    from conformance.observation import Configurations
+    from urdf_usd.conformance.observation import Configurations
 
 _X = (1.0, 0.0, 0.0)
 

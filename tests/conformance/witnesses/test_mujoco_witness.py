@@ -8,9 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from conformance.observation import Configurations, JointType
-from conformance.witness import AbstentionError, Available, Request
-from conformance.witnesses.mujoco_witness import MujocoWitness
 from tests.conformance.witnesses import oblique_arm
 from tests.conformance.witnesses.deviation_files import (
     AXIS,
@@ -22,11 +19,14 @@ from tests.conformance.witnesses.deviation_files import (
     text,
 )
 from tests.conformance.witnesses.oblique_arm import request, rotation_about
+from urdf_usd.conformance.observation import Configurations, JointType
+from urdf_usd.conformance.witness import AbstentionError, Available, Request
+from urdf_usd.conformance.witnesses.mujoco_witness import MujocoWitness
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from conformance.observation import Observation
+    from urdf_usd.conformance.observation import Observation
 
 _AXIS = np.array(AXIS)
 

@@ -9,14 +9,6 @@ import numpy as np
 import pytest
 from pxr import Usd, UsdGeom
 
-from conformance.observation import (
-    SINGLE_PRECISION,
-    JointType,
-    Quantity,
-)
-from conformance.witness import AbstentionError
-from conformance.witnesses.newton_usd_witness import NewtonUsdWitness
-from converter import ConvertOptions, Profile, convert
 from tests.conformance.witnesses import oblique_arm
 from tests.conformance.witnesses.deviation_files import (
     AXIS,
@@ -27,12 +19,20 @@ from tests.conformance.witnesses.deviation_files import (
 )
 from tests.conformance.witnesses.oblique_arm import request, rotation_about
 from tests.conformance.witnesses.optional_witnesses import installed
+from urdf_usd.conformance.observation import (
+    SINGLE_PRECISION,
+    JointType,
+    Quantity,
+)
+from urdf_usd.conformance.witness import AbstentionError
+from urdf_usd.conformance.witnesses.newton_usd_witness import NewtonUsdWitness
+from urdf_usd.converter import ConvertOptions, Profile, convert
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from conformance.observation import Observation
-    from conformance.witness import Request
+    from urdf_usd.conformance.observation import Observation
+    from urdf_usd.conformance.witness import Request
 
 _TOLD = ConvertOptions(profile=Profile.NEWTON)
 # A hundred operations on stored numbers of the size of one.

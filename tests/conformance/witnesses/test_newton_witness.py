@@ -7,9 +7,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from conformance.observation import SINGLE_PRECISION, JointType, MimicObservation
-from conformance.witness import AbstentionError
-from conformance.witnesses.newton_witness import NewtonWitness
 from tests.conformance.witnesses import oblique_arm
 from tests.conformance.witnesses.deviation_files import (
     AXIS,
@@ -21,11 +18,18 @@ from tests.conformance.witnesses.deviation_files import (
 )
 from tests.conformance.witnesses.oblique_arm import request
 from tests.conformance.witnesses.optional_witnesses import installed
+from urdf_usd.conformance.observation import (
+    SINGLE_PRECISION,
+    JointType,
+    MimicObservation,
+)
+from urdf_usd.conformance.witness import AbstentionError
+from urdf_usd.conformance.witnesses.newton_witness import NewtonWitness
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from conformance.observation import Observation
+    from urdf_usd.conformance.observation import Observation
 
 _ROUNDING = 20 * SINGLE_PRECISION
 

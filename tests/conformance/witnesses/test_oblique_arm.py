@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from conformance.observation import JointType, MimicObservation, Quantity
-from conformance.witnesses.mujoco_witness import MujocoWitness
-from conformance.witnesses.pybullet_witness import PybulletWitness
 from tests.conformance.witnesses import oblique_arm
+from urdf_usd.conformance.observation import JointType, MimicObservation, Quantity
+from urdf_usd.conformance.witnesses.mujoco_witness import MujocoWitness
+from urdf_usd.conformance.witnesses.pybullet_witness import PybulletWitness
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from conformance.observation import JointObservation, Observation
-    from conformance.witness import Witness
+    from urdf_usd.conformance.observation import JointObservation, Observation
+    from urdf_usd.conformance.witness import Witness
 
 
 @pytest.fixture(params=[MujocoWitness, PybulletWitness])

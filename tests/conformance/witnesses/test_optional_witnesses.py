@@ -7,21 +7,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from conformance.observation import (
+from tests.conformance.witnesses import oblique_arm
+from tests.conformance.witnesses.optional_witnesses import WITNESSES, installed
+from urdf_usd.conformance.observation import (
     DOUBLE_PRECISION,
     JointObservation,
     JointType,
     Quantity,
 )
-from conformance.witness import Available, Side, Unavailable
-from conformance.witnesses.optional_engine import optional_engine
-from tests.conformance.witnesses import oblique_arm
-from tests.conformance.witnesses.optional_witnesses import WITNESSES, installed
+from urdf_usd.conformance.witness import Available, Side, Unavailable
+from urdf_usd.conformance.witnesses.optional_engine import optional_engine
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from conformance.observation import Observation
+    from urdf_usd.conformance.observation import Observation
 
 _URDF = [name for name, make in WITNESSES.items() if make().side is Side.URDF]
 

@@ -7,9 +7,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from conformance.observation import JointType
-from conformance.witness import AbstentionError
-from conformance.witnesses.pinocchio_witness import PinocchioWitness
 from tests.conformance.witnesses.deviation_files import (
     AXIS,
     ORIGIN,
@@ -20,11 +17,14 @@ from tests.conformance.witnesses.deviation_files import (
 )
 from tests.conformance.witnesses.oblique_arm import request, rotation_about
 from tests.conformance.witnesses.optional_witnesses import installed
+from urdf_usd.conformance.observation import JointType
+from urdf_usd.conformance.witness import AbstentionError
+from urdf_usd.conformance.witnesses.pinocchio_witness import PinocchioWitness
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from conformance.observation import Observation
+    from urdf_usd.conformance.observation import Observation
 
 
 def _observe(name: str, folder: Path, **positions: object) -> Observation:

@@ -9,9 +9,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from conformance.observation import JointType, Quantity
-from conformance.witness import AbstentionError, Available, Request
-from conformance.witnesses.pybullet_witness import PybulletWitness
 from tests.conformance.witnesses.deviation_files import (
     AXIS,
     ORIGIN,
@@ -26,11 +23,14 @@ from tests.conformance.witnesses.oblique_arm import (
     request,
     rotation_about,
 )
+from urdf_usd.conformance.observation import JointType, Quantity
+from urdf_usd.conformance.witness import AbstentionError, Available, Request
+from urdf_usd.conformance.witnesses.pybullet_witness import PybulletWitness
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from conformance.observation import Observation
+    from urdf_usd.conformance.observation import Observation
 
 
 def _observe(name: str, folder: Path, **positions: object) -> Observation:

@@ -9,17 +9,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from conformance.observation import Base, JointType, MimicObservation, Quantity
-from conformance.sampling import configurations
-from conformance.witness import AbstentionError, Available, Side
-from conformance.witnesses.spec_witness import SpecWitness, observe_robot, structure
-from converter.urdf.parse import parse
 from tests.conformance.witnesses import oblique_arm
+from urdf_usd.conformance.observation import Base, JointType, MimicObservation, Quantity
+from urdf_usd.conformance.sampling import configurations
+from urdf_usd.conformance.witness import AbstentionError, Available, Side
+from urdf_usd.conformance.witnesses.spec_witness import (
+    SpecWitness,
+    observe_robot,
+    structure,
+)
+from urdf_usd.converter.urdf.parse import parse
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from conformance.observation import Observation
+    from urdf_usd.conformance.observation import Observation
 
 _ARM = (
     '<link name="arm"><inertial><mass value="2"/><inertia ixx="1" ixy="0" ixz="0" '

@@ -11,18 +11,18 @@ import trimesh
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conformance.shapes import DIRECTIONS, ShapeKind
-from conformance.witnesses.surfaces import (
+from tests.conformance.witnesses.usd_readings import pose
+from urdf_usd.conformance.shapes import DIRECTIONS, ShapeKind
+from urdf_usd.conformance.witnesses.surfaces import (
     fans,
     mesh_surface,
     primitive_surface,
     stretched,
 )
-from tests.conformance.witnesses.usd_readings import pose
 
 if TYPE_CHECKING:
-    from conformance.shapes import Surface
     from tests.conformance.witnesses.usd_readings import Array
+    from urdf_usd.conformance.shapes import Surface
 
 OBLIQUE = pose((0.3, -0.7, 0.2), (0.5, -0.1, 0.7, 0.5))
 MESHES = {

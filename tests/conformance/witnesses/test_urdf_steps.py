@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from conformance.witnesses.joint_text import (
+from urdf_usd.conformance.witnesses.joint_text import (
     complete_limits,
     leave_out,
     leave_out_empty_dynamics,
     leave_out_idle_couplings,
     leave_out_reversed_bounds,
 )
-from conformance.witnesses.urdf_text import (
+from urdf_usd.conformance.witnesses.urdf_text import (
     UrdfText,
     prepare,
     rename_inner_link,
@@ -23,7 +23,7 @@ from conformance.witnesses.urdf_text import (
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from conformance.witnesses.urdf_text import Step
+    from urdf_usd.conformance.witnesses.urdf_text import Step
 
 
 def _prepared(folder: Path, step: Step, joint: str, kind: str = "revolute") -> UrdfText:

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from conformance.observation import MimicObservation
 from tests.conformance.witnesses.single_joints import (
     LIMITED,
     PRISMATIC,
@@ -24,6 +23,7 @@ from tests.conformance.witnesses.usd_readings import (
     joint_named,
     stage,
 )
+from urdf_usd.conformance.observation import MimicObservation
 
 DEGREE = math.pi / 180
 NEWTON = ("NewtonMimicAPI",)

@@ -12,15 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conformance.observation import JointType
-from conformance.witnesses.usdphysics_transforms import (
-    inverses,
-    rigid_part,
-    rotations,
-    separation,
-    transforms,
-    turns,
-)
 from tests.conformance.witnesses.usd_readings import (
     DATA,
     ask,
@@ -31,6 +22,15 @@ from tests.conformance.witnesses.usd_readings import (
     pose,
     spin,
     stage,
+)
+from urdf_usd.conformance.observation import JointType
+from urdf_usd.conformance.witnesses.usdphysics_transforms import (
+    inverses,
+    rigid_part,
+    rotations,
+    separation,
+    transforms,
+    turns,
 )
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from tests.conformance.witnesses.usd_readings import DATA, ask, body, pose, stag
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from conformance.observation import MassProperties, Observation
     from tests.conformance.witnesses.usd_readings import Array
+    from urdf_usd.conformance.observation import MassProperties, Observation
 
 WATER = 1000.0  # kg/m^3, what UsdPhysics assumes without a density
 MASS = ["PhysicsMassAPI"]

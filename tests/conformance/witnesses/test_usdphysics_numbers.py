@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from conformance.observation import JointType
 from tests.conformance.witnesses.single_joints import (
     PRISMATIC,
     REVOLUTE,
@@ -25,6 +24,7 @@ from tests.conformance.witnesses.usd_readings import (
     joint_named,
     stage,
 )
+from urdf_usd.conformance.observation import JointType
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from conformance.shapes import Role, ShapeKind, ShapeObservation
 from tests.conformance.witnesses.usd_readings import ask, body, stage
+from urdf_usd.conformance.shapes import Role, ShapeKind, ShapeObservation
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 import trimesh
 
-from conformance.witnesses.usdphysics_solids import (
+from tests.conformance.witnesses.usd_readings import pose
+from urdf_usd.conformance.witnesses.usdphysics_solids import (
     EMPTY,
     box,
     capsule,
@@ -18,12 +19,11 @@ from conformance.witnesses.usdphysics_solids import (
     polyhedron,
     sphere,
 )
-from tests.conformance.witnesses.usd_readings import pose
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from conformance.witnesses.usdphysics_solids import Solid
+    from urdf_usd.conformance.witnesses.usdphysics_solids import Solid
 
 # Meshes of round solids lie inside of them; with 256 sections they lack up to 3e-4.
 ROUND = 1e-3

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from conformance.observation import JointType
 from tests.conformance.witnesses.single_joints import (
     PRISMATIC,
     REVOLUTE,
     only_joint,
 )
 from tests.conformance.witnesses.usd_readings import DATA, ask, joint_named
+from urdf_usd.conformance.observation import JointType
 
 if TYPE_CHECKING:
     from pathlib import Path

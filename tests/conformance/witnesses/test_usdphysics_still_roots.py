@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from conformance.observation import Base, Configurations
-from conformance.witness import Request
-from conformance.witnesses.usdphysics_witness import UsdphysicsWitness
 from tests.conformance.witnesses.usd_readings import body, pose, stage
+from urdf_usd.conformance.observation import Base, Configurations
+from urdf_usd.conformance.witness import Request
+from urdf_usd.conformance.witnesses.usdphysics_witness import UsdphysicsWitness
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from conformance.observation import Observation
+    from urdf_usd.conformance.observation import Observation
 
 AT_REST = Configurations((), (), ("zero",))
 HALF = 0.5**0.5

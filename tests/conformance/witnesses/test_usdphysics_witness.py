@@ -8,9 +8,6 @@ from typing import TYPE_CHECKING
 import pytest
 from pxr import UsdPhysics
 
-from conformance.observation import Base, JointType
-from conformance.witness import AbstentionError, Available, Side, Unavailable
-from conformance.witnesses.usdphysics_witness import UsdphysicsWitness
 from tests.conformance.witnesses.usd_readings import (
     DATA,
     ask,
@@ -19,6 +16,9 @@ from tests.conformance.witnesses.usd_readings import (
     joint_named,
     stage,
 )
+from urdf_usd.conformance.observation import Base, JointType
+from urdf_usd.conformance.witness import AbstentionError, Available, Side, Unavailable
+from urdf_usd.conformance.witnesses.usdphysics_witness import UsdphysicsWitness
 
 if TYPE_CHECKING:
     from pathlib import Path

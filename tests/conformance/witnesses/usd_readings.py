@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from conformance.observation import Configurations
-from conformance.witness import Request
-from conformance.witnesses.usdphysics_witness import UsdphysicsWitness
+from urdf_usd.conformance.observation import Configurations
+from urdf_usd.conformance.witness import Request
+from urdf_usd.conformance.witnesses.usdphysics_witness import UsdphysicsWitness
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from conformance.observation import JointObservation, Observation
+    from urdf_usd.conformance.observation import JointObservation, Observation
 
 Array: TypeAlias = "NDArray[np.float64]"
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import pytest
 
-from converter.lint import Finding, lint
+from urdf_usd.converter.lint import Finding, lint
 
 if TYPE_CHECKING:
     from pathlib import Path

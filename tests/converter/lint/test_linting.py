@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from converter.lint import ALL_RULES, lint
-from corpus import RobotSource, resolve_corpora
 from tests.converter.lint.cases import CASES, link, material
+from urdf_usd.converter.lint import ALL_RULES, lint
+from urdf_usd.corpus import RobotSource, resolve_corpora
 
 if TYPE_CHECKING:
     from tests.converter.lint.conftest import Lint

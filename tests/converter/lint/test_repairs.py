@@ -7,17 +7,22 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from converter.diagnostics import SourceError
-from converter.lint import REPAIRS, apply_edits, lint, read_document, repairs
-from converter.lint.spans import RemoveElement, SetAttribute, SetXmlVersion, SpanError
-from converter.urdf import parse
-from corpus import RobotSource, resolve_corpora
 from tests.converter.lint.cases import CASES, joint, link, material, mesh
+from urdf_usd.converter.diagnostics import SourceError
+from urdf_usd.converter.lint import REPAIRS, apply_edits, lint, read_document, repairs
+from urdf_usd.converter.lint.spans import (
+    RemoveElement,
+    SetAttribute,
+    SetXmlVersion,
+    SpanError,
+)
+from urdf_usd.converter.urdf import parse
+from urdf_usd.corpus import RobotSource, resolve_corpora
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from converter.model import Robot
+    from urdf_usd.converter.model import Robot
 
 BROKEN = {
     "xml-version": '<?xml version="0.0"?>\n' + joint("", "fixed"),

@@ -8,9 +8,6 @@ from typing import TYPE_CHECKING
 import mujoco
 import pytest
 
-from converter.lint import ALL_RULES, LINT_RULES
-from converter.lint.checks import DOCUMENT_CHECKS, SPECIMEN_CHECKS
-from converter.rules import RULES, Severity
 from tests.converter.lint.cases import (
     CASES,
     INERTIA,
@@ -23,6 +20,9 @@ from tests.converter.lint.cases import (
     robot,
 )
 from tests.converter.lint.stl_files import write_box, write_fan
+from urdf_usd.converter.lint import ALL_RULES, LINT_RULES
+from urdf_usd.converter.lint.checks import DOCUMENT_CHECKS, SPECIMEN_CHECKS
+from urdf_usd.converter.rules import RULES, Severity
 
 if TYPE_CHECKING:
     from pathlib import Path

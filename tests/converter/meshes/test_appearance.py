@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from converter.meshes import read_mesh
-from converter.meshes.appearance import face_normals
-from converter.meshes.mesh_material import (
+from urdf_usd.converter.meshes import read_mesh
+from urdf_usd.converter.meshes.appearance import face_normals
+from urdf_usd.converter.meshes.mesh_material import (
     MeshMaterial,
     MeshTexture,
     Sampling,
     Slot,
     Wrap,
 )
-from converter.meshes.obj import read_obj
-from converter.meshes.polygon_mesh import mirrored
+from urdf_usd.converter.meshes.obj import read_obj
+from urdf_usd.converter.meshes.polygon_mesh import mirrored
 
 if TYPE_CHECKING:
     from pathlib import Path

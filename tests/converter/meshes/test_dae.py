@@ -11,7 +11,7 @@ import pybullet
 import pybullet_data
 import pytest
 
-from converter.meshes import MeshError, PolygonMesh, read_mesh
+from urdf_usd.converter.meshes import MeshError, PolygonMesh, read_mesh
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

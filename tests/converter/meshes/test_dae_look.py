@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from converter.meshes.dae import read_dae
-from converter.meshes.mesh_material import (
+from urdf_usd.converter.meshes.dae import read_dae
+from urdf_usd.converter.meshes.mesh_material import (
     MeshMaterial,
     MeshTexture,
     Sampling,
@@ -17,7 +17,7 @@ from converter.meshes.mesh_material import (
 )
 
 if TYPE_CHECKING:
-    from converter.meshes.appearance import CornerValues
+    from urdf_usd.converter.meshes.appearance import CornerValues
 
 # A quadrilateral in an oblique plane, and its unit normal.
 CORNERS = np.array([[0.5, 0.0, 0.0], [1.5, 1.0, 0.0], [1.5, 1.0, 2.0], [0.5, 0.0, 2.0]])

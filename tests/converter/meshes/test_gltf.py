@@ -12,8 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
-from converter.meshes import MeshError, PolygonMesh, read_mesh
-from converter.meshes.gltf import read_gltf
 from tests.converter.meshes.gltf_files import (
     CORNERS,
     NORMALS,
@@ -22,12 +20,14 @@ from tests.converter.meshes.gltf_files import (
     Json,
     triangle,
 )
+from urdf_usd.converter.meshes import MeshError, PolygonMesh, read_mesh
+from urdf_usd.converter.meshes.gltf import read_gltf
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from converter.meshes.appearance import CornerValues
+    from urdf_usd.converter.meshes.appearance import CornerValues
 
 # Y up to Z up.
 UPRIGHT = np.array([[1, 0, 0], [0, 0, -1], [0, 1, 0]])

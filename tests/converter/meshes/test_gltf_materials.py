@@ -10,10 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from converter.colors import linear_from_srgb
-from converter.meshes.gltf import read_gltf
-from converter.meshes.mesh_material import MeshMaterial, MeshTexture, Slot, Wrap
 from tests.converter.meshes.gltf_files import UV, Gltf, Json, triangle
+from urdf_usd.converter.colors import linear_from_srgb
+from urdf_usd.converter.meshes.gltf import read_gltf
+from urdf_usd.converter.meshes.mesh_material import (
+    MeshMaterial,
+    MeshTexture,
+    Slot,
+    Wrap,
+)
 
 IMAGE = b"\x89PNG\r\n\x1a\nwhatever"
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from converter.meshes import MeshError, read_mesh
-from converter.meshes.read import LARGEST_FILE, LARGEST_TEXT, decode_mesh
+from urdf_usd.converter.meshes import MeshError, read_mesh
+from urdf_usd.converter.meshes.read import LARGEST_FILE, LARGEST_TEXT, decode_mesh
 
 OBJ = b"v 0 0 0\nv 1 0 0\nv 0 2 0\nf 1 2 3\n"
 

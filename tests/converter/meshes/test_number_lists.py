@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from converter.meshes.number_lists import read_floats, read_integers
+from urdf_usd.converter.meshes.number_lists import read_floats, read_integers
 
 # Signs, points and exponents in places where JSON has none, or no digits.
 WORDS = st.one_of(

@@ -11,8 +11,8 @@ import trimesh
 from hypothesis import given
 from hypothesis import strategies as st
 
-from converter.meshes import MeshError, PolygonMesh, read_mesh
-from converter.meshes.obj import read_obj
+from urdf_usd.converter.meshes import MeshError, PolygonMesh, read_mesh
+from urdf_usd.converter.meshes.obj import read_obj
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,9 +10,9 @@ import trimesh
 from hypothesis import given
 from hypothesis import strategies as st
 
-from converter.meshes.obj import read_obj
-from converter.meshes.obj_text import obj_text
-from converter.meshes.polygon_mesh import build_mesh
+from urdf_usd.converter.meshes.obj import read_obj
+from urdf_usd.converter.meshes.obj_text import obj_text
+from urdf_usd.converter.meshes.polygon_mesh import build_mesh
 
 _FLOATS = st.floats(width=32, allow_nan=False, allow_infinity=False)
 

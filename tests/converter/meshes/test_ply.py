@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from converter.meshes import read_mesh
-from converter.meshes.mesh_material import MeshMaterial, MeshTexture, Slot
+from urdf_usd.converter.meshes import read_mesh
+from urdf_usd.converter.meshes.mesh_material import MeshMaterial, MeshTexture, Slot
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
-from converter.meshes.polygon_mesh import (
+from urdf_usd.converter.meshes.polygon_mesh import (
     MeshError,
     SurfaceLook,
     build_mesh,

@@ -13,9 +13,9 @@ import pytest
 import trimesh
 from scipy.spatial.transform import Rotation
 
-from converter.meshes import MeshError, PolygonMesh, read, read_mesh
-from converter.meshes.polygon_mesh import PLAIN
-from converter.meshes.read import meshes_kept
+from urdf_usd.converter.meshes import MeshError, PolygonMesh, read, read_mesh
+from urdf_usd.converter.meshes.polygon_mesh import PLAIN
+from urdf_usd.converter.meshes.read import meshes_kept
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element

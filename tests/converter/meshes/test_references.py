@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from converter.meshes.references import referred_files
+from urdf_usd.converter.meshes.references import referred_files
 
 if TYPE_CHECKING:
     from pathlib import Path

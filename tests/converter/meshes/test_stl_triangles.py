@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import trimesh
 
-from converter.meshes import MeshError, PolygonMesh, read_mesh
+from urdf_usd.converter.meshes import MeshError, PolygonMesh, read_mesh
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from converter import ConvertOptions
-from converter.conversion import DEFAULTS
-from converter.embodiment import BaseOption, MasslessOption
-from converter.usd.layers import DEEPEST
+from urdf_usd.converter import ConvertOptions
+from urdf_usd.converter.conversion import DEFAULTS
+from urdf_usd.converter.embodiment import BaseOption, MasslessOption
+from urdf_usd.converter.usd.layers import DEEPEST
 
 _SPEC = '<inertia ixx="3" iyy="4" izz="5" ixy="0.1" ixz="0.2" iyz="0.3"/>'
 _MASS = f'<inertial><mass value="2"/>{_SPEC}</inertial>'

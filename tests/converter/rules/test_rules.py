@@ -8,13 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from converter import convert
-from converter.diagnostics import ConversionError, Diagnostic
-from converter.model import Fixed, Joint, Link, Robot
-from converter.rules import RULES, Severity
-from converter.rules.page import rules_page
-from converter.topology import problems
-from converter.usd.read import read_usd
 from tests.converter.rules.smallest_files import (
     SMALLEST_FILES,
     A,
@@ -22,6 +15,13 @@ from tests.converter.rules.smallest_files import (
     robot,
 )
 from tests.converter.rules.smallest_stages import SMALLEST_STAGES
+from urdf_usd.converter import convert
+from urdf_usd.converter.diagnostics import ConversionError, Diagnostic
+from urdf_usd.converter.model import Fixed, Joint, Link, Robot
+from urdf_usd.converter.rules import RULES, Severity
+from urdf_usd.converter.rules.page import rules_page
+from urdf_usd.converter.topology import problems
+from urdf_usd.converter.usd.read import read_usd
 
 _TESTS = Path(__file__).parents[2]
 # A URDF whose joint names no link is read without that joint.
@@ -131,7 +131,7 @@ def test_every_rule_has_a_smallest_input() -> None:
 
 
 def test_the_page_of_rules_is_up_to_date() -> None:
-    """``python -m converter.rules > docs/rules.md`` makes it so."""
+    """``python -m urdf_usd.converter.rules > docs/rules.md`` makes it so."""
     page = _TESTS.parent / "docs/rules.md"
 
     assert page.read_text(encoding="utf-8") == rules_page()

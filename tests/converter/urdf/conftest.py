@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import pytest
 
-from converter.diagnostics import Diagnostic, SourceError
-from converter.urdf import Parsed, parse
+from urdf_usd.converter.diagnostics import Diagnostic, SourceError
+from urdf_usd.converter.urdf import Parsed, parse
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from converter.urdf.decimals import read
+from urdf_usd.converter.urdf.decimals import read
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import pytest
 
-from converter.diagnostics import Diagnostic, Location, SourceError
-from converter.urdf import expansion, parse
-from converter.urdf.expansion import Limits, expand
+from urdf_usd.converter.diagnostics import Diagnostic, Location, SourceError
+from urdf_usd.converter.urdf import expansion, parse
+from urdf_usd.converter.urdf.expansion import Limits, expand
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

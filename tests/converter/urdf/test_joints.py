@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from converter.diagnostics import (
+from urdf_usd.converter.diagnostics import (
     SourceError,
 )
-from converter.model import (
+from urdf_usd.converter.model import (
     UNLIMITED,
     Calibration,
     Continuous,
@@ -26,14 +26,14 @@ from converter.model import (
     SafetyController,
     Spherical,
 )
-from converter.rules import Severity
+from urdf_usd.converter.rules import Severity
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from converter.diagnostics import Diagnostic
-    from converter.model import JointKind
-    from converter.urdf import Parsed
+    from urdf_usd.converter.diagnostics import Diagnostic
+    from urdf_usd.converter.model import JointKind
+    from urdf_usd.converter.urdf import Parsed
 
     Read = Callable[[str], Parsed]
     Refuse = Callable[[str], tuple[Diagnostic, ...]]

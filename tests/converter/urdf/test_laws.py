@@ -10,16 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lxml import etree
 
-from converter.diagnostics import SourceError
-from converter.urdf import parse
+from urdf_usd.converter.diagnostics import SourceError
+from urdf_usd.converter.urdf import parse
 
 if TYPE_CHECKING:
     from random import Random
 
     import pytest
 
-    from converter.diagnostics import Diagnostic
-    from converter.model import Joint, Link, Robot
+    from urdf_usd.converter.diagnostics import Diagnostic
+    from urdf_usd.converter.model import Joint, Link, Robot
 
 _FILE = Path(__file__).parents[2] / "data/urdf/oblique.urdf"
 

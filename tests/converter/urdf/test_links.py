@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from converter.model import (
+from urdf_usd.converter.model import (
     Box,
     Capsule,
     Collision,
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from converter.diagnostics import Diagnostic
-    from converter.model import Geometry
-    from converter.urdf import Parsed
+    from urdf_usd.converter.diagnostics import Diagnostic
+    from urdf_usd.converter.model import Geometry
+    from urdf_usd.converter.urdf import Parsed
 
     Read = Callable[[str], Parsed]
     Refuse = Callable[[str], tuple[Diagnostic, ...]]

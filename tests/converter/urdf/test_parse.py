@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from converter.diagnostics import SourceError
-from converter.model import Pose
-from converter.urdf import parse
+from urdf_usd.converter.diagnostics import SourceError
+from urdf_usd.converter.model import Pose
+from urdf_usd.converter.urdf import parse
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from converter.diagnostics import Diagnostic
-    from converter.urdf import Parsed
+    from urdf_usd.converter.diagnostics import Diagnostic
+    from urdf_usd.converter.urdf import Parsed
 
     Read = Callable[[str], Parsed]
     Refuse = Callable[[str], tuple[Diagnostic, ...]]

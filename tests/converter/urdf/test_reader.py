@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from converter.urdf import grammar
-from converter.urdf.findings import drain
-from converter.urdf.grammar import AttributeType, Child, ElementType
-from converter.urdf.kinds import Name, Number, Vector
-from converter.urdf.reader import Node, read, walk
-from converter.urdf.source import parse_markup
+from urdf_usd.converter.urdf import grammar
+from urdf_usd.converter.urdf.findings import drain
+from urdf_usd.converter.urdf.grammar import AttributeType, Child, ElementType
+from urdf_usd.converter.urdf.kinds import Name, Number, Vector
+from urdf_usd.converter.urdf.reader import Node, read, walk
+from urdf_usd.converter.urdf.source import parse_markup
 
 if TYPE_CHECKING:
-    from converter.diagnostics import Diagnostic
+    from urdf_usd.converter.diagnostics import Diagnostic
 
 _COUNT = AttributeType("count", Number(), 7.0)
 _NAME = AttributeType("name", Name(), "", required=True)

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from converter.diagnostics import Diagnostic, SourceError
-from converter.urdf.elements import DEEPEST, Element
-from converter.urdf.findings import drain
-from converter.urdf.recovery import recover
-from converter.urdf.source import parse_markup
+from urdf_usd.converter.diagnostics import Diagnostic, SourceError
+from urdf_usd.converter.urdf.elements import DEEPEST, Element
+from urdf_usd.converter.urdf.findings import drain
+from urdf_usd.converter.urdf.recovery import recover
+from urdf_usd.converter.urdf.source import parse_markup
 
 
 def _recover(text: str) -> tuple[Element, list[tuple[str, int, int]]]:

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from converter.diagnostics import SourceError
-from converter.model import Continuous, Range, Revolute
-from converter.urdf import parse
+from urdf_usd.converter.diagnostics import SourceError
+from urdf_usd.converter.model import Continuous, Range, Revolute
+from urdf_usd.converter.urdf import parse
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, NoReturn
 
 import pytest
 
-from converter.diagnostics import Diagnostic, SourceError
-from converter.urdf.elements import LONGEST_VALUE, MOST_PARTS
-from converter.urdf.findings import drain
-from converter.urdf.source import MOST_REPAIRS, load, parse_markup
+from urdf_usd.converter.diagnostics import Diagnostic, SourceError
+from urdf_usd.converter.urdf.elements import LONGEST_VALUE, MOST_PARTS
+from urdf_usd.converter.urdf.findings import drain
+from urdf_usd.converter.urdf.source import MOST_REPAIRS, load, parse_markup
 
 if TYPE_CHECKING:
-    from converter.urdf.elements import Element
+    from urdf_usd.converter.urdf.elements import Element
 
 
 def _elements(data: bytes) -> tuple[Element, tuple[Diagnostic, ...]]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
-from converter.urdf import parse
-from converter.urdf.standalone import standalone_urdf
+from urdf_usd.converter.urdf import parse
+from urdf_usd.converter.urdf.standalone import standalone_urdf
 
 if TYPE_CHECKING:
     from pathlib import Path

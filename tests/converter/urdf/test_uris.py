@@ -7,8 +7,8 @@ from urllib.parse import quote
 
 import pytest
 
-from converter.urdf import parse
-from converter.urdf.uris import Found, Surroundings
+from urdf_usd.converter.urdf import parse
+from urdf_usd.converter.urdf.uris import Found, Surroundings
 
 
 @pytest.fixture

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from lxml import etree
 from scipy.spatial.transform import Rotation
 
-from converter.model import (
+from tests.converter.strategies import robots
+from urdf_usd.converter.model import (
     UNLIMITED,
     Calibration,
     Capsule,
@@ -42,14 +43,13 @@ from converter.model import (
     Visual,
     XmlElement,
 )
-from converter.rigid import quat_wxyz_from_rpy
-from converter.urdf.angles import rpy_from_quat_wxyz
-from converter.urdf.parse import parse
-from converter.urdf.write import write
-from tests.converter.strategies import robots
+from urdf_usd.converter.rigid import quat_wxyz_from_rpy
+from urdf_usd.converter.urdf.angles import rpy_from_quat_wxyz
+from urdf_usd.converter.urdf.parse import parse
+from urdf_usd.converter.urdf.write import write
 
 if TYPE_CHECKING:
-    from converter.model import JointKind, Vec3, Vec4
+    from urdf_usd.converter.model import JointKind, Vec3, Vec4
 
 FLT_MAX = float(np.finfo(np.float32).max)
 OBLIQUE = Pose((0.1, -0.2, 0.3), quat_wxyz_from_rpy((0.4, -0.5, 0.6)))

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 from pxr import Usd
 
-from converter.embodiment import BaseOption, embody
-from converter.model import Inertial, Joint, Link, Pose, Robot
-from converter.profile import Profile
-from converter.topology import build_tree
-from converter.usd.layers import asset_name, author_asset
-from converter.usd.prims import BodyNesting
+from urdf_usd.converter.embodiment import BaseOption, embody
+from urdf_usd.converter.model import Inertial, Joint, Link, Pose, Robot
+from urdf_usd.converter.profile import Profile
+from urdf_usd.converter.topology import build_tree
+from urdf_usd.converter.usd.layers import asset_name, author_asset
+from urdf_usd.converter.usd.prims import BodyNesting
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from pxr import Sdf, Usd, UsdShade
 
-from converter import ConvertOptions, convert
-from converter.usd.shading import MaterialNetworks
+from urdf_usd.converter import ConvertOptions, convert
+from urdf_usd.converter.usd.shading import MaterialNetworks
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from converter.conversion import Conversion
+    from urdf_usd.converter.conversion import Conversion
 
 # Two triangles and a quadrilateral; every corner has a texture coordinate.
 SURFACE = """mtllib part.mtl

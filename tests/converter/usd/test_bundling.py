@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 import pytest
 from pxr import Sdf, Usd, UsdShade, UsdUtils, UsdValidation
 
-from converter import ConvertOptions, convert, read_usd
-from converter.exporting import export
-from converter.layout import Layout
-from converter.usd.shading import MaterialNetworks
 from tests.converter.usd.composed import composed
 from tests.converter.usd.whole_robot import write_whole_robot
+from urdf_usd.converter import ConvertOptions, convert, read_usd
+from urdf_usd.converter.exporting import export
+from urdf_usd.converter.layout import Layout
+from urdf_usd.converter.usd.shading import MaterialNetworks
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 OTHERS = [Layout.SINGLE, Layout.USDZ]
 _CONVERT = """
 import sys
-from converter import ConvertOptions, convert
-from converter.layout import Layout
+from urdf_usd.converter import ConvertOptions, convert
+from urdf_usd.converter.layout import Layout
 for layout in Layout:
     convert(sys.argv[1], f"{sys.argv[2]}/{layout}", ConvertOptions(layout=layout))
 """

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pxr import Sdf, Usd, UsdPhysics, UsdValidation
 
-from converter import convert
-from converter.embodiment import embody
-from converter.model import (
+from urdf_usd.converter import convert
+from urdf_usd.converter.embodiment import embody
+from urdf_usd.converter.model import (
     Box,
     Collision,
     Continuous,
@@ -29,10 +29,15 @@ from converter.model import (
     Visual,
     XmlElement,
 )
-from converter.topology import build_tree
-from converter.usd.layers import EXTENSIONS_LAYER, PAYLOAD, asset_name, author_asset
-from converter.usd.prims import BodyNesting
-from converter.usd.read_extensions import read_custom, read_joint_custom
+from urdf_usd.converter.topology import build_tree
+from urdf_usd.converter.usd.layers import (
+    EXTENSIONS_LAYER,
+    PAYLOAD,
+    asset_name,
+    author_asset,
+)
+from urdf_usd.converter.usd.prims import BodyNesting
+from urdf_usd.converter.usd.read_extensions import read_custom, read_joint_custom
 
 _BEYOND = Path(__file__).parents[2] / "data/urdf/beyond.urdf"
 _INERTIAL = Inertial(2.0, Pose((0.1, 0.2, 0.3)), (3.0, 0.1, 0.2, 4.0, 0.3, 5.0))

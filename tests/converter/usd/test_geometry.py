@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from pxr import Usd, UsdGeom, UsdPhysics, UsdShade
 
-from converter import convert
+from urdf_usd.converter import convert
 
 if TYPE_CHECKING:
     from pathlib import Path

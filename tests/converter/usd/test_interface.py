@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import pytest
 from pxr import Sdf, Tf, Usd, UsdGeom, UsdPhysics
 
-from converter import ConvertOptions, convert
-from converter.layout import Layout
-from converter.usd.interface import is_written_here
 from tests.converter.usd.composed import composed, physics_of
 from tests.converter.usd.whole_robot import write_whole_robot
+from urdf_usd.converter import ConvertOptions, convert
+from urdf_usd.converter.layout import Layout
+from urdf_usd.converter.usd.interface import is_written_here
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,8 +10,9 @@ import pytest
 from pxr import Usd, UsdPhysics
 from scipy.spatial.transform import Rotation
 
-from converter.embodiment import BaseOption
-from converter.model import (
+from tests.converter.usd.authored import applied, author
+from urdf_usd.converter.embodiment import BaseOption
+from urdf_usd.converter.model import (
     Calibration,
     Continuous,
     Dynamics,
@@ -26,14 +27,13 @@ from converter.model import (
     Revolute,
     SafetyController,
 )
-from converter.usd.prims import BodyNesting
-from converter.usd.read import read_usd
-from tests.converter.usd.authored import applied, author
+from urdf_usd.converter.usd.prims import BodyNesting
+from urdf_usd.converter.usd.read import read_usd
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from converter.model import JointKind, Vec3, Vec4
+    from urdf_usd.converter.model import JointKind, Vec3, Vec4
 
 _TURN = Rotation.from_euler("xyz", (0.3, -0.4, 0.5))
 _OBLIQUE: Vec3 = (2 / 7, -3 / 7, -6 / 7)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 from pxr import Sdf, Usd
 
-from converter import convert
 from tests.converter.usd.whole_robot import write_whole_robot
+from urdf_usd.converter import convert
 
 if TYPE_CHECKING:
     from pathlib import Path

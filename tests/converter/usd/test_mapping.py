@@ -13,8 +13,8 @@ import pytest
 from pxr import Gf, Kind, Sdf, Usd, UsdGeom, UsdPhysics, UsdShade
 from scipy.spatial.transform import Rotation
 
-from converter import convert
 from tests.converter.usd.mesh_looks import png, text_of
+from urdf_usd.converter import convert
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

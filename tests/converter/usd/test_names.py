@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pxr import Sdf, Usd
 
-from converter.usd.names import legal_name, show_name, sibling_names
+from urdf_usd.converter.usd.names import legal_name, show_name, sibling_names
 
 if TYPE_CHECKING:
     from random import Random

@@ -8,14 +8,6 @@ import numpy as np
 import pytest
 from pxr import Gf, Sdf, UsdGeom, UsdPhysics
 
-from converter import read_usd
-from converter.diagnostics import StageError
-from converter.model import (
-    Fixed,
-    Prismatic,
-    Sphere,
-)
-from converter.usd.read import read_stage
 from tests.converter.usd.scenes import (
     Scene,
     joint_of,
@@ -23,12 +15,20 @@ from tests.converter.usd.scenes import (
     pose_of,
     rules_of,
 )
+from urdf_usd.converter import read_usd
+from urdf_usd.converter.diagnostics import StageError
+from urdf_usd.converter.model import (
+    Fixed,
+    Prismatic,
+    Sphere,
+)
+from urdf_usd.converter.usd.read import read_stage
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from converter.model import Link
     from tests.converter.usd.scenes import Array
+    from urdf_usd.converter.model import Link
 
 
 def test_centimetres_grams_and_scale_become_metres_and_kilograms() -> None:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import pytest
 from pxr import Sdf, Usd, UsdPhysics
 
-from converter.model import Mimic
-from converter.profile import Profile
-from converter.usd.read import read_stage
 from tests.converter.usd.authored import author
 from tests.converter.usd.profiles.joints_of_two_kinds import chain
 from tests.converter.usd.scenes import Scene, joint_of
+from urdf_usd.converter.model import Mimic
+from urdf_usd.converter.profile import Profile
+from urdf_usd.converter.usd.read import read_stage
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 import pytest
 from pxr import Sdf, UsdPhysics
 
-from converter import read_usd
-from converter.embodiment import embody
-from converter.model import (
+from tests.converter.usd.scenes import Scene, joint_of, rules_of
+from urdf_usd.converter import read_usd
+from urdf_usd.converter.embodiment import embody
+from urdf_usd.converter.model import (
     Calibration,
     Fixed,
     Inertial,
@@ -23,10 +24,9 @@ from converter.model import (
     Robot,
     SafetyController,
 )
-from converter.topology import build_tree
-from converter.usd.layers import author_asset
-from converter.usd.prims import BodyNesting
-from tests.converter.usd.scenes import Scene, joint_of, rules_of
+from urdf_usd.converter.topology import build_tree
+from urdf_usd.converter.usd.layers import author_asset
+from urdf_usd.converter.usd.prims import BodyNesting
 
 if TYPE_CHECKING:
     from pathlib import Path

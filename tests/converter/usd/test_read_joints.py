@@ -9,16 +9,6 @@ import numpy as np
 import pytest
 from pxr import Gf, UsdGeom, UsdPhysics
 
-from converter.diagnostics import StageError
-from converter.model import (
-    Continuous,
-    Fixed,
-    Floating,
-    Planar,
-    Prismatic,
-    Revolute,
-    Spherical,
-)
 from tests.converter.usd.scenes import (
     TURN,
     Scene,
@@ -28,9 +18,19 @@ from tests.converter.usd.scenes import (
     quat,
     rules_of,
 )
+from urdf_usd.converter.diagnostics import StageError
+from urdf_usd.converter.model import (
+    Continuous,
+    Fixed,
+    Floating,
+    Planar,
+    Prismatic,
+    Revolute,
+    Spherical,
+)
 
 if TYPE_CHECKING:
-    from converter.model import JointKind
+    from urdf_usd.converter.model import JointKind
 
 
 def test_a_joint_apart_from_its_child_moves_the_childs_frame() -> None:

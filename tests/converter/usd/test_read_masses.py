@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from pxr import Gf, Sdf, UsdGeom, UsdPhysics, Vt
 
-from converter.model import Inertial, Pose
-from converter.usd.read_masses import Share, adds_up
 from tests.converter.usd.scenes import (
     Scene,
     link_of,
     rules_of,
 )
+from urdf_usd.converter.model import Inertial, Pose
+from urdf_usd.converter.usd.read_masses import Share, adds_up
 
 
 def test_a_body_without_mass_weighs_what_its_colliders_do() -> None:

@@ -11,15 +11,6 @@ import pytest
 from pxr import Gf, Sdf, Usd, UsdGeom, UsdPhysics, UsdShade, Vt
 from scipy.spatial.transform import Rotation
 
-from converter import read_usd
-from converter.model import (
-    Box,
-    Capsule,
-    Cylinder,
-    Material,
-    MeshFile,
-    Sphere,
-)
 from tests.converter.meshes.gltf_files import triangle
 from tests.converter.usd.mesh_looks import png, robot, visual
 from tests.converter.usd.scenes import (
@@ -27,12 +18,21 @@ from tests.converter.usd.scenes import (
     link_of,
     rules_of,
 )
+from urdf_usd.converter import read_usd
+from urdf_usd.converter.model import (
+    Box,
+    Capsule,
+    Cylinder,
+    Material,
+    MeshFile,
+    Sphere,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from converter.meshes.polygon_mesh import PolygonMesh
     from tests.converter.usd.scenes import Array
+    from urdf_usd.converter.meshes.polygon_mesh import PolygonMesh
 
 
 def _shape(

@@ -13,9 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pxr import Usd, UsdUtils, UsdValidation
 
-from converter.embodiment import BaseOption, embody
-from converter.kinematics import rest_transforms
-from converter.model import (
+from tests.converter.strategies import robots
+from urdf_usd.converter.embodiment import BaseOption, embody
+from urdf_usd.converter.kinematics import rest_transforms
+from urdf_usd.converter.model import (
     Continuous,
     Fixed,
     Floating,
@@ -25,16 +26,15 @@ from converter.model import (
     Revolute,
     Spherical,
 )
-from converter.profile import Profile
-from converter.topology import build_tree, rigid_groups
-from converter.usd.layers import asset_name, author_asset
-from converter.usd.prims import BodyNesting
-from converter.usd.read import read_usd
-from tests.converter.strategies import robots
+from urdf_usd.converter.profile import Profile
+from urdf_usd.converter.topology import build_tree, rigid_groups
+from urdf_usd.converter.usd.layers import asset_name, author_asset
+from urdf_usd.converter.usd.prims import BodyNesting
+from urdf_usd.converter.usd.read import read_usd
 
 if TYPE_CHECKING:
-    from converter.model import Robot
-    from converter.topology import Tree
+    from urdf_usd.converter.model import Robot
+    from urdf_usd.converter.topology import Tree
 
 # Positions are below 10 m here: seven joints with float32 frames.
 _METRES = 2e-5

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 from pxr import Usd, UsdPhysics
 
-from converter.model import Joint
 from tests.converter.usd.authored import author
 from tests.converter.usd.profiles.joints_of_two_kinds import TURN
+from urdf_usd.converter.model import Joint
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 _SCRIPT = """
 import sys
-from converter import convert
+from urdf_usd.converter import convert
 convert(sys.argv[1], sys.argv[2])
 from pxr import Usd
 assert Usd.SchemaRegistry().FindAppliedAPIPrimDefinition("NewtonMimicAPI")

@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pxr import Sdf, Usd, UsdShade
 
-from converter.colors import linear_from_srgb
-from converter.meshes.mesh_material import Sampling, Slot, Wrap
-from converter.usd.looks import Look, Texture
-from converter.usd.shading import MaterialNetworks, write_networks
 from tests.converter.usd.mesh_looks import shaders
 from tests.converter.usd.networks import CORNER_COLOR, Point, pixel
+from urdf_usd.converter.colors import linear_from_srgb
+from urdf_usd.converter.meshes.mesh_material import Sampling, Slot, Wrap
+from urdf_usd.converter.usd.looks import Look, Texture
+from urdf_usd.converter.usd.shading import MaterialNetworks, write_networks
 
 # Inputs and outputs as MaterialX 1.39 defines them (stdlib_defs.mtlx and
 # open_pbr_surface.mtlx), in the types that OpenUSD's own MaterialX reader gives them.

@@ -5,7 +5,13 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from converter.usd.spanning import WORLD, Branch, Edge, components, spanning_tree
+from urdf_usd.converter.usd.spanning import (
+    WORLD,
+    Branch,
+    Edge,
+    components,
+    spanning_tree,
+)
 
 
 def test_joints_are_followed_forwards_before_any_is_followed_backwards() -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from converter.usd.storage import (
+from urdf_usd.converter.usd.storage import (
     FARTHEST,
     LARGEST,
     keeps_positive,

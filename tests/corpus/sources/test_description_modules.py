@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from corpus import (
+from urdf_usd.corpus import (
     RobotSource,
     UnavailableError,
     UnavailableSource,
@@ -214,7 +214,7 @@ def test_what_git_prints_stays_off_stdout(tmp_path: Path) -> None:
         "    print('Cloning ...')\n"
         "    raise OSError('no network')\n"
         "cache.clone_to_cache = clone\n"
-        "import corpus\n"
+        "from urdf_usd import corpus\n"
         "try:\n"
         "    corpus.resolve_robot('rd:upkie_description')\n"
         "except corpus.CorpusError:\n"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from corpus import (
+from urdf_usd.corpus import (
     UnavailableError,
     UnavailableSource,
     resolve_corpora,
@@ -85,7 +85,9 @@ def test_an_absent_wheel_is_named_with_the_remedy(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The extra that installs it is part of the message."""
-    monkeypatch.setattr("corpus.sources.example_robots.DISTRIBUTION", "no-such-thing")
+    monkeypatch.setattr(
+        "urdf_usd.corpus.sources.example_robots.DISTRIBUTION", "no-such-thing"
+    )
 
     (found,) = resolve_corpora(["erd"])
 

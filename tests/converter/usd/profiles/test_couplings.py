@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from converter.model import Joint, Mimic
-from converter.usd.profiles.couplings import head_couplings
 from tests.converter.usd.profiles.joints_of_two_kinds import TURN, chain
+from urdf_usd.converter.model import Joint, Mimic
+from urdf_usd.converter.usd.profiles.couplings import head_couplings
 
 
 def _always(*_: object) -> bool:

@@ -10,8 +10,6 @@ import numpy as np
 import pytest
 from pxr import Usd, UsdPhysics
 
-from converter.model import Dynamics, Joint, Mimic, Planar
-from converter.profile import Profile
 from tests.converter.usd.authored import applied, author, said
 from tests.converter.usd.profiles.joints_of_two_kinds import (
     AXIS,
@@ -27,6 +25,8 @@ from tests.converter.usd.profiles.joints_of_two_kinds import (
     sliding,
     turning,
 )
+from urdf_usd.converter.model import Dynamics, Joint, Mimic, Planar
+from urdf_usd.converter.profile import Profile
 
 if TYPE_CHECKING:
     from collections.abc import Callable
