@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from urdf_usd.corpus.identifiers import identifier
-from urdf_usd.corpus.packages import declared_license, ros_packages
+from urdf_usd.corpus.packages import declared_license
 from urdf_usd.corpus.references import Scheme
 from urdf_usd.corpus.robots import Origin, RobotSource, UnknownRobotError
 
@@ -17,7 +17,8 @@ def locate_all(target: str, start: Path | None = None) -> tuple[RobotSource, ...
     """Find every ``.urdf`` and ``.xacro`` below a folder, in path order.
 
     Hidden folders are left out. Which xacro files are robots, and which are parts of
-    some, shows when they are read.
+    some, shows when they are read. A robot gets no packages: its files are looked up as
+    if it had been named alone, and other packages in the folder do not hide them.
 
     Args:
         target: The folder.
@@ -38,7 +39,6 @@ def locate_all(target: str, start: Path | None = None) -> tuple[RobotSource, ...
         raise UnknownRobotError(
             f"{target}: no .urdf or .xacro file lies in or below it"
         )
-    packages = ros_packages(folder)
     # Absolute paths differ between machines; records must not.
     named = Path(target)
     shown = Path(folder.resolve().name) if named.is_absolute() else named
@@ -47,7 +47,6 @@ def locate_all(target: str, start: Path | None = None) -> tuple[RobotSource, ...
             id=identifier(Scheme.FOLDER, path.relative_to(folder).as_posix()),
             reference=f"{Scheme.FILE}:{(shown / path.relative_to(folder)).as_posix()}",
             path=path,
-            packages=packages,
             origin=Origin(license=declared_license(path)),
             searched=True,
         )

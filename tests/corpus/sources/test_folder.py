@@ -1,0 +1,80 @@
+"""Robots below a folder: they are read as if each had been named alone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from urdf_usd import read_urdf
+from urdf_usd.converter.model import MeshFile
+from urdf_usd.corpus import RobotSource, resolve_corpora
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_ROBOT = """<robot name="r"><link name="a"><visual><geometry>
+<mesh filename="package://arm_description/meshes/part.stl"/>
+</geometry></visual></link></robot>"""
+_MANIFEST = "<package><name>arm_description</name></package>"
+_TRIANGLE = """solid s
+facet normal 0 0 1
+outer loop
+vertex 0 0 0
+vertex 1 0 0
+vertex 0 1 0
+endloop
+endfacet
+endsolid s
+"""
+
+
+def _write(folder: Path, files: dict[str, str]) -> None:
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+def _mesh_paths(path: Path, packages: dict[str, str]) -> list[str | None]:
+    robot = read_urdf(path, packages=packages).robot
+    geometries = (shape.geometry for link in robot.links for shape in link.shapes)
+    return [g.path for g in geometries if isinstance(g, MeshFile)]
+
+
+@pytest.mark.parametrize(
+    ("files", "mesh"),
+    [
+        (
+            # The package of that name has no such mesh; the folder of the robot has.
+            {
+                "robots/arm/urdf/arm.urdf": _ROBOT,
+                "robots/arm/meshes/part.stl": _TRIANGLE,
+                "other/arm_description/package.xml": _MANIFEST,
+            },
+            "robots/arm/meshes/part.stl",
+        ),
+        (
+            # Two packages declare one name; the one around the robot counts.
+            {
+                "a/arm_description/package.xml": _MANIFEST,
+                "a/arm_description/meshes/part.stl": _TRIANGLE,
+                "b/arm_description/package.xml": _MANIFEST,
+                "b/arm_description/meshes/part.stl": _TRIANGLE,
+                "b/arm_description/urdf/arm.urdf": _ROBOT,
+            },
+            "b/arm_description/meshes/part.stl",
+        ),
+    ],
+)
+def test_robot_of_a_folder_finds_the_meshes_that_it_finds_alone(
+    tmp_path: Path, files: dict[str, str], mesh: str
+) -> None:
+    """Other packages in the folder do not hide the files of a robot."""
+    _write(tmp_path, files)
+    (robot,) = resolve_corpora([f"dir:{tmp_path}"])
+    assert isinstance(robot, RobotSource)
+    packages = {name: str(path) for name, path in robot.packages}
+
+    assert _mesh_paths(robot.path, packages) == [str(tmp_path / mesh)]
+    assert _mesh_paths(robot.path, {}) == [str(tmp_path / mesh)]
