@@ -17,7 +17,7 @@ import signal
 import tempfile
 import threading
 from concurrent.futures.process import BrokenProcessPool
-from multiprocessing import forkserver, get_context, resource_tracker
+from multiprocessing import forkserver, resource_tracker
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, TypeAlias, TypeVar, cast
 
@@ -36,6 +36,11 @@ from urdf_usd.conformance.confinement import (
 from urdf_usd.conformance.limits import DEFAULT_LIMITS, DEFAULT_TIMEOUT
 from urdf_usd.conformance.slots import Slots
 from urdf_usd.conformance.witness import Crashed, Outcome, Request, Witness
+from urdf_usd.conformance.worker_context import (
+    fork_server_context,
+    require_importable,
+    spawn_context,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -143,7 +148,9 @@ class Isolation:
 
         Raises:
             CancelledError: The isolation was left meanwhile.
+            ValueError: The function or an argument is defined in the main module.
         """
+        require_importable(function, arguments)
         with (
             self._turns,
             tempfile.TemporaryDirectory(
@@ -222,9 +229,9 @@ class Isolation:
 
     def _new_pool(self) -> ProcessPool:
         if not FORKS:
-            return ProcessPool(max_workers=self.workers, context=get_context("spawn"))
+            return ProcessPool(max_workers=self.workers, context=spawn_context())
         start_loading()
-        context = get_context("forkserver")
+        context = fork_server_context()
         # A new process is ready by the time that an old one ends.
         return ProcessPool(max_workers=2 * self.workers, max_tasks=1, context=context)
 
@@ -232,7 +239,7 @@ class Isolation:
 def start_loading() -> None:
     """Have loaded what tasks take, while this process does something else."""
     if FORKS:
-        get_context("forkserver").set_forkserver_preload(
+        fork_server_context().set_forkserver_preload(
             ["urdf_usd.conformance.preloading"]
         )
         _start_fork_server()

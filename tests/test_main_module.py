@@ -1,0 +1,153 @@
+"""The API is used from programs of any kind, without a guard in their main module.
+
+Child processes of :mod:`multiprocessing` import the module that was started as a
+program once more. A user's program without ``if __name__ == "__main__"`` would then run
+again in every worker.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.test_startup import ROBOT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PROGRAM = """
+with open("runs.txt", "a") as runs:
+    runs.write("run\\n")
+
+from urdf_usd import check, convert
+
+asset = convert("arm.urdf", "arm_usd")
+record = check("arm.urdf", asset.root_layer)
+assert record.verdict.conforms, record.reason
+print("verdict:", record.verdict.value)
+"""
+# What systems without a fork server do, done here.
+SPAWN = """
+import urdf_usd.conformance.confinement as confinement
+confinement.FORKS = False
+"""
+# Each way to start a program, and the file that it expects the program in.
+WAYS = {
+    "script": (("program.py",), "program.py"),
+    "module": (("-m", "robots.program"), "robots/program.py"),
+    "package": (("-m", "robots"), "robots/__main__.py"),
+    "input": (("-",), None),
+    "interactive": (("-i", "-q"), None),
+    "command": (("-c", "exec(open('plain.txt').read())"), "plain.txt"),
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with a robot."""
+    (tmp_path / "arm.urdf").write_text(ROBOT)
+    return tmp_path
+
+
+def run_program(
+    folder: Path, way: str, program: str
+) -> subprocess.CompletedProcess[str]:
+    """Run a program in a folder, started in one of the ways."""
+    arguments, name = WAYS[way]
+    if name is not None:
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(program)
+    if name and "/" in name:
+        (folder / name).with_name("__init__.py").touch()
+    return subprocess.run(  # noqa: S603  # our own interpreter and program
+        (sys.executable, *arguments),
+        input=None if name else program,
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=folder,
+    )
+
+
+@pytest.mark.parametrize(
+    ("way", "prelude"),
+    [
+        *((way, "") for way in WAYS),
+        # The main module is known as a file, as a name, and not at all.
+        pytest.param("script", SPAWN, id="script-spawn"),
+        pytest.param("package", SPAWN, id="package-spawn"),
+        pytest.param("input", SPAWN, id="input-spawn"),
+    ],
+)
+def test_program_without_guard_runs_once(folder: Path, way: str, prelude: str) -> None:
+    """However it is started, and however workers are."""
+    done = run_program(folder, way, prelude + PROGRAM)
+
+    assert "verdict: exact" in done.stdout, done.stderr
+    assert "Error" not in done.stderr
+    assert done.returncode == 0
+    assert (folder / "runs.txt").read_text() == "run\n"
+
+
+def test_processes_of_the_user_still_import_the_main_module(folder: Path) -> None:
+    """Also those that other threads start while a check is at work."""
+    program = """
+import multiprocessing
+import threading
+
+def double(number):
+    return 2 * number
+
+if __name__ == "__main__":
+    from urdf_usd import check, convert
+
+    asset = convert("arm.urdf", "arm_usd")
+    records = []
+    thread = threading.Thread(
+        target=lambda: records.append(check("arm.urdf", asset.root_layer))
+    )
+    thread.start()
+    found = []
+    while thread.is_alive() or not found:
+        with multiprocessing.get_context("spawn").Pool(1) as pool:
+            found.append(pool.map(double, [21]))
+    thread.join()
+    assert all(one == [42] for one in found), found
+    print("verdict:", records[0].verdict.value)
+"""
+    done = run_program(folder, "script", program)
+
+    assert done.stdout == "verdict: exact\n", done.stderr
+    assert done.returncode == 0
+
+
+def test_task_of_the_main_module_is_refused(folder: Path) -> None:
+    """Workers would look for it in vain, wherever in the task it is."""
+    program = """
+from functools import partial
+from urdf_usd.conformance.isolation import Isolation
+
+def double(number):
+    return 2 * number
+
+class Number:
+    pass
+
+with Isolation() as isolation:
+    for task in ((double, 1), (partial(double, 1),), (print, [Number()])):
+        try:
+            isolation.call(*task)
+        except ValueError as error:
+            print(str(error).partition(",")[0])
+"""
+    done = run_program(folder, "script", program)
+
+    assert done.stdout.splitlines() == [
+        "double is defined in __main__",
+        "double is defined in __main__",
+        "Number is defined in __main__",
+    ], done.stderr
+    assert done.stderr == ""
