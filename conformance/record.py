@@ -17,6 +17,7 @@ import msgspec
 from urdf_usd.conformance.baseline_record import BaselineRecord  # noqa: TC001  # msgspec
 from urdf_usd.conformance.change_record import FormerRunRecord  # noqa: TC001  # likewise
 from urdf_usd.conformance.ledger_record import LedgerRecord  # noqa: TC001  # likewise
+from urdf_usd.conformance.record_text import robot_record_line, run_summary_line
 
 SCHEMA_VERSION = "1.2"
 
@@ -40,9 +41,8 @@ class Grade(StrEnum):
 class Verdict(StrEnum):
     """Result for one robot.
 
-    ``unreadable``: the URDF has no meaning that could be kept; the diagnostics say
-    why. ``not available``: the robot could not be fetched. ``crashed``: the converter
-    or the USD reader died.
+    ``unreadable``: invalid or unsupported URDF, see the diagnostics. ``not available``:
+    the robot could not be fetched. ``crashed``: the converter or the USD reader died.
     """
 
     EXACT = "exact"
@@ -318,6 +318,7 @@ class RobotRecord(_Record, frozen=True, kw_only=True):
     output: str | None = None
     lint: tuple[DiagnosticRecord, ...] = ()
     ledger: tuple[LedgerRecord, ...] = ()
+    __repr__ = robot_record_line
 
 
 class RobotSummary(_Record, frozen=True, kw_only=True):
@@ -396,3 +397,4 @@ class RunSummary(_Record, frozen=True, kw_only=True):
     converters: tuple[ConverterRecord, ...] = ()
     baseline: BaselineRecord | None = None
     former: FormerRunRecord | None = None
+    __repr__ = run_summary_line

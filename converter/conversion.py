@@ -15,6 +15,7 @@ from urdf_usd.converter.diagnostics import (
 from urdf_usd.converter.embodiment import Base, BaseOption, MasslessOption, embody
 from urdf_usd.converter.layout import Layout
 from urdf_usd.converter.profile import Profile
+from urdf_usd.converter.robot_text import robot_line
 from urdf_usd.converter.rules import Severity
 from urdf_usd.converter.topology import build_tree
 from urdf_usd.converter.urdf.parse import Parsed, parse
@@ -108,6 +109,10 @@ class Conversion:
     robot: Robot
     base: Base
     diagnostics: tuple[Diagnostic, ...]
+
+    def __repr__(self) -> str:
+        line = robot_line(self.robot, self.diagnostics)
+        return f"<Conversion {str(self.root_layer)!r}: {line}, {self.base.value} base>"
 
 
 DEFAULTS = ConvertOptions()

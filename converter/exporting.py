@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from urdf_usd.converter.diagnostics import AuthoringError, Diagnostic
 from urdf_usd.converter.meshes.obj_text import obj_text
 from urdf_usd.converter.model import MeshFile
+from urdf_usd.converter.robot_text import robot_line
 from urdf_usd.converter.urdf.write import write
 from urdf_usd.converter.usd.names import sibling_names
 from urdf_usd.converter.usd.read import read_usd
@@ -43,6 +44,10 @@ class Export:
     urdf: Path
     robot: Robot
     diagnostics: tuple[Diagnostic, ...]
+
+    def __repr__(self) -> str:
+        line = robot_line(self.robot, self.diagnostics)
+        return f"<Export {str(self.urdf)!r}: {line}>"
 
 
 def export(

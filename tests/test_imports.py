@@ -74,6 +74,8 @@ class Arrow:
 
 
 ARROWS = (
+    # The public interface, which nothing inside imports.
+    Arrow(PACKAGE, PACKAGES),
     Arrow("urdf_usd.converter", ("urdf_usd.converter",)),
     Arrow("urdf_usd.corpus", ("urdf_usd.corpus",)),
     Arrow(
@@ -227,10 +229,11 @@ class Module:
 def find_modules(root: Path) -> tuple[Module, ...]:
     """Parse all modules of our packages below a folder."""
     found = []
-    for path in sorted(p for name in FOLDERS for p in (root / name).rglob("*.py")):
+    inside = (path for name in FOLDERS for path in (root / name).rglob("*.py"))
+    for path in sorted((*(root / PACKAGE).glob("*.py"), *inside)):
         parts = path.relative_to(root).with_suffix("").parts
         parts = parts[:-1] if parts[-1] == "__init__" else parts
-        name = ".".join((PACKAGE, *parts))
+        name = ".".join(parts if parts[0] == PACKAGE else (PACKAGE, *parts))
         text = path.read_text(encoding="utf-8")
         found.append(Module(name, path, ast.parse(text), len(text.splitlines())))
     return tuple(found)
@@ -368,6 +371,9 @@ def write_tree(root: Path, files: dict[str, str]) -> None:
             "import urdf_usd.conformance.record",
             "urdf_usd.conformance.record",
         ),
+        ("converter/model.py", "from urdf_usd import read_urdf", "urdf_usd"),
+        ("conformance/run.py", "from urdf_usd import robots", "urdf_usd.robots"),
+        ("urdf_usd/robots.py", "import pxr.Usd", "pxr"),
         (
             "converter/model.py",
             "from urdf_usd.corpus import catalogue",
@@ -443,14 +449,15 @@ def test_an_import_against_the_arrows_is_caught(
     tmp_path: Path, file: str, text: str, target: str
 ) -> None:
     """In whatever way it is written."""
-    write_tree(tmp_path, {"conformance/run.py": "", file: text})
+    write_tree(
+        tmp_path, {"conformance/run.py": "", "urdf_usd/robots.py": "", file: text}
+    )
 
     (violation,) = import_violations(tmp_path)
 
     assert f"may not import {target}" in violation
-    assert violation.startswith(
-        f"urdf_usd.{file.removesuffix('.py').replace('/', '.')}"
-    )
+    name = file.removesuffix(".py").removeprefix("urdf_usd/").replace("/", ".")
+    assert violation.startswith(f"urdf_usd.{name}")
 
 
 @pytest.mark.parametrize(
@@ -480,6 +487,7 @@ def test_an_import_against_the_arrows_is_caught(
             "from urdf_usd.conformance.record import Verdict\nimport jinja2",
         ),
         ("corpus/sources/pybullet_assets.py", "import pybullet_data"),
+        ("urdf_usd/robots.py", "import urdf_usd.conformance, urdf_usd.corpus"),
     ],
 )
 def test_an_import_along_the_arrows_is_allowed(

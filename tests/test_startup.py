@@ -37,6 +37,15 @@ MANIFEST = "<package><name>arm</name><license>MIT</license></package>"
 TRIANGLE = "v 0 0 0\nv 1 0 0\nv 0 2 0\nf 1 2 3\n"
 
 
+PACKAGES = (
+    "urdf_usd",
+    "urdf_usd.converter",
+    "urdf_usd.conformance",
+    "urdf_usd.corpus",
+    "urdf_usd.reports",
+)
+
+
 def loaded(program: str) -> set[str]:
     """Run a program in a new process, and list the packages that it loads."""
     show = "import json, sys\nprint(json.dumps(list(sys.modules)))"
@@ -58,7 +67,7 @@ def command(*arguments: str) -> str:
     )
 
 
-@pytest.mark.parametrize("package", ["converter", "conformance", "corpus", "reports"])
+@pytest.mark.parametrize("package", PACKAGES)
 def test_importing_a_package_loads_no_library(package: str) -> None:
     """Its names are loaded when they are asked for."""
     assert not loaded(f"import {package}") & (
@@ -66,7 +75,7 @@ def test_importing_a_package_loads_no_library(package: str) -> None:
     )
 
 
-@pytest.mark.parametrize("package", ["converter", "conformance", "corpus", "reports"])
+@pytest.mark.parametrize("package", PACKAGES)
 def test_every_public_name_can_be_asked_for(package: str) -> None:
     """The table of where names are is complete."""
     module = import_module(package)
@@ -76,7 +85,7 @@ def test_every_public_name_can_be_asked_for(package: str) -> None:
 
 def test_a_name_that_a_package_does_not_have_is_an_attribute_error() -> None:
     """Also where names are loaded late."""
-    for package in ("converter", "conformance", "reports", "urdf_usd.corpus.sources"):
+    for package in (*PACKAGES, "urdf_usd.corpus.sources"):
         with pytest.raises(AttributeError, match="has no attribute 'missing'"):
             _ = import_module(package).missing
 
@@ -85,7 +94,7 @@ def test_run_is_the_function_whatever_was_imported_before() -> None:
     """A module of the package has the same name."""
     import_module("urdf_usd.conformance.run")
 
-    assert callable(import_module("conformance").run)
+    assert callable(import_module("urdf_usd.conformance").run)
 
 
 def test_reading_urdf_needs_neither_openusd_nor_numpy(tmp_path: Path) -> None:
@@ -93,9 +102,7 @@ def test_reading_urdf_needs_neither_openusd_nor_numpy(tmp_path: Path) -> None:
     file = tmp_path / "arm.urdf"
     file.write_text(ROBOT)
 
-    names = loaded(
-        f"from urdf_usd.converter import read_urdf\nread_urdf({str(file)!r})"
-    )
+    names = loaded(f"from urdf_usd import read_urdf\nread_urdf({str(file)!r})")
 
     assert not names & (ENGINES | REPORTS | FORMATS | RARE | LARGE)
 

@@ -5,9 +5,9 @@ reading a URDF loads neither OpenUSD nor an engine.
 
 Example:
     >>> from urdf_usd import check, convert
-    >>> asset = convert("robot.urdf", "robot_usd")  # doctest: +SKIP
-    >>> check("robot.urdf", asset.root_layer).verdict  # doctest: +SKIP
-    <Verdict.EXACT: 'exact'>
+    >>> asset = convert("pybullet:r2d2.urdf", "r2d2")  # doctest: +SKIP
+    >>> check("pybullet:r2d2.urdf", asset.root_layer)  # doctest: +SKIP
+    <RobotRecord 'pybullet--r2d2': exact>
 """
 
 from importlib import import_module
@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from urdf_usd.conformance.record import Grade, RobotRecord, RunSummary, Verdict
-    from urdf_usd.conformance.run import CheckOptions, RunOptions, check, run
-    from urdf_usd.converter.conversion import Conversion, ConvertOptions, convert
+    from urdf_usd.conformance.run import CheckOptions, RunOptions
+    from urdf_usd.converter.conversion import Conversion, ConvertOptions
     from urdf_usd.converter.diagnostics import (
         ConversionError,
         Diagnostic,
@@ -28,14 +28,16 @@ if TYPE_CHECKING:
     from urdf_usd.converter.profile import Profile
     from urdf_usd.converter.rules import Severity
     from urdf_usd.converter.urdf.parse import Parsed
-    from urdf_usd.converter.urdf.parse import parse as read_urdf
     from urdf_usd.converter.usd.read import StageReading, read_usd
+    from urdf_usd.corpus.robots import CorpusError
+    from urdf_usd.robots import check, convert, read_urdf, run
 
 __all__ = [
     "CheckOptions",
     "Conversion",
     "ConversionError",
     "ConvertOptions",
+    "CorpusError",
     "Diagnostic",
     "Export",
     "Grade",
@@ -60,8 +62,8 @@ __all__ = [
 
 _MODULES = {
     "urdf_usd.conformance.record": ("Grade", "RobotRecord", "RunSummary", "Verdict"),
-    "urdf_usd.conformance.run": ("CheckOptions", "RunOptions", "check", "run"),
-    "urdf_usd.converter.conversion": ("Conversion", "ConvertOptions", "convert"),
+    "urdf_usd.conformance.run": ("CheckOptions", "RunOptions"),
+    "urdf_usd.converter.conversion": ("Conversion", "ConvertOptions"),
     "urdf_usd.converter.diagnostics": (
         "ConversionError",
         "Diagnostic",
@@ -72,19 +74,19 @@ _MODULES = {
     "urdf_usd.converter.model": ("Robot",),
     "urdf_usd.converter.profile": ("Profile",),
     "urdf_usd.converter.rules": ("Severity",),
-    "urdf_usd.converter.urdf.parse": ("Parsed", "read_urdf"),
+    "urdf_usd.converter.urdf.parse": ("Parsed",),
     "urdf_usd.converter.usd.read": ("StageReading", "read_usd"),
+    "urdf_usd.corpus.robots": ("CorpusError",),
+    "urdf_usd.robots": ("check", "convert", "read_urdf", "run"),
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
-_NAME_IN_MODULE = {"read_urdf": "parse"}
 
 
 def __getattr__(name: str) -> object:
     """Import a public name at its first use."""
     if name not in _MODULE_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = import_module(_MODULE_OF[name])
-    value: object = getattr(module, _NAME_IN_MODULE.get(name, name))
+    value: object = getattr(import_module(_MODULE_OF[name]), name)
     globals()[name] = value
     return value
 

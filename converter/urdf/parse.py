@@ -21,6 +21,7 @@ from urdf_usd.converter.diagnostics import (
     SourceError,
 )
 from urdf_usd.converter.model import Robot
+from urdf_usd.converter.robot_text import robot_line
 from urdf_usd.converter.rules import Severity
 from urdf_usd.converter.urdf import grammar as g
 from urdf_usd.converter.urdf.expansion import SUFFIX
@@ -62,6 +63,9 @@ class Parsed:
     robot: Robot
     diagnostics: tuple[Diagnostic, ...]
     markup: Element
+
+    def __repr__(self) -> str:
+        return f"<Parsed {robot_line(self.robot, self.diagnostics)}>"
 
 
 def parse(

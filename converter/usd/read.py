@@ -15,6 +15,7 @@ from pxr import Tf, Usd, UsdPhysics
 from urdf_usd.converter.diagnostics import Diagnostic, StageError
 from urdf_usd.converter.model import IDENTITY, NO_CUSTOM, Fixed, Link, MeshFile, Robot
 from urdf_usd.converter.rigid import compose
+from urdf_usd.converter.robot_text import robot_line
 from urdf_usd.converter.spatial import inverse_transform, pose_from_transform
 from urdf_usd.converter.topology import problems
 from urdf_usd.converter.urdf.findings import drain
@@ -56,6 +57,9 @@ class StageReading:
     robot: Robot
     meshes: Mapping[str, PolygonMesh]
     diagnostics: tuple[Diagnostic, ...]
+
+    def __repr__(self) -> str:
+        return f"<StageReading {robot_line(self.robot, self.diagnostics)}>"
 
 
 def read_usd(

@@ -1,0 +1,138 @@
+"""What ``urdf_usd`` offers takes the references of the command, and shows itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import urdf_usd
+from tests.test_startup import ROBOT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+R2D2 = "pybullet:r2d2.urdf"
+NO_ENGINE = urdf_usd.CheckOptions(witnesses=("mujoco",))
+# A box from the folder of a package, and an argument that says how long it is.
+XACRO = """<robot name="box" xmlns:xacro="http://www.ros.org/wiki/xacro">
+<xacro:arg name="length" default="1"/>
+<link name="box"><visual><geometry><box size="$(arg length) 1 1"/></geometry></visual>
+</link></robot>"""
+
+
+@pytest.fixture
+def arm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A robot in the working folder."""
+    monkeypatch.chdir(tmp_path)
+    Path("arm.urdf").write_text(ROBOT)
+    return Path("arm.urdf")
+
+
+@pytest.mark.parametrize("given", ["arm.urdf", "file:arm.urdf", Path("arm.urdf"), None])
+def test_functions_take_paths_and_references(
+    arm: Path, given: str | Path | None
+) -> None:
+    """A path may be absolute, too."""
+    robot = given or arm.absolute()
+
+    asset = urdf_usd.convert(robot, "usd")
+    record = urdf_usd.check(robot, asset.root_layer, NO_ENGINE)
+
+    assert asset.root_layer == Path("usd/arm.usda")
+    assert urdf_usd.read_urdf(robot).robot == asset.robot
+    assert record.verdict is urdf_usd.Verdict.EXACT
+    assert record.source.reference == "file:arm.urdf"
+
+
+def test_functions_take_robots_of_a_source(arm: Path) -> None:
+    """The record is the one that a run makes."""
+    asset = urdf_usd.convert(R2D2, arm.parent / "usd")
+    record = urdf_usd.check(R2D2, asset.root_layer, NO_ENGINE)
+
+    assert urdf_usd.read_urdf(R2D2).robot == asset.robot
+    assert (record.id, record.source.reference) == ("pybullet--r2d2", R2D2)
+    assert record.verdict is urdf_usd.Verdict.EXACT
+
+
+def test_run_takes_one_reference_or_many(arm: Path) -> None:
+    """Every robot is in it once."""
+    options = urdf_usd.RunOptions(witnesses=("mujoco",))
+
+    one = urdf_usd.run(arm, "one", options)
+    two = urdf_usd.run([arm, "dir:.", R2D2], "two", options)
+
+    assert [robot.id for robot in one.robots] == ["file--arm"]
+    assert [robot.id for robot in two.robots] == ["file--arm", "pybullet--r2d2"]
+    assert two.corpus == ("file:arm.urdf", "dir:.", R2D2)
+
+
+def test_arguments_of_xacro_are_passed_on(arm: Path) -> None:
+    """By reading and by converting."""
+    (arm.parent / "box.xacro").write_text(XACRO)
+
+    parsed = urdf_usd.read_urdf("box.xacro", arguments={"length": "3"})
+    options = urdf_usd.ConvertOptions(arguments=(("length", "3"),))
+    asset = urdf_usd.convert("box.xacro", "usd", options)
+
+    (visual,) = parsed.robot.links[0].visuals
+    assert "3.0, 1.0, 1.0" in repr(visual.geometry)
+    assert asset.robot == parsed.robot
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        urdf_usd.read_urdf,
+        lambda robot: urdf_usd.convert(robot, "usd"),
+        lambda robot: urdf_usd.check(robot, "arm.usda"),
+        lambda robot: urdf_usd.run(robot, "report"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("pybullet:none.urdf", "none.urdf"), ("pybulet:a", "did you mean 'pybullet'")],
+)
+def test_wrong_reference_is_a_corpus_error(
+    arm: Path, use: Callable[[str], object], text: str, message: str
+) -> None:
+    """It says what would help; no folder is made."""
+    with pytest.raises(urdf_usd.CorpusError, match=message):
+        use(text)
+
+    assert list(arm.parent.iterdir()) == [arm]
+
+
+def test_missing_file_is_a_diagnostic(arm: Path) -> None:
+    """As for every other file that cannot be read."""
+    del arm
+    with pytest.raises(urdf_usd.SourceError) as caught:
+        urdf_usd.convert("none.urdf", "usd")
+
+    assert [one.rule for one in caught.value.diagnostics] == ["file-missing"]
+
+
+def test_results_show_themselves_in_one_line(arm: Path) -> None:
+    """What somebody wants to know who types the call."""
+    odd = Path("odd.urdf")
+    odd.write_text(ROBOT.replace('name="arm"', 'name="odd" colour="red"', 1))
+
+    asset = urdf_usd.convert(arm, "usd")
+    other = urdf_usd.convert(odd, "odd_usd", urdf_usd.ConvertOptions())
+    heavy = Path("heavy.urdf")
+    heavy.write_text(ROBOT.replace('<mass value="2"/>', '<mass value="3"/>'))
+    wrong = urdf_usd.check(heavy, asset.root_layer, NO_ENGINE)
+    right = urdf_usd.check(arm, asset.root_layer, NO_ENGINE)
+    summary = urdf_usd.run(arm, "out", urdf_usd.RunOptions(witnesses=("mujoco",)))
+
+    shown = "2 links, 1 joint"
+    assert repr(asset) == f"<Conversion 'usd/arm.usda': 'arm', {shown}, floating base>"
+    assert repr(urdf_usd.read_urdf(arm)) == f"<Parsed 'arm', {shown}>"
+    assert repr(urdf_usd.read_usd(asset.root_layer)) == f"<StageReading 'arm', {shown}>"
+    export = urdf_usd.export(asset.root_layer, "again.urdf")
+    assert repr(export) == f"<Export 'again.urdf': 'arm', {shown}>"
+    assert repr(other).count("\n") == 0
+    assert repr(right) == "<RobotRecord 'file--arm': exact>"
+    assert repr(wrong) == f"<RobotRecord 'file--heavy': fails; {wrong.reason}>"
+    assert repr(summary) == "<RunSummary 1 robot: 1 exact>"
