@@ -18,6 +18,7 @@ from urdf_usd.conformance.confinement import (
     cause_of_death,
     die_with_parent,
     printing_into,
+    thread_ids,
 )
 
 if TYPE_CHECKING:
@@ -134,4 +135,4 @@ def _work(
 
 
 def _is_alone() -> bool:
-    return len(os.listdir("/proc/self/task")) == 1  # noqa: PTH208  names alone
+    return len(thread_ids()) == 1

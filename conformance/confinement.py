@@ -44,6 +44,8 @@ FORKS = sys.platform == "linux"
 # From <linux/prctl.h>.
 _PR_SET_PDEATHSIG = 1
 _OUTPUT_END = 4000
+# Between two looks whether a thread has ended [s].
+_THREAD_ENDS = 1e-4
 _PRINTED = "printed-by-task.txt"
 # What C++ says when an allocation fails.
 _ALLOCATION_FAILED = "std::bad_alloc"
@@ -122,15 +124,30 @@ def watched(timeout: float) -> Iterator[None]:
     Raises:
         MemoryError: There is not even room for somebody who watches.
     """
+    before = thread_ids()
     with Path(tempfile.gettempdir(), _TIME_RAN_OUT).open("wb") as last_words:
         try:
             faulthandler.dump_traceback_later(timeout, exit=True, file=last_words)
         except RuntimeError as error:
             raise MemoryError(*error.args) from error
+        # With one thread before, nothing else could start a thread meanwhile.
+        watching = thread_ids() - before if len(before) == 1 else frozenset()
         try:
             yield
         finally:
             faulthandler.cancel_dump_traceback_later()
+            # The thread is told to end, and may wait for a processor to do it on. Until
+            # it has ended, this process cannot be copied.
+            with contextlib.suppress(MemoryError, OSError):
+                while watching & thread_ids():
+                    time.sleep(_THREAD_ENDS)
+
+
+def thread_ids() -> frozenset[str]:
+    """Return the system's ids of the threads of this process; none but on Linux."""
+    if not FORKS:
+        return frozenset()
+    return frozenset(os.listdir("/proc/self/task"))  # noqa: PTH208  names alone
 
 
 def forget_output() -> None:

@@ -39,6 +39,8 @@ ROBOT = """<robot name="{name}">
   </joint>
 </robot>
 """
+# So long that what has not happened by then never will, on whatever machine [s].
+_HANGS = 600
 _CORNERS = ((0, 0, 0), (0.3, 0, 0), (0, 0.2, 0), (0, 0, 0.1))
 _FACES = ((0, 2, 1), (0, 1, 3), (0, 3, 2), (1, 2, 3))
 
@@ -75,7 +77,8 @@ class Run:
         """The command with its arguments."""
         program = "from urdf_usd.conformance.cli import main; main()"
         run = [sys.executable, "-c", program, "run", corpus, "--out", str(self.out)]
-        return [*run, "--witness", "killer", "--jobs", "2", "--timeout", "20", *options]
+        chosen = ("--witness", "killer", "--jobs", "2", "--timeout", "300")
+        return [*run, *chosen, *options]
 
     def __call__(
         self, corpus: str, *options: str, **variables: str
@@ -115,8 +118,8 @@ class Run:
 
 
 def wait_until(condition: Callable[[], bool]) -> None:
-    """Wait for something that is bound to happen soon."""
-    deadline = time.monotonic() + 60
+    """Wait for something that is bound to happen; how soon proves nothing."""
+    deadline = time.monotonic() + _HANGS
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.05)

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import errno
+import faulthandler
 import os
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
 
 from urdf_usd.conformance import beside
 from urdf_usd.conformance.beside import start_beside
+from urdf_usd.conformance.confinement import Completed, thread_ids, watched
+from urdf_usd.conformance.isolation import Isolation
 from urdf_usd.conformance.slots import Slots
 
 pytestmark = pytest.mark.skipif(
@@ -79,3 +83,31 @@ def test_without_a_slot_nothing_is_started(
 
     with slots.taken():
         assert start_beside([_never], slots, str(tmp_path), 1.0) is None
+
+
+def _threads_while_watched_and_after() -> tuple[int, int]:
+    told = threading.Event()
+
+    def watch() -> None:
+        told.wait()
+        # A processor is free for it only now.
+        time.sleep(0.3)
+
+    def begin(*_: object, **__: object) -> None:
+        threading.Thread(target=watch, daemon=True).start()
+
+    setattr(faulthandler, "dump_traceback_later", begin)  # noqa: B010  # a stand-in
+    setattr(faulthandler, "cancel_dump_traceback_later", told.set)  # noqa: B010
+    with watched(60.0):
+        during = len(thread_ids())
+    return during, len(thread_ids())
+
+
+def test_a_process_is_alone_once_nothing_watches_it() -> None:
+    """However long the thread that has watched takes to end."""
+    with Isolation() as isolation:
+        # Of several steps, none is watched but by itself.
+        ending = isolation.call(_threads_while_watched_and_after, steps=2)
+
+    assert isinstance(ending, Completed)
+    assert ending.value == (2, 1)

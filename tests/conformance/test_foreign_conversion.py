@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
+from tests.conformance.runs import wait_until
 from urdf_usd.conformance.candidates import CommandConverter, ReadyUsds
 from urdf_usd.conformance.foreign_conversion import (
     ConverterDiedError,
@@ -91,23 +92,40 @@ def test_program_that_dies_is_told_from_one_that_refuses(tmp_path: Path) -> None
         _run(script, tmp_path)
 
 
-def test_program_that_hangs_is_ended_with_its_children(tmp_path: Path) -> None:
+def test_program_has_the_time_that_it_is_given(tmp_path: Path) -> None:
+    """It does nothing else, so nothing can be too slow."""
+    with pytest.raises(ConverterDiedError, match=r"no end after 0\.2 s"):
+        _run("import time; time.sleep(600)", tmp_path, timeout=0.2)
+
+
+def test_program_that_hangs_is_ended_with_its_children(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Nobody is left to fill the disk."""
+    child = tmp_path / "out" / "pid"
+    wait = subprocess.Popen.wait
+
+    def wait_for_child(
+        process: subprocess.Popen[bytes], timeout: float | None = None
+    ) -> int:
+        """Have the time be over once there is a child."""
+        if timeout is None:
+            return wait(process)
+        wait_until(lambda: child.exists() and child.read_text() != "")
+        raise subprocess.TimeoutExpired("tool", timeout)
+
+    monkeypatch.setattr(subprocess.Popen, "wait", wait_for_child)
     script = (
         "import pathlib, subprocess, sys, time\n"
-        "child = subprocess.Popen(['sleep', '99'])\n"
+        "child = subprocess.Popen(['sleep', '600'])\n"
         "pathlib.Path(sys.argv[2], 'pid').write_text(str(child.pid))\n"
-        "time.sleep(99)\n"
+        "time.sleep(600)\n"
     )
-    with pytest.raises(ConverterDiedError, match="no end after 3 s"):
-        _run(script, tmp_path, timeout=3.0)
+    with pytest.raises(ConverterDiedError, match="no end after 60 s"):
+        _run(script, tmp_path, timeout=60.0)
 
-    pid = int((tmp_path / "out" / "pid").read_text())
-    for _ in range(200):
-        if not _runs(pid):
-            break
-        time.sleep(0.05)
-    assert not _runs(pid)
+    pid = int(child.read_text())
+    wait_until(lambda: not _runs(pid))
 
 
 def _runs(pid: int) -> bool:

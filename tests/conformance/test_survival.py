@@ -49,8 +49,7 @@ def run(tmp_path: Path) -> Run:
 @_LINUX
 def test_who_dies_hangs_or_devours_costs_its_own_answer(run: Run, robots: Path) -> None:
     """All others are heard on that robot, and on the others; the record says why."""
-    # Enough for a loaded machine to fill its memory in.
-    ending = run(f"dir:{robots}", "--timeout", "12", "--memory", "1024")
+    ending = run(f"dir:{robots}", "--memory", "1024", HASTY="1")
 
     assert ending.returncode == 0, ending.stderr
     for name in ("abort", "calm", "devour", "hang", "quiet"):
@@ -62,7 +61,7 @@ def test_who_dies_hangs_or_devours_costs_its_own_answer(run: Run, robots: Path) 
         )
         assert set(heard.values()) == {"observed"}
     assert run.killer("abort")["reason"] == "the process died: SIGABRT"
-    assert run.killer("hang")["reason"] == "no answer after 12 s"
+    assert run.killer("hang")["reason"] == "no answer after 300 s"
     assert run.killer("devour")["reason"] == "the memory limit was reached"
     for name in ("abort", "hang"):
         assert run.killer(name)["output"].startswith("the killer was here\n")
@@ -130,11 +129,11 @@ def test_what_broke_is_redone_only_if_that_is_wanted_or_limits_differ(
 
     run(corpus, "--resume", SPARE="1")
     kept = run.kept("abort", "calm", "quiet")
-    run(corpus, "--resume", "--timeout", "30")
+    run(corpus, "--resume", "--timeout", "400")
     with_time = run.kept("abort", "calm", "quiet")
     still_broken = run.killer("abort")["status"]
     run.mark("abort")
-    run(corpus, "--resume", "--timeout", "30", "--retry", SPARE="1")
+    run(corpus, "--resume", "--timeout", "400", "--retry", SPARE="1")
 
     assert kept == ["abort", "calm", "quiet"]
     assert with_time == ["calm", "quiet"]
@@ -167,7 +166,7 @@ def test_a_run_that_is_stopped_can_be_gone_on_with(
         (robots / f"{name}.urdf").unlink()
     # One robot hangs for longer than the test takes.
     process = subprocess.Popen(  # noqa: S603  # our own command
-        run.command(corpus, "--timeout", "600"),
+        run.command(corpus, "--timeout", "6000"),
         env=run.environment,
         stderr=subprocess.PIPE,
         text=True,
@@ -179,7 +178,7 @@ def test_a_run_that_is_stopped_can_be_gone_on_with(
         os.killpg(process.pid, how)
     else:
         process.send_signal(how)
-    _, stderr = process.communicate(timeout=60)
+    _, stderr = process.communicate()
 
     assert process.returncode == 130
     assert "2 of 3 robots are finished" in stderr
@@ -208,7 +207,7 @@ def test_a_run_that_is_killed_takes_its_processes_along(
     for name in ("abort", "calm", "devour"):
         (robots / f"{name}.urdf").unlink()
     process = subprocess.Popen(  # noqa: S603  # our own command
-        run.command(f"dir:{robots}", "--timeout", "600"),
+        run.command(f"dir:{robots}", "--timeout", "6000"),
         env=run.environment,
         stderr=subprocess.DEVNULL,
         text=True,
