@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from multiprocessing import util
 
 from hypothesis import HealthCheck, settings
@@ -25,3 +26,8 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "gate"))
 # asked for. A test with a temporary folder of its own must not be the one who asks: the
 # folder would go with it, and with it all further processes.
 util.get_temp_dir()
+
+# A shell starts what it runs in the background with Ctrl-C ignored, and children inherit
+# that; tests of interruptions would wait for ever.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)

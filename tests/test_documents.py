@@ -1,0 +1,231 @@
+"""Every code block of the documents runs as it is printed, or a table says why not."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import textwrap
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+import pytest
+
+from tests.test_startup import ROBOT
+from urdf_usd.conformance.cli import main
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+ROOT = Path(__file__).parent.parent
+DOCUMENTS = (
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    *(ROOT / "docs").glob("*.md"),
+)
+
+# Commands that are not run here, with the reason.
+_INSTALLS = "installs an environment from the network"
+_SESSION = "a session with an environment of its own; its name is checked below"
+NOT_RUN = {
+    "python3 -m venv .venv && .venv/bin/pip install nox "
+    "&& .venv/bin/nox -s conformance": _INSTALLS,
+    "python3 -m venv .venv && .venv/bin/pip install nox": _INSTALLS,
+    "pip install .": _INSTALLS,
+    ".venv/bin/nox -s tests": _SESSION,
+    ".venv/bin/nox": _SESSION,
+    "nox -s validate": _SESSION,
+    "nox -s validate -- erd dir:my_robots": _SESSION,
+    "nox -s validate -- --count": _SESSION,
+    "urdf-usd doctor --sensitivity": "minutes; the sensitivity session runs it",
+}
+# Corpora that are downloaded or installed apart, and what is run in their place.
+SMALL = {"rd": "dir:my_robots", "erd": "dir:my_robots"}
+# What has to be there before a command, besides the robots and what was written before.
+PREPARED: dict[str, Callable[[Path], object]] = {
+    "urdf-usd run rd --out report --baseline known.toml": lambda folder: (
+        folder / "known.toml"
+    ).write_text(""),
+    "urdf-usd diff report.before report": lambda folder: shutil.copytree(
+        folder / "report", folder / "report.before"
+    ),
+}
+# Blocks that are nothing to run: drawings, and output.
+PROSE = frozenset({"", "text"})
+
+
+@dataclass(frozen=True)
+class Block:
+    """A code block.
+
+    Attributes:
+        document: Path of its document, below the root.
+        line: Where it begins.
+        language: What the document says it is.
+        text: Without indentation.
+    """
+
+    document: str
+    line: int
+    language: str
+    text: str
+
+    @property
+    def commands(self) -> tuple[str, ...]:
+        """The commands of a shell block, without comments."""
+        lines = (re.sub(r"(^|\s)#.*", "", line) for line in self.text.splitlines())
+        return tuple(line.strip() for line in lines if line.strip())
+
+
+def _blocks(path: Path) -> Iterator[Block]:
+    text = path.read_text(encoding="utf-8")
+    pattern = r"^( *)```(\w*)\n(.*?)^\1```$"
+    for found in re.finditer(pattern, text, re.DOTALL | re.MULTILINE):
+        line = text.count("\n", 0, found.start()) + 1
+        name = path.relative_to(ROOT).as_posix()
+        yield Block(name, line, found[2], textwrap.dedent(found[3]))
+
+
+BLOCKS = tuple(block for path in sorted(DOCUMENTS) for block in _blocks(path))
+
+
+def _in(*languages: str) -> list[object]:
+    return [
+        pytest.param(block, id=f"{block.document}-{block.line}")
+        for block in BLOCKS
+        if block.language in languages
+    ]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with the robots that documents name."""
+    work = tmp_path / "work"
+    work.mkdir()
+    robot = ROBOT.replace('name="arm"', 'name="robot"', 1)
+    (work / "robot.urdf").write_text(robot)
+    (work / "my_robots").mkdir()
+    (work / "my_robots" / "first.urdf").write_text(robot)
+    return work
+
+
+def _environment(programs: Path) -> dict[str, str]:
+    """Make programs of what is tested; return an environment in which they are found.
+
+    ``urdf2usd`` stands for the converter of somebody else.
+    """
+    programs.mkdir()
+    run = f"{shlex.quote(sys.executable)} -P"
+    command = "from urdf_usd.conformance.program import start; start()"
+    for name, line in {
+        "urdf-usd": f'{run} -c "{command}" "$@"',
+        "pytest": f'{run} -m pytest -p no:cacheprovider "$@"',
+        "urdf2usd": 'urdf-usd convert "$1" "$2"',
+    }.items():
+        program = programs / name
+        program.write_text(f"#!/bin/sh\nexec {line}\n")
+        program.chmod(0o755)
+    return os.environ | {
+        "PATH": os.pathsep.join((str(programs), os.environ["PATH"])),
+        "PYTHONPATH": str(ROOT),
+    }
+
+
+def _run(
+    words: tuple[str, ...], folder: Path, environment: dict[str, str]
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(  # noqa: S603  # what our own documents say
+        words, cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+
+
+def test_documents_have_blocks_of_known_languages() -> None:
+    """Whatever is new is either run here or known to be prose."""
+    known = {"python", "sh", "toml", *PROSE}
+
+    assert {block.language for block in BLOCKS} <= known
+    assert len(_in("python")) >= 5
+    assert len(_in("sh")) >= 6
+
+
+@pytest.mark.parametrize("block", _in("python"))
+def test_python_runs_as_a_saved_script(folder: Path, block: Block) -> None:
+    """In a folder with a robot; what defines tests is run by pytest."""
+    environment = _environment(folder.parent / "bin")
+    tests = re.search(r"^def test_", block.text, re.MULTILINE)
+    script = folder / ("test_script.py" if tests else "script.py")
+    script.write_text(block.text)
+    words = (sys.executable, str(script))
+
+    done = _run(("pytest", str(script)) if tests else words, folder, environment)
+
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="they are for POSIX shells")
+@pytest.mark.parametrize("block", _in("sh"))
+def test_commands_run_as_they_are_printed(folder: Path, block: Block) -> None:
+    """One after another in one folder, as a reader would."""
+    environment = _environment(folder.parent / "bin")
+    for command in block.commands:
+        if command in NOT_RUN:
+            continue
+        PREPARED.get(command, lambda _: None)(folder)
+        small = re.sub(r"(?<= )(e?rd)(?= |$)", lambda found: SMALL[found[1]], command)
+        done = _run(("sh", "-c", small), folder, environment)
+        assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
+
+
+def test_exceptions_are_still_in_the_documents() -> None:
+    """An entry that no document needs is removed."""
+    printed = {command for block in BLOCKS for command in block.commands}
+
+    assert [
+        command for command in (*NOT_RUN, *PREPARED) if command not in printed
+    ] == []
+
+
+@pytest.mark.parametrize("block", _in("toml"))
+def test_toml_is_well_formed(block: Block) -> None:
+    """And says something."""
+    assert tomllib.loads(block.text)
+
+
+def test_sessions_that_documents_name_exist() -> None:
+    """In blocks and in running text."""
+    sessions = set(
+        re.findall(r"^def (\w+)\(session", (ROOT / "noxfile.py").read_text(), re.M)
+    )
+    named = {
+        name
+        for path in DOCUMENTS
+        for name in re.findall(r"nox -s (\w+)", path.read_text(encoding="utf-8"))
+    }
+
+    assert named
+    assert named <= sessions
+
+
+def test_options_that_running_text_names_exist() -> None:
+    """Where it shows a whole command."""
+    context = click.Context(main)
+    checked = 0
+    for path in DOCUMENTS:
+        text = re.sub(r"^ *```.*?^ *```$", "", path.read_text(), flags=re.S | re.M)
+        for span in re.findall(r"`urdf-usd ([^`]+)`", text):
+            words = span.split()
+            command = main.get_command(context, words[0])
+            assert command is not None, f"{path.name}: urdf-usd {span}"
+            known = {
+                option for parameter in command.params for option in parameter.opts
+            } | {"--help"}
+            options = {word for word in words if re.fullmatch(r"--[a-z-]+", word)}
+            assert options <= known, f"{path.name}: urdf-usd {span}"
+            checked += 1
+    assert checked >= 5
