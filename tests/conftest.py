@@ -27,7 +27,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "gate"))
 # folder would go with it, and with it all further processes.
 util.get_temp_dir()
 
-# A shell starts what it runs in the background with Ctrl-C ignored, and children inherit
-# that; tests of interruptions would wait for ever.
+# A shell starts background jobs with Ctrl-C ignored, which children inherit: tests of
+# interruptions would wait for ever.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -176,7 +176,9 @@ def test_commands_run_as_they_are_printed(folder: Path, block: Block) -> None:
     for command in block.commands:
         if command in NOT_RUN:
             continue
-        PREPARED.get(command, lambda _: None)(folder)
+        prepare = PREPARED.get(command)
+        if prepare is not None:
+            prepare(folder)
         small = re.sub(r"(?<= )(e?rd)(?= |$)", lambda found: SMALL[found[1]], command)
         done = _run(("sh", "-c", small), folder, environment)
         assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
@@ -200,7 +202,9 @@ def test_toml_is_well_formed(block: Block) -> None:
 def test_sessions_that_documents_name_exist() -> None:
     """In blocks and in running text."""
     sessions = set(
-        re.findall(r"^def (\w+)\(session", (ROOT / "noxfile.py").read_text(), re.M)
+        re.findall(
+            r"^def (\w+)\(session", (ROOT / "noxfile.py").read_text(), re.MULTILINE
+        )
     )
     named = {
         name
@@ -217,7 +221,9 @@ def test_options_that_running_text_names_exist() -> None:
     context = click.Context(main)
     checked = 0
     for path in DOCUMENTS:
-        text = re.sub(r"^ *```.*?^ *```$", "", path.read_text(), flags=re.S | re.M)
+        text = re.sub(
+            r"^ *```.*?^ *```$", "", path.read_text(), flags=re.DOTALL | re.MULTILINE
+        )
         for span in re.findall(r"`urdf-usd ([^`]+)`", text):
             words = span.split()
             command = main.get_command(context, words[0])

@@ -1,0 +1,149 @@
+"""What is installed: one package, which leaves the folders of users alone.
+
+The content of the wheel is what is on the path here, not the checkout. The build
+backend makes it where it is installed, as in sessions of nox; elsewhere its settings
+are applied.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tomllib
+import zipfile
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from tests.test_startup import ROBOT
+
+ROOT = Path(__file__).parent.parent
+# Folders that robotics projects have, and that are called as parts of ours.
+TAKEN = ("conformance", "converter", "corpus", "reports")
+CONFTEST = """
+import urdf_usd
+import converter, conformance, corpus, reports
+
+def pytest_report_header():
+    yield f"ours: {urdf_usd.__file__}"
+    for one in (converter, conformance, corpus, reports):
+        yield f"theirs: {one.__file__}"
+"""
+TEST = """
+import converter, conformance as ours, corpus, reports
+from urdf_usd import convert
+
+def test_right(conformance):
+    conformance("robot.urdf").assert_conforms()
+
+def test_wrong(conformance, tmp_path):
+    asset = convert("other.urdf", tmp_path / "usd")
+    conformance("robot.urdf", usd=asset.root_layer).assert_conforms()
+"""
+
+
+def _build(folder: Path) -> None:
+    """Have the build backend make a wheel, and unpack it."""
+    made = folder.with_name("made")
+    subprocess.run(  # noqa: S603  # our own build
+        (sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(made)),
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+    )
+    (wheel,) = made.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(folder)
+
+
+def _copy(folder: Path) -> None:
+    """Copy what the settings of the build name to where they say."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    settings = project["tool"]["hatch"]["build"]["targets"]["wheel"]
+    left_out = {str(ROOT / name) for name in settings["exclude"]}
+
+    def ignored(parent: str, names: list[str]) -> list[str]:
+        return [
+            name
+            for name in names
+            if name == "__pycache__" or str(Path(parent, name)) in left_out
+        ]
+
+    for name in settings["only-include"]:
+        target = folder / settings["sources"].get(name, name)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, target, ignore=ignored)
+        else:
+            shutil.copy(ROOT / name, target)
+    metadata = folder / "urdf_usd_conformance-0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text(
+        f"Metadata-Version: 2.1\nName: {project['project']['name']}\nVersion: 0\n"
+    )
+    groups = project["project"]["entry-points"]
+    lines = [
+        line
+        for group, entries in groups.items()
+        for line in (f"[{group}]", *(f"{name} = {at}" for name, at in entries.items()))
+    ]
+    (metadata / "entry_points.txt").write_text("\n".join(lines))
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the content of the wheel."""
+    folder = tmp_path_factory.mktemp("distribution") / "site"
+    folder.mkdir()
+    if find_spec("hatchling") is not None:
+        _build(folder)
+    else:
+        _copy(folder)
+    return folder
+
+
+def test_wheel_has_one_package(site: Path) -> None:
+    """Beside its metadata; every part of it is there."""
+    names = {path.name for path in site.iterdir()}
+    package = site / "urdf_usd"
+
+    assert {name for name in names if not name.endswith(".dist-info")} == {"urdf_usd"}
+    assert {path.name for path in package.iterdir() if path.is_dir()} == set(TAKEN)
+    modules = {path.name for path in (ROOT / "urdf_usd").glob("*.py")}
+    assert {path.name for path in package.glob("*.py")} == modules
+    assert (package / "py.typed").is_file()
+    assert not [path for path in site.rglob("*") if path.is_symlink()]
+
+
+def test_folders_of_users_do_not_meet_ours(site: Path, tmp_path: Path) -> None:
+    """A project with packages of the same names has its own, and our plugin ours."""
+    project = tmp_path / "project"
+    for name in TAKEN:
+        (project / name).mkdir(parents=True)
+        (project / name / "__init__.py").touch()
+    (project / "robot.urdf").write_text(ROBOT)
+    (project / "other.urdf").write_text(ROBOT.replace('value="2"', 'value="3"', 1))
+    (project / "conftest.py").write_text(CONFTEST)
+    (project / "test_robot.py").write_text(TEST)
+    # The distribution of the environment would bring our plugin a second time.
+    isolated = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONPATH": str(site)}
+
+    done = subprocess.run(
+        (sys.executable, "-m", "pytest", "-p", "urdf_usd.conformance.pytest_plugin"),
+        cwd=project,
+        env=os.environ | isolated,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert f"ours: {site / 'urdf_usd' / '__init__.py'}" in done.stdout, done.stderr
+    for name in TAKEN:
+        assert f"theirs: {project / name / '__init__.py'}" in done.stdout
+    assert "1 failed, 1 passed" in done.stdout
+    # The one that is meant to: the mass of a link is another.
+    assert "FAILED test_robot.py::test_wrong" in done.stdout
+    assert "mass" in done.stdout
