@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from urdf_usd.converter.diagnostics import Diagnostic, Location, SourceError
+from urdf_usd.converter.urdf.wording import shorten
+from urdf_usd.converter.urdf.xml_repairs import XmlRepair
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -120,16 +122,6 @@ class TreeBuilder:
         self._parts = 0
 
     @property
-    def open_tags(self) -> tuple[str, ...]:
-        """Tags whose end has not been seen, the outermost first."""
-        return tuple(element.tag for element in self._open)
-
-    @property
-    def innermost(self) -> Location:
-        """Where the element begins that would be closed next."""
-        return self._open[-1].location
-
-    @property
     def roots(self) -> tuple[Element, ...]:
         """Finished elements that are inside no other."""
         return tuple(self._roots)
@@ -188,8 +180,7 @@ class TreeBuilder:
     def unbound_prefixes(self) -> Iterator[Diagnostic]:
         """Say which prefixes stand for no namespace, each once."""
         for prefix, location in self._unbound.items():
-            message = f"namespace prefix {prefix!r} is not declared"
-            yield Diagnostic("xml-prefix", message, location)
+            yield XmlRepair.PREFIX.at(location, prefix=shorten(repr(prefix)))
 
 
 def _declarations(attributes: Iterable[tuple[str, str]]) -> dict[str, str]:

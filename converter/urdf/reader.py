@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, TypeVar, cast
 from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.rules import Severity
 from urdf_usd.converter.urdf.findings import drain
-from urdf_usd.converter.urdf.wording import describe, shorten
+from urdf_usd.converter.urdf.wording import describe, name_part, shorten
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from urdf_usd.converter.diagnostics import Location
     from urdf_usd.converter.urdf.elements import Element
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from urdf_usd.converter.urdf.kinds import Value
 
 T = TypeVar("T")
+# Of elements that are left out together.
+_NAMED = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,16 +119,13 @@ def _children(
     children: list[Node] = []
     left_out: set[str] = set()
     seen: set[str] = set()
-    repeated: set[str] = set()
+    repeated: dict[str, list[Element]] = {}
     for inner in element.children:
         child = element_type.child(inner.tag)
         if child is None:
             continue
         if inner.tag in seen and not child.repeats:
-            if inner.tag not in repeated:
-                message = f"{describe(element)} has another <{inner.tag}>"
-                yield Diagnostic("element-repeated", message, inner.location)
-            repeated.add(inner.tag)
+            repeated.setdefault(inner.tag, []).append(inner)
             continue
         seen.add(inner.tag)
         reading = _read_dispensable if child.dispensable else read
@@ -135,11 +134,24 @@ def _children(
             left_out.add(inner.tag)
         else:
             children.append(node)
+    for others in repeated.values():
+        yield _repeated(element, others)
     for child in element_type.children:
         if child.required and child.type.tag not in seen:
             message = f"{describe(element)} has no <{child.type.tag}>"
             yield Diagnostic("element-missing", message, element.location)
     return tuple(children), frozenset(left_out)
+
+
+def _repeated(element: Element, others: Sequence[Element]) -> Diagnostic:
+    """Name all that is left out because an element may occur once."""
+    first, *more = others
+    named = [name_part(first)]
+    named += [f"{name_part(one)} in line {one.location.line}" for one in more[:_NAMED]]
+    if more[_NAMED:]:
+        named.append(f"{len(more) - _NAMED} more")
+    message = f"{describe(element)} has another {', '.join(named)}; left out"
+    return Diagnostic("element-repeated", message, first.location)
 
 
 def _read_dispensable(

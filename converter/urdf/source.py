@@ -9,6 +9,7 @@ from __future__ import annotations
 import codecs
 import errno
 import re
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.parsers import expat
@@ -17,6 +18,8 @@ from urdf_usd.converter.diagnostics import Diagnostic, Location, SourceError
 from urdf_usd.converter.file_content import MIB, read_file
 from urdf_usd.converter.urdf.elements import Element, TreeBuilder
 from urdf_usd.converter.urdf.findings import count
+from urdf_usd.converter.urdf.wording import shorten
+from urdf_usd.converter.urdf.xml_repairs import XmlRepair
 
 if TYPE_CHECKING:
     from urdf_usd.converter.urdf.findings import Findings
@@ -43,6 +46,7 @@ MOST_REPAIRS = 1000
 _DEFAULT = "utf-8"
 # Every byte means something in it, and for a Western text the right thing.
 _ANY_BYTES = "latin-1"
+_SINGLE_BYTES = "urdf_usd.single_bytes"
 # What git and others leave in a file of which there are two versions.
 _CONFLICT = re.compile(r"^<{7} ", re.MULTILINE)
 _KNOWN_VERSION = re.compile(r"1\.[0-9]+", re.ASCII)
@@ -88,8 +92,8 @@ def parse_markup(data: bytes, file: str) -> Findings[Element]:
     if declaration:
         version = declaration["version"]
         if not _KNOWN_VERSION.fullmatch(version):
-            message = f"XML version {version!r} does not exist; read as 1.0"
-            yield Diagnostic("xml-version", message, Location(file, 1, 1))
+            place = Location(file, 1, 1)
+            yield XmlRepair.VERSION.at(place, version=shorten(repr(version)))
         # The text is Unicode by now, so the declaration has nothing left to say.
         # Blanks in its place keep all positions.
         blank = re.sub(r"[^\r\n]", " ", declaration[0])
@@ -126,12 +130,37 @@ def _decode(data: bytes, file: str) -> Findings[str]:
         return data.decode(encoding).removeprefix("\ufeff")
     except UnicodeError as error:
         start = error.start if isinstance(error, UnicodeDecodeError) else 0
-        line_start = data.rfind(b"\n", 0, start) + 1
-        column = len(data[line_start:start].decode("utf-8", "replace")) + 1
-        place = Location(file, data.count(b"\n", 0, start) + 1, column)
-        message = f"the bytes are not {encoding}; read as {_ANY_BYTES}"
-        yield Diagnostic("xml-encoding", message, place)
-        return data.decode(_ANY_BYTES)
+    line_start = data.rfind(b"\n", 0, start) + 1
+    column = len(data[line_start:start].decode("utf-8", "replace")) + 1
+    place = Location(file, data.count(b"\n", 0, start) + 1, column)
+    text, used = _decode_wrong(data, encoding)
+    yield XmlRepair.ENCODING_BYTES.at(place, declared=encoding, used=used)
+    return text.removeprefix("\ufeff")
+
+
+def _decode_wrong(data: bytes, encoding: str) -> tuple[str, str]:
+    """Decode bytes that are not in the encoding that they should be in.
+
+    Returns:
+        The text, and how it was read.
+    """
+    if codecs.lookup(encoding) != codecs.lookup(_DEFAULT):
+        with suppress(UnicodeError):
+            return data.decode(_DEFAULT), _DEFAULT
+    # A comment in another encoding must not change names that are in the right one.
+    with suppress(UnicodeError):
+        return data.decode(encoding, _SINGLE_BYTES), f"{_ANY_BYTES} where they are not"
+    return data.decode(_ANY_BYTES), _ANY_BYTES
+
+
+def _single_bytes(error: UnicodeError) -> tuple[str, int]:
+    """Decode the bytes that cannot be decoded, and no others."""
+    if not isinstance(error, UnicodeDecodeError):
+        raise error
+    return error.object[error.start : error.end].decode(_ANY_BYTES), error.end
+
+
+codecs.register_error(_SINGLE_BYTES, _single_bytes)
 
 
 def _declared_encoding(data: bytes, file: str) -> Findings[str]:
@@ -147,8 +176,9 @@ def _declared_encoding(data: bytes, file: str) -> Findings[str]:
             return declared
     except (LookupError, UnicodeError):
         pass
-    message = f"the encoding is not {declared!r}; read as {_DEFAULT}"
-    yield Diagnostic("xml-encoding", message, Location(file, 1, 1))
+    place = Location(file, 1, 1)
+    words = {"declared": shorten(repr(declared)), "used": _DEFAULT}
+    yield XmlRepair.ENCODING_NAME.at(place, **words)
     return _DEFAULT
 
 

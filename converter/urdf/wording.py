@@ -18,6 +18,19 @@ def describe(element: Element) -> str:
     return f"<{element.tag} name={shorten(repr(name))}>"
 
 
+def name_part(part: Element) -> str:
+    """Name a part of a robot for a message that says it is left out.
+
+    It is told by its name, or by its mass if that is what it states.
+    """
+    name = part.get("name")
+    if name is not None:
+        return f"{part.tag} {shorten(repr(name))}"
+    stated = [one.get("value") for one in (part, *part.children) if one.tag == "mass"]
+    mass = f" of {shorten(stated[0])} kg" if stated and stated[0] else ""
+    return f"<{part.tag}>{mass}"
+
+
 def shorten(text: str) -> str:
     """Cut a text that would drown a message."""
     return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."
