@@ -330,6 +330,8 @@ class Observation:
         unarticulated: Joints that belong to no articulation.
         up: Unit vector against gravity in the root link's frame, if the file says.
         repaired: Links and joints whose text has no exact meaning; readers differ.
+        malformed: Rules by which text that is not well-formed XML was repaired, if the
+            repair is the converter's own: then the reading does not confirm it.
         quaternions: Links and joints whose origin is turned by a quaternion, which
             came with URDF 1.1.
         precision: Unit roundoff of the reader's arithmetic.
@@ -357,6 +359,7 @@ class Observation:
     unarticulated: tuple[str, ...] = ()
     up: Vec3 | None = None
     repaired: tuple[str, ...] = ()
+    malformed: tuple[str, ...] = ()
     quaternions: tuple[str, ...] = ()
     precision: float = DOUBLE_PRECISION
     dynamics: Dynamics | None = None

@@ -158,7 +158,8 @@ def _judge(bench: _Bench) -> Judgement:
     deviations = [deviation for _, found in judged for deviation in found]
     deviations += departures(bench.actual)
     worst = max((check.grade for check in checks), key=_ORDER.index)
-    return Judgement(checks, tuple(deviations), Verdict(worst.value), _reason(checks))
+    reason = _reason(checks) + _unconfirmed(bench)
+    return Judgement(checks, tuple(deviations), Verdict(worst.value), reason)
 
 
 def _round_trip(bench: _Bench) -> Iterator[CheckRecord]:
@@ -361,6 +362,21 @@ def _dispute(disputed: Mapping[str, tuple[Dissent, ...]]) -> str | None:
         dissent.witness for dissents in disputed.values() for dissent in dissents
     )
     return f"{' and '.join(witnesses)} contradict {REFERENCE}, which nobody supports"
+
+
+def _unconfirmed(bench: _Bench) -> str:
+    """Say that a malformed URDF was read with the converter's repair alone, if so."""
+    if not bench.spec.malformed:
+        return ""
+    engines = [
+        name for name, outcome in bench.engines.items() if isinstance(outcome, Observed)
+    ]
+    if engines:
+        return ""
+    return (
+        f"; the URDF is malformed XML ({', '.join(bench.spec.malformed)}), which only"
+        " the converter's own reader repaired: no other engine confirms that reading"
+    )
 
 
 def _reason(checks: Sequence[CheckRecord]) -> str:

@@ -1,7 +1,8 @@
 """The URDF as its specification reads: our own reader and double-precision kinematics.
 
 This witness shares the reader with the converter, so it never decides alone: engines
-that nobody here wrote confirm or contradict it, value by value.
+that nobody here wrote confirm or contradict it, value by value. Where the reader had to
+repair malformed XML, the reading says so: no other engine shares that repair.
 """
 
 from __future__ import annotations
@@ -53,9 +54,10 @@ from urdf_usd.converter.spatial import (
 )
 from urdf_usd.converter.topology import build_tree
 from urdf_usd.converter.urdf.parse import Parsed, parse
+from urdf_usd.converter.urdf.xml_repairs import XmlRepair
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from urdf_usd.conformance.observation import Configurations
     from urdf_usd.conformance.witness import Request
@@ -76,6 +78,12 @@ _REPAIRS = frozenset(
         "vector-length",
     }
 )
+# Rules that say: the text is not well-formed XML. Without its version and with prefixes
+# that are not declared, it is the same text.
+_XML_REPAIRS = frozenset(repair.rule for repair in XmlRepair) - {
+    XmlRepair.VERSION.rule,
+    XmlRepair.PREFIX.rule,
+}
 _AFTER_ALL = chr(sys.maxunicode)
 
 _TYPES = {
@@ -174,6 +182,7 @@ def observe_robot(
     """
     tree = build_tree(robot)
     frames, dynamics = _motion(_Moved(robot, configurations))
+    malformed = _malformed(diagnostics)
     return Observation(
         witness=NAME,
         robot=robot.name,
@@ -186,6 +195,8 @@ def observe_robot(
         frames=frames,
         base=_base(tree),
         repaired=_repaired(robot, diagnostics),
+        malformed=malformed,
+        notes=(_shared_repair(malformed),) if malformed else (),
         dynamics=dynamics,
         shapes=state_shapes(robot) if shapes else (),
     )
@@ -332,6 +343,19 @@ def _repaired(robot: Robot, diagnostics: Sequence[Diagnostic]) -> tuple[str, ...
         if index >= 0:
             found[starts[index][2]] = None
     return tuple(found)
+
+
+def _malformed(diagnostics: Sequence[Diagnostic]) -> tuple[str, ...]:
+    """Name the rules by which malformed XML was repaired, each once."""
+    rules = dict.fromkeys(diagnostic.rule for diagnostic in diagnostics)
+    return tuple(rule for rule in rules if rule in _XML_REPAIRS)
+
+
+def _shared_repair(rules: Iterable[str]) -> str:
+    return (
+        f"The URDF is not well-formed XML ({', '.join(rules)}). This reading shares the"
+        " repair with the converter, and does not confirm it."
+    )
 
 
 def _base(tree: Tree) -> Base | None:

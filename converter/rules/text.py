@@ -32,13 +32,15 @@ TEXT_RULES = (
     Rule(
         "xml-encoding",
         _W,
-        "The bytes are not in the declared encoding; another one is used.",
+        "The declared encoding does not exist, or bytes are not in it; another one is "
+        "used, for single wrong bytes for these alone.",
         "Save the file as UTF-8, and declare that or nothing.",
     ),
     Rule(
         "xml-declaration",
         _W,
-        "The XML declaration is not at the start of the file; ignored.",
+        "The XML declaration is malformed or not at the start of the file, or a document "
+        "type is out of place; ignored.",
         "Make it the first line, without anything before it.",
     ),
     Rule(
@@ -50,8 +52,9 @@ TEXT_RULES = (
     Rule(
         "xml-nesting",
         _W,
-        "Tags do not match: an open element ends with its parent, "
-        "an end tag without a start is ignored.",
+        "Tags do not match: a missing end tag is added before what the element cannot "
+        "hold, an end tag without a start is dropped. Well-nested elements stay as they "
+        "are; parts that no longer count are named, each with its line.",
         "Close every element where it ends.",
     ),
     Rule(
@@ -69,8 +72,9 @@ TEXT_RULES = (
     Rule(
         "xml-character",
         _W,
-        "A character is not allowed there; '<' is kept, a control character replaced.",
-        "Write '&lt;' for '<', and remove control characters.",
+        "A character is not allowed there: '<' and ']]>' are kept in text, a control "
+        "character is replaced, a blank after the '<' of a tag is skipped.",
+        "Write '&lt;' and ']]&gt;', and remove control characters and the blank.",
     ),
     Rule(
         "xml-reference",

@@ -30,7 +30,9 @@ _BLANK_TAG = re.compile(
     r"(?:[ \t\r\n]+[A-Za-z_:][\w:.-]*[ \t\r\n]*=[ \t\r\n]*"
     r"(?:\"[^\"<]*\"|'[^'<]*'))*[ \t\r\n]*/?>"
 )
-_ATTRIBUTE_NAME = re.compile(r"[^\s<>\"'/=]+")
+_ATTRIBUTE_NAME = re.compile(r"[^\s<>\"'/=,;][^\s<>\"'/=]*")
+# Marks that other languages have between attributes.
+_SEPARATORS = ",;"
 _VALID_NAME = re.compile(r"[A-Za-z_:\u0080-\U0010ffff][\w:.\u0080-\U0010ffff-]*")
 _EQUALS = re.compile(r"[ \t\r\n]*=[ \t\r\n]*")
 # Numbers go on after a blank: none of them is the name of an attribute.
@@ -311,9 +313,10 @@ class _Scanner:
         end = self._text.find(quote, start + 1)
         raw = self._text[start + 1 : end]
         after = self._text[end + 1 : end + 2]
-        follows = after in {*_BLANK, "/", ">", "?"}
+        follows = after in {*_BLANK, *_SEPARATORS, "/", ">", "?"}
         # A quote that is missing would swallow tags or the next attribute's name.
-        if end < 0 or not (follows or (_TAG_NAME.match(after) and "<" not in raw)):
+        swallows = "<" in raw or raw.rstrip().endswith("=")
+        if end < 0 or not (follows or (_TAG_NAME.match(after) and not swallows)):
             raise self._fatal("xml-syntax", f"a quote of {subject} is missing")
         self._position = end + 1
         if not follows:

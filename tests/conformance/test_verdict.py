@@ -65,6 +65,22 @@ def test_faithful_usd_is_exact() -> None:
     assert [check.id for check in judgement.checks] == [check.id for check in CHECKS]
 
 
+def test_a_repair_that_no_engine_confirms_is_in_the_reason() -> None:
+    """The reference shares it with the converter; an engine that read the file not."""
+    repaired = Observed(replace(SPEC.observation, malformed=("xml-comment",)))
+    usd = Observed(usd_reading())
+    engine = Observed(engine_reading("engine"))
+    refusal = Abstained("the text is not XML")
+
+    def reason(spec: Outcome, other: Outcome) -> str:
+        outcomes = {"spec": spec, "engine": other}
+        return judge(outcomes, usd, expected_base=Base.FLOATING).reason
+
+    assert "malformed XML (xml-comment)" in reason(repaired, refusal)
+    assert "malformed" not in reason(repaired, engine)
+    assert "malformed" not in reason(SPEC, refusal)
+
+
 @pytest.mark.parametrize("miniature", WRONG, ids=lambda each: each.name)
 def test_wrong_converter_is_caught(miniature: Miniature) -> None:
     """By the check that is about it, which names the part at fault."""

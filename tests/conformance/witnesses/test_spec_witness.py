@@ -188,6 +188,29 @@ def test_repaired_text_is_said(tmp_path: Path) -> None:
     assert SpecWitness().observe(request).repaired == ("j",)
 
 
+@pytest.mark.parametrize(
+    ("head", "rules"),
+    [
+        ("", ()),
+        ('<?xml version="0.0"?>', ()),
+        ("<!-- a -- b -->", ("xml-comment",)),
+        ('\n<?xml version="1.0"?><!-- -- -->', ("xml-declaration", "xml-comment")),
+    ],
+)
+def test_a_repair_that_the_converter_shares_is_stated(
+    tmp_path: Path, head: str, rules: tuple[str, ...]
+) -> None:
+    """With the rules, in a note that reports show."""
+    request = oblique_arm.request(tmp_path, f'{head}<robot name="r">{_ARM}</robot>')
+
+    reading = SpecWitness().observe(request)
+
+    assert reading.malformed == rules
+    shared = [note for note in reading.notes if "shares the repair" in note]
+    assert len(shared) == bool(rules)
+    assert all(rule in shared[0] for rule in rules)
+
+
 def test_quaternions_are_said(tmp_path: Path) -> None:
     """Engines ignore them."""
     origin = '<origin xyz="1 2 3" quat_xyzw="0.5 0.5 0.5 0.5"/>'

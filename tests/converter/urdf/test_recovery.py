@@ -47,6 +47,20 @@ def _outline(element: Element) -> str:
         ("<r a b='2'/>", "(r b='2')", "xml-attribute", 1, 4),
         ("<r a='1'b='2'/>", "(r a='1' b='2')", "xml-attribute", 1, 9),
         ("<r , a='1'/>", "(r a='1')", "xml-attribute", 1, 4),
+        ("<r a='1', b='2'/>", "(r a='1' b='2')", "xml-attribute", 1, 9),
+        ("<r a=0 -1 2 b='2'/>", "(r a='0 -1 2' b='2')", "xml-attribute", 1, 6),
+        ("<r 2d='1' b='2'/>", "(r b='2')", "xml-attribute", 1, 4),
+        ("<r><a></a b='1'></r>", "(r(a))", "xml-attribute", 1, 7),
+        ("<r>< a b='1'/></r>", "(r(a b='1'))", "xml-character", 1, 4),
+        ("<r>< a></a></r>", "(r(a))", "xml-character", 1, 4),
+        ("<r><a></ a></r>", "(r(a))", "xml-character", 1, 7),
+        ("<r>a < b></r>", "(r)", "xml-character", 1, 6),
+        ("<r>a ]]> b</r>", "(r)", "xml-character", 1, 4),
+        ("<r><!-- \1 --></r>", "(r)", "xml-character", 1, 4),
+        ("<r><![CDATA[\1]]></r>", "(r)", "xml-character", 1, 4),
+        ("<r><? a?></r>", "(r)", "xml-character", 1, 4),
+        ("<?xml encoding='utf-8'?><r/>", "(r)", "xml-declaration", 1, 1),
+        ("<r><!DOCTYPE r></r>", "(r)", "xml-declaration", 1, 4),
         ("<r a='x < y'/>", "(r a='x < y')", "xml-character", 1, 6),
         ("<r a='\1'/>", "(r a='\ufffd')", "xml-character", 1, 6),
         ("<r>a < b</r>", "(r)", "xml-character", 1, 6),
@@ -76,6 +90,7 @@ def test_what_leaves_one_reading_is_read_and_said(
         "<r a='1",
         "<r><a b='1><c d='2'/></r>",
         "<r><a xyz='0 0 0 rpy='1 2 3'/></r>",
+        "<r><a b='1, c='x', d='2'/></r>",
         "<r><a <b/></r>",
         "<r><!-- <a/></r>",
         "<r><![CDATA[ <a/></r>",
@@ -113,6 +128,116 @@ def test_a_plain_document_type_is_skipped() -> None:
     root, found = _recover("<!DOCTYPE r><r/>")
 
     assert (_outline(root), found) == ("(r)", [])
+
+
+_MATERIAL_IN_COLLISION = (
+    '<link name="a"><collision><material><color/></material></collision>'
+    '<visual><link/></visual><inertial><mass value="3"/></inertial></link>'
+)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '<!-- c -->\n<?xml version="1.0"?><robot>{}</robot>',
+        "<!-- a -- b --><robot>{}</robot>",
+        "<robot>{}<!-- a -- b --></robot>",
+        "<robot a='&'>{}</robot>",
+        "<robot>{}</robot>\0",
+        # One end tag too many, or too few, elsewhere changes nothing in here.
+        "<robot></visual>{}</robot>",
+        '<robot><link name="b"><visual></link>{}</robot>',
+        '<robot><link name="b">{}</robot>',
+        "<robot>{}",
+    ],
+)
+def test_what_is_well_nested_keeps_its_tree(text: str) -> None:
+    """Whatever the elements are called: URDF has no material inside a collision."""
+    root, _ = _recover(text.format(_MATERIAL_IN_COLLISION))
+    (expected,) = _recover(f"<robot>{_MATERIAL_IN_COLLISION}</robot>")[0].children
+
+    assert any(_outline(child) == _outline(expected) for child in root.children)
+    assert "(link name='a'(collision(material(color)))(visual(link))" in _outline(root)
+
+
+@pytest.mark.parametrize(
+    ("inside", "outline"),
+    [
+        # An element that cannot hold what comes next ends before it, ...
+        ("<link name='a'><visual><origin><geometry/></visual></link>", "origin)(geom"),
+        ("<link name='a'><visual><geometry/><visual/></link>", "(geometry))(visual)"),
+        ("<link name='a'><inertial><mass value='1'><inertia/></inertial></link>", ")("),
+        # ... and so does one of which nothing is known before a part of a robot.
+        ("<link name='b'/><gazebo><x/><link name='a'/>", "(gazebo(x))(link name='a')"),
+        # The end tag that comes too early is the one that is dropped.
+        ("<link name='a'></robot><visual/></link>", "(link name='a'(visual))"),
+        ("<link name='a'><visual></link></visual></link>", "(link name='a'(visual))"),
+        # A name that begins no element is a misspelt one.
+        ("<gazebo><x/></gazebbo><link name='a'/>", "(gazebo(x))(link name='a')"),
+        ("<link name='a'></Link><link name='b'/>", "(link name='a')(link name='b')"),
+    ],
+)
+def test_tags_that_do_not_match_cost_as_little_as_possible(
+    inside: str, outline: str
+) -> None:
+    """One tag is added or dropped, and nothing is told to be lost."""
+    root, found = _recover(f"<robot>{inside}</robot>")
+
+    assert outline in _outline(root)
+    assert [rule for rule, _, _ in found] == ["xml-nesting"]
+
+
+def test_parts_that_no_longer_count_are_named_where_they_are() -> None:
+    """Here the start tag of a link is missing, and with it its name."""
+    text = (
+        '<robot>\n<link name="a"/>\n<visual/>\n'
+        '<inertial><mass value="2.5"/></inertial>\n</link>\n</robot>'
+    )
+
+    _, found = drain(recover(text, "r.urdf"))
+
+    places = [(d.location.line, d.location.column) for d in found if d.location]
+    assert places == [(5, 1), (3, 1), (4, 1)]
+    nowhere = "lies in <robot> of line 1 now, where it does not count; left out"
+    assert [d.message for d in found[1:]] == [
+        f"<visual> {nowhere}",
+        f"<inertial> of 2.5 kg {nowhere}",
+    ]
+
+
+def test_parts_outside_the_robot_are_named_with_their_lines() -> None:
+    """Also those of another robot."""
+    text = (
+        '<robot><link name="a"/></robot>\n<link name="b"/>\n<x/>\n'
+        '<robot>\n<joint name="j" type="fixed"/></robot>'
+    )
+
+    _, (found,) = drain(recover(text, "r.urdf"))
+
+    assert found.rule == "xml-outside"
+    assert "link 'b' in line 2, joint 'j' in line 5" in found.message
+
+
+def test_a_mention_of_a_joint_is_no_joint_that_is_lost() -> None:
+    """Transmissions have joints by name."""
+    text = '<robot><link name="a"><joint name="j"/></visual></link></robot>'
+
+    _, found = _recover(text)
+
+    assert len(found) == 1
+
+
+def test_what_is_repeated_in_long_text_is_read_in_one_go() -> None:
+    """A quarter of a million characters that each could begin a tag or a name."""
+    for text in (
+        "</" + "a" * 250_000 + "<r/>",
+        "<r" + " " * 250_000 + "<",
+        "<" + " " * 250_000 + "a",
+        "<r>" + "<!DOCTYPE r> " * 20_000,
+        "<robot>" + '<link name="a"><visual>' * 300 + "</robot>",
+    ):
+        with suppress(SourceError):
+            drain(recover(text, "r.urdf"))
 
 
 def test_a_link_ends_the_link_that_was_not_closed() -> None:

@@ -126,6 +126,27 @@ def test_a_wrong_encoding_is_said_and_another_used(
     assert root.get("name") == name
 
 
+@pytest.mark.parametrize(
+    ("head", "bad", "name"),
+    [
+        (b"", b"\xe9", "B\u00e4r"),
+        (b'<?xml version="1.0" encoding="ascii"?>', "\u00e9".encode(), "B\u00e4r"),
+        (b'<?xml version="1.0" encoding="gb2312"?>', b"\xff", "\u673a"),
+    ],
+)
+def test_bytes_of_another_encoding_do_not_change_names(
+    head: bytes, bad: bytes, name: str
+) -> None:
+    """A comment from another system; the names are as they should be."""
+    encoding = "gb2312" if b"gb2312" in head else "utf-8"
+    written = f'<robot name="{name}"/>'.encode(encoding)
+
+    root, found = _elements(head + b"<!-- " + bad + b" -->" + written)
+
+    assert root.get("name") == name
+    assert [d.rule for d in found] == ["xml-encoding"]
+
+
 @pytest.mark.parametrize("data", [b"", b" \n\t", codecs.BOM_UTF8])
 def test_blank_files_are_empty(data: bytes) -> None:
     """A byte order mark alone is nothing either."""

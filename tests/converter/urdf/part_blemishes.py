@@ -1,0 +1,103 @@
+"""Blemishes of robots in well-formed XML, by the rule that tells their repair."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from tests.converter.urdf.blemishes import Pair
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from tests.converter.urdf.blemishes import Blemish, Document
+
+_OF_LINK = ("robot", "link")
+_OF_ORIGIN = re.compile(
+    rb"(xyz\s*=\s*[\"'])\s*([-+\d.eE]+\s+[-+\d.eE]+\s+[-+\d.eE]+)\s*"
+)
+_TYPE = re.compile(rb"(type\s*=\s*[\"'])(\w+)([\"'])")
+
+
+def _repeated_element(file: Document) -> Iterator[Pair]:
+    for tag in file.with_end("inertial"):
+        if tag.path == _OF_LINK:
+            again = b'<inertial><mass value="7"/></inertial>'
+            yield Pair(file.data, *file.put(tag.behind, again))
+            return
+
+
+def _repeated_part(file: Document) -> Iterator[Pair]:
+    for name in ("link", "joint"):
+        for tag in file.with_end(name):
+            if tag.path == ("robot",):
+                again = file.data[tag.start : tag.behind]
+                yield Pair(file.data, *file.put(tag.behind, again))
+                break
+
+
+def _dangling_joint(file: Document) -> Iterator[Pair]:
+    name = next((tag for tag in file.tags if tag.path == ("robot",)), None)
+    if name:
+        joint = (
+            b'<joint name="to_nowhere" type="fixed"><parent link="nowhere"/>'
+            b'<child link="nowhere_else"/></joint>'
+        )
+        yield file.inside(b"", joint)
+
+
+def _joint_type(file: Document) -> Iterator[Pair]:
+    def shout(tag: bytes) -> bytes:
+        if not tag.startswith(b"<joint"):
+            return tag
+        return _TYPE.sub(lambda m: m[1] + m[2].upper() + b" " + m[3], tag, count=1)
+
+    yield file.in_start_tags(shout)
+
+
+def _origins(file: Document, end: bytes) -> Pair:
+    def edit(tag: bytes) -> bytes:
+        return (
+            _OF_ORIGIN.sub(rb"\1\2" + end, tag) if tag.startswith(b"<origin") else tag
+        )
+
+    return file.in_start_tags(edit)
+
+
+def _punctuation(file: Document) -> Iterator[Pair]:
+    yield _origins(file, b",")
+
+
+def _long_vector(file: Document) -> Iterator[Pair]:
+    yield _origins(file, b" 9")
+
+
+PART_BLEMISHES: Mapping[str, Blemish] = {
+    "element-repeated": _repeated_element,
+    "part-repeated": _repeated_part,
+    "joint-dangling": _dangling_joint,
+    "joint-type-spelling": _joint_type,
+    "number-punctuation": _punctuation,
+    "vector-length": _long_vector,
+}
+
+_LOST = "what is written has no meaning that could be compared with"
+_CHOICE = "it tells how the file is read, and changes nothing"
+# Warnings that are given without a repair of something that could also be written well.
+NO_REPAIRS: Mapping[str, str] = {
+    "urdf-version": _CHOICE,
+    "attribute-version": "an attribute is ignored because the file's version lacks it",
+    "element-incomplete": _LOST,
+    "number-invalid": _LOST,
+    "flag-invalid": _LOST,
+    "vector-completed": "the completed vector is tested with its kind",
+    "robot-unnamed": "the name is that of the file",
+    "rotation-repeated": "origins of old files have no quaternion",
+    "joint-type-extension": _CHOICE,
+    "joint-limit-missing": _CHOICE,
+    "joint-limit-reversed": _CHOICE,
+    "joint-limit-incomplete": _CHOICE,
+    "mimic-target-missing": _LOST,
+    "mimic-fixed": _LOST,
+    "mimic-loop": _LOST,
+}

@@ -1,0 +1,209 @@
+"""A repair changes nothing in a robot: every blemish, on every well-formed robot."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass, fields, is_dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+from xml.parsers import expat
+
+import pybullet_data
+import pytest
+
+from tests.converter.urdf.blemishes import BLEMISHES, Document
+from tests.converter.urdf.part_blemishes import NO_REPAIRS, PART_BLEMISHES
+from urdf_usd.converter.diagnostics import Location, SourceError
+from urdf_usd.converter.model import CustomAttribute
+from urdf_usd.converter.rules import RULES, Severity
+from urdf_usd.converter.rules.robot import ROBOT_RULES
+from urdf_usd.converter.rules.text import TEXT_RULES
+from urdf_usd.converter.urdf.findings import drain
+from urdf_usd.converter.urdf.parse import parse_markup as build
+from urdf_usd.converter.urdf.source import parse_markup
+from urdf_usd.converter.urdf.xml_repairs import XmlRepair
+from urdf_usd.corpus import RobotSource, resolve_corpora
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.converter.urdf.blemishes import Pair
+    from urdf_usd.converter.diagnostics import Diagnostic
+    from urdf_usd.converter.urdf.elements import Element
+
+_OURS = Path(__file__).parents[2] / "data/urdf"
+_BULLET = Path(pybullet_data.getDataPath())
+_SAMPLE = (
+    *sorted(_OURS.glob("*.urdf")),
+    *(
+        _BULLET / name
+        for name in (
+            "r2d2.urdf",
+            "racecar/racecar.urdf",
+            "franka_panda/panda.urdf",
+        )
+    ),
+)
+# Where a copy of the repositories of robot_descriptions lies, if anywhere.
+_MIRROR = "URDF_USD_MIRROR"
+
+
+def _plain(value: object) -> object:
+    """Return a value without places; and without declarations of namespaces."""
+    if isinstance(value, Location):
+        return None
+    if isinstance(value, tuple):
+        return tuple(_plain(one) for one in value if not _declares(one))
+    if is_dataclass(value):
+        parts = (getattr(value, field.name) for field in fields(value))
+        return (type(value).__name__, *map(_plain, parts))
+    return value
+
+
+def _declares(value: object) -> bool:
+    return isinstance(value, CustomAttribute) and value.name.startswith("xmlns")
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """What is read from bytes.
+
+    Attributes:
+        file: Where the bytes would be.
+        markup: The root element; None if there is none.
+        told: What is said of the markup.
+    """
+
+    file: Path
+    markup: Element | None
+    told: tuple[Diagnostic, ...]
+
+    def robot(self) -> tuple[object, tuple[Diagnostic, ...]]:
+        """Return the robot, or why it is refused; and what is said of it."""
+        if self.markup is None:
+            return self.told, ()
+        try:
+            parsed = build(self.markup, self.file)
+        except SourceError as error:
+            return tuple((d.rule, d.message) for d in error.diagnostics), ()
+        return _plain(parsed.robot), parsed.diagnostics
+
+    def is_like(self, other: _Reading) -> bool:
+        """Whether the robot is the same: surely so if it is made of the same."""
+        if self.markup and other.markup and self.markup.same_text(other.markup):
+            return True
+        return self.robot()[0] == other.robot()[0]
+
+
+def _read(data: bytes, file: Path) -> _Reading:
+    try:
+        return _Reading(file, *drain(parse_markup(data, str(file))))
+    except SourceError as error:
+        return _Reading(file, None, error.diagnostics)
+
+
+def _well_formed(data: bytes) -> bool:
+    try:
+        expat.ParserCreate().Parse(data, True)
+    except expat.ExpatError:
+        return False
+    return True
+
+
+def _differences(
+    file: Path, pairs: Iterator[Pair], rule: str, message: str = ""
+) -> list[str]:
+    """Say which blemishes of one kind change what is read, or are not told."""
+    found = []
+    # What the words of a message are is not looked at.
+    told_as = re.compile(".*".join(map(re.escape, re.split(r"\{\w+\}", message))))
+    clean: tuple[bytes, _Reading] | None = None
+    for number, pair in enumerate(pairs):
+        if pair.blemished == pair.clean:
+            continue
+        if clean is None or pair.clean != clean[0]:
+            clean = pair.clean, _read(pair.clean, file)
+        reading = _read(pair.blemished, file)
+        if not reading.is_like(clean[1]):
+            found.append(f"{file}: {rule} ({message}), {number} changes the robot")
+        told = reading.told if message else reading.robot()[1]
+        if not any(d.rule == rule and told_as.match(d.message) for d in told):
+            found.append(f"{file}: {rule} ({message}), {number} is not told")
+    return found
+
+
+def _all_differences(file: Path) -> list[str]:
+    document = Document(file.read_bytes())
+    found = []
+    for repair, blemish in BLEMISHES.items():
+        pairs = blemish(document)
+        found += _differences(file, pairs, repair.rule, repair.message)
+    for rule, part_blemish in PART_BLEMISHES.items():
+        found += _differences(file, part_blemish(document), rule)
+    return found
+
+
+@cache
+def _corpus() -> tuple[Path, ...]:
+    """Return the well-formed URDFs of all corpora that are there."""
+    texts = ["pybullet", "erd"]
+    if os.environ.get(_MIRROR):
+        texts.append(f"dir:{os.environ[_MIRROR]}")
+    robots = resolve_corpora(texts)
+    files = {robot.path for robot in robots if isinstance(robot, RobotSource)}
+    urdfs = sorted(file for file in files if file.suffix == ".urdf")
+    return tuple(file for file in urdfs if _well_formed(file.read_bytes()))
+
+
+def test_every_repair_of_xml_has_a_blemish() -> None:
+    """A new repair comes with what calls for it."""
+    assert set(BLEMISHES) == set(XmlRepair)
+
+
+def test_every_rule_that_repairs_has_a_blemish_or_a_reason() -> None:
+    """Warnings on text and on the robot's tree say what was repaired."""
+    repairs = {
+        rule.id
+        for rule in (*TEXT_RULES, *ROBOT_RULES)
+        if rule.severity is Severity.WARNING
+    }
+    of_xml = {repair.rule for repair in XmlRepair}
+
+    assert of_xml <= repairs
+    assert of_xml.isdisjoint(PART_BLEMISHES)
+    assert set(PART_BLEMISHES) | set(NO_REPAIRS) | of_xml == repairs
+    assert set(PART_BLEMISHES).isdisjoint(NO_REPAIRS)
+    assert all(NO_REPAIRS.values())
+
+
+def test_rules_of_xml_are_cited_through_the_table_alone() -> None:
+    """Otherwise the table would not be complete."""
+    of_xml = {repair.rule for repair in XmlRepair}
+    folder = Path(__file__).parents[3] / "converter/urdf"
+    citing = {
+        (file.name, rule)
+        for file in folder.glob("*.py")
+        for rule in of_xml
+        if file.name != "xml_repairs.py" and f'"{rule}"' in file.read_text("utf-8")
+    }
+
+    # What became of parts after that is no repair.
+    assert citing == {("losses.py", "xml-nesting")}
+    assert of_xml <= set(RULES)
+
+
+@pytest.mark.parametrize("file", _SAMPLE, ids=lambda file: file.stem)
+def test_no_blemish_changes_a_robot(file: Path) -> None:
+    """Links, joints, masses, shapes and custom data stay."""
+    assert _all_differences(file) == []
+
+
+@pytest.mark.corpus
+def test_no_blemish_changes_a_robot_of_the_corpora() -> None:
+    """All that are well-formed; those of the mirror where there is one."""
+    found = [text for file in _corpus() for text in _all_differences(file)]
+
+    assert found == []
+    assert len(_corpus()) > 150
