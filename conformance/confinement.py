@@ -158,6 +158,14 @@ def forget_output() -> None:
         os.truncate(Path(tempfile.gettempdir(), _PRINTED), 0)
 
 
+def printed() -> str:
+    """Return what this task has printed so far."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    file = Path(tempfile.gettempdir(), _PRINTED)
+    return file.read_text(encoding="utf-8", errors="replace")
+
+
 def run_task(task: Task) -> Completed[object] | Crashed:
     """Run one task in the worker."""
     os.environ.clear()

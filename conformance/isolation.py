@@ -53,6 +53,10 @@ _Result = TypeVar("_Result")
 # ten times a second, and stopping one takes up to three seconds.
 _GRACE = 30.0
 
+# What the fork server loads: all that examining a robot takes, or reading a USD.
+FOR_ROBOTS = "urdf_usd.conformance.preloading"
+FOR_USDS = "urdf_usd.conformance.preloading_usd"
+
 _Future: TypeAlias = "ProcessFuture[Completed[object] | Crashed]"
 
 
@@ -64,6 +68,8 @@ class Isolation:
         memory: Most memory that a process may take, in MiB; no limit if None.
         processes: While fewer than these work, tasks may have others beside them; as
             many as workers if None.
+        loaded: Module whose import loads what tasks take; the first isolation of a
+            process decides for all.
 
     Attributes:
         workers: As given; so is ``memory``.
@@ -75,7 +81,9 @@ class Isolation:
         workers: int = 1,
         memory: int | None = DEFAULT_LIMITS.memory,
         processes: int | None = None,
+        loaded: str = FOR_ROBOTS,
     ) -> None:
+        self._loaded = loaded
         self.workers = workers
         self.memory = memory
         self._files = tempfile.TemporaryDirectory(
@@ -230,18 +238,16 @@ class Isolation:
     def _new_pool(self) -> ProcessPool:
         if not FORKS:
             return ProcessPool(max_workers=self.workers, context=spawn_context())
-        start_loading()
+        start_loading(self._loaded)
         context = fork_server_context()
         # A new process is ready by the time that an old one ends.
         return ProcessPool(max_workers=2 * self.workers, max_tasks=1, context=context)
 
 
-def start_loading() -> None:
+def start_loading(module: str = FOR_ROBOTS) -> None:
     """Have loaded what tasks take, while this process does something else."""
     if FORKS:
-        fork_server_context().set_forkserver_preload(
-            ["urdf_usd.conformance.preloading"]
-        )
+        fork_server_context().set_forkserver_preload([module])
         _start_fork_server()
 
 

@@ -16,7 +16,8 @@ import sys
 # Nothing of theirs is left to be done when they return: files are closed, and folders
 # for scratch are gone.
 _SHORT = frozenset({"convert", "expand", "inspect", "lint"})
-_EXAMINING = frozenset({"check", "run"})
+# By what they have loaded in a second process.
+_EXAMINING = {"check": "FOR_ROBOTS", "run": "FOR_ROBOTS", "export": "FOR_USDS"}
 _HELP = frozenset({"-h", "--help"})
 _INTERRUPTED = 130
 
@@ -31,7 +32,7 @@ def start() -> None:
         if command in _EXAMINING and not _HELP.intersection(rest):
             from urdf_usd.conformance import isolation  # noqa: PLC0415  others need none
 
-            isolation.start_loading()
+            isolation.start_loading(getattr(isolation, _EXAMINING[command]))
         from urdf_usd.conformance.cli import main  # noqa: PLC0415  garbage is looked for as it loads
     except KeyboardInterrupt:
         # As commands do, of which there is none yet.

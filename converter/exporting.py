@@ -69,22 +69,61 @@ def export(
     Raises:
         ConversionError: The robot cannot be read or written; nothing was changed.
     """
+    return write_export(prepare_export(usd, urdf), force=force)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PreparedExport:
+    """A robot that is ready to be written as URDF.
+
+    Attributes:
+        export: What is going to be written.
+        files: Content of every file, by its path relative to the URDF's folder; the
+            URDF comes last.
+    """
+
+    export: Export
+    files: Mapping[str, bytes]
+
+
+def prepare_export(
+    usd: str | os.PathLike[str], urdf: str | os.PathLike[str]
+) -> PreparedExport:
+    """Read the robot in a USD file; nothing is written yet.
+
+    Args:
+        usd: Root layer of a USD, from any converter.
+        urdf: File that is going to be written.
+
+    Raises:
+        StageError: The robot cannot be read.
+    """
     target = Path(urdf)
     reading = read_usd(usd)
     mark = _mark(target)
     robot, meshes = _with_mesh_files(reading)
     files = {f"{MESHES}/{name}": obj_text(mesh, mark) for name, mesh in meshes.items()}
     files[target.name] = write(robot, comment=mark)
+    return PreparedExport(Export(target, robot, reading.diagnostics), files)
+
+
+def write_export(prepared: PreparedExport, *, force: bool = False) -> Export:
+    """Write a robot that was read; see :func:`export`.
+
+    Raises:
+        AuthoringError: The files cannot be written; nothing was changed.
+    """
+    target = prepared.export.urdf
     try:
         if not force:
-            _refuse_others(target, files)
-        _place(target.parent, files)
+            _refuse_others(target, prepared.files)
+        _place(target.parent, prepared.files)
     except (OSError, ValueError) as error:
         # ValueError: a name that no file can have
         reason = error.strerror if isinstance(error, OSError) else error
         message = f"{str(target)!r} cannot be written: {reason}"
         raise AuthoringError((Diagnostic("target-unwritable", message),)) from error
-    return Export(target, robot, reading.diagnostics)
+    return prepared.export
 
 
 def _mark(target: Path) -> str:

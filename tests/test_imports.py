@@ -41,6 +41,7 @@ ORCHESTRATION = (
     "urdf_usd.conformance.examination",
     "urdf_usd.conformance.examined",
     "urdf_usd.conformance.examiner",
+    "urdf_usd.conformance.export_process",
     "urdf_usd.conformance.fingerprint",
     "urdf_usd.conformance.ledger",
     "urdf_usd.conformance.fixture",
@@ -49,12 +50,14 @@ ORCHESTRATION = (
     "urdf_usd.conformance.panel",
     "urdf_usd.conformance.parcels",
     "urdf_usd.conformance.preloading",
+    "urdf_usd.conformance.preloading_usd",
     "urdf_usd.conformance.program",
     "urdf_usd.conformance.pytest_plugin",
     "urdf_usd.conformance.run",
     "urdf_usd.conformance.scenery",
     "urdf_usd.conformance.suite",
     "urdf_usd.conformance.tasks",
+    "urdf_usd.conformance.usd_limits",
 )
 
 
@@ -194,6 +197,7 @@ QUARANTINE = {
         "urdf_usd.conformance.mutations",
         # It has the library find its plugins.
         "urdf_usd.conformance.preloading",
+        "urdf_usd.conformance.preloading_usd",
         "urdf_usd.conformance.witnesses.usdphysics*",
     ),
     "pinocchio": ("urdf_usd.conformance.witnesses.pinocchio*",),

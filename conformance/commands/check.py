@@ -78,6 +78,10 @@ def check_command(  # noqa: PLR0913  # one parameter per option
 
     URDF is a URDF or xacro file or a reference such as rd:panda_description; USD is
     the root layer of an asset from any converter.
+
+    The USD is refused if one of its layers or assets is a pipe, a device or a socket,
+    if its layers name more than 10000 asset paths, if they are more than 4 GiB, or if
+    it cannot be composed within the limits of time and memory.
     """
     source = resolve_robot(urdf)
     # The last one of a name counts: what the user says.

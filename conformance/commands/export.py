@@ -7,8 +7,10 @@ from pathlib import Path
 import click
 
 from urdf_usd.conformance.commands.console import show_diagnostics
+from urdf_usd.conformance.commands.execution import memory_option, timeout_option
 from urdf_usd.conformance.commands.parameters import HelpfulCommand
-from urdf_usd.converter import export
+from urdf_usd.conformance.export_process import export_within
+from urdf_usd.conformance.limits import Limits
 
 
 @click.command(
@@ -24,13 +26,22 @@ from urdf_usd.converter import export
 @click.option(
     "--force", is_flag=True, help="Replace files that no export of this URDF wrote."
 )
-def export_command(*, usd: Path, urdf: Path, force: bool) -> None:
+@timeout_option
+@memory_option
+def export_command(
+    *, usd: Path, urdf: Path, force: bool, timeout: float, memory: int
+) -> None:
     """Write the robot in USD as the file URDF.
 
     USD is the root layer of an asset from any converter: bodies nested or flat, in any
     units, Y or Z up. Meshes are written to meshes/ beside the URDF. The path of the
     URDF is printed on stdout, diagnostics go to stderr.
+
+    The USD is read in a process of limited time and memory. It is refused if one of its
+    layers or assets is a pipe, a device or a socket, if its layers name more than 10000
+    asset paths, or if they are more than 4 GiB.
     """
-    written = export(usd, urdf, force=force)
+    limits = Limits(timeout, memory or None)
+    written = export_within(usd, urdf, limits, force=force)
     show_diagnostics(written.diagnostics)
     click.echo(written.urdf)

@@ -79,8 +79,13 @@ def _difference(
         if last < len(theirs.moments):
             joint = next(j for j in yardstick.joint_to.values() if j.name == name)
             at = ours.joints.index(name), theirs.joints.index(name)
-            amount = distance(ours.moments[last], theirs.moments[last], at, joint.type)
-            said = f"is {amount:.3g} rad or m (or per second) off after {time:g} s"
+            here, there = ours.moments[last], theirs.moments[last]
+            if len(here.positions[at[0]]) != len(there.positions[at[1]]):
+                # Its other type is a difference of its own.
+                said = "has another number of degrees of freedom"
+            else:
+                amount = distance(here, there, at, joint.type)
+                said = f"is {amount:.3g} rad or m (or per second) off after {time:g} s"
     return Difference(
         item=name,
         subject=f"joint {name}",

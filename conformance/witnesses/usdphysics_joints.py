@@ -78,7 +78,8 @@ class Connection:
     Attributes:
         name: URDF name.
         path: Path of the prim that states the joint.
-        bodies: Paths of the bodies on side 0 and 1; WORLD for the world.
+        bodies: Paths of the bodies on side 0 and 1; WORLD for the world, and for a
+            collider that stands still.
         targets: Paths that the joint itself names; empty for none.
         anchors: (4, 4) joint frame in the frame of the body on each side.
         mobility: What it lets side 1 do relative to side 0.
@@ -146,7 +147,17 @@ def connections(
                 notes.append(f"joint {name} is disabled and connects nothing")
                 continue
             mobility = Mobility(JointType.FLOATING)
-        connection = _connection(name, path, descriptor, mobility, physics.units)
+        if absent := _absent_body(descriptor, physics):
+            notes.append(
+                f"joint {name} holds {absent}, which is no active body below the "
+                "default prim: it connects nothing"
+            )
+            continue
+        connection = _held_still(
+            _connection(name, path, descriptor, mobility, physics.units),
+            physics,
+            placement,
+        )
         if connection.bodies[0] == connection.bodies[1]:
             notes.append(f"joint {name} has one body, or none, on both sides")
             continue
@@ -185,6 +196,38 @@ def _connection(
         ),
         mobility=mobility,
         articulated=not descriptor.excludeFromArticulation,
+    )
+
+
+def _absent_body(descriptor: Any, physics: Physics) -> str | None:  # noqa: ANN401
+    """Return a rigid body that a joint names and nobody simulates with the robot."""
+    for path in (str(descriptor.body0), str(descriptor.body1)):
+        if not path or path in physics.bodies:
+            continue
+        prim = physics.stage.GetPrimAtPath(path)
+        if prim.HasAPI(UsdPhysics.RigidBodyAPI) or not _is_simulated(prim):
+            return path
+    return None
+
+
+def _is_simulated(prim: Any) -> bool:  # noqa: ANN401  pxr is untyped
+    return prim.IsActive() and prim.IsDefined() and not prim.IsAbstract()
+
+
+def _held_still(
+    connection: Connection, physics: Physics, placement: Placement
+) -> Connection:
+    """Express sides in the world that the parser states in a static collider's frame.
+
+    A collider without a rigid body at or above it does not move.
+    """
+    bodies, anchors = list(connection.bodies), list(connection.anchors)
+    for side, path in enumerate(connection.bodies):
+        if path and path not in physics.bodies:
+            bodies[side] = WORLD
+            anchors[side] = placement.rigid(path) @ anchors[side]
+    return replace(
+        connection, bodies=(bodies[0], bodies[1]), anchors=(anchors[0], anchors[1])
     )
 
 

@@ -5,7 +5,8 @@ What the parser does, measured on usd-core 26.11, and what follows here:
 - A joint side that targets a prim without a body resolves to the nearest body above,
   and its frame is re-expressed there; without any body, it is the world, and its frame
   is a world frame. A target that does not exist is the world as well, without a
-  message, so a misspelt path welds a robot down: that gets a note.
+  message, so a misspelt path welds a robot down: that gets a note. Below a collider
+  without a body, it is the outermost such collider, which stands still.
 - Local positions come multiplied by the world scale of their body.
 - A limit that is reported as disabled means free. A revolute joint's is disabled as
   soon as one of its bounds is beyond 5e37: a range that is open on one side is lost. A
@@ -26,6 +27,7 @@ from pxr import Pcp, Tf, Usd, UsdGeom, UsdPhysics
 
 from urdf_usd.conformance.witness import AbstentionError
 from urdf_usd.conformance.witnesses.usdphysics_transforms import inverses, rigid_part
+from urdf_usd.conformance.witnesses.usdphysics_values import unusable_values
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -38,6 +40,8 @@ _INCOMPLETE = {
     Pcp.ErrorType_InvalidSublayerPath,
     Pcp.ErrorType_UnresolvedPrimPath,
 }
+# Of values that cannot be used.
+_MOST_NAMED = 3
 _JOINTS = (
     UsdPhysics.ObjectType.FixedJoint,
     UsdPhysics.ObjectType.RevoluteJoint,
@@ -107,7 +111,7 @@ def captured_diagnostics() -> Iterator[Diagnostics]:
         try:
             yield Diagnostics(trap)
         except Tf.ErrorException as error:
-            reasons = "; ".join(_one_line(posted.commentary) for posted in error.args)
+            reasons = "; ".join(map(_commentary, error.args))
             raise AbstentionError(f"OpenUSD: {reasons}") from error
         finally:
             # What is left in a trap is printed at its end.
@@ -122,8 +126,16 @@ class Diagnostics:
 
     def warnings(self) -> tuple[str, ...]:
         """Return them once each, in order."""
-        posted = (_one_line(found.commentary) for found in self._trap.GetWarnings())
+        posted = map(_commentary, self._trap.GetWarnings())
         return tuple(dict.fromkeys(posted))
+
+
+def _commentary(posted: Any) -> str:  # noqa: ANN401  pxr is untyped
+    try:
+        return _one_line(posted.commentary)
+    except UnicodeDecodeError:
+        # It quotes a file that is no text.
+        return "the file cannot be read, and is no UTF-8"
 
 
 def _one_line(text: str) -> str:
@@ -134,8 +146,8 @@ def read_physics(path: str) -> Physics:
     """Open a stage with all payloads and parse the physics below its default prim.
 
     Raises:
-        AbstentionError: A layer or target of composition is missing, or there is no
-            default prim.
+        AbstentionError: A layer or target of composition is missing, there is no
+            default prim, or a value has another type than its schema says.
         Tf.ErrorException: OpenUSD cannot open the file.
     """
     stage = Usd.Stage.Open(path)
@@ -149,6 +161,8 @@ def read_physics(path: str) -> Physics:
     default = stage.GetDefaultPrim()
     if not default:
         raise AbstentionError("the stage has no default prim")
+    if unusable := tuple(unusable_values(stage)):
+        raise AbstentionError("; ".join(unusable[:_MOST_NAMED]))
     found = UsdPhysics.UsdPhysicsLoadStageFromPrimRange(stage, [default.GetPath()])
     return Physics(
         stage=stage,

@@ -26,6 +26,32 @@ OUTPUT_RULES = (
         "Check the path and that every layer resolves.",
     ),
     Rule(
+        "stage-limits",
+        _E,
+        "The USD cannot be composed within the limits of time and memory.",
+        "Break the references that multiply; or raise --timeout and --memory.",
+    ),
+    Rule(
+        "stage-value",
+        _E,
+        "A number that everything depends on cannot be used: a unit of the stage that "
+        "is not positive, an up axis that is neither Y nor Z, a transform that is not "
+        "finite.",
+        "Correct the value.",
+    ),
+    Rule(
+        "layer-not-regular",
+        _E,
+        "A layer or asset is a pipe, a device, a socket or a folder; nothing is read.",
+        "Name a regular file.",
+    ),
+    Rule(
+        "layer-bounds",
+        _E,
+        "The USD names more than 10000 asset paths, or its layers are more than 4 GiB.",
+        "Export the robot alone, with the layers that it needs.",
+    ),
+    Rule(
         "stage-structure",
         _E,
         "The stage does not hold one readable robot.",

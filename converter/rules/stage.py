@@ -44,6 +44,20 @@ STAGE_RULES = (
         "Use a revolute, prismatic, spherical or fixed joint.",
     ),
     Rule(
+        "joint-body-outside",
+        _W,
+        "A joint holds a rigid body that is inactive, abstract or outside the robot's "
+        "default prim; the joint is left out.",
+        "Move the body into the default prim, or name another one.",
+    ),
+    Rule(
+        "joint-target-missing",
+        _W,
+        "A joint names a prim that does not exist; that side is held to the world, as "
+        "OpenUSD does.",
+        "Correct the path in physics:body0 or physics:body1.",
+    ),
+    Rule(
         "joint-limit-dropped",
         _W,
         "A joint has limits that URDF cannot express.",

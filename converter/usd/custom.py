@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     from urdf_usd.converter.model import Vec6
 
+_NUMBERS = (Vt.DoubleArray, Vt.FloatArray, Vt.IntArray)
+
 
 def write_number(prim: Sdf.PrimSpec, name: str, value: float | None) -> None:
     """Author ``urdf:<name>`` as a double; an absent value leaves no attribute."""
@@ -43,15 +45,15 @@ def write_numbers(
 
 
 def read_number(prim: Usd.Prim, name: str) -> float | None:
-    """Return ``urdf:<name>``, or None if it is absent."""
+    """Return ``urdf:<name>``, or None if it is absent or no number."""
     value = prim.GetAttribute(f"urdf:{name}").Get()
-    return None if value is None else float(value)
+    return float(value) if isinstance(value, int | float) else None
 
 
 def read_numbers(prim: Usd.Prim, name: str, count: int) -> tuple[float, ...] | None:
-    """Return ``urdf:<name>``, or None if it is absent or of another length."""
+    """Return ``urdf:<name>``, or None if it is absent or no so many numbers."""
     value = prim.GetAttribute(f"urdf:{name}").Get()
-    if value is None or len(value) != count:
+    if not isinstance(value, _NUMBERS) or len(value) != count:
         return None
     return tuple(float(number) for number in value)
 

@@ -19,6 +19,7 @@ from urdf_usd.converter.robot_text import robot_line
 from urdf_usd.converter.spatial import inverse_transform, pose_from_transform
 from urdf_usd.converter.topology import problems
 from urdf_usd.converter.urdf.findings import drain
+from urdf_usd.converter.usd.layer_files import open_layers
 from urdf_usd.converter.usd.placement import placement_of
 from urdf_usd.converter.usd.read_extensions import read_custom, read_robot_custom
 from urdf_usd.converter.usd.read_inertials import read_inertials
@@ -27,6 +28,7 @@ from urdf_usd.converter.usd.read_links import NO_SHAPES, read_link_prims, read_s
 from urdf_usd.converter.usd.read_masses import states_inertial
 from urdf_usd.converter.usd.read_names import legible_name
 from urdf_usd.converter.usd.read_tree import read_tree
+from urdf_usd.converter.usd.stage_values import unusable_values
 
 if TYPE_CHECKING:
     import os
@@ -77,14 +79,35 @@ def read_usd(
 
     Raises:
         StageError: The stage cannot be opened, or holds no robot that URDF could
-            express.
+            express. So does one whose layers are pipes or devices, too many or too
+            large. How long the rest takes, and how much memory, is not limited:
+            ``urdf-usd export`` reads in a process of its own.
     """
+    return read_stage(open_stage(path), frames, shapes=shapes)
+
+
+def open_stage(path: str | os.PathLike[str]) -> Usd.Stage:
+    """Open a USD file with all payloads, if its files are such that this can end.
+
+    Raises:
+        StageError: It cannot be opened, or a file behind it is refused.
+    """
+    # Composition does not read again what is held meanwhile.
+    layers = open_layers(path)
     try:
         stage = Usd.Stage.Open(str(path))
     except Tf.ErrorException as error:
-        message = f"{path} cannot be opened: {str(error).splitlines()[-1].strip()}"
+        message = f"{path} cannot be opened: {_reason(error)}"
         raise StageError((Diagnostic("stage-unreadable", message),)) from error
-    return read_stage(stage, frames, shapes=shapes)
+    del layers
+    return stage
+
+
+def _reason(error: Tf.ErrorException) -> str:
+    try:
+        return str(error).splitlines()[-1].strip()
+    except UnicodeDecodeError:
+        return "it is no USD, and no text in UTF-8"
 
 
 def read_stage(
@@ -104,6 +127,8 @@ def read_stage(
 def _read(
     stage: Usd.Stage, frames: tuple[str, ...], *, with_shapes: bool
 ) -> Findings[tuple[Robot, Mapping[str, PolygonMesh]]]:
+    if unusable := tuple(unusable_values(stage)):
+        raise StageError(unusable)
     default = stage.GetDefaultPrim()
     found: tuple[LinkPrim, ...] = ()
     for root in filter(None, (default, stage.GetPseudoRoot())):

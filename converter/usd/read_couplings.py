@@ -131,7 +131,8 @@ def _leader(prim: Usd.Prim, name: str, joints: JointNames) -> str | None:
 
 def _authored(prim: Usd.Prim, name: str, fallback: float) -> float:
     value = prim.GetAttribute(name).Get()
-    return float(value) if value is not None and isfinite(value) else fallback
+    usable = isinstance(value, int | float) and isfinite(value)
+    return float(value) if usable else fallback
 
 
 def _unit(prim: Usd.Prim, joints: JointNames) -> float:

@@ -152,7 +152,7 @@ def _schema(prim: Usd.Prim, names: tuple[str, ...], unit: float) -> float | None
             attribute = prim.GetAttribute(template.format(instance))
             # The fallback of a schema is no statement.
             value = attribute.Get() if attribute.HasAuthoredValue() else None
-            if value is not None and isfinite(value):
+            if isinstance(value, int | float) and isfinite(value):
                 return float(value) * unit
     return None
 

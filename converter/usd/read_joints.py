@@ -88,50 +88,103 @@ def read_connections(
         prim.GetPath(): index for index, prim in enumerate(placement.stage.Traverse())
     }
     found.sort(key=lambda description: order.get(description.primPath, -1))
+    rigid = frozenset(descriptions.get(_KINDS.RigidBody, ((), ()))[0])
     connections = []
     for description in found:
         prim = placement.stage.GetPrimAtPath(description.primPath)
         if not (description.jointEnabled or is_floating(prim)):
             message = f"joint {prim.GetPath()} is switched off"
             yield Diagnostic("joint-disabled", message)
-        elif description.body0 == description.body1:
+            continue
+        sides = _sides(description)
+        if absent := [
+            side.body for side in sides if _is_absent(side, rigid, placement)
+        ]:
+            message = f"joint {prim.GetPath()} holds {absent[0]}; left out"
+            yield Diagnostic("joint-body-outside", message)
+            continue
+        for side in sides:
+            if side.target and not placement.stage.GetPrimAtPath(side.target):
+                message = f"joint {prim.GetPath()} names {side.target}"
+                yield Diagnostic("joint-target-missing", message)
+        connection = _connection(prim, description, rigid, placement, robot)
+        if connection.bodies[0] == connection.bodies[1]:
             message = f"joint {prim.GetPath()} holds nothing to anything else"
             yield Diagnostic("joint-not-urdf", message)
         else:
-            connections.append(_connection(prim, description, placement, robot))
+            connections.append(connection)
     return tuple(connections)
 
 
-def _connection(
-    prim: Usd.Prim,
-    description: UsdPhysics.JointDesc,
-    placement: Placement,
-    robot: Sdf.Path,
-) -> Connection:
-    sides = (
-        (
+@dataclass(frozen=True, slots=True, eq=False)
+class _Side:
+    """What OpenUSD's parser says of one side of a joint.
+
+    Attributes:
+        target: Prim that the joint names; empty for none.
+        body: Rigid body at or above it; else the outermost prim with a collision
+            there, which stands still; else empty for the world.
+        position: Of the joint frame in that, with its scale applied [stage units].
+        orientation: Of the joint frame in that.
+    """
+
+    target: Sdf.Path
+    body: Sdf.Path
+    position: Gf.Vec3f
+    orientation: Gf.Quatf
+
+
+def _sides(description: UsdPhysics.JointDesc) -> tuple[_Side, _Side]:
+    return (
+        _Side(
+            description.rel0,
             description.body0,
             description.localPose0Position,
             description.localPose0Orientation,
         ),
-        (
+        _Side(
+            description.rel1,
             description.body1,
             description.localPose1Position,
             description.localPose1Orientation,
         ),
     )
+
+
+def _is_absent(side: _Side, rigid: frozenset[Sdf.Path], placement: Placement) -> bool:
+    """Say whether a side is a rigid body that the robot's stage does not simulate."""
+    if not side.body or side.body in rigid:
+        return False
+    prim = placement.stage.GetPrimAtPath(side.body)
+    stands = Usd.PrimDefaultPredicate(prim) or prim.IsInstanceProxy()
+    return bool(prim.HasAPI(UsdPhysics.RigidBodyAPI)) or not stands
+
+
+def _connection(
+    prim: Usd.Prim,
+    description: UsdPhysics.JointDesc,
+    rigid: frozenset[Sdf.Path],
+    placement: Placement,
+    robot: Sdf.Path,
+) -> Connection:
+    bodies: list[Sdf.Path | None] = []
     frames = []
-    for body, position, orientation in sides:
-        # The parser has applied the scale of what the joint is attached to.
-        frame = _transform(placement.units.length * np.array(position), orientation)
-        if not body:
-            # The parser states it in the world, whatever prim the joint names there.
-            frame = inverse_transform(placement.frame(robot)) @ frame
+    for side in _sides(description):
+        frame = _transform(
+            placement.units.length * np.array(side.position), side.orientation
+        )
+        if side.body in rigid:
+            bodies.append(side.body)
+        else:
+            # Without any body or collider, the parser states the frame in the world.
+            static = placement.frame(side.body) if side.body else np.eye(4)
+            frame = inverse_transform(placement.frame(robot)) @ static @ frame
+            bodies.append(None)
         frames.append(frame)
     return Connection(
         prim=prim,
         description=description,
-        bodies=(description.body0 or None, description.body1 or None),
+        bodies=(bodies[0], bodies[1]),
         frames=(frames[0], frames[1]),
     )
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
-from pxr import Gf, UsdPhysics
+from pxr import Gf, UsdPhysics, Vt
 
 from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.model import Inertial, MeshFile, Pose
@@ -44,9 +44,14 @@ if TYPE_CHECKING:
 Matrix: TypeAlias = "NDArray[np.float64]"
 
 _UNIT_QUATERNION = 1e-3
+# What the schema's fallbacks are: nothing is stated.
+_OPEN = (-np.inf, -np.inf, -np.inf)
+_NONE = (0.0, 0.0, 0.0)
+_NO_TURN = Gf.Quatf(0.0, 0.0, 0.0, 0.0)
 # Relative excess of two moments over the third, below which a body is flat.
 _FLAT = 1e-6
 _NEWTON_ORDER = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
+_NUMBERS = (Vt.FloatArray, Vt.DoubleArray)
 # Relative to the body: float32 stores a sum, and the parts are stored in double.
 _ADDS_UP = 1e-5
 # The most that a conversion invents, as a part of the robot's mass.
@@ -127,12 +132,13 @@ def _stated(
     if not prim.HasAPI(UsdPhysics.MassAPI):
         return None, None, None
     api = UsdPhysics.MassAPI(prim)
-    mass = float(api.GetMassAttr().Get())
-    place = np.array(api.GetCenterOfMassAttr().Get(), dtype=np.float64)
+    # A value that is blocked is None, whatever the schema falls back to.
+    mass = float(api.GetMassAttr().Get() or 0.0)
+    place = np.array(api.GetCenterOfMassAttr().Get() or _OPEN, dtype=np.float64)
     center = place if np.isfinite(place).all() else None
-    moments = np.array(api.GetDiagonalInertiaAttr().Get(), dtype=np.float64)
+    moments = np.array(api.GetDiagonalInertiaAttr().Get() or _NONE, dtype=np.float64)
     if moments.any():
-        tensor = _turned(moments, api.GetPrincipalAxesAttr().Get())
+        tensor = _turned(moments, api.GetPrincipalAxesAttr().Get() or _NO_TURN)
         return mass if mass > 0 else None, center, tensor
     return mass if mass > 0 else None, center, _newton_tensor(prim)
 
@@ -158,7 +164,7 @@ def _turned(moments: Matrix, quat: Gf.Quatf) -> _Tensor:
 def _newton_tensor(prim: Usd.Prim) -> _Tensor | None:
     """Return what Newton's schema says in place of moments and axes."""
     values = prim.GetAttribute("newton:inertia").Get()
-    if values is None or len(values) != len(_NEWTON_ORDER):
+    if not isinstance(values, _NUMBERS) or len(values) != len(_NEWTON_ORDER):
         return None
     tensor = np.zeros((3, 3))
     for (row, column), value in zip(_NEWTON_ORDER, values, strict=True):

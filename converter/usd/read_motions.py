@@ -103,7 +103,8 @@ def _limited(
     if limits.lower > limits.upper and said is None:
         # A conversion keeps reversed limits; elsewhere they are a lock.
         return Fixed()
-    axis = axis_of(str(prim.GetAttribute("physics:axis").Get()))
+    # A value that is blocked is None; the parser takes the schema's fallback then.
+    axis = axis_of(str(prim.GetAttribute("physics:axis").Get() or "X"))
     if description.type == _KINDS.PrismaticJoint:
         return Prismatic(axis, _scaled(limits, length))
     if limits == UNLIMITED and said != "revolute":

@@ -108,6 +108,9 @@ SMALLEST_STAGES = {
     "joint-not-urdf": stage(
         _TWO + joint() + joint(kind="PhysicsDistanceJoint", name="k")
     ),
+    "joint-body-outside": stage(body("a") + joint(child="a")).replace("/r/a", "/b", 1)
+    + body("b"),
+    "joint-target-missing": stage(body("a") + joint(parent="lost", child="a")),
     "joint-limit-dropped": stage(
         _TWO
         + joint(

@@ -1,0 +1,83 @@
+"""Values of a stage that cannot be what its schemas say, found before they are used.
+
+OpenUSD composes an attribute whatever its type is, and returns a string where a schema
+has a mass. Everything that follows takes for granted what is checked here.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from pxr import Sdf, Tf, Usd, UsdGeom, UsdPhysics
+
+from urdf_usd.converter.diagnostics import Diagnostic
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_READ = ("physics:", "drive:", "limit:", "newton:")
+_AXES = frozenset({"axis", "physics:axis"})
+
+
+def unusable_values(stage: Usd.Stage) -> Iterator[Diagnostic]:
+    """Find units, transforms, types and axes that nothing can be made of."""
+    for name, unit in (
+        ("metersPerUnit", UsdGeom.GetStageMetersPerUnit(stage)),
+        ("kilogramsPerUnit", UsdPhysics.GetStageKilogramsPerUnit(stage)),
+    ):
+        if not (np.isfinite(unit) and unit > 0):
+            yield Diagnostic("stage-value", f"{name} of the stage is {unit}")
+    up = UsdGeom.GetStageUpAxis(stage)
+    if up not in {UsdGeom.Tokens.y, UsdGeom.Tokens.z}:
+        yield Diagnostic("stage-value", f"upAxis of the stage is {str(up)!r}")
+    for prim in stage.Traverse(Usd.TraverseInstanceProxies()):
+        if not _has_finite_place(prim):
+            message = f"{prim.GetPath()} has a transform that cannot be computed"
+            yield Diagnostic("stage-value", message)
+        yield from _mistyped(prim)
+
+
+def _has_finite_place(prim: Usd.Prim) -> bool:
+    if not prim.IsA(UsdGeom.Xformable):
+        return True
+    try:
+        local = UsdGeom.Xformable(prim).GetLocalTransformation()
+    except Tf.ErrorException:
+        return False
+    return bool(np.isfinite(np.array(local)).all())
+
+
+def _mistyped(prim: Usd.Prim) -> Iterator[Diagnostic]:
+    schema = prim.GetPrimDefinition()
+    is_shape = prim.IsA(UsdGeom.Gprim)
+    for attribute in prim.GetAuthoredAttributes():
+        name = attribute.GetName()
+        if not (is_shape or name.startswith(_READ)):
+            continue
+        declared = schema.GetSchemaAttributeSpec(name)
+        if declared is None:
+            continue
+        wanted = _family(declared.typeName)
+        for spec in attribute.GetPropertyStack(Usd.TimeCode.Default()):
+            if isinstance(spec, Sdf.AttributeSpec) and _family(spec.typeName) != wanted:
+                message = (
+                    f"{attribute.GetPath()} is of type {spec.typeName}, which should "
+                    f"be {declared.typeName}"
+                )
+                yield Diagnostic("stage-value", message)
+                break
+        else:
+            if name in _AXES and attribute.Get() not in {None, "X", "Y", "Z"}:
+                message = f"{attribute.GetPath()} is {attribute.Get()!r}, no axis"
+                yield Diagnostic("stage-value", message)
+
+
+def _family(kind: Sdf.ValueTypeName) -> tuple[bool, str]:
+    """Return what types share that stand for each other, whatever their precision."""
+    value = kind.scalarType.defaultValue
+    if isinstance(value, int | float):
+        return kind.isArray, "number"
+    if isinstance(value, str):
+        return kind.isArray, "text"
+    return kind.isArray, type(value).__name__.rstrip("dfhi")
