@@ -26,6 +26,9 @@ from urdf_usd.converter.usd.layer_growth import find_growth
 if TYPE_CHECKING:
     from pathlib import Path
 
+# To find out where layers multiply [s], which has bounds of its own.
+_LOOKING = 60.0
+
 
 def export_within(
     usd: Path, urdf: Path, limits: Limits = DEFAULT_LIMITS, *, force: bool = False
@@ -49,7 +52,7 @@ def export_within(
                 bug = RuntimeError(ending.reason)
                 bug.add_note(ending.output)
                 raise bug
-            growth = isolation.call(find_growth, usd, timeout=limits.time)
+            growth = isolation.call(find_growth, usd, timeout=_LOOKING)
             raise StageError((over_limits(usd, ending, growth),))
     prepared, warnings = ending.value
     sys.stderr.write(warnings)

@@ -82,7 +82,7 @@ def _difference(
             here, there = ours.moments[last], theirs.moments[last]
             if len(here.positions[at[0]]) != len(there.positions[at[1]]):
                 # Its other type is a difference of its own.
-                said = "has another number of degrees of freedom"
+                amount, said = math.nan, "has another number of coordinates"
             else:
                 amount = distance(here, there, at, joint.type)
                 said = f"is {amount:.3g} rad or m (or per second) off after {time:g} s"

@@ -165,10 +165,12 @@ def _tensor(moments: Any, quat: Any) -> Array:  # noqa: ANN401  pxr is untyped
     """Return moments turned by a quaternion that maps principal to body axes.
 
     A quaternion that is no rotation leaves them along the body's axes: it is a
-    sentinel, or nothing was ever written to it.
+    sentinel, or nothing was ever written to it. One that is blocked is None.
     """
-    wxyz = np.array((quat.GetReal(), *quat.GetImaginary()), np.float64)
     diagonal = np.diag(np.array(moments, np.float64))
+    if quat is None:
+        return diagonal
+    wxyz = np.array((quat.GetReal(), *quat.GetImaginary()), np.float64)
     with np.errstate(over="ignore", invalid="ignore"):
         is_rotation = abs(np.linalg.norm(wxyz) - 1.0) < _UNIT_QUAT
     if not is_rotation:

@@ -60,6 +60,13 @@ def _faults(attribute: Any) -> Iterator[str]:  # noqa: ANN401  pxr is untyped
         yield f"{attribute.GetPath()} = {value!r} is no {declared}"
     elif attribute.GetBaseName() == "axis" and str(value) not in {"X", "Y", "Z"}:
         yield f"{attribute.GetPath()} = {value!r} is no axis"
+    elif "physics:local" in attribute.GetName() and not _is_finite(value):
+        yield f"{attribute.GetPath()} = {value!r} is no place of a joint"
+
+
+def _is_finite(value: Any) -> bool:  # noqa: ANN401  pxr is untyped
+    parts = (value.real, *value.imaginary) if hasattr(value, "imaginary") else value
+    return all(map(math.isfinite, parts))
 
 
 def _shape(value: Any) -> tuple[object, ...]:  # noqa: ANN401  pxr is untyped

@@ -28,15 +28,17 @@ OUTPUT_RULES = (
     Rule(
         "stage-limits",
         _E,
-        "The USD cannot be composed within the limits of time and memory.",
-        "Break the references that multiply; or raise --timeout and --memory.",
+        "The USD cannot be composed and read within the limits of time and memory, or "
+        "ends OpenUSD's process.",
+        "Break references that multiply and prims nested too deep; or raise --timeout "
+        "and --memory.",
     ),
     Rule(
         "stage-value",
         _E,
-        "A number that everything depends on cannot be used: a unit of the stage that "
-        "is not positive, an up axis that is neither Y nor Z, a transform that is not "
-        "finite.",
+        "A value that the robot depends on cannot be used: it is of another type than "
+        "its schema says, a unit is not positive, the up axis is neither Y nor Z, or a "
+        "transform or joint frame is not finite.",
         "Correct the value.",
     ),
     Rule(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from pxr import Sdf, Tf, Usd, UsdGeom, UsdPhysics
+from pxr import Gf, Sdf, Tf, Usd, UsdGeom, UsdPhysics
 
 from urdf_usd.converter.diagnostics import Diagnostic
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _READ = ("physics:", "drive:", "limit:", "newton:")
 _AXES = frozenset({"axis", "physics:axis"})
+_PLACES = frozenset({"physics:localPos0", "physics:localPos1"})
 
 
 def unusable_values(stage: Usd.Stage) -> Iterator[Diagnostic]:
@@ -68,9 +69,22 @@ def _mistyped(prim: Usd.Prim) -> Iterator[Diagnostic]:
                 yield Diagnostic("stage-value", message)
                 break
         else:
-            if name in _AXES and attribute.Get() not in {None, "X", "Y", "Z"}:
-                message = f"{attribute.GetPath()} is {attribute.Get()!r}, no axis"
+            if not _is_usable(name, attribute.Get()):
+                message = f"{attribute.GetPath()} cannot be {attribute.Get()}"
                 yield Diagnostic("stage-value", message)
+
+
+def _is_usable(name: str, value: object) -> bool:
+    """Say whether a value of the right type can stand for an axis or a joint frame."""
+    if value is None:
+        return True
+    if name in _AXES:
+        return value in {"X", "Y", "Z"}
+    if isinstance(value, Gf.Quatf):
+        return bool(np.isfinite([value.GetReal(), *value.GetImaginary()]).all())
+    if name in _PLACES:
+        return bool(np.isfinite(np.array(value)).all())
+    return True
 
 
 def _family(kind: Sdf.ValueTypeName) -> tuple[bool, str]:

@@ -197,6 +197,25 @@ def test_joint_that_is_not_rolled_out_is_not_comparable() -> None:
     assert {difference.grade for difference in differences} == {Grade.NOT_COMPARABLE}
 
 
+def test_joint_with_other_coordinates_is_not_comparable() -> None:
+    """A hinge in the URDF may be a ball in the USD: four numbers against one."""
+    usd = usd_reading()
+    rollout = _rollout(usd)
+    wheel = rollout.joints.index("wheel")
+
+    def as_ball(moment: Moment) -> Moment:
+        positions, velocities = list(moment.positions), list(moment.velocities)
+        positions[wheel], velocities[wheel] = (1.0, 0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
+        return replace(moment, positions=tuple(positions), velocities=tuple(velocities))
+
+    ball = replace(rollout, moments=tuple(map(as_ball, rollout.moments)))
+    found = _compared(urdf_reading(), replace(usd, rollout=ball)).differences
+    grades = {difference.item: difference.grade for difference in found}
+
+    assert grades.pop("wheel") is Grade.NOT_COMPARABLE
+    assert Grade.NOT_COMPARABLE not in grades.values()
+
+
 def test_sensitive_joint_is_compared_earlier_or_not_at_all() -> None:
     """Where nearby robots are far apart, nothing follows from a difference."""
     spec = urdf_reading()

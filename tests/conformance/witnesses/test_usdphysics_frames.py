@@ -23,7 +23,7 @@ from tests.conformance.witnesses.usd_readings import (
     spin,
     stage,
 )
-from urdf_usd.conformance.observation import JointType
+from urdf_usd.conformance.observation import Base, JointType
 from urdf_usd.conformance.witnesses.usdphysics_transforms import (
     inverses,
     rigid_part,
@@ -358,3 +358,33 @@ def test_limits_on_a_plane_are_noted(tmp_path: Path) -> None:
 
     assert joint_named(reading, "six").type is JointType.PLANAR
     assert joint_named(reading, "six").note == "some of its free axes have limits"
+
+
+def test_joint_at_a_static_collider_is_anchored_where_that_stands(
+    tmp_path: Path,
+) -> None:
+    """It moves as little as the world; its scale applies to the joint's position."""
+    post = """
+    def Cube "post" (prepend apiSchemas = ["PhysicsCollisionAPI"])
+    {
+        double3 xformOp:translate = (1, 2, 3)
+        quatf xformOp:orient = (0.8, 0.6, 0, 0)
+        float3 xformOp:scale = (2, 2, 2)
+        uniform token[] xformOpOrder = [
+            "xformOp:translate", "xformOp:orient", "xformOp:scale"
+        ]
+    }
+    """
+    held = joint(
+        "PhysicsFixedJoint",
+        "hold",
+        "    point3f physics:localPos0 = (0.1, 0.2, 0.3)",
+        ("post", "a"),
+    )
+    reading = ask(stage(tmp_path, post + body("a") + held))
+
+    assert reading.base is Base.FIXED
+    (gap,) = reading.assembly
+    expected = pose((1, 2, 3), (0.8, 0.6, 0, 0)) @ pose((0.2, 0.4, 0.6))
+    assert gap.position == pytest.approx(np.linalg.norm(expected[:3, 3]), abs=1e-6)
+    assert not any("does not exist" in note for note in reading.notes)

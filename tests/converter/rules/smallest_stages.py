@@ -87,9 +87,14 @@ def Xform "f"
 }
 """
 
+_MANY = ", ".join(f"@{number}.usda@" for number in range(10_000))
+
 SMALLEST_STAGES = {
     "stage-unreadable": "text",
     "stage-structure": stage(""),
+    "stage-value": stage(body("a")).replace("metersPerUnit = 1", "metersPerUnit = 0"),
+    "layer-not-regular": stage(body("a")).replace("(", "(\n    subLayers = [@./@]", 1),
+    "layer-bounds": stage(body("a")).replace("(", f"(\n    subLayers = [{_MANY}]", 1),
     "stage-loose-body": stage(_TWO + joint() + body("c")),
     "stage-loose-shape": stage(body("a") + 'def Cube "loose" {}'),
     "stage-name-changed": stage(

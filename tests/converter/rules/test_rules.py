@@ -15,6 +15,9 @@ from tests.converter.rules.smallest_files import (
     robot,
 )
 from tests.converter.rules.smallest_stages import SMALLEST_STAGES
+from urdf_usd.conformance.confinement import Completed
+from urdf_usd.conformance.usd_limits import over_limits
+from urdf_usd.conformance.witness import Crashed
 from urdf_usd.converter import convert
 from urdf_usd.converter.diagnostics import ConversionError, Diagnostic
 from urdf_usd.converter.model import Fixed, Joint, Link, Robot
@@ -28,6 +31,7 @@ _TESTS = Path(__file__).parents[2]
 _BY_ROBOT = {
     "link-undefined": Robot("r", (Link("a"),), (Joint("j", "a", "z", Fixed()),))
 }
+_BY_LIMITS = ("stage-limits",)
 _BY_TEXT = [
     rule
     for rule, case in SMALLEST_FILES.items()
@@ -123,9 +127,17 @@ def test_the_smallest_robot_that_breaks_a_rule_is_told_so(rule: str) -> None:
     assert [d.rule for d in problems(_BY_ROBOT[rule])] == [rule]
 
 
+def test_a_usd_that_takes_too_long_is_told_so() -> None:
+    """No file does so by itself: it depends on the limits."""
+    late = over_limits("arm.usda", Crashed("no answer after 5 s"), Completed(None))
+
+    assert late.rule in _BY_LIMITS
+    assert late.message == "arm.usda cannot be composed and read: no answer after 5 s"
+
+
 def test_every_rule_has_a_smallest_input() -> None:
     """And just one table has it."""
-    tables = (SMALLEST_FILES, SMALLEST_STAGES, _BY_ROBOT)
+    tables = (SMALLEST_FILES, SMALLEST_STAGES, _BY_ROBOT, _BY_LIMITS)
 
     assert sorted(rule for table in tables for rule in table) == sorted(RULES)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from pxr import Gf, UsdGeom, UsdPhysics
+from pxr import Gf, Sdf, UsdGeom, UsdPhysics
 
 from tests.converter.usd.scenes import (
     TURN,
@@ -211,3 +211,76 @@ def test_limits_the_wrong_way_round_lock_a_joint_of_others() -> None:
     scene.joint(UsdPhysics.RevoluteJoint, "/r/j", ("/r/a", "/r/b"), **locked)
 
     assert scene.read().robot.joints[0].kind == Fixed()
+
+
+def test_joint_at_a_static_collider_is_held_to_the_world_there() -> None:
+    """A collider without a body stands still; its scale applies to the joint frame.
+
+    The anchor is the joint's local position through OpenUSD's own transform.
+    """
+    scene = Scene(length=0.01)
+    post = UsdGeom.Cube.Define(scene.stage, "/r/post")
+    post.AddTranslateOp().Set(Gf.Vec3d(20.0, -30.0, 50.0))
+    post.AddOrientOp().Set(quat(TURN))
+    post.AddScaleOp().Set(Gf.Vec3f(0.5, 2.0, 3.0))
+    UsdPhysics.CollisionAPI.Apply(post.GetPrim())
+    scene.body("/r/arm")
+    local = Gf.Vec3f(4.0, 5.0, -6.0)
+    scene.joint(
+        UsdPhysics.RevoluteJoint,
+        "/r/hinge",
+        ("/r/post", "/r/arm"),
+        Axis="Z",
+        LocalPos0=local,
+    )
+    anchor = UsdGeom.XformCache().GetLocalToWorldTransform(post.GetPrim())
+
+    reading = scene.read()
+
+    hinge = joint_of(reading, "hinge")
+    assert (hinge.parent, hinge.child) == ("world", "arm")
+    place = [0.01 * along for along in anchor.Transform(Gf.Vec3d(local))]
+    assert hinge.origin.position == pytest.approx(place, rel=1e-6)
+    w, x, y, z = TURN.as_quat(scalar_first=True)
+    assert hinge.origin.quat_wxyz == pytest.approx((w, x, y, z), abs=1e-6)
+    assert "stage-loose-shape" in rules_of(reading)
+
+
+def test_joint_to_nowhere_is_held_to_the_world_and_said() -> None:
+    """OpenUSD's parser takes a target that does not exist for the world."""
+    scene = Scene()
+    scene.body("/r/arm")
+    scene.joint(UsdPhysics.FixedJoint, "/r/weld", ("/r/misspelt", "/r/arm"))
+
+    reading = scene.read()
+
+    assert rules_of(reading) == ["joint-target-missing"]
+    assert "/r/misspelt" in reading.diagnostics[0].message
+    assert joint_of(reading, "weld").parent == "world"
+
+
+_ABSENT = {
+    "inactive": "/r/off",
+    "abstract": "/r/kind",
+    "undefined": "/r/over",
+    "outside": "/table",
+}
+
+
+@pytest.mark.parametrize("why", _ABSENT)
+def test_joint_at_a_body_that_is_not_simulated_is_left_out(why: str) -> None:
+    """Nothing of the robot is there that could hold it."""
+    scene = Scene()
+    scene.body("/r/arm")
+    for path in _ABSENT.values():
+        scene.body(path)
+    scene.stage.GetPrimAtPath("/r/off").SetActive(False)
+    scene.stage.GetPrimAtPath("/r/kind").SetSpecifier(Sdf.SpecifierClass)
+    scene.stage.GetPrimAtPath("/r/over").SetSpecifier(Sdf.SpecifierOver)
+    scene.joint(UsdPhysics.FixedJoint, "/r/weld", (_ABSENT[why], "/r/arm"))
+
+    reading = scene.read()
+
+    assert rules_of(reading) == ["joint-body-outside"]
+    assert _ABSENT[why] in reading.diagnostics[0].message
+    assert [link.name for link in reading.robot.links] == ["arm"]
