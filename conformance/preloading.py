@@ -45,7 +45,6 @@ _LOADED_LATE = (
     "collada",
     "urdf_usd.conformance.witnesses.dae_files",
     "urdf_usd.converter.meshes.dae",
-    "urdf_usd.converter.meshes.dae_scene",
     "urdf_usd.converter.meshes.gltf",
     "urdf_usd.converter.meshes.obj",
     "urdf_usd.converter.meshes.ply",

@@ -177,10 +177,7 @@ ARROWS = (
 # ends in * stands for all modules that begin with it.
 QUARANTINE = {
     "click": ("urdf_usd.conformance.cli", "urdf_usd.conformance.commands"),
-    "collada": (
-        "urdf_usd.converter.meshes.dae_scene",
-        "urdf_usd.conformance.witnesses.dae_files",
-    ),
+    "collada": ("urdf_usd.conformance.witnesses.dae_files",),
     "fast_simplification": ("urdf_usd.conformance.coarsening",),
     "jinja2": ("urdf_usd.reports",),
     "lxml": ("urdf_usd.converter.urdf", "urdf_usd.conformance.witnesses"),

@@ -28,6 +28,7 @@ from urdf_usd.converter.meshes.appearance import (
 )
 from urdf_usd.converter.meshes.dae_geometry import read_surface
 from urdf_usd.converter.meshes.dae_look import NO_LOOK, read_document_look
+from urdf_usd.converter.meshes.dae_scene import read_scene
 from urdf_usd.converter.meshes.dae_text import parse_text
 from urdf_usd.converter.meshes.number_lists import read_floats
 from urdf_usd.converter.meshes.polygon_mesh import (
@@ -82,8 +83,6 @@ def read_dae(data: bytes, *, look: bool = True) -> PolygonMesh:
     Raises:
         MeshError: The text is not XML, not COLLADA, or shows no surface.
     """
-    from urdf_usd.converter.meshes.dae_scene import read_scene  # noqa: PLC0415  slow to import
-
     text = parse_text(data)
     if text.root.tag != "COLLADA":
         raise MeshError(f"it is XML but not COLLADA: its root is <{text.root.tag}>")

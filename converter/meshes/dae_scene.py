@@ -1,68 +1,43 @@
 """The scene of a COLLADA document: which geometries it shows, and where.
 
-pycollada reads it. It gives up nodes, or the document, for what it does not know or
-cannot resolve, so it is handed only what leads to a surface; and geometries without
-their contents.
+Nodes are read in the order of the document, and may show nodes that come later. What
+cannot be resolved costs itself alone, and is reported.
 """
 
 from __future__ import annotations
 
-import io
 import math
-import warnings
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
-from xml.etree import ElementTree as ET
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-import collada
 import numpy as np
-from collada.common import DaeError
-from collada.controller import Skin
-from collada.scene import ControllerNode, GeometryNode, Node
 
-from urdf_usd.converter.meshes.dae_nodes import define_first
+from urdf_usd.converter.meshes.number_lists import read_floats
 from urdf_usd.converter.meshes.polygon_mesh import MeshError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from xml.etree.ElementTree import Element
 
     from numpy.typing import NDArray
 
     from urdf_usd.converter.meshes.dae_text import DaeText
 
     Matrix: TypeAlias = NDArray[np.float64]
+    Single: TypeAlias = NDArray[np.float32]
 
-_NAMESPACE = "{http://www.collada.org/2005/11/COLLADASchema}"
-_TRANSFORMS = frozenset({"lookat", "matrix", "rotate", "scale", "translate"})
-_INSTANCES = frozenset({"instance_controller", "instance_geometry", "instance_node"})
-
-# The children that stay, where not all do.
-_CHILDREN = {
-    "COLLADA": frozenset(
-        {
-            "library_controllers",
-            "library_geometries",
-            "library_nodes",
-            "library_visual_scenes",
-            "scene",
-        }
-    ),
-    "instance_controller": frozenset[str](),
-    "instance_geometry": frozenset[str](),
-    "node": _TRANSFORMS | _INSTANCES | {"node"},
-    "visual_scene": frozenset({"node"}),
+# What a transform consists of; single precision, as the points.
+_NUMBERS = {"matrix": 16, "rotate": 4, "scale": 3, "translate": 3}
+# Cameras are aimed by the one; no exporter writes the other.
+_UNKNOWN = frozenset({"lookat", "skew"})
+# What an instance may show, in the libraries of the document.
+_INSTANCED = {
+    "instance_controller": "controller",
+    "instance_geometry": "geometry",
+    "instance_node": "node",
 }
-# Instances of instances multiply: a few kilobytes of XML can ask for any number.
+# Instances of instances multiply: a few kilobytes of XML can ask for any number, and
+# nodes that show each other for more than any.
 _MOST_NODES = 100_000
-
-# What escapes from pycollada, besides its own errors, on documents against the schema.
-_MALFORMED = (
-    ArithmeticError,
-    AttributeError,
-    LookupError,
-    RecursionError,
-    TypeError,
-    ValueError,
-)
 
 
 class Instance(NamedTuple):
@@ -74,120 +49,197 @@ class Instance(NamedTuple):
         element: What instances it; None if there is no scene.
     """
 
-    geometry: ET.Element
+    geometry: Element
     transform: Matrix
-    element: ET.Element | None
+    element: Element | None
 
 
 def read_scene(text: DaeText) -> tuple[list[Instance], tuple[str, ...]]:
     """Find the geometries that a document shows, and what had to be left out.
 
-    A document without a scene shows each of its geometries once. All but the scene is
-    removed from the document; the geometries that are returned are complete.
+    A document without a scene shows each of its geometries once.
 
     Raises:
-        MeshError: The scene is malformed, or its instances multiply without bounds.
+        MeshError: The instances multiply without bounds.
     """
-    geometries = [
-        geometry
-        for geometry in text.root.iterfind("library_geometries/geometry")
-        if geometry.find("mesh") is not None
-    ]
-    skipped = _keep_scene(text)
-    document = _load(text.root)
-    skipped += tuple(str(error.msg) for error in document.errors)
-    scenes = [document.scene] if document.scene else list(document.scenes)[:1]
-    if not scenes:
-        return [Instance(one, np.eye(4), None) for one in geometries], skipped
-    by_id = {geometry.get("id", ""): geometry for geometry in reversed(geometries)}
-    shown = [
-        Instance(by_id[name], transform, element)
-        for name, transform, element in _shown(scenes[0])
-        if name in by_id
-    ]
-    return shown, skipped
+    document = _Document(text)
+    scene = document.scene()
+    if scene is None:
+        shown = [
+            Instance(geometry, np.eye(4), None)
+            for geometry in text.root.iterfind("library_geometries/geometry")
+            if geometry.find("mesh") is not None
+        ]
+    else:
+        # What overflows here is found when the mesh is built.
+        with np.errstate(all="ignore"):
+            shown = list(document.shown(scene))
+    return shown, tuple(dict.fromkeys(document.skipped))
 
 
-def _keep_scene(text: DaeText) -> tuple[str, ...]:
-    """Remove from a document, in place, all that is not scene."""
-    root = text.root
-    names = {element.get("id") for element in root.iter()}
-    skewed = any(True for _ in root.iter("skew"))
-    for element in root.iter():
-        wanted = _CHILDREN.get(element.tag)
+class _Document:
+    """What a document's nodes can refer to, and what of them is left out.
+
+    Attributes:
+        skipped: What is left out, one sentence each.
+    """
+
+    def __init__(self, text: DaeText) -> None:
+        self.skipped: list[str] = []
+        self._text = text
+        self._matrices: dict[Element, Single] = {}
+        # Of elements with one name, the first counts.
+        self._targets = {
+            tag: {one.get("id", ""): one for one in reversed(list(text.root.iter(tag)))}
+            for tag in _INSTANCED.values()
+        }
+
+    def scene(self) -> Element | None:
+        """Return the scene that is shown, or else the first."""
+        root = self._text.root
+        scenes = root.findall("library_visual_scenes/visual_scene")
+        wanted = root.find("scene/instance_visual_scene")
         if wanted is not None:
-            element[:] = [child for child in element if child.tag in wanted]
-    for library in root.iter("library_geometries"):
-        library[:] = [_emptied(one) for one in library if one.tag == "geometry"]
-    skipped = tuple(_dropped_instances(root, names))
-    if skewed:
-        skipped += ("<skew> is not understood; it is not applied",)
-    for rotation in root.iter("rotate"):
-        _normalise_axis(rotation)
-    define_first(root)
-    text.restore()
-    for element in root.iter():
-        element.tag = _NAMESPACE + element.tag
-    return skipped
+            url = wanted.get("url", "")
+            named = (one for one in scenes if f"#{one.get('id')}" == url)
+            found = next(named, None)
+            if found is not None:
+                return found
+            self._miss(wanted)
+        return scenes[0] if scenes else None
 
+    def shown(self, scene: Element) -> Iterator[Instance]:
+        """Yield the instances of geometries, in the order of the document."""
+        nodes = scene.findall("node")
+        pending = [(node, np.eye(4)) for node in reversed(nodes)]
+        for _ in range(_MOST_NODES):
+            if not pending:
+                return
+            element, above = pending.pop()
+            if element.tag == "node":
+                transform = above @ self._matrix(element).astype(np.float64)
+                pending += [
+                    (child, transform)
+                    for child in reversed(element)
+                    if child.tag == "node" or child.tag in _INSTANCED
+                ]
+                continue
+            target = self._target(element)
+            if target is not None and target.tag == "node":
+                pending.append((target, above))
+            elif target is not None and target.tag == "controller":
+                yield from self._skinned(element, target, above)
+            elif target is not None and target.find("mesh") is not None:
+                yield Instance(target, above, element)
+        raise MeshError("its instances multiply beyond all bounds")
 
-def _emptied(geometry: ET.Element) -> ET.Element:
-    stub = ET.Element("geometry", {"id": geometry.get("id", "")})
-    if geometry.find("mesh") is not None:
-        ET.SubElement(stub, "mesh")
-    return stub
-
-
-def _normalise_axis(rotation: ET.Element) -> None:
-    """Give the axis of a rotation unit length, in place; pycollada does not ask."""
-    try:
-        x, y, z, angle = map(float, (rotation.text or "").split())
-    except ValueError:
-        return
-    length = math.hypot(x, y, z)
-    if length not in (0.0, 1.0):
-        rotation.text = f"{x / length} {y / length} {z / length} {angle}"
-
-
-def _dropped_instances(root: ET.Element, names: set[str | None]) -> Iterator[str]:
-    """Drop instances of what is not in the document."""
-    for node in root.iter("node"):
-        kept = []
-        for child in node:
-            url = child.get("url", "")
-            if child.tag in _INSTANCES and url.removeprefix("#") not in names:
-                yield f"<{child.tag}> refers to {url!r}, which is not there"
-            else:
-                kept.append(child)
-        # Not one by one: that takes the square of their number.
-        node[:] = kept
-
-
-def _load(root: ET.Element) -> Any:  # noqa: ANN401  (pycollada is untyped)
-    try:
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")
-            return collada.Collada(io.BytesIO(ET.tostring(root)), ignore=[DaeError])
-    except DaeError as error:
-        raise MeshError(f"its COLLADA is broken: {error.msg}") from error
-    except _MALFORMED as error:
-        raise MeshError("its COLLADA does not follow the schema") from error
-
-
-def _shown(scene: Any) -> Iterator[tuple[str, Matrix, ET.Element]]:  # noqa: ANN401
-    """Yield id, transform and instance of each geometry."""
-    pending = [(node, np.eye(4)) for node in reversed(scene.nodes)]
-    for _ in range(_MOST_NODES):
-        if not pending:
+    def _skinned(
+        self, instance: Element, controller: Element, transform: Matrix
+    ) -> Iterator[Instance]:
+        """Yield the geometry of a skin, in its bind pose."""
+        skin = controller.find("skin")
+        source = "" if skin is None else skin.get("source", "").removeprefix("#")
+        geometry = self._targets["geometry"].get(source)
+        if skin is None or geometry is None:
+            what = controller.get("id")
+            self.skipped.append(f"controller {what!r} is no skin of a geometry")
             return
-        node, transform = pending.pop()
-        match node:
-            case GeometryNode():
-                yield node.geometry.id, transform, node.xmlnode
-            case ControllerNode(controller=Skin() as skin):
-                bound = transform @ skin.bind_shape_matrix
-                yield skin.geometry.id, bound, node.xmlnode
-            case Node():
-                below = transform @ np.asarray(node.matrix, dtype=np.float64)
-                pending += [(child, below) for child in reversed(node.children)]
-    raise MeshError("its instances multiply beyond all bounds")
+        bound = skin.find("bind_shape_matrix")
+        if bound is not None:
+            numbers = self._numbers(bound, _NUMBERS["matrix"])
+            if numbers is not None:
+                transform = transform @ _single(numbers).reshape(4, 4)
+        if geometry.find("mesh") is not None:
+            yield Instance(geometry, transform, instance)
+
+    def _target(self, instance: Element) -> Element | None:
+        name = instance.get("url", "")
+        known = self._targets[_INSTANCED[instance.tag]]
+        found = known.get(name[1:]) if name.startswith("#") else None
+        if found is None:
+            self._miss(instance)
+        return found
+
+    def _miss(self, instance: Element) -> None:
+        url = instance.get("url", "")
+        said = f"<{instance.tag}> refers to {url!r}, which is not there"
+        self.skipped.append(said)
+
+    def _matrix(self, node: Element) -> Single:
+        """Return the product of a node's transforms."""
+        if node not in self._matrices:
+            product = np.eye(4, dtype=np.float32)
+            for element in node:
+                matrix = self._transform(element)
+                if matrix is not None:
+                    product = product @ matrix
+            self._matrices[node] = product
+        return self._matrices[node]
+
+    def _transform(self, element: Element) -> Single | None:
+        if element.tag in _UNKNOWN:
+            said = f"<{element.tag}> is not understood; it is not applied"
+            self.skipped.append(said)
+        if element.tag not in _NUMBERS:
+            return None
+        numbers = self._numbers(element, _NUMBERS[element.tag])
+        if numbers is None:
+            return None
+        if element.tag == "matrix":
+            return _single(numbers).reshape(4, 4)
+        if element.tag == "rotate":
+            return self._rotation(numbers)
+        matrix = np.eye(4, dtype=np.float32)
+        if element.tag == "translate":
+            matrix[:3, 3] = _single(numbers)
+        else:
+            matrix[range(3), range(3)] = _single(numbers)
+        return matrix
+
+    def _rotation(self, numbers: Matrix) -> Single | None:
+        """Turn by an angle [deg] about an axis of any length, as OpenGL does."""
+        length = math.hypot(*numbers[:3].tolist())
+        if not length:
+            if numbers[3]:
+                self.skipped.append("<rotate> has no axis; it is not applied")
+            return None
+        x, y, z = _single(numbers[:3] / length)
+        angle = _single(numbers[3:]) * np.float32(math.pi) / np.float32(180.0)
+        cosine, sine = np.cos(angle)[0], np.sin(angle)[0]
+        rest = np.float32(1.0) - cosine
+        matrix = np.eye(4, dtype=np.float32)
+        # Rodrigues' formula.
+        matrix[:3, :3] = (
+            (
+                rest * x * x + cosine,
+                rest * x * y - sine * z,
+                rest * x * z + sine * y,
+            ),
+            (
+                rest * x * y + sine * z,
+                rest * y * y + cosine,
+                rest * y * z - sine * x,
+            ),
+            (
+                rest * x * z - sine * y,
+                rest * y * z + sine * x,
+                rest * z * z + cosine,
+            ),
+        )
+        return matrix
+
+    def _numbers(self, element: Element, count: int) -> Matrix | None:
+        """Read the numbers of a transform; None if they are not as many."""
+        try:
+            numbers = read_floats(self._text.of(element))
+        except ValueError:
+            numbers = np.zeros(0)
+        if len(numbers) != count:
+            said = f"<{element.tag}> has not {count} numbers; it is not applied"
+            self.skipped.append(said)
+            return None
+        return numbers
+
+
+def _single(numbers: Matrix) -> Single:
+    return numbers.astype(np.float32)

@@ -38,12 +38,6 @@ class DaeText(NamedTuple):
             return self.lists[int(text[1:])]
         return text.encode()
 
-    def restore(self) -> None:
-        """Put back what was cut out of elements that are still there."""
-        for element in self.root.iter():
-            if (element.text or "").startswith(_MARK):
-                element.text = self.of(element).decode("latin-1")
-
 
 def parse_text(data: bytes) -> DaeText:
     """Parse a document.

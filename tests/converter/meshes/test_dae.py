@@ -176,14 +176,77 @@ def test_an_axis_of_any_length_turns_and_does_nothing_else(tmp_path: Path) -> No
     np.testing.assert_allclose(mesh.points, expected, atol=1e-6)
 
 
-def test_a_skew_is_told_of(tmp_path: Path) -> None:
-    """No exporter writes it, and the reader passes over it."""
-    nodes = f"<node><skew>45 1 0 0 0 1 0</skew>{INSTANCE}</node>"
+@pytest.mark.parametrize(
+    ("transform", "said"),
+    [
+        (
+            "<skew>45 1 0 0 0 1 0</skew>",
+            "<skew> is not understood; it is not applied",
+        ),
+        (
+            "<lookat>1 2 3 0 0 0 0 0 1</lookat>",
+            "<lookat> is not understood; it is not applied",
+        ),
+        ("<rotate>0 0 0 90</rotate>", "<rotate> has no axis; it is not applied"),
+        ("<scale>2 2</scale>", "<scale> has not 3 numbers; it is not applied"),
+        (
+            "<matrix>1 0 0 0 0 1 0 0 0 0 1 0 0 0 0 one</matrix>",
+            "<matrix> has not 16 numbers; it is not applied",
+        ),
+    ],
+)
+def test_a_transform_that_is_not_applied_is_reported(
+    tmp_path: Path, transform: str, said: str
+) -> None:
+    """Exporters write none of these above a surface."""
+    mesh = read(tmp_path, document(f"<node>{transform}{INSTANCE}</node>"))
+
+    assert_tetrahedron(mesh)
+    assert mesh.skipped == (said,)
+
+
+def test_a_turn_by_nothing_needs_no_axis(tmp_path: Path) -> None:
+    """Nothing is lost, and nothing is reported."""
+    mesh = read(tmp_path, document(f"<node><rotate>0 0 0 0</rotate>{INSTANCE}</node>"))
+
+    assert_tetrahedron(mesh)
+    assert mesh.skipped == ()
+
+
+def test_a_node_can_show_any_other_node_of_the_document(tmp_path: Path) -> None:
+    """One that comes later in the scene, and one inside another."""
+    nodes = f"""<node><translate>0 5 0</translate><instance_node url="#in"/></node>
+      <node><translate>7 0 0</translate>
+      <node id="in"><translate>0 0 3</translate>{INSTANCE}</node></node>"""
 
     mesh = read(tmp_path, document(nodes))
 
+    expected = np.concatenate([shifted(0, 5, 3), shifted(7, 0, 3)])
+    np.testing.assert_array_equal(mesh.points, expected)
+
+
+def test_a_controller_that_is_no_skin_is_reported(tmp_path: Path) -> None:
+    """The other surfaces are kept."""
+    library = """<library_controllers><controller id="c"><morph source="#g"/>
+      </controller></library_controllers>"""
+    nodes = f'<node><instance_controller url="#c"/>{INSTANCE}</node>'
+
+    mesh = read(tmp_path, document(nodes, libraries=library))
+
     assert_tetrahedron(mesh)
-    assert mesh.skipped == ("<skew> is not understood; it is not applied",)
+    assert mesh.skipped == ("controller 'c' is no skin of a geometry",)
+
+
+def test_without_the_scene_that_is_named_the_first_is_shown(tmp_path: Path) -> None:
+    """And the reference is reported."""
+    text = document().replace('visual_scene url="#scene"', 'visual_scene url="#x"')
+
+    mesh = read(tmp_path, text)
+
+    assert_tetrahedron(mesh)
+    assert mesh.skipped == (
+        "<instance_visual_scene> refers to '#x', which is not there",
+    )
 
 
 def test_instances_are_multiplied_and_merged(tmp_path: Path) -> None:
@@ -426,7 +489,7 @@ DAMAGED = {
     "offset": (document().replace('offset="0"', 'offset="999999999"'), "offset"),
     "unit": (document(asset='<unit meter="0"/>'), "<unit>"),
     "unit text": (document(asset='<unit meter="inch"/>'), "<unit>"),
-    "deep": (document("<node>" * 9000 + "</node>" * 9000), "schema"),
+    "deep": (document("<node>" * 9000 + "</node>" * 9000), "no surface"),
     "cycle": (
         document(
             TOP,
@@ -434,7 +497,7 @@ DAMAGED = {
                 '"n0">', '"n0"><instance_node url="#n39"/>'
             ),
         ),
-        "not found",
+        "multiply",
     ),
     "instances": (document(TOP, libraries=node_bomb(INSTANCE)), "multiply"),
     "empty instances": (document(TOP, libraries=node_bomb("")), "multiply"),

@@ -165,7 +165,7 @@ def test_nodes_that_show_each_other_are_refused(tmp_path: Path) -> None:
     scene = '<node><instance_node url="#n0"/></node>'
     file.write_text(_document("", f"<library_nodes>{ring}</library_nodes>", scene))
 
-    assert "not found in library" in _reason(file)
+    assert _reason(file) == "its instances multiply beyond all bounds"
 
 
 def test_many_faults_of_one_file_are_few_sentences(tmp_path: Path) -> None:
