@@ -17,6 +17,7 @@ _DISTRIBUTIONS = (
     "trimesh",
     "pycollada",
     "numpy-stl",
+    "plyfile",
     "tinyobjloader",
     "xacrodoc",
     "xacro",

@@ -51,6 +51,7 @@ _LOADED_LATE = (
     "urdf_usd.converter.usd.mesh_surfaces",
     "fast_simplification",
     "lxml.etree",
+    "plyfile",
     "pybullet",
     "pxr.UsdShade",
     "pxr.UsdUtils",

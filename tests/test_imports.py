@@ -7,6 +7,7 @@ arrow that only types follow is still an arrow.
 from __future__ import annotations
 
 import ast
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -141,6 +142,7 @@ ARROWS = (
             "urdf_usd.conformance.drawing",
             "urdf_usd.conformance.shapes",
             # Neither meshes nor their measures are the converter's.
+            "urdf_usd.conformance.witnesses.loaded_mesh",
             "urdf_usd.conformance.witnesses.mesh_files",
             "urdf_usd.conformance.witnesses.spec_looks",
             "urdf_usd.conformance.witnesses.surfaces",
@@ -152,7 +154,7 @@ ARROWS = (
         (
             "urdf_usd.conformance.shapes",
             "urdf_usd.conformance.witnesses.file_materials",
-            "urdf_usd.conformance.witnesses.mesh_files",
+            "urdf_usd.conformance.witnesses.loaded_mesh",
             "urdf_usd.conformance.witnesses.surfaces",
             "urdf_usd.converter.model",
         ),
@@ -198,6 +200,7 @@ QUARANTINE = {
         "urdf_usd.conformance.witnesses.usdphysics*",
     ),
     "pinocchio": ("urdf_usd.conformance.witnesses.pinocchio*",),
+    "plyfile": ("urdf_usd.conformance.witnesses.ply_files",),
     "pydrake": ("urdf_usd.conformance.witnesses.drake*",),
     "pybullet": ("urdf_usd.conformance.witnesses.pybullet*",),
     "pybullet_data": ("urdf_usd.corpus",),
@@ -211,10 +214,50 @@ QUARANTINE = {
     # Also the tests' independent reader of the other formats.
     "trimesh": (
         "urdf_usd.converter.meshes.ply",
-        "urdf_usd.conformance.witnesses.mesh_files",
+        "urdf_usd.conformance.witnesses.stl_files",
+        "urdf_usd.conformance.witnesses.trimesh_scenes",
     ),
     "warp": ("urdf_usd.conformance.witnesses.newton*",),
 }
+
+
+@dataclass(frozen=True)
+class MeshReaders:
+    """What reads one format of meshes.
+
+    Attributes:
+        converter: The converter's module.
+        converter_libraries: What it reads the format by, besides the standard library.
+        harness: The harness' module.
+        harness_libraries: What that reads the format by.
+    """
+
+    converter: str
+    converter_libraries: frozenset[str]
+    harness: str
+    harness_libraries: frozenset[str]
+
+
+# A fault of a library that both sides read a format by would hide itself.
+MESH_READERS = {
+    "stl": MeshReaders(
+        "stl_triangles", frozenset({"stl"}), "stl_files", frozenset({"trimesh"})
+    ),
+    "obj": MeshReaders(
+        "obj", frozenset({"tinyobjloader"}), "obj_files", frozenset({"trimesh"})
+    ),
+    "collada": MeshReaders(
+        "dae", frozenset({"simdjson"}), "dae_files", frozenset({"collada"})
+    ),
+    "gltf": MeshReaders("gltf", frozenset(), "gltf_files", frozenset({"trimesh"})),
+    "ply": MeshReaders(
+        "ply", frozenset({"trimesh"}), "ply_files", frozenset({"plyfile"})
+    ),
+}
+CONVERTER_MESHES = "urdf_usd.converter.meshes"
+HARNESS_ENGINES = "urdf_usd.conformance.witnesses"
+# It reads no file.
+SHARED_LIBRARIES = frozenset({"numpy"})
 
 
 @dataclass(frozen=True)
@@ -238,6 +281,11 @@ def find_modules(root: Path) -> tuple[Module, ...]:
         text = path.read_text(encoding="utf-8")
         found.append(Module(name, path, ast.parse(text), len(text.splitlines())))
     return tuple(found)
+
+
+def named_modules(root: Path) -> dict[str, Module]:
+    """Parse all modules of our packages below a folder; return them by name."""
+    return {module.name: module for module in find_modules(root)}
 
 
 def imports(module: Module, known: frozenset[str]) -> Iterator[tuple[int, str]]:
@@ -310,6 +358,22 @@ def import_violations(root: Path) -> list[str]:
     return found
 
 
+def libraries(modules: Mapping[str, Module], start: str) -> frozenset[str]:
+    """Return what a module imports that is not ours, itself and through ours."""
+    known = frozenset(modules)
+    found, pending = set[str](), [start]
+    seen = {start}
+    while pending:
+        for _, target in imports(modules[pending.pop()], known):
+            top = target.partition(".")[0]
+            if top != PACKAGE:
+                found.add(top)
+            elif target in known and target not in seen:
+                seen.add(target)
+                pending.append(target)
+    return frozenset(found - sys.stdlib_module_names - SHARED_LIBRARIES)
+
+
 def size_violations(root: Path, long: Mapping[str, str]) -> list[str]:
     """Say which modules and functions are too long."""
     found = []
@@ -337,6 +401,59 @@ def name_violations(root: Path) -> list[str]:
 def test_imports_follow_the_arrows() -> None:
     """Every package imports only what lies below it."""
     assert import_violations(ROOT) == []
+
+
+@pytest.mark.parametrize("form", MESH_READERS)
+def test_each_format_of_meshes_is_read_by_other_libraries_on_both_sides(
+    form: str,
+) -> None:
+    """The table is what is imported, and its sides have nothing in common."""
+    readers = MESH_READERS[form]
+    modules = named_modules(ROOT)
+    ours = libraries(modules, f"{CONVERTER_MESHES}.{readers.converter}")
+    theirs = libraries(modules, f"{HARNESS_ENGINES}.{readers.harness}")
+
+    assert ours == readers.converter_libraries
+    assert theirs == readers.harness_libraries
+    assert not ours & theirs
+
+
+def test_no_reader_of_meshes_is_missing_in_the_table() -> None:
+    """Neither of the modules that choose a reader reads by a library itself."""
+    modules = named_modules(ROOT)
+    known = frozenset(modules)
+    for chooser, listed in (
+        (f"{CONVERTER_MESHES}.read", {one.converter for one in MESH_READERS.values()}),
+        (f"{HARNESS_ENGINES}.mesh_files", {o.harness for o in MESH_READERS.values()}),
+    ):
+        targets = {target for _, target in imports(modules[chooser], known)}
+        folder = chooser.rpartition(".")[0]
+        reading = {
+            target.rpartition(".")[2]
+            for target in targets
+            if within(target, folder)
+            and libraries(modules, target) & (set(QUARANTINE) - SHARED_LIBRARIES)
+        }
+        outside = {target.partition(".")[0] for target in targets} - {PACKAGE}
+
+        assert outside <= sys.stdlib_module_names | SHARED_LIBRARIES
+        # Text of STL, and formats that the converter does not read.
+        assert reading <= listed | {"trimesh_scenes"}
+
+
+def test_libraries_are_found_through_modules_of_ours(tmp_path: Path) -> None:
+    """Also where they are imported in a function."""
+    write_tree(
+        tmp_path,
+        {
+            "converter/meshes/ply.py": "from urdf_usd.converter.meshes import text",
+            "converter/meshes/text.py": "def f():\n    import plyfile, numpy, json",
+        },
+    )
+
+    modules = named_modules(tmp_path)
+
+    assert libraries(modules, f"{CONVERTER_MESHES}.ply") == {"plyfile"}
 
 
 def test_modules_and_functions_stay_small() -> None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 ENGINES = {"mujoco", "newton", "pinocchio", "pybullet", "pydrake"}
 REPORTS = {"jinja2", "msgspec", "rich"}
-FORMATS = {"collada", "simdjson", "stl", "tinyobjloader", "trimesh"}
+FORMATS = {"collada", "plyfile", "simdjson", "stl", "tinyobjloader", "trimesh"}
 RARE = {"lxml", "pebble", "scipy", "xacro", "xacrodoc"}
 LARGE = {"numpy", "pxr"}
 # Of the standard library, what costs more than a joint.

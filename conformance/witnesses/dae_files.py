@@ -1,14 +1,14 @@
 """COLLADA files by pycollada: triangles, and the materials that they are bound to.
 
-The converter has pycollada read scenes, and reads materials itself; here all of it is
-pycollada's.
+pycollada gets the document as it is, and nothing of what it says is repaired. Where it
+is known to leave something out, or to take it for what it is not, the file is not read.
+The converter reads documents itself.
 """
 
 from __future__ import annotations
 
 import io
-import re
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import collada
@@ -20,6 +20,13 @@ from urdf_usd.conformance.witnesses.file_materials import (
     effective_opacity,
     light,
 )
+from urdf_usd.conformance.witnesses.loaded_mesh import (
+    LoadedMesh,
+    MeshPart,
+    UnreadMeshError,
+    joined_parts,
+    reading_by,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,127 +34,122 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Array: TypeAlias = NDArray[np.float64]
-    Indices: TypeAlias = NDArray[np.integer]
 
-# What inputs say of points.
-_PLACES = {"POSITION", "VERTEX"}
-_UNUSED = "unused"
-_COORDINATES = f"{_UNUSED} TEXCOORD"
 _OPAQUE = (1.0, 1.0, 1.0, 1.0)
 _LUMINANCE = np.array([0.212671, 0.715160, 0.072169])
 _RGB = 3
-# pycollada takes it for zero.
-_NAN = re.compile(r"(?<!\S)-?nan(?!\S)", re.IGNORECASE)
-_DECIMALS = (
-    *("{*}float_array", "{*}float", "{*}color"),
-    *("{*}matrix", "{*}translate", "{*}rotate", "{*}scale"),
+# What a node consists of, besides what shows no surface.
+_TRANSFORMS = frozenset({"lookat", "matrix", "rotate", "scale", "skew", "translate"})
+_INSTANCES = frozenset({"instance_controller", "instance_geometry", "instance_node"})
+_SHOWN = (
+    collada.scene.ControllerNode,
+    collada.scene.GeometryNode,
+    collada.scene.Node,
 )
+# Of axes in single precision.
+_AXIS_TOLERANCE = 1e-5
+_LONGEST_REASON = 200
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class DaePart:
-    """Triangles of a scene that have one material.
-
-    Attributes:
-        points: (N, 3) in units of the geometry.
-        triangles: (M, 3) indices of points.
-        transform: (4, 4) from there to metres.
-        material: Which of the document's; -1 for none.
-        has_coordinates: Whether there are texture coordinates.
-    """
-
-    points: Array
-    triangles: Indices
-    transform: Array
-    material: int
-    has_coordinates: bool
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class DaeFile:
-    """What a document shows."""
-
-    parts: tuple[DaePart, ...]
-    materials: tuple[FileMaterial, ...]
-
-
-def read_dae(content: bytes, folder: str) -> DaeFile:
-    """Read the scene of a document.
-
-    ``<up_axis>`` is not applied. What pycollada raises on documents that it cannot read
-    is passed on.
+def read_dae(content: bytes, folder: str) -> LoadedMesh:
+    """Read the scene of a document; ``<up_axis>`` is not applied.
 
     Args:
         content: The document.
         folder: What files that it names are relative to.
+
+    Raises:
+        UnreadMeshError: pycollada raised, leaves out part of the scene, or is known to
+            take something for what it is not; or there is no triangle.
     """
-    document = _Document(io.BytesIO(content), ignore=[collada.common.DaeError])
-    unit = document.assetInfo.unitmeter
-    metres = np.diag([*[1.0 if unit is None else float(unit)] * 3, 1.0])
-    numbers = {material.id: index for index, material in enumerate(document.materials)}
-    parts = tuple(
-        part for node in document.scene.nodes for part in _parts(node, metres, numbers)
-    )
-    materials = tuple(
-        _material(material.effect, folder) for material in document.materials
-    )
-    return DaeFile(parts, materials)
+    with reading_by("pycollada"):
+        # A material that it cannot read costs the surfaces that have it no more.
+        document = collada.Collada(
+            io.BytesIO(content), ignore=[collada.common.DaeError]
+        )
+        scene = document.scene
+        if scene is None:
+            raise UnreadMeshError(_with_errors("pycollada finds no scene", document))
+        numbers = {one.id: index for index, one in enumerate(document.materials)}
+        unit = document.assetInfo.unitmeter
+        metres = np.diag([*[1.0 if unit is None else float(unit)] * 3, 1.0])
+        reader = _Scene(document, numbers)
+        found = [part for node in scene.nodes for part in reader.parts(node, metres)]
+        materials = tuple(_material(one.effect, folder) for one in document.materials)
+    _require_numbers(document)
+    mesh = joined_parts(part for part, _ in found)
+    has_coordinates = any(has for _, has in found)
+    return replace(mesh, materials=materials, has_coordinates=has_coordinates)
 
 
-class _Document(collada.Collada):  # type: ignore[misc]  # pycollada is untyped
-    """A document that is made ready between being parsed and being read."""
+class _Scene:
+    """The scene of a document, as pycollada has it."""
 
-    def _loadAssetInfo(self) -> None:  # noqa: N802  the first step of reading
-        for geometry in self.xmlnode.iter("{*}geometry"):
-            _leave_unused_numbers(geometry)
-        for element in self.xmlnode.iter("{*}rotate"):
-            element.text = _with_unit_axis(element.text or "")
-        for element in self.xmlnode.iter(*_DECIMALS):
-            if element.text and "nan" in element.text.lower():
-                element.text = _NAN.sub("INF", element.text)
-        super()._loadAssetInfo()
+    def __init__(self, document: Any, numbers: dict[str, int]) -> None:  # noqa: ANN401
+        self._document = document
+        self._numbers = numbers
+        root = document.xmlnode.getroot()
+        # What instances can show.
+        self._there = {
+            f"#{one.get('id')}"
+            for one in root.iter("{*}geometry", "{*}controller", "{*}node")
+            if not one.tag.endswith("}geometry") or one.find("{*}mesh") is not None
+        }
 
+    def parts(
+        self,
+        node: Any,  # noqa: ANN401  pycollada is untyped
+        transform: Array,
+    ) -> Iterator[tuple[MeshPart, bool]]:
+        """Yield surfaces, and whether they have texture coordinates."""
+        if isinstance(node, collada.scene.Node):
+            self._require_whole(node)
+            below = transform @ np.asarray(node.matrix, np.float64)
+            for child in node.children or ():
+                yield from self.parts(child, below)
+        elif isinstance(node, collada.scene.GeometryNode):
+            yield from self._surfaces(node, node.geometry, transform)
+        elif isinstance(node, collada.scene.ControllerNode):
+            skin = node.controller
+            if not isinstance(skin, collada.controller.Skin):
+                raise UnreadMeshError("pycollada has no surface of a morph")
+            bound = transform @ np.asarray(skin.bind_shape_matrix, np.float64)
+            yield from self._surfaces(node, skin.geometry, bound)
 
-def _leave_unused_numbers(geometry: Any) -> None:  # noqa: ANN401  lxml's element
-    """Leave normals, texture coordinates and the like without numbers.
+    def _require_whole(self, node: Any) -> None:  # noqa: ANN401
+        """Refuse a node of which pycollada leaves something out, or misreads it."""
+        if isinstance(node, collada.scene.NodeNode):
+            node = node.node
+        transforms = [one for one in node.xmlnode if _tag(one) in _TRANSFORMS]
+        shown = [
+            one
+            for one in node.xmlnode
+            if _tag(one) == "node"
+            or (_tag(one) in _INSTANCES and one.get("url") in self._there)
+        ]
+        kept = [child for child in node.children if isinstance(child, _SHOWN)]
+        if len(transforms) != len(node.transforms) or len(shown) != len(kept):
+            said = f"pycollada leaves out parts of node {node.id!r}"
+            raise UnreadMeshError(_with_errors(said, self._document))
+        for one in node.transforms:
+            if isinstance(one, collada.scene.LookAtTransform):
+                raise UnreadMeshError("pycollada transposes <lookat>")
+            if isinstance(one, collada.scene.RotateTransform):
+                axis = np.linalg.norm([one.x, one.y, one.z])
+                if abs(axis - 1.0) > _AXIS_TOLERANCE and one.angle:
+                    raise UnreadMeshError(
+                        "pycollada takes the length of a <rotate> axis for a scale"
+                    )
 
-    Two thirds of the decimals of most documents are theirs, and pycollada takes longer
-    for decimals than for everything else. So that it does not miss them, what they are
-    for gets a name that it does not know.
-    """
-    entries = list(geometry.iter("{*}input"))
-    placed = {
-        entry.get("source") for entry in entries if entry.get("semantic") in _PLACES
-    }
-    for entry in entries:
-        semantic = entry.get("semantic")
-        if semantic and semantic not in _PLACES:
-            entry.set("semantic", f"{_UNUSED} {semantic}")
-    for source in geometry.iter("{*}source"):
-        numbers = source.find("{*}float_array")
-        if numbers is not None and f"#{source.get('id')}" not in placed:
-            numbers.text = None
-
-
-def _with_unit_axis(rotation: str) -> str:
-    """Write an axis as a unit vector: pycollada takes its length for a scale."""
-    *axis, angle = (float(number) for number in rotation.split())
-    length = float(np.linalg.norm(axis)) or 1.0
-    return " ".join(map(str, (*(component / length for component in axis), angle)))
-
-
-def _parts(
-    node: Any,  # noqa: ANN401  pycollada is untyped
-    transform: Array,
-    numbers: dict[str, int],
-) -> Iterator[DaePart]:
-    if isinstance(node, collada.scene.Node):
-        below = transform @ np.asarray(node.matrix, np.float64)
-        for child in node.children or ():
-            yield from _parts(child, below, numbers)
-    elif isinstance(node, collada.scene.GeometryNode):
+    def _surfaces(
+        self,
+        node: Any,  # noqa: ANN401  pycollada is untyped
+        geometry: Any,  # noqa: ANN401
+        transform: Array,
+    ) -> Iterator[tuple[MeshPart, bool]]:
+        numbers = self._numbers
         bound = {one.symbol: numbers.get(one.target.id, -1) for one in node.materials}
-        for primitive in node.geometry.primitives:
+        for primitive in geometry.primitives:
             surface = primitive
             if isinstance(primitive, collada.polylist.Polylist):
                 surface = primitive.triangleset()
@@ -159,14 +161,34 @@ def _parts(
             if not len(triangles):
                 continue
             if triangles.min() < 0 or triangles.max() >= len(points):
-                raise ValueError("a corner is at a point that is not there")
-            yield DaePart(
-                points=points,
-                triangles=triangles,
-                transform=transform,
-                material=bound.get(surface.material, -1),
-                has_coordinates=_COORDINATES in surface.sources,
-            )
+                raise UnreadMeshError("a corner is at a point that is not there")
+            material = bound.get(surface.material, -1)
+            has_coordinates = bool(surface.sources.get("TEXCOORD"))
+            yield MeshPart(points, triangles, transform, material), has_coordinates
+
+
+def _require_numbers(document: Any) -> None:  # noqa: ANN401  pycollada is untyped
+    """Refuse positions that are no numbers."""
+    root = document.xmlnode.getroot()
+    positions = {
+        entry.get("source")
+        for entry in root.iterfind(".//{*}vertices/{*}input[@semantic='POSITION']")
+    }
+    for source in root.iter("{*}source"):
+        if f"#{source.get('id')}" in positions:
+            text = source.findtext("{*}float_array") or ""
+            if "nan" in text.lower():
+                raise UnreadMeshError("pycollada takes NaN for zero")
+
+
+def _tag(element: Any) -> str:  # noqa: ANN401  lxml's element
+    # Comments have none.
+    return str(element.tag).rpartition("}")[2]
+
+
+def _with_errors(said: str, document: Any) -> str:  # noqa: ANN401
+    errors = dict.fromkeys(" ".join(str(one.msg).split()) for one in document.errors)
+    return f"{said}: {'; '.join(errors)}"[:_LONGEST_REASON] if errors else said
 
 
 def _material(effect: Any, folder: str) -> FileMaterial:  # noqa: ANN401

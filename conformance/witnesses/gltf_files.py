@@ -1,8 +1,8 @@
-"""glTF and GLB files: their materials as the specification defines them.
+"""glTF and GLB files: surfaces by trimesh; materials as the specification has them.
 
-Surfaces are left to trimesh, which rounds colours to 255 steps and says nowhere which
-material a surface has. So it gets a document in which every primitive is a mesh of its
-own, that is called after its number.
+trimesh gets the file as it is. It rounds colours to 255 steps and does not say which
+material a surface has: its geometries are the primitives of the document, in their
+order, but for those of kinds that it does not read. The converter reads all itself.
 """
 
 from __future__ import annotations
@@ -10,16 +10,24 @@ from __future__ import annotations
 import base64
 import json
 import struct
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import unquote, unquote_to_bytes
+
+import numpy as np
 
 from urdf_usd.conformance.witnesses.file_materials import (
     FileMaterial,
     ImageFile,
     clamped,
 )
+from urdf_usd.conformance.witnesses.loaded_mesh import (
+    LoadedMesh,
+    UnreadMeshError,
+    joined_parts,
+)
+from urdf_usd.conformance.witnesses.trimesh_scenes import read_scene
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,94 +39,105 @@ _HEADER = struct.Struct("<4sII")
 _CHUNK = struct.Struct("<II")
 _JSON = 0x4E4F534A
 _WHITE = (1.0, 1.0, 1.0, 1.0)
+_UPRIGHT = np.array([[1.0, 0, 0, 0], [0, 0, -1, 0], [0, 1, 0, 0], [0, 0, 0, 1]])
+_TRIANGLES, _FAN = 4, 6
+# Points, lines, triangles and strips of triangles.
+_READ = frozenset({0, 1, _TRIANGLES, 5})
+_COMPRESSIONS = frozenset(
+    {
+        "EXT_meshopt_compression",
+        "KHR_draco_mesh_compression",
+        "KHR_meshopt_compression",
+    }
+)
+# What a document raises that is not as the specification has it.
+_MALFORMED = (
+    AttributeError,
+    LookupError,
+    RecursionError,
+    TypeError,
+    ValueError,
+    struct.error,
+)
 _GLOSSY = "KHR_materials_pbrSpecularGlossiness"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class GltfFile:
-    """A document whose primitives are numbered.
-
-    Attributes:
-        content: The document, as GLB if it was one; a surface is called after the
-            number of its primitive.
-        materials: One per primitive.
-        has_coordinates: Whether any primitive has texture coordinates.
-    """
-
-    content: bytes
-    materials: tuple[FileMaterial, ...]
-    has_coordinates: bool
-
-
-def read_gltf(content: bytes, folder: str) -> GltfFile:
-    """Read materials, and number the primitives.
-
-    What the document lacks raises ``LookupError``, ``TypeError`` or ``ValueError``.
+def read_gltf(content: bytes, folder: str) -> LoadedMesh:
+    """Read a file, turned upright.
 
     Args:
         content: glTF or GLB.
         folder: What files that it names are relative to.
+
+    Raises:
+        UnreadMeshError: trimesh raised, or does not read something that is there; the
+            document is malformed, or shows no triangle.
     """
-    document, rest = _opened(content)
-    primitives = [
-        primitive
-        for mesh in document.get("meshes", ())
-        for primitive in mesh["primitives"]
+    try:
+        document, binary = _opened(content)
+        primitives = [
+            primitive
+            for mesh in document.get("meshes", ())
+            for primitive in mesh["primitives"]
+        ]
+        _require_readable(document, primitives)
+        look = _Materials(document, binary, folder)
+        materials = tuple(look.of(primitive) for primitive in primitives)
+        has_coordinates = any("TEXCOORD_0" in one["attributes"] for one in primitives)
+    except _MALFORMED as error:
+        said = f"its document is malformed: {type(error).__name__}: {error}"
+        raise UnreadMeshError(said) from error
+    form = "glb" if content.startswith(_MAGIC) else "gltf"
+    scene = read_scene(content, form, folder)
+    read = [
+        number
+        for number, primitive in enumerate(primitives)
+        if primitive.get("mode", _TRIANGLES) in _READ
     ]
-    look = _Materials(document, rest, folder)
-    materials = tuple(look.of(primitive) for primitive in primitives)
-    has_coordinates = any("TEXCOORD_0" in one["attributes"] for one in primitives)
-    _number(document)
-    return GltfFile(_closed(document, rest, content), materials, has_coordinates)
+    if scene.geometries != len(read):
+        said = f"trimesh reads {scene.geometries} of {len(read)} primitives"
+        raise UnreadMeshError(said)
+    mesh = joined_parts(
+        replace(part, transform=_UPRIGHT @ part.transform, material=read[number])
+        for number, part in scene.parts
+    )
+    return replace(mesh, materials=materials, has_coordinates=has_coordinates)
 
 
 def _opened(content: bytes) -> tuple[Json, bytes]:
-    """Return the document, and the chunks that follow it in a GLB."""
+    """Return the document, and the binary chunk of a GLB."""
     if not content.startswith(_MAGIC):
         return json.loads(content), b""
     length, kind = _CHUNK.unpack_from(content, _HEADER.size)
     start = _HEADER.size + _CHUNK.size
     if kind != _JSON:
         raise ValueError("its first chunk is not JSON")
-    return json.loads(content[start : start + length]), content[start + length :]
+    binary = content[start + length + _CHUNK.size :]
+    return json.loads(content[start : start + length]), binary
 
 
-def _closed(document: Json, rest: bytes, original: bytes) -> bytes:
-    text = json.dumps(document).encode()
-    if not original.startswith(_MAGIC):
-        return text
-    text += b" " * (-len(text) % 4)
-    chunks = _CHUNK.pack(len(text), _JSON) + text + rest
-    _, version, _ = _HEADER.unpack_from(original)
-    return _HEADER.pack(_MAGIC, version, _HEADER.size + len(chunks)) + chunks
-
-
-def _number(document: Json) -> None:
-    """Make a mesh of every primitive, and a child of nodes for each of theirs."""
-    places: list[list[int]] = []
-    meshes: list[Json] = []
-    for mesh in document.get("meshes", ()):
-        places.append([])
-        for primitive in mesh["primitives"]:
-            places[-1].append(len(meshes))
-            name = str(len(meshes))
-            meshes.append(mesh | {"name": name, "primitives": [primitive]})
-    nodes = document.get("nodes", [])
-    for node in list(nodes):
-        if "mesh" in node:
-            own = places[node.pop("mesh")]
-            children = range(len(nodes), len(nodes) + len(own))
-            nodes += [{"mesh": number} for number in own]
-            node["children"] = [*node.get("children", ()), *children]
-    document["meshes"] = meshes
+def _require_readable(document: Json, primitives: list[Json]) -> None:
+    """Refuse what trimesh passes over, or takes for other numbers."""
+    compressed = _COMPRESSIONS.intersection(document.get("extensionsRequired", ()))
+    if compressed:
+        raise UnreadMeshError(f"trimesh does not read {min(compressed)}")
+    for primitive in primitives:
+        if primitive.get("mode") == _FAN:
+            raise UnreadMeshError("trimesh does not read fans of triangles")
+        used = (primitive["attributes"].get("POSITION"), primitive.get("indices"))
+        for number in used:
+            accessor = {} if number is None else document["accessors"][number]
+            if "sparse" in accessor or accessor.get("normalized"):
+                said = "trimesh does not read sparse or normalized accessors"
+                raise UnreadMeshError(said)
 
 
 class _Materials:
     """The materials of a document."""
 
-    def __init__(self, document: Json, rest: bytes, folder: str) -> None:
+    def __init__(self, document: Json, binary: bytes, folder: str) -> None:
         self._document = document
-        self._binary = rest[_CHUNK.size :]
+        self._binary = binary
         self._folder = folder
 
     def of(self, primitive: Json) -> FileMaterial:

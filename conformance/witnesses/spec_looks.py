@@ -18,7 +18,7 @@ from urdf_usd.conformance.witnesses.file_materials import FileMaterial, ImageFil
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from urdf_usd.conformance.witnesses.mesh_files import LoadedMesh
+    from urdf_usd.conformance.witnesses.loaded_mesh import LoadedMesh
     from urdf_usd.conformance.witnesses.surfaces import Array
     from urdf_usd.converter.model import Material, Visual
 

@@ -10,11 +10,8 @@ import numpy as np
 
 from urdf_usd.conformance.drawing import Drawing
 from urdf_usd.conformance.shapes import Role, ShapeKind, ShapeObservation
-from urdf_usd.conformance.witnesses.mesh_files import (
-    LoadedMesh,
-    UnreadMeshError,
-    load_mesh,
-)
+from urdf_usd.conformance.witnesses.loaded_mesh import LoadedMesh, UnreadMeshError
+from urdf_usd.conformance.witnesses.mesh_files import load_mesh
 from urdf_usd.conformance.witnesses.spec_looks import state_looks
 from urdf_usd.conformance.witnesses.surfaces import measured_mesh, primitive_surface
 from urdf_usd.converter.model import Box, Capsule, Cylinder, MeshFile, Sphere, Visual

@@ -13,7 +13,8 @@ import trimesh
 from urdf_usd.conformance.observation import Configurations, Quantity
 from urdf_usd.conformance.shapes import Role, ShapeKind
 from urdf_usd.conformance.witness import Request
-from urdf_usd.conformance.witnesses.mesh_files import UnreadMeshError, load_mesh
+from urdf_usd.conformance.witnesses.loaded_mesh import UnreadMeshError
+from urdf_usd.conformance.witnesses.mesh_files import load_mesh
 from urdf_usd.conformance.witnesses.mujoco_witness import MujocoWitness
 from urdf_usd.conformance.witnesses.pybullet_witness import PybulletWitness
 from urdf_usd.conformance.witnesses.spec_witness import SpecWitness

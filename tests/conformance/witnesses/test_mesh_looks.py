@@ -17,7 +17,6 @@ from urdf_usd.conformance.record import Grade
 from urdf_usd.conformance.shapes import Role
 from urdf_usd.conformance.verdict import judge
 from urdf_usd.conformance.witness import Observed, Request
-from urdf_usd.conformance.witnesses.dae_files import read_dae
 from urdf_usd.conformance.witnesses.file_materials import FileMaterial
 from urdf_usd.conformance.witnesses.mesh_files import load_mesh
 from urdf_usd.conformance.witnesses.spec_witness import SpecWitness
@@ -212,18 +211,6 @@ def _dae(folder: Path, *effects: str, params: str = "") -> None:
   </instance_geometry></node></visual_scene></library_visual_scenes>
   <scene><instance_visual_scene url="#s"/></scene>
 </COLLADA>""")
-
-
-def test_the_length_of_an_axis_is_no_scale(tmp_path: Path) -> None:
-    """COLLADA turns as OpenGL does."""
-    _dae(tmp_path, "")
-    content = (tmp_path / "part.dae").read_bytes()
-    turned = content.replace(b"<node>", b"<node><rotate>0 0 4 90</rotate>")
-
-    (part,) = read_dae(turned, str(tmp_path)).parts
-
-    quarter = [[0, -1, 0, 0], [1, 0, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]]
-    np.testing.assert_allclose(part.transform, quarter, atol=1e-6)
 
 
 SAMPLER = """<newparam sid="f"><surface type="2D"><init_from>i</init_from></surface>
@@ -453,26 +440,11 @@ def test_an_image_that_cannot_be_shown_is_a_finding_and_no_fault(
     assert check.grade is Grade.CLOSE
 
 
-_COLLADA = """<COLLADA xmlns="http://www.collada.org/2005/11/COLLADASchema"
-version="1.4.1"><asset><unit meter="1"/><up_axis>Z_UP</up_axis></asset>
-<library_geometries><geometry id="g"><mesh><source id="p"><float_array id="a"
-count="15">0 0 0 1 0 0 0 1 0 0 0 2 NaN 0 3</float_array><technique_common>
-<accessor source="#a" count="5" stride="3"><param name="X" type="float"/>
-<param name="Y" type="float"/><param name="Z" type="float"/></accessor>
-</technique_common></source><vertices id="v"><input semantic="POSITION" source="#p"/>
-</vertices><triangles count="3"><input semantic="VERTEX" source="#v" offset="0"/>
-<p>0 1 2 0 1 3 0 2 4</p></triangles></mesh></geometry></library_geometries>
-<library_visual_scenes><visual_scene id="s"><node id="n">
-<instance_geometry url="#g"/></node></visual_scene></library_visual_scenes>
-<scene><instance_visual_scene url="#s"/></scene></COLLADA>"""
-
-
 @pytest.mark.parametrize(
     ("name", "text"),
     [
         ("damaged.obj", OBJ.replace("v 0 0 3", "v nan 0 3")),
         ("damaged.obj", OBJ.replace("v 0 0 3", "v 0 1e39 3")),
-        ("damaged.dae", _COLLADA),
     ],
 )
 def test_faces_that_are_nowhere_are_missed_in_no_usd(
