@@ -7,6 +7,7 @@ have, how many corners, and whether trimesh has read all of them.
 
 from __future__ import annotations
 
+import codecs
 import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -90,9 +91,10 @@ def read_obj(content: bytes, folder: str) -> ObjFile:
         UnreadMeshError: trimesh raised, there is no triangle, or trimesh does not read
             all of the faces, or not as the format has it.
     """
+    content = content.removeprefix(codecs.BOM_UTF8)
     stated = _statements(content)
     # One geometry for each ``usemtl`` that faces follow, and the last one first.
-    parts = dict(read_scene(content, "obj", folder, group_material=False).parts)
+    parts = dict(read_scene(_decoded(content), "obj", folder).parts)
     mesh = joined_parts(parts[number] for number in sorted(parts, reverse=True))
     kinds, counts = np.array(stated.wearing, np.int64).reshape(-1, 2).T
     if counts.sum() != len(mesh.triangles):
@@ -145,8 +147,8 @@ def _statements(content: bytes) -> _Statements:
                 libraries.append(words.strip())
     return _Statements(
         wearing=tuple(wearing),
-        libraries=tuple(map(_name, dict.fromkeys(libraries))),
-        materials=tuple(map(_name, materials)),
+        libraries=tuple(map(_decoded, dict.fromkeys(libraries))),
+        materials=tuple(map(_decoded, materials)),
         has_coordinates=has_coordinates,
         pieces=pieces,
         corners=corners,
@@ -163,7 +165,7 @@ def _lines(content: bytes) -> Iterator[tuple[str, bytes]]:
             yield kind, lines[kind]
 
 
-def _name(written: bytes) -> str:
+def _decoded(written: bytes) -> str:
     try:
         return written.decode()
     except UnicodeDecodeError:

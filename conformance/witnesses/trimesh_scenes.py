@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -24,24 +25,25 @@ class TrimeshScene:
     parts: tuple[tuple[int, MeshPart], ...]
 
 
-def read_scene(content: bytes, form: str, folder: str, **options: bool) -> TrimeshScene:
+def read_scene(content: bytes | str, form: str, folder: str) -> TrimeshScene:
     """Have trimesh read a file as it is.
 
     Args:
-        content: The file.
+        content: The file; its text, where its encoding is none that trimesh knows.
         form: What trimesh calls its format.
         folder: What files that it names are relative to.
-        options: For trimesh's reader of the format.
 
     Raises:
         UnreadMeshError: trimesh raised.
     """
+    # Materials that come again would change the order of faces.
+    options: dict[str, Any] = {"group_material": False} if form == "obj" else {}
     with reading_by("trimesh"):
         # A third of a second that robots without meshes do not need.
         import trimesh  # noqa: PLC0415
 
         scene = trimesh.load_scene(
-            io.BytesIO(content),
+            io.StringIO(content) if isinstance(content, str) else io.BytesIO(content),
             file_type=form,
             process=False,
             skip_materials=True,

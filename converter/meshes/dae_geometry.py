@@ -1,8 +1,7 @@
 """The surfaces of COLLADA's geometries, straight from their elements.
 
-pycollada could read them as well, and gives up a whole geometry, or the document, for
-one part that it does not know or cannot resolve. It would take as long again: it needs
-the document as text, which has to be written, parsed and checked once more.
+What is broken costs no more than itself; pycollada, by which the harness reads, gives
+up a whole geometry, or the document, for one part that it does not know.
 """
 
 from __future__ import annotations

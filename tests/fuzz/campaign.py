@@ -20,7 +20,7 @@ from pathlib import Path
 
 import atheris
 
-with atheris.instrument_imports(include=["urdf_usd", "collada", "stl", "trimesh"]):
+with atheris.instrument_imports(include=["urdf_usd", "stl", "trimesh"]):
     # The reader imports it when it meets the first file, which would be too late.
     import trimesh  # noqa: F401
 

@@ -203,7 +203,7 @@ def test_files_that_cannot_be_opened_are_refused(tmp_path: Path) -> None:
 def test_libraries_stay_silent(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """Neither numpy nor pycollada prints or logs; warnings are errors here."""
+    """Neither numpy nor trimesh prints or logs; warnings are errors here."""
     for name, content in CONTENTS.items():
         path = tmp_path / name
         path.write_bytes(content.replace(b"2 0", b"2e40 0"))
