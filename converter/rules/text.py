@@ -39,8 +39,8 @@ TEXT_RULES = (
     Rule(
         "xml-declaration",
         _W,
-        "The XML declaration is malformed or not at the start of the file, or a document "
-        "type is out of place; ignored.",
+        "The XML declaration is malformed or not at the start of the file, or a "
+        "document type is out of place; ignored.",
         "Make it the first line, without anything before it.",
     ),
     Rule(
@@ -53,8 +53,8 @@ TEXT_RULES = (
         "xml-nesting",
         _W,
         "Tags do not match: a missing end tag is added before what the element cannot "
-        "hold, an end tag without a start is dropped. Well-nested elements stay as they "
-        "are; parts that no longer count are named, each with its line.",
+        "hold, an end tag without a start is dropped. Well-nested elements stay as "
+        "they are; parts that no longer count are named, each with its line.",
         "Close every element where it ends.",
     ),
     Rule(
