@@ -32,7 +32,7 @@ from urdf_usd.conformance.panel import Panel, Testimony
 from urdf_usd.conformance.record import RobotRecord, Verdict
 from urdf_usd.conformance.results import write_seconds
 from urdf_usd.conformance.scene import scene_path
-from urdf_usd.conformance.usd_limits import refusal
+from urdf_usd.conformance.usd_limits import refused_record
 from urdf_usd.conformance.verdict import REFERENCE, Judgement
 from urdf_usd.conformance.witness import Crashed, Side
 from urdf_usd.converter.diagnostics import SourceError
@@ -207,7 +207,7 @@ def examine_pair(  # noqa: PLR0913, PLR0917  # a call to a process of its own
         case Crashed(reason):
             return unread_record(subject, Verdict.CRASHED, _reader_died(reason))
     subject = replace(subject, inputs=reading.inputs)
-    if refused := _refused_usd(panel, subject, usd):
+    if refused := refused_record(steps, subject, usd):
         return refused
     packages, asked = subject.packages, reading.configurations
     lint = panel.lint(urdf, packages, subject.arguments)
@@ -224,19 +224,6 @@ def examine_pair(  # noqa: PLR0913, PLR0917  # a call to a process of its own
             steps.begin(judging)
             panel.draw(packages, testimony, asked, scene)
     return _judged(subject, testimony, judging, lint, reading.diagnostics)
-
-
-def _refused_usd(panel: Panel, subject: Subject, usd: Path) -> RobotRecord | None:
-    """Record a USD that no engine should read: it would not end."""
-    refused = refusal(panel.steps, usd)
-    if isinstance(refused, Crashed):
-        reason = f"the USD cannot be composed: {refused.reason}"
-        return unread_record(subject, Verdict.CRASHED, reason)
-    if not refused:
-        return None
-    return unread_record(
-        subject, Verdict.NOT_COMPARABLE, refused[0].advice, diagnostics=refused
-    )
 
 
 def subject_of(assignment: Assignment) -> Subject:
@@ -307,9 +294,8 @@ def _examined(
     wanted = assignment.compared or assignment.timed
     if wanted and made.seconds is not None:
         write_seconds(out, place, made.seconds)
-    if assignment.candidate != OWN and (
-        refused := _refused_usd(panel, subject, made.root_layer)
-    ):
+    foreign = assignment.candidate != OWN
+    if foreign and (refused := refused_record(panel.steps, subject, made.root_layer)):
         return with_output(refused, subject, made.output)
     here = panel.inquire(Side.USD, made.root_layer, packages, asked)
     panel.begin(here)

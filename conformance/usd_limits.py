@@ -8,13 +8,16 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from urdf_usd.conformance.assembly import unread_record
 from urdf_usd.conformance.confinement import OUT_OF_MEMORY
+from urdf_usd.conformance.record import RobotRecord, Verdict
 from urdf_usd.conformance.witness import Crashed
 from urdf_usd.converter.diagnostics import Diagnostic, StageError
 from urdf_usd.converter.usd.layer_growth import Growth, find_growth
 from urdf_usd.converter.usd.read import open_stage
 
 if TYPE_CHECKING:
+    from urdf_usd.conformance.assembly import Subject
     from urdf_usd.conformance.confinement import Completed
     from urdf_usd.conformance.journal import Steps
 
@@ -38,6 +41,19 @@ def refusal(
     if not is_limit(ending):
         return ending
     return (over_limits(path, ending, steps.call(find_growth, path)),)
+
+
+def refused_record(
+    steps: Steps, subject: Subject, usd: str | os.PathLike[str]
+) -> RobotRecord | None:
+    """Record a USD that no engine should read; None if all is well."""
+    refused = refusal(steps, usd)
+    if isinstance(refused, Crashed):
+        reason = f"the USD cannot be composed: {refused.reason}"
+        return unread_record(subject, Verdict.CRASHED, reason)
+    if not refused:
+        return None
+    return unread_record(subject, Verdict.NOT_COMPARABLE, refused[0].advice, refused)
 
 
 def compose(usd: str) -> tuple[Diagnostic, ...]:

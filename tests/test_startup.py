@@ -159,6 +159,7 @@ def test_a_mesh_loads_the_library_of_its_format_alone(tmp_path: Path) -> None:
     [
         (("check", "none.urdf", "none.usda"), True),
         (("run", "none:none"), True),
+        (("export", "none.usda", "none.urdf"), True),
         (("check", "--help"), False),
         (("lint", "none.urdf"), False),
         (("--help",), False),
@@ -170,7 +171,7 @@ def test_engines_are_loaded_while_a_command_is(
 ) -> None:
     """The process that loads them is the first thing that such commands start."""
     done = _started(
-        'lambda: print("begun", "urdf_usd.conformance.run" in sys.modules)',
+        'lambda _: print("begun", "urdf_usd.conformance.run" in sys.modules)',
         arguments,
         tmp_path,
     )
@@ -183,7 +184,7 @@ def test_an_interruption_before_there_is_a_command_is_one_all_the_same(
     tmp_path: Path,
 ) -> None:
     """Whoever is fast is told no more than others."""
-    interrupt = "lambda: sys.modules['signal'].default_int_handler(2, None)"
+    interrupt = "lambda _: sys.modules['signal'].default_int_handler(2, None)"
 
     done = _started(interrupt, ("run",), tmp_path)
 
