@@ -31,6 +31,11 @@ _BLANK_TAG = re.compile(
     r"(?:\"[^\"<]*\"|'[^'<]*'))*[ \t\r\n]*/?>"
 )
 _ATTRIBUTE_NAME = re.compile(r"[^\s<>\"'/=,;][^\s<>\"'/=]*")
+# Nearly every one: nothing in it, or right behind it, needs a second look.
+_PLAIN_ATTRIBUTE = re.compile(
+    r"(?P<name>[A-Za-z_:][A-Za-z0-9_:.-]*)[ \t\r\n]*=[ \t\r\n]*"
+    r"(?P<value>\"[ !#-%'-;=-~]*\"|'[ -%(-;=-~]*')(?=[ \t\r\n/>])"
+)
 # Marks that other languages have between attributes.
 _SEPARATORS = ",;"
 _VALID_NAME = re.compile(r"[A-Za-z_:\u0080-\U0010ffff][\w:.\u0080-\U0010ffff-]*")
@@ -49,6 +54,7 @@ _REFERENCE = re.compile(
 _NAMED = {"lt": "<", "gt": ">", "amp": "&", "quot": '"', "apos": "'"}
 _FORBIDDEN = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _REPLACEMENT = "\ufffd"
+_SPECIAL = re.compile(f"&|{_FORBIDDEN.pattern}")
 _INSTRUCTION = re.compile(r"[A-Za-z_:\u0080-\U0010ffff][^\s]*(?:\s|$)")
 # Text in these reaches to an end mark, and holds no tags.
 _SECTIONS = (("<!--", "-->"), ("<![CDATA[", "]]>"), ("<?", "?>"))
@@ -277,6 +283,11 @@ class _Scanner:
 
     def _attribute(self, tag: str, attributes: dict[str, str]) -> Findings[None]:
         start = self._position
+        plain = _PLAIN_ATTRIBUTE.match(self._text, start)
+        if plain and plain["name"] not in attributes:
+            attributes[plain["name"]] = plain["value"][1:-1]
+            self._position = plain.end()
+            return
         place = self._location(start)
         match = _ATTRIBUTE_NAME.match(self._text, start)
         if match is None:
@@ -323,12 +334,15 @@ class _Scanner:
             yield XmlRepair.ATTRIBUTE_SPACE.at(self._location(end + 1), subject=subject)
         if "<" in raw:
             yield XmlRepair.VALUE_CHARACTER.at(place, subject=subject)
-        content = yield from _value(raw, place, subject)
-        return re.sub(r"\r\n|[\t\r\n]", " ", content)
+        # Before references are resolved: a line end that one stands for is kept.
+        plain = re.sub(r"\r\n|[\t\r\n]", " ", raw)
+        return (yield from _value(plain, place, subject))
 
 
 def _value(raw: str, place: Location, subject: str) -> Findings[str]:
     """Resolve references, and replace what no XML document may hold."""
+    if not _SPECIAL.search(raw):
+        return raw
     if _FORBIDDEN.search(raw):
         yield XmlRepair.CHARACTER.at(place, subject=subject, outcome="replaced")
     pieces, position = [], 0
