@@ -12,15 +12,14 @@ import re
 import shlex
 import shutil
 from dataclasses import dataclass
-from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from urdf_usd.conformance.environment import DISTRIBUTION, environment
-from urdf_usd.conformance.program_versions import version_of_program
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from importlib.metadata import EntryPoint
 
 GROUP = "urdf_usd.converters"
 OURS = "urdf-usd"
@@ -234,9 +233,12 @@ def _command(name: str, text: str, version: str | None) -> CommandConverter:
     if program is None:
         raise CandidateError(f"{name}: there is no program {words[0]!r}")
     absolute = str(Path(program).absolute())
-    return CommandConverter(
-        name, (absolute, *words[1:]), version or version_of_program(Path(absolute))
-    )
+    if version is None:
+        # Slow to import, and few runs have other converters.
+        from urdf_usd.conformance.program_versions import version_of_program  # noqa: PLC0415
+
+        version = version_of_program(Path(absolute))
+    return CommandConverter(name, (absolute, *words[1:]), version)
 
 
 def _parts(words: Iterable[str]) -> Iterator[tuple[bool, tuple[str, ...]]]:
@@ -293,5 +295,7 @@ def _require_registered(name: str) -> None:
 
 
 def _entries() -> dict[str, EntryPoint]:
+    from importlib.metadata import entry_points  # noqa: PLC0415  slow to import
+
     # A distribution that is installed twice is listed twice; names are unique here.
     return {entry.name: entry for entry in entry_points(group=GROUP)}

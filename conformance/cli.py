@@ -7,14 +7,12 @@ from importlib import import_module
 
 import click
 
-from urdf_usd.conformance.commands.failures import (
-    EXIT_CODES,
-    explained_failures,
-    held_interrupts,
-)
+from urdf_usd.conformance.commands.failures import EXIT_CODES, explained_failures
+from urdf_usd.conformance.commands.parameters import HelpfulGroup
 from urdf_usd.conformance.environment import DISTRIBUTION
 
-# Each is loaded when it is called: a conversion does not wait for engines.
+# Modules of the same names. None loads more than its options need until it is called
+# with valid ones.
 _COMMANDS = (
     "check",
     "convert",
@@ -30,7 +28,7 @@ _COMMANDS = (
 )
 
 
-class _Program(click.Group):
+class _Program(HelpfulGroup):
     """The group of all commands; it explains every failure."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -39,17 +37,15 @@ class _Program(click.Group):
         return list(_COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Load a command, and tell whoever waits for that: the context's object."""
+        """Load a command."""
+        del ctx
         if cmd_name not in _COMMANDS:
             return None
         # numpy starts a thread per processor as it is imported; nothing here is for it.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-        with held_interrupts():
-            module = import_module(f"urdf_usd.conformance.commands.{cmd_name}")
+        module = import_module(f"urdf_usd.conformance.commands.{cmd_name}")
         command = getattr(module, f"{cmd_name}_command")
         assert isinstance(command, click.Command)  # noqa: S101  of our own making
-        if ctx.obj is not None:
-            ctx.obj()
         return command
 
     def invoke(self, ctx: click.Context) -> object:

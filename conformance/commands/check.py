@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import shlex
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from urdf_usd.conformance.assembly import summary_of
 from urdf_usd.conformance.commands.console import stdout
 from urdf_usd.conformance.commands.execution import memory_option, timeout_option
-from urdf_usd.conformance.commands.failures import ExitCode
+from urdf_usd.conformance.commands.failures import ExitCode, held_interrupts
 from urdf_usd.conformance.commands.parameters import (
     Arguments,
     HelpfulCommand,
@@ -20,18 +17,18 @@ from urdf_usd.conformance.commands.parameters import (
     argument_option,
     base_option,
     package_option,
+    require_witnesses,
     witness_option,
     xacro_arguments,
 )
+from urdf_usd.conformance.commands.sources import existing_robot
+from urdf_usd.conformance.commands.status import shown_status
 from urdf_usd.conformance.limits import Limits
-from urdf_usd.conformance.results import record_json, write_atomically
-from urdf_usd.conformance.run import CheckOptions, check
-from urdf_usd.converter.embodiment import BaseOption
-from urdf_usd.corpus import resolve_robot
-from urdf_usd.reports import render_robot, terminal_summary
 
 if TYPE_CHECKING:
     from urdf_usd.conformance.record import RobotRecord
+    from urdf_usd.conformance.run import CheckOptions
+    from urdf_usd.corpus import RobotSource
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
 
@@ -83,37 +80,90 @@ def check_command(  # noqa: PLR0913  # one parameter per option
     if its layers name more than 10000 asset paths, if they are more than 4 GiB, or if
     it cannot be composed within the limits of time and memory.
     """
-    source = resolve_robot(urdf)
-    # The last one of a name counts: what the user says.
-    known = tuple((name, str(path)) for name, path in (*source.packages, *packages))
-    options = CheckOptions(
-        base=BaseOption(base),
-        packages=known,
-        arguments=xacro_arguments(source, arguments),
-        witnesses=witnesses,
-        limits=Limits(timeout, memory or None),
-        jobs=jobs,
-    )
+    source = existing_robot(urdf)
+    given = xacro_arguments(source, arguments)
+    require_witnesses(witnesses)
+    with shown_status("Loading engines ...") as status:
+        with held_interrupts():
+            _load()
+            from urdf_usd.conformance.run import CheckOptions
+            from urdf_usd.converter.embodiment import BaseOption
+
+        options = CheckOptions(
+            base=BaseOption(base),
+            # The last one of a name counts: what the user says.
+            packages=tuple(
+                (name, str(path)) for name, path in (*source.packages, *packages)
+            ),
+            arguments=given,
+            witnesses=witnesses,
+            limits=Limits(timeout, memory or None),
+            jobs=jobs,
+        )
+        status.show("Comparing USD with URDF ...")
+        record, scene = _checked(source, usd, options, drawn=html_file is not None)
+    _write_files(record, scene, (urdf, str(usd)), json_file, html_file)
+    _print_summary(record, source, base)
+    click.echo(f"\n{_what_to_open(record, html_file)}")
+    click.get_current_context().exit(_exit_code(record))
+
+
+def _load() -> None:
+    """Load engines in a process of their own, and meanwhile what this one needs."""
+    from urdf_usd.conformance.isolation import start_loading
+
+    start_loading()
+    import urdf_usd.conformance.run
+    import urdf_usd.reports.terminal  # noqa: F401
+
+
+def _checked(
+    source: RobotSource, usd: Path, options: CheckOptions, *, drawn: bool
+) -> tuple[RobotRecord, bytes | None]:
+    """Compare, and return the record with the drawing, if one is wanted."""
+    import tempfile
+
+    from urdf_usd.conformance.run import check
+
     with tempfile.TemporaryDirectory(prefix="urdf-usd-") as work:
-        drawn = Path(work, "scene.gz") if html_file else None
+        scene = Path(work, "scene.gz") if drawn else None
         record = check(
             source.path,
             usd,
             options,
             name=source.id,
             reference=source.reference,
-            scene=drawn,
+            scene=scene,
         )
-        scene = drawn.read_bytes() if drawn and drawn.exists() else None
+        return record, scene.read_bytes() if scene and scene.exists() else None
+
+
+def _write_files(
+    record: RobotRecord,
+    scene: bytes | None,
+    asked: tuple[str, str],
+    json_file: Path | None,
+    html_file: Path | None,
+) -> None:
+    from urdf_usd.conformance.results import record_json, write_atomically
+
     if json_file:
         write_atomically(json_file, record_json(record))
-    command = shlex.join(("urdf-usd", "check", urdf, str(usd), "--html", "robot.html"))
     if html_file:
+        import shlex
+
+        from urdf_usd.reports import render_robot
+
+        command = shlex.join(("urdf-usd", "check", *asked, "--html", "robot.html"))
         write_atomically(html_file, render_robot(record, scene, command).encode())
+
+
+def _print_summary(record: RobotRecord, source: RobotSource, base: str) -> None:
+    from urdf_usd.conformance.assembly import summary_of
+    from urdf_usd.reports import terminal_summary
+
     summary = summary_of([record], [source.reference], {"base": base})
     stdout().print(terminal_summary(summary, [record]))
-    click.echo(f"\n{_what_to_open(record, html_file)}")
-    click.get_current_context().exit(_exit_code(record))
 
 
 def _what_to_open(record: RobotRecord, html_file: Path | None) -> str:

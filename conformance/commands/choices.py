@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -13,17 +14,55 @@ from urdf_usd.conformance.commands.parameters import (
     base_option,
     package_option,
 )
-from urdf_usd.converter import ConvertOptions
-from urdf_usd.converter.embodiment import BaseOption, MasslessOption
-from urdf_usd.converter.layout import Layout
-from urdf_usd.converter.profile import Profile
-from urdf_usd.converter.usd.prims import BodyNesting
-from urdf_usd.converter.usd.shading import MaterialNetworks
 
 if TYPE_CHECKING:
     from urdf_usd.conformance.commands.parameters import Arguments, Packages
+    from urdf_usd.converter import ConvertOptions
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
+
+# Values of the converter's enumerations: those load OpenUSD, which no help text needs.
+PROFILES = ("generic", "newton", "physx")
+LAYOUTS = ("layered", "single", "usdz")
+NESTINGS = ("nested", "flat")
+MASSLESS = ("regularise", "error")
+MATERIALS = ("preview", "openpbr")
+
+
+@dataclass(frozen=True, slots=True)
+class ConversionChoices:
+    """What was chosen about a conversion, by the words of the command line."""
+
+    profile: str
+    layout: str
+    bodies: str | None
+    base: str
+    massless: str
+    materials: str
+    merge_fixed: bool
+    packages: Packages
+    arguments: Arguments
+
+    def options(self) -> ConvertOptions:
+        """Return the options of the converter, which is loaded for that."""
+        from urdf_usd.converter.conversion import ConvertOptions
+        from urdf_usd.converter.embodiment import BaseOption, MasslessOption
+        from urdf_usd.converter.layout import Layout
+        from urdf_usd.converter.profile import Profile
+        from urdf_usd.converter.usd.prims import BodyNesting
+        from urdf_usd.converter.usd.shading import MaterialNetworks
+
+        return ConvertOptions(
+            profile=Profile(self.profile),
+            layout=Layout(self.layout),
+            bodies=None if self.bodies is None else BodyNesting(self.bodies),
+            base=BaseOption(self.base),
+            massless=MasslessOption(self.massless),
+            materials=MaterialNetworks(self.materials),
+            merge_fixed=self.merge_fixed,
+            packages=tuple((name, str(path)) for name, path in self.packages),
+            arguments=self.arguments,
+        )
 
 
 def conversion_options(command: _Command) -> _Command:
@@ -43,15 +82,16 @@ def conversion_options(command: _Command) -> _Command:
         arguments: Arguments,
         **others: Any,  # noqa: ANN401  # of the command
     ) -> object:
-        choices = ConvertOptions(
-            profile=Profile(profile),
-            layout=Layout(layout),
-            bodies=_nesting(Profile(profile), bodies),
-            base=BaseOption(base),
-            massless=MasslessOption(massless),
-            materials=MaterialNetworks(materials),
+        _require_simulated(profile, bodies)
+        choices = ConversionChoices(
+            profile=profile,
+            layout=layout,
+            bodies=bodies,
+            base=base,
+            massless=massless,
+            materials=materials,
             merge_fixed=merge_fixed,
-            packages=tuple((name, str(path)) for name, path in packages),
+            packages=packages,
             arguments=arguments,
         )
         return command(choices=choices, **others)
@@ -62,22 +102,19 @@ def conversion_options(command: _Command) -> _Command:
     return cast("_Command", added)
 
 
-def _nesting(profile: Profile, bodies: str | None) -> BodyNesting | None:
-    """Return what was chosen for bodies; None to leave it to the profile."""
-    nesting = None if bodies is None else BodyNesting(bodies)
-    if profile is Profile.PHYSX and nesting is BodyNesting.NESTED:
+def _require_simulated(profile: str, bodies: str | None) -> None:
+    if profile == "physx" and bodies == "nested":
         raise click.UsageError(
             "--bodies nested is not for --profile physx: PhysX does not simulate "
             "nested bodies reliably"
         )
-    return nesting
 
 
 def _profile_option(command: _Command) -> _Command:
     return click.option(
         "--profile",
-        type=click.Choice([profile.value for profile in Profile]),
-        default=Profile.GENERIC.value,
+        type=click.Choice(PROFILES),
+        default="generic",
         show_default=True,
         help="Who reads the asset: anybody, by UsdPhysics and urdf: attributes alone; "
         "or Newton or PhysX, by their own schemas as well.",
@@ -87,8 +124,8 @@ def _profile_option(command: _Command) -> _Command:
 def _layout_option(command: _Command) -> _Command:
     return click.option(
         "--layout",
-        type=click.Choice([layout.value for layout in Layout]),
-        default=Layout.LAYERED.value,
+        type=click.Choice(LAYOUTS),
+        default="layered",
         show_default=True,
         help="Write an interface and a folder of layers, one binary layer, or one "
         "USDZ package.",
@@ -98,7 +135,7 @@ def _layout_option(command: _Command) -> _Command:
 def _bodies_option(command: _Command) -> _Command:
     return click.option(
         "--bodies",
-        type=click.Choice(["nested", "flat"]),
+        type=click.Choice(NESTINGS),
         help="Nest rigid bodies along the kinematic tree, or lay them side by side.  "
         "[default: flat for physx, else nested]",
     )(command)
@@ -107,7 +144,7 @@ def _bodies_option(command: _Command) -> _Command:
 def _massless_option(command: _Command) -> _Command:
     return click.option(
         "--massless",
-        type=click.Choice(["regularise", "error"]),
+        type=click.Choice(MASSLESS),
         default="regularise",
         show_default=True,
         help="Give moving links without mass the smallest harmless one, or refuse.",
@@ -117,8 +154,8 @@ def _massless_option(command: _Command) -> _Command:
 def _materials_option(command: _Command) -> _Command:
     return click.option(
         "--materials",
-        type=click.Choice([kind.value for kind in MaterialNetworks]),
-        default=MaterialNetworks.PREVIEW.value,
+        type=click.Choice(MATERIALS),
+        default="preview",
         show_default=True,
         help="Write UsdPreviewSurface alone, or MaterialX OpenPBR beside it.",
     )(command)

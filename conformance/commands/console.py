@@ -1,7 +1,7 @@
 """What commands say on the terminal: stdout for results, stderr for everything else.
 
-Colours appear on a terminal alone, and never where ``NO_COLOR`` is set. Lines need no
-rich, which takes a tenth of a small robot's conversion to import.
+Colours appear on a terminal alone, and never where ``NO_COLOR`` is set. Single lines
+need no rich, which takes a tenth of a small robot's conversion to import.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from urdf_usd.converter.rules import Severity
 from urdf_usd.reports.text import plain
 
 if TYPE_CHECKING:
@@ -23,12 +22,9 @@ if TYPE_CHECKING:
     from urdf_usd.converter.diagnostics import Diagnostic
 
 _PIPE = 120
-SEVERITY_STYLES = {
-    Severity.ERROR: "bold red",
-    Severity.WARNING: "yellow",
-    Severity.NOTE: "cyan",
-}
-_ANSI = {"bold": "1", "dim": "2", "red": "31", "yellow": "33", "cyan": "36"}
+# By the value of a severity.
+SEVERITY_STYLES = {"error": "bold red", "warning": "yellow", "note": "cyan"}
+_WEIGHTS = frozenset({"bold", "dim"})
 
 
 def stderr() -> Console:
@@ -50,7 +46,7 @@ def long_stdout() -> Console:
 def _console(
     *, stderr: bool = False, soft_wrap: bool = False, width: int | None = None
 ) -> Console:
-    from rich.console import Console  # noqa: PLC0415  slow, and most commands need none
+    from rich.console import Console
 
     return Console(stderr=stderr, highlight=False, soft_wrap=soft_wrap, width=width)
 
@@ -62,7 +58,7 @@ def say(line: str) -> None:
 
 def say_error(message: str) -> None:
     """Write ``error: message`` to stderr."""
-    _say_styled(("error:", SEVERITY_STYLES[Severity.ERROR]), (f" {message}", ""))
+    _say_styled(("error:", SEVERITY_STYLES["error"]), (f" {message}", ""))
 
 
 def show_diagnostics(diagnostics: Iterable[Diagnostic]) -> None:
@@ -88,8 +84,13 @@ def _say_styled(*parts: tuple[str, str]) -> None:
 
 
 def _styled(text: str, style: str) -> str:
-    codes = ";".join(_ANSI[word] for word in style.split())
-    return f"\x1b[{codes}m{text}\x1b[0m" if codes else text
+    words = frozenset(style.split())
+    if not words:
+        return text
+    color = next(iter(words - _WEIGHTS), None)
+    return click.style(
+        text, fg=color, bold="bold" in words or None, dim="dim" in words or None
+    )
 
 
 def _has_colors() -> bool:
@@ -98,4 +99,9 @@ def _has_colors() -> bool:
         return False
     if os.environ.get("FORCE_COLOR"):
         return True
+    return stderr_is_terminal()
+
+
+def stderr_is_terminal() -> bool:
+    """Whether stderr is a terminal that understands more than lines."""
     return sys.stderr.isatty() and os.environ.get("TERM") not in {"dumb", "unknown"}

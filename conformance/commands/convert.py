@@ -7,11 +7,14 @@ from pathlib import Path
 
 import click
 
-from urdf_usd.conformance.commands.choices import conversion_options
+from urdf_usd.conformance.commands.choices import (
+    ConversionChoices,
+    conversion_options,
+)
 from urdf_usd.conformance.commands.console import show_diagnostics
+from urdf_usd.conformance.commands.failures import held_interrupts
 from urdf_usd.conformance.commands.parameters import HelpfulCommand, xacro_arguments
-from urdf_usd.converter import ConvertOptions, convert
-from urdf_usd.corpus import resolve_robot
+from urdf_usd.conformance.commands.sources import existing_robot
 
 
 @click.command(
@@ -45,7 +48,7 @@ def convert_command(  # noqa: PLR0913  # one parameter per option
     *,
     source: str,
     directory: Path,
-    choices: ConvertOptions,
+    choices: ConversionChoices,
     root: str | None,
     scene: bool,
     strict: bool,
@@ -57,13 +60,19 @@ def convert_command(  # noqa: PLR0913  # one parameter per option
     it is replaced. The path of the root layer is printed on stdout, diagnostics go to
     stderr.
     """
-    robot = resolve_robot(source)
+    robot = existing_robot(source)
+    # What is said of --arg needs no converter.
+    given = xacro_arguments(robot, choices.arguments)
+    with held_interrupts():
+        from urdf_usd.converter.conversion import convert
+
+        chosen = choices.options()
     known = tuple((name, str(path)) for name, path in robot.packages)
     options = replace(
-        choices,
+        chosen,
         # The last one of a name counts: what the user says.
-        packages=(*known, *choices.packages),
-        arguments=xacro_arguments(robot, choices.arguments),
+        packages=(*known, *chosen.packages),
+        arguments=given,
         strict=strict,
         root=root,
         scene=scene,

@@ -9,16 +9,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from urdf_usd.conformance.candidates import (
-    OURS,
-    OWN,
-    Candidate,
-    CandidateError,
-    parse_candidates,
-)
-
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from urdf_usd.conformance.candidates import Candidate
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -32,12 +26,14 @@ class Converters:
         gated: Name of the one by which the run passes.
     """
 
-    candidates: tuple[Candidate, ...] = (OWN,)
-    gated: str = OURS
+    candidates: tuple[Candidate, ...]
+    gated: str
 
     @property
     def only_ours(self) -> bool:
         """Whether nothing that is not part of this project takes part."""
+        from urdf_usd.conformance.candidates import OWN
+
         return self.candidates == (OWN,)
 
 
@@ -52,6 +48,8 @@ def converter_options(command: _Command) -> Callable[..., Any]:
         gated: str | None,
         **others: object,
     ) -> object:
+        from urdf_usd.conformance.candidates import CandidateError, parse_candidates
+
         try:
             candidates = parse_candidates(
                 converter_texts, dict(map(_version, converter_versions))
@@ -77,6 +75,8 @@ def _version(text: str) -> tuple[str, str]:
 
 
 def _gated(candidates: Sequence[Candidate], wanted: str | None) -> str:
+    from urdf_usd.conformance.candidates import OURS
+
     names = [candidate.name for candidate in candidates]
     if wanted is None:
         return OURS if OURS in names else names[0]

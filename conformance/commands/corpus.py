@@ -3,39 +3,27 @@
 from __future__ import annotations
 
 import json
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import click
 
-from urdf_usd.conformance.commands.catalogue import (
-    COLUMNS,
-    Row,
-    described,
-    robot_row,
-    row_cells,
-    told,
-)
 from urdf_usd.conformance.commands.console import long_stdout, say, stdout
-from urdf_usd.conformance.commands.parameters import HelpfulCommand
+from urdf_usd.conformance.commands.failures import held_interrupts
+from urdf_usd.conformance.commands.parameters import HelpfulCommand, HelpfulGroup
 from urdf_usd.conformance.commands.selection import mirror_option, selection_options
-from urdf_usd.corpus import (
-    WHOLE_CORPORA,
-    Selection,
-    UnavailableSource,
-    list_corpora,
-    resolve_robot,
-)
+from urdf_usd.conformance.commands.sources import existing_robot
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from urdf_usd.conformance.commands.catalogue import Row
+
 # Most of the time of a xacro file goes by in a process of its own.
 _THREADS = 4
 
 
-@click.group("corpus")
+@click.group("corpus", cls=HelpfulGroup)
 def corpus_command() -> None:
     """Show which robots there are, and where they come from."""
 
@@ -71,12 +59,24 @@ def list_command(  # noqa: PLR0913  # one parameter per option
 
     Nothing is downloaded: of a robot that is not here, its source's word is told.
     """
+    from urdf_usd.corpus import (
+        WHOLE_CORPORA,
+        Selection,
+        UnavailableSource,
+        list_corpora,
+    )
+
     robots = list_corpora(
         corpus or tuple(map(str, WHOLE_CORPORA)),
         say,
         selection=Selection(tags, makers, licenses),
         mirror=mirror,
     )
+    with held_interrupts():
+        from concurrent.futures import ThreadPoolExecutor
+
+        from urdf_usd.conformance.commands.catalogue import robot_row
+
     with ThreadPoolExecutor(_THREADS) as threads:
         rows = tuple(threads.map(robot_row, robots))
     for robot in robots:
@@ -94,15 +94,19 @@ def list_command(  # noqa: PLR0913  # one parameter per option
 
 
 def _print_tsv(rows: Sequence[Row]) -> None:
+    from urdf_usd.conformance.commands.catalogue import COLUMNS, row_cells
+
     click.echo("\t".join(COLUMNS))
     for row in rows:
         click.echo("\t".join(row_cells(row)))
 
 
 def _print_table(rows: Sequence[Row]) -> None:
-    from rich import box  # noqa: PLC0415  slow, and a pipe needs none of it
-    from rich.table import Table  # noqa: PLC0415
-    from rich.text import Text  # noqa: PLC0415
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    from urdf_usd.conformance.commands.catalogue import COLUMNS, row_cells
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for column in COLUMNS:
@@ -136,7 +140,11 @@ def show_command(*, reference: str, output_format: str, mirror: Path | None) -> 
 
     A robot that is not here is downloaded first.
     """
-    facts = described(resolve_robot(reference, say, mirror=mirror))
+    robot = existing_robot(reference, mirror=mirror)
+    with held_interrupts():
+        from urdf_usd.conformance.commands.catalogue import described, told
+
+    facts = described(robot)
     if output_format == "json":
         click.echo(json.dumps(facts, indent=1))
         return

@@ -7,20 +7,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from rich.console import Console
-from rich.text import Text
 
-from urdf_usd.conformance.commands.failures import CommandError, ExitCode
+from urdf_usd.conformance.commands.console import long_stdout
+from urdf_usd.conformance.commands.failures import (
+    CommandError,
+    ExitCode,
+    held_interrupts,
+)
 from urdf_usd.conformance.commands.parameters import HelpfulCommand
-from urdf_usd.conformance.confinement import Completed
-from urdf_usd.conformance.environment import environment
-from urdf_usd.conformance.isolation import Isolation
-from urdf_usd.conformance.tasks import installed_witnesses
-from urdf_usd.conformance.witness import Available
-from urdf_usd.corpus import WHOLE_CORPORA, UnavailableError, robot_names
+from urdf_usd.conformance.commands.status import shown_status
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
+
+    from rich.console import Console
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,22 +73,42 @@ def doctor_command(
     harness itself is examined: a fault that no check catches makes it fail.
     """
     if sensitivity:
-        # Half a second of imports that nobody else needs.
-        from urdf_usd.conformance.commands.sensitivity import run_sensitivity  # noqa: PLC0415
+        with shown_status("Loading engines ..."), held_interrupts():
+            from urdf_usd.conformance.commands.sensitivity import run_sensitivity
 
         if not run_sensitivity(full=full, jobs=jobs, json_file=json_file):
             raise click.exceptions.Exit(ExitCode.DOES_NOT_CONFORM)
         return
     if full or json_file:
         raise click.UsageError("--full and --json need --sensitivity")
-    console = Console(highlight=False, soft_wrap=True)
-    versions = (_Row(True, *item) for item in environment().items())
+    with shown_status("Looking for versions ..."):
+        console = long_stdout()
+        versions = tuple(_versions())
     _print_section(console, "Versions", versions)
-    _print_section(console, "\nWitnesses", _witnesses())
-    _print_section(console, "\nCorpora", _corpora())
+    with shown_status("Loading engines ..."):
+        witnesses = tuple(_witnesses())
+    _print_section(console, "\nWitnesses", witnesses)
+    with shown_status("Looking for robots ..."):
+        corpora = tuple(_corpora())
+    _print_section(console, "\nCorpora", corpora)
+
+
+def _versions() -> Iterator[_Row]:
+    from urdf_usd.conformance.environment import environment
+
+    for name, version in environment().items():
+        yield _Row(True, name, version)
 
 
 def _witnesses() -> Iterator[_Row]:
+    with held_interrupts():
+        from urdf_usd.conformance.isolation import Isolation, start_loading
+
+        start_loading()
+        from urdf_usd.conformance.confinement import Completed
+        from urdf_usd.conformance.tasks import installed_witnesses
+        from urdf_usd.conformance.witness import Available
+
     # Engines print while they load; in a child process nobody sees it.
     with Isolation() as isolation:
         ending = isolation.call(installed_witnesses)
@@ -105,6 +125,8 @@ def _witnesses() -> Iterator[_Row]:
 
 
 def _corpora() -> Iterator[_Row]:
+    from urdf_usd.corpus import WHOLE_CORPORA, UnavailableError, robot_names
+
     for scheme in WHOLE_CORPORA:
         try:
             yield _Row(True, scheme, f"{len(robot_names(scheme))} robots")
@@ -112,11 +134,12 @@ def _corpora() -> Iterator[_Row]:
             yield _Row(False, scheme, str(error))
 
 
-def _print_section(console: Console, title: str, rows: Iterator[_Row]) -> None:
-    listed = tuple(rows)
-    width = max(len(row.name) for row in listed)
+def _print_section(console: Console, title: str, rows: Sequence[_Row]) -> None:
+    from rich.text import Text
+
+    width = max(len(row.name) for row in rows)
     console.print(Text(title, style="bold"))
-    for row in listed:
+    for row in rows:
         sign = ("✓", "green") if row.here else ("✗", "yellow")
         # Lines rather than a table: a remedy can be copied in one piece.
         console.print(Text.assemble("  ", sign, f"  {row.name:{width}}  {row.detail}"))

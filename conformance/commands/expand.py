@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from urdf_usd.conformance.commands.console import show_diagnostics
-from urdf_usd.conformance.commands.failures import CommandError
+from urdf_usd.conformance.commands.failures import CommandError, held_interrupts
 from urdf_usd.conformance.commands.parameters import (
     Arguments,
     HelpfulCommand,
@@ -16,8 +16,7 @@ from urdf_usd.conformance.commands.parameters import (
     package_option,
     xacro_arguments,
 )
-from urdf_usd.converter.urdf.expansion import SUFFIX, expand, is_xacro
-from urdf_usd.corpus import resolve_robot
+from urdf_usd.conformance.commands.sources import existing_robot
 
 
 @click.command(
@@ -37,7 +36,10 @@ def expand_command(*, source: str, packages: Packages, arguments: Arguments) -> 
     Nothing has to be expanded beforehand: all commands take xacro files. This one shows
     what they see.
     """
-    robot = resolve_robot(source)
+    robot = existing_robot(source)
+    with held_interrupts():
+        from urdf_usd.converter.urdf.expansion import SUFFIX, expand, is_xacro
+
     file = str(robot.path)
     if not is_xacro(file):
         raise CommandError(f"{Path(file).name} is no {SUFFIX} file")

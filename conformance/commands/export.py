@@ -8,8 +8,8 @@ import click
 
 from urdf_usd.conformance.commands.console import show_diagnostics
 from urdf_usd.conformance.commands.execution import memory_option, timeout_option
+from urdf_usd.conformance.commands.failures import held_interrupts
 from urdf_usd.conformance.commands.parameters import HelpfulCommand
-from urdf_usd.conformance.export_process import export_within
 from urdf_usd.conformance.limits import Limits
 
 
@@ -21,7 +21,7 @@ from urdf_usd.conformance.limits import Limits
         "urdf-usd export vendor/arm.usd arm/arm.urdf --force",
     ),
 )
-@click.argument("usd", metavar="USD", type=click.Path(path_type=Path))
+@click.argument("usd", metavar="USD", type=click.Path(path_type=Path, exists=True))
 @click.argument("urdf", metavar="URDF", type=click.Path(path_type=Path))
 @click.option(
     "--force", is_flag=True, help="Replace files that no export of this URDF wrote."
@@ -41,7 +41,9 @@ def export_command(
     layers or assets is a pipe, a device or a socket, if its layers name more than 10000
     asset paths, or if they are more than 4 GiB.
     """
-    limits = Limits(timeout, memory or None)
-    written = export_within(usd, urdf, limits, force=force)
+    with held_interrupts():
+        from urdf_usd.conformance.export_process import export_within
+
+    written = export_within(usd, urdf, Limits(timeout, memory or None), force=force)
     show_diagnostics(written.diagnostics)
     click.echo(written.urdf)

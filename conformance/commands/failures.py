@@ -14,9 +14,6 @@ import click
 
 from urdf_usd.conformance.commands.console import say, say_error, show_diagnostics
 from urdf_usd.conformance.environment import DISTRIBUTION
-from urdf_usd.conformance.registry import MissingWitnessError, UnknownWitnessError
-from urdf_usd.converter.diagnostics import ConversionError
-from urdf_usd.corpus import CorpusError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,17 +43,6 @@ def explained_failures(*, debug: bool) -> Iterator[None]:
     """Turn exceptions into messages on stderr and exit codes."""
     try:
         yield
-    except ConversionError as error:
-        show_diagnostics(error.diagnostics)
-        raise _exit(ExitCode.NOT_DONE, debug=debug) from error
-    except (
-        CommandError,
-        CorpusError,
-        MissingWitnessError,
-        UnknownWitnessError,
-    ) as error:
-        say_error(str(error))
-        raise _exit(ExitCode.NOT_DONE, debug=debug) from error
     except BrokenPipeError:
         # The reader of the output went away; click ends quietly.
         raise
@@ -70,9 +56,29 @@ def explained_failures(*, debug: bool) -> Iterator[None]:
     except (click.ClickException, click.exceptions.Exit, click.Abort):
         raise
     except Exception as error:  # the last stop before a traceback
-        say_error(f"this is a bug in urdf-usd: {type(error).__name__}: {error}")
-        say(_report_hint(debug=debug))
+        _explain(error, debug=debug)
         raise _exit(ExitCode.NOT_DONE, debug=debug) from error
+
+
+def _explain(error: Exception, *, debug: bool) -> None:
+    # Imported here: a help text takes none of these.
+    from urdf_usd.conformance.registry import MissingWitnessError, UnknownWitnessError
+    from urdf_usd.converter.diagnostics import ConversionError
+    from urdf_usd.corpus import CorpusError
+
+    match error:
+        case ConversionError():
+            show_diagnostics(error.diagnostics)
+        case (
+            CommandError()
+            | CorpusError()
+            | MissingWitnessError()
+            | UnknownWitnessError()
+        ):
+            say_error(str(error))
+        case _:
+            say_error(f"this is a bug in urdf-usd: {type(error).__name__}: {error}")
+            say(_report_hint(debug=debug))
 
 
 @contextmanager
@@ -90,15 +96,15 @@ def held_interrupts() -> Iterator[None]:
 
 def _exit(code: ExitCode, *, debug: bool) -> click.exceptions.Exit:
     if debug:
-        import traceback  # noqa: PLC0415  few ask for it
+        import traceback
 
         click.echo(traceback.format_exc(), err=True, nl=False)
     return click.exceptions.Exit(code)
 
 
 def _report_hint(*, debug: bool) -> str:
-    import platform  # noqa: PLC0415  only bugs need it
-    from importlib import metadata  # noqa: PLC0415
+    import platform
+    from importlib import metadata
 
     versions = (
         f"{DISTRIBUTION} {metadata.version(DISTRIBUTION)}, "

@@ -1,14 +1,9 @@
-"""The gate of a run on the command line: what is said, and what is rewritten."""
+"""The gate of a run: what is said, and what is rewritten."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
-
-import click
-from rich.text import Text
+from typing import TYPE_CHECKING
 
 from urdf_usd.conformance.baseline import Baseline, read_baseline
 from urdf_usd.conformance.commands.console import long_stdout, say, say_error
@@ -26,6 +21,9 @@ from urdf_usd.reports.text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from rich.text import Text
 
     from urdf_usd.conformance.baseline_record import BaselineRecord
     from urdf_usd.conformance.gate import Failure, Ruling
@@ -34,42 +32,6 @@ if TYPE_CHECKING:
 # What a log can hold; the report has all.
 _SHOWN = 50
 _LONGEST = 200
-
-
-_Command = TypeVar("_Command", bound=Callable[..., Any])
-
-
-def gate_options(command: _Command) -> _Command:
-    """Add what decides over a run as a whole."""
-    options = (
-        click.option(
-            "--fail-on",
-            type=click.Choice([one.value for one in FailOn]),
-            default=FailOn.FAILS.value,
-            show_default=True,
-            help="Fail on every check that is not exact, or not even close.",
-        ),
-        click.option(
-            "--strict",
-            is_flag=True,
-            help="Fail also on robots that cannot be read or fetched.",
-        ),
-        click.option(
-            "--baseline",
-            "baseline_file",
-            type=click.Path(path_type=Path, dir_okay=False),
-            metavar="FILE",
-            help="Fail on what is worse than FILE expects, and on nothing else.",
-        ),
-        click.option(
-            "--update-baseline",
-            is_flag=True,
-            help="Rewrite the baseline so that this run passes.",
-        ),
-    )
-    for option in reversed(options):
-        command = option(command)
-    return command
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,11 +55,8 @@ class GateOptions:
 
         Raises:
             TableError: It is none.
-            UsageError: The options do not belong together.
         """
         if self.file is None:
-            if self.update:
-                raise click.UsageError("--update-baseline needs --baseline FILE")
             return None
         if self.update and not self.file.exists():
             return Baseline()
@@ -162,6 +121,8 @@ class GateOptions:
 
 
 def _lines(ruling: Ruling, file: Path | None) -> Iterator[Text]:
+    from rich.text import Text
+
     new = [(failure, f"{failure.grade}, not expected") for failure in ruling.new]
     worse = [
         (failure, f"{failure.grade}, expected was {grade}")
@@ -191,6 +152,8 @@ def _lines(ruling: Ruling, file: Path | None) -> Iterator[Text]:
 
 
 def _failure_line(failure: Failure, what: str) -> Text:
+    from rich.text import Text
+
     message = one_line(failure.message, _LONGEST)
     return Text.assemble(
         ("  ✗", "red"), f" {failure.robot} {failure.check}: {what}: {message}"

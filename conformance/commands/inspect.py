@@ -5,9 +5,7 @@ from __future__ import annotations
 import click
 
 from urdf_usd.conformance.commands.console import long_stdout
-from urdf_usd.conformance.commands.inspect_graphs import robot_dot, robot_mermaid
-from urdf_usd.conformance.commands.inspect_json import robot_json
-from urdf_usd.conformance.commands.inspect_text import tree_lines
+from urdf_usd.conformance.commands.failures import held_interrupts
 from urdf_usd.conformance.commands.parameters import (
     Arguments,
     HelpfulCommand,
@@ -16,9 +14,7 @@ from urdf_usd.conformance.commands.parameters import (
     package_option,
     xacro_arguments,
 )
-from urdf_usd.converter.inspection import inspect
-from urdf_usd.converter.urdf import parse
-from urdf_usd.corpus import resolve_robot
+from urdf_usd.conformance.commands.sources import existing_robot
 
 # Where nobody sees the edge of a terminal, lines are not wrapped.
 _UNWRAPPED = 10_000
@@ -52,7 +48,17 @@ def inspect_command(
     SOURCE is a URDF or xacro file, or a reference such as rd:panda_description. What is
     odd about the file is told by urdf-usd lint.
     """
-    robot = resolve_robot(source)
+    robot = existing_robot(source)
+    with held_interrupts():
+        from urdf_usd.conformance.commands.inspect_graphs import (
+            robot_dot,
+            robot_mermaid,
+        )
+        from urdf_usd.conformance.commands.inspect_json import robot_json
+        from urdf_usd.conformance.commands.inspect_text import tree_lines
+        from urdf_usd.converter.inspection import inspect
+        from urdf_usd.converter.urdf.parse import parse
+
     known = {name: str(path) for name, path in (*robot.packages, *packages)}
     given = dict(xacro_arguments(robot, arguments))
     parsed = parse(robot.path, packages=known, arguments=given)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -11,11 +10,11 @@ from typing import TYPE_CHECKING
 import click
 
 from urdf_usd.conformance.commands.console import long_stdout, say
-from urdf_usd.conformance.commands.failures import CommandError, ExitCode
-from urdf_usd.conformance.commands.lint_files import LintedFile, shown_path
-from urdf_usd.conformance.commands.lint_json import findings_json
-from urdf_usd.conformance.commands.lint_sarif import findings_sarif
-from urdf_usd.conformance.commands.lint_text import finding_lines, rule_lines
+from urdf_usd.conformance.commands.failures import (
+    CommandError,
+    ExitCode,
+    held_interrupts,
+)
 from urdf_usd.conformance.commands.parameters import (
     Arguments,
     HelpfulCommand,
@@ -24,28 +23,18 @@ from urdf_usd.conformance.commands.parameters import (
     package_option,
     xacro_arguments,
 )
-from urdf_usd.conformance.results import write_atomically
-from urdf_usd.converter.lint import (
-    ALL_RULES,
-    SpanError,
-    apply_edits,
-    lint,
-    read_document,
-    repairs,
-)
-from urdf_usd.converter.rules import Severity
-from urdf_usd.converter.urdf.expansion import is_part, is_xacro
-from urdf_usd.corpus import RobotSource, resolve_corpora
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
     from rich.text import Text
 
+    from urdf_usd.conformance.commands.lint_files import LintedFile
     from urdf_usd.converter.lint import Repair
+    from urdf_usd.corpus import RobotSource
 
 # From the gravest on.
-_SEVERITIES = tuple(map(str, Severity))
+SEVERITIES = ("error", "warning", "note")
 _EXIT_CODES = (
     "Exit status: 0 nothing found at or above --fail-on; 1 something found; "
     "2 a file cannot be read as a robot at all, or the command cannot be done."
@@ -56,11 +45,18 @@ def _matching(
     _: click.Context, parameter: click.Parameter, values: tuple[str, ...]
 ) -> tuple[str, ...]:
     """Expand patterns such as ``joint-*`` to identifiers of rules."""
+    if not values:
+        return ()
+    with held_interrupts():
+        from urdf_usd.converter.lint.rules import ALL_RULES
+
     found: list[str] = []
     for value in values:
         for pattern in filter(None, value.split(",")):
             matching = [rule for rule in ALL_RULES if fnmatchcase(rule, pattern)]
             if not matching:
+                import difflib
+
                 close = difflib.get_close_matches(pattern, ALL_RULES, n=3)
                 hint = f"; close to it: {', '.join(close)}" if close else ""
                 raise click.BadParameter(f"no rule {pattern!r}{hint}", param=parameter)
@@ -104,8 +100,8 @@ def _matching(
 )
 @click.option(
     "--fail-on",
-    type=click.Choice(_SEVERITIES),
-    default=str(Severity.ERROR),
+    type=click.Choice(SEVERITIES),
+    default="error",
     show_default=True,
     help="Exit with 1 for findings of this severity or a graver one.",
 )
@@ -143,12 +139,15 @@ def lint_command(  # noqa: PLR0913  # one parameter per option
     --fix repairs what has one meaning only, such as 0.07, or an axis that is not
     normalised; comments and layout stay as they are.
     """
-    rules = frozenset(select or ALL_RULES) - frozenset(ignore)
     if list_rules:
-        _print_lines(rule_lines(rules))
+        with held_interrupts():
+            from urdf_usd.conformance.commands.lint_text import rule_lines
+
+        _print_lines(rule_lines(_chosen(select, ignore)))
         return
     _require_consistent(sources, fix=fix, output=output, in_place=in_place)
     robots, unavailable = _resolved(sources)
+    rules = _chosen(select, ignore)
     if fix:
         (robot,) = robots
         repaired = output or robot.path
@@ -157,14 +156,33 @@ def lint_command(  # noqa: PLR0913  # one parameter per option
     examined = [_examined(robot, packages, arguments) for robot in robots]
     robots_alone = [file for file in examined if file is not None]
     files = [file.narrowed(rules) for file in robots_alone]
+    _show(files, rules, output_format)
+    click.get_current_context().exit(_exit_code(files, unavailable, fail_on))
+
+
+def _chosen(select: tuple[str, ...], ignore: tuple[str, ...]) -> frozenset[str]:
+    with held_interrupts():
+        from urdf_usd.converter.lint.rules import ALL_RULES
+
+    return frozenset(select or ALL_RULES) - frozenset(ignore)
+
+
+def _show(
+    files: Sequence[LintedFile], rules: Collection[str], output_format: str
+) -> None:
     match output_format:
         case "json":
+            from urdf_usd.conformance.commands.lint_json import findings_json
+
             click.echo(findings_json(files))
         case "sarif":
+            from urdf_usd.conformance.commands.lint_sarif import findings_sarif
+
             click.echo(findings_sarif(files, rules))
         case _:
+            from urdf_usd.conformance.commands.lint_text import finding_lines
+
             _print_lines(finding_lines(files))
-    click.get_current_context().exit(_exit_code(files, unavailable, Severity(fail_on)))
 
 
 def _require_consistent(
@@ -184,6 +202,8 @@ def _require_consistent(
 
 def _resolved(sources: tuple[str, ...]) -> tuple[tuple[RobotSource, ...], int]:
     """Find the robots; say which cannot be had, and count them."""
+    from urdf_usd.corpus import RobotSource, resolve_corpora
+
     resolved = resolve_corpora(sources, say)
     robots = tuple(one for one in resolved if isinstance(one, RobotSource))
     for one in resolved:
@@ -196,6 +216,11 @@ def _examined(
     robot: RobotSource, packages: Packages, arguments: Arguments
 ) -> LintedFile | None:
     """Lint a file; None for a xacro file of a folder that is no robot by itself."""
+    with held_interrupts():
+        from urdf_usd.conformance.commands.lint_files import LintedFile
+        from urdf_usd.converter.lint import lint
+        from urdf_usd.converter.urdf.expansion import is_part, is_xacro
+
     report = lint(
         robot.path,
         packages=_folders(robot, packages),
@@ -217,6 +242,18 @@ def _write_repaired(
     robot: RobotSource, target: Path, rules: Collection[str], packages: Packages
 ) -> None:
     """Write a repaired copy of a file and say what was changed."""
+    with held_interrupts():
+        from urdf_usd.conformance.commands.lint_files import shown_path
+        from urdf_usd.conformance.results import write_atomically
+        from urdf_usd.converter.lint import (
+            SpanError,
+            apply_edits,
+            lint,
+            read_document,
+            repairs,
+        )
+        from urdf_usd.converter.urdf.expansion import is_xacro
+
     folders = _folders(robot, packages)
     if is_xacro(str(robot.path)):
         raise CommandError(f"{robot.path} is xacro, which --fix does not repair")
@@ -245,12 +282,10 @@ def _place(repair: Repair) -> tuple[int, int]:
     return repair.location.line, repair.location.column
 
 
-def _exit_code(
-    files: Sequence[LintedFile], unavailable: int, fail_on: Severity
-) -> ExitCode:
+def _exit_code(files: Sequence[LintedFile], unavailable: int, fail_on: str) -> ExitCode:
     if unavailable or not all(file.is_urdf for file in files):
         return ExitCode.NOT_DONE
-    grave = _SEVERITIES[: _SEVERITIES.index(fail_on) + 1]
+    grave = SEVERITIES[: SEVERITIES.index(fail_on) + 1]
     found = any(f.rule.severity in grave for file in files for f in file.findings)
     return ExitCode.DOES_NOT_CONFORM if found else ExitCode.DONE
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 import click
 
 from urdf_usd.conformance.commands.failures import EXIT_CODES, CommandError
-from urdf_usd.converter.urdf.expansion import SUFFIX, is_xacro
 
 if TYPE_CHECKING:
     from urdf_usd.corpus import RobotSource
@@ -17,6 +16,9 @@ if TYPE_CHECKING:
 Packages: TypeAlias = tuple[tuple[str, Path], ...]
 Arguments: TypeAlias = tuple[tuple[str, str], ...]
 _Command = TypeVar("_Command", bound=Callable[..., Any])
+
+# Values of an enumeration of the converter, which is large.
+BASES = ("auto", "fixed", "floating")
 
 
 class HelpfulCommand(click.Command):
@@ -32,6 +34,28 @@ class HelpfulCommand(click.Command):
         super().__init__(*args, **kwargs)
         lines = "\n".join(f"  {example}" for example in examples)
         self.epilog = f"\b\nExamples:\n{lines}\n\n{exit_codes}"
+
+
+class HelpfulGroup(click.Group):
+    """A group that suggests commands for one that it does not have."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find a command by the first argument.
+
+        Raises:
+            UsageError: There is none; the message names those of similar names.
+        """
+        name = args[0]
+        known = self.list_commands(ctx)
+        if name in known or name.startswith("-") or ctx.resilient_parsing:
+            return super().resolve_command(ctx, args)
+        from difflib import get_close_matches
+
+        close = get_close_matches(name, known)
+        hint = f" Did you mean {' or '.join(map(repr, close))}?" if close else ""
+        raise click.UsageError(f"No such command {name!r}.{hint}", ctx)
 
 
 def _named_folders(
@@ -53,7 +77,7 @@ def base_option(command: _Command) -> _Command:
     """Add ``--base``."""
     return click.option(
         "--base",
-        type=click.Choice(["auto", "fixed", "floating"]),
+        type=click.Choice(BASES),
         default="auto",
         show_default=True,
         help="Fix the root to the world or not; auto: a root link 'world' is fixed.",
@@ -91,8 +115,13 @@ def xacro_arguments(source: RobotSource, given: Arguments) -> Arguments:
     Raises:
         CommandError: Arguments are given, but the robot is not xacro.
     """
-    if given and not is_xacro(str(source.path)):
-        raise CommandError(f"--arg is for {SUFFIX} files; {source.path.name} is none")
+    if given:
+        from urdf_usd.converter.urdf.expansion import SUFFIX, is_xacro
+
+        if not is_xacro(str(source.path)):
+            raise CommandError(
+                f"--arg is for {SUFFIX} files; {source.path.name} is none"
+            )
     return tuple({**dict(source.arguments), **dict(given)}.items())
 
 
@@ -106,6 +135,19 @@ def argument_option(command: _Command) -> _Command:
         multiple=True,
         help="Value of the argument NAME of a xacro file. Repeatable.",
     )(command)
+
+
+def require_witnesses(names: tuple[str, ...]) -> None:
+    """Refuse names that are not those of installed witnesses.
+
+    Raises:
+        UnknownWitnessError: A witness of that name is not installed.
+    """
+    if names:
+        from urdf_usd.conformance.registry import require
+
+        for name in names:
+            require(name)
 
 
 def witness_option(command: _Command) -> _Command:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import click
 
 from urdf_usd.conformance.commands.parameters import HelpfulCommand
-from urdf_usd.conformance.schema import RECORDS, schema_text
+
+RECORDS = ("robot", "summary")
 
 
 @click.command(
@@ -13,7 +14,7 @@ from urdf_usd.conformance.schema import RECORDS, schema_text
     cls=HelpfulCommand,
     examples=("urdf-usd schema robot > robot.schema.json", "urdf-usd schema summary"),
 )
-@click.argument("record", type=click.Choice(sorted(RECORDS)))
+@click.argument("record", type=click.Choice(RECORDS))
 def schema_command(*, record: str) -> None:
     """Print the JSON Schema of a RECORD.
 
@@ -21,4 +22,6 @@ def schema_command(*, record: str) -> None:
     a run's summary.json. Numbers that JSON cannot express are the words inf, -inf and
     nan.
     """
+    from urdf_usd.conformance.schema import schema_text
+
     click.echo(schema_text(record), nl=False)
