@@ -26,6 +26,7 @@ from pebble import ProcessExpired, ProcessFuture, ProcessPool
 from urdf_usd.conformance import registry
 from urdf_usd.conformance.confinement import (
     FORKS,
+    OUT_OF_MEMORY,
     Completed,
     Task,
     ask_here,
@@ -203,6 +204,9 @@ class Isolation:
             return answers.get(timeout=patience + _GRACE).result()
         except ProcessExpired as death:
             return cause_of_death(death.exitcode, task.folder, timeout)
+        except MemoryError:
+            # The worker could not even begin its task, or send the answer.
+            return Crashed(OUT_OF_MEMORY, last_words(task.folder))
         except (TimeoutError, Empty):
             return Crashed(f"no answer after {timeout:g} s", last_words(task.folder))
         finally:

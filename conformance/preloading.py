@@ -9,7 +9,6 @@ worked on in parallel.
 from __future__ import annotations
 
 import contextlib
-import gc
 import os
 import sys
 from importlib import import_module
@@ -112,5 +111,3 @@ code_hash()
 with captured():
     _load()
     _use()
-# To look for garbage among it would copy all memory that it is in.
-gc.freeze()

@@ -33,6 +33,10 @@ ROBOT = """<robot name="arm">
     <origin xyz="0.1 0.2 0.3" rpy="0.4 -0.5 0.6"/><axis xyz="0 -1 0"/>
     <limit lower="-1" upper="2" effort="3" velocity="4"/></joint>
 </robot>"""
+COMMANDS = (
+    *("check", "convert", "corpus", "diff", "doctor", "expand", "export", "inspect"),
+    *("lint", "run", "schema"),
+)
 MANIFEST = "<package><name>arm</name><license>MIT</license></package>"
 TRIANGLE = "v 0 0 0\nv 1 0 0\nv 0 2 0\nf 1 2 3\n"
 
@@ -46,13 +50,14 @@ PACKAGES = (
 )
 
 
-def loaded(program: str) -> set[str]:
+def loaded(program: str, folder: Path | None = None) -> set[str]:
     """Run a program in a new process, and list the packages that it loads."""
     show = "import json, sys\nprint(json.dumps(list(sys.modules)))"
     done = subprocess.run(  # noqa: S603  the test's own words
         (sys.executable, "-c", f"{program}\n{show}"),
         check=True,
         capture_output=True,
+        cwd=folder,
         encoding="utf-8",
     )
     names: list[str] = json.loads(done.stdout.splitlines()[-1])
@@ -64,6 +69,15 @@ def command(*arguments: str) -> str:
     return (
         "from urdf_usd.conformance.cli import main\n"
         f"main({list(arguments)!r}, standalone_mode=False)"
+    )
+
+
+def refused(*arguments: str) -> str:
+    """Write a program that runs the command line, which ends by itself."""
+    return (
+        "from urdf_usd.conformance.cli import main\n"
+        f"try:\n    main({list(arguments)!r})\n"
+        "except SystemExit:\n    pass"
     )
 
 
@@ -107,11 +121,59 @@ def test_reading_urdf_needs_neither_openusd_nor_numpy(tmp_path: Path) -> None:
     assert not names & (ENGINES | REPORTS | FORMATS | RARE | LARGE)
 
 
-def test_help_loads_neither_engines_nor_reports() -> None:
-    """It is typed more often than anything else."""
-    names = loaded(command("convert", "--help"))
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--help",),
+        ("--version",),
+        *((name, "--help") for name in COMMANDS),
+        ("corpus", "list", "--help"),
+        ("corpus", "show", "--help"),
+        ("chek",),
+        ("--debg",),
+        *((name, "--no-such-option") for name in COMMANDS),
+        ("run",),
+        ("convert", "none.urdf", "out", "--layout", "flat"),
+        ("convert", "none.urdf", "out", "--profile", "physx", "--bodies", "nested"),
+        ("convert", "none.urdf", "out"),
+        ("convert", "pybullet", "out"),
+        ("convert", "arm.urdf", "out", "--arg", "hand:=true"),
+        ("check", "none.urdf", "arm.urdf"),
+        ("check", "arm.urdf", "none.usda"),
+        ("check", "arm.urdf", "arm.urdf", "--witness", "none"),
+        ("corpus", "show", "none.urdf"),
+        ("diff", "none", "none"),
+        ("doctor", "--full"),
+        ("expand", "none.urdf.xacro"),
+        ("export", "none.usda", "arm.urdf"),
+        ("inspect", "none.urdf"),
+        ("lint", "none.urdf"),
+        ("lint", "arm.urdf", "--fix"),
+        ("run", "--out", "report", "--baseline", "none.toml"),
+        ("run", "--out", "report", "--update-baseline"),
+        ("run", "--out", "report", "--compare", "none"),
+        ("run", "--out", "report", "--converter", "none"),
+        ("run", "--out", "report", "--witness", "none"),
+        ("run", "--out", "report", "--retry"),
+        ("schema", "none"),
+    ],
+)
+def test_help_and_refused_arguments_load_no_library(
+    arguments: tuple[str, ...], tmp_path: Path
+) -> None:
+    """They are answered before anything is imported that a command works with."""
+    (tmp_path / "arm.urdf").write_text(ROBOT)
 
-    assert not names & (ENGINES | REPORTS | FORMATS | RARE | {"numpy"})
+    names = loaded(refused(*arguments), tmp_path)
+
+    assert not names & (ENGINES | REPORTS | FORMATS | RARE | LARGE)
+
+
+def test_a_robot_that_a_run_does_not_find_loads_no_engine(tmp_path: Path) -> None:
+    """Only the gate, whose baseline is read before robots are downloaded."""
+    names = loaded(refused("run", "none.urdf", "--out", "report"), tmp_path)
+
+    assert not names & (ENGINES | FORMATS | RARE | LARGE | {"jinja2", "rich"})
 
 
 def test_converting_plain_shapes_loads_nothing_about_meshes(tmp_path: Path) -> None:
@@ -157,36 +219,92 @@ def test_a_mesh_loads_the_library_of_its_format_alone(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "begun"),
     [
-        (("check", "none.urdf", "none.usda"), True),
-        (("run", "none:none"), True),
-        (("export", "none.usda", "none.urdf"), True),
+        (("check", "arm.urdf", "arm.usda"), True),
+        (("run", "arm.urdf", "--out", "report"), True),
+        (("doctor",), True),
+        (("check", "none.urdf", "arm.usda"), False),
+        (("check", "arm.urdf", "none.usda"), False),
+        (("run", "none.urdf", "--out", "report"), False),
+        (("run", "arm.urdf"), False),
         (("check", "--help"), False),
-        (("lint", "none.urdf"), False),
-        (("--help",), False),
-        ((), False),
+        (("lint", "arm.urdf"), False),
     ],
 )
-def test_engines_are_loaded_while_a_command_is(
+def test_engines_begin_to_load_once_arguments_are_valid(
     tmp_path: Path, *, arguments: tuple[str, ...], begun: bool
 ) -> None:
-    """The process that loads them is the first thing that such commands start."""
+    """In a process of their own, before this one loads what it needs itself."""
+    for name in ("arm.urdf", "arm.usda"):
+        (tmp_path / name).write_text(ROBOT)
+
     done = _started(
-        'lambda _: print("begun", "urdf_usd.conformance.run" in sys.modules)',
+        'lambda *_: sys.exit(f"begun {set(sys.modules) & LARGE or None}")',
         arguments,
         tmp_path,
     )
 
-    assert done.stdout.startswith("begun False") is begun
+    assert ("begun None" in done.stderr) is begun
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="terminals are POSIX")
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("check", "arm.urdf", "arm.usda"),
+        ("run", "arm.urdf", "--out", "report"),
+        ("doctor",),
+        ("doctor", "--sensitivity"),
+    ],
+)
+def test_a_terminal_says_what_is_done_before_anything_large_is_loaded(
+    arguments: tuple[str, ...], tmp_path: Path
+) -> None:
+    """Within the time that a help text takes."""
+    for name in ("arm.urdf", "arm.usda"):
+        (tmp_path / name).write_text(ROBOT)
+
+    first = loaded(
+        f"""
+import sys
+from unittest.mock import patch
+from urdf_usd.conformance.cli import main
+from urdf_usd.conformance.commands import status
+
+def shown(self, text):
+    assert text.endswith(" ...") and text.isascii()
+    sys.exit(0)
+
+with patch.object(status.StatusLine, "show", shown):
+    try:
+        main({list(arguments)!r})
+    except SystemExit as end:
+        assert end.code == 0
+""",
+        tmp_path,
+    )
+
+    assert not first & (ENGINES | FORMATS | RARE | LARGE | {"jinja2", "rich"})
 
 
 def test_an_interruption_before_there_is_a_command_is_one_all_the_same(
     tmp_path: Path,
 ) -> None:
     """Whoever is fast is told no more than others."""
-    interrupt = "lambda _: sys.modules['signal'].default_int_handler(2, None)"
+    program = """
+import sys
 
-    done = _started(interrupt, ("run",), tmp_path)
+class Interrupting:
+    def find_spec(self, name, path=None, target=None):
+        if name == "click":
+            raise KeyboardInterrupt
+
+from urdf_usd.conformance.program import start
+sys.meta_path.insert(0, Interrupting())
+start()
+"""
+
+    done = _run(program, tmp_path)
 
     assert (done.returncode, done.stderr) == (130, "interrupted\n")
 
@@ -194,15 +312,21 @@ def test_an_interruption_before_there_is_a_command_is_one_all_the_same(
 def _started(
     loading: str, arguments: tuple[str, ...], folder: Path
 ) -> subprocess.CompletedProcess[str]:
-    """Start the program with something else in the place of loading engines."""
-    program = f"""
+    """Run the command line with something else in the place of loading engines."""
+    return _run(
+        f"""
 import sys
 from urdf_usd.conformance import isolation
+from urdf_usd.conformance.cli import main
+LARGE = {LARGE!r}
 isolation.start_loading = {loading}
-sys.argv = ["urdf-usd", *{arguments!r}]
-from urdf_usd.conformance.program import start
-start()
-"""
+main({list(arguments)!r})
+""",
+        folder,
+    )
+
+
+def _run(program: str, folder: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(  # noqa: S603  the test's own words
         (sys.executable, "-c", program),
         check=False,

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
+import click
 import pytest
 from click.testing import CliRunner, Result
 
@@ -504,7 +505,7 @@ def test_an_interrupted_run_leaves_a_report_on_what_is_finished(
         yield show
 
     monkeypatch.setattr(
-        "urdf_usd.conformance.commands.run.shown_progress", interrupting
+        "urdf_usd.conformance.commands.running.shown_progress", interrupting
     )
     result = _invoke("run", "arm.urdf", "pybullet:cube.urdf", "--out", "report")
 
@@ -548,7 +549,7 @@ def test_a_bug_asks_for_a_report_and_shows_no_traceback(
     def fail(*_: object) -> None:
         raise ZeroDivisionError("a bug")
 
-    monkeypatch.setattr("urdf_usd.conformance.commands.convert.convert", fail)
+    monkeypatch.setattr("urdf_usd.converter.conversion.convert", fail)
     plain = _invoke("convert", "arm.urdf", "out")
     debug = _invoke("--debug", "convert", "arm.urdf", "out")
 
@@ -567,7 +568,7 @@ def test_a_file_that_cannot_be_written_is_no_bug(
     def fail(*_: object) -> None:
         raise OSError(28, "No space left on device", "out/arm.usda")
 
-    monkeypatch.setattr("urdf_usd.conformance.commands.convert.convert", fail)
+    monkeypatch.setattr("urdf_usd.converter.conversion.convert", fail)
     result = _invoke("convert", "arm.urdf", "out")
 
     assert result.exit_code == 2
@@ -623,8 +624,39 @@ def test_colours_follow_the_terminal_and_no_color() -> None:
     coloured = _command("convert", "missing.urdf", "out", FORCE_COLOR="1")
     plain = _command("convert", "missing.urdf", "out", FORCE_COLOR="1", NO_COLOR="1")
 
-    assert "\x1b[1;31m" in coloured.stderr
-    assert "\x1b[1;31m" not in plain.stderr
+    # SGR 31 is red, 1 is bold.
+    assert re.search(r"\x1b\[31m\x1b\[1m ?error:", coloured.stderr)
+    assert click.unstyle(coloured.stderr) == plain.stderr
+    assert plain.stderr.startswith("missing.urdf:1:1: error: ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        (("chekc", "arm.urdf", "arm.usda"), "Did you mean 'check'"),
+        (("Inspect", "arm.urdf"), "Did you mean 'inspect'"),
+        (("corpus", "lst"), "Did you mean 'list'"),
+        (("convert", "arm.urdf", "out", "--layuot", "usdz"), "--layout"),
+        (("run", "--basline", "known.toml"), "--baseline"),
+    ],
+)
+def test_a_mistyped_word_is_answered_with_what_was_meant(
+    arguments: tuple[str, ...], hint: str
+) -> None:
+    """Exit 2, and the words that look alike."""
+    result = CliRunner().invoke(main, arguments)
+
+    assert result.exit_code == 2
+    assert hint in result.stderr
+
+
+def test_a_word_like_no_command_is_answered_without_a_guess() -> None:
+    """The help text lists all."""
+    result = CliRunner().invoke(main, ("zzz",))
+
+    assert result.exit_code == 2
+    assert "No such command 'zzz'." in result.stderr
+    assert "Did you mean" not in result.stderr
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are POSIX")

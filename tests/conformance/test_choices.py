@@ -1,0 +1,107 @@
+"""The words of options are those that the converter and the harness understand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+import pytest
+
+from urdf_usd.conformance.cli import main
+from urdf_usd.conformance.commands import (
+    choices,
+    console,
+    gate_choices,
+    lint,
+    parameters,
+    schema,
+)
+from urdf_usd.conformance.gate import FailOn
+from urdf_usd.conformance.schema import RECORDS
+from urdf_usd.converter.conversion import ConvertOptions
+from urdf_usd.converter.embodiment import BaseOption, MasslessOption
+from urdf_usd.converter.layout import Layout
+from urdf_usd.converter.profile import Profile
+from urdf_usd.converter.rules import Severity
+from urdf_usd.converter.usd.prims import BodyNesting
+from urdf_usd.converter.usd.shading import MaterialNetworks
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+    from enum import StrEnum
+
+
+@pytest.mark.parametrize(
+    ("words", "values"),
+    [
+        (choices.PROFILES, Profile),
+        (choices.LAYOUTS, Layout),
+        (choices.NESTINGS, BodyNesting),
+        (choices.MASSLESS, MasslessOption),
+        (choices.MATERIALS, MaterialNetworks),
+        (parameters.BASES, BaseOption),
+        (gate_choices.FAIL_ON, FailOn),
+        (lint.SEVERITIES, Severity),
+        (tuple(console.SEVERITY_STYLES), Severity),
+    ],
+)
+def test_words_of_an_option_are_the_values_of_its_enumeration(
+    words: Collection[str], values: type[StrEnum]
+) -> None:
+    """In the same order."""
+    assert tuple(words) == tuple(value.value for value in values)
+
+
+def test_every_record_has_a_schema_to_print() -> None:
+    """As the module that makes them lists them."""
+    assert set(schema.RECORDS) == set(RECORDS)
+
+
+def test_defaults_are_those_of_the_library() -> None:
+    """`convert` without options does what the function does."""
+    context = click.Context(main)
+    command = main.get_command(context, "convert")
+    assert command is not None
+    defaults = {one.name: one.get_default(context) for one in command.params}
+
+    chosen = choices.ConversionChoices(
+        profile=str(defaults["profile"]),
+        layout=str(defaults["layout"]),
+        bodies=None,
+        base=str(defaults["base"]),
+        massless=str(defaults["massless"]),
+        materials=str(defaults["materials"]),
+        merge_fixed=bool(defaults["merge_fixed"]),
+        packages=(),
+        arguments=(),
+    )
+
+    assert chosen.options() == ConvertOptions()
+
+
+def test_choices_reach_the_converter() -> None:
+    """Each by its own name."""
+    chosen = choices.ConversionChoices(
+        profile="physx",
+        layout="usdz",
+        bodies="flat",
+        base="fixed",
+        massless="error",
+        materials="openpbr",
+        merge_fixed=True,
+        packages=(("arm", Path("folder")),),
+        arguments=(("hand", "true"),),
+    )
+
+    assert chosen.options() == ConvertOptions(
+        profile=Profile.PHYSX,
+        layout=Layout.USDZ,
+        bodies=BodyNesting.FLAT,
+        base=BaseOption.FIXED,
+        massless=MasslessOption.ERROR,
+        materials=MaterialNetworks.OPENPBR,
+        merge_fixed=True,
+        packages=(("arm", "folder"),),
+        arguments=(("hand", "true"),),
+    )
