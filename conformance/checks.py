@@ -105,6 +105,17 @@ CHECKS = (
         usd_alone=True,
     ),
     Check(
+        "structure.world",
+        "joints to the world",
+        "structure",
+        "",
+        Quantity.JOINTS,
+        "No moving joint of an articulation ends at the world, nor at a prim without "
+        "rigid body: solvers in reduced coordinates take the body at its other end for "
+        "the fixed root, and the robot has a degree of freedom less.",
+        usd_alone=True,
+    ),
+    Check(
         "structure.bodies",
         "bodies that forces move",
         "structure",

@@ -328,6 +328,7 @@ class Observation:
         restated: Inertias that the file states twice, whether or not they agree.
         inert: Links with a body that forces do not move: kinematic or disabled.
         unarticulated: Joints that belong to no articulation.
+        grounded: Joints of an articulation that move and end at no body.
         up: Unit vector against gravity in the root link's frame, if the file says.
         repaired: Links and joints whose text has no exact meaning; readers differ.
         malformed: Rules by which text that is not well-formed XML was repaired, if the
@@ -357,6 +358,7 @@ class Observation:
     restated: tuple[Restatement, ...] = ()
     inert: tuple[str, ...] = ()
     unarticulated: tuple[str, ...] = ()
+    grounded: tuple[str, ...] = ()
     up: Vec3 | None = None
     repaired: tuple[str, ...] = ()
     malformed: tuple[str, ...] = ()

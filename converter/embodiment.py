@@ -5,30 +5,28 @@ one computed from its colliders. So a massless link becomes a frame of the body 
 welded to, a welded group without a massive head becomes one body with the group's mass
 properties, and only a group that moves and has no mass at all receives an invented one,
 small enough to be harmless, which is reported.
+
+A fixed base comes before those rules. Simulators with reduced coordinates take the body
+at the world's end of an articulation for its fixed root, and the joint that leads there
+for a weld. So the world holds one body of a robot, by a fixed joint, and where the URDF
+gives that body no mass it receives a harmless one.
 """
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from urdf_usd.converter.diagnostics import AuthoringError, Diagnostic
-from urdf_usd.converter.model import Fixed, Floating
-from urdf_usd.converter.plausibility import SMALLEST, usable_inertia
-from urdf_usd.converter.rigid import (
-    compose,
-    inverse,
-    placed,
-    rest_poses,
-    shifted_inertia,
-    turned_inertia,
-)
+from urdf_usd.converter.lumping import has_mass, lumped_inertial, size_at_rest
+from urdf_usd.converter.model import WORLD_LINK, Fixed, Floating
+from urdf_usd.converter.plausibility import usable_inertia
+from urdf_usd.converter.rigid import rest_poses
 from urdf_usd.converter.topology import rigid_groups
 
 if TYPE_CHECKING:
-    from urdf_usd.converter.model import Inertial, Link, Pose, Vec3, Vec6
+    from urdf_usd.converter.model import Vec3, Vec6
     from urdf_usd.converter.topology import Tree
 
 # All invented mass together, as a part of the robot's mass.
@@ -103,12 +101,7 @@ def is_world(tree: Tree) -> bool:
     """Say whether the root link stands for the world rather than for a part."""
     root = tree.link[tree.root]
     bare = not (root.visuals or root.collisions or has_mass(root))
-    return root.name == "world" and bare
-
-
-def has_mass(link: Link) -> bool:
-    """Say whether a link has a mass that float32 tells from zero."""
-    return link.mass > SMALLEST
+    return root.name == WORLD_LINK and bare
 
 
 def embody(
@@ -144,16 +137,16 @@ def embody(
             has_mass(tree.link[name]) for name in group
         ):
             invented.append(group[0])
-    if _branches(tree, body_of) > 1:
-        # The world would cut the robot into several articulations: the root and what is
-        # welded to it, held by the world as one body, keep it one.
-        body_of.update(dict.fromkeys(groups[0], tree.root))
-        if not any(has_mass(tree.link[name]) for name in groups[0]):
-            invented.append(tree.root)
-    if massless is MasslessOption.ERROR:
-        _refuse_massless(tree, invented)
-    bodies, notes = _bodies(tree, body_of, invented)
+    if anchored and (welded := _needs_base(tree, body_of, groups[0])):
+        body_of.update(dict.fromkeys(welded, welded[0]))
+        if not any(has_mass(tree.link[name]) for name in welded):
+            invented.append(welded[0])
     held_as = _base_of(tree, body_of, anchored=anchored)
+    if massless is MasslessOption.ERROR:
+        _refuse_massless(
+            tree, [name for name in invented if _moves(tree, name, held_as)]
+        )
+    bodies, notes = _bodies(tree, body_of, invented, held_as)
     if base is BaseOption.FIXED and held_as is Base.FLOATING:
         notes = [_floats(tree), *notes]
     return Embodiment(
@@ -220,14 +213,44 @@ def _base_of(tree: Tree, body_of: dict[str, str | None], *, anchored: bool) -> B
     return Base.FLOATING if floating else Base.FIXED if held else Base.STATIC
 
 
-def _branches(tree: Tree, body_of: dict[str, str | None]) -> int:
-    """Number of joints that hold bodies to a root at rest in the world."""
-    return sum(
-        body_of[joint.parent] is None
+def _needs_base(
+    tree: Tree, body_of: dict[str, str | None], group: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Return the links at rest that have to be a body, the body's own link first.
+
+    None, if the world holds a single body and by a fixed joint, or nothing at all.
+
+    Args:
+        tree: The robot.
+        body_of: Body of each link, None for frames at rest.
+        group: Links that fixed joints weld to the root, the root first.
+    """
+    held = [
+        joint.kind
+        for joint in tree.parent_joint.values()
+        if body_of[joint.parent] is None
         and body_of[joint.child] is not None
         and not isinstance(joint.kind, Floating)
-        for joint in tree.parent_joint.values()
-    )
+    ]
+    if not held or (len(held) == 1 and isinstance(held[0], Fixed)):
+        return ()
+    # The world itself becomes a body only where it holds the robot at several places,
+    # or by a joint that moves.
+    leaving = [
+        joint
+        for joint in tree.child_joints[tree.root]
+        if not isinstance(joint.kind, Floating)
+    ]
+    if is_world(tree) and len(leaving) == 1 and isinstance(leaving[0].kind, Fixed):
+        return group[1:]
+    return group
+
+
+def _moves(tree: Tree, link: str, base: Base) -> bool:
+    """Say whether forces move the body of a link."""
+    if base is not Base.FIXED:
+        return True
+    return any(not isinstance(j.kind, Fixed) for j in tree.path_to_root(link))
 
 
 def _group_bodies(
@@ -273,7 +296,7 @@ def _heavy_branches(tree: Tree, group: tuple[str, ...]) -> frozenset[str]:
 
 
 def _bodies(
-    tree: Tree, body_of: dict[str, str | None], invented: list[str]
+    tree: Tree, body_of: dict[str, str | None], invented: list[str], base: Base
 ) -> tuple[tuple[Body, ...], list[Diagnostic]]:
     rest = rest_poses(tree)
     total = sum(link.mass for link in tree.link.values()) or 1.0
@@ -294,76 +317,23 @@ def _bodies(
             bodies.append(
                 Body(name, mass, (0.0, 0.0, 0.0), (moment, 0, 0, moment, 0, moment))
             )
-            why = "moves" if name != tree.root else "is the base"
-            message = f"link {name!r} {why} and has no mass; it received {mass:.3g} kg"
-            notes.append(Diagnostic("link-regularised", message, location))
+            notes.append(_regularised(tree, name, mass, base))
             continue
-        body = _lump(tree, rest, name, members[name])
-        inertia, found = usable_inertia(body.inertia, body.mass, size)
+        mass, center, inertia = lumped_inertial(tree, rest, name, members[name])
+        inertia, found = usable_inertia(inertia, mass, size)
         notes += [
             Diagnostic(rule, f"link {name!r} {text}", location) for rule, text in found
         ]
-        bodies.append(replace(body, inertia=inertia))
+        bodies.append(Body(name, mass, center, inertia))
     return tuple(bodies), notes
 
 
-def size_at_rest(tree: Tree, rest: dict[str, Pose]) -> float:
-    """Return the largest distance of a link or centre of mass from the root [m].
-
-    It is 1 where all are at the root.
-
-    Args:
-        tree: The robot.
-        rest: Where its links are while all joints are at zero, by name.
-    """
-    points = []
-    for name, pose in rest.items():
-        points.append(pose.position)
-        if inertial := tree.link[name].inertial:
-            points.append(placed(pose, inertial.origin.position))
-    return max(math.hypot(*point) for point in points) or 1.0
-
-
-def _lump(tree: Tree, rest: dict[str, Pose], head: str, members: list[str]) -> Body:
-    """Combine the inertials of welded links, in the frame of one of them."""
-    massive = {
-        name: inertial
-        for name in members
-        if has_mass(tree.link[name]) and (inertial := tree.link[name].inertial)
-    }
-    to_head = inverse(rest[head])
-    parts = [
-        _mass_properties(
-            inertial,
-            inertial.origin
-            if name == head
-            else compose(compose(to_head, rest[name]), inertial.origin),
-        )
-        for name, inertial in massive.items()
-    ]
-    if len(parts) == 1:
-        return Body(head, *parts[0])
-    mass = sum(part_mass for part_mass, _, _ in parts)
-    x, y, z = (
-        sum(part_mass * point[axis] for part_mass, point, _ in parts) / mass + 0.0
-        for axis in range(3)
-    )
-    shifted = (
-        shifted_inertia(inertia, part_mass, (point[0] - x, point[1] - y, point[2] - z))
-        for part_mass, point, inertia in parts
-    )
-    ixx, ixy, ixz, iyy, iyz, izz = map(sum, zip(*shifted, strict=True))
-    return Body(head, mass, (x, y, z), (ixx, ixy, ixz, iyy, iyz, izz))
-
-
-def _mass_properties(inertial: Inertial, origin: Pose) -> tuple[float, Vec3, Vec6]:
-    """Return mass, centre and inertia of a part whose inertial frame lies there."""
-    x, y, z = (c + 0.0 for c in origin.position)
-    return (
-        inertial.mass,
-        (x, y, z),
-        turned_inertia(inertial.inertia, origin.quat_wxyz),
-    )
+def _regularised(tree: Tree, link: str, mass: float, base: Base) -> Diagnostic:
+    rule, what = "base-regularised", "is the fixed base"
+    if _moves(tree, link, base):
+        rule, what = "link-regularised", "moves" if link != tree.root else "is the base"
+    message = f"link {link!r} {what} and has no mass; it received {mass:.3g} kg"
+    return Diagnostic(rule, message, tree.link[link].location)
 
 
 def _frame_notes(tree: Tree, body_of: dict[str, str | None]) -> list[Diagnostic]:

@@ -209,6 +209,10 @@ class Collision:
 Shape: TypeAlias = Visual | Collision
 
 
+# A root link of this name without mass and shapes stands for the world.
+WORLD_LINK = "world"
+
+
 @dataclass(frozen=True, slots=True)
 class Link:
     """A named frame with mass and shapes fixed to it."""

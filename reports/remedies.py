@@ -36,6 +36,10 @@ _PLACES = {
         "what couples the joint: urdf:mimic, NewtonMimicAPI or PhysxMimicJointAPI"
     ),
     "structure.articulation": "PhysicsArticulationRootAPI, which one prim has to have",
+    "structure.world": (
+        "physics:body0 and physics:body1 of the joint, which have to be rigid bodies: "
+        "the base, which a fixed joint holds to the world, is one of them"
+    ),
     "structure.bodies": (
         "physics:rigidBodyEnabled and physics:kinematicEnabled of the body"
     ),

@@ -30,6 +30,7 @@ COMPARERS: dict[str, Comparer] = {
     "structure.mimic": structure.mimic,
     "structure.articulation": structure.articulation,
     "structure.bodies": structure.bodies,
+    "structure.world": structure.world,
     "structure.base": structure.base,
     "kinematics.position": kinematics.positions,
     "kinematics.rotation": kinematics.rotations,

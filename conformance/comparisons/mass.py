@@ -24,6 +24,7 @@ from urdf_usd.conformance.comparisons.mass_values import (
     norms,
 )
 from urdf_usd.conformance.groups import departing, masses_of, tensor_of
+from urdf_usd.conformance.observation import Base
 from urdf_usd.conformance.tolerance import center_bound, inertia_bound
 
 if TYPE_CHECKING:
@@ -183,6 +184,7 @@ def total(
 ) -> Comparison:
     """Compare the mass of the robot, relative."""
     ours, theirs = masses_of(expected), masses_of(actual)
+    theirs |= dict.fromkeys(_held_inventions(expected, actual, yardstick))
     here, there = (
         math.fsum(stated.mass for stated in side.values() if stated)
         for side in (ours, theirs)
@@ -196,6 +198,27 @@ def total(
             ),
         )
     )
+
+
+def _held_inventions(
+    expected: Observation, actual: Observation, yardstick: Yardstick
+) -> tuple[str, ...]:
+    """Return the massless links of a fixed base to which a harmless mass was given.
+
+    The base has to be a body, and what the world holds weighs on no joint.
+    """
+    if actual.base is not Base.FIXED:
+        return ()
+    ours, theirs = masses_of(expected), masses_of(actual)
+    found = {
+        name: stated.mass
+        for group in yardstick.groups
+        if expected.root in group
+        for name in group
+        if (stated := theirs.get(name)) and not _carries(ours.get(name))
+    }
+    harmless = math.fsum(found.values()) <= HARMLESS * (yardstick.total_mass or 1.0)
+    return tuple(found) if harmless else ()
 
 
 def _carries(properties: MassProperties | None) -> bool:

@@ -189,6 +189,41 @@ def _held(expected: Observation, actual: Observation) -> tuple[Difference, ...]:
     )
 
 
+def world(expected: Observation, actual: Observation, _: Yardstick) -> Comparison:
+    """Check that joints of articulations which move lie between two bodies."""
+    del expected
+    if actual.articulation_roots is None:
+        return Incomparable(f"{actual.witness} knows no articulations")
+    if not actual.articulation_roots:
+        return Compared((), note="no articulation is there")
+    moving = (
+        joint.name
+        for joint in actual.joints
+        if COORDINATES[joint.type]
+        and joint.type is not JointType.FLOATING
+        and joint.name not in actual.unarticulated
+    )
+    names = tuple(dict.fromkeys((*moving, *actual.grounded)))
+    return Compared(
+        tuple(
+            Difference(
+                item=name,
+                subject=f"joint {name}",
+                amount=math.inf if name in actual.grounded else 0.0,
+                words=partial(
+                    Words,
+                    f"joint {name} moves and ends at the world instead of a body: "
+                    "simulators fix its other body and lose the joint",
+                    expected="two bodies",
+                    actual="one body" if name in actual.grounded else "two bodies",
+                ),
+            )
+            for name in names
+        ),
+        note=None if names else "no joint of an articulation moves",
+    )
+
+
 def bodies(expected: Observation, actual: Observation, _: Yardstick) -> Comparison:
     """Check that forces move the bodies of all links.
 

@@ -15,10 +15,13 @@ from urdf_usd.conformance.tolerance import Tolerance
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from numpy.typing import NDArray
+
     from urdf_usd.conformance.mutations.specimen import Specimen
 
 _BASE = ("structure.base",)
 _ROOTS = ("structure.articulation",)
+_WORLD = ("structure.world",)
 _UP = ("kinematics.up",)
 _LENGTHS = ("kinematics.position", "mass.link.center", "mass.link.inertia")
 _STRANGER = "stranger"
@@ -35,6 +38,65 @@ def _welded_base(specimen: Specimen) -> Iterator[Seed]:
 
 def _weld(path: str, child: str, stage: Any, _: float) -> None:  # noqa: ANN401
     UsdPhysics.FixedJoint.Define(stage, path).CreateBody1Rel().SetTargets([child])
+
+
+def _hinged_base(specimen: Specimen) -> Iterator[Seed]:
+    """Tie the body of a floating base to the world by a joint that moves."""
+    floats = specimen.base is Base.FLOATING and specimen.bodies
+    if floats and specimen.bodies[0].path in _roots(specimen):
+        body = specimen.bodies[0]
+        path = f"{specimen.root}/{_STRANGER}"
+        yield Seed(body.subject, partial(_hinge, path, body.path))
+
+
+def _hinge(path: str, child: str, stage: Any, _: float) -> None:  # noqa: ANN401
+    UsdPhysics.RevoluteJoint.Define(stage, path).CreateBody1Rel().SetTargets([child])
+
+
+def _dissolved_base(specimen: Specimen) -> Iterator[Seed]:
+    """Make a frame of a fixed base, and tie the joints on it to the world."""
+    held = {
+        str(path)
+        for prim in specimen.stage.Traverse()
+        if prim.IsA(UsdPhysics.FixedJoint) and _ties_to_world(prim, specimen)
+        for path in UsdPhysics.Joint(prim).GetBody1Rel().GetTargets()
+    }
+    for body in specimen.bodies:
+        if specimen.base is not Base.FIXED or body.path not in held:
+            continue
+        joints = [
+            site.path
+            for site in specimen.joints
+            if UsdPhysics.Joint(site.prim).GetBody0Rel().GetTargets() == [body.path]
+        ]
+        moves = any(
+            COORDINATES[site.stated.type] and site.path in joints
+            for site in specimen.joints
+        )
+        if moves:
+            yield Seed(body.subject, partial(_dissolve, body.path, body.world, joints))
+
+
+def _dissolve(
+    base: str,
+    placed: NDArray[np.float64],
+    joints: list[str],
+    stage: Any,  # noqa: ANN401  pxr is untyped
+    _: float,
+) -> None:
+    prim = stage.GetPrimAtPath(base)
+    prim.RemoveAPI(UsdPhysics.RigidBodyAPI)
+    prim.RemoveAPI(UsdPhysics.MassAPI)
+    # Gf matrices act on row vectors.
+    to_world = Gf.Matrix4d(*placed.T.ravel().tolist())
+    for path in joints:
+        joint = UsdPhysics.Joint(stage.GetPrimAtPath(path))
+        joint.GetBody0Rel().SetTargets([])
+        position, rotation = joint.GetLocalPos0Attr(), joint.GetLocalRot0Attr()
+        turn = to_world.ExtractRotationQuat() * Gf.Quatd(rotation.Get())
+        place = to_world.Transform(Gf.Vec3d(position.Get()))
+        position.Set(Gf.Vec3f(place))
+        rotation.Set(Gf.Quatf(turn))
 
 
 def _freed_base(specimen: Specimen) -> Iterator[Seed]:
@@ -145,6 +207,8 @@ def _fault(
 ASSET_FAULTS = (
     Fault("base.welded", "base welded to the world", _BASE, _welded_base),
     Fault("base.freed", "base not welded to the world", _BASE, _freed_base),
+    Fault("base.hinged", "base tied by a moving joint", _WORLD, _hinged_base),
+    Fault("base.dissolved", "joints tied to the world", _WORLD, _dissolved_base),
     Fault("articulation.absent", "no articulation root", _ROOTS, _without_roots),
     Fault("articulation.second", "second articulation root", _ROOTS, _second_root),
     _fault("length", "lengths in centimetres", _LENGTHS, _centimetres),

@@ -55,9 +55,14 @@ def _disable(prim: Any) -> None:  # noqa: ANN401  pxr is untyped
 
 
 def _disembodied(specimen: Specimen) -> Iterator[Seed]:
-    """Make frames of bodies; a welded one of hardly any mass is no loss."""
+    """Make frames of bodies; a welded one of hardly any mass is no loss.
+
+    Unless the world holds it: then its joints end at the world.
+    """
     welded = {
         joint.child for joint in specimen.spec.joints if joint.type is JointType.FIXED
+    } - {
+        site.stated.child for site in specimen.joints if not _ends(site.prim, specimen)
     }
     masses = {link.name: link.mass for link in specimen.spec.links}
     for group in rigid_groups(tuple(masses), specimen.spec.joints):
@@ -69,6 +74,12 @@ def _disembodied(specimen: Specimen) -> Iterator[Seed]:
                 moot = name in welded and shares.get(name, 0.0) <= least
                 apply = partial(_edit, body.path, _disembody)
                 yield Seed(body.subject, apply, moot=moot)
+
+
+def _ends(prim: Any, specimen: Specimen) -> bool:  # noqa: ANN401  pxr is untyped
+    """Say whether the first side of a joint is a body."""
+    targets = UsdPhysics.Joint(prim).GetBody0Rel().GetTargets()
+    return any(specimen.body_at(str(path)) for path in targets)
 
 
 def _disembody(prim: Any) -> None:  # noqa: ANN401  pxr is untyped
@@ -187,7 +198,13 @@ BODY_FAULTS = (
     Fault(
         "body.unschematic",
         "RigidBodyAPI not applied",
-        ("mass.total", "mass.group.mass", "structure.base", "structure.joints"),
+        (
+            "mass.total",
+            "mass.group.mass",
+            "structure.base",
+            "structure.joints",
+            "structure.world",
+        ),
         _disembodied,
     ),
     Fault("body.surplus", "surplus body", _LINKS, _surplus),

@@ -48,6 +48,9 @@ class Change:
     unnamed_robot: bool = False
 
 
+# The frame that a robot stands in, if its URDF speaks of it.
+_WORLD = "world"
+
 Step: TypeAlias = Callable[["UrdfElement"], Change | None]
 
 
@@ -117,6 +120,8 @@ def prepare(path: str, steps: Sequence[Step]) -> UrdfText:
         AbstentionError: The text is not XML, or not a robot.
     """
     robot, changes = _read(path)
+    if (change := _define_world(robot)) is not None:
+        changes += (change,)
     bare = frozenset(
         _name(link) for link in robot.iterfind("link") if link.find("inertial") is None
     )
@@ -178,6 +183,29 @@ def _read(path: str) -> tuple[UrdfElement, tuple[Change, ...]]:
         if kind in oddities
     )
     return root, changes
+
+
+def _define_world(robot: UrdfElement) -> Change | None:
+    """Add a bare link ``world`` if joints hang on one that is nowhere defined.
+
+    Drake reads such a file, MuJoCo and PyBullet refuse it. If a child of such a joint
+    hangs on another link as well, the file is left as it is.
+    """
+    names = {_name(link) for link in robot.iterfind("link")}
+    children = [child.get("link") for child in robot.iterfind("joint/child")]
+    hung = [
+        child.get("link")
+        for joint in robot.iterfind("joint")
+        if joint.find(f"parent[@link='{_WORLD}']") is not None
+        for child in joint.iterfind("child")
+        if child.get("link") in names
+    ]
+    if _WORLD in names or _WORLD in children or not hung:
+        return None
+    if any(children.count(child) > 1 for child in hung):
+        return None
+    robot.insert(0, etree.Element("link", {"name": _WORLD}))
+    return Change(f"Link {_WORLD}, which joints name and nothing defines, was added.")
 
 
 def _name(element: UrdfElement) -> str:

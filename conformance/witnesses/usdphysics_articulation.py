@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from urdf_usd.conformance.observation import JointType
+from pxr import UsdPhysics
+
+from urdf_usd.conformance.observation import COORDINATES, JointType
 from urdf_usd.conformance.witnesses.usdphysics_links import WORLD
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from urdf_usd.conformance.witnesses.usdphysics_joints import Connection
     from urdf_usd.conformance.witnesses.usdphysics_links import LinkPrims
     from urdf_usd.conformance.witnesses.usdphysics_stage import Physics
@@ -32,11 +36,7 @@ def unarticulated(physics: Physics, tree: BodyTree) -> tuple[str, ...]:
     """
     # Not by bodies: of a single body that a joint ties to the world, the parser lists
     # the joint alone.
-    listed = {
-        str(path)
-        for found in physics.articulations.values()
-        for path in found.articulatedJoints
-    }
+    listed = _listed(physics)
 
     def is_outside(joint: Connection) -> bool:
         match joint.mobility.type:
@@ -47,6 +47,41 @@ def unarticulated(physics: Physics, tree: BodyTree) -> tuple[str, ...]:
         return joint.path not in listed or not joint.articulated
 
     return tuple(joint.name for joint in tree.joints if is_outside(joint))
+
+
+def grounded(physics: Physics, joints: Sequence[Connection]) -> tuple[str, ...]:
+    """Name the moving joints of articulations that end at no body.
+
+    For the default prim, or what does not exist, the parser reports the world; for a
+    collider that stands still, the collider.
+    """
+    listed = _listed(physics)
+
+    def moves(joint: Connection) -> bool:
+        kind = joint.mobility.type
+        if kind is None:
+            # Solvers keep a distance joint out of the articulation's tree.
+            distance = UsdPhysics.ObjectType.DistanceJoint
+            return bool(physics.joints[joint.path].type != distance)
+        return kind is not JointType.FLOATING and COORDINATES[kind] > 0
+
+    return tuple(
+        joint.name
+        for joint in joints
+        if not physics.bodies.keys() >= set(joint.bodies)
+        and joint.articulated
+        and joint.path in listed
+        and moves(joint)
+    )
+
+
+def _listed(physics: Physics) -> set[str]:
+    """Paths of the joints that the parser counts to an articulation."""
+    return {
+        str(path)
+        for found in physics.articulations.values()
+        for path in found.articulatedJoints
+    }
 
 
 def inert(physics: Physics, links: LinkPrims) -> tuple[str, ...]:

@@ -31,6 +31,7 @@ from urdf_usd.conformance.witness import (
 from urdf_usd.conformance.witnesses.mujoco_model import with_motion
 from urdf_usd.conformance.witnesses.usdphysics_articulation import (
     articulated_bodies,
+    grounded,
     inert,
     unarticulated,
 )
@@ -151,6 +152,7 @@ def _observe(witness: str, request: Request, diagnostics: Diagnostics) -> Observ
         restated=tuple(m.restated for m in masses.values() if m.restated),
         inert=inert(physics, links),
         unarticulated=unarticulated(physics, tree),
+        grounded=grounded(physics, joints),
         up=_up(physics, placement, links.by_name[root].path),
         shapes=state_shapes(physics, links, placement),
     )

@@ -8,7 +8,6 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from urdf_usd.converter.diagnostics import SourceError
-from urdf_usd.converter.embodiment import size_at_rest
 from urdf_usd.converter.extents import (
     bound_link,
     bound_meshes,
@@ -16,6 +15,7 @@ from urdf_usd.converter.extents import (
     measure_meshes,
 )
 from urdf_usd.converter.lint.inertials import NEGLIGIBLE, is_beyond_doubt
+from urdf_usd.converter.lumping import size_at_rest
 from urdf_usd.converter.rigid import rest_poses
 from urdf_usd.converter.topology import build_tree, rigid_groups
 from urdf_usd.converter.urdf import grammar as g

@@ -26,6 +26,12 @@ MASS_RULES = (
         "Give the link an <inertial>, or use --massless error.",
     ),
     Rule(
+        "base-regularised",
+        _N,
+        "A fixed base without mass became a body of the smallest harmless mass.",
+        "Nothing: the world holds it, so that its mass moves nothing.",
+    ),
+    Rule(
         "link-massless-moving",
         _E,
         "A link that moves has no mass.",

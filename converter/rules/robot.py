@@ -86,6 +86,12 @@ ROBOT_RULES = (
         "A joint names a link that is nowhere defined; the joint is left out.",
         "Define the link or correct the name.",
     ),
+    Rule(
+        "world-undefined",
+        _W,
+        "A joint's parent is the link world, which is not defined: it is added, bare.",
+        'Write <link name="world"/>; most readers refuse the file without it.',
+    ),
     Rule("name-duplicate", _E, "A name occurs twice.", "Rename one of the two."),
     Rule(
         "link-undefined",

@@ -33,7 +33,11 @@ from urdf_usd.converter.urdf.markup import read_markup
 from urdf_usd.converter.urdf.materials import build_materials
 from urdf_usd.converter.urdf.reader import read
 from urdf_usd.converter.urdf.remarks import remarks
-from urdf_usd.converter.urdf.repairs import drop_dangling, drop_repeated
+from urdf_usd.converter.urdf.repairs import (
+    define_world,
+    drop_dangling,
+    drop_repeated,
+)
 from urdf_usd.converter.urdf.unexpanded import find_unexpanded
 from urdf_usd.converter.urdf.uris import Surroundings
 from urdf_usd.converter.urdf.wording import describe, times
@@ -158,6 +162,7 @@ def _robot(
     joints = yield from gather(
         build_joint(joint, version) for joint in node.all(g.JOINT)
     )
+    links = yield from define_world(joints, links)
     joints = yield from drop_dangling(joints, links)
     name = node[g.OPTIONAL_NAME]
     if name is None:

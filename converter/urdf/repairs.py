@@ -1,16 +1,18 @@
-"""Repairs of the robot as a whole: parts written twice, joints to nowhere."""
+"""Repairs of the robot as a whole: parts written twice, joints from or to nowhere."""
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from urdf_usd.converter.diagnostics import Diagnostic
+from urdf_usd.converter.model import WORLD_LINK, Link
 from urdf_usd.converter.urdf.grammar import JOINT, LINK
 from urdf_usd.converter.urdf.wording import describe
 
 if TYPE_CHECKING:
-    from urdf_usd.converter.model import Joint, Link
+    from urdf_usd.converter.model import Joint
     from urdf_usd.converter.urdf.elements import Element
     from urdf_usd.converter.urdf.findings import Findings
 
@@ -34,6 +36,30 @@ def drop_repeated(root: Element) -> Findings[Element]:
         message = f"{describe(element)} is written as in line {line}; one is kept"
         yield Diagnostic("part-repeated", message, element.location)
     return replace(root, children=tuple(kept))
+
+
+def define_world(
+    joints: tuple[Joint, ...], links: tuple[Link, ...]
+) -> Findings[tuple[Link, ...]]:
+    """Add the link ``world`` where joints hang on one that is nowhere defined.
+
+    Drake takes ``<parent link="world"/>`` for its own world, and robots that were
+    written for it define no such link. Where a child of such a joint hangs on another
+    link as well, :func:`drop_dangling` leaves the joint out: the rest is a tree.
+    """
+    names = {link.name for link in links}
+    children = Counter(joint.child for joint in joints)
+    tied = [j for j in joints if j.parent == WORLD_LINK and j.child in names]
+    defined = WORLD_LINK in names or WORLD_LINK in children
+    if defined or not tied or any(children[joint.child] > 1 for joint in tied):
+        return links
+    first = tied[0]
+    message = (
+        f"joint {first.name!r} names parent link {WORLD_LINK!r}, nowhere defined; "
+        "read as a bare link of that name"
+    )
+    yield Diagnostic("world-undefined", message, first.location)
+    return (Link(WORLD_LINK, location=first.location), *links)
 
 
 def drop_dangling(

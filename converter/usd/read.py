@@ -13,7 +13,15 @@ from typing import TYPE_CHECKING, NoReturn
 from pxr import Tf, Usd, UsdPhysics
 
 from urdf_usd.converter.diagnostics import Diagnostic, StageError
-from urdf_usd.converter.model import IDENTITY, NO_CUSTOM, Fixed, Link, MeshFile, Robot
+from urdf_usd.converter.model import (
+    IDENTITY,
+    NO_CUSTOM,
+    WORLD_LINK,
+    Fixed,
+    Link,
+    MeshFile,
+    Robot,
+)
 from urdf_usd.converter.rigid import compose
 from urdf_usd.converter.robot_text import robot_line
 from urdf_usd.converter.spatial import inverse_transform, pose_from_transform
@@ -41,8 +49,6 @@ if TYPE_CHECKING:
     from urdf_usd.converter.usd.read_joints import Descriptions
     from urdf_usd.converter.usd.read_links import LinkPrim, Shapes
     from urdf_usd.converter.usd.read_tree import StageTree
-
-WORLD_LINK = "world"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -677,6 +677,12 @@ MINIATURES = (
         "belongs to no articulation",
     ),
     Miniature(
+        "joint of a base without body tied to the world",
+        lambda: replace(usd_reading(), grounded=("wheel",)),
+        {"structure.world": "joint wheel"},
+        "ends at the world instead of a body",
+    ),
+    Miniature(
         "two joints of one name",
         lambda: _with_joint("weld"),
         {"structure.joints": "joint weld"},

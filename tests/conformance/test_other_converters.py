@@ -118,6 +118,50 @@ def test_what_hangs_on_the_world_may_be_several_articulations(
     assert _judged(urdf_reading(), reading)["structure.articulation"].grade is grade
 
 
+def _given_to_base(mass: float, base: Base) -> dict[str, CheckRecord]:
+    """Judge a USD that gives a mass to a base which has none in the URDF."""
+    expected = replace(restating_mass(urdf_reading(), "base", None), base=base)
+    own = mass * _mass_of_robot(expected)
+    tiny = own * 0.01
+    given = MassProperties(own, (0.0, 0.0, 0.0), (tiny, 0.0, 0.0, tiny, 0.0, tiny))
+    actual = replace(restating_mass(usd_reading(), "base", given), base=base)
+    return _judged(expected, actual)
+
+
+def _mass_of_robot(reading: Observation) -> float:
+    """Return the mass of a robot [kg]."""
+    return sum(link.mass.mass for link in reading.links if link.mass)
+
+
+@pytest.mark.parametrize(
+    ("mass", "base", "total", "link"),
+    [
+        (5e-7, Base.FIXED, Grade.EXACT, Grade.CLOSE),
+        # A floating base falls with it.
+        (5e-7, Base.FLOATING, Grade.CLOSE, Grade.CLOSE),
+        (2e-6, Base.FIXED, Grade.CLOSE, Grade.FAILS),
+        (0.1, Base.FIXED, Grade.FAILS, Grade.FAILS),
+    ],
+)
+def test_a_harmless_mass_of_a_held_base_is_no_part_of_the_robots(
+    mass: float, base: Base, total: Grade, link: Grade
+) -> None:
+    """In millionths of the robot; the link itself is reported as regularised."""
+    checks = _given_to_base(mass, base)
+
+    assert checks["mass.total"].grade is total
+    assert checks["mass.link.mass"].grade is link
+
+
+def test_a_joint_to_the_world_is_not_asked_for_without_articulation() -> None:
+    """There are no reduced coordinates that could lose it."""
+    reading = replace(usd_reading(), articulation_roots=0)
+
+    found = _judged(urdf_reading(), reading)["structure.world"]
+
+    assert (found.grade, found.compared) == (Grade.EXACT, 0)
+
+
 def _renamed(joint: str) -> Observation:
     reading = urdf_reading()
     joints = tuple(

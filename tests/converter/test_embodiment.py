@@ -283,11 +283,12 @@ def test_an_impossible_inertia_is_kept_and_reported(
         ({"world": None, "a": _HEAVY}, Fixed(), "auto", Base.FIXED, None),
         ({"world": None, "a": _HEAVY}, Fixed(), "floating", Base.FLOATING, "world"),
         ({"world": None, "a": _HEAVY}, Floating(), "auto", Base.FLOATING, None),
-        ({"world": None, "a": _HEAVY}, _MOVES, "auto", Base.FIXED, None),
+        ({"world": None, "a": _HEAVY}, _MOVES, "auto", Base.FIXED, "world"),
         ({"world": _HEAVY, "a": _HEAVY}, Fixed(), "auto", Base.FLOATING, "world"),
         ({"base": _HEAVY, "a": _HEAVY}, _MOVES, "auto", Base.FLOATING, "base"),
         ({"base": _HEAVY, "a": _HEAVY}, _MOVES, "fixed", Base.FIXED, "base"),
-        ({"base": None, "a": _HEAVY}, _MOVES, "fixed", Base.FIXED, None),
+        ({"base": None, "a": _HEAVY}, _MOVES, "fixed", Base.FIXED, "base"),
+        ({"base": None, "a": _HEAVY}, Fixed(), "fixed", Base.FIXED, None),
         ({"base": None, "a": _HEAVY}, _MOVES, "auto", Base.FLOATING, "base"),
         ({"base": None, "a": None}, Fixed(), "auto", Base.STATIC, None),
         ({"base": None, "a": None}, Fixed(), "fixed", Base.STATIC, None),
@@ -333,7 +334,7 @@ def test_a_fixed_base_with_two_arms_stays_one_articulation() -> None:
 
     assert embodiment.base is Base.FIXED
     assert embodiment.body_of["base"] == embodiment.body_of["mount"] == "base"
-    assert [d.rule for d in embodiment.diagnostics].count("link-regularised") == 1
+    assert [d.rule for d in embodiment.diagnostics].count("base-regularised") == 1
 
 
 def test_a_fixed_base_with_two_arms_takes_the_mass_that_is_welded_to_it() -> None:
@@ -347,6 +348,122 @@ def test_a_fixed_base_with_two_arms_takes_the_mass_that_is_welded_to_it() -> Non
     assert embodiment.bodies[0].link == "base"
     assert embodiment.bodies[0].mass == 2.0
     assert embodiment.lumped == {"mount"}
+
+
+def test_a_fixed_base_without_mass_is_a_body_of_harmless_mass() -> None:
+    """No joint that moves ends at the world; less than a millionth is added."""
+    masses = {"base": None, "mount": None, "arm": _HEAVY, "hand": None}
+    robot = _robot(
+        masses,
+        ("base", "mount", Fixed()),
+        ("mount", "arm", _MOVES),
+        ("arm", "hand", _MOVES),
+    )
+
+    embodiment = _bodies(robot, BaseOption.FIXED)
+
+    assert embodiment.body_of == {
+        "base": "base",
+        "mount": "base",
+        "arm": "arm",
+        "hand": "hand",
+    }
+    (base,) = (body for body in embodiment.bodies if body.link == "base")
+    assert 0 < sum(body.mass for body in embodiment.bodies) - _HEAVY.mass < 2e-6
+    assert 0 < base.inertia[0] <= base.mass * 0.1**2
+    rules = {d.rule: d.message for d in embodiment.diagnostics}
+    assert "'base' is the fixed base and has no mass" in rules["base-regularised"]
+    assert "'hand' moves and has no mass" in rules["link-regularised"]
+
+
+def test_the_link_that_the_world_holds_by_a_weld_is_the_base() -> None:
+    """The world itself stays a frame, and the joint of the URDF holds the base."""
+    masses = {"world": None, "base": None, "mount": None, "arm": _HEAVY}
+    robot = _robot(
+        masses,
+        ("world", "base", Fixed()),
+        ("base", "mount", Fixed()),
+        ("mount", "arm", _MOVES),
+    )
+
+    embodiment = _bodies(robot)
+
+    assert embodiment.base is Base.FIXED
+    assert embodiment.body_of == {
+        "world": None,
+        "base": "base",
+        "mount": "base",
+        "arm": "arm",
+    }
+
+
+def test_a_base_takes_the_mass_of_what_is_welded_to_it_below_the_world() -> None:
+    """KDL's habit: a frame without mass, and its inertia in a link of its own."""
+    masses = {"world": None, "base": None, "inertia": _HEAVY, "arm": _HEAVY}
+    robot = _robot(
+        masses,
+        ("world", "base", Fixed()),
+        ("base", "inertia", Fixed()),
+        ("base", "arm", _MOVES),
+    )
+
+    embodiment = _bodies(robot)
+
+    assert embodiment.body_of["world"] is None
+    assert embodiment.body_of["inertia"] == "base"
+    assert [body.mass for body in embodiment.bodies] == [2.0, 2.0]
+
+
+def test_what_floats_in_the_world_leaves_the_base_below_it() -> None:
+    """A ball that lies beside an arm hangs on the world, not on the arm's base."""
+    masses = {"world": None, "base": None, "arm": _HEAVY, "ball": _HEAVY}
+    robot = _robot(
+        masses,
+        ("world", "base", Fixed()),
+        ("base", "arm", _MOVES),
+        ("world", "ball", Floating()),
+    )
+
+    embodiment = _bodies(robot)
+
+    assert embodiment.body_of == {
+        "world": None,
+        "base": "base",
+        "arm": "arm",
+        "ball": "ball",
+    }
+
+
+def test_a_fixed_base_without_mass_is_no_error() -> None:
+    """Only links that move are: what the world holds needs no mass to move."""
+    robot = _robot({"base": None, "a": _HEAVY}, ("base", "a", _MOVES))
+
+    embodiment = embody(build_tree(robot), BaseOption.FIXED, MasslessOption.ERROR)
+
+    assert [body.link for body in embodiment.bodies] == ["base", "a"]
+    with pytest.raises(AuthoringError, match="'base' moves"):
+        embody(build_tree(robot), BaseOption.FLOATING, MasslessOption.ERROR)
+
+
+@given(robots())
+def test_a_fixed_base_is_one_body_that_the_world_welds(robot: Robot) -> None:
+    """Whatever the masses: no other body of the robot ends at the world."""
+    tree = build_tree(robot)
+
+    embodiment = _bodies(robot, BaseOption.FIXED)
+
+    at_world = [
+        joint
+        for joint in robot.joints
+        if embodiment.body_of[joint.parent] is None
+        and embodiment.body_of[joint.child] is not None
+        and not isinstance(joint.kind, Floating)
+    ]
+    if embodiment.body_of[tree.root] is None:
+        assert all(isinstance(joint.kind, Fixed) for joint in at_world)
+        assert len(at_world) <= 1
+    else:
+        assert not at_world
 
 
 def test_a_world_link_with_a_shape_is_a_part_of_the_robot() -> None:

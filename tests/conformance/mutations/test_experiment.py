@@ -114,6 +114,17 @@ def test_what_is_moot_raises_nothing(urdf: Path, tmp_path: Path) -> None:
     assert moot
 
 
+def test_a_base_that_is_made_a_frame_costs_a_joint_and_nothing_else(
+    tmp_path: Path,
+) -> None:
+    """All else holds, since the pendulum hangs on the world, which has no mass."""
+    found = _examine(PENDULUM, tmp_path, ["base.dissolved"])
+
+    assert [(trial.subject, trial.failed) for trial in found.trials] == [
+        ("link world", ("structure.world",))
+    ]
+
+
 def test_a_blind_check_is_found_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,6 +13,8 @@ from urdf_usd.conformance.witnesses.joint_text import (
     leave_out_idle_couplings,
     leave_out_reversed_bounds,
 )
+from urdf_usd.conformance.witnesses.mujoco_compilation import compile_urdf
+from urdf_usd.conformance.witnesses.pybullet_loading import loaded
 from urdf_usd.conformance.witnesses.urdf_text import (
     UrdfText,
     prepare,
@@ -34,6 +36,64 @@ def _prepared(folder: Path, step: Step, joint: str, kind: str = "revolute") -> U
         </joint></robot>"""
     )
     return prepare(str(path), (step,))
+
+
+_LINK = (
+    '<link name="{}"><inertial><mass value="2"/><inertia ixx="1" iyy="1" izz="1" '
+    'ixy="0" ixz="0" iyz="0"/></inertial></link>'
+)
+_TIE = '<joint name="{}" type="{}"><parent link="{}"/><child link="{}"/></joint>'
+
+
+def _robot(folder: Path, *parts: str) -> str:
+    path = folder / "robot.urdf"
+    path.write_text(f'<robot name="r">{"".join(parts)}</robot>')
+    return str(path)
+
+
+@pytest.mark.parametrize("kind", ["fixed", "continuous"])
+def test_a_world_that_is_nowhere_defined_is_added_for_engines(
+    tmp_path: Path, kind: str
+) -> None:
+    """MuJoCo and PyBullet refuse the file as it is; both then read its links."""
+    tie = _TIE.format("j", kind, "world", "arm")
+
+    text = prepare(_robot(tmp_path, _LINK.format("arm"), tie), ())
+
+    assert text.notes == (
+        "Link world, which joints name and nothing defines, was added.",
+    )
+    assert text.without_inertial == {"world"}
+    assert set(compile_urdf(text).bodies) == {"world", "arm"}
+    with loaded(text) as body:
+        assert body.links == ("world", "arm")
+
+
+@pytest.mark.parametrize(
+    "ties",
+    [
+        [_TIE.format("i", "fixed", "arm", "hand")],
+        # The hand has a parent that is there.
+        [
+            _TIE.format("i", "fixed", "arm", "hand"),
+            _TIE.format("j", "fixed", "world", "hand"),
+        ],
+        [
+            _TIE.format("i", "fixed", "arm", "hand"),
+            _TIE.format("j", "fixed", "world", "tool"),
+        ],
+    ],
+)
+def test_a_world_that_would_be_a_second_root_is_not_added(
+    tmp_path: Path, ties: list[str]
+) -> None:
+    """The file is left as it is."""
+    links = _LINK.format("arm"), _LINK.format("hand")
+
+    text = prepare(_robot(tmp_path, *links, *ties), ())
+
+    assert text.links == {"arm", "hand"}
+    assert text.notes == ()
 
 
 @pytest.mark.parametrize(

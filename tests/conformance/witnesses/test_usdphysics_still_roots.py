@@ -99,6 +99,17 @@ def test_joints_to_the_world_hang_on_it(tmp_path: Path) -> None:
     }
 
 
+def test_a_joint_that_moves_is_stated_to_end_at_no_body(tmp_path: Path) -> None:
+    """The welds beside it are not."""
+    rooted = _STILL.replace(
+        body("arm", _ARM), body("arm", _ARM, ["PhysicsArticulationRootAPI"])
+    )
+    ties = _TIES.replace("PhysicsFixedJoint", "PhysicsRevoluteJoint", 1)
+
+    assert _ask(stage(tmp_path, rooted + _TIES), "plinth").grounded == ()
+    assert _ask(stage(tmp_path, rooted + ties), "plinth").grounded == ("shoulder",)
+
+
 @pytest.mark.parametrize("root", [None, "somebody"])
 def test_without_its_name_a_frame_is_a_folder(tmp_path: Path, root: str | None) -> None:
     """Nothing else marks it."""

@@ -208,6 +208,44 @@ def test_moving_joint_outside_articulations_is_noted(tmp_path: Path) -> None:
     assert "no articulation holds joint hinge" in reading.notes
 
 
+_EXCLUDED = "bool physics:excludeFromArticulation = true"
+_TABLE = 'def Cube "table" (prepend apiSchemas = ["PhysicsCollisionAPI"])\n{\n}\n'
+
+
+@pytest.mark.parametrize(
+    ("kind", "end", "content", "found"),
+    [
+        ("PhysicsRevoluteJoint", "frame", "", ("tie",)),
+        ("PhysicsPrismaticJoint", "table", "", ("tie",)),
+        ("PhysicsSphericalJoint", "nowhere", "", ("tie",)),
+        ("PhysicsRevoluteJoint", "c", "", ()),
+        ("PhysicsFixedJoint", "frame", "", ()),
+        ("PhysicsDistanceJoint", "frame", "", ()),
+        ("PhysicsRevoluteJoint", "frame", _EXCLUDED, ()),
+        ("PhysicsRevoluteJoint", "frame", "bool physics:jointEnabled = false", ()),
+    ],
+)
+@pytest.mark.parametrize("side", [0, 1])
+def test_moving_joint_of_an_articulation_that_ends_at_no_body_is_stated(  # noqa: PLR0913, PLR0917  one case per row
+    tmp_path: Path, kind: str, end: str, content: str, found: tuple[str, ...], side: int
+) -> None:
+    """A frame, a collider that stands still, a path that leads nowhere; either side."""
+    rooted = body("a", schemas=["PhysicsArticulationRootAPI"]) + body("b") + body("c")
+    rooted += joint("PhysicsRevoluteJoint", "hinge")
+    rooted += 'def Xform "frame"\n{\n}\n' + _TABLE
+    ends = ("a", end) if side else (end, "a")
+    reading = ask(stage(tmp_path, rooted + joint(kind, "tie", content, sides=ends)))
+
+    assert reading.grounded == found
+
+
+def test_joint_to_the_world_outside_articulations_is_left_alone(tmp_path: Path) -> None:
+    """A door: without articulation, solvers keep the joint as it is."""
+    hinge = joint("PhysicsRevoluteJoint", "hinge", sides=("frame", "a"))
+
+    assert ask(stage(tmp_path, body("a") + hinge)).grounded == ()
+
+
 def test_excluded_joint_is_outside_the_articulation(tmp_path: Path) -> None:
     """OpenUSD's parser lists some of them inside."""
     rooted = body("a", schemas=["PhysicsArticulationRootAPI"]) + body("b") + body("c")

@@ -172,6 +172,7 @@ _ROBOT = {
     "joint-limit-ignored": SmallestFile(_limit('upper="1"', "continuous")),
     "part-repeated": SmallestFile(robot(A + A)),
     "joint-dangling": SmallestFile(robot(A + _fixed("j", "a", "z"))),
+    "world-undefined": SmallestFile(robot(A + _fixed("j", "world", "a"))),
     "name-duplicate": SmallestFile(robot(f'{A}<link name="a"/>')),
     "robot-empty": SmallestFile(robot("")),
     "tree-roots": SmallestFile(robot(A + B)),
@@ -188,6 +189,10 @@ _MASS_RULES = {
     "link-massless": SmallestFile(robot(f'{A}<link name="b"/>{_fixed("j", "a", "b")}')),
     "link-lumped": SmallestFile(robot(f'<link name="a"/>{B}{_fixed("j", "a", "b")}')),
     "link-regularised": SmallestFile(joint("").replace(B, '<link name="b"/>')),
+    "base-regularised": SmallestFile(
+        joint("").replace(A, '<link name="a"/>'),
+        options=ConvertOptions(base=BaseOption.FIXED),
+    ),
     "link-massless-moving": SmallestFile(
         joint("").replace(B, '<link name="b"/>'),
         options=ConvertOptions(massless=MasslessOption.ERROR),

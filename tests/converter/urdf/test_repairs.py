@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from urdf_usd.converter.diagnostics import SourceError
-from urdf_usd.converter.model import Continuous, Range, Revolute
+from urdf_usd.converter.model import Continuous, Link, Range, Revolute
 from urdf_usd.converter.urdf import parse
 
 if TYPE_CHECKING:
@@ -86,6 +86,39 @@ def test_a_joint_from_nowhere_leaves_its_child_a_root(
 
     assert [d.rule for d in parsed.diagnostics] == ["joint-dangling"]
     assert {d.rule for d in found} == {"joint-dangling", "tree-roots"}
+
+
+@pytest.mark.parametrize("kind", ["fixed", "continuous"])
+def test_a_world_that_is_nowhere_defined_is_a_bare_link(read: Read, kind: str) -> None:
+    """As Drake has it, which reads such files; the joint's line is named."""
+    tie = _joint("j", "world", "a").replace("continuous", kind)
+
+    parsed = read(f'<robot name="r">{_A}\n{tie}</robot>')
+
+    assert [link.name for link in parsed.robot.links] == ["world", "a"]
+    assert parsed.robot.links[0] == Link("world")
+    (found,) = parsed.diagnostics
+    assert found.rule == "world-undefined"
+    assert found.location is not None
+    assert found.location.line == 2
+    written = read(f'<robot name="r"><link name="world"/>{_A}{tie}</robot>')
+    assert parsed.robot == written.robot
+
+
+def test_an_undefined_world_is_not_added_where_the_robot_is_a_tree_without(
+    read: Read,
+) -> None:
+    """A link has one parent, and a joint to nowhere holds nothing."""
+    tree = f'<robot name="r">{_A}{_B}{_joint("i", "a", "b")}'
+
+    second = read(f"{tree}{_joint('j', 'world', 'b')}</robot>")
+    nowhere = read(f"{tree}{_joint('j', 'world', 'z')}</robot>")
+    loop = _joint("j", "world", "a") + _joint("k", "a", "world")
+    child = read(f"{tree}{loop}</robot>")
+
+    for parsed in (second, nowhere, child):
+        assert [link.name for link in parsed.robot.links] == ["a", "b"]
+        assert {d.rule for d in parsed.diagnostics} == {"joint-dangling"}
 
 
 def test_several_roots_are_offered_with_the_size_of_their_trees(refuse: Refuse) -> None:
