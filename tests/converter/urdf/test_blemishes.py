@@ -21,6 +21,7 @@ from urdf_usd.converter.rules import RULES, Severity
 from urdf_usd.converter.rules.robot import ROBOT_RULES
 from urdf_usd.converter.rules.text import TEXT_RULES
 from urdf_usd.converter.urdf.findings import drain
+from urdf_usd.converter.urdf.parse import parse
 from urdf_usd.converter.urdf.parse import parse_markup as build
 from urdf_usd.converter.urdf.source import parse_markup
 from urdf_usd.converter.urdf.xml_repairs import XmlRepair
@@ -134,12 +135,22 @@ def _differences(
     return found
 
 
+def _read_whole(file: Path) -> tuple[Diagnostic, ...]:
+    """Return what is said of a file."""
+    try:
+        return parse(file).diagnostics
+    except SourceError as error:
+        return error.diagnostics
+
+
 def _all_differences(file: Path) -> list[str]:
     document = Document(file.read_bytes())
     found = []
     for repair, blemish in BLEMISHES.items():
         pairs = blemish(document)
         found += _differences(file, pairs, repair.rule, repair.message)
+    if any(d.severity is Severity.ERROR for d in _read_whole(file)):
+        return found
     for rule, part_blemish in PART_BLEMISHES.items():
         found += _differences(file, part_blemish(document), rule)
     return found
