@@ -40,7 +40,7 @@ ROBOT = """<robot name="{name}">
 </robot>
 """
 # So long that what has not happened by then never will, on whatever machine [s].
-_HANGS = 600
+HANGS = 600
 _CORNERS = ((0, 0, 0), (0.3, 0, 0), (0, 0.2, 0), (0, 0, 0.1))
 _FACES = ((0, 2, 1), (0, 1, 3), (0, 3, 2), (1, 2, 3))
 
@@ -119,7 +119,7 @@ class Run:
 
 def wait_until(condition: Callable[[], bool]) -> None:
     """Wait for something that is bound to happen; how soon proves nothing."""
-    deadline = time.monotonic() + _HANGS
+    deadline = time.monotonic() + HANGS
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.05)

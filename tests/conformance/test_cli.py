@@ -18,7 +18,7 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-from tests.conformance.runs import group_exists, wait_until
+from tests.conformance.runs import HANGS, group_exists, wait_until
 from urdf_usd.conformance.cli import main
 
 if TYPE_CHECKING:
@@ -602,7 +602,7 @@ def processes() -> Iterator[list[subprocess.Popen[str]]]:
     yield started
     for process in started:
         process.kill()
-        process.communicate()
+        process.communicate(timeout=HANGS)
 
 
 @pytest.mark.usefixtures("folder")
@@ -674,7 +674,7 @@ def test_ctrl_c_ends_a_run_and_all_its_children(
     assert process.stderr is not None
     process.stderr.readline()
     os.killpg(process.pid, signal.SIGINT)
-    _, stderr = process.communicate()
+    _, stderr = process.communicate(timeout=HANGS)
 
     assert process.returncode == 130
     assert "robots are finished" in stderr

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.conformance.runs import (
+    HANGS,
     Run,
     group_exists,
     wait_until,
@@ -149,7 +150,7 @@ def stopped() -> Iterator[list[subprocess.Popen[str]]]:
     yield started
     for process in started:
         process.kill()
-        process.communicate()
+        process.communicate(timeout=HANGS)
 
 
 @_POSIX
@@ -178,7 +179,7 @@ def test_a_run_that_is_stopped_can_be_gone_on_with(
         os.killpg(process.pid, how)
     else:
         process.send_signal(how)
-    _, stderr = process.communicate()
+    _, stderr = process.communicate(timeout=HANGS)
 
     assert process.returncode == 130
     assert "2 of 3 robots are finished" in stderr
