@@ -6,7 +6,6 @@ what is copied, so OpenUSD is kept to one.
 
 from __future__ import annotations
 
-import gc
 import os
 from importlib import import_module
 
@@ -29,5 +28,3 @@ for _name in (_THREADS_OF_OPENUSD, "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
 # OpenUSD says on the terminal that it is kept to one thread.
 with captured():
     _load()
-# To look for garbage among it would copy all memory that it is in.
-gc.freeze()

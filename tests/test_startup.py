@@ -222,6 +222,8 @@ def test_a_mesh_loads_the_library_of_its_format_alone(tmp_path: Path) -> None:
         (("check", "arm.urdf", "arm.usda"), True),
         (("run", "arm.urdf", "--out", "report"), True),
         (("doctor",), True),
+        (("export", "arm.usda", "back.urdf"), True),
+        (("export", "none.usda", "back.urdf"), False),
         (("check", "none.urdf", "arm.usda"), False),
         (("check", "arm.urdf", "none.usda"), False),
         (("run", "none.urdf", "--out", "report"), False),
@@ -255,6 +257,7 @@ def test_engines_begin_to_load_once_arguments_are_valid(
         ("run", "arm.urdf", "--out", "report"),
         ("doctor",),
         ("doctor", "--sensitivity"),
+        ("export", "arm.usda", "back.urdf"),
     ],
 )
 def test_a_terminal_says_what_is_done_before_anything_large_is_loaded(

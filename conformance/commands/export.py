@@ -10,6 +10,7 @@ from urdf_usd.conformance.commands.console import show_diagnostics
 from urdf_usd.conformance.commands.execution import memory_option, timeout_option
 from urdf_usd.conformance.commands.failures import held_interrupts
 from urdf_usd.conformance.commands.parameters import HelpfulCommand
+from urdf_usd.conformance.commands.status import shown_status
 from urdf_usd.conformance.limits import Limits
 
 
@@ -41,7 +42,10 @@ def export_command(
     layers or assets is a pipe, a device or a socket, if its layers name more than 10000
     asset paths, or if they are more than 4 GiB.
     """
-    with held_interrupts():
+    with shown_status("Loading OpenUSD ..."), held_interrupts():
+        from urdf_usd.conformance.isolation import FOR_USDS, start_loading
+
+        start_loading(FOR_USDS)
         from urdf_usd.conformance.export_process import export_within
 
     written = export_within(usd, urdf, Limits(timeout, memory or None), force=force)
