@@ -158,6 +158,9 @@ def known_deviations(
         spec: The specification's reading.
         stated: What the reader says of the same file.
     """
+    item = Case(check, difference.item, spec, stated)
+    if (whole := explain(item, whole=True)) is not None:
+        return (whole,)
     parts = difference.traces or (difference.item,)
     found = [explain(Case(check, part, spec, stated)) for part in parts]
     known = tuple(dict.fromkeys(deviation for deviation in found if deviation))

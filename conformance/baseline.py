@@ -42,8 +42,9 @@ _FIELDS = (
     Field("reason", required=True),
     Field("owner", required=True),
 )
-_GRADES = tuple(g.value for g in Grade if g is not Grade.EXACT)
-_VERDICTS = tuple(verdict.value for verdict in Verdict if not verdict.conforms)
+_PASSED = {Grade.EXACT, Grade.NOT_APPLICABLE}
+_GRADES = tuple(g.value for g in Grade if g not in _PASSED)
+_VERDICTS = tuple(verdict.value for verdict in Verdict if not verdict.agrees)
 
 
 @dataclass(frozen=True, slots=True)

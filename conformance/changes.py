@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from urdf_usd.conformance.stored_run import StoredRun
 
 _GRADES = (
+    Grade.NOT_APPLICABLE,
     Grade.EXACT,
     Grade.CLOSE,
     Grade.NOT_COMPARABLE,
@@ -25,6 +26,7 @@ _GRADES = (
 _VERDICTS = (
     Verdict.EXACT,
     Verdict.CLOSE,
+    Verdict.INCOMPLETE,
     Verdict.NOT_AVAILABLE,
     Verdict.UNREADABLE,
     Verdict.NOT_COMPARABLE,
@@ -85,10 +87,10 @@ def _added(record: RobotRecord) -> ChangeRecord:
 
 def _robot(before: RobotRecord, after: RobotRecord) -> Iterator[ChangeRecord]:
     verdicts = before.verdict.value, after.verdict.value
-    if before.verdict.conforms and not after.verdict.conforms:
+    if before.verdict.agrees and not after.verdict.agrees:
         kind = Kind.NEWLY_FAILING
         yield ChangeRecord(kind, True, after.id, None, *verdicts, after.reason)
-    elif after.verdict.conforms and not before.verdict.conforms:
+    elif after.verdict.agrees and not before.verdict.agrees:
         yield ChangeRecord(Kind.FIXED, False, after.id, None, *verdicts)
     elif before.verdict is not after.verdict:
         worse = _VERDICTS.index(after.verdict) > _VERDICTS.index(before.verdict)

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from urdf_usd.conformance.comparisons.joint_motion import travel_factor
+from urdf_usd.conformance.comparisons.joint_motion import is_unturned, travel_factor
 from urdf_usd.conformance.groups import rigid_groups, tensor_of
-from urdf_usd.conformance.observation import ROOT_MOTION, JointType
+from urdf_usd.conformance.massless_turning import counts_massless, massless_inertia
+from urdf_usd.conformance.observation import JointType
 from urdf_usd.conformance.shapes import Role
 
 if TYPE_CHECKING:
@@ -30,6 +31,8 @@ _THIN = 1e-6
 _TINY = 1e-10
 _FAR = 1e8
 _EDGE = 1e-6
+# What counts as the same mass or moment, relative, and the same place [m].
+_SAME = 1e-5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -219,9 +222,20 @@ def coupled_in_a_loop(case: Case) -> bool:
     return any(map(circles, leader_of)) if everywhere else circles(case.part)
 
 
-def invented_mass(case: Case) -> bool:
-    """A link whose mass the reader makes up."""
-    return case.part in case.stated.invented
+def invented_kilogram(case: Case) -> bool:
+    """A link without mass that has a kilogram, which the reader makes up."""
+    return case.part in case.stated.invented and about_links(a_kilogram)(case)
+
+
+def a_kilogram(ours: LinkObservation, theirs: LinkObservation) -> bool:
+    """A link without mass, and a kilogram in its place."""
+    massless = ours.mass is None or not ours.mass.mass
+    return massless and theirs.mass is not None and theirs.mass.mass == 1.0
+
+
+def massless_kilogram(ours: LinkObservation, theirs: LinkObservation) -> bool:
+    """A link that has inertia but no mass, and a kilogram in its place."""
+    return massless_inertia(ours) and a_kilogram(ours, theirs)
 
 
 def repaired_text(case: Case) -> bool:
@@ -230,8 +244,29 @@ def repaired_text(case: Case) -> bool:
 
 
 def turned_by_quaternion(case: Case) -> bool:
-    """A part whose origin is turned by a quaternion."""
-    return case.part in case.spec.quaternions
+    """A part whose origin is turned by a quaternion, read as one that is not turned.
+
+    The rest of the part is as it should be: where a joint stands in its parent, and the
+    mass, centre of mass and principal moments of a link.
+    """
+    if case.part not in case.spec.quaternions:
+        return False
+    joint = case.specified_joint
+    if joint is not None:
+        return is_unturned(joint, case.spec, case.stated)
+    links = case.links
+    if links is None or not links[0].mass or not links[1].mass:
+        return False
+    here, there = links[0].mass, links[1].mass
+    close = math.isclose(here.mass, there.mass, rel_tol=_SAME)
+    close &= math.dist(here.center, there.center) <= _SAME
+    if here.inertia is None or there.inertia is None:
+        return close
+    ours, theirs = (
+        np.linalg.eigvalsh(tensor_of(inertia))
+        for inertia in (here.inertia, there.inertia)
+    )
+    return close and bool(np.abs(ours - theirs).max() <= _SAME * np.abs(ours).max())
 
 
 def impossible_inertia(ours: LinkObservation, theirs: LinkObservation) -> bool:
@@ -261,11 +296,6 @@ def thin_inertia(ours: LinkObservation, theirs: LinkObservation) -> bool:
     return bool(abs(smallest) <= max(_THIN * largest, _TINY))
 
 
-def massless_inertia(link: LinkObservation) -> bool:
-    """Whether a link has inertia, but no mass."""
-    return link.mass is not None and not link.mass.mass and any(link.mass.inertia or ())
-
-
 def welded_to_massless_inertia(case: Case) -> bool:
     """A part of a rigid group in which a link has inertia, but no mass."""
     stated = {link.name: link for link in case.spec.links}
@@ -277,21 +307,12 @@ def welded_to_massless_inertia(case: Case) -> bool:
     )
 
 
-def carried_massless_inertia(case: Case) -> bool:
-    """A joint, or the root, that moves a link with inertia and without mass.
+def counted_massless_inertia(case: Case) -> bool:
+    """Motion as if the inertia of links without mass counted, and nothing else changed.
 
     In a rollout every joint feels it.
     """
-    parent_joint = {joint.child: joint for joint in case.spec.joints}
-    movers = {ROOT_MOTION}
-    ghosts = [link.name for link in case.spec.links if massless_inertia(link)]
-    for ghost in ghosts:
-        link = ghost
-        while joint := parent_joint.get(link):
-            movers.add(joint.name)
-            link = joint.parent
-    everywhere = case.check == "dynamics.rollout"
-    return bool(ghosts) and (everywhere or case.part in movers)
+    return counts_massless(case.spec, case.stated, case.check)
 
 
 def longer_axis(case: Case) -> bool:

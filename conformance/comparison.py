@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
+from msgspec import structs
 
 from urdf_usd.conformance.groups import rigid_groups
 from urdf_usd.conformance.motion_scale import motion_scale
@@ -51,6 +52,8 @@ class Difference(msgspec.Struct, frozen=True):
         configuration: Label of the configuration, if one matters.
         traces: The parts in which the difference arises; ``item`` itself unless other
             parts are to blame.
+        unknown: Whether it is the first side that cannot be told, so that nothing is
+            to be found on the second.
     """
 
     item: str
@@ -61,6 +64,7 @@ class Difference(msgspec.Struct, frozen=True):
     tolerance: float = 0.0
     configuration: str | None = None
     traces: tuple[str, ...] = ()
+    unknown: bool = False
 
     @property
     def grade(self) -> Grade:
@@ -108,6 +112,23 @@ class Incomparable:
 
 
 Comparison: TypeAlias = Compared | Incomparable
+
+
+def with_losses(comparison: Comparison) -> Comparison:
+    """Let values fail that the first side has and the second has not as numbers."""
+    if isinstance(comparison, Incomparable):
+        return comparison
+    return replace(
+        comparison,
+        differences=tuple(map(_as_loss, comparison.differences)),
+        told=comparison.told and tuple(map(_as_loss, comparison.told)),
+    )
+
+
+def _as_loss(difference: Difference) -> Difference:
+    if difference.unknown or not math.isnan(difference.amount):
+        return difference
+    return structs.replace(difference, amount=math.inf)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

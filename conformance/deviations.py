@@ -37,6 +37,9 @@ class Deviation:
         checks: Beginnings of the identifiers of the checks in which it shows.
         applies: Whether the circumstance is given.
         file: Stem of the minimal file that shows it, in ``tests/data/deviations``.
+        predicts: Beginnings of those in which it leaves no choice of what is stated.
+        whole: Whether it is about the value that is compared, not about the links and
+            joints in which a difference of that arises.
     """
 
     id: str
@@ -45,15 +48,18 @@ class Deviation:
     checks: tuple[str, ...]
     applies: Circumstance
     file: str
+    predicts: tuple[str, ...] = ()
+    whole: bool = False
 
 
-def explain(case: Case) -> Deviation | None:
-    """Find the known deviation that accounts for a departure, if there is one."""
+def explain(case: Case, *, whole: bool = False) -> Deviation | None:
+    """Find what accounts for a departure in a part, or in the value compared."""
     return next(
         (
             deviation
             for deviation in DEVIATIONS
             if deviation.witness == case.stated.witness
+            and deviation.whole is whole
             and case.check.startswith(deviation.checks)
             and deviation.applies(case)
         ),
@@ -68,6 +74,9 @@ def _of(  # noqa: PLR0913, PLR0917  a row of the table below
     checks: tuple[str, ...],
     applies: Circumstance,
     file: str,
+    *,
+    predicts: tuple[str, ...] = (),
+    whole: bool = False,
 ) -> tuple[Deviation, ...]:
     """What several readers do alike, one by one."""
     return tuple(
@@ -78,6 +87,8 @@ def _of(  # noqa: PLR0913, PLR0917  a row of the table below
             checks,
             applies,
             file,
+            predicts,
+            whole,
         )
         for reader in readers.split()
     )
@@ -163,6 +174,7 @@ _LIMIT_DEVIATIONS = (
         ("limits.effort",),
         given.zero_is_absent("effort"),
         "zero-effort",
+        predicts=("limits.effort",),
     ),
     *_of(
         "pybullet",
@@ -171,6 +183,7 @@ _LIMIT_DEVIATIONS = (
         ("limits.effort",),
         given.absent_is_zero("effort"),
         "absent-effort",
+        predicts=("limits.effort",),
     ),
     *_of(
         "pybullet",
@@ -179,6 +192,7 @@ _LIMIT_DEVIATIONS = (
         ("limits.velocity",),
         given.absent_is_zero("velocity"),
         "absent-effort",
+        predicts=("limits.velocity",),
     ),
     *_of(
         "newton-usd",
@@ -207,15 +221,16 @@ _MASS_DEVIATIONS = (
         "no-inertial",
         "gives a link without <inertial> one kilogram",
         _MASS,
-        given.invented_mass,
+        given.invented_kilogram,
         "massless-moving-link",
+        predicts=_MASS,
     ),
     *_of(
         "drake",
         "massless-inertia",
         "gives a link that has inertia but no mass one kilogram",
         _MASS,
-        given.about_links(lambda ours, _: given.massless_inertia(ours)),
+        given.about_links(given.massless_kilogram),
         "massless-inertia",
     ),
     *_of(
@@ -223,8 +238,10 @@ _MASS_DEVIATIONS = (
         "massless-inertia",
         "counts the inertia of a link that has no mass",
         _MOTION,
-        given.carried_massless_inertia,
-        "massless-inertia",
+        given.counted_massless_inertia,
+        "massless-inertia-welded",
+        predicts=("dynamics.inertia_matrix", "dynamics.bias"),
+        whole=True,
     ),
     *_of(
         "pinocchio",

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _CHECKS = 6
 _FINDINGS = 3
 _LONGEST = 200
-_ORDER = (Grade.FAILS, Grade.DISPUTED, Grade.NOT_COMPARABLE, Grade.CLOSE, Grade.EXACT)
+_ORDER = (Grade.FAILS, Grade.DISPUTED, Grade.NOT_COMPARABLE, Grade.CLOSE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,8 @@ class Examined:
         """Assert that the USD says what the URDF says.
 
         Args:
-            fail_on: ``close`` if differences within the tolerance count as well.
+            fail_on: ``incomplete`` if parts that could not be compared count as well,
+                ``close`` if differences within the tolerance do.
 
         Raises:
             AssertionError: It does not; the message has the worst findings.

@@ -27,6 +27,7 @@ _NOT_READ = frozenset({Verdict.UNREADABLE, Verdict.NOT_AVAILABLE})
 
 # From the least to the gravest; of checks, and of robots without any.
 _GRAVITY = (
+    Grade.NOT_APPLICABLE,
     Grade.EXACT,
     Grade.CLOSE,
     Grade.NOT_COMPARABLE,
@@ -36,6 +37,7 @@ _GRAVITY = (
 _GRAVITY_OF_VERDICTS = (
     Verdict.EXACT,
     Verdict.CLOSE,
+    Verdict.INCOMPLETE,
     Verdict.NOT_AVAILABLE,
     Verdict.UNREADABLE,
     Verdict.NOT_COMPARABLE,
@@ -46,10 +48,22 @@ _GRAVITY_OF_VERDICTS = (
 
 
 class FailOn(StrEnum):
-    """The mildest grade that does not pass, besides those that prove nothing."""
+    """The mildest result that does not pass.
+
+    ``close``: all that is not exact. ``incomplete``: also robots of which parts could
+    not be compared. ``fails``: what is wrong, disputed, or was not compared at all.
+    """
 
     CLOSE = "close"
+    INCOMPLETE = "incomplete"
     FAILS = "fails"
+
+
+_MILDEST = {
+    FailOn.CLOSE: Grade.CLOSE,
+    FailOn.INCOMPLETE: Grade.NOT_COMPARABLE,
+    FailOn.FAILS: Grade.DISPUTED,
+}
 
 
 class Gate(StrEnum):
@@ -115,12 +129,12 @@ def rule(
 ) -> Ruling:
     """Decide over the records of a run.
 
-    What is disputed or not comparable is not proven, so it does not pass. A run that
-    read nothing has shown nothing.
+    What is disputed is not proven, nor is a robot of which nothing was compared, so
+    they do not pass. A run that read nothing has shown nothing.
 
     Args:
         records: One per robot.
-        fail_on: Whether a check that is close passes.
+        fail_on: The mildest result that does not pass.
         strict: Whether robots that could not be read or fetched count.
         baseline: What is known not to pass.
     """
@@ -205,15 +219,14 @@ def failures(
 
     Args:
         records: One per robot.
-        fail_on: Whether a check that is close passes.
+        fail_on: The mildest result that does not pass.
         strict: Whether robots that could not be read or fetched count.
         unreadable: Whether those that could not be read count at least.
     """
     forgiven = set() if strict else set(_NOT_READ)
     if unreadable:
         forgiven.discard(Verdict.UNREADABLE)
-    mildest = Grade.CLOSE if fail_on is FailOn.CLOSE else Grade.NOT_COMPARABLE
-    failing = _GRAVITY[_GRAVITY.index(mildest) :]
+    failing = _GRAVITY[_GRAVITY.index(_MILDEST[fail_on]) :]
     return tuple(
         failure
         for record in records
@@ -262,10 +275,12 @@ def _grades(records: Iterable[RobotRecord]) -> dict[Place, str]:
 
 
 def _failures(record: RobotRecord, failing: Sequence[Grade]) -> Iterator[Failure]:
-    if record.verdict.conforms and Grade(record.verdict.value) not in failing:
-        return
     converter = _converter(record)
     wrong = [check for check in record.checks if check.grade in failing]
+    if not wrong and record.verdict.agrees:
+        return
+    if not wrong and record.verdict is Verdict.NOT_COMPARABLE:
+        wrong = [c for c in record.checks if c.grade is Grade.NOT_COMPARABLE]
     if not wrong:
         yield Failure(
             record.id, VERDICT, record.verdict.value, record.reason, converter

@@ -41,9 +41,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     group.addoption(
         "--conformance-fail-on",
-        choices=("fails", "close"),
+        choices=("fails", "incomplete", "close"),
         default="fails",
-        help="fail on every check that is not exact, or not even close",
+        help="fail on every check that is not exact; on robots of which parts could "
+        "not be compared; or only on what differs or is disputed",
     )
     group.addoption(
         "--conformance-witness",

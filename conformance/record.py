@@ -19,16 +19,14 @@ from urdf_usd.conformance.change_record import FormerRunRecord  # noqa: TC001  #
 from urdf_usd.conformance.ledger_record import LedgerRecord  # noqa: TC001  # likewise
 from urdf_usd.conformance.record_text import robot_record_line, run_summary_line
 
-SCHEMA_VERSION = "1.2"
+SCHEMA_VERSION = "1.3"
 
 
 class Grade(StrEnum):
-    """Result of one check, best first.
+    """Result of one check: ``exact`` is within what float32 storage allows.
 
-    ``exact``: within what float32 storage allows. ``close``: within the engineering
-    tolerance. ``fails``: outside it. ``disputed``: the readers of the URDF contradict
-    each other, so nothing can be said about the USD. ``not comparable``: a side is
-    silent.
+    ``close``: within the tolerance. ``disputed``: readers of the URDF contradict each
+    other. ``not comparable``: one side is silent. ``not applicable``: both are.
     """
 
     EXACT = "exact"
@@ -36,17 +34,20 @@ class Grade(StrEnum):
     FAILS = "fails"
     DISPUTED = "disputed"
     NOT_COMPARABLE = "not comparable"
+    NOT_APPLICABLE = "not applicable"
 
 
 class Verdict(StrEnum):
     """Result for one robot.
 
-    ``unreadable``: invalid or unsupported URDF, see the diagnostics. ``not available``:
-    the robot could not be fetched. ``crashed``: the converter or the USD reader died.
+    ``incomplete``: what was compared is exact or close; parts could not be, such as a
+    mesh without its file. ``not comparable``: nothing was. ``unreadable``: invalid or
+    unsupported URDF. ``not available``: not fetched. ``crashed``: a process died.
     """
 
     EXACT = "exact"
     CLOSE = "close"
+    INCOMPLETE = "incomplete"
     FAILS = "fails"
     DISPUTED = "disputed"
     NOT_COMPARABLE = "not comparable"
@@ -58,6 +59,11 @@ class Verdict(StrEnum):
     def conforms(self) -> bool:
         """Whether the USD says what the URDF says."""
         return self in {Verdict.EXACT, Verdict.CLOSE}
+
+    @property
+    def agrees(self) -> bool:
+        """Whether the USD says what the URDF says in all that was compared."""
+        return self.conforms or self is Verdict.INCOMPLETE
 
 
 class _Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=False):
@@ -87,7 +93,7 @@ class WitnessStatus(StrEnum):
 
 
 class WitnessRecord(_Record, frozen=True, kw_only=True):
-    """How one witness took part.
+    """How a witness took part.
 
     Attributes:
         name: Witness name.
@@ -161,7 +167,7 @@ class CheckRecord(_Record, frozen=True, kw_only=True):
     Attributes:
         id: Stable identifier, for example ``kinematics.position``.
         title: What is compared, in a few words.
-        group: Heading under which it is shown, for example ``kinematics``.
+        group: Heading under which it is shown.
         unit: Unit of all differences; empty for equality and ``1`` for ratios.
         grade: Worst grade of all values.
         compared: Number of values compared.
@@ -169,7 +175,7 @@ class CheckRecord(_Record, frozen=True, kw_only=True):
         worst_subject: Where it occurs.
         bound: What float32 storage allows at that place.
         tolerance: Engineering tolerance at that place.
-        reason: Why the check is not comparable or disputed.
+        reason: Why it is not applicable, not comparable or disputed.
         differences: Each URDF witness against the USD.
         findings: Values that are not exact, worst first.
     """
@@ -214,8 +220,8 @@ class DeviationRecord(_Record, frozen=True, kw_only=True):
         cause: What the reader does, in one sentence.
         check: Check in which it shows.
         subjects: Links or joints concerned.
-        largest: Largest departure in the unit of the check, if it has one.
-        values: What it makes of each value, where a reader of the USD departs.
+        largest: Largest departure in the unit of the check.
+        values: What a reader of the USD makes of each value.
     """
 
     witness: str
@@ -228,12 +234,9 @@ class DeviationRecord(_Record, frozen=True, kw_only=True):
 
 
 class FileRecord(_Record, frozen=True, kw_only=True):
-    """One file that a robot is made of.
+    """One file that a robot is made of, with the hash and number of its bytes.
 
-    Attributes:
-        path: Relative to the URDF, or below ``package://``.
-        sha256: Hash of its bytes.
-        size: Number of bytes.
+    ``path`` is relative to the URDF, or below ``package://``.
     """
 
     path: str
@@ -270,12 +273,9 @@ class SourceRecord(_Record, frozen=True, kw_only=True):
 
 
 class AssetRecord(_Record, frozen=True, kw_only=True):
-    """What a converter wrote.
+    """What a converter wrote: number of files, and of their bytes.
 
-    Attributes:
-        root_layer: File that consumers open, relative to the folder of the asset.
-        files: Number of files.
-        size: Number of their bytes.
+    ``root_layer`` is what consumers open, relative to the folder of the asset.
     """
 
     root_layer: str
@@ -322,7 +322,7 @@ class RobotRecord(_Record, frozen=True, kw_only=True):
 
 
 class RobotSummary(_Record, frozen=True, kw_only=True):
-    """One line of ``summary.json``: a robot and a converter, without findings."""
+    """One line of ``summary.json``: a robot and a converter."""
 
     id: str
     name: str

@@ -2,13 +2,15 @@
 
 Whatever the engine makes of a URDF it makes of both, so its quirks cancel and what is
 left is the doing of the two conversions. Where an engine reads the first file against
-the specification and the second one by it, the difference is its own.
+the specification and the second one by it, the difference is its own. It is also where
+a known deviation says exactly what the engine makes of the second file; but not where
+two engines find it, each for itself.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -25,7 +27,8 @@ from urdf_usd.conformance.tolerance import RELATIVE
 from urdf_usd.conformance.witness import Abstained, Crashed, Observed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
 
     from urdf_usd.conformance.checks import Check
     from urdf_usd.conformance.comparison import Comparison, Yardstick
@@ -35,6 +38,11 @@ if TYPE_CHECKING:
 # The check that tells of an engine that refuses what was written back.
 _READABLE = "structure.links"
 _JOINTS = "structure.joints"
+# Motion is none of them: an engine moves a robot with the tensor that is written, also
+# where it does not state that.
+_OF_INERTIA = {"mass.link.inertia", "mass.group.inertia"}
+# Of what two engines state alike: one of them may count in single precision.
+_SAME = 1e-5
 # Of the principal moments, and of the attitude of their axes.
 _ROUNDINGS = 8.0
 
@@ -93,23 +101,38 @@ def compare_back(
     if not readings:
         return None
     by_engine: dict[str, Comparison] = {}
-    merged: list[Compared] = []
+    compared: dict[str, tuple[_Trip, Compared]] = {}
+    refused: list[Compared] = []
+    lost = []
     for reading in readings:
-        outcome = back.outcomes.get(reading.witness)
+        engine = reading.witness
+        outcome = back.outcomes.get(engine)
         if isinstance(outcome, Observed):
-            again = outcome.observation
-            found = compare(check, reading, again, yardstick)
+            trip = _Trip(spec, reading, outcome.observation)
+            found = compare(check, reading, trip.again, yardstick)
             if isinstance(found, Compared):
-                merged.append(
-                    _without_own(check, _Trip(spec, reading, again), found, yardstick)
-                )
+                compared[engine] = trip, found
+            elif _is_stated(check, reading, yardstick):
+                lost.append(found)
         else:
-            reason = _refusal(reading.witness, outcome, back)
+            reason = _refusal(engine, outcome, back)
             found = Incomparable(reason)
             if check.direct == _READABLE and back.failure is None:
-                merged.append(Compared((_unreadable(reading.witness, reason),)))
-        by_engine[reading.witness] = found
+                refused.append(Compared((_unreadable(engine, reason),)))
+            elif _is_stated(check, reading, yardstick):
+                lost.append(found)
+        by_engine[engine] = found
+    merged = [*_without_own(check, compared, yardstick), *refused]
+    if lost and not merged:
+        reasons = dict.fromkeys(found.reason for found in lost)
+        return RoundTrip(Incomparable("; ".join(reasons)), by_engine)
     return RoundTrip(_merged(merged, by_engine), by_engine)
+
+
+def _is_stated(check: Check, reading: Observation, yardstick: Yardstick) -> bool:
+    """Whether a reading has what a check is about: it can be compared with itself."""
+    own = compare(check, reading, reading, yardstick)
+    return isinstance(own, Compared) and bool(own.differences)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -134,28 +157,51 @@ def _unreadable(engine: str, reason: str) -> Difference:
 
 
 def _without_own(
-    check: Check, trip: _Trip, found: Compared, yardstick: Yardstick
-) -> Compared:
-    """Leave out what is the engine's doing, and say whose word the rest is."""
-    engine = trip.there.witness
-    scale = max(1.0, roundings(trip.there.precision))
-    own = _own_doing(check, trip, found, yardstick)
+    check: Check, compared: Mapping[str, tuple[_Trip, Compared]], yardstick: Yardstick
+) -> Iterator[Compared]:
+    """Leave out what is the engines' doing, and say whose word the rest is.
 
-    def told(difference: Difference) -> Difference:
-        return structs.replace(
-            difference,
-            bound=difference.bound * scale,
-            words=partial(_said_of, engine, difference),
+    What a known deviation explains in one engine is the USD's doing if a second engine
+    finds it as well.
+    """
+    owns = {
+        engine: _own_doing(check, trip, found, yardstick)
+        for engine, (trip, found) in compared.items()
+    }
+    for engine, (trip, found) in compared.items():
+        others = [own.predicted for name, own in owns.items() if name != engine]
+        own = owns[engine].misread | {
+            item
+            for item, amount in owns[engine].predicted.items()
+            if not any(_is_same(amount, other.get(item)) for other in others)
+        }
+        scale = max(1.0, roundings(trip.there.precision))
+        told = partial(_told, engine, scale, own)
+        note = f"{len(own)} left out, where {engine} departs from the URDF"
+        yield Compared(
+            told(found.differences),
+            None if found.told is None else told(found.told),
+            note if own else found.note,
         )
 
-    def rest(differences: tuple[Difference, ...]) -> tuple[Difference, ...]:
-        return tuple(told(one) for one in differences if one.item not in own)
 
-    note = f"{len(own)} left out, where {engine} departs from the URDF"
-    return Compared(
-        rest(found.differences),
-        None if found.told is None else rest(found.told),
-        note if own else found.note,
+def _is_same(amount: float, other: float | None) -> bool:
+    """Whether two engines are as far from the URDF; nan, not stated, equals nothing."""
+    return other is not None and math.isclose(amount, other, rel_tol=_SAME)
+
+
+def _told(
+    engine: str,
+    scale: float,
+    own: AbstractSet[str],
+    differences: Sequence[Difference],
+) -> tuple[Difference, ...]:
+    return tuple(
+        structs.replace(
+            one, bound=one.bound * scale, words=partial(_said_of, engine, one)
+        )
+        for one in differences
+        if one.item not in own
     )
 
 
@@ -164,40 +210,73 @@ def _said_of(engine: str, difference: Difference) -> Words:
     return structs.replace(words, message=f"{engine}: {words.message}")
 
 
+@dataclass(frozen=True, slots=True)
+class _Own:
+    """Values that differ because of the engine.
+
+    Attributes:
+        misread: Those that it reads against the URDF the first time, and by it the
+            second time; welds that are called otherwise.
+        predicted: Those that a known deviation makes it state the second time, with
+            how far that is from the URDF.
+    """
+
+    misread: frozenset[str]
+    predicted: Mapping[str, float]
+
+
 def _own_doing(
     check: Check, trip: _Trip, found: Compared, yardstick: Yardstick
-) -> frozenset[str]:
-    """Name the values that differ because the engine does not read the URDF by it."""
-    failing = [
-        one
+) -> _Own:
+    """Find the values that differ because the engine does not read a file by it.
+
+    The second reading decides. It has to be what the URDF says, or what a known
+    deviation makes of that: how the engine misreads the first file excuses nothing in
+    the second.
+    """
+    failing = {
+        one.item
         for one in found.differences
         if one.grade in {Grade.FAILS, Grade.NOT_COMPARABLE}
-    ]
+    }
     if not failing:
-        return frozenset()
+        return _Own(frozenset(), {})
     before, after = (
         compare(check, trip.spec, reading, yardstick)
         for reading in (trip.there, trip.again)
     )
-    departs = {
-        one.item
-        for one in (before.differences if isinstance(before, Compared) else ())
-        if not agrees(one, trip.there.precision)
-    }
-    follows = {
-        one.item
-        for one in (after.differences if isinstance(after, Compared) else ())
-        if agrees(one, trip.again.precision)
-    }
-    excused = _excused(trip)
+    if not isinstance(before, Compared) or not isinstance(after, Compared):
+        return _Own(frozenset(), {})
+    departs = _departing(before, trip.there.precision)
+    strays = _departing(after, trip.again.precision)
     welds = _renamed_welds(trip) if check.direct == _JOINTS else frozenset()
-    return welds | frozenset(
-        one.item
-        for one in failing
-        if one.item in departs & follows
-        or known_deviations(check.direct or check.id, one, trip.spec, trip.there)
-        or _is_excused(one, excused, trip)
+    refused = _refused(trip, yardstick)
+    return _Own(
+        welds | (failing & departs.keys() - strays.keys()),
+        {
+            item: strays[item].amount
+            for item in failing & strays.keys()
+            if _is_predicted(check, strays[item], trip)
+            or _is_refused(check, strays[item], refused)
+        },
     )
+
+
+def _departing(comparison: Compared, precision: float) -> dict[str, Difference]:
+    return {
+        one.item: one for one in comparison.differences if not agrees(one, precision)
+    }
+
+
+def _is_predicted(check: Check, difference: Difference, trip: _Trip) -> bool:
+    """Whether known deviations leave no other choice of what is stated.
+
+    What the text of the first file does to an engine, that of the second does not.
+    """
+    identifier = check.direct or check.id
+    written = replace(trip.spec, repaired=(), quaternions=())
+    known = known_deviations(identifier, difference, written, trip.again)
+    return bool(known) and all(identifier.startswith(one.predicts) for one in known)
 
 
 def _renamed_welds(trip: _Trip) -> frozenset[str]:
@@ -222,27 +301,32 @@ def _renamed_welds(trip: _Trip) -> frozenset[str]:
     )
 
 
-def _excused(trip: _Trip) -> frozenset[str]:
-    """Name links of which an engine makes something of its own, on the way back alone.
+def _refused(trip: _Trip, yardstick: Yardstick) -> frozenset[str]:
+    """Name links of which an engine refuses the tensor, on the way back alone.
 
-    A link without ``<inertial>`` and one whose mass is zero are the same to the
-    specification, and to a USD that does not say more; not to every engine. And where
-    two principal moments add up to the third, as those of flat bodies do, rounding to
-    float32 may leave them short of it, which engines refuse.
+    Where two principal moments add up to the third, as those of flat bodies do,
+    rounding to float32 may leave them short of it. Engines then take none, or zero; of
+    the mass and its centre they take what is written.
     """
     again = {link.name: link.mass for link in trip.again.links}
     found = set()
     for link in trip.spec.links:
-        mass = again.get(link.name)
-        if not (link.mass and link.mass.mass):
-            if link.name in trip.again.invented:
-                found.add(link.name)
-        elif (
-            link.mass.inertia
-            and _is_flat(link.mass.inertia)
-            and not any((mass and mass.inertia) or ())
+        here, there = link.mass, again.get(link.name)
+        if (
+            here
+            and there
+            and here.inertia
+            and _is_flat(here.inertia)
+            and not any(there.inertia or ())
+            and abs(here.mass - there.mass) <= yardstick.tolerance.mass * here.mass
+            and math.dist(here.center, there.center) <= yardstick.tolerance.position
         ):
             found.add(link.name)
+    # A group of which a tensor is not stated has none; it is called by its head.
+    stated = {name for name, mass in again.items() if mass is None or mass.inertia}
+    for group in yardstick.groups:
+        if (silent := set(group) - stated) and silent <= found:
+            found.add(group[0])
     return frozenset(found)
 
 
@@ -252,24 +336,22 @@ def _is_flat(inertia: Vec6) -> bool:
     return bool(small + middle - large <= _ROUNDINGS * RELATIVE * large)
 
 
-def _is_excused(difference: Difference, excused: frozenset[str], trip: _Trip) -> bool:
-    """Say whether a difference arises in such links alone.
-
-    A weld that another link carries now is the same weld.
-    """
-    welds = {j.name for j in trip.there.joints if j.type is JointType.FIXED}
-    parts = set(difference.traces or (difference.item,)) - welds
-    return bool(parts) and parts <= excused
+def _is_refused(
+    check: Check, difference: Difference, refused: AbstractSet[str]
+) -> bool:
+    """Whether a difference in inertia arises in tensors that are refused alone."""
+    parts = set(difference.traces or (difference.item,))
+    return check.direct in _OF_INERTIA and parts <= refused
 
 
-def _merged(parts: list[Compared], by_engine: Mapping[str, Comparison]) -> Comparison:
+def _merged(parts: Sequence[Compared], by_engine: Mapping[str, Comparison]) -> Compared:
     if not parts:
         reasons = dict.fromkeys(
             comparison.reason
             for comparison in by_engine.values()
             if isinstance(comparison, Incomparable)
         )
-        return Incomparable("; ".join(reasons))
+        return Compared((), note="; ".join(reasons))
     notes = dict.fromkeys(part.note for part in parts if part.note)
     return Compared(
         tuple(one for part in parts for one in part.differences),

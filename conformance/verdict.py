@@ -2,7 +2,8 @@
 
 The specification's reading is the reference. A check that fails is the USD's fault,
 unless the engines contradict the reference; a reader that stands alone is a deviation.
-The verdict is the worst check.
+The verdict is the worst check that was made; where all else agrees and parts could not
+be compared, it is *incomplete*.
 """
 
 from __future__ import annotations
@@ -14,9 +15,15 @@ from typing import TYPE_CHECKING, assert_never
 
 from urdf_usd.conformance.attribution import Attribution, Voice, attribute
 from urdf_usd.conformance.checks import CHECKS, ROUND_TRIP_CHECKS
-from urdf_usd.conformance.comparison import Compared, Incomparable, yardstick
+from urdf_usd.conformance.comparison import (
+    Compared,
+    Incomparable,
+    with_losses,
+    yardstick,
+)
 from urdf_usd.conformance.comparisons.asking import compare
 from urdf_usd.conformance.departures import departures
+from urdf_usd.conformance.overall import ORDER, overall_reason, overall_verdict
 from urdf_usd.conformance.record import (
     CheckRecord,
     DeviationRecord,
@@ -42,13 +49,6 @@ if TYPE_CHECKING:
 REFERENCE = "spec"
 # Findings shown per check; the check says how many there are.
 MOST_FINDINGS = 20
-_ORDER = (
-    Grade.EXACT,
-    Grade.CLOSE,
-    Grade.NOT_COMPARABLE,
-    Grade.DISPUTED,
-    Grade.FAILS,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,9 +157,9 @@ def _judge(bench: _Bench) -> Judgement:
     checks = (*(record for record, _ in judged), *_round_trip(bench))
     deviations = [deviation for _, found in judged for deviation in found]
     deviations += departures(bench.actual)
-    worst = max((check.grade for check in checks), key=_ORDER.index)
-    reason = _reason(checks) + _unconfirmed(bench)
-    return Judgement(checks, tuple(deviations), Verdict(worst.value), reason)
+    reason = overall_reason(checks) + _unconfirmed(bench)
+    verdict = overall_verdict({check.grade for check in checks})
+    return Judgement(checks, tuple(deviations), verdict, reason)
 
 
 def _round_trip(bench: _Bench) -> Iterator[CheckRecord]:
@@ -182,7 +182,7 @@ def _round_trip(bench: _Bench) -> Iterator[CheckRecord]:
 def _judge_check(
     check: Check, bench: _Bench
 ) -> tuple[CheckRecord, tuple[DeviationRecord, ...]]:
-    comparison = compare(check, bench.asked, bench.actual, bench.yardstick)
+    comparison = with_losses(compare(check, bench.asked, bench.actual, bench.yardstick))
     voices = {
         name: Voice(
             stated=outcome.observation,
@@ -262,8 +262,8 @@ def _check_record(
         title=check.title,
         group=check.group,
         unit=check.unit,
-        grade=max(grades, key=_ORDER.index, default=Grade.EXACT),
-        compared=len(grades),
+        grade=max(grades, key=ORDER.index, default=Grade.NOT_APPLICABLE),
+        compared=sum(grade is not Grade.NOT_COMPARABLE for grade in grades),
         worst=_amount(check, worst),
         worst_subject=worst.subject if worst and worst.amount else None,
         bound=worst.bound if worst and check.unit else None,
@@ -320,7 +320,7 @@ def _findings(
         if difference.item not in attribution.disputed
         and difference.grade is not Grade.EXACT
     ]
-    own.sort(key=lambda value: (-_ORDER.index(value.grade), -value.severity))
+    own.sort(key=lambda value: (-ORDER.index(value.grade), -value.severity))
     graded = [_finding(check, value, value.grade) for value in own]
     disputed = [
         _finding(check, difference, Grade.DISPUTED, _contradiction(dissents))
@@ -377,17 +377,3 @@ def _unconfirmed(bench: _Bench) -> str:
         f"; the URDF is malformed XML ({', '.join(bench.spec.malformed)}), which only"
         " the converter's own reader repaired: no other engine confirms that reading"
     )
-
-
-def _reason(checks: Sequence[CheckRecord]) -> str:
-    """Name what decided, in one sentence."""
-    worst = max((check.grade for check in checks), key=_ORDER.index)
-    if worst is Grade.EXACT:
-        return f"all {len(checks)} checks are exact"
-    deciding = [check for check in checks if check.grade is worst]
-    first = deciding[0]
-    finding = next((f for f in first.findings if f.grade is worst), None)
-    said = finding.message if finding else first.reason or first.title
-    more = len(deciding) - 1
-    others = f" (and {more} more {'checks' if more > 1 else 'check'})" if more else ""
-    return f"{first.title}: {said}{others}"

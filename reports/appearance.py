@@ -36,30 +36,36 @@ GRADES = {
     Grade.NOT_COMPARABLE: Appearance(
         "\N{EN DASH}", "not-comparable", "bright_black", 4, "one side is silent"
     ),
+    Grade.NOT_APPLICABLE: Appearance(
+        "\N{MIDDLE DOT}", "not-applicable", "bright_black", 5, "nothing to compare"
+    ),
 }
 
 VERDICTS = {
     Verdict.EXACT: Appearance(
-        "✓", "exact", "green", 7, "the USD agrees within what float32 can store"
+        "✓", "exact", "green", 8, "the USD agrees within what float32 can store"
     ),
     Verdict.CLOSE: Appearance(
-        "≈", "close", "cyan", 6, "the USD agrees within the tolerance"
+        "≈", "close", "cyan", 7, "the USD agrees within the tolerance"
+    ),
+    Verdict.INCOMPLETE: Appearance(
+        "◐", "incomplete", "yellow", 4, "what was compared agrees; parts could not be"
     ),
     Verdict.FAILS: Appearance("✗", "fails", "red", 0, "the USD says something else"),
     Verdict.DISPUTED: Appearance(
         "?", "disputed", "yellow", 2, "the readers of the URDF contradict each other"
     ),
     Verdict.NOT_COMPARABLE: Appearance(
-        "\N{EN DASH}", "not-comparable", "bright_black", 3, "one side is silent"
+        "\N{EN DASH}", "not-comparable", "bright_black", 3, "nothing was compared"
     ),
     Verdict.UNREADABLE: Appearance(
-        "⊘", "unreadable", "blue", 4, "the URDF has no meaning that could be kept"
+        "⊘", "unreadable", "blue", 5, "the URDF has no meaning that could be kept"
     ),
     Verdict.CRASHED: Appearance(
         "!", "crashed", "magenta", 1, "the converter or the USD reader died"
     ),
     Verdict.NOT_AVAILABLE: Appearance(
-        "○", "not-available", "bright_black", 5, "the robot could not be fetched"
+        "○", "not-available", "bright_black", 6, "the robot could not be fetched"
     ),
 }
 

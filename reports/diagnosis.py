@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 _WORST_GRADE = {
     Verdict.FAILS: Grade.FAILS,
     Verdict.DISPUTED: Grade.DISPUTED,
+    Verdict.INCOMPLETE: Grade.NOT_COMPARABLE,
     Verdict.NOT_COMPARABLE: Grade.NOT_COMPARABLE,
 }
 # What ends a process that is not done: its time, or its memory.
@@ -91,7 +92,7 @@ def _fault(check: CheckRecord) -> str:
             "the USD cannot be judged"
         )
     if check.grade is Grade.NOT_COMPARABLE:
-        return "nobody can say: one side is silent, so that nothing is proven"
+        return "nobody can say: what one side does not state is not compared"
     seeing = [one.witness for one in check.differences if one.unequal]
     if len(seeing) > 1:
         return (
@@ -113,7 +114,10 @@ def _remedy(check: CheckRecord) -> str:
                 "to be known to the harness"
             )
         case _:
-            return "see below why a side is silent"
+            return (
+                "supply what is missing, such as files of meshes; all that could be "
+                "compared is below"
+            )
 
 
 def _unjudged(robot: RobotRecord) -> Diagnosis:

@@ -29,7 +29,8 @@ _ADVICE = {
         "judged: make the URDF unambiguous, or name the deviation of the reader."
     ),
     Grade.NOT_COMPARABLE: (
-        "A side is silent, so that nothing is proven: see why its reader says nothing."
+        "What one side does not state cannot be compared, so that nothing is proven of "
+        "it: see above what is missing."
     ),
 }
 

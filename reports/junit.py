@@ -1,10 +1,10 @@
 """JUnit XML for CI systems: a test suite per robot, a test case per check.
 
 A check that fails or is disputed is a *failure*. A robot whose converter or reader
-died is an *error*. What could not be judged is *skipped*, with its reason: a check in
-which one side is silent, a robot that could not be fetched, and a URDF without a
-meaning, for which a diagnostic in place of a USD is the right result; likewise what a
-baseline expects. A robot that was read and does not conform is never all green: where
+died is an *error*. What could not be judged is *skipped*, with its reason: a check that
+compared nothing, a robot that could not be fetched, and a URDF without a meaning, for
+which a diagnostic in place of a USD is the right result; likewise what a baseline
+expects. A robot that was read and does not conform is never all green: where
 no check says so, a case of its own does.
 """
 
@@ -43,6 +43,7 @@ _OUTCOMES = {
     Grade.FAILS: "failure",
     Grade.DISPUTED: "failure",
     Grade.NOT_COMPARABLE: "skipped",
+    Grade.NOT_APPLICABLE: "skipped",
 }
 
 
@@ -124,7 +125,7 @@ def _suite(robot: RobotRecord, expected: Mapping[tuple[str, str], str]) -> ET.El
     suite = ET.Element("testsuite", name=one_line(robot.id, _MESSAGE_LIMIT))
     cases = [_check_case(robot, check) for check in robot.checks]
     red = any(case.find("failure") is not None for case in cases)
-    told = robot.verdict.conforms or (red and robot.verdict is not Verdict.CRASHED)
+    told = robot.verdict.agrees or (red and robot.verdict is not Verdict.CRASHED)
     if not cases or not told:
         cases.insert(0, _robot_case(robot))
     suite.extend(_accepted(robot, case, expected) for case in cases)
@@ -140,7 +141,7 @@ def _suite(robot: RobotRecord, expected: Mapping[tuple[str, str], str]) -> ET.El
 
 def _robot_case(robot: RobotRecord) -> ET.Element:
     case = _case(robot, _WHOLE)
-    if robot.verdict.conforms:
+    if robot.verdict.agrees:
         return case
     tag = "skipped" if robot.verdict in _NOT_READ else "failure"
     if robot.verdict is Verdict.CRASHED:

@@ -24,7 +24,7 @@ _NAME_LIMIT = 200
 _REASON_LIMIT = 300
 _DIGITS = 3
 _ABSENT = "."
-_GRADE_LETTERS = dict(zip(GRADES, "ecfdn", strict=True))
+_GRADE_LETTERS = dict(zip(GRADES, "ecfdn-", strict=True))
 _STATUS_LETTERS = {
     WitnessStatus.OBSERVED: "o",
     WitnessStatus.ABSTAINED: "a",

@@ -10,6 +10,7 @@ import click
 from urdf_usd.conformance.commands.console import stdout
 from urdf_usd.conformance.commands.execution import memory_option, timeout_option
 from urdf_usd.conformance.commands.failures import ExitCode, held_interrupts
+from urdf_usd.conformance.commands.gate_choices import fail_on_option
 from urdf_usd.conformance.commands.parameters import (
     Arguments,
     HelpfulCommand,
@@ -55,6 +56,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 )
 @timeout_option
 @memory_option
+@fail_on_option
 @click.option("--json", "json_file", type=_FILE, help="Write the whole record here.")
 @click.option("--html", "html_file", type=_FILE, help="Write the robot's page here.")
 def check_command(  # noqa: PLR0913  # one parameter per option
@@ -68,6 +70,7 @@ def check_command(  # noqa: PLR0913  # one parameter per option
     jobs: int | None,
     timeout: float,
     memory: int,
+    fail_on: str,
     json_file: Path | None,
     html_file: Path | None,
 ) -> None:
@@ -105,7 +108,7 @@ def check_command(  # noqa: PLR0913  # one parameter per option
     _write_files(record, scene, (urdf, str(usd)), json_file, html_file)
     _print_summary(record, source, base)
     click.echo(f"\n{_what_to_open(record, html_file)}")
-    click.get_current_context().exit(_exit_code(record))
+    click.get_current_context().exit(_exit_code(record, fail_on))
 
 
 def _load() -> None:
@@ -169,13 +172,15 @@ def _print_summary(record: RobotRecord, source: RobotSource, base: str) -> None:
 def _what_to_open(record: RobotRecord, html_file: Path | None) -> str:
     if html_file:
         return f"Page: {html_file}"
-    if record.verdict.conforms:
+    if record.verdict.agrees:
         return "--html FILE writes all figures as a page."
     return "--html FILE writes a page that shows where the two part, in 3D."
 
 
-def _exit_code(record: RobotRecord) -> ExitCode:
-    if record.verdict.conforms:
+def _exit_code(record: RobotRecord, fail_on: str) -> ExitCode:
+    from urdf_usd.conformance.gate import FailOn, failures
+
+    if not failures((record,), fail_on=FailOn(fail_on), strict=True, unreadable=True):
         return ExitCode.DONE
     # Without a single check, a side could not be read at all.
     return ExitCode.DOES_NOT_CONFORM if record.checks else ExitCode.NOT_DONE

@@ -13,19 +13,23 @@ from urdf_usd.conformance.commands.failures import CommandError
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 # Values of an enumeration of the gate, which loads records.
-FAIL_ON = ("close", "fails")
+FAIL_ON = ("close", "incomplete", "fails")
+
+
+fail_on_option = click.option(
+    "--fail-on",
+    type=click.Choice(FAIL_ON),
+    default="fails",
+    show_default=True,
+    help="Fail on every check that is not exact; on robots of which parts could not "
+    "be compared; or only on what differs, is disputed or was not compared at all.",
+)
 
 
 def gate_options(command: _Command) -> _Command:
     """Add what decides over a run as a whole."""
     options = (
-        click.option(
-            "--fail-on",
-            type=click.Choice(FAIL_ON),
-            default="fails",
-            show_default=True,
-            help="Fail on every check that is not exact, or not even close.",
-        ),
+        fail_on_option,
         click.option(
             "--strict",
             is_flag=True,

@@ -39,7 +39,7 @@ class GateOptions:
     """How a run is judged as a whole.
 
     Attributes:
-        fail_on: Whether a check that is close passes.
+        fail_on: The mildest result that does not pass.
         strict: Whether robots that could not be read or fetched count.
         file: The baseline.
         update: Whether to rewrite it.
@@ -95,7 +95,7 @@ class GateOptions:
         ruling = rule(
             records, fail_on=self.fail_on, strict=self.strict, baseline=baseline
         )
-        if baseline is not None or self.fail_on is FailOn.CLOSE:
+        if baseline is not None or self.fail_on is not FailOn.FAILS:
             console = long_stdout()
             for line in _lines(ruling, self.file):
                 console.print(line)

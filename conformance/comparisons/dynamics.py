@@ -259,6 +259,8 @@ def _compare(  # noqa: PLR0913, PLR0917  one value of two readings, and its yard
             )
         )
     note = None if yardstick.total_mass else _MASSLESS
+    if not differences:
+        note = note or f"{expected.witness} states no {what} that is known"
     if len(entries.off) < len(labels):
         note = f"at the first {len(entries.off)} of {len(labels)} configurations"
     return Compared(traced(differences, expected, actual, yardstick), note=note)

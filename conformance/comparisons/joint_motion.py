@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 # Two links in a row are held by few stored numbers; a joint is only blamed for more
 # than four times what rounding does to them.
 _BLAME = 4.0
+# What single precision makes of a frame that is not turned [m, 1].
+_UNTURNED = 1e-5
 # Pairs of readings of one robot, about which several checks ask.
 _KEPT = 32
 
@@ -100,6 +102,29 @@ def travel_factor(
         for frames in (ours.frames, theirs.frames)
     )
     return _travel(here, there)
+
+
+def is_unturned(
+    joint: JointObservation, ours: Observation, theirs: Observation
+) -> bool:
+    """Whether the other side has the frame of a joint where ours has it, but unturned.
+
+    The first configuration counts, in which joints are at zero.
+    """
+    if ours.frames is None or theirs.frames is None:
+        return False
+    ends = {joint.parent, joint.child}
+    if not ends <= set(ours.frames.links) & set(theirs.frames.links):
+        return False
+    here, there = (
+        _relative(
+            motions_of(frames, [joint.parent]), motions_of(frames, [joint.child])
+        ).of(0)
+        for frames in (ours.frames, theirs.frames)
+    )
+    shift = np.linalg.norm(here.position[0] - there.position[0])
+    turn = np.abs(there.rotation[0] - np.eye(3)).max()
+    return bool(max(shift, turn) <= _UNTURNED)
 
 
 def joint_faults(

@@ -31,7 +31,9 @@ def states(
 
     What nearby robots differ by is the measure of how a joint depends on the last
     digits of the file. Each joint is compared at the last moment at which it does not
-    depend on them too much.
+    depend on them too much. Where any joint does, the simulation as a whole may end:
+    that it ends on the second side is held against that side only while all joints of
+    the first, and of the robots near it, are well conditioned.
     """
     ours, theirs = expected.rollout, actual.rollout
     if ours is None and theirs is None:
@@ -40,17 +42,20 @@ def states(
         silent = expected if ours is None else actual
         return Incomparable(f"{silent.witness} does not say where joints go")
     names = [joint.name for joint in yardstick.joint_to.values()]
+    steady = _steady(yardstick)
     differences = []
     chaotic = []
     for name in ours.joints:
         if name not in names:
             continue
-        difference = _difference(name, ours, theirs, yardstick)
+        difference = _difference(name, ours, theirs, yardstick, steady)
         if difference is None:
             chaotic.append(name)
         else:
             differences.append(difference)
     notes = []
+    if not ours.moments:
+        notes.append("the URDF's own rollout diverges")
     if ours.moments and (until := ours.moments[-1].time) < _WHOLE:
         notes.append(f"until {until:g} s")
     if chaotic:
@@ -59,16 +64,30 @@ def states(
     return Compared(found, note="; ".join(notes) or None)
 
 
+def _steady(yardstick: Yardstick) -> int:
+    """Count the moments, from the first, at which no joint is too sensitive."""
+    spreads = tuple(zip(*yardstick.spread.values(), strict=True))
+    return next(
+        (at for at, spread in enumerate(spreads) if not all(map(_is_telling, spread))),
+        len(spreads),
+    )
+
+
+def _is_telling(spread: float) -> bool:
+    """Whether a state says something of the file; not where robots near it are far."""
+    return _FREEDOM * spread <= _CHAOS
+
+
 def _difference(
-    name: str, ours: Rollout, theirs: Rollout, yardstick: Yardstick
+    name: str, ours: Rollout, theirs: Rollout, yardstick: Yardstick, steady: int
 ) -> Difference | None:
-    """Compare one joint; None if no moment says anything."""
+    """Compare one joint; None if no moment says anything.
+
+    The first ``steady`` moments are those that the second side has to reach.
+    """
     spreads = yardstick.spread.get(name, ())
-    telling = [
-        index
-        for index, spread in enumerate(spreads[: len(ours.moments)])
-        if _FREEDOM * spread <= _CHAOS
-    ]
+    count = min(len(spreads), len(ours.moments), max(steady, len(theirs.moments)))
+    telling = [index for index in range(count) if _is_telling(spreads[index])]
     if not telling:
         return None
     last = telling[-1]

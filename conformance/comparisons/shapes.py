@@ -134,6 +134,7 @@ def _gravest(found: Iterable[Difference]) -> Difference:
 
 def _presence(role: Role, shapes: LinkShapes, yardstick: Yardstick) -> Difference:
     amount, allowed, said = _verdict(shapes, yardstick)
+    unknown = math.isnan(amount)
     return Difference(
         item=shapes.link,
         subject=f"link {shapes.link}",
@@ -144,11 +145,15 @@ def _presence(role: Role, shapes: LinkShapes, yardstick: Yardstick) -> Differenc
             expected=named(shapes.ours),
             actual=named(shapes.theirs),
         ),
+        unknown=unknown,
     )
 
 
 def _verdict(shapes: LinkShapes, yardstick: Yardstick) -> tuple[float, float, str]:
-    """Return amount and tolerance of a difference without unit, and what it is."""
+    """Return amount and tolerance of a difference without unit, and what it is.
+
+    The amount is nan where a file of the URDF cannot be read.
+    """
     fails, close = (math.inf, 0.0), (1.0, 1.0)
     missing = [shape for shape in shapes.ours if shape.surface is None]
     stands_in = [s.problem for s in shapes.theirs if s.surface and s.problem]
@@ -162,7 +167,7 @@ def _verdict(shapes: LinkShapes, yardstick: Yardstick) -> tuple[float, float, st
     if missing and len(shapes.theirs) >= len(shapes.ours) - len(missing):
         said = f"{missing[0].name}: {missing[0].problem}, so it is not compared"
         more = f" ({len(missing) - 1} more)" if len(missing) > 1 else ""
-        return *close, said + more
+        return math.nan, 0.0, said + more
     if kinds(shapes.ours) == kinds(shapes.theirs):
         return 0.0, 0.0, "shapes are the same in number and kind"
     said = f"has {named(shapes.theirs)}, not {named(shapes.ours)}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -112,6 +113,14 @@ def _changed(
         yield Seed(
             body.subject, partial(_author, body.path, bad), moot=not good.differs(bad)
         )
+
+
+def _changed_blindly(
+    change: Callable[[Authored], Authored], specimen: Specimen
+) -> Iterator[Seed]:
+    """Seed what is no number, which differs from every number."""
+    for body, good in _extended(specimen):
+        yield Seed(body.subject, partial(_author, body.path, change(good)))
 
 
 def _sized(
@@ -250,6 +259,19 @@ def _fault(
 
 MASS_FAULTS = (
     _fault("halved", "mass halved", _MASS, lambda a: replace(a, mass=a.mass / 2)),
+    _fault("doubled", "mass doubled", _MASS, lambda a: replace(a, mass=a.mass * 2)),
+    Fault(
+        "mass.not-a-number",
+        "mass not a number",
+        _MASS,
+        partial(_changed_blindly, lambda a: replace(a, mass=math.nan)),
+    ),
+    Fault(
+        "mass.moments-not-a-number",
+        "diagonal inertia not a number",
+        _INERTIA,
+        partial(_changed_blindly, lambda a: replace(a, moments=a.moments * math.nan)),
+    ),
     _fault("grams", "mass in grams", _MASS, lambda a: replace(a, mass=a.mass * 1000)),
     Fault("mass.zero", "mass zero", _STATED, _set_mass),
     Fault(

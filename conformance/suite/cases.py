@@ -30,6 +30,7 @@ DEFAULT_CORPUS = "pybullet"
 CONVERSION = "conversion"
 _GROUP_OF = {check.id: check.group for check in (*CHECKS, *ROUND_TRIP_CHECKS)}
 _GROUP_OF[VERDICT] = CONVERSION
+_NOTHING_COMPARED = {Grade.NOT_COMPARABLE, Grade.NOT_APPLICABLE}
 
 
 class KnownFailure(AssertionError):  # noqa: N818  # pytest shows the name
@@ -96,9 +97,10 @@ class Case:
         checks = [check for check in record.checks if check.group == self.group]
         if not checks:
             pytest.skip(f"nothing to compare: {record.reason}")
-        if all(check.grade is Grade.NOT_COMPARABLE for check in checks):
+        if all(check.grade in _NOTHING_COMPARED for check in checks):
+            grades = dict.fromkeys(check.grade.value for check in checks)
             reasons = dict.fromkeys(check.reason or check.title for check in checks)
-            pytest.skip(f"not comparable: {'; '.join(reasons)}")
+            pytest.skip(f"{', '.join(grades)}: {'; '.join(reasons)}")
 
 
 def parameters(config: pytest.Config) -> list[ParameterSet]:

@@ -76,8 +76,8 @@ BAD_MASS = _expected("bad", MASS, "fails")
 
 @pytest.mark.parametrize("verdict", Verdict)
 def test_one_robot_that_does_not_conform_fails_a_run(verdict: Verdict) -> None:
-    """Exact and close pass; what could not be read is not counted."""
-    passes = verdict.conforms or verdict in NOT_READ
+    """Exact, close and incomplete pass; what could not be read is not counted."""
+    passes = verdict.agrees or verdict in NOT_READ
 
     ruling = rule([GOOD, robot("a", verdict)])
 
@@ -115,6 +115,24 @@ def test_close_passes_unless_the_gate_says_otherwise() -> None:
     assert [(f.place, f.message) for f in ruling.new] == [
         (("near", MASS, OURS), "mass.link is off")
     ]
+
+
+def test_incomplete_passes_unless_the_gate_says_otherwise() -> None:
+    """And is named then, with the check of which a part could not be made."""
+    parts = robot(
+        "parts",
+        Verdict.INCOMPLETE,
+        mass__link=Grade.NOT_COMPARABLE,
+        kinematics__position=Grade.CLOSE,
+        limits__effort=Grade.NOT_APPLICABLE,
+    )
+
+    assert rule([parts]).gate is Gate.PASSES
+    ruling = rule([parts], fail_on=FailOn.INCOMPLETE)
+    assert ruling.gate is Gate.FAILS
+    assert [failure.place for failure in ruling.new] == [("parts", MASS, OURS)]
+    checks = {f.check for f in rule([parts], fail_on=FailOn.CLOSE).new}
+    assert checks == {MASS, "kinematics.position"}
 
 
 def test_an_expected_failure_passes_and_another_one_does_not() -> None:

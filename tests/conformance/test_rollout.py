@@ -187,6 +187,67 @@ def test_rollout_that_explodes_although_the_robot_does_not_fails() -> None:
     assert "has exploded after 1 s" in differences[0].words().message
 
 
+def _shifted(moment: Moment, joint: int) -> Moment:
+    positions = list(moment.positions)
+    positions[joint] = (positions[joint][0] + 1.0,)
+    return replace(moment, positions=tuple(positions))
+
+
+@pytest.mark.parametrize(("reached", "until"), [(3, 3), (1, 1), (5, 5)])
+def test_explosion_where_the_urdf_is_chaotic_itself_says_nothing(
+    reached: int, until: int
+) -> None:
+    """From 0.2 s on robots near it are elsewhere, so the USD may end after that.
+
+    Every joint is compared at the last moment that the USD reaches, not only the one
+    that is chaotic: a simulation ends as a whole.
+    """
+    spec, usd = urdf_reading(), usd_reading()
+    whole = _rollout(spec)
+    wheel = whole.joints.index("wheel")
+    first, *others = whole.neighbours
+    apart = (first[:1] + tuple(_shifted(one, wheel) for one in first[1:]), *others)
+    chaotic = replace(spec, rollout=replace(whole, neighbours=apart))
+    torn = replace(_rollout(usd), moments=_rollout(usd).moments[:reached])
+    found = {
+        d.item: d for d in _compared(chaotic, replace(usd, rollout=torn)).differences
+    }
+    time = whole.moments[until - 1].time
+
+    assert Grade.FAILS not in {difference.grade for difference in found.values()}
+    assert f"after {time:g} s" in found["elbow"].words().message
+    assert f"after {whole.moments[0].time:g} s" in found["wheel"].words().message
+
+
+def test_rollout_that_ends_before_the_urdf_becomes_chaotic_fails() -> None:
+    """Nothing on the side of the URDF explains it."""
+    spec, usd = urdf_reading(), usd_reading()
+    whole = _rollout(spec)
+    wheel = whole.joints.index("wheel")
+    first, *others = whole.neighbours
+    apart = (first[:3] + tuple(_shifted(one, wheel) for one in first[3:]), *others)
+    chaotic = replace(spec, rollout=replace(whole, neighbours=apart))
+    torn = replace(_rollout(usd), moments=_rollout(usd).moments[:2])
+    differences = _compared(chaotic, replace(usd, rollout=torn)).differences
+
+    assert {difference.grade for difference in differences} == {Grade.FAILS}
+    assert "has exploded after 0.2 s" in differences[0].words().message
+
+
+def test_rollout_that_diverges_for_the_urdf_is_not_applicable() -> None:
+    """Where it explodes before the first moment, or robots near it do."""
+    spec, usd = urdf_reading(), usd_reading()
+    whole = _rollout(spec)
+    for diverging in (
+        replace(whole, moments=()),
+        replace(whole, neighbours=((), *whole.neighbours[1:])),
+    ):
+        comparison = _compared(replace(spec, rollout=diverging), usd)
+
+        assert comparison.differences == ()
+        assert comparison.note
+
+
 def test_joint_that_is_not_rolled_out_is_not_comparable() -> None:
     """It is missing among the moving joints."""
     usd = usd_reading()

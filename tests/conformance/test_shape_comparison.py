@@ -131,14 +131,15 @@ def test_a_link_whose_shapes_are_all_lost_is_told_once() -> None:
     assert message == "link base: collision has nothing, not box (0.2 x 0.5 x 0.3 m)"
 
 
-def test_a_mesh_that_nobody_finds_is_close_and_named() -> None:
+def test_a_mesh_that_nobody_finds_is_not_comparable_and_named() -> None:
     """It is the URDF's fault; what else the link has is compared."""
     lost = _shape("gone.stl", ShapeKind.MESH, problem="it is not found")
     checks = _judged([lost, _box("a")], [_box("a")])
     shifted = _judged([lost, _box("a")], [_box("a", PLACE @ pose((0.1, 0, 0)))])
     more = _judged([lost, _box("a")], [_box("a"), _box("b")])
 
-    assert _grades(checks)["shapes"] is Grade.CLOSE
+    assert _grades(checks)["shapes"] is Grade.NOT_COMPARABLE
+    assert _grades(checks)["support"] is Grade.EXACT
     assert "gone.stl: it is not found" in checks["collision.shapes"].findings[0].message
     assert _grades(shifted)["support"] is Grade.FAILS
     # Others may have found it.

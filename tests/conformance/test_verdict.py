@@ -290,8 +290,8 @@ def test_usd_within_engineering_tolerance_is_close() -> None:
     assert position.bound < 3e-6
 
 
-def test_silent_usd_is_not_comparable() -> None:
-    """Absent is not equal: what the USD does not state is not passed."""
+def test_silent_usd_is_incomplete() -> None:
+    """Absent is not equal: what the reader of the USD does not state is not passed."""
     usd = usd_reading()
     silent = replace(usd, states=usd.states - {Quantity.EFFORT})
     judgement = judge({"spec": SPEC}, Observed(silent))
@@ -299,7 +299,40 @@ def test_silent_usd_is_not_comparable() -> None:
 
     assert effort.grade is Grade.NOT_COMPARABLE
     assert effort.reason == "usd does not state effort"
-    assert judgement.verdict is Verdict.NOT_COMPARABLE
+    assert judgement.verdict is Verdict.INCOMPLETE
+
+
+def test_check_that_compares_nothing_is_not_applicable() -> None:
+    """It says why, counts for nothing, and is not among those that pass."""
+    plain = [
+        replace(
+            reading,
+            joints=tuple(replace(joint, mimic=None) for joint in reading.joints),
+        )
+        for reading in (urdf_reading(), usd_reading())
+    ]
+    judgement = judge({"spec": Observed(plain[0])}, Observed(plain[1]))
+    mimic = next(check for check in judgement.checks if check.id == "structure.mimic")
+    made = [check for check in judgement.checks if check.compared]
+
+    assert mimic.grade is Grade.NOT_APPLICABLE
+    assert mimic.compared == 0
+    assert mimic.reason == "no joint mimics another"
+    assert judgement.verdict is Verdict.EXACT
+    assert judgement.reason == f"all {len(made)} checks are exact"
+
+
+def test_value_that_the_usd_does_not_state_as_a_number_fails() -> None:
+    """The URDF has it, so it is lost; to no other reader is that a departure."""
+    usd = usd_reading()
+    arm = next(link for link in usd.links if link.name == "arm")
+    assert arm.mass is not None
+    for lost in (replace(arm.mass, mass=math.nan), replace(arm.mass, inertia=None)):
+        judgement = judge({"spec": SPEC}, Observed(restating_mass(usd, "arm", lost)))
+        failing = {c.id for c in judgement.checks if c.grade is Grade.FAILS}
+
+        assert judgement.verdict is Verdict.FAILS
+        assert {"mass.link.mass", "mass.link.inertia"} & failing
 
 
 def test_failure_outweighs_silence() -> None:

@@ -174,7 +174,7 @@ function columnsOf(report, robots, mode) {
     }));
   }
   if (mode !== "notable") return checks;
-  const quiet = new Set(["exact", "not-comparable"]);
+  const quiet = new Set(["exact", "not-comparable", "not-applicable"]);
   return checks.filter((_, index) =>
     robots.some(({ grades }) => grades[index] && !quiet.has(grades[index].look)),
   );
@@ -189,7 +189,7 @@ function cell(robot, { indices, title, unit, id, group }) {
   const made = element("td", { class: `grade ${grade.look}`, title: words });
   const sign = element("span", { class: "mark", "aria-hidden": "true" }, grade.sign);
   const word = element("span", { class: "visually-hidden" }, grade.name);
-  if (["exact", "not-comparable"].includes(grade.look)) {
+  if (["exact", "not-comparable", "not-applicable"].includes(grade.look)) {
     made.append(sign, word);
     return made;
   }

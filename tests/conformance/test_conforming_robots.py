@@ -1,0 +1,120 @@
+"""Small robots whose USD says what the URDF says, and USDs that do not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from click.testing import CliRunner
+from pxr import Usd, UsdPhysics
+
+from urdf_usd.conformance import check
+from urdf_usd.conformance.cli import main
+from urdf_usd.conformance.record import Grade, Verdict
+from urdf_usd.converter import convert
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from urdf_usd.conformance.record import RobotRecord
+
+_BODY = """<inertial><mass value="1"/>
+  <inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>"""
+_ENDS = '<parent link="a"/><child link="b"/><axis xyz="0 0 1"/>'
+
+
+def _pair(joint_type: str) -> str:
+    return f"""<robot name="pair"><link name="a">{_BODY}</link><link name="b">{_BODY}
+      </link><joint name="j" type="{joint_type}">{_ENDS}</joint></robot>"""
+
+
+# No engine can say where a body without inertia goes.
+_POINTS = f"""<robot name="points"><link name="a"/>
+  <link name="b"><inertial><mass value="1"/></inertial></link>
+  <joint name="j" type="prismatic">{_ENDS}
+    <limit lower="-4" upper="4" effort="9" velocity="9"/></joint></robot>"""
+# MuJoCo counts the plate's inertia; that of the pole breaks A + B >= C.
+_PLATE = f"""<robot name="plate"><link name="a">{_BODY}</link>
+  <link name="b"><inertial><mass value="0"/>
+    <inertia ixx="0.5" ixy="0" ixz="0" iyy="0.5" iyz="0" izz="0.5"/></inertial></link>
+  <joint name="j" type="fixed"><parent link="a"/><child link="b"/></joint>
+  <link name="pole"><inertial><mass value="0.4"/>
+    <inertia ixx="0.1" ixy="0" ixz="0" iyy="0.1" iyz="0" izz="0.4"/></inertial></link>
+  <joint name="k" type="fixed"><parent link="b"/><child link="pole"/></joint></robot>"""
+# The moments of the last link add up to its largest, as those of flat bodies do.
+_FLAT = f"""<robot name="flat"><link name="a">{_BODY}</link>
+  <link name="b"><inertial><mass value="1.06"/>
+    <inertia ixx="0.1" ixy="0" ixz="0" iyy="0.2" iyz="0" izz="0.3"/></inertial></link>
+  <joint name="j" type="continuous">{_ENDS}</joint></robot>"""
+_MESHLESS = f"""<robot name="meshless"><link name="a">{_BODY}
+  <visual><geometry><mesh filename="gone.stl"/></geometry></visual>
+  <visual><geometry><box size="1 1 1"/></geometry></visual></link></robot>"""
+
+
+def _checked(text: str, folder: Path) -> RobotRecord:
+    return check(*_converted(text, folder))
+
+
+def _converted(text: str, folder: Path) -> tuple[Path, Path]:
+    urdf = folder / "robot.urdf"
+    urdf.write_text(text)
+    return urdf, convert(urdf, folder / "usd").root_layer
+
+
+@pytest.mark.parametrize(
+    "text",
+    [_pair("prismatic"), _pair("revolute"), _POINTS, _PLATE, _FLAT],
+    ids=["prismatic", "revolute", "points", "plate", "flat"],
+)
+def test_robot_conforms(text: str, tmp_path: Path) -> None:
+    """Whatever engines make of absent limits, absent inertia and massless plates."""
+    record = _checked(text, tmp_path)
+
+    assert record.verdict.conforms, record.reason
+    assert "unexplained" not in {deviation.id for deviation in record.deviations}
+    for one in record.checks:
+        assert (one.grade is Grade.NOT_APPLICABLE) == (one.compared == 0)
+
+
+def test_halved_mass_of_a_flat_body_is_found_by_each_way(tmp_path: Path) -> None:
+    """No engine may be blamed for what all of them read in the second file."""
+    urdf, usd = _converted(_FLAT, tmp_path)
+    stage = Usd.Stage.Open(str(usd))
+    body = next(prim for prim in stage.Traverse() if prim.GetName() == "b")
+    mass = UsdPhysics.MassAPI(body).GetMassAttr()
+    mass.Set(mass.Get() / 2)
+    UsdPhysics.MassAPI(body).GetDiagonalInertiaAttr().Set((0.1, 0.2, 0.3))
+    stage.Save()
+
+    grades = {one.id: one.grade for one in check(urdf, usd).checks}
+
+    for check_id in ("mass.link.mass", "mass.total"):
+        assert grades[check_id] is Grade.FAILS
+        assert grades[f"round-trip.{check_id}"] is Grade.FAILS
+
+
+@pytest.mark.parametrize(
+    ("fail_on", "code"), [("fails", 0), ("incomplete", 1), ("close", 1)]
+)
+def test_asset_without_a_mesh_is_incomplete(
+    fail_on: str, code: int, tmp_path: Path
+) -> None:
+    """The terminal says so first, and the option decides over the exit status."""
+    files = map(str, _converted(_MESHLESS, tmp_path))
+    result = CliRunner().invoke(main, ["check", *files, "--fail-on", fail_on])
+
+    assert result.exit_code == code
+    assert result.output.startswith("◐ incomplete  meshless")
+    assert "gone.stl" in result.output
+
+
+def test_record_of_an_asset_without_a_mesh(tmp_path: Path) -> None:
+    """The link is named, and the shape that is there is compared."""
+    record = _checked(_MESHLESS, tmp_path)
+    shapes = next(one for one in record.checks if one.id == "visual.shapes")
+    support = next(one for one in record.checks if one.id == "visual.support")
+
+    assert record.verdict is Verdict.INCOMPLETE
+    assert shapes.grade is Grade.NOT_COMPARABLE
+    assert shapes.findings[0].subject == "link a"
+    assert support.grade is Grade.EXACT
