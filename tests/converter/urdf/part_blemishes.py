@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING
+from xml.sax.saxutils import quoteattr
+
+from lxml import etree
 
 from tests.converter.urdf.blemishes import Pair
 
@@ -46,6 +49,23 @@ def _dangling_joint(file: Document) -> Iterator[Pair]:
         yield file.inside(b"", joint)
 
 
+def _undefined_world(file: Document) -> Iterator[Pair]:
+    root = etree.fromstring(file.data)
+    children = {end.get("link") for end in root.iterfind("joint/child")}
+    links = {link.get("name") for link in root.iterfind("link")}
+    if "world" in links | children or len(links - children) != 1:
+        return
+    (outermost,) = links - children
+    held = (
+        '<joint name="held_by_world" type="fixed"><parent link="world"/>'
+        f"<child link={quoteattr(outermost or '')}/></joint>"
+    ).encode()
+    (blemished,) = file.put(file.root.end, held)
+    inside = file.root.inside
+    world = b'<link name="world"/>'
+    yield Pair(blemished[:inside] + world + blemished[inside:], blemished)
+
+
 def _joint_type(file: Document) -> Iterator[Pair]:
     def shout(tag: bytes) -> bytes:
         if not tag.startswith(b"<joint"):
@@ -76,6 +96,7 @@ PART_BLEMISHES: Mapping[str, Blemish] = {
     "element-repeated": _repeated_element,
     "part-repeated": _repeated_part,
     "joint-dangling": _dangling_joint,
+    "world-undefined": _undefined_world,
     "joint-type-spelling": _joint_type,
     "number-punctuation": _punctuation,
     "vector-length": _long_vector,
