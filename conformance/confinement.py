@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import errno
 import faulthandler
 import os
 import re
@@ -144,10 +145,19 @@ def watched(timeout: float) -> Iterator[None]:
 
 
 def thread_ids() -> frozenset[str]:
-    """Return the system's ids of the threads of this process; none but on Linux."""
+    """Return the system's ids of the threads of this process; none but on Linux.
+
+    Raises:
+        MemoryError: The memory limit leaves no room for a list of a folder.
+    """
     if not FORKS:
         return frozenset()
-    return frozenset(os.listdir("/proc/self/task"))  # noqa: PTH208  names alone
+    try:
+        return frozenset(os.listdir("/proc/self/task"))  # noqa: PTH208  names alone
+    except OSError as error:
+        if error.errno == errno.ENOMEM:
+            raise MemoryError(*error.args) from error
+        raise
 
 
 def forget_output() -> None:
