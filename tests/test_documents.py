@@ -226,7 +226,8 @@ def test_options_that_running_text_names_exist() -> None:
         )
         for span in re.findall(r"`urdf-usd ([^`]+)`", text):
             words = span.split()
-            command = main.get_command(context, words[0])
+            is_subcommand = not words[0].startswith("-")
+            command = main.get_command(context, words[0]) if is_subcommand else main
             assert command is not None, f"{path.name}: urdf-usd {span}"
             known = {
                 option for parameter in command.params for option in parameter.opts
