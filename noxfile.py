@@ -18,9 +18,9 @@ GROUPS = nox.project.load_toml("pyproject.toml")
 FAST = ("-m", "not corpus and not benchmark_run and not browser")
 
 ABOUT_ENGINES = (
-    "tests/conformance/test_departures.py",
-    "tests/conformance/test_deviations.py",
-    "tests/conformance/witnesses",
+    "tests/conformance/verdict/test_departures.py",
+    "tests/conformance/verdict/test_deviations.py",
+    "tests/conformance/engines",
 )
 
 PEER = "urdf-usd-converter==0.3.4"
@@ -111,13 +111,13 @@ def sensitivity(session: nox.Session) -> None:
 
 
 @nox.session
-def witnesses(session: nox.Session) -> None:
+def engines(session: nox.Session) -> None:
     """Hold the optional engines against their tests, and ask all about a few robots."""
     install(session, "test", package=False)
-    session.install(".[witnesses]")
+    session.install(".[engines]")
     session.run("pytest", *(session.posargs or ABOUT_ENGINES))
     robots = ("pybullet:franka_panda/panda.urdf", "pybullet:quadruped/minitaur.urdf")
-    session.run("urdf-usd", "run", *robots, "--out", "witnesses-report")
+    session.run("urdf-usd", "run", *robots, "--out", "engines-report")
 
 
 @nox.session
@@ -192,7 +192,7 @@ def browser(session: nox.Session) -> None:
 @nox.session(venv_backend="none")
 def viewer(session: nox.Session) -> None:
     """Test and bundle the scripts of the pages; needs Node.js."""
-    for folder in ("reports/pages", "reports/viewer"):
+    for folder in ("reports/html/pages", "reports/html/viewer"):
         with session.chdir(folder):
             session.run("npm", "ci", external=True)
             session.run("npm", "test", external=True)

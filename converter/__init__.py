@@ -19,13 +19,13 @@ if TYPE_CHECKING:
         Diagnostic,
         Location,
     )
+    from urdf_usd.converter.diagnostics.rules import Severity
     from urdf_usd.converter.exporting import Export, export
-    from urdf_usd.converter.model import Robot
     from urdf_usd.converter.profile import Profile
-    from urdf_usd.converter.rules import Severity
+    from urdf_usd.converter.robot.model import Robot
     from urdf_usd.converter.urdf.parse import Parsed
     from urdf_usd.converter.urdf.parse import parse as read_urdf
-    from urdf_usd.converter.usd.read import StageReading, read_usd
+    from urdf_usd.converter.usd.reader.read import StageReading, read_usd
 
 __all__ = [
     "Conversion",
@@ -49,11 +49,11 @@ _PLACES = {
     "urdf_usd.converter.conversion": ("Conversion", "ConvertOptions", "convert"),
     "urdf_usd.converter.diagnostics": ("ConversionError", "Diagnostic", "Location"),
     "urdf_usd.converter.exporting": ("Export", "export"),
-    "urdf_usd.converter.model": ("Robot",),
+    "urdf_usd.converter.robot.model": ("Robot",),
     "urdf_usd.converter.profile": ("Profile",),
-    "urdf_usd.converter.rules": ("Severity",),
+    "urdf_usd.converter.diagnostics.rules": ("Severity",),
     "urdf_usd.converter.urdf.parse": ("Parsed", "read_urdf"),
-    "urdf_usd.converter.usd.read": ("StageReading", "read_usd"),
+    "urdf_usd.converter.usd.reader.read": ("StageReading", "read_usd"),
 }
 _PLACE = {name: module for module, names in _PLACES.items() for name in names}
 _CALLED = {"read_urdf": "parse"}

@@ -12,32 +12,37 @@ from urdf_usd.converter.diagnostics import (
     ConversionError,
     Diagnostic,
 )
-from urdf_usd.converter.embodiment import Base, BaseOption, MasslessOption, embody
+from urdf_usd.converter.diagnostics.rules import Severity
 from urdf_usd.converter.layout import Layout
 from urdf_usd.converter.profile import Profile
-from urdf_usd.converter.robot_text import robot_line
-from urdf_usd.converter.rules import Severity
-from urdf_usd.converter.topology import build_tree
+from urdf_usd.converter.robot.bodies import (
+    Base,
+    BaseOption,
+    MasslessOption,
+    assign_bodies,
+)
+from urdf_usd.converter.robot.text import robot_line
+from urdf_usd.converter.robot.topology import build_tree
 from urdf_usd.converter.urdf.parse import Parsed, parse
-from urdf_usd.converter.usd.interface import is_written_here
-from urdf_usd.converter.usd.layers import (
+from urdf_usd.converter.usd.writer.interface import is_written_here
+from urdf_usd.converter.usd.writer.layers import (
     CONTENTS,
     PAYLOAD,
     PAYLOAD_LAYERS,
     asset_name,
     author_asset,
 )
-from urdf_usd.converter.usd.materials import TEXTURES
-from urdf_usd.converter.usd.prims import BodyNesting
-from urdf_usd.converter.usd.shading import MaterialNetworks
-from urdf_usd.converter.usd.textures import IMAGE_SUFFIXES
+from urdf_usd.converter.usd.writer.materials.materials import TEXTURES
+from urdf_usd.converter.usd.writer.materials.shading import MaterialNetworks
+from urdf_usd.converter.usd.writer.materials.textures import IMAGE_SUFFIXES
+from urdf_usd.converter.usd.writer.prims import BodyNesting
 
 if TYPE_CHECKING:
     import os
 
-    from urdf_usd.converter.embodiment import Embodiment
-    from urdf_usd.converter.model import Robot
-    from urdf_usd.converter.topology import Tree
+    from urdf_usd.converter.robot.bodies import BodyAssignment
+    from urdf_usd.converter.robot.model import Robot
+    from urdf_usd.converter.robot.topology import Tree
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,17 +170,17 @@ def convert_parsed(
     target = Path(directory)
     _require_replaceable(target)
     tree = build_tree(parsed.robot)
-    embodiment = embody(
+    body_assignment = assign_bodies(
         tree, options.base, options.massless, merge_fixed=options.merge_fixed
     )
-    diagnostics = (*parsed.diagnostics, *embodiment.diagnostics)
+    diagnostics = (*parsed.diagnostics, *body_assignment.diagnostics)
     _refuse_warnings(diagnostics, options)
     try:
         with tempfile.TemporaryDirectory(
             prefix=".urdf-usd-", dir=_nearest_folder(target)
         ) as scratch:
             folder, found = _build(
-                parsed.robot, tree, embodiment, Path(scratch), options
+                parsed.robot, tree, body_assignment, Path(scratch), options
             )
             diagnostics = (*diagnostics, *found)
             _move_into_place(folder, target, Path(scratch, "former"))
@@ -185,7 +190,7 @@ def convert_parsed(
     return Conversion(
         root_layer=target / asset_name(parsed.robot, options.layout),
         robot=parsed.robot,
-        base=embodiment.base,
+        base=body_assignment.base,
         diagnostics=diagnostics,
     )
 
@@ -193,7 +198,7 @@ def convert_parsed(
 def _build(
     robot: Robot,
     tree: Tree,
-    embodiment: Embodiment,
+    body_assignment: BodyAssignment,
     scratch: Path,
     options: ConvertOptions,
 ) -> tuple[Path, tuple[Diagnostic, ...]]:
@@ -203,7 +208,7 @@ def _build(
     found = author_asset(
         robot,
         tree,
-        embodiment,
+        body_assignment,
         options.nesting,
         layered,
         networks=options.materials,
@@ -213,7 +218,7 @@ def _build(
     _refuse_warnings(found, options)
     if options.layout is Layout.LAYERED:
         return layered, found
-    from urdf_usd.converter.usd.bundling import bundle  # noqa: PLC0415  slow, and rarely needed
+    from urdf_usd.converter.usd.writer.bundling import bundle  # noqa: PLC0415  slow, and rarely needed
 
     folder = scratch / "bundle"
     folder.mkdir()

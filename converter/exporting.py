@@ -9,21 +9,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from urdf_usd.converter.diagnostics import AuthoringError, Diagnostic
-from urdf_usd.converter.meshes.obj_text import obj_text
-from urdf_usd.converter.model import MeshFile
-from urdf_usd.converter.robot_text import robot_line
-from urdf_usd.converter.urdf.write import write
-from urdf_usd.converter.usd.names import sibling_names
-from urdf_usd.converter.usd.read import read_usd
-from urdf_usd.converter.usd.read_names import writable
+from urdf_usd.converter.meshes.obj.text import obj_text
+from urdf_usd.converter.robot.model import MeshFile
+from urdf_usd.converter.robot.text import robot_line
+from urdf_usd.converter.urdf.writer.write import write
+from urdf_usd.converter.usd.reader.names import writable
+from urdf_usd.converter.usd.reader.read import read_usd
+from urdf_usd.converter.usd.writer.names import sibling_names
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Mapping
 
     from urdf_usd.converter.meshes.polygon_mesh import PolygonMesh
-    from urdf_usd.converter.model import Geometry, Link, Robot
-    from urdf_usd.converter.usd.read import StageReading
+    from urdf_usd.converter.robot.model import Geometry, Link, Robot
+    from urdf_usd.converter.usd.reader.read import StageReading
 
 MESHES = "meshes"
 # How a file that may be replaced is recognised.

@@ -12,12 +12,12 @@ import numpy as np
 
 from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.hulls import convex_hull, extreme_points, volume_within
-from urdf_usd.converter.kinematics import rest_transforms
 from urdf_usd.converter.meshes.notes import mesh_notes
 from urdf_usd.converter.meshes.polygon_mesh import MeshError
 from urdf_usd.converter.meshes.read import read_mesh
-from urdf_usd.converter.model import Box, Capsule, Cylinder, MeshFile, Sphere
-from urdf_usd.converter.spatial import transform_from_pose
+from urdf_usd.converter.robot.kinematics import rest_transforms
+from urdf_usd.converter.robot.model import Box, Capsule, Cylinder, MeshFile, Sphere
+from urdf_usd.converter.robot.spatial import transform_from_pose
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from urdf_usd.converter.meshes.polygon_mesh import PolygonMesh
-    from urdf_usd.converter.model import Geometry, Link, Robot, Shape, Vec3
-    from urdf_usd.converter.topology import Tree
+    from urdf_usd.converter.robot.model import Geometry, Link, Robot, Shape, Vec3
+    from urdf_usd.converter.robot.topology import Tree
 
 Points: TypeAlias = "NDArray[np.float64]"
 _Measured = TypeVar("_Measured")

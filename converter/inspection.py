@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, assert_never
 
 from urdf_usd.converter.extents import bounds_at_zero, measure_meshes
-from urdf_usd.converter.model import (
+from urdf_usd.converter.robot.model import (
     Continuous,
     Fixed,
     Floating,
@@ -17,14 +17,14 @@ from urdf_usd.converter.model import (
     Revolute,
     Spherical,
 )
-from urdf_usd.converter.topology import build_tree
+from urdf_usd.converter.robot.topology import build_tree
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from urdf_usd.converter.extents import Bounds, MeshExtents
-    from urdf_usd.converter.model import Geometry, JointKind, Robot
-    from urdf_usd.converter.topology import Tree
+    from urdf_usd.converter.robot.model import Geometry, JointKind, Robot
+    from urdf_usd.converter.robot.topology import Tree
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from urdf_usd.reports.badge import write_badge
-    from urdf_usd.reports.comparison_page import (
+    from urdf_usd.reports.html.comparison_page import (
         write_comparison,
         write_comparison_markdown,
     )
+    from urdf_usd.reports.html.site import render_robot, write_site
     from urdf_usd.reports.junit import write_junit
     from urdf_usd.reports.markdown import write_markdown
     from urdf_usd.reports.measurements import write_parquet
     from urdf_usd.reports.overview import most_urgent_first, readable
     from urdf_usd.reports.sarif import write_sarif
-    from urdf_usd.reports.site import render_robot, write_site
     from urdf_usd.reports.terminal import terminal_comparison, terminal_summary
 
 __all__ = [
@@ -39,17 +39,17 @@ __all__ = [
 _PLACE = {
     "most_urgent_first": "urdf_usd.reports.overview",
     "readable": "urdf_usd.reports.overview",
-    "render_robot": "urdf_usd.reports.site",
+    "render_robot": "urdf_usd.reports.html.site",
     "terminal_comparison": "urdf_usd.reports.terminal",
     "terminal_summary": "urdf_usd.reports.terminal",
     "write_badge": "urdf_usd.reports.badge",
-    "write_comparison": "urdf_usd.reports.comparison_page",
-    "write_comparison_markdown": "urdf_usd.reports.comparison_page",
+    "write_comparison": "urdf_usd.reports.html.comparison_page",
+    "write_comparison_markdown": "urdf_usd.reports.html.comparison_page",
     "write_junit": "urdf_usd.reports.junit",
     "write_markdown": "urdf_usd.reports.markdown",
     "write_parquet": "urdf_usd.reports.measurements",
     "write_sarif": "urdf_usd.reports.sarif",
-    "write_site": "urdf_usd.reports.site",
+    "write_site": "urdf_usd.reports.html.site",
 }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from urdf_usd.conformance.record import Grade, Verdict
+from urdf_usd.conformance.records.record import Grade, Verdict
 
 
 @dataclass(frozen=True, slots=True)

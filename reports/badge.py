@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from urdf_usd.conformance.record import Verdict
+from urdf_usd.conformance.records.record import Verdict
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from urdf_usd.conformance.record import RunSummary
+    from urdf_usd.conformance.records.record import RunSummary
 
 _LABEL = "URDF \u2192 USD"
 # White on these is readable: a contrast of 4.5 and more.
@@ -30,7 +30,7 @@ def write_badge(summary: RunSummary, path: Path) -> None:
     part = conforming / len(judged) if judged else 0.0
     tone = _GOOD if part == 1 else _MIXED if part >= _MOST else _BAD
     environment = Environment(
-        loader=PackageLoader("urdf_usd.reports"),
+        loader=PackageLoader("urdf_usd.reports.html"),
         autoescape=True,
         undefined=StrictUndefined,
     )

@@ -7,14 +7,14 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from urdf_usd.conformance.record import Grade, Verdict
+from urdf_usd.conformance.records.record import Grade, Verdict
 from urdf_usd.reports import overview
 from urdf_usd.reports.appearance import GRADES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from urdf_usd.conformance.record import (
+    from urdf_usd.conformance.records.record import (
         CheckHeading,
         CheckRecord,
         ConverterRecord,

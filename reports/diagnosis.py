@@ -8,12 +8,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from urdf_usd.conformance.record import Grade, Verdict
+from urdf_usd.conformance.records.record import Grade, Verdict
 from urdf_usd.reports.overview import statement
 from urdf_usd.reports.remedies import place_to_look
 
 if TYPE_CHECKING:
-    from urdf_usd.conformance.record import CheckRecord, FindingRecord, RobotRecord
+    from urdf_usd.conformance.records.record import (
+        CheckRecord,
+        FindingRecord,
+        RobotRecord,
+    )
 
 _WORST_GRADE = {
     Verdict.FAILS: Grade.FAILS,
@@ -93,7 +97,7 @@ def _fault(check: CheckRecord) -> str:
         )
     if check.grade is Grade.NOT_COMPARABLE:
         return "nobody can say: what one side does not state is not compared"
-    seeing = [one.witness for one in check.differences if one.unequal]
+    seeing = [one.engine for one in check.differences if one.unequal]
     if len(seeing) > 1:
         return (
             f"the USD's: {_enumerated(seeing)} agree about the URDF, and the USD says "
@@ -133,7 +137,7 @@ def _unjudged(robot: RobotRecord) -> Diagnosis:
             remedy = "urdf-usd run takes --timeout and --memory, and allows it more"
         case Verdict.CRASHED:
             fault = "that of the converter, or of the reader that died"
-            remedy = "run it alone to see what it says; the witnesses below say more"
+            remedy = "run it alone to see what it says; the engines below say more"
         case _:
             fault = "that of the converter: what it wrote cannot be read as a robot"
             remedy = "see below what the converter and the reader of the USD say"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from urdf_usd.conformance.record import Verdict
+from urdf_usd.conformance.records.record import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from urdf_usd.conformance.record import RobotRecord, RobotSummary
+    from urdf_usd.conformance.records.record import RobotRecord, RobotSummary
 
 
 def headline(robots: Iterable[RobotRecord] | Iterable[RobotSummary]) -> str:

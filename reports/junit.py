@@ -18,7 +18,7 @@ from xml.etree import ElementTree as ET
 
 from msgspec import structs
 
-from urdf_usd.conformance.record import Grade, Verdict
+from urdf_usd.conformance.records.record import Grade, Verdict
 from urdf_usd.reports.explanation import advice, explanation
 from urdf_usd.reports.text import one_line, plain
 
@@ -26,12 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-    from urdf_usd.conformance.baseline_record import BaselineRecord
-    from urdf_usd.conformance.record import (
-        CheckRecord,
-        RobotRecord,
-        RunSummary,
-    )
+    from urdf_usd.conformance.records.baseline_record import BaselineRecord
+    from urdf_usd.conformance.records.record import CheckRecord, RobotRecord, RunSummary
 
 
 _MESSAGE_LIMIT = 300

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from urdf_usd.conformance.record import Verdict
+from urdf_usd.conformance.records.record import Verdict
 from urdf_usd.reports.appearance import GRADES, VERDICTS
-from urdf_usd.reports.former import sign, sorted_changes
 from urdf_usd.reports.headline import headline
+from urdf_usd.reports.html.former import sign, sorted_changes
 from urdf_usd.reports.quantities import exact, quantity
 from urdf_usd.reports.text import markdown
 
@@ -15,7 +15,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from urdf_usd.conformance.record import CheckHeading, RobotSummary, RunSummary
+    from urdf_usd.conformance.records.record import (
+        CheckHeading,
+        RobotSummary,
+        RunSummary,
+    )
 
 _NAME_LIMIT = 80
 _REASON_LIMIT = 300

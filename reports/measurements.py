@@ -1,4 +1,4 @@
-"""All measurements of a run as one table, for notebooks: a row per check and witness.
+"""All measurements of a run as one table, for notebooks: a row per check and engine.
 
 Parquet needs the extra ``parquet``; a run without it writes none.
 """
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from urdf_usd.conformance.record import RobotRecord
+    from urdf_usd.conformance.records.record import RobotRecord
 
     Cell = str | int | float | None
 
-# In the order of the columns; the witness is the URDF's, compared with the USD.
+# In the order of the columns; the engine is the URDF's, compared with the USD.
 COLUMNS = (
     "robot",
     "converter",
@@ -29,7 +29,7 @@ COLUMNS = (
     "grade",
     "bound",
     "tolerance",
-    "witness",
+    "engine",
     "compared",
     "unequal",
     "largest",
@@ -42,7 +42,7 @@ _GROUP = 100_000
 
 
 def measurement_rows(robots: Iterable[RobotRecord]) -> Iterator[tuple[Cell, ...]]:
-    """Yield a row, in the order of ``COLUMNS``, per robot, check and witness."""
+    """Yield a row, in the order of ``COLUMNS``, per robot, check and engine."""
     for robot in robots:
         for check in robot.checks:
             for difference in check.differences:
@@ -57,7 +57,7 @@ def measurement_rows(robots: Iterable[RobotRecord]) -> Iterator[tuple[Cell, ...]
                     check.grade.value,
                     check.bound,
                     check.tolerance,
-                    difference.witness,
+                    difference.engine,
                     difference.compared,
                     difference.unequal,
                     difference.largest,

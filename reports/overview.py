@@ -7,13 +7,17 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from urdf_usd.conformance.record import Grade, Verdict, WitnessStatus
+from urdf_usd.conformance.records.record import EngineStatus, Grade, Verdict
 from urdf_usd.reports.appearance import GRADES, VERDICTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from urdf_usd.conformance.record import CheckRecord, FindingRecord, RobotRecord
+    from urdf_usd.conformance.records.record import (
+        CheckRecord,
+        FindingRecord,
+        RobotRecord,
+    )
 
 POSITION_CHECK = "kinematics.position"
 _NOT_READABLE = frozenset({Verdict.UNREADABLE, Verdict.NOT_AVAILABLE})
@@ -41,10 +45,10 @@ class WorstFigure:
 
 @dataclass(frozen=True, slots=True)
 class Participation:
-    """How one witness took part.
+    """How one engine took part.
 
     Attributes:
-        name: Witness.
+        name: Engine.
         side: Kind of file that it reads.
         version: Versions seen, as text; empty if unknown.
         counts: Number of readable robots per status.
@@ -55,18 +59,18 @@ class Participation:
     name: str
     side: str
     version: str
-    counts: dict[WitnessStatus, int]
+    counts: dict[EngineStatus, int]
     readable: int
     reasons: tuple[tuple[str, int], ...]
 
     @property
     def observed(self) -> int:
-        """Number of robots that the witness read."""
-        return self.counts[WitnessStatus.OBSERVED]
+        """Number of robots that the engine read."""
+        return self.counts[EngineStatus.OBSERVED]
 
     @property
     def share(self) -> float:
-        """Part of the readable robots that the witness read, 0 to 1."""
+        """Part of the readable robots that the engine read, 0 to 1."""
         return self.observed / self.readable if self.readable else 0.0
 
 
@@ -74,7 +78,7 @@ class Participation:
 class ReaderDeviation:
     """One known departure of a reader, over all robots that show it."""
 
-    witness: str
+    engine: str
     id: str
     cause: str
     checks: tuple[str, ...]
@@ -82,7 +86,7 @@ class ReaderDeviation:
 
 
 def readable(robots: Iterable[RobotRecord]) -> tuple[RobotRecord, ...]:
-    """Return the robots whose URDF has a meaning, so that witnesses can be asked."""
+    """Return the robots whose URDF has a meaning, so that engines can be asked."""
     return tuple(robot for robot in robots if robot.verdict not in _NOT_READABLE)
 
 
@@ -170,26 +174,26 @@ def worst_per_group(figures: Iterable[WorstFigure]) -> tuple[WorstFigure, ...]:
 
 
 def participation(robots: Iterable[RobotRecord]) -> tuple[Participation, ...]:
-    """Return how each witness took part in the readable robots."""
+    """Return how each engine took part in the readable robots."""
     asked = readable(robots)
     names = dict.fromkeys(
-        (witness.side, witness.name) for robot in asked for witness in robot.witnesses
+        (engine.side, engine.name) for robot in asked for engine in robot.engines
     )
     return tuple(_participation(asked, side, name) for side, name in names)
 
 
 def _participation(asked: Sequence[RobotRecord], side: str, name: str) -> Participation:
     records = [
-        witness
+        engine
         for robot in asked
-        for witness in robot.witnesses
-        if (witness.side, witness.name) == (side, name)
+        for engine in robot.engines
+        if (engine.side, engine.name) == (side, name)
     ]
     statuses = Counter(record.status for record in records)
     reasons = Counter(
         record.reason or record.status.value
         for record in records
-        if record.status is not WitnessStatus.OBSERVED
+        if record.status is not EngineStatus.OBSERVED
     )
     if unasked := len(asked) - len(records):
         reasons["not asked"] += unasked
@@ -198,19 +202,19 @@ def _participation(asked: Sequence[RobotRecord], side: str, name: str) -> Partic
         name=name,
         side=side,
         version=", ".join(versions),
-        counts={status: statuses[status] for status in WitnessStatus},
+        counts={status: statuses[status] for status in EngineStatus},
         readable=len(asked),
         reasons=tuple(sorted(reasons.items(), key=lambda item: (-item[1], item[0]))),
     )
 
 
 def reader_deviations(robots: Iterable[RobotRecord]) -> tuple[ReaderDeviation, ...]:
-    """Collect deviations of readers by witness and cause, most frequent first."""
+    """Collect deviations of readers by engine and cause, most frequent first."""
     shown: dict[tuple[str, str, str], dict[str, RobotRecord]] = {}
     checks: dict[tuple[str, str, str], dict[str, None]] = {}
     for robot in robots:
         for deviation in robot.deviations:
-            key = (deviation.witness, deviation.id, deviation.cause)
+            key = (deviation.engine, deviation.id, deviation.cause)
             shown.setdefault(key, {})[robot.id] = robot
             checks.setdefault(key, {})[deviation.check] = None
     ordered = sorted(shown, key=lambda key: (-len(shown[key]), key))

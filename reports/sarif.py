@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from urdf_usd.conformance.record import DiagnosticRecord, RobotRecord
+    from urdf_usd.conformance.records.record import DiagnosticRecord, RobotRecord
 
 Json: TypeAlias = dict[str, object]
 

@@ -11,13 +11,13 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from urdf_usd.conformance.record import Grade, Verdict, WitnessStatus
+from urdf_usd.conformance.records.record import EngineStatus, Grade, Verdict
 from urdf_usd.reports import overview
 from urdf_usd.reports.appearance import VERDICTS, appearance
 from urdf_usd.reports.comparison import compare
 from urdf_usd.reports.diagnosis import diagnose
-from urdf_usd.reports.former import sorted_changes
 from urdf_usd.reports.headline import headline
+from urdf_usd.reports.html.former import sorted_changes
 from urdf_usd.reports.quantities import duration, quantity, size
 from urdf_usd.reports.text import one_line
 
@@ -26,10 +26,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console, ConsoleOptions, RenderableType
 
-    from urdf_usd.conformance.record import (
-        RobotRecord,
-        RunSummary,
-    )
+    from urdf_usd.conformance.records.record import RobotRecord, RunSummary
     from urdf_usd.reports.comparison import Comparison, Seconds
 
 _NAME_LIMIT = 40
@@ -71,7 +68,7 @@ def terminal_summary(
             *_one_robot(robots[0]),
             *_since(summary),
             *_worst(robots),
-            *_witnesses(robots),
+            *_engines(robots),
         )
     else:
         sections = (
@@ -79,7 +76,7 @@ def terminal_summary(
             *_since(summary),
             *_nonconforming(robots),
             *_worst(robots),
-            *_witnesses(robots),
+            *_engines(robots),
         )
     return _Unpadded(Group(*sections))
 
@@ -234,36 +231,36 @@ def _place(figure: overview.WorstFigure, *, name_robot: bool) -> str:
     return ", ".join(parts)
 
 
-def _witnesses(robots: Sequence[RobotRecord]) -> Iterator[RenderableType]:
-    witnesses = overview.participation(robots)
-    if not witnesses:
+def _engines(robots: Sequence[RobotRecord]) -> Iterator[RenderableType]:
+    engines = overview.participation(robots)
+    if not engines:
         return
-    yield _heading("Witnesses")
+    yield _heading("Engines")
     table = _table("left", "right")
-    everywhere = [one.name for one in witnesses if one.observed == one.readable]
+    everywhere = [one.name for one in engines if one.observed == one.readable]
     if everywhere:
-        names = f"{', '.join(everywhere)} read all {witnesses[0].readable}"
+        names = f"{', '.join(everywhere)} read all {engines[0].readable}"
         yield _indented(Text(names))
-    for witness in witnesses:
-        if witness.name in everywhere:
+    for engine in engines:
+        if engine.name in everywhere:
             continue
         table.add_row(
-            Text(witness.name),
-            Text(f"{witness.observed} of {witness.readable}"),
-            Text(one_line(_absences(witness), _TEXT_LIMIT), style="dim"),
+            Text(engine.name),
+            Text(f"{engine.observed} of {engine.readable}"),
+            Text(one_line(_absences(engine), _TEXT_LIMIT), style="dim"),
         )
     if table.row_count:
         yield _indented(table)
 
 
-def _absences(witness: overview.Participation) -> str:
+def _absences(engine: overview.Participation) -> str:
     parts = [
-        f"{witness.counts[status]} {status}"
-        for status in WitnessStatus
-        if status is not WitnessStatus.OBSERVED and witness.counts[status]
+        f"{engine.counts[status]} {status}"
+        for status in EngineStatus
+        if status is not EngineStatus.OBSERVED and engine.counts[status]
     ]
-    reasons = [reason for reason, _ in witness.reasons[:_REASONS]]
-    if len(witness.reasons) > _REASONS:
+    reasons = [reason for reason, _ in engine.reasons[:_REASONS]]
+    if len(engine.reasons) > _REASONS:
         reasons.append("…")
     return ": ".join(filter(None, (", ".join(parts), "; ".join(reasons))))
 

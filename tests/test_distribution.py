@@ -132,7 +132,13 @@ def test_folders_of_users_do_not_meet_ours(site: Path, tmp_path: Path) -> None:
     isolated = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONPATH": str(site)}
 
     done = subprocess.run(
-        (sys.executable, "-m", "pytest", "-p", "urdf_usd.conformance.pytest_plugin"),
+        (
+            sys.executable,
+            "-m",
+            "pytest",
+            "-p",
+            "urdf_usd.conformance.pytest_plugin.plugin",
+        ),
         cwd=project,
         env=os.environ | isolated,
         capture_output=True,

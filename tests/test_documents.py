@@ -18,7 +18,7 @@ import click
 import pytest
 
 from tests.test_startup import ROBOT
-from urdf_usd.conformance.cli import main
+from urdf_usd.conformance.cli.main import main
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -122,7 +122,7 @@ def _environment(programs: Path) -> dict[str, str]:
     """
     programs.mkdir()
     run = f"{shlex.quote(sys.executable)} -P"
-    command = "from urdf_usd.conformance.program import start; start()"
+    command = "from urdf_usd.conformance.cli.program import start; start()"
     for name, line in {
         "urdf-usd": f'{run} -c "{command}" "$@"',
         "pytest": f'{run} -m pytest -p no:cacheprovider "$@"',

@@ -31,7 +31,7 @@ print("verdict:", record.verdict.value)
 """
 # What systems without a fork server do, done here.
 SPAWN = """
-import urdf_usd.conformance.confinement as confinement
+import urdf_usd.conformance.execution.workers.confinement as confinement
 confinement.FORKS = False
 """
 # Each way to start a program, and the file that it expects the program in.

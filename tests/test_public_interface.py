@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 R2D2 = "pybullet:r2d2.urdf"
-NO_ENGINE = urdf_usd.CheckOptions(witnesses=("mujoco",))
+NO_ENGINE = urdf_usd.CheckOptions(engines=("mujoco",))
 # A box from the folder of a package, and an argument that says how long it is.
 XACRO = """<robot name="box" xmlns:xacro="http://www.ros.org/wiki/xacro">
 <xacro:arg name="length" default="1"/>
@@ -58,7 +58,7 @@ def test_functions_take_robots_of_a_source(arm: Path) -> None:
 
 def test_run_takes_one_reference_or_many(arm: Path) -> None:
     """Every robot is in it once."""
-    options = urdf_usd.RunOptions(witnesses=("mujoco",))
+    options = urdf_usd.RunOptions(engines=("mujoco",))
 
     one = urdf_usd.run(arm, "one", options)
     two = urdf_usd.run([arm, "dir:.", R2D2], "two", options)
@@ -124,7 +124,7 @@ def test_results_show_themselves_in_one_line(arm: Path) -> None:
     heavy.write_text(ROBOT.replace('<mass value="2"/>', '<mass value="3"/>'))
     wrong = urdf_usd.check(heavy, asset.root_layer, NO_ENGINE)
     right = urdf_usd.check(arm, asset.root_layer, NO_ENGINE)
-    summary = urdf_usd.run(arm, "out", urdf_usd.RunOptions(witnesses=("mujoco",)))
+    summary = urdf_usd.run(arm, "out", urdf_usd.RunOptions(engines=("mujoco",)))
 
     shown = "2 links, 1 joint"
     assert repr(asset) == f"<Conversion 'usd/arm.usda': 'arm', {shown}, floating base>"

@@ -67,7 +67,7 @@ def loaded(program: str, folder: Path | None = None) -> set[str]:
 def command(*arguments: str) -> str:
     """Write a program that runs the command line."""
     return (
-        "from urdf_usd.conformance.cli import main\n"
+        "from urdf_usd.conformance.cli.main import main\n"
         f"main({list(arguments)!r}, standalone_mode=False)"
     )
 
@@ -75,7 +75,7 @@ def command(*arguments: str) -> str:
 def refused(*arguments: str) -> str:
     """Write a program that runs the command line, which ends by itself."""
     return (
-        "from urdf_usd.conformance.cli import main\n"
+        "from urdf_usd.conformance.cli.main import main\n"
         f"try:\n    main({list(arguments)!r})\n"
         "except SystemExit:\n    pass"
     )
@@ -106,7 +106,7 @@ def test_a_name_that_a_package_does_not_have_is_an_attribute_error() -> None:
 
 def test_run_is_the_function_whatever_was_imported_before() -> None:
     """A module of the package has the same name."""
-    import_module("urdf_usd.conformance.run")
+    import_module("urdf_usd.conformance.execution.run")
 
     assert callable(import_module("urdf_usd.conformance").run)
 
@@ -140,7 +140,7 @@ def test_reading_urdf_needs_neither_openusd_nor_numpy(tmp_path: Path) -> None:
         ("convert", "arm.urdf", "out", "--arg", "hand:=true"),
         ("check", "none.urdf", "arm.urdf"),
         ("check", "arm.urdf", "none.usda"),
-        ("check", "arm.urdf", "arm.urdf", "--witness", "none"),
+        ("check", "arm.urdf", "arm.urdf", "--engine", "none"),
         ("corpus", "show", "none.urdf"),
         ("diff", "none", "none"),
         ("doctor", "--full"),
@@ -153,7 +153,7 @@ def test_reading_urdf_needs_neither_openusd_nor_numpy(tmp_path: Path) -> None:
         ("run", "--out", "report", "--update-baseline"),
         ("run", "--out", "report", "--compare", "none"),
         ("run", "--out", "report", "--converter", "none"),
-        ("run", "--out", "report", "--witness", "none"),
+        ("run", "--out", "report", "--engine", "none"),
         ("run", "--out", "report", "--retry"),
         ("schema", "none"),
     ],

@@ -14,8 +14,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from urdf_usd.conformance.record import Grade, RobotRecord, RunSummary, Verdict
-    from urdf_usd.conformance.run import CheckOptions, RunOptions
+    from urdf_usd.conformance.execution.run import CheckOptions, RunOptions
+    from urdf_usd.conformance.records.record import (
+        Grade,
+        RobotRecord,
+        RunSummary,
+        Verdict,
+    )
     from urdf_usd.converter.conversion import Conversion, ConvertOptions
     from urdf_usd.converter.diagnostics import (
         ConversionError,
@@ -23,12 +28,12 @@ if TYPE_CHECKING:
         Location,
         SourceError,
     )
+    from urdf_usd.converter.diagnostics.rules import Severity
     from urdf_usd.converter.exporting import Export, export
-    from urdf_usd.converter.model import Robot
     from urdf_usd.converter.profile import Profile
-    from urdf_usd.converter.rules import Severity
+    from urdf_usd.converter.robot.model import Robot
     from urdf_usd.converter.urdf.parse import Parsed
-    from urdf_usd.converter.usd.read import StageReading, read_usd
+    from urdf_usd.converter.usd.reader.read import StageReading, read_usd
     from urdf_usd.corpus.robots import CorpusError
     from urdf_usd.robots import check, convert, read_urdf, run
 
@@ -61,8 +66,13 @@ __all__ = [
 ]
 
 _MODULES = {
-    "urdf_usd.conformance.record": ("Grade", "RobotRecord", "RunSummary", "Verdict"),
-    "urdf_usd.conformance.run": ("CheckOptions", "RunOptions"),
+    "urdf_usd.conformance.records.record": (
+        "Grade",
+        "RobotRecord",
+        "RunSummary",
+        "Verdict",
+    ),
+    "urdf_usd.conformance.execution.run": ("CheckOptions", "RunOptions"),
     "urdf_usd.converter.conversion": ("Conversion", "ConvertOptions"),
     "urdf_usd.converter.diagnostics": (
         "ConversionError",
@@ -71,11 +81,11 @@ _MODULES = {
         "SourceError",
     ),
     "urdf_usd.converter.exporting": ("Export", "export"),
-    "urdf_usd.converter.model": ("Robot",),
+    "urdf_usd.converter.robot.model": ("Robot",),
     "urdf_usd.converter.profile": ("Profile",),
-    "urdf_usd.converter.rules": ("Severity",),
+    "urdf_usd.converter.diagnostics.rules": ("Severity",),
     "urdf_usd.converter.urdf.parse": ("Parsed",),
-    "urdf_usd.converter.usd.read": ("StageReading", "read_usd"),
+    "urdf_usd.converter.usd.reader.read": ("StageReading", "read_usd"),
     "urdf_usd.corpus.robots": ("CorpusError",),
     "urdf_usd.robots": ("check", "convert", "read_urdf", "run"),
 }

@@ -11,17 +11,13 @@ import os
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
-from urdf_usd import conformance, converter, corpus
+from urdf_usd import converter, corpus
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from urdf_usd.conformance import (
-        CheckOptions,
-        RobotRecord,
-        RunOptions,
-        RunSummary,
-    )
+    from urdf_usd.conformance.execution.run import CheckOptions, RunOptions
+    from urdf_usd.conformance.records.record import RobotRecord, RunSummary
     from urdf_usd.converter import Conversion, ConvertOptions, Parsed
     from urdf_usd.corpus import RobotSource
 
@@ -90,14 +86,16 @@ def check(  # noqa: PLR0913  # what is compared, how, and what comes of it
         >>> check("pybullet:r2d2.urdf", "r2d2/physics.usda")  # doctest: +SKIP
         <RobotRecord 'pybullet--r2d2': exact>
     """
+    from urdf_usd.conformance.execution import run as execution
+
     source = _source(robot)
-    options = options or conformance.CheckOptions()
+    options = options or execution.CheckOptions()
     options = replace(
         options,
         packages=(*_packages(source), *options.packages),
         arguments=_arguments(source, options.arguments),
     )
-    return conformance.check(
+    return execution.check(
         source.path,
         usd,
         options,
@@ -134,12 +132,14 @@ def run(
         >>> run(["pybullet", "dir:my_robots"], "report")  # doctest: +SKIP
         <RunSummary 97 robots: 97 exact>
     """
+    from urdf_usd.conformance.execution import run as execution
+
     several = (robots,) if isinstance(robots, str | os.PathLike) else tuple(robots)
     texts = tuple(map(_text, several))
-    return conformance.run(
+    return execution.run(
         corpus.resolve_corpora(texts),
         out,
-        options or conformance.RunOptions(),
+        options or execution.RunOptions(),
         corpus=tuple(corpus.parse_reference(text).portable for text in texts),
         progress=progress,
     )

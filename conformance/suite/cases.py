@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from urdf_usd.conformance.baseline import VERDICT, read_baseline
-from urdf_usd.conformance.candidates import OURS
-from urdf_usd.conformance.checks import CHECKS, ROUND_TRIP_CHECKS
-from urdf_usd.conformance.examined import told
-from urdf_usd.conformance.gate import FailOn, failures, is_graver
-from urdf_usd.conformance.record import Grade, Verdict
+from urdf_usd.conformance.checks.catalogue import CHECKS, ROUND_TRIP_CHECKS
+from urdf_usd.conformance.converters.candidates import OURS
+from urdf_usd.conformance.gate.baseline import VERDICT, read_baseline
+from urdf_usd.conformance.gate.decision import FailOn, failures, is_graver
+from urdf_usd.conformance.pytest_plugin.examined import told
+from urdf_usd.conformance.records.record import Grade, Verdict
 from urdf_usd.corpus import resolve_corpora
 
 if TYPE_CHECKING:
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from _pytest.mark import ParameterSet
 
-    from urdf_usd.conformance.baseline import Baseline, Expectation
-    from urdf_usd.conformance.record import RobotRecord
+    from urdf_usd.conformance.gate.baseline import Baseline, Expectation
+    from urdf_usd.conformance.records.record import RobotRecord
     from urdf_usd.corpus import Resolved
 
 DEFAULT_CORPUS = "pybullet"

@@ -9,7 +9,7 @@ from urdf_usd.conformance.suite.cases import parameters
 if TYPE_CHECKING:
     import pytest
 
-    from urdf_usd.conformance.examiner import Examiner
+    from urdf_usd.conformance.pytest_plugin.examiner import Examiner
     from urdf_usd.conformance.suite.cases import Case
 
 

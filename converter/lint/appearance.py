@@ -6,10 +6,10 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from urdf_usd.converter.diagnostics.phrases import shorten, times
 from urdf_usd.converter.lint.finding import Remark
 from urdf_usd.converter.urdf import grammar as g
-from urdf_usd.converter.urdf.expansion import is_xacro
-from urdf_usd.converter.urdf.wording import shorten, times
+from urdf_usd.converter.urdf.xacro.expansion import is_xacro
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

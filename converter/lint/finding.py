@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
     from urdf_usd.converter.diagnostics import Location
-    from urdf_usd.converter.rules import Rule
+    from urdf_usd.converter.diagnostics.rules import Rule
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from urdf_usd.converter.diagnostics.phrases import times
 from urdf_usd.converter.lint.finding import Remark
 from urdf_usd.converter.urdf import grammar as g
-from urdf_usd.converter.urdf.wording import times
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

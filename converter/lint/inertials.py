@@ -9,11 +9,11 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from urdf_usd.converter.rigid import principal_inertia
+from urdf_usd.converter.robot.principal_axes import principal_inertia
 
 if TYPE_CHECKING:
     from urdf_usd.converter.extents import Bounds, LinkExtent
-    from urdf_usd.converter.model import Inertial, Vec3
+    from urdf_usd.converter.robot.model import Inertial, Vec3
 
 # SDFormat drops links with less [kg].
 NEGLIGIBLE = 1e-6

@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING
 
 from urdf_usd.converter.lint.finding import Remark
 from urdf_usd.converter.lint.subject import type_of
-from urdf_usd.converter.model import UNLIMITED, Continuous, Prismatic, Range, Revolute
+from urdf_usd.converter.robot.model import (
+    UNLIMITED,
+    Continuous,
+    Prismatic,
+    Range,
+    Revolute,
+)
 from urdf_usd.converter.urdf import grammar as g
 
 if TYPE_CHECKING:
@@ -15,7 +21,7 @@ if TYPE_CHECKING:
 
     from urdf_usd.converter.lint.finding import Remarks
     from urdf_usd.converter.lint.subject import Document, Specimen
-    from urdf_usd.converter.model import JointKind
+    from urdf_usd.converter.robot.model import JointKind
     from urdf_usd.converter.urdf.reader import Node
 
 _DIRECTED = frozenset({"revolute", "continuous", "prismatic", "planar"})

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from urdf_usd.converter.lint.finding import Remark
 from urdf_usd.converter.lint.subject import type_of
-from urdf_usd.converter.model import Prismatic
+from urdf_usd.converter.robot.model import Prismatic
 from urdf_usd.converter.urdf import grammar as g
 
 if TYPE_CHECKING:

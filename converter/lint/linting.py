@@ -8,12 +8,12 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from urdf_usd.converter.diagnostics import SourceError
+from urdf_usd.converter.diagnostics.findings import drain
+from urdf_usd.converter.diagnostics.rules import RULES
 from urdf_usd.converter.lint.checks import DOCUMENT_CHECKS, SPECIMEN_CHECKS
 from urdf_usd.converter.lint.finding import Finding
 from urdf_usd.converter.lint.rules import LINT_RULES
 from urdf_usd.converter.lint.subject import document_of, examine
-from urdf_usd.converter.rules import RULES
-from urdf_usd.converter.urdf.findings import drain
 from urdf_usd.converter.urdf.markup import read_markup
 from urdf_usd.converter.urdf.parse import parse_markup
 

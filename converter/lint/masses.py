@@ -16,7 +16,7 @@ from urdf_usd.converter.lint.inertials import (
     turns_too_easily,
     turns_too_hard,
 )
-from urdf_usd.converter.plausibility import is_negligible
+from urdf_usd.converter.robot.inertia_bounds import is_negligible
 from urdf_usd.converter.urdf import grammar as g
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from urdf_usd.converter.extents import LinkExtent
     from urdf_usd.converter.lint.finding import Remarks
     from urdf_usd.converter.lint.subject import Document, Specimen
-    from urdf_usd.converter.model import Inertial, Link, Vec3
+    from urdf_usd.converter.robot.model import Inertial, Link, Vec3
 
 # Moments of a valid tensor satisfy A + B >= C; text rounds each of them.
 _TRIANGLE_SLACK = 1e-4

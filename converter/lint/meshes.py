@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from urdf_usd.converter.diagnostics.phrases import times
 from urdf_usd.converter.lint.finding import Remark
-from urdf_usd.converter.model import MeshFile
-from urdf_usd.converter.urdf.wording import times
+from urdf_usd.converter.robot.model import MeshFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from urdf_usd.converter.extents import MeshExtent
     from urdf_usd.converter.lint.finding import Remarks
     from urdf_usd.converter.lint.subject import Specimen
-    from urdf_usd.converter.model import Shape, Vec3
+    from urdf_usd.converter.robot.model import Shape, Vec3
 
 _THOUSAND = 1000.0
 # A mesh this much larger than the span of the joints is in millimetres if a thousandth

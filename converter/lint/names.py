@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
     from urdf_usd.converter.lint.finding import Remarks
     from urdf_usd.converter.lint.subject import Document
-    from urdf_usd.converter.urdf.elements import Element
     from urdf_usd.converter.urdf.reader import Node
+    from urdf_usd.converter.urdf.xml.elements import Element
 
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _WORLD = "world"

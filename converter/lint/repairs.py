@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from urdf_usd.converter.diagnostics import Location
+from urdf_usd.converter.diagnostics.phrases import shorten
 from urdf_usd.converter.lint.appearance import file_nodes, unused_materials
 from urdf_usd.converter.lint.frames import unnormalised_quaternions
 from urdf_usd.converter.lint.joints import unnormalised_axes
@@ -22,7 +23,6 @@ from urdf_usd.converter.urdf import grammar as g
 from urdf_usd.converter.urdf.kinds import Number, Vector
 from urdf_usd.converter.urdf.poses import normalise
 from urdf_usd.converter.urdf.reader import walk
-from urdf_usd.converter.urdf.wording import shorten
 
 if TYPE_CHECKING:
     from urdf_usd.converter.lint.spans import Edit

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from urdf_usd.converter.rules import Rule, Severity
-from urdf_usd.converter.rules.files import FILES_RULES
-from urdf_usd.converter.rules.mass import MASS_RULES
-from urdf_usd.converter.rules.robot import ROBOT_RULES
-from urdf_usd.converter.rules.shapes import SHAPES_RULES
-from urdf_usd.converter.rules.text import TEXT_RULES
+from urdf_usd.converter.diagnostics.rules import Rule, Severity
+from urdf_usd.converter.diagnostics.rules.files import FILES_RULES
+from urdf_usd.converter.diagnostics.rules.mass import MASS_RULES
+from urdf_usd.converter.diagnostics.rules.robot import ROBOT_RULES
+from urdf_usd.converter.diagnostics.rules.shapes import SHAPES_RULES
+from urdf_usd.converter.diagnostics.rules.text import TEXT_RULES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

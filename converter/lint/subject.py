@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from urdf_usd.converter.diagnostics import SourceError
+from urdf_usd.converter.diagnostics.findings import drain
 from urdf_usd.converter.extents import (
     bound_link,
     bound_meshes,
@@ -15,23 +16,22 @@ from urdf_usd.converter.extents import (
     measure_meshes,
 )
 from urdf_usd.converter.lint.inertials import NEGLIGIBLE, is_beyond_doubt
-from urdf_usd.converter.lumping import size_at_rest
-from urdf_usd.converter.rigid import rest_poses
-from urdf_usd.converter.topology import build_tree, rigid_groups
+from urdf_usd.converter.robot.lumping import size_at_rest
+from urdf_usd.converter.robot.rigid import rest_poses
+from urdf_usd.converter.robot.topology import build_tree, rigid_groups
 from urdf_usd.converter.urdf import grammar as g
-from urdf_usd.converter.urdf.findings import drain
 from urdf_usd.converter.urdf.markup import read_markup
 from urdf_usd.converter.urdf.reader import read
-from urdf_usd.converter.urdf.unexpanded import find_unexpanded
+from urdf_usd.converter.urdf.xacro.unexpanded import find_unexpanded
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from urdf_usd.converter.extents import LinkExtent, MeshExtents
-    from urdf_usd.converter.model import Robot
-    from urdf_usd.converter.topology import Tree
-    from urdf_usd.converter.urdf.elements import Element
+    from urdf_usd.converter.robot.model import Robot
+    from urdf_usd.converter.robot.topology import Tree
     from urdf_usd.converter.urdf.reader import Node
+    from urdf_usd.converter.urdf.xml.elements import Element
 
 # Lint looks at attributes of every version.
 _ANY_VERSION = (99, 0)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, assert_never
 
 from urdf_usd.converter.file_content import MIB, read_file
 from urdf_usd.converter.meshes.polygon_mesh import MeshError, PolygonMesh
-from urdf_usd.converter.meshes.stl_triangles import (
+from urdf_usd.converter.meshes.stl import (
     holds_binary_stl,
     read_binary_stl,
     read_text_stl,
@@ -58,7 +58,8 @@ def read_mesh(path: Path, *, bare: bool = False) -> PolygonMesh:
 
     The content decides the format; the extension, in upper or lower case, decides only
     where the content does not. Units and axes are those of the file: metres and Z up,
-    unless a COLLADA file says otherwise (see :mod:`urdf_usd.converter.meshes.dae`).
+    unless a COLLADA file says otherwise (see
+    :mod:`urdf_usd.converter.meshes.collada.mesh`).
 
     Args:
         path: The file; material libraries and buffers that it names are read, if they
@@ -178,15 +179,15 @@ def _read(data: bytes, kind: _Format, folder: _Folder, *, bare: bool) -> Polygon
         case _Format.TEXT_STL:
             return read_text_stl(data, merged=not bare)
         case _Format.OBJ:
-            from urdf_usd.converter.meshes.obj import read_obj
+            from urdf_usd.converter.meshes.obj.mesh import read_obj
 
             return read_obj(data, folder.neighbours(LARGEST_NEIGHBOUR), look=not bare)
         case _Format.COLLADA:
-            from urdf_usd.converter.meshes.dae import read_dae
+            from urdf_usd.converter.meshes.collada.mesh import read_dae
 
             return read_dae(data, look=not bare)
         case _Format.GLTF:
-            from urdf_usd.converter.meshes.gltf import read_gltf
+            from urdf_usd.converter.meshes.gltf.mesh import read_gltf
 
             return read_gltf(data, folder.neighbours(LARGEST_FILE))
         case _Format.PLY:

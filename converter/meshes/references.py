@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 from xml.sax.saxutils import unescape
 
-from urdf_usd.converter.meshes.stl_triangles import holds_binary_stl
+from urdf_usd.converter.meshes.stl import holds_binary_stl
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

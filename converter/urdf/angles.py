@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from urdf_usd.converter.rigid import quat_wxyz_from_rpy
-from urdf_usd.converter.spatial import rotation_from_quat_wxyz, rpy_from_rotation
+from urdf_usd.converter.robot.rigid import quat_wxyz_from_rpy
+from urdf_usd.converter.robot.spatial import rotation_from_quat_wxyz, rpy_from_rotation
 
 if TYPE_CHECKING:
-    from urdf_usd.converter.model import Vec3, Vec4
+    from urdf_usd.converter.robot.model import Vec3, Vec4
 
 _UNTURNED = (1.0, 0.0, 0.0, 0.0)
 _ROUNDING = 2.0**-52

@@ -9,16 +9,21 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from urdf_usd.converter.model import Custom, CustomAttribute, CustomElement, XmlElement
+from urdf_usd.converter.robot.model import (
+    Custom,
+    CustomAttribute,
+    CustomElement,
+    XmlElement,
+)
 from urdf_usd.converter.urdf import grammar as g
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from urdf_usd.converter.model import Joint, Link, Robot
-    from urdf_usd.converter.urdf.elements import Element
+    from urdf_usd.converter.robot.model import Joint, Link, Robot
     from urdf_usd.converter.urdf.reader import Node
+    from urdf_usd.converter.urdf.xml.elements import Element
 
 _OWNERS = (g.LINK, g.JOINT, g.VISUAL, g.COLLISION)
 # Gazebo's elements stand at robot level, and name the link or joint that they are for.

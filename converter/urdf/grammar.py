@@ -16,7 +16,7 @@ from urdf_usd.converter.urdf.kinds import Flag, Name, Number, Text, Vector
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from urdf_usd.converter.model import Vec3, Vec4
+    from urdf_usd.converter.robot.model import Vec3, Vec4
     from urdf_usd.converter.urdf.kinds import Kind
 
 T = TypeVar("T")

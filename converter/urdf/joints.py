@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from urdf_usd.converter.diagnostics import Diagnostic
-from urdf_usd.converter.model import (
+from urdf_usd.converter.robot.model import (
     UNLIMITED,
     Calibration,
     Continuous,
@@ -31,8 +31,8 @@ from urdf_usd.converter.urdf.poses import build_origin, unit_axis
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from urdf_usd.converter.model import CustomAttribute, JointKind, Vec3
-    from urdf_usd.converter.urdf.findings import Findings
+    from urdf_usd.converter.diagnostics.findings import Findings
+    from urdf_usd.converter.robot.model import CustomAttribute, JointKind, Vec3
     from urdf_usd.converter.urdf.reader import Node
 
 _LIMITED: Mapping[str, Callable[[Vec3, Range], JointKind]] = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from urdf_usd.converter.diagnostics import Diagnostic
-from urdf_usd.converter.model import (
+from urdf_usd.converter.robot.model import (
     Box,
     Capsule,
     Collision,
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from urdf_usd.converter.diagnostics import Location
-    from urdf_usd.converter.model import Geometry, Material
-    from urdf_usd.converter.urdf.findings import Findings
+    from urdf_usd.converter.diagnostics.findings import Findings
+    from urdf_usd.converter.robot.model import Geometry, Material
     from urdf_usd.converter.urdf.reader import Node
 
 

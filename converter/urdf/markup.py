@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from urdf_usd.converter.urdf.expansion import expand, is_xacro, relocated
-from urdf_usd.converter.urdf.source import load, parse_markup
+from urdf_usd.converter.urdf.xacro.expansion import expand, is_xacro, relocated
+from urdf_usd.converter.urdf.xml.source import load, parse_markup
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from urdf_usd.converter.urdf.elements import Element
-    from urdf_usd.converter.urdf.expansion import Expansion
-    from urdf_usd.converter.urdf.findings import Findings
+    from urdf_usd.converter.diagnostics.findings import Findings
+    from urdf_usd.converter.urdf.xacro.expansion import Expansion
+    from urdf_usd.converter.urdf.xml.elements import Element
 
 
 def read_markup(

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from urdf_usd.converter.diagnostics import Diagnostic
-from urdf_usd.converter.model import Material
+from urdf_usd.converter.diagnostics.phrases import times
+from urdf_usd.converter.robot.model import Material
 from urdf_usd.converter.urdf.grammar import (
     COLOR,
     IMAGE,
@@ -21,13 +22,12 @@ from urdf_usd.converter.urdf.grammar import (
     RGBA,
     TEXTURE,
 )
-from urdf_usd.converter.urdf.wording import times
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from urdf_usd.converter.diagnostics import Location
-    from urdf_usd.converter.urdf.findings import Findings
+    from urdf_usd.converter.diagnostics.findings import Findings
     from urdf_usd.converter.urdf.reader import Node
 
 

@@ -1,4 +1,4 @@
-"""URDF text to a :class:`~urdf_usd.converter.model.Robot`, in three steps.
+"""URDF text to a :class:`~urdf_usd.converter.robot.model.Robot`, in three steps.
 
 Text becomes elements (``source``: syntax and positions), elements become typed nodes
 (``reader`` over ``grammar``: kinds and defaults), nodes become a robot (``links``,
@@ -15,18 +15,19 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from urdf_usd.converter import topology
 from urdf_usd.converter.diagnostics import (
     Diagnostic,
     SourceError,
 )
-from urdf_usd.converter.model import Robot
-from urdf_usd.converter.robot_text import robot_line
-from urdf_usd.converter.rules import Severity
+from urdf_usd.converter.diagnostics.findings import drain, gather
+from urdf_usd.converter.diagnostics.phrases import times
+from urdf_usd.converter.diagnostics.rules import Severity
+from urdf_usd.converter.robot import topology
+from urdf_usd.converter.robot.model import Robot
+from urdf_usd.converter.robot.text import robot_line
 from urdf_usd.converter.urdf import grammar as g
-from urdf_usd.converter.urdf.expansion import SUFFIX
 from urdf_usd.converter.urdf.extensions import collect_robot, hand_out
-from urdf_usd.converter.urdf.findings import drain, gather
+from urdf_usd.converter.urdf.files.uris import Surroundings
 from urdf_usd.converter.urdf.joints import build_joint, drop_broken_mimics
 from urdf_usd.converter.urdf.links import build_link
 from urdf_usd.converter.urdf.markup import read_markup
@@ -38,17 +39,17 @@ from urdf_usd.converter.urdf.repairs import (
     drop_dangling,
     drop_repeated,
 )
-from urdf_usd.converter.urdf.unexpanded import find_unexpanded
-from urdf_usd.converter.urdf.uris import Surroundings
-from urdf_usd.converter.urdf.wording import describe, times
+from urdf_usd.converter.urdf.wording import describe
+from urdf_usd.converter.urdf.xacro.expansion import SUFFIX
+from urdf_usd.converter.urdf.xacro.unexpanded import find_unexpanded
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from urdf_usd.converter.urdf.elements import Element
-    from urdf_usd.converter.urdf.findings import Findings
+    from urdf_usd.converter.diagnostics.findings import Findings
     from urdf_usd.converter.urdf.grammar import ElementType
     from urdf_usd.converter.urdf.reader import Node
+    from urdf_usd.converter.urdf.xml.elements import Element
 
 _VERSION = re.compile(r"([0-9]{1,9})(?:\.([0-9]{1,9}))?", re.ASCII)
 _FIRST_VERSION = (1, 0)

@@ -6,13 +6,13 @@ import math
 from typing import TYPE_CHECKING
 
 from urdf_usd.converter.diagnostics import Diagnostic
-from urdf_usd.converter.model import IDENTITY, Pose
-from urdf_usd.converter.rigid import quat_wxyz_from_rpy
+from urdf_usd.converter.robot.model import IDENTITY, Pose
+from urdf_usd.converter.robot.rigid import quat_wxyz_from_rpy
 from urdf_usd.converter.urdf.grammar import ORIGIN, QUAT_XYZW, RPY, XYZ
 
 if TYPE_CHECKING:
-    from urdf_usd.converter.model import Vec3
-    from urdf_usd.converter.urdf.findings import Findings
+    from urdf_usd.converter.diagnostics.findings import Findings
+    from urdf_usd.converter.robot.model import Vec3
     from urdf_usd.converter.urdf.reader import Node
 
 # Two rotations within it are one, written with four digits or more [rad].

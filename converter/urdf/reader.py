@@ -6,18 +6,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from urdf_usd.converter.diagnostics import Diagnostic
-from urdf_usd.converter.rules import Severity
-from urdf_usd.converter.urdf.findings import drain
-from urdf_usd.converter.urdf.wording import describe, name_part, shorten
+from urdf_usd.converter.diagnostics.findings import drain
+from urdf_usd.converter.diagnostics.phrases import shorten
+from urdf_usd.converter.diagnostics.rules import Severity
+from urdf_usd.converter.urdf.wording import describe, name_part
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from urdf_usd.converter.diagnostics import Location
-    from urdf_usd.converter.urdf.elements import Element
-    from urdf_usd.converter.urdf.findings import Findings
+    from urdf_usd.converter.diagnostics.findings import Findings
     from urdf_usd.converter.urdf.grammar import AttributeType, ElementType
     from urdf_usd.converter.urdf.kinds import Value
+    from urdf_usd.converter.urdf.xml.elements import Element
 
 T = TypeVar("T")
 # Of elements that are left out together.

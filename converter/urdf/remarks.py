@@ -6,17 +6,17 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from urdf_usd.converter.diagnostics import Diagnostic
+from urdf_usd.converter.diagnostics.phrases import times
 from urdf_usd.converter.urdf.grammar import ROBOT
 from urdf_usd.converter.urdf.reader import walk
-from urdf_usd.converter.urdf.wording import times
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from urdf_usd.converter.diagnostics import Location
-    from urdf_usd.converter.urdf.elements import Element
-    from urdf_usd.converter.urdf.findings import Findings
+    from urdf_usd.converter.diagnostics.findings import Findings
     from urdf_usd.converter.urdf.grammar import ElementType
+    from urdf_usd.converter.urdf.xml.elements import Element
 
 _NAMESPACE = "xmlns"
 

@@ -1,13 +1,13 @@
-"""Phrases that messages share."""
+"""Elements in the words of messages."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from urdf_usd.converter.urdf.elements import Element
+from urdf_usd.converter.diagnostics.phrases import shorten
 
-_LONGEST = 80
+if TYPE_CHECKING:
+    from urdf_usd.converter.urdf.xml.elements import Element
 
 
 def describe(element: Element) -> str:
@@ -29,13 +29,3 @@ def name_part(part: Element) -> str:
     stated = [one.get("value") for one in (part, *part.children) if one.tag == "mass"]
     mass = f" of {shorten(stated[0])} kg" if stated and stated[0] else ""
     return f"<{part.tag}>{mass}"
-
-
-def shorten(text: str) -> str:
-    """Cut a text that would drown a message."""
-    return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."
-
-
-def times(count: int) -> str:
-    """Say how often something occurs."""
-    return "once" if count == 1 else f"{count} times"

@@ -22,26 +22,26 @@ from rich.console import Console
 from rich.table import Table
 
 from tests.benchmarks.engine_loading import load_once
-from urdf_usd.conformance.confinement import Completed
-from urdf_usd.conformance.examination import (
+from urdf_usd.conformance.execution.engine_set import select_engines
+from urdf_usd.conformance.execution.examination import (
     Assignment,
     examine_pair,
     subject_of,
     survive,
 )
-from urdf_usd.conformance.isolation import Isolation
-from urdf_usd.conformance.journal import outlive
-from urdf_usd.conformance.panel import convene
-from urdf_usd.conformance.record import RobotRecord
+from urdf_usd.conformance.execution.workers.confinement import Completed
+from urdf_usd.conformance.execution.workers.isolation import Isolation
+from urdf_usd.conformance.execution.workers.journal import outlive
+from urdf_usd.conformance.records.record import RobotRecord
 from urdf_usd.converter import ConvertOptions, convert
 from urdf_usd.converter.diagnostics import ConversionError
-from urdf_usd.converter.embodiment import BaseOption
+from urdf_usd.converter.robot.bodies import BaseOption
 from urdf_usd.corpus import RobotSource, resolve_corpora
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from urdf_usd.conformance.tasks import InstalledWitness
+    from urdf_usd.conformance.execution.tasks import InstalledEngine
     from urdf_usd.converter import Conversion
 
 DEFAULT_CORPORA = ("erd",)
@@ -72,7 +72,7 @@ def measure(corpora: Sequence[str], rounds: int) -> dict[str, list[float]]:
             count: opened.enter_context(Isolation(processes=count))
             for count in sorted({1, processors})
         }
-        witnesses = convene(isolations[1])
+        engines = select_engines(isolations[1])
         for source in resolve_corpora(corpora):
             if not isinstance(source, RobotSource):
                 continue
@@ -83,8 +83,8 @@ def measure(corpora: Sequence[str], rounds: int) -> dict[str, list[float]]:
             load = _loading(source, conversion)
             seconds.setdefault(FLOOR, []).append(_best(load, rounds))
             for count, isolation in isolations.items():
-                check = _checking(isolation, source, conversion, witnesses)
-                examine = _examining(isolation, source, folder, witnesses)
+                check = _checking(isolation, source, conversion, engines)
+                examine = _examining(isolation, source, folder, engines)
                 for name, work in (("a check", check), ("a robot of a run", examine)):
                     row = f"{name}, processes: {count}"
                     seconds.setdefault(row, []).append(_best(work, rounds))
@@ -125,15 +125,15 @@ def _checking(
     isolation: Isolation,
     source: RobotSource,
     conversion: Conversion,
-    witnesses: tuple[InstalledWitness, ...],
+    engines: tuple[InstalledEngine, ...],
 ) -> Callable[[], object]:
     """What ``urdf-usd check`` does once it has started."""
-    here = Assignment(source, Path(), ConvertOptions(), witnesses)
+    here = Assignment(source, Path(), ConvertOptions(), engines)
     subject, layer = subject_of(here), conversion.root_layer
 
     def check() -> bool:
         ending = outlive(
-            isolation, examine_pair, subject, layer, witnesses, BaseOption.AUTO
+            isolation, examine_pair, subject, layer, engines, BaseOption.AUTO
         )
         return isinstance(ending, Completed) and isinstance(ending.value, RobotRecord)
 
@@ -144,10 +144,10 @@ def _examining(
     isolation: Isolation,
     source: RobotSource,
     folder: Path,
-    witnesses: tuple[InstalledWitness, ...],
+    engines: tuple[InstalledEngine, ...],
 ) -> Callable[[], object]:
     """What ``urdf-usd run`` does: conversion, check, and drawing."""
-    assignment = Assignment(source, folder, ConvertOptions(), witnesses)
+    assignment = Assignment(source, folder, ConvertOptions(), engines)
     return lambda: survive(isolation, assignment, {})
 
 

@@ -10,14 +10,14 @@ import pybullet
 import trimesh
 from pxr import Usd, UsdPhysics
 
-from urdf_usd.conformance.witnesses.native_output import captured
-from urdf_usd.converter.model import MeshFile
+from urdf_usd.conformance.engines.native_output import captured
+from urdf_usd.converter.robot.model import MeshFile
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from urdf_usd.converter import Conversion
-    from urdf_usd.converter.model import Robot
+    from urdf_usd.converter.robot.model import Robot
 
 
 def load_once(urdf: Path, conversion: Conversion) -> int:

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.benchmarks.engine_loading import load_once
-from urdf_usd.conformance.examination import Assignment, survive
-from urdf_usd.conformance.isolation import Isolation
-from urdf_usd.conformance.panel import convene
-from urdf_usd.conformance.record import RobotRecord
+from urdf_usd.conformance.execution.engine_set import select_engines
+from urdf_usd.conformance.execution.examination import Assignment, survive
+from urdf_usd.conformance.execution.workers.isolation import Isolation
+from urdf_usd.conformance.records.record import RobotRecord
 from urdf_usd.converter import ConvertOptions, convert
 from urdf_usd.corpus import RobotSource, resolve_robot
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from pytest_benchmark.fixture import BenchmarkFixture
 
-    from urdf_usd.conformance.tasks import InstalledWitness
+    from urdf_usd.conformance.execution.tasks import InstalledEngine
 
 # Few links and large meshes; many links and small meshes; no meshes at all.
 ROBOTS = ("kuka_iiwa/model.urdf", "r2d2.urdf", "cartpole.urdf")
@@ -40,9 +40,9 @@ def isolation() -> Iterator[Isolation]:
 
 
 @pytest.fixture(scope="module")
-def witnesses(isolation: Isolation) -> tuple[InstalledWitness, ...]:
+def engines(isolation: Isolation) -> tuple[InstalledEngine, ...]:
     """All that are asked unless somebody chooses."""
-    return convene(isolation)
+    return select_engines(isolation)
 
 
 def _source(robot: str) -> RobotSource:
@@ -55,13 +55,13 @@ def _source(robot: str) -> RobotSource:
 def test_examining_a_robot(
     benchmark: BenchmarkFixture,
     isolation: Isolation,
-    witnesses: tuple[InstalledWitness, ...],
+    engines: tuple[InstalledEngine, ...],
     tmp_path: Path,
     robot: str,
 ) -> None:
     """The subject: from its file to its record, in a process of its own."""
     benchmark.group = robot
-    assignment = Assignment(_source(robot), tmp_path, ConvertOptions(), witnesses)
+    assignment = Assignment(_source(robot), tmp_path, ConvertOptions(), engines)
 
     record = benchmark(lambda: survive(isolation, assignment, {}))
 

@@ -18,7 +18,7 @@ from pxr import Sdf
 
 from tests.benchmarks.generated import write_mesh_robot
 from urdf_usd.converter import convert, read_urdf
-from urdf_usd.converter.model import MeshFile
+from urdf_usd.converter.robot.model import MeshFile
 
 if TYPE_CHECKING:
     from pytest_benchmark.fixture import BenchmarkFixture

@@ -42,7 +42,7 @@ _PICTURES = (
     Picture("fault-phone", 1, "body", 390, 760, "dark"),
     Picture("view", 1, "#view-heading", 1200, 640, address=_POSE),
     Picture("tree", 1, "#tree-heading", 1200, 860),
-    Picture("witnesses", 1, "#heat-heading", 700, 300),
+    Picture("engines", 1, "#heat-heading", 700, 300),
     Picture("phone", 0, "#robots", 390, 760, "dark"),
 )
 

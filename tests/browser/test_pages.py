@@ -15,8 +15,8 @@ from msgspec import structs
 
 from tests.reports import records
 from tests.reversed_axis import JOINT, URDF, reverse_axis
-from urdf_usd.conformance import check
-from urdf_usd.conformance.record import FindingRecord, Grade, Verdict
+from urdf_usd.conformance.execution.run import check
+from urdf_usd.conformance.records.record import FindingRecord, Grade, Verdict
 from urdf_usd.reports import render_robot, write_site
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Browser, ConsoleMessage, Page, Request
 
-    from urdf_usd.conformance.record import CheckRecord, RobotRecord
+    from urdf_usd.conformance.records.record import CheckRecord, RobotRecord
 
 _CHROMIUM = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))),

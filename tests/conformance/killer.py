@@ -16,12 +16,12 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from urdf_usd.conformance.confinement import watched
-from urdf_usd.conformance.witness import AbstentionError, Available, Side
+from urdf_usd.conformance.engines.protocol import AbstentionError, Available, Side
+from urdf_usd.conformance.execution.workers.confinement import watched
 
 if TYPE_CHECKING:
-    from urdf_usd.conformance.observation import Observation
-    from urdf_usd.conformance.witness import Availability, Request
+    from urdf_usd.conformance.engines.protocol import Availability, Request
+    from urdf_usd.conformance.observation.robot import Observation
 
 
 def install(site: Path) -> dict[str, str]:
@@ -32,7 +32,7 @@ def install(site: Path) -> dict[str, str]:
         "Metadata-Version: 2.1\nName: killer\nVersion: 1.0\n"
     )
     (metadata / "entry_points.txt").write_text(
-        f"[urdf_usd.witnesses]\nkiller = {__name__}:Killer\n"
+        f"[urdf_usd.engines]\nkiller = {__name__}:Killer\n"
     )
     return os.environ | {
         "PYTHONPATH": os.pathsep.join([str(site), *filter(None, sys.path)])
@@ -40,7 +40,7 @@ def install(site: Path) -> dict[str, str]:
 
 
 class Killer:
-    """The witness."""
+    """The engine."""
 
     name = "killer"
     side = Side.URDF

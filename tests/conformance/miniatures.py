@@ -15,8 +15,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from urdf_usd.conformance import mutations
-from urdf_usd.conformance.observation import (
+from urdf_usd.conformance import mutation as mutations
+from urdf_usd.conformance.engines.mujoco.model import with_motion
+from urdf_usd.conformance.engines.reference.engine import observe_robot
+from urdf_usd.conformance.execution.tasks import questions
+from urdf_usd.conformance.observation.robot import (
     AssemblyGap,
     Base,
     JointObservation,
@@ -25,10 +28,7 @@ from urdf_usd.conformance.observation import (
     MimicObservation,
     Restatement,
 )
-from urdf_usd.conformance.tasks import questions
-from urdf_usd.conformance.witnesses.mujoco_model import with_motion
-from urdf_usd.conformance.witnesses.spec_witness import observe_robot
-from urdf_usd.converter.model import (
+from urdf_usd.converter.robot.model import (
     Box,
     Capsule,
     Collision,
@@ -54,11 +54,8 @@ from urdf_usd.converter.model import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from urdf_usd.conformance.observation import (
-        Configurations,
-        Observation,
-    )
-    from urdf_usd.converter.model import Vec3
+    from urdf_usd.conformance.observation.robot import Configurations, Observation
+    from urdf_usd.converter.robot.model import Vec3
 
 _RPY = {
     "shoulder": (0.3, -1.2, 2.5),
@@ -238,7 +235,7 @@ def usd_reading(
         body[joint.child] = body[joint.child] or body[joint.parent]
     return replace(
         reading,
-        witness="usd",
+        engine="usd",
         links=tuple(replace(link, body=body[link.name]) for link in reading.links),
         base=Base.FLOATING,
         articulation_roots=1,
@@ -253,7 +250,7 @@ def usd_reading(
 
 def engine_reading(name: str, robot: Robot = ROBOT) -> Observation:
     """What an engine says that reads a robot by the letter."""
-    return replace(observe_robot(robot, CONFIGURATIONS), witness=name)
+    return replace(observe_robot(robot, CONFIGURATIONS), engine=name)
 
 
 def with_joint(robot: Robot, name: str, **changes: object) -> Robot:

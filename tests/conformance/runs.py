@@ -75,9 +75,9 @@ class Run:
 
     def command(self, corpus: str, *options: str) -> list[str]:
         """The command with its arguments."""
-        program = "from urdf_usd.conformance.cli import main; main()"
+        program = "from urdf_usd.conformance.cli.main import main; main()"
         run = [sys.executable, "-c", program, "run", corpus, "--out", str(self.out)]
-        chosen = ("--witness", "killer", "--jobs", "2", "--timeout", "300")
+        chosen = ("--engine", "killer", "--jobs", "2", "--timeout", "300")
         return [*run, *chosen, *options]
 
     def __call__(
@@ -100,8 +100,8 @@ class Run:
 
     def killer(self, robot: str) -> dict[str, Any]:
         """What the record says of the killer."""
-        witnesses = self.record(robot)["witnesses"]
-        (found,) = [one for one in witnesses if one["name"] == "killer"]
+        engines = self.record(robot)["engines"]
+        (found,) = [one for one in engines if one["name"] == "killer"]
         assert isinstance(found, dict)
         return found
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tests.reversed_axis import JOINT, URDF, reverse_axis
-from urdf_usd.conformance import check
+from urdf_usd.conformance.execution.run import check
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,24 +8,19 @@ from typing import TYPE_CHECKING
 import click
 import pytest
 
-from urdf_usd.conformance.cli import main
-from urdf_usd.conformance.commands import (
-    choices,
-    console,
-    gate_choices,
-    lint,
-    parameters,
-    schema,
-)
-from urdf_usd.conformance.gate import FailOn
-from urdf_usd.conformance.schema import RECORDS
+from urdf_usd.conformance.cli.commands import lint, schema
+from urdf_usd.conformance.cli.main import main
+from urdf_usd.conformance.cli.options import choices, gate_choices, parameters
+from urdf_usd.conformance.cli.output import console
+from urdf_usd.conformance.gate.decision import FailOn
+from urdf_usd.conformance.records.schema import RECORDS
 from urdf_usd.converter.conversion import ConvertOptions
-from urdf_usd.converter.embodiment import BaseOption, MasslessOption
+from urdf_usd.converter.diagnostics.rules import Severity
 from urdf_usd.converter.layout import Layout
 from urdf_usd.converter.profile import Profile
-from urdf_usd.converter.rules import Severity
-from urdf_usd.converter.usd.prims import BodyNesting
-from urdf_usd.converter.usd.shading import MaterialNetworks
+from urdf_usd.converter.robot.bodies import BaseOption, MasslessOption
+from urdf_usd.converter.usd.writer.materials.shading import MaterialNetworks
+from urdf_usd.converter.usd.writer.prims import BodyNesting
 
 if TYPE_CHECKING:
     from collections.abc import Collection

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 from lxml import html
 
-from urdf_usd.conformance.cli import main
+from urdf_usd.conformance.cli.main import main
 from urdf_usd.converter import convert
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def _run(project: Path, *words: str, out: str = "report") -> Result:
         main,
         [
             *("run", f"dir:{project / 'robots'}", "--out", str(project / out)),
-            *("--witness", "mujoco", "--jobs", "2"),
+            *("--engine", "mujoco", "--jobs", "2"),
             *("--converter", "urdf-usd"),
             *("--converter", f"wrong={_command(project)}"),
             *("--converter", f"made=folder:{project / 'ready'}"),
@@ -303,7 +303,7 @@ def test_one_foreign_converter_has_the_paths_of_a_run(project: Path) -> None:
         main,
         [
             *("run", f"dir:{project / 'robots'}", "--out", str(out)),
-            *("--witness", "mujoco", "--converter", f"wrong={_command(project)}"),
+            *("--engine", "mujoco", "--converter", f"wrong={_command(project)}"),
         ],
     )
 

@@ -8,15 +8,15 @@ import pytest
 from click.testing import CliRunner
 from pxr import Usd, UsdPhysics
 
-from urdf_usd.conformance import check
-from urdf_usd.conformance.cli import main
-from urdf_usd.conformance.record import Grade, Verdict
+from urdf_usd.conformance.cli.main import main
+from urdf_usd.conformance.execution.run import check
+from urdf_usd.conformance.records.record import Grade, Verdict
 from urdf_usd.converter import convert
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from urdf_usd.conformance.record import RobotRecord
+    from urdf_usd.conformance.records.record import RobotRecord
 
 _BODY = """<inertial><mass value="1"/>
   <inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>"""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from click.testing import CliRunner, Result
 
-from urdf_usd.conformance.cli import main
+from urdf_usd.conformance.cli.main import main
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -153,7 +153,7 @@ def test_a_run_takes_its_robots_from_the_mirror(mirror: Path, tmp_path: Path) ->
 
     result = _invoke(
         *("run", "rd", "--tag", "biped", "--mirror", mirror, "--out", out),
-        *("--witness", "mujoco", "--jobs", "1"),
+        *("--engine", "mujoco", "--jobs", "1"),
     )
 
     assert result.exit_code == 0, result.stderr

@@ -15,21 +15,25 @@ from tests.conformance.miniatures import (
     with_inertial,
     with_joint,
 )
-from urdf_usd.conformance.comparison import Compared, Incomparable, yardstick
-from urdf_usd.conformance.comparisons.dynamics import bias_forces, inertia_matrices
-from urdf_usd.conformance.observation import ROOT_MOTION
-from urdf_usd.conformance.record import Grade
-from urdf_usd.conformance.tolerance import Tolerance
-from urdf_usd.converter.model import Pose, Robot
+from urdf_usd.conformance.checks.dynamics import bias_forces, inertia_matrices
+from urdf_usd.conformance.observation.robot import ROOT_MOTION
+from urdf_usd.conformance.records.record import Grade
+from urdf_usd.conformance.tolerance.bounds import Tolerance
+from urdf_usd.conformance.tolerance.comparison import (
+    Compared,
+    Incomparable,
+    tolerance_model,
+)
+from urdf_usd.converter.robot.model import Pose, Robot
 
 if TYPE_CHECKING:
-    from urdf_usd.conformance.comparison import Comparer, Difference
-    from urdf_usd.conformance.observation import Dynamics, Observation
+    from urdf_usd.conformance.observation.robot import Dynamics, Observation
+    from urdf_usd.conformance.tolerance.comparison import Comparer, Difference
 
 
 def _by_item(compare: Comparer, actual: Observation) -> dict[str, Difference]:
     spec = urdf_reading()
-    comparison = compare(spec, actual, yardstick(spec, Tolerance()))
+    comparison = compare(spec, actual, tolerance_model(spec, Tolerance()))
     assert isinstance(comparison, Compared)
     return {difference.item: difference for difference in comparison.differences}
 
@@ -104,7 +108,7 @@ def test_number_that_is_none_fails() -> None:
 def test_silent_side_is_not_comparable() -> None:
     """Either."""
     spec, silent = urdf_reading(), replace(usd_reading(), dynamics=None)
-    measure = yardstick(spec, Tolerance())
+    measure = tolerance_model(spec, Tolerance())
 
     for compare in (inertia_matrices, bias_forces):
         assert compare(spec, silent, measure) == Incomparable(
@@ -122,7 +126,7 @@ def test_robot_without_mass_is_compared_with_what_may_be_invented() -> None:
     )
     bare = replace(bare, joints=ROBOT.joints)
     spec = urdf_reading(bare)
-    measure = yardstick(spec, Tolerance())
+    measure = tolerance_model(spec, Tolerance())
 
     same = inertia_matrices(spec, spec, measure)
     assert isinstance(same, Compared)

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from urdf_usd.conformance.baseline import OWNER, REASON, read_baseline
-from urdf_usd.conformance.cli import main
+from urdf_usd.conformance.cli.main import main
+from urdf_usd.conformance.gate.baseline import OWNER, REASON, read_baseline
 
 ROOT = Path(__file__).parents[2]
 # Turns every joint's axis round, in whatever process a robot is converted: both frames
@@ -68,8 +68,8 @@ def _invoke(*arguments: str) -> Result:
 
 
 def _run(out: str, *arguments: str) -> Result:
-    witness = ("--witness", "mujoco", "--jobs", "1")
-    return _invoke("run", "dir:robots", "--out", out, *witness, *arguments)
+    engine = ("--engine", "mujoco", "--jobs", "1")
+    return _invoke("run", "dir:robots", "--out", out, *engine, *arguments)
 
 
 def test_a_regression_is_stopped_by_the_gate_and_named(
@@ -81,9 +81,9 @@ def test_a_regression_is_stopped_by_the_gate_and_named(
     hook.mkdir()
     (hook / "sitecustomize.py").write_text(_REGRESSION)
     program = (
-        "import sys; from urdf_usd.conformance.cli import main; main(sys.argv[1:])"
+        "import sys; from urdf_usd.conformance.cli.main import main; main(sys.argv[1:])"
     )
-    command = ("run", f"dir:{robots.name}", "--out", "bad", "--witness", "mujoco")
+    command = ("run", f"dir:{robots.name}", "--out", "bad", "--engine", "mujoco")
 
     bad = subprocess.run(  # noqa: S603  our own program
         (sys.executable, "-c", program, *command, "--baseline", "known.toml"),

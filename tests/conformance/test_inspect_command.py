@@ -11,8 +11,8 @@ import pytest
 from click.testing import CliRunner, Result
 from rich.console import Console
 
-from urdf_usd.conformance.cli import main
-from urdf_usd.conformance.commands.inspect_text import tree_lines
+from urdf_usd.conformance.cli.main import main
+from urdf_usd.conformance.cli.output.inspect_text import tree_lines
 from urdf_usd.converter.inspection import inspect
 from urdf_usd.converter.urdf import parse
 

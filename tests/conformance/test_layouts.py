@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.converter.usd.whole_robot import write_whole_robot
-from urdf_usd.conformance.run import CheckOptions, check
+from urdf_usd.conformance.execution.run import CheckOptions, check
 from urdf_usd.converter import ConvertOptions, convert
 from urdf_usd.converter.layout import Layout
 
@@ -21,7 +21,7 @@ def test_every_layout_conforms(tmp_path: Path, layout: Layout) -> None:
     urdf = write_whole_robot(tmp_path)
     asset = convert(urdf, tmp_path / "usd", ConvertOptions(layout=layout)).root_layer
 
-    record = check(urdf, asset, CheckOptions(witnesses=("mujoco",)))
+    record = check(urdf, asset, CheckOptions(engines=("mujoco",)))
 
     assert record.verdict.conforms, record.reason
     assert {check.id for check in record.checks if check.worst is not None} >= {

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from urdf_usd.conformance.cli import main
+from urdf_usd.conformance.cli.main import main
 from urdf_usd.converter.lint import ALL_RULES, LINT_RULES, REPAIRS
 
 DOCS = Path(__file__).parents[2] / "docs"

@@ -15,19 +15,19 @@ from tests.conformance.miniatures import (
     urdf_reading,
     usd_reading,
 )
-from urdf_usd.conformance.observation import (
+from urdf_usd.conformance.engines.protocol import Observed
+from urdf_usd.conformance.observation.robot import (
     Base,
     JointType,
     MassProperties,
     MimicObservation,
 )
-from urdf_usd.conformance.record import CheckRecord, Grade
-from urdf_usd.conformance.round_trip import Back
-from urdf_usd.conformance.verdict import judge
-from urdf_usd.conformance.witness import Observed
+from urdf_usd.conformance.records.record import CheckRecord, Grade
+from urdf_usd.conformance.verdict.judgement import judge
+from urdf_usd.conformance.verdict.round_trip import Back
 
 if TYPE_CHECKING:
-    from urdf_usd.conformance.observation import Observation
+    from urdf_usd.conformance.observation.robot import Observation
 
 
 def _judged(
@@ -40,7 +40,7 @@ def _judged(
     urdf = {"spec": Observed(expected)}
     back = None
     if trip:
-        before, after = (replace(one, witness=engine) for one in trip)
+        before, after = (replace(one, engine=engine) for one in trip)
         urdf[engine] = Observed(before)
         back = Back({engine: Observed(after)})
     judgement = judge(urdf, Observed(actual), back=back)

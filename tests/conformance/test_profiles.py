@@ -9,12 +9,12 @@ import pytest
 from click.testing import CliRunner, Result
 from pxr import Usd, UsdPhysics
 
-from urdf_usd.conformance import mutations
-from urdf_usd.conformance.cli import main
-from urdf_usd.conformance.record import RobotRecord, Verdict
-from urdf_usd.conformance.run import RunOptions, run
+from urdf_usd.conformance import mutation as mutations
+from urdf_usd.conformance.cli.main import main
+from urdf_usd.conformance.execution.run import RunOptions, run
+from urdf_usd.conformance.records.record import RobotRecord, Verdict
 from urdf_usd.converter import ConvertOptions, Profile, convert
-from urdf_usd.converter.usd.prims import BodyNesting
+from urdf_usd.converter.usd.writer.prims import BodyNesting
 from urdf_usd.corpus import resolve_corpora
 
 # Oblique axes, chained couplings, couplings between kinds, a massless base.

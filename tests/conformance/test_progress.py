@@ -9,8 +9,8 @@ import pytest
 from msgspec import structs
 
 from tests.reports import records
-from urdf_usd.conformance.commands.progress import Pace, duration, shown_progress
-from urdf_usd.conformance.record import Verdict
+from urdf_usd.conformance.cli.output.progress import Pace, duration, shown_progress
+from urdf_usd.conformance.records.record import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import pybullet_data
 import pytest
 
-from urdf_usd.conformance import RobotRecord, RunOptions, Verdict, run
+from urdf_usd.conformance.execution.run import RunOptions, run
+from urdf_usd.conformance.records.record import RobotRecord, Verdict
 from urdf_usd.corpus import resolve_corpora
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ _PART = """<robot xmlns:xacro="http://www.ros.org/wiki/xacro">
 
 def _run(corpus: Iterable[str], out: Path) -> dict[str, RobotRecord]:
     records: dict[str, RobotRecord] = {}
-    options = RunOptions(witnesses=("mujoco",), jobs=1)
+    options = RunOptions(engines=("mujoco",), jobs=1)
     run(
         resolve_corpora(corpus, lambda _: None),
         out,

@@ -10,20 +10,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.converter.strategies import robots
-from urdf_usd.conformance.observation import Base
-from urdf_usd.conformance.sampling import configurations
-from urdf_usd.conformance.verdict import judge
-from urdf_usd.conformance.witness import Observed, Request
-from urdf_usd.conformance.witnesses.spec_witness import observe_robot, structure
-from urdf_usd.conformance.witnesses.usdphysics_witness import UsdphysicsWitness
-from urdf_usd.converter.embodiment import BaseOption, embody
+from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
+from urdf_usd.conformance.engines.protocol import Observed, Request
+from urdf_usd.conformance.engines.reference.engine import observe_robot, structure
+from urdf_usd.conformance.observation.robot import Base
+from urdf_usd.conformance.tolerance.sampling import configurations
+from urdf_usd.conformance.verdict.judgement import judge
 from urdf_usd.converter.profile import Profile
-from urdf_usd.converter.topology import build_tree
-from urdf_usd.converter.usd.layers import asset_name, author_asset
-from urdf_usd.converter.usd.prims import BodyNesting
+from urdf_usd.converter.robot.bodies import BaseOption, assign_bodies
+from urdf_usd.converter.robot.topology import build_tree
+from urdf_usd.converter.usd.writer.layers import asset_name, author_asset
+from urdf_usd.converter.usd.writer.prims import BodyNesting
 
 if TYPE_CHECKING:
-    from urdf_usd.converter.model import Robot
+    from urdf_usd.converter.robot.model import Robot
 
 
 @settings(max_examples=60, deadline=None)
@@ -43,17 +43,19 @@ def test_every_conversion_of_a_random_robot_conforms(
 ) -> None:
     """Read back by OpenUSD's parser, for every option, and judged value by value."""
     tree = build_tree(robot)
-    embodiment = embody(tree, base, merge_fixed=merge_fixed)
+    body_assignment = assign_bodies(tree, base, merge_fixed=merge_fixed)
     asked = configurations(structure(robot))
     with tempfile.TemporaryDirectory() as folder:
-        author_asset(robot, tree, embodiment, nesting, Path(folder), profile=profile)
+        author_asset(
+            robot, tree, body_assignment, nesting, Path(folder), profile=profile
+        )
         path = Path(folder, asset_name(robot))
-        usd = UsdphysicsWitness().observe(Request(str(path), asked))
+        usd = OpenusdEngine().observe(Request(str(path), asked))
 
     judgement = judge(
         {"spec": Observed(observe_robot(robot, asked))},
         Observed(usd),
-        expected_base=Base(embodiment.base.value),
+        expected_base=Base(body_assignment.base.value),
     )
 
     assert judgement.verdict.conforms, judgement.reason

@@ -10,40 +10,45 @@ import pytest
 from hypothesis import assume, given, settings
 
 from tests.converter.strategies import any_scale
-from urdf_usd.conformance.back_again import write_back
-from urdf_usd.conformance.record import Grade
-from urdf_usd.conformance.round_trip import Back
-from urdf_usd.conformance.sampling import configurations
-from urdf_usd.conformance.verdict import judge
-from urdf_usd.conformance.witness import Abstained, AbstentionError, Observed, Request
-from urdf_usd.conformance.witnesses.mujoco_witness import MujocoWitness
-from urdf_usd.conformance.witnesses.pybullet_witness import PybulletWitness
-from urdf_usd.conformance.witnesses.spec_witness import observe_robot, structure
-from urdf_usd.conformance.witnesses.usdphysics_witness import UsdphysicsWitness
+from urdf_usd.conformance.engines.mujoco.engine import MujocoEngine
+from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
+from urdf_usd.conformance.engines.protocol import (
+    Abstained,
+    AbstentionError,
+    Observed,
+    Request,
+)
+from urdf_usd.conformance.engines.pybullet.engine import PybulletEngine
+from urdf_usd.conformance.engines.reference.engine import observe_robot, structure
+from urdf_usd.conformance.execution.written_back import write_back
+from urdf_usd.conformance.records.record import Grade
+from urdf_usd.conformance.tolerance.sampling import configurations
+from urdf_usd.conformance.verdict.judgement import judge
+from urdf_usd.conformance.verdict.round_trip import Back
 from urdf_usd.converter import convert
-from urdf_usd.converter.model import Prismatic, Revolute
+from urdf_usd.converter.robot.model import Prismatic, Revolute
 from urdf_usd.converter.urdf.parse import parse
-from urdf_usd.converter.urdf.write import write
+from urdf_usd.converter.urdf.writer.write import write
 
 if TYPE_CHECKING:
-    from urdf_usd.conformance.witness import Outcome, Witness
-    from urdf_usd.converter.model import Robot
+    from urdf_usd.conformance.engines.protocol import Engine, Outcome
+    from urdf_usd.converter.robot.model import Robot
 
 _TINY = 1e-30
 
 
-def _ask(witness: Witness, request: Request) -> Outcome:
+def _ask(engine: Engine, request: Request) -> Outcome:
     try:
-        return Observed(witness.observe(request))
+        return Observed(engine.observe(request))
     except AbstentionError as error:
         return Abstained(str(error))
 
 
-@pytest.mark.parametrize("witness", [MujocoWitness(), PybulletWitness()])
+@pytest.mark.parametrize("engine", [MujocoEngine(), PybulletEngine()])
 @settings(max_examples=25, deadline=None)
 @given(robot=any_scale())
 def test_an_engine_agrees_with_itself_there_and_back(
-    witness: Witness, robot: Robot
+    engine: Engine, robot: Robot
 ) -> None:
     """In every quantity that it states, or it refuses both files."""
     # A range that float32 makes empty is none to MuJoCo.
@@ -65,14 +70,14 @@ def test_an_engine_agrees_with_itself_there_and_back(
         assert isinstance(written, bytes)
         back.write_bytes(written)
         before, after = (
-            _ask(witness, Request(str(file), asked)) for file in (there, back)
+            _ask(engine, Request(str(file), asked)) for file in (there, back)
         )
-        reading = UsdphysicsWitness().observe(Request(str(usd), asked))
+        reading = OpenusdEngine().observe(Request(str(usd), asked))
 
     judgement = judge(
-        {"spec": Observed(observe_robot(said, asked)), witness.name: before},
+        {"spec": Observed(observe_robot(said, asked)), engine.name: before},
         Observed(reading),
-        back=Back({witness.name: after}),
+        back=Back({engine.name: after}),
     )
 
     failing = {

@@ -11,21 +11,26 @@ import trimesh
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.conformance.engines.usd_readings import pose
 from tests.conformance.miniatures import urdf_reading, usd_reading
 from tests.conformance.shape_miniatures import restating_shapes
-from tests.conformance.witnesses.usd_readings import pose
-from urdf_usd.conformance.record import CheckRecord, Grade, Verdict
-from urdf_usd.conformance.shapes import Look, Role, ShapeKind, ShapeObservation
-from urdf_usd.conformance.tolerance import RELATIVE
-from urdf_usd.conformance.verdict import judge
-from urdf_usd.conformance.witness import Observed
-from urdf_usd.conformance.witnesses.surfaces import mesh_surface, primitive_surface
+from urdf_usd.conformance.engines.protocol import Observed
+from urdf_usd.conformance.engines.surfaces import mesh_surface, primitive_surface
+from urdf_usd.conformance.observation.shapes import (
+    Look,
+    Role,
+    ShapeKind,
+    ShapeObservation,
+)
+from urdf_usd.conformance.records.record import CheckRecord, Grade, Verdict
+from urdf_usd.conformance.tolerance.bounds import RELATIVE
+from urdf_usd.conformance.verdict.judgement import judge
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tests.conformance.witnesses.usd_readings import Array
-    from urdf_usd.conformance.observation import Observation
+    from tests.conformance.engines.usd_readings import Array
+    from urdf_usd.conformance.observation.robot import Observation
 
 PLACE = pose((0.3, -0.2, 0.5), (0.5, -0.1, 0.7, 0.5))
 SIZE = (0.2, 0.5, 0.3)
@@ -164,7 +169,7 @@ def test_an_engine_that_knows_no_meshes_is_not_heard_on_them() -> None:
     """Absent is not equal, and not different."""
     silent = _shape("m", ShapeKind.MESH, stated=False)
     spec = _with(urdf_reading(), [_box("a")])
-    engine = replace(_with(urdf_reading(), [silent]), witness="engine")
+    engine = replace(_with(urdf_reading(), [silent]), engine="engine")
     judgement = judge(
         {"spec": Observed(spec), "engine": Observed(engine)},
         Observed(_with(usd_reading(), [_box("a")])),
@@ -173,7 +178,7 @@ def test_an_engine_that_knows_no_meshes_is_not_heard_on_them() -> None:
 
     assert judgement.verdict is Verdict.EXACT
     assert judgement.deviations == ()
-    counts = {d.witness: d.compared for d in support.differences}
+    counts = {d.engine: d.compared for d in support.differences}
     assert counts["engine"] == counts["spec"] - 1
 
 

@@ -6,7 +6,7 @@ import io
 
 import pytest
 
-from urdf_usd.conformance.commands.status import StatusLine, shown_status
+from urdf_usd.conformance.cli.output.status import StatusLine, shown_status
 
 
 class Terminal(io.StringIO):

@@ -56,7 +56,7 @@ def test_who_dies_hangs_or_devours_costs_its_own_answer(run: Run, robots: Path) 
     for name in ("abort", "calm", "devour", "hang", "quiet"):
         record = run.record(name)
         assert record["verdict"] in {"exact", "close"}, record["reason"]
-        heard = {w["name"]: w["status"] for w in record["witnesses"]}
+        heard = {w["name"]: w["status"] for w in record["engines"]}
         assert heard.pop("killer") == (
             "abstained" if name in {"calm", "quiet"} else "crashed"
         )

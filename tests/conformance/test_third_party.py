@@ -1,4 +1,4 @@
-"""A package of somebody else brings a witness along, as CONTRIBUTING shows."""
+"""A package of somebody else brings an engine along, as CONTRIBUTING shows."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ROBOT = _ROOT / "tests/data/deviations/zero-effort.urdf"
 def _block(language: str) -> str:
     """The code of that language in the recipe."""
     text = (_ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    recipe = text[text.index("### Add a witness") : text.index("### Add a robot")]
+    recipe = text[text.index("### Add an engine") : text.index("### Add a robot")]
     (found,) = re.findall(rf"```{language}\n(.*?)```", recipe, re.DOTALL)
     return str(found)
 
@@ -34,11 +34,11 @@ def _block(language: str) -> str:
 def installed(tmp_path: Path) -> Path:
     """A folder of installed packages with the recipe's, as pip would leave it."""
     site = tmp_path / "site"
-    metadata = site / "etree_witness-1.0.dist-info"
+    metadata = site / "etree_engine-1.0.dist-info"
     metadata.mkdir(parents=True)
-    (site / "etree_witness.py").write_text(_block("python"))
+    (site / "etree_engine.py").write_text(_block("python"))
     (metadata / "METADATA").write_text(
-        "Metadata-Version: 2.1\nName: etree-witness\nVersion: 1.0\n"
+        "Metadata-Version: 2.1\nName: etree-engine\nVersion: 1.0\n"
     )
     groups = tomllib.loads(_block("toml"))["project"]["entry-points"]
     lines = [
@@ -57,7 +57,7 @@ def _command(
         [
             sys.executable,
             "-c",
-            "from urdf_usd.conformance.cli import main; main()",
+            "from urdf_usd.conformance.cli.main import main; main()",
             *map(str, arguments),
         ],
         env=os.environ | {"PYTHONPATH": f"{site}{os.pathsep}{_ROOT}"},
@@ -69,7 +69,7 @@ def _command(
 
 def _check(site: Path, usd: Path) -> dict[str, Any]:
     record = usd.parent / "record.json"
-    asked = ["check", _ROBOT, usd, "--witness", "etree", "--json", record]
+    asked = ["check", _ROBOT, usd, "--engine", "etree", "--json", record]
     ending = _command(site, asked)
     assert record.is_file(), ending.stderr
     read: dict[str, Any] = json.loads(record.read_text())
@@ -81,24 +81,24 @@ def test_recipe_has_thirty_lines() -> None:
     assert len(_block("python").splitlines()) <= 32
 
 
-def test_witness_of_a_third_party_takes_part(installed: Path, tmp_path: Path) -> None:
+def test_engine_of_a_third_party_takes_part(installed: Path, tmp_path: Path) -> None:
     """It is asked by its name, and compared on what it states alone."""
     root_layer = convert(_ROBOT, tmp_path / "usd").root_layer
     record = _check(installed, root_layer)
-    (witness,) = (w for w in record["witnesses"] if w["name"] == "etree")
+    (engine,) = (w for w in record["engines"] if w["name"] == "etree")
     stated = {
         check["id"].removeprefix("round-trip.")
         for check in record["checks"]
         for difference in check["differences"]
-        if difference["witness"] == "etree" and difference["compared"]
+        if difference["engine"] == "etree" and difference["compared"]
     }
 
-    assert witness["status"] == "observed"
-    assert witness["side"] == "urdf"
+    assert engine["status"] == "observed"
+    assert engine["side"] == "urdf"
     assert stated == {"structure.links"}
 
 
-def test_doctor_lists_the_witness_of_a_third_party(installed: Path) -> None:
+def test_doctor_lists_the_engine_of_a_third_party(installed: Path) -> None:
     """With the version that it gives."""
     shown = _command(installed, ["doctor"]).stdout
 

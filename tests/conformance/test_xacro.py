@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from urdf_usd.conformance.cli import main
+from urdf_usd.conformance.cli.main import main
 from urdf_usd.converter.urdf import parse
 from urdf_usd.corpus import RobotSource, UnavailableSource, resolve_corpora
 
@@ -92,9 +92,7 @@ def test_engines_read_the_expansion_of_a_run(robot: Path) -> None:
         json.loads(file.read_text()) for file in Path("report/results").iterdir()
     )
     observed = {
-        witness["name"]
-        for witness in record["witnesses"]
-        if witness["status"] == "observed"
+        engine["name"] for engine in record["engines"] if engine["status"] == "observed"
     }
     assert {"mujoco", "pybullet", "spec", "usdphysics"} <= observed
     (expanded,) = Path("report/expanded").iterdir()

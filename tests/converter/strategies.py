@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from hypothesis import strategies as st
 
-from urdf_usd.converter.model import (
+from urdf_usd.converter.robot.model import (
     Box,
     Capsule,
     Collision,
@@ -33,13 +33,13 @@ from urdf_usd.converter.model import (
     Vec3,
     Visual,
 )
-from urdf_usd.converter.rigid import quat_wxyz_from_rpy
-from urdf_usd.converter.spatial import inertia_values
+from urdf_usd.converter.robot.rigid import quat_wxyz_from_rpy
+from urdf_usd.converter.robot.spatial import inertia_values
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from urdf_usd.converter.model import Geometry
+    from urdf_usd.converter.robot.model import Geometry
 
 _ANGLES = st.floats(-np.pi, np.pi)
 _LENGTHS = st.floats(-0.8, 0.8)

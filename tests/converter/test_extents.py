@@ -17,7 +17,7 @@ from urdf_usd.converter.extents import (
     measure_link,
     measure_meshes,
 )
-from urdf_usd.converter.model import (
+from urdf_usd.converter.robot.model import (
     Box,
     Capsule,
     Collision,
@@ -33,13 +33,13 @@ from urdf_usd.converter.model import (
     Sphere,
     Visual,
 )
-from urdf_usd.converter.rigid import quat_wxyz_from_rpy
-from urdf_usd.converter.topology import build_tree
+from urdf_usd.converter.robot.rigid import quat_wxyz_from_rpy
+from urdf_usd.converter.robot.topology import build_tree
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from urdf_usd.converter.model import Geometry
+    from urdf_usd.converter.robot.model import Geometry
 
 TURNED = Pose((0.1, -0.2, 0.3), quat_wxyz_from_rpy((0.4, -0.5, 0.6)))
 SHAPES: dict[str, tuple[Geometry, trimesh.Trimesh]] = {

@@ -12,21 +12,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.converter.strategies import any_scale
-from urdf_usd.converter.embodiment import BaseOption, embody
-from urdf_usd.converter.kinematics import rest_transforms
-from urdf_usd.converter.model import Continuous, Prismatic, Revolute
-from urdf_usd.converter.spatial import inertia_tensor, rotation_from_quat_wxyz
-from urdf_usd.converter.topology import build_tree
+from urdf_usd.converter.robot.bodies import BaseOption, assign_bodies
+from urdf_usd.converter.robot.kinematics import rest_transforms
+from urdf_usd.converter.robot.model import Continuous, Prismatic, Revolute
+from urdf_usd.converter.robot.spatial import inertia_tensor, rotation_from_quat_wxyz
+from urdf_usd.converter.robot.topology import build_tree
 from urdf_usd.converter.urdf.parse import parse
-from urdf_usd.converter.urdf.write import write
-from urdf_usd.converter.usd.layers import asset_name, author_asset
-from urdf_usd.converter.usd.prims import BodyNesting
-from urdf_usd.converter.usd.read import read_usd
+from urdf_usd.converter.urdf.writer.write import write
+from urdf_usd.converter.usd.reader.read import read_usd
+from urdf_usd.converter.usd.writer.layers import asset_name, author_asset
+from urdf_usd.converter.usd.writer.prims import BodyNesting
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from urdf_usd.converter.model import Inertial, JointKind, Robot
+    from urdf_usd.converter.robot.model import Inertial, JointKind, Robot
 
 # Seven joints with float32 frames, or a sum of seven masses.
 _SINGLE = 3e-6
@@ -36,9 +36,9 @@ def _there_and_back(
     robot: Robot, nesting: BodyNesting, base: BaseOption, *, merge: bool
 ) -> Robot:
     tree = build_tree(robot)
-    embodiment = embody(tree, base, merge_fixed=merge)
+    body_assignment = assign_bodies(tree, base, merge_fixed=merge)
     with tempfile.TemporaryDirectory() as folder:
-        author_asset(robot, tree, embodiment, nesting, Path(folder))
+        author_asset(robot, tree, body_assignment, nesting, Path(folder))
         urdf = Path(folder, "again.urdf")
         urdf.write_bytes(write(read_usd(Path(folder, asset_name(robot))).robot))
         return parse(urdf).robot

@@ -19,24 +19,24 @@ import numpy as np
 from pxr import Sdf, Usd, Vt
 
 from urdf_usd.converter.diagnostics import AuthoringError, ConversionError
-from urdf_usd.converter.embodiment import BaseOption, MasslessOption, embody
+from urdf_usd.converter.diagnostics.rules import Severity
 from urdf_usd.converter.lint import lint
-from urdf_usd.converter.meshes.obj import read_obj
+from urdf_usd.converter.meshes.obj.mesh import read_obj
 from urdf_usd.converter.meshes.polygon_mesh import MeshError, mirrored
 from urdf_usd.converter.meshes.read import decode_mesh
-from urdf_usd.converter.rules import Severity
-from urdf_usd.converter.topology import build_tree
+from urdf_usd.converter.robot.bodies import BaseOption, MasslessOption, assign_bodies
+from urdf_usd.converter.robot.topology import build_tree
 from urdf_usd.converter.urdf.parse import parse
-from urdf_usd.converter.urdf.write import write
-from urdf_usd.converter.usd.layers import asset_name, author_asset
-from urdf_usd.converter.usd.mesh_prims import write_mesh
-from urdf_usd.converter.usd.prims import BodyNesting
+from urdf_usd.converter.urdf.writer.write import write
+from urdf_usd.converter.usd.writer.layers import asset_name, author_asset
+from urdf_usd.converter.usd.writer.meshes.prims import write_mesh
+from urdf_usd.converter.usd.writer.prims import BodyNesting
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from urdf_usd.converter.meshes.polygon_mesh import PolygonMesh
-    from urdf_usd.converter.model import Robot
+    from urdf_usd.converter.robot.model import Robot
 
 Target: TypeAlias = Callable[[bytes], None]
 
@@ -70,7 +70,9 @@ def fuzz_urdf(data: bytes) -> None:
             _require_return(parsed.robot, path)
         tree = build_tree(parsed.robot)
         try:
-            embodiment = embody(tree, BaseOption.AUTO, MasslessOption.REGULARISE)
+            body_assignment = assign_bodies(
+                tree, BaseOption.AUTO, MasslessOption.REGULARISE
+            )
         except ConversionError:
             return
         if share % _AUTHORED_SHARE:
@@ -78,7 +80,7 @@ def fuzz_urdf(data: bytes) -> None:
         asset = Path(folder, "asset")
         asset.mkdir()
         try:
-            author_asset(parsed.robot, tree, embodiment, BodyNesting.NESTED, asset)
+            author_asset(parsed.robot, tree, body_assignment, BodyNesting.NESTED, asset)
         except AuthoringError:
             return
         stage = Usd.Stage.Open(str(asset / asset_name(parsed.robot)))

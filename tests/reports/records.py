@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 
-from urdf_usd.conformance.record import (
+from urdf_usd.conformance.records.record import (
     CheckHeading,
     CheckRecord,
     DeviationRecord,
     DiagnosticRecord,
     DifferenceRecord,
+    EngineRecord,
+    EngineStatus,
     FindingRecord,
     Grade,
     RobotRecord,
@@ -17,8 +19,6 @@ from urdf_usd.conformance.record import (
     RunSummary,
     SourceRecord,
     Verdict,
-    WitnessRecord,
-    WitnessStatus,
 )
 
 
@@ -42,13 +42,13 @@ def position(
         tolerance=1e-5,
         differences=(
             DifferenceRecord(
-                witness="spec", compared=272, largest=worst, subject=subject
+                engine="spec", compared=272, largest=worst, subject=subject
             ),
             DifferenceRecord(
-                witness="mujoco", compared=272, largest=worst * 1.1, subject=subject
+                engine="mujoco", compared=272, largest=worst * 1.1, subject=subject
             ),
             DifferenceRecord(
-                witness="pybullet",
+                engine="pybullet",
                 compared=0,
                 reason="pybullet loses the axis of planar joints",
             ),
@@ -74,11 +74,11 @@ def mass(
         tolerance=1e-4,
         differences=(
             DifferenceRecord(
-                witness="spec", compared=9, largest=3.1e-8, subject="link forearm"
+                engine="spec", compared=9, largest=3.1e-8, subject="link forearm"
             ),
-            DifferenceRecord(witness="mujoco", compared=9, largest=0.0),
+            DifferenceRecord(engine="mujoco", compared=9, largest=0.0),
             DifferenceRecord(
-                witness="pybullet",
+                engine="pybullet",
                 compared=9,
                 largest=0.5,
                 subject="link camera",
@@ -101,9 +101,9 @@ def joint_types(
         grade=grade,
         compared=8,
         differences=(
-            DifferenceRecord(witness="spec", compared=8, unequal=len(findings)),
+            DifferenceRecord(engine="spec", compared=8, unequal=len(findings)),
             DifferenceRecord(
-                witness="mujoco",
+                engine="mujoco",
                 compared=0,
                 reason="mujoco welds the root to the world",
             ),
@@ -127,7 +127,7 @@ def limits(grade: Grade = Grade.CLOSE) -> CheckRecord:
         tolerance=1e-5,
         differences=(
             DifferenceRecord(
-                witness="spec", compared=7, largest=1.7e-7, subject="joint elbow"
+                engine="spec", compared=7, largest=1.7e-7, subject="joint elbow"
             ),
         ),
         findings=(
@@ -170,31 +170,31 @@ MISPLACED = FindingRecord(
     configuration="sample 4",
 )
 
-WITNESSES = (
-    WitnessRecord(
-        name="spec", side="urdf", status=WitnessStatus.OBSERVED, version="0.1.0"
+ENGINES = (
+    EngineRecord(
+        name="spec", side="urdf", status=EngineStatus.OBSERVED, version="0.1.0"
     ),
-    WitnessRecord(
+    EngineRecord(
         name="mujoco",
         side="urdf",
-        status=WitnessStatus.OBSERVED,
+        status=EngineStatus.OBSERVED,
         version="4.0.0",
         notes=("fusestatic was switched off",),
     ),
-    WitnessRecord(
+    EngineRecord(
         name="pybullet",
         side="urdf",
-        status=WitnessStatus.ABSTAINED,
+        status=EngineStatus.ABSTAINED,
         version="3.2.7",
         reason="refuses a revolute joint without <limit>",
     ),
-    WitnessRecord(
-        name="usdphysics", side="usd", status=WitnessStatus.OBSERVED, version="26.11"
+    EngineRecord(
+        name="usdphysics", side="usd", status=EngineStatus.OBSERVED, version="26.11"
     ),
 )
 
 DEVIATION = DeviationRecord(
-    witness="pybullet",
+    engine="pybullet",
     id="pybullet-massless-link",
     cause="gives a link without inertial a mass of 1 kg",
     check="mass.link",
@@ -220,7 +220,7 @@ def robot(  # noqa: PLR0913  # every part of a record can be of interest to a te
     id: str | None = None,  # noqa: A002  # named as in the record
     reason: str = "All values agree.",
     checks: tuple[CheckRecord, ...] | None = None,
-    witnesses: tuple[WitnessRecord, ...] = WITNESSES,
+    engines: tuple[EngineRecord, ...] = ENGINES,
     deviations: tuple[DeviationRecord, ...] = (),
     diagnostics: tuple[DiagnosticRecord, ...] = (),
 ) -> RobotRecord:
@@ -239,7 +239,7 @@ def robot(  # noqa: PLR0913  # every part of a record can be of interest to a te
         configurations=16,
         base="fixed",
         diagnostics=diagnostics,
-        witnesses=witnesses,
+        engines=engines,
         checks=(joint_types(), position(), mass()) if checks is None else checks,
         deviations=deviations,
     )
@@ -286,7 +286,7 @@ def corpus() -> tuple[RobotRecord, ...]:
             name="Broken",
             reason="The text is not well-formed XML.",
             checks=(),
-            witnesses=(),
+            engines=(),
             diagnostics=(
                 DiagnosticRecord(
                     rule="xml-syntax",
@@ -303,12 +303,12 @@ def corpus() -> tuple[RobotRecord, ...]:
             name="Fatal",
             reason="the USD reader died with signal 11",
             checks=(),
-            witnesses=(
-                *WITNESSES[:3],
-                WitnessRecord(
+            engines=(
+                *ENGINES[:3],
+                EngineRecord(
                     name="usdphysics",
                     side="usd",
-                    status=WitnessStatus.CRASHED,
+                    status=EngineStatus.CRASHED,
                     version="26.11",
                     reason="signal 11",
                     output="Segmentation fault",
@@ -320,7 +320,7 @@ def corpus() -> tuple[RobotRecord, ...]:
             name="Remote",
             reason="the download was refused",
             checks=(),
-            witnesses=(),
+            engines=(),
         ),
     )
     return tuple(sorted(robots, key=lambda one: one.id))
@@ -353,7 +353,7 @@ def summary(robots: tuple[RobotRecord, ...]) -> RunSummary:
                     for check in one.checks
                     if check.worst is not None
                 },
-                witnesses={w.name: w.status for w in one.witnesses},
+                engines={w.name: w.status for w in one.engines},
             )
             for one in robots
         ),

@@ -7,12 +7,12 @@ from importlib import resources
 
 import pytest
 
-from urdf_usd.conformance.record import Grade, Verdict
+from urdf_usd.conformance.records.record import Grade, Verdict
 from urdf_usd.reports.appearance import GRADES, VERDICTS, appearance
 
-_STYLE = (resources.files("urdf_usd.reports") / "templates" / "style.css").read_text(
-    "utf-8"
-)
+_STYLE = (
+    resources.files("urdf_usd.reports.html") / "templates" / "style.css"
+).read_text("utf-8")
 _LIGHT, _DARK = re.findall(r":root \{(.*?)\n *\}", _STYLE, re.DOTALL)[:2]
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-_REPORTS = Path(__file__).parents[2] / "reports"
+_REPORTS = Path(__file__).parents[2] / "reports/html"
 _LICENSES = {
     "viewer": ("three.js authors", "Permission is hereby granted"),
     "pages": ("Observable, Inc.", "Mike Bostock", "Permission to use, copy, modify"),

@@ -6,8 +6,8 @@ import pytest
 from msgspec import structs
 
 from tests.reports import records
-from urdf_usd.conformance.checks import CHECKS, ROUND_TRIP_CHECKS
-from urdf_usd.conformance.record import (
+from urdf_usd.conformance.checks.catalogue import CHECKS, ROUND_TRIP_CHECKS
+from urdf_usd.conformance.records.record import (
     DiagnosticRecord,
     DifferenceRecord,
     FindingRecord,
@@ -24,7 +24,7 @@ ELBOW = FindingRecord(
 )
 WRIST = structs.replace(ELBOW, subject="link wrist", message="link wrist is missing")
 SEEN = tuple(
-    DifferenceRecord(witness=name, compared=4, unequal=unequal)
+    DifferenceRecord(engine=name, compared=4, unequal=unequal)
     for name, unequal in (("spec", 2), ("mujoco", 2), ("pybullet", 0))
 )
 

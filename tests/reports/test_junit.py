@@ -8,14 +8,17 @@ from lxml import etree
 from msgspec import structs
 
 from tests.reports import records
-from urdf_usd.conformance.baseline_record import BaselineRecord, KnownFailureRecord
-from urdf_usd.conformance.record import FindingRecord, Grade, Verdict
+from urdf_usd.conformance.records.baseline_record import (
+    BaselineRecord,
+    KnownFailureRecord,
+)
+from urdf_usd.conformance.records.record import FindingRecord, Grade, Verdict
 from urdf_usd.reports import write_junit
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from urdf_usd.conformance.record import RobotRecord
+    from urdf_usd.conformance.records.record import RobotRecord
 
 
 def _written(robots: tuple[RobotRecord, ...], folder: Path) -> etree._Element:

@@ -13,17 +13,17 @@ from msgspec import structs
 from pyarrow import parquet
 
 from tests.reports import records
-from urdf_usd.conformance.record import DiagnosticRecord, Verdict
-from urdf_usd.conformance.results import record_json
-from urdf_usd.conformance.run import check
-from urdf_usd.conformance.schema import RECORDS, record_schema, write_schemas
+from urdf_usd.conformance.execution.run import check
+from urdf_usd.conformance.records.record import DiagnosticRecord, Verdict
+from urdf_usd.conformance.records.results import record_json
+from urdf_usd.conformance.records.schema import RECORDS, record_schema, write_schemas
 from urdf_usd.converter import convert
 from urdf_usd.corpus import resolve_robot
 from urdf_usd.reports import write_badge, write_parquet, write_sarif
 from urdf_usd.reports.measurements import COLUMNS
 
 if TYPE_CHECKING:
-    from urdf_usd.conformance.record import RobotRecord
+    from urdf_usd.conformance.records.record import RobotRecord
 
 _PUBLISHED = Path(__file__).parents[2] / "docs" / "schema"
 _SVG = "{http://www.w3.org/2000/svg}"
@@ -105,19 +105,19 @@ def test_sarif_takes_names_that_utf8_cannot_say(tmp_path: Path) -> None:
     assert result["level"] == "error"
 
 
-def test_the_table_has_a_row_per_check_and_witness(tmp_path: Path) -> None:
+def test_the_table_has_a_row_per_check_and_engine(tmp_path: Path) -> None:
     """Counts and extremes are those of the records."""
     path = tmp_path / "measurements.parquet"
     assert write_parquet(records.corpus(), path)
     table = parquet.read_table(path).to_pylist()
     assert tuple(table[0]) == COLUMNS
     expected = {
-        (robot.id, check.id, difference.witness): difference.largest
+        (robot.id, check.id, difference.engine): difference.largest
         for robot in records.corpus()
         for check in robot.checks
         for difference in check.differences
     }
-    found = {(r["robot"], r["check"], r["witness"]): r["largest"] for r in table}
+    found = {(r["robot"], r["check"], r["engine"]): r["largest"] for r in table}
     assert found == expected
     assert len(table) == len(expected)
 
@@ -182,7 +182,7 @@ def test_a_real_record_is_what_the_schema_says(tmp_path: Path) -> None:
 
 
 def test_the_published_schema_is_the_one_of_the_code(tmp_path: Path) -> None:
-    """`python -m urdf_usd.conformance.schema docs/schema` writes it anew."""
+    """`python -m urdf_usd.conformance.records.schema docs/schema` writes it anew."""
     write_schemas(tmp_path)
     for path in tmp_path.iterdir():
         assert (_PUBLISHED / path.name).read_text("utf-8") == path.read_text("utf-8")

@@ -7,14 +7,17 @@ from typing import TYPE_CHECKING
 from msgspec import structs
 
 from tests.reports import records
-from urdf_usd.conformance.baseline_record import BaselineRecord, KnownFailureRecord
-from urdf_usd.conformance.record import Verdict
+from urdf_usd.conformance.records.baseline_record import (
+    BaselineRecord,
+    KnownFailureRecord,
+)
+from urdf_usd.conformance.records.record import Verdict
 from urdf_usd.reports import write_markdown, write_site
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from urdf_usd.conformance.record import RobotRecord
+    from urdf_usd.conformance.records.record import RobotRecord
 
 
 def _written(robots: tuple[RobotRecord, ...], folder: Path) -> list[str]:

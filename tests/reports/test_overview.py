@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from tests.reports import records
-from urdf_usd.conformance.record import Grade, Verdict, WitnessRecord, WitnessStatus
+from urdf_usd.conformance.records.record import (
+    EngineRecord,
+    EngineStatus,
+    Grade,
+    Verdict,
+)
 from urdf_usd.reports import overview
 
 
@@ -57,21 +62,21 @@ def test_a_group_is_told_by_what_uses_most_of_its_tolerance() -> None:
 
 def test_participation_counts_readable_robots_alone() -> None:
     """Of eight robots one is unreadable and one could not be fetched."""
-    witnesses = {w.name: w for w in overview.participation(records.corpus())}
-    assert witnesses["spec"].readable == 6
-    assert witnesses["spec"].share == 1.0
-    pybullet = witnesses["pybullet"]
-    assert pybullet.counts[WitnessStatus.ABSTAINED] == 6
+    engines = {w.name: w for w in overview.participation(records.corpus())}
+    assert engines["spec"].readable == 6
+    assert engines["spec"].share == 1.0
+    pybullet = engines["pybullet"]
+    assert pybullet.counts[EngineStatus.ABSTAINED] == 6
     assert pybullet.reasons == (("refuses a revolute joint without <limit>", 6),)
-    assert witnesses["usdphysics"].counts[WitnessStatus.CRASHED] == 1
+    assert engines["usdphysics"].counts[EngineStatus.CRASHED] == 1
 
 
-def test_a_witness_that_was_never_asked_is_absent_and_not_forgotten() -> None:
+def test_an_engine_that_was_never_asked_is_absent_and_not_forgotten() -> None:
     """Absent is not equal: a missing record lowers the share."""
-    only = WitnessRecord(name="drake", side="urdf", status=WitnessStatus.OBSERVED)
+    only = EngineRecord(name="drake", side="urdf", status=EngineStatus.OBSERVED)
     robots = (
-        records.robot(name="A", witnesses=(only,)),
-        records.robot(name="B", witnesses=()),
+        records.robot(name="A", engines=(only,)),
+        records.robot(name="B", engines=()),
     )
     (drake,) = overview.participation(robots)
     assert drake.share == 0.5
@@ -86,7 +91,7 @@ def test_a_run_in_which_nothing_is_readable_has_no_participation() -> None:
 def test_deviations_are_collected_by_cause_over_robots() -> None:
     """One robot that shows a deviation in two checks counts once."""
     (deviation,) = overview.reader_deviations(records.corpus())
-    assert deviation.witness == "pybullet"
+    assert deviation.engine == "pybullet"
     assert {robot.name for robot in deviation.robots} == {"Alpha", "Shifted"}
     twice = records.robot(deviations=(records.DEVIATION, records.DEVIATION))
     (deviation,) = overview.reader_deviations((twice,))

@@ -9,11 +9,11 @@ from msgspec import structs
 from rich.console import Console
 
 from tests.reports import records
-from urdf_usd.conformance.record import FindingRecord, Grade, Verdict
+from urdf_usd.conformance.records.record import FindingRecord, Grade, Verdict
 from urdf_usd.reports import terminal_summary
 
 if TYPE_CHECKING:
-    from urdf_usd.conformance.record import RobotRecord
+    from urdf_usd.conformance.records.record import RobotRecord
 
 
 def _shown(

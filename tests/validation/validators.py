@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import newton_usd_schemas  # noqa: F401
 from pxr import Tf, Usd, UsdValidation
 
-from urdf_usd.converter.usd.interface import COLLIDERS_SET, NONE, PHYSICS_SET
+from urdf_usd.converter.usd.writer.interface import COLLIDERS_SET, NONE, PHYSICS_SET
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,15 +12,15 @@ from urdf_usd.converter.profile import Profile
 if TYPE_CHECKING:
     from pxr import Usd
 
-    from urdf_usd.converter.embodiment import Embodiment
-    from urdf_usd.converter.topology import Tree
-    from urdf_usd.converter.usd.prims import Prims
+    from urdf_usd.converter.robot.bodies import BodyAssignment
+    from urdf_usd.converter.robot.topology import Tree
+    from urdf_usd.converter.usd.writer.prims import Prims
 
 
 def author_profile(
     stage: Usd.Stage,
     tree: Tree,
-    embodiment: Embodiment,
+    body_assignment: BodyAssignment,
     prims: Prims,
     profile: Profile,
 ) -> None:
@@ -29,15 +29,11 @@ def author_profile(
         case Profile.GENERIC:
             return
         case Profile.NEWTON:
-            from urdf_usd.converter.usd.profiles.newton_schemas import (  # noqa: PLC0415
-                author_newton,
-            )
+            from urdf_usd.converter.usd.profiles.newton import author_newton  # noqa: PLC0415
 
-            author_newton(stage, tree, embodiment, prims)
+            author_newton(stage, tree, body_assignment, prims)
         case Profile.PHYSX:
-            from urdf_usd.converter.usd.profiles.physx_schemas import (  # noqa: PLC0415
-                author_physx,
-            )
+            from urdf_usd.converter.usd.profiles.physx import author_physx  # noqa: PLC0415
 
             author_physx(stage, tree, prims)
         case _:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from urdf_usd.converter.model import Mimic
+from urdf_usd.converter.robot.model import Mimic
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from urdf_usd.converter.model import Joint
+    from urdf_usd.converter.robot.model import Joint
 
 
 def head_couplings(

@@ -22,7 +22,7 @@ from urdf_usd.corpus import RobotSource, resolve_corpora
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from urdf_usd.converter.model import Robot
+    from urdf_usd.converter.robot.model import Robot
 
 BROKEN = {
     "xml-version": '<?xml version="0.0"?>\n' + joint("", "fixed"),

@@ -20,9 +20,9 @@ from tests.converter.lint.cases import (
     robot,
 )
 from tests.converter.lint.stl_files import write_box, write_fan
+from urdf_usd.converter.diagnostics.rules import RULES, Severity
 from urdf_usd.converter.lint import ALL_RULES, LINT_RULES
 from urdf_usd.converter.lint.checks import DOCUMENT_CHECKS, SPECIMEN_CHECKS
-from urdf_usd.converter.rules import RULES, Severity
 
 if TYPE_CHECKING:
     from pathlib import Path

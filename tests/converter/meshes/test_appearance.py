@@ -16,7 +16,7 @@ from urdf_usd.converter.meshes.mesh_material import (
     Slot,
     Wrap,
 )
-from urdf_usd.converter.meshes.obj import read_obj
+from urdf_usd.converter.meshes.obj.mesh import read_obj
 from urdf_usd.converter.meshes.polygon_mesh import mirrored
 
 if TYPE_CHECKING:

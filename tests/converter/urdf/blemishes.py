@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 from xml.parsers import expat
 
-from urdf_usd.converter.urdf.xml_repairs import XmlRepair
+from urdf_usd.converter.urdf.xml.repairs import XmlRepair
 
 # More is refused: a reader that repairs a thousand faults reads no XML.
 _MOST = 100

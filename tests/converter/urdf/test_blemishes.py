@@ -16,15 +16,15 @@ import pytest
 from tests.converter.urdf.blemishes import BLEMISHES, Document
 from tests.converter.urdf.part_blemishes import NO_REPAIRS, PART_BLEMISHES
 from urdf_usd.converter.diagnostics import Location, SourceError
-from urdf_usd.converter.model import CustomAttribute
-from urdf_usd.converter.rules import RULES, Severity
-from urdf_usd.converter.rules.robot import ROBOT_RULES
-from urdf_usd.converter.rules.text import TEXT_RULES
-from urdf_usd.converter.urdf.findings import drain
+from urdf_usd.converter.diagnostics.findings import drain
+from urdf_usd.converter.diagnostics.rules import RULES, Severity
+from urdf_usd.converter.diagnostics.rules.robot import ROBOT_RULES
+from urdf_usd.converter.diagnostics.rules.text import TEXT_RULES
+from urdf_usd.converter.robot.model import CustomAttribute
 from urdf_usd.converter.urdf.parse import parse
 from urdf_usd.converter.urdf.parse import parse_markup as build
-from urdf_usd.converter.urdf.source import parse_markup
-from urdf_usd.converter.urdf.xml_repairs import XmlRepair
+from urdf_usd.converter.urdf.xml.repairs import XmlRepair
+from urdf_usd.converter.urdf.xml.source import parse_markup
 from urdf_usd.corpus import RobotSource, resolve_corpora
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from tests.converter.urdf.blemishes import Pair
     from urdf_usd.converter.diagnostics import Diagnostic
-    from urdf_usd.converter.urdf.elements import Element
+    from urdf_usd.converter.urdf.xml.elements import Element
 
 _OURS = Path(__file__).parents[2] / "data/urdf"
 _BULLET = Path(pybullet_data.getDataPath())

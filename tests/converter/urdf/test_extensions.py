@@ -6,7 +6,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from urdf_usd.converter.model import Custom, CustomAttribute, CustomElement, XmlElement
+from urdf_usd.converter.robot.model import (
+    Custom,
+    CustomAttribute,
+    CustomElement,
+    XmlElement,
+)
 
 if TYPE_CHECKING:
     from tests.converter.urdf.conftest import Read

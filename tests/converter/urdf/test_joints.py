@@ -10,7 +10,8 @@ import pytest
 from urdf_usd.converter.diagnostics import (
     SourceError,
 )
-from urdf_usd.converter.model import (
+from urdf_usd.converter.diagnostics.rules import Severity
+from urdf_usd.converter.robot.model import (
     UNLIMITED,
     Calibration,
     Continuous,
@@ -26,13 +27,12 @@ from urdf_usd.converter.model import (
     SafetyController,
     Spherical,
 )
-from urdf_usd.converter.rules import Severity
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from urdf_usd.converter.diagnostics import Diagnostic
-    from urdf_usd.converter.model import JointKind
+    from urdf_usd.converter.robot.model import JointKind
     from urdf_usd.converter.urdf import Parsed
 
     Read = Callable[[str], Parsed]

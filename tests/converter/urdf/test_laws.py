@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pytest
 
     from urdf_usd.converter.diagnostics import Diagnostic
-    from urdf_usd.converter.model import Joint, Link, Robot
+    from urdf_usd.converter.robot.model import Joint, Link, Robot
 
 _FILE = Path(__file__).parents[2] / "data/urdf/oblique.urdf"
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from urdf_usd.converter.model import (
+from urdf_usd.converter.robot.model import (
     Box,
     Capsule,
     Collision,
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from urdf_usd.converter.diagnostics import Diagnostic
-    from urdf_usd.converter.model import Geometry
+    from urdf_usd.converter.robot.model import Geometry
     from urdf_usd.converter.urdf import Parsed
 
     Read = Callable[[str], Parsed]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from urdf_usd.converter.diagnostics import SourceError
-from urdf_usd.converter.model import Pose
+from urdf_usd.converter.robot.model import Pose
 from urdf_usd.converter.urdf import parse
 
 if TYPE_CHECKING:

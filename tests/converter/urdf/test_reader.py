@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from urdf_usd.converter.diagnostics.findings import drain
 from urdf_usd.converter.urdf import grammar
-from urdf_usd.converter.urdf.findings import drain
 from urdf_usd.converter.urdf.grammar import AttributeType, Child, ElementType
 from urdf_usd.converter.urdf.kinds import Name, Number, Vector
 from urdf_usd.converter.urdf.reader import Node, read, walk
-from urdf_usd.converter.urdf.source import parse_markup
+from urdf_usd.converter.urdf.xml.source import parse_markup
 
 if TYPE_CHECKING:
     from urdf_usd.converter.diagnostics import Diagnostic

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 from pxr import Usd
 
-from urdf_usd.converter.embodiment import BaseOption, embody
-from urdf_usd.converter.model import Inertial, Joint, Link, Pose, Robot
 from urdf_usd.converter.profile import Profile
-from urdf_usd.converter.topology import build_tree
-from urdf_usd.converter.usd.layers import asset_name, author_asset
-from urdf_usd.converter.usd.prims import BodyNesting
+from urdf_usd.converter.robot.bodies import BaseOption, assign_bodies
+from urdf_usd.converter.robot.model import Inertial, Joint, Link, Pose, Robot
+from urdf_usd.converter.robot.topology import build_tree
+from urdf_usd.converter.usd.writer.layers import asset_name, author_asset
+from urdf_usd.converter.usd.writer.prims import BodyNesting
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -37,7 +37,7 @@ def author(  # noqa: PLR0913  # one parameter per choice
     author_asset(
         robot,
         tree,
-        embody(tree, base),
+        assign_bodies(tree, base),
         nesting,
         folder,
         profile=profile,

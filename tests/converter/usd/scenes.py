@@ -8,13 +8,13 @@ import numpy as np
 from pxr import Gf, Usd, UsdGeom, UsdPhysics
 from scipy.spatial.transform import Rotation
 
-from urdf_usd.converter.kinematics import link_transforms
-from urdf_usd.converter.usd.read import StageReading, read_stage
+from urdf_usd.converter.robot.kinematics import link_transforms
+from urdf_usd.converter.usd.reader.read import StageReading, read_stage
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from urdf_usd.converter.model import Joint, Link
+    from urdf_usd.converter.robot.model import Joint, Link
 
 Array: TypeAlias = "NDArray[np.float64]"
 

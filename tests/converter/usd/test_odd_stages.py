@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 import pytest
 from pxr import Gf, Sdf, Usd, Vt
 
-from urdf_usd.conformance.observation import Configurations
-from urdf_usd.conformance.witness import AbstentionError, Request
-from urdf_usd.conformance.witnesses.usdphysics_names import named_prims
-from urdf_usd.conformance.witnesses.usdphysics_witness import UsdphysicsWitness
+from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
+from urdf_usd.conformance.engines.openusd.names import named_prims
+from urdf_usd.conformance.engines.protocol import AbstentionError, Request
+from urdf_usd.conformance.observation.robot import Configurations
 from urdf_usd.converter.diagnostics import StageError
-from urdf_usd.converter.urdf.write import write
-from urdf_usd.converter.usd.read import read_usd
+from urdf_usd.converter.urdf.writer.write import write
+from urdf_usd.converter.usd.reader.read import read_usd
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -122,7 +122,7 @@ def read_by_both(layer: Sdf.Layer, folder: Path) -> None:
 
 def _harness_readers() -> tuple[Callable[[str], object], ...]:
     def observe(path: str) -> object:
-        return UsdphysicsWitness().observe(Request(path, _AT_REST))
+        return OpenusdEngine().observe(Request(path, _AT_REST))
 
     return observe, named_prims
 
@@ -133,7 +133,7 @@ def test_the_arm_itself_is_read(tmp_path: Path) -> None:
     arm().Export(str(file))
 
     assert len(read_usd(file).robot.links) > 3
-    assert UsdphysicsWitness().observe(Request(str(file), _AT_REST)).links
+    assert OpenusdEngine().observe(Request(str(file), _AT_REST)).links
 
 
 @pytest.mark.parametrize("relationship", properties(Sdf.RelationshipSpec))
@@ -184,7 +184,7 @@ def test_units_that_are_none_are_refused_by_both(
     with pytest.raises(StageError, match=f"{name} of the stage is"):
         read_usd(file)
     with pytest.raises(AbstentionError, match=f"{name} is"):
-        UsdphysicsWitness().observe(Request(str(file), _AT_REST))
+        OpenusdEngine().observe(Request(str(file), _AT_REST))
 
 
 def test_bytes_that_are_no_text_are_no_internal_error(tmp_path: Path) -> None:
@@ -195,4 +195,4 @@ def test_bytes_that_are_no_text_are_no_internal_error(tmp_path: Path) -> None:
     with pytest.raises(StageError, match="cannot be opened"):
         read_usd(file)
     with pytest.raises(AbstentionError, match="OpenUSD"):
-        UsdphysicsWitness().observe(Request(str(file), _AT_REST))
+        OpenusdEngine().observe(Request(str(file), _AT_REST))

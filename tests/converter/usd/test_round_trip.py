@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 from pxr import Usd, UsdUtils, UsdValidation
 
 from tests.converter.strategies import robots
-from urdf_usd.converter.embodiment import BaseOption, embody
-from urdf_usd.converter.kinematics import rest_transforms
-from urdf_usd.converter.model import (
+from urdf_usd.converter.profile import Profile
+from urdf_usd.converter.robot.bodies import BaseOption, assign_bodies
+from urdf_usd.converter.robot.kinematics import rest_transforms
+from urdf_usd.converter.robot.model import (
     Continuous,
     Fixed,
     Floating,
@@ -26,15 +27,14 @@ from urdf_usd.converter.model import (
     Revolute,
     Spherical,
 )
-from urdf_usd.converter.profile import Profile
-from urdf_usd.converter.topology import build_tree, rigid_groups
-from urdf_usd.converter.usd.layers import asset_name, author_asset
-from urdf_usd.converter.usd.prims import BodyNesting
-from urdf_usd.converter.usd.read import read_usd
+from urdf_usd.converter.robot.topology import build_tree, rigid_groups
+from urdf_usd.converter.usd.reader.read import read_usd
+from urdf_usd.converter.usd.writer.layers import asset_name, author_asset
+from urdf_usd.converter.usd.writer.prims import BodyNesting
 
 if TYPE_CHECKING:
-    from urdf_usd.converter.model import Robot
-    from urdf_usd.converter.topology import Tree
+    from urdf_usd.converter.robot.model import Robot
+    from urdf_usd.converter.robot.topology import Tree
 
 # Positions are below 10 m here: seven joints with float32 frames.
 _METRES = 2e-5
@@ -49,7 +49,7 @@ def _written(
     profile: Profile = Profile.GENERIC,
 ) -> Path:
     tree = build_tree(robot)
-    bodies = embody(tree, base)
+    bodies = assign_bodies(tree, base)
     author_asset(robot, tree, bodies, nesting, Path(folder), profile=profile)
     return Path(folder, asset_name(robot))
 

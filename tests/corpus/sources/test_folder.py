@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from urdf_usd import read_urdf
-from urdf_usd.converter.model import MeshFile
+from urdf_usd.converter.robot.model import MeshFile
 from urdf_usd.corpus import RobotSource, resolve_corpora
 
 if TYPE_CHECKING:

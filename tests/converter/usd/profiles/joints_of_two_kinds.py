@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from urdf_usd.converter.model import (
+from urdf_usd.converter.robot.model import (
     Continuous,
     Dynamics,
     Joint,

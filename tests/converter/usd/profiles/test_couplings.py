@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.converter.usd.profiles.joints_of_two_kinds import TURN, chain
-from urdf_usd.converter.model import Joint, Mimic
+from urdf_usd.converter.robot.model import Joint, Mimic
 from urdf_usd.converter.usd.profiles.couplings import head_couplings
 
 

@@ -1,0 +1,310 @@
+"""Equations of motion over all configurations.
+
+An error in one link shows in every joint that carries it. Each joint is graded, and
+traced to the links and joints in which the error arises.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+from msgspec import structs
+
+from urdf_usd.conformance.checks.joint_motion import joints_at_fault
+from urdf_usd.conformance.observation.robot import ROOT_MOTION
+from urdf_usd.conformance.records.record import Grade
+from urdf_usd.conformance.tolerance.comparison import (
+    Compared,
+    Difference,
+    Incomparable,
+    Words,
+)
+from urdf_usd.conformance.tolerance.rigid_groups import departing, masses_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from urdf_usd.conformance.observation.robot import Dynamics, Observation
+    from urdf_usd.conformance.tolerance.comparison import Comparison, ToleranceModel
+    from urdf_usd.conformance.tolerance.motion_scale import MotionScale
+
+    Array = NDArray[np.float64]
+
+_ASPECTS = ("mass", "center", "inertia")
+_MASSLESS = "the robot has no mass"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Pair:
+    """Two readings of equations of motion, over the velocities that both state.
+
+    Attributes:
+        ours: The first.
+        theirs: The second.
+        joints: (s) joint of each shared velocity.
+        rows: (s) where each is in the tolerance_model.
+        here: (s) where each is in the first.
+        there: (s) where each is in the second.
+        unstated: Joints that the second leaves out; not the root's own motion, as some
+            readers hold the root.
+    """
+
+    ours: Dynamics
+    theirs: Dynamics
+    joints: tuple[str, ...]
+    rows: list[int]
+    here: list[int]
+    there: list[int]
+    unstated: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Entries:
+    """Entries of a matrix or vector that are compared; s is that of a pair.
+
+    Attributes:
+        off: (K, s, c) differences.
+        scale: (s, c) what they are relative to.
+        bound: (s, c) what rounding can do to them.
+        invented: (s, c) what harmless inventions can do to them.
+        partners: (c) the second joint of each column; empty for a vector.
+    """
+
+    off: Array
+    scale: Array
+    bound: Array
+    invented: Array
+    partners: tuple[str, ...] = ()
+
+
+def inertia_matrices(
+    expected: Observation, actual: Observation, tolerance_model: ToleranceModel
+) -> Comparison:
+    """Compare M, relative to the inertias that both joints of an entry have."""
+    if (
+        tolerance_model.motion is None
+        or expected.dynamics is None
+        or actual.dynamics is None
+    ):
+        return _silent(expected, actual)
+    scale = tolerance_model.motion
+    pair = _pair(expected.dynamics, actual.dynamics, scale)
+    both = np.ix_(pair.rows, pair.rows)
+    here = pair.ours.inertia[:, pair.here][:, :, pair.here]
+    there = pair.theirs.inertia[:, pair.there][:, :, pair.there]
+    entries = _Entries(
+        off=np.abs(here - there),
+        scale=np.outer(scale.inertia, scale.inertia)[both],
+        bound=scale.inertia_bound[both],
+        invented=scale.inertia_invented[both],
+        partners=pair.joints,
+    )
+    return _compare(pair, entries, "inertia", expected, actual, tolerance_model)
+
+
+def bias_forces(
+    expected: Observation, actual: Observation, tolerance_model: ToleranceModel
+) -> Comparison:
+    """Compare gravity, Coriolis and centrifugal forces.
+
+    Relative to the most that gravity and velocities can amount to at a joint.
+    """
+    if (
+        tolerance_model.motion is None
+        or expected.dynamics is None
+        or actual.dynamics is None
+    ):
+        return _silent(expected, actual)
+    scale = tolerance_model.motion
+    pair = _pair(expected.dynamics, actual.dynamics, scale)
+    here, there = pair.ours.bias[:, pair.here], pair.theirs.bias[:, pair.there]
+    entries = _Entries(
+        off=np.abs(here - there)[:, :, None],
+        scale=scale.bias[pair.rows, None],
+        bound=scale.bias_bound[pair.rows, None],
+        invented=scale.bias_invented[pair.rows, None],
+    )
+    return _compare(pair, entries, "force", expected, actual, tolerance_model)
+
+
+def traced(
+    differences: Sequence[Difference],
+    expected: Observation,
+    actual: Observation,
+    tolerance_model: ToleranceModel,
+) -> tuple[Difference, ...]:
+    """Lead failing differences of joints back to links and joints that depart.
+
+    The root's motion carries all links; a joint carries the links beyond it, and moves
+    with the joints before it.
+    """
+    if all(difference.grade is not Grade.FAILS for difference in differences):
+        return tuple(differences)
+    chains = {
+        link: tuple(joint.name for joint in tolerance_model.chain(link))
+        for group in tolerance_model.groups
+        for link in group
+    }
+    ours, theirs = masses_of(expected), masses_of(actual)
+    faults = frozenset(joints_at_fault(expected, actual, tolerance_model))
+    found = []
+    for difference in differences:
+        if difference.grade is Grade.FAILS:
+            carried = {
+                link: chain
+                for link, chain in chains.items()
+                if difference.item in (ROOT_MOTION, *chain)
+            }
+            links = departing(
+                tuple(carried), ours, theirs, tolerance_model.tolerance, _ASPECTS
+            )
+            along = dict.fromkeys(name for chain in carried.values() for name in chain)
+            joints = tuple(name for name in along if name in faults)
+            causes = [f"link {name}" for name in links]
+            causes += [f"joint {name}" for name in joints]
+            found.append(
+                structs.replace(
+                    difference,
+                    words=partial(_because, difference, causes),
+                    traces=links + joints or difference.traces,
+                )
+            )
+        else:
+            found.append(difference)
+    return tuple(found)
+
+
+def _because(difference: Difference, causes: Sequence[str]) -> Words:
+    words = difference.words()
+    because = f", because of {', '.join(causes)}" if causes else ""
+    return structs.replace(words, message=words.message + because)
+
+
+def _silent(expected: Observation, actual: Observation) -> Incomparable:
+    silent = expected if expected.dynamics is None else actual
+    return Incomparable(f"{silent.engine} states no equations of motion")
+
+
+def _pair(ours: Dynamics, theirs: Dynamics, scale: MotionScale) -> _Pair:
+    places = [_places(names) for names in (scale.joints, ours.joints, theirs.joints)]
+    shared = [key for key in places[0] if all(key in place for place in places[1:])]
+    stated = {ROOT_MOTION, *(name for name, _ in shared)}
+    wanted = dict.fromkeys(name for name in ours.joints if name in scale.joints)
+    return _Pair(
+        ours=ours,
+        theirs=theirs,
+        joints=tuple(name for name, _ in shared),
+        rows=[places[0][key] for key in shared],
+        here=[places[1][key] for key in shared],
+        there=[places[2][key] for key in shared],
+        unstated=tuple(name for name in wanted if name not in stated),
+    )
+
+
+def _places(names: Sequence[str]) -> dict[tuple[str, int], int]:
+    """Index velocities by joint, and number within the joint."""
+    seen: Counter[str] = Counter()
+    places = {}
+    for index, name in enumerate(names):
+        places[name, seen[name]] = index
+        seen[name] += 1
+    return places
+
+
+def _compare(  # noqa: PLR0913, PLR0917  one value of two readings, and its tolerance_model
+    pair: _Pair,
+    entries: _Entries,
+    what: str,
+    expected: Observation,
+    actual: Observation,
+    tolerance_model: ToleranceModel,
+) -> Compared:
+    """Compare per joint, by the entry that is furthest beyond what it may be."""
+    labels = expected.frames.labels if expected.frames else ()
+    differences = [
+        Difference(
+            item=name,
+            subject=_subject(name, expected),
+            amount=math.nan,
+            words=partial(
+                Words, f"{_subject(name, expected)}: {actual.engine} states no {what}"
+            ),
+        )
+        for name in pair.unstated
+    ]
+    # Whatever differs from nothing is infinitely far off, unless storage explains it;
+    # and so is what is no number.
+    known = (entries.scale > 0) | (entries.off <= entries.bound)
+    known &= np.isfinite(entries.off)
+    relative = np.where(entries.scale > 0, entries.scale, 1.0)
+    off = np.where(known, entries.off / relative, np.inf)
+    amounts = np.where(entries.off == 0, 0.0, off)
+    bounds = entries.bound / relative
+    tolerances = tolerance_model.tolerance.motion + entries.invented / relative
+    excess = (amounts > bounds).astype(float) + (amounts > tolerances)
+    for name, (at, row, column) in _worst(pair.joints, amounts, excess).items():
+        amount = float(amounts[at, row, column])
+        label = labels[at] if labels else f"configuration {at}"
+        partner = entries.partners[column] if entries.partners else name
+        subject = _subject(name, expected)
+        differences.append(
+            Difference(
+                item=name,
+                subject=subject,
+                amount=amount,
+                bound=float(bounds[row, column]),
+                tolerance=float(tolerances[row, column]),
+                words=partial(
+                    _off,
+                    f"{subject}: its {what}",
+                    None if partner == name else _subject(partner, expected),
+                    amount,
+                    label,
+                ),
+                configuration=label,
+            )
+        )
+    note = None if tolerance_model.total_mass else _MASSLESS
+    if not differences:
+        note = note or f"{expected.engine} states no {what} that is known"
+    if len(entries.off) < len(labels):
+        note = f"at the first {len(entries.off)} of {len(labels)} configurations"
+    return Compared(traced(differences, expected, actual, tolerance_model), note=note)
+
+
+def _worst(
+    joints: Sequence[str], amounts: Array, excess: Array
+) -> dict[str, tuple[int, int, int]]:
+    """Find the entry of each joint that counts: the first of those that are alike.
+
+    Args:
+        joints: (s) joint of each velocity.
+        amounts: (K, s, c) of each entry.
+        excess: (K, s, c) how many bounds it is beyond: what counts first.
+    """
+    found: dict[str, tuple[float, float, int]] = {}
+    places: dict[str, tuple[int, int, int]] = {}
+    gravest = excess.max(axis=(0, 2), initial=0.0)
+    largest = np.where(excess == gravest[:, None], amounts, -1.0)
+    for row, name in enumerate(joints):
+        at, column = divmod(int(largest[:, row].argmax()), amounts.shape[2])
+        rank = float(gravest[row]), float(largest[at, row, column]), -at
+        if name not in found or rank > found[name]:
+            found[name], places[name] = rank, (at, row, column)
+    return places
+
+
+def _off(whose: str, partner: str | None, amount: float, label: str) -> Words:
+    shared = f" with {partner}" if partner else ""
+    return Words(f"{whose}{shared} is off by {amount:.3g} of its scale at {label!r}")
+
+
+def _subject(name: str, expected: Observation) -> str:
+    return f"link {expected.root}" if name == ROOT_MOTION else f"joint {name}"

@@ -1,0 +1,279 @@
+"""How joints move their child on two sides, and what is wrong with those that depart.
+
+A motion is the pose of a link relative to the nearest link above it that both sides
+state, over all configurations.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from urdf_usd.conformance.observation.robot import JointType
+from urdf_usd.conformance.tolerance.bounds import (
+    ARITHMETIC,
+    QUATERNION,
+    RELATIVE,
+    ROUNDINGS,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from urdf_usd.conformance.observation.robot import (
+        Frames,
+        JointObservation,
+        Observation,
+    )
+    from urdf_usd.conformance.tolerance.comparison import ToleranceModel
+
+# Two links in a row are held by few stored numbers; a joint is only blamed for more
+# than four times what rounding does to them.
+_BLAME = 4.0
+# What single precision makes of a frame that is not turned [m, 1].
+_UNTURNED = 1e-5
+# Pairs of readings of one robot, about which several checks ask.
+_KEPT = 32
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Motion:
+    """Poses of a link, or of J links, over K configurations.
+
+    Attributes:
+        position: (K, 3) or (K, J, 3) origins [m].
+        rotation: (K, 3, 3) or (K, J, 3, 3).
+    """
+
+    position: NDArray[np.float64]
+    rotation: NDArray[np.float64]
+
+    def of(self, index: int) -> Motion:
+        """Poses of one of several links."""
+        return Motion(self.position[:, index], self.rotation[:, index])
+
+
+def distances(ours: Motion, theirs: Motion) -> NDArray[np.float64]:
+    """Return (K) or (K, J) distances of origins [m]."""
+    found: NDArray[np.float64] = np.linalg.norm(
+        ours.position - theirs.position, axis=-1
+    )
+    return found
+
+
+def turns(ours: Motion, theirs: Motion) -> NDArray[np.float64]:
+    """Return (K) or (K, J) angles between rotations [rad], exact for tiny ones.
+
+    |A - B| (Frobenius) = 2 sqrt(2) sin(angle / 2); an arc cosine of the trace would
+    lose everything below 1e-8.
+    """
+    distance = np.linalg.norm(ours.rotation - theirs.rotation, axis=(-2, -1))
+    halves: NDArray[np.float64] = np.arcsin(np.minimum(distance / math.sqrt(8), 1.0))
+    return 2 * halves
+
+
+def shared_links(
+    ours: Frames, theirs: Frames, tolerance_model: ToleranceModel
+) -> tuple[str, ...]:
+    """Links of the URDF that both sides place."""
+    stated = set(theirs.links) & set(tolerance_model.bounds)
+    return tuple(name for name in ours.links if name in stated)
+
+
+def motions_of(frames: Frames, links: Sequence[str]) -> Motion:
+    """Poses of links that the frames have."""
+    column = {name: index for index, name in enumerate(frames.links)}
+    columns = [column[name] for name in links]
+    return Motion(
+        frames.positions.take(columns, axis=1), frames.rotations.take(columns, axis=1)
+    )
+
+
+def travel_factor(
+    joint: JointObservation, ours: Observation, theirs: Observation
+) -> float | None:
+    """How many times as far a prismatic joint travels on the other side."""
+    if ours.frames is None or theirs.frames is None:
+        return None
+    ends = {joint.parent, joint.child}
+    if not ends <= set(ours.frames.links) & set(theirs.frames.links):
+        return None
+    here, there = (
+        _from_zero(
+            _relative(
+                motions_of(frames, [joint.parent]), motions_of(frames, [joint.child])
+            ).of(0)
+        ).position
+        for frames in (ours.frames, theirs.frames)
+    )
+    return _travel(here, there)
+
+
+def is_unturned(
+    joint: JointObservation, ours: Observation, theirs: Observation
+) -> bool:
+    """Whether the other side has the frame of a joint where ours has it, but unturned.
+
+    The first configuration counts, in which joints are at zero.
+    """
+    if ours.frames is None or theirs.frames is None:
+        return False
+    ends = {joint.parent, joint.child}
+    if not ends <= set(ours.frames.links) & set(theirs.frames.links):
+        return False
+    here, there = (
+        _relative(
+            motions_of(frames, [joint.parent]), motions_of(frames, [joint.child])
+        ).of(0)
+        for frames in (ours.frames, theirs.frames)
+    )
+    shift = np.linalg.norm(here.position[0] - there.position[0])
+    turn = np.abs(there.rotation[0] - np.eye(3)).max()
+    return bool(max(shift, turn) <= _UNTURNED)
+
+
+def joint_faults(
+    expected: Observation, actual: Observation, tolerance_model: ToleranceModel
+) -> dict[str, str]:
+    """Say what is wrong with each joint whose own motion departs."""
+    return dict(_joint_faults(expected, actual, tolerance_model))
+
+
+@lru_cache(maxsize=_KEPT)
+def _joint_faults(
+    expected: Observation, actual: Observation, tolerance_model: ToleranceModel
+) -> tuple[tuple[str, str], ...]:
+    ours, theirs = expected.frames, actual.frames
+    if ours is None or theirs is None:
+        return ()
+    precision = max(expected.precision, actual.precision)
+    shared = set(shared_links(ours, theirs, tolerance_model))
+    joints, above, below = [], [], []
+    for link, joint in tolerance_model.joint_to.items():
+        if link not in shared:
+            continue
+        chain = [step.parent for step in tolerance_model.chain(link)]
+        start = next((name for name in reversed(chain) if name in shared), None)
+        if start is not None:
+            joints.append(joint)
+            above.append(start)
+            below.append(link)
+    if not joints:
+        return ()
+    ends = motions_of(ours, below)
+    here = _relative(motions_of(ours, above), ends)
+    there = _relative(motions_of(theirs, above), motions_of(theirs, below))
+    shift, turn = _slack(here, ends, precision)
+    same = (distances(here, there).max(axis=0) <= shift) & (
+        turns(here, there).max(axis=0) <= turn
+    )
+    found = {
+        joints[i].name: _fault(
+            joints[i], here.of(i), there.of(i), (float(shift[i]), turn)
+        )
+        for i in np.flatnonzero(~same).tolist()
+    }
+    return tuple((name, fault) for name, fault in found.items() if fault)
+
+
+def joints_at_fault(
+    expected: Observation, actual: Observation, tolerance_model: ToleranceModel
+) -> tuple[str, ...]:
+    """Name the joints whose own motion, child relative to parent, departs."""
+    return tuple(joint_faults(expected, actual, tolerance_model))
+
+
+def _relative(parents: Motion, children: Motion) -> Motion:
+    inverse = np.swapaxes(parents.rotation, -2, -1)
+    offset = (children.position - parents.position)[..., None]
+    return Motion((inverse @ offset)[..., 0], inverse @ children.rotation)
+
+
+def _slack(
+    relative: Motion, in_root: Motion, precision: float
+) -> tuple[NDArray[np.float64], float]:
+    """What rounding may do to the motions of J joints: (J) [m], [rad].
+
+    Both ends are stated in the root's frame, so that the difference of two large
+    positions has their rounding; both may hang on one body, each with its own offset
+    from there, so that the difference of two stored positions has theirs.
+    """
+    reach = np.linalg.norm(relative.position, axis=-1).max(axis=0)
+    distance = np.linalg.norm(in_root.position, axis=-1).max(axis=0)
+    return (
+        _BLAME * (RELATIVE + 2 * QUATERNION) * reach
+        + _BLAME * RELATIVE * distance
+        + ROUNDINGS * precision * distance
+        + ARITHMETIC,
+        _BLAME * 2 * QUATERNION + ROUNDINGS * precision + ARITHMETIC,
+    )
+
+
+def _fault(
+    joint: JointObservation,
+    here: Motion,
+    there: Motion,
+    slack: tuple[float, float],
+) -> str:
+    parts = []
+    shift = float(distances(here, there)[0])
+    turn = float(turns(here, there)[0])
+    if shift > slack[0]:
+        parts.append(f"its frame at zero is shifted by {shift:.3g} m")
+    if turn > slack[1]:
+        parts.append(f"its frame at zero is turned by {turn:.3g} rad")
+    ours, theirs = _from_zero(here), _from_zero(there)
+    if not _same(ours, theirs, slack):
+        parts.append(_motion_fault(joint, ours, theirs, slack))
+    return " and ".join(parts)
+
+
+def _same(here: Motion, there: Motion, slack: tuple[float, float]) -> bool:
+    shift, turn = distances(here, there).max(), turns(here, there).max()
+    return bool(shift <= slack[0] and turn <= slack[1])
+
+
+def _from_zero(motion: Motion) -> Motion:
+    """Express a motion in the child's own frame at zero."""
+    zero = motion.rotation[0].T
+    return Motion(
+        (motion.position - motion.position[0]) @ zero.T, zero @ motion.rotation
+    )
+
+
+def _motion_fault(
+    joint: JointObservation,
+    ours: Motion,
+    theirs: Motion,
+    slack: tuple[float, float],
+) -> str:
+    still = Motion(
+        np.zeros_like(ours.position), np.tile(np.eye(3), (len(ours.rotation), 1, 1))
+    )
+    if _same(theirs, still, slack):
+        return "it does not move"
+    if _same(ours, still, slack):
+        return "it moves although it should not"
+    # One axis, one number: the inverse motion is the motion about the reversed axis.
+    if joint.type is not JointType.PRISMATIC:
+        backwards = Motion(-ours.position, np.swapaxes(ours.rotation, 1, 2))
+    else:
+        backwards = Motion(-ours.position, ours.rotation)
+    if _same(theirs, backwards, slack):
+        return "its axis is reversed"
+    if joint.type is JointType.PRISMATIC:
+        factor = _travel(ours.position, theirs.position)
+        scaled = Motion(factor * ours.position, ours.rotation)
+        if _same(theirs, scaled, slack):
+            return f"it travels {factor:.4g} times as far"
+    return "its axis or its kind of motion differs"
+
+
+def _travel(ours: NDArray[np.float64], theirs: NDArray[np.float64]) -> float:
+    return float(np.sum(ours * theirs) / np.sum(ours * ours)) if np.any(ours) else 1.0

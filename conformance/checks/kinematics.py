@@ -1,0 +1,236 @@
+"""Link frames over all configurations, and whether bodies stand where joints hold them.
+
+A fault in one joint displaces every link behind it. Each link is graded, but the reader
+of a report is told about the joints: the first one on the way from the root whose own
+motion, child relative to parent, departs.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import TYPE_CHECKING
+
+from msgspec import structs
+
+from urdf_usd.conformance.checks.joint_motion import (
+    Motion,
+    distances,
+    joint_faults,
+    motions_of,
+    shared_links,
+    turns,
+)
+from urdf_usd.conformance.records.record import Grade
+from urdf_usd.conformance.tolerance.bounds import ARITHMETIC, QUATERNION
+from urdf_usd.conformance.tolerance.comparison import (
+    Compared,
+    Difference,
+    Incomparable,
+    Words,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from urdf_usd.conformance.observation.robot import Observation
+    from urdf_usd.conformance.tolerance.comparison import Comparison, ToleranceModel
+
+
+def positions(
+    expected: Observation, actual: Observation, tolerance_model: ToleranceModel
+) -> Comparison:
+    """Compare the origins of link frames [m]."""
+    return _compare(expected, actual, tolerance_model, "position", distances)
+
+
+def rotations(
+    expected: Observation, actual: Observation, tolerance_model: ToleranceModel
+) -> Comparison:
+    """Compare the orientations of link frames [rad]."""
+    return _compare(expected, actual, tolerance_model, "rotation", turns)
+
+
+def assembly_positions(
+    _: Observation, actual: Observation, tolerance_model: ToleranceModel
+) -> Comparison:
+    """Compare where bodies stand with where their joints hold them [m]."""
+    return _assembly(actual, tolerance_model, "position")
+
+
+def assembly_rotations(
+    _: Observation, actual: Observation, tolerance_model: ToleranceModel
+) -> Comparison:
+    """Compare how bodies stand with how their joints hold them [rad]."""
+    return _assembly(actual, tolerance_model, "rotation")
+
+
+def up(
+    _: Observation, actual: Observation, tolerance_model: ToleranceModel
+) -> Comparison:
+    """Compare the root link's Z axis with the direction against gravity [rad]."""
+    if actual.up is None:
+        return Incomparable(f"{actual.engine} does not say which way is up")
+    x, y, z = actual.up
+    amount = math.atan2(math.hypot(x, y), z)
+    return Compared(
+        (
+            Difference(
+                item=actual.root,
+                subject=f"link {actual.root}",
+                amount=amount,
+                bound=QUATERNION + ARITHMETIC,
+                tolerance=tolerance_model.tolerance.rotation,
+                words=lambda: Words(
+                    f"the robot leans: the Z axis of link {actual.root} is "
+                    f"{amount:.3g} rad off the way up",
+                    expected="0 rad",
+                    actual=f"{amount:.3g} rad",
+                ),
+            ),
+        )
+    )
+
+
+def _compare(
+    expected: Observation,
+    actual: Observation,
+    tolerance_model: ToleranceModel,
+    what: str,
+    apart: Callable[[Motion, Motion], NDArray[np.float64]],
+) -> Comparison:
+    """Compare one attribute of bounds and tolerances.
+
+    Args:
+        expected: One side.
+        actual: The other.
+        tolerance_model: What is allowed.
+        what: The attribute.
+        apart: Measures (K, L) values, of L links.
+    """
+    ours, theirs = expected.frames, actual.frames
+    if ours is None or theirs is None:
+        silent = expected if ours is None else actual
+        return Incomparable(f"{silent.engine} states no frames")
+    unit = "m" if what == "position" else "rad"
+    labels = ours.labels or theirs.labels
+    links = shared_links(ours, theirs, tolerance_model)
+    values = apart(motions_of(ours, links), motions_of(theirs, links))
+    differences = []
+    for name, column, worst in zip(
+        links, values.T.tolist(), values.argmax(axis=0).tolist(), strict=True
+    ):
+        # A reader that answers with NaN has not placed the link.
+        amount = column[worst]
+        label = labels[worst] if labels else f"configuration {worst}"
+        differences.append(
+            Difference(
+                item=name,
+                subject=f"link {name}",
+                amount=amount if math.isfinite(amount) else math.inf,
+                bound=getattr(tolerance_model.bounds[name], what),
+                tolerance=getattr(tolerance_model.tolerance, what),
+                words=partial(_off, name, amount, unit, label),
+                configuration=label,
+            )
+        )
+    if all(difference.grade is Grade.EXACT for difference in differences):
+        return Compared(tuple(differences))
+    faults = joint_faults(expected, actual, tolerance_model)
+    return _traced(tuple(differences), faults, tolerance_model)
+
+
+def _off(link: str, amount: float, unit: str, label: str) -> Words:
+    return Words(f"link {link} is {amount:.3g} {unit} off at {label!r}")
+
+
+def _traced(
+    differences: tuple[Difference, ...],
+    faults: Mapping[str, str],
+    tolerance_model: ToleranceModel,
+) -> Compared:
+    """Lead every displaced link back to the joints that displace it."""
+    traced = []
+    behind: dict[str, list[Difference]] = {}
+    told = []
+    for difference in differences:
+        if difference.grade is Grade.EXACT:
+            traced.append(difference)
+            continue
+        chain = [joint.name for joint in tolerance_model.chain(difference.item)]
+        guilty = tuple(name for name in chain if name in faults)
+        moved = structs.replace(difference, traces=guilty or (difference.item,))
+        traced.append(moved)
+        if guilty:
+            behind.setdefault(guilty[-1], []).append(moved)
+        else:
+            told.append(moved)
+    for joint, links in behind.items():
+        worst = max(links, key=lambda difference: difference.severity)
+        told.append(
+            structs.replace(
+                worst,
+                subject=f"joint {joint}",
+                words=partial(_displaced, joint, faults[joint], worst, len(links) - 1),
+            )
+        )
+    return Compared(tuple(traced), told=tuple(told))
+
+
+def _displaced(joint: str, fault: str, worst: Difference, more: int) -> Words:
+    words = worst.words()
+    others = f", and {more} more behind it" if more else ""
+    return structs.replace(
+        words, message=f"joint {joint}: {fault}; {words.message}{others}"
+    )
+
+
+def _joins_bodies(observation: Observation) -> bool:
+    body = {link.name: link.body for link in observation.links}
+    return any(
+        body.get(joint.parent) != body.get(joint.child) for joint in observation.joints
+    )
+
+
+def _assembly(
+    actual: Observation, tolerance_model: ToleranceModel, what: str
+) -> Comparison:
+    if not actual.assembly:
+        if _joins_bodies(actual):
+            return Incomparable(f"{actual.engine} does not say where bodies stand")
+        return Compared((), note="no joint holds two bodies together")
+    unit = "m" if what == "position" else "rad"
+    joint_named = {joint.name: joint for joint in tolerance_model.joint_to.values()}
+    differences = []
+    for gap in actual.assembly:
+        joint = joint_named.get(gap.joint)
+        if joint is None:
+            continue
+        amount = getattr(gap, what)
+        bound = sum(
+            getattr(tolerance_model.bounds[link], what)
+            for link in (joint.parent, joint.child)
+        )
+        differences.append(
+            Difference(
+                item=joint.name,
+                subject=f"joint {joint.name}",
+                amount=amount,
+                bound=bound,
+                tolerance=getattr(tolerance_model.tolerance, what),
+                words=partial(_apart, joint.name, amount, unit),
+            )
+        )
+    return Compared(tuple(differences))
+
+
+def _apart(joint: str, amount: float, unit: str) -> Words:
+    return Words(
+        f"joint {joint}: its frames in parent and child are {amount:.3g} {unit} apart "
+        "where the bodies stand",
+        expected=f"0 {unit}",
+        actual=f"{amount:.3g} {unit}",
+    )

@@ -1,0 +1,187 @@
+"""Position limits, effort, velocity, damping and friction of joints with one axis."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from operator import attrgetter
+from typing import TYPE_CHECKING
+
+from urdf_usd.conformance.checks.structure import shared_joints, unit_hint
+from urdf_usd.conformance.observation.robot import COORDINATES, JointType
+from urdf_usd.conformance.tolerance.bounds import scalar_bound
+from urdf_usd.conformance.tolerance.comparison import (
+    Compared,
+    Difference,
+    Words,
+    number,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from urdf_usd.conformance.observation.robot import JointObservation, Observation
+    from urdf_usd.conformance.tolerance.comparison import Comparison, ToleranceModel
+
+# Beyond this a reader of the USD takes a limit, in degrees or metres, for none.
+_STORABLE = math.radians(1e30)
+
+
+def lower(
+    expected: Observation, actual: Observation, tolerance_model: ToleranceModel
+) -> Comparison:
+    """Compare lower position limits, relative."""
+    return _positions(
+        expected, actual, tolerance_model.tolerance.limit, "lower limit", _lower
+    )
+
+
+def upper(
+    expected: Observation, actual: Observation, tolerance_model: ToleranceModel
+) -> Comparison:
+    """Compare upper position limits, relative."""
+    return _positions(
+        expected, actual, tolerance_model.tolerance.limit, "upper limit", _upper
+    )
+
+
+def effort(
+    expected: Observation, actual: Observation, tolerance_model: ToleranceModel
+) -> Comparison:
+    """Compare effort limits, relative."""
+    return _ratios(expected, actual, tolerance_model.tolerance.force, "effort")
+
+
+def velocity(
+    expected: Observation, actual: Observation, tolerance_model: ToleranceModel
+) -> Comparison:
+    """Compare velocity limits, relative."""
+    return _ratios(expected, actual, tolerance_model.tolerance.force, "velocity")
+
+
+def damping(
+    expected: Observation, actual: Observation, tolerance_model: ToleranceModel
+) -> Comparison:
+    """Compare damping, relative."""
+    return _ratios(expected, actual, tolerance_model.tolerance.force, "damping", 0.0)
+
+
+def friction(
+    expected: Observation, actual: Observation, tolerance_model: ToleranceModel
+) -> Comparison:
+    """Compare friction, relative."""
+    return _ratios(expected, actual, tolerance_model.tolerance.force, "friction", 0.0)
+
+
+def _lower(joint: JointObservation) -> float:
+    return -math.inf if joint.lower is None else _stored(joint.lower)
+
+
+def _upper(joint: JointObservation) -> float:
+    return math.inf if joint.upper is None else _stored(joint.upper)
+
+
+def _stored(limit: float) -> float:
+    return limit if abs(limit) <= _STORABLE else math.copysign(math.inf, limit)
+
+
+def _pairs(
+    expected: Observation, actual: Observation
+) -> list[tuple[JointObservation, JointObservation]]:
+    """Pair joints that have one position on both sides; types are another check."""
+    return [
+        (here, there)
+        for here, there in shared_joints(expected, actual)
+        if COORDINATES[here.type] == 1 and COORDINATES[there.type] == 1
+    ]
+
+
+def _positions(
+    expected: Observation,
+    actual: Observation,
+    tolerance: float,
+    what: str,
+    limit: Callable[[JointObservation], float],
+) -> Comparison:
+    differences = []
+    for here, there in _pairs(expected, actual):
+        ours, theirs = limit(here), limit(there)
+        # Limits are angles of a radian or so; a few stand for "none", such as 1e16.
+        scale = 1.0 if math.isinf(ours) else max(1.0, abs(ours))
+        amount = 0.0 if ours == theirs else abs(ours - theirs) / scale
+        differences.append(
+            Difference(
+                item=here.name,
+                subject=f"joint {here.name}",
+                amount=amount,
+                bound=0.0 if math.isinf(ours) else scalar_bound(ours) / scale,
+                tolerance=tolerance,
+                words=partial(_position_words, here, what, ours, theirs),
+            )
+        )
+    return Compared(tuple(differences), note=None if differences else _NONE)
+
+
+def _position_words(
+    joint: JointObservation, what: str, ours: float, theirs: float
+) -> Words:
+    unit = "m" if joint.type is JointType.PRISMATIC else "rad"
+    expected, actual = (
+        "unlimited" if math.isinf(value) else number(value, unit)
+        for value in (ours, theirs)
+    )
+    hint = unit_hint(ours, theirs)
+    message = f"joint {joint.name}: {what} is {actual}, not {expected}{hint}"
+    return Words(message, expected, actual)
+
+
+def _ratios(
+    expected: Observation,
+    actual: Observation,
+    tolerance: float,
+    what: str,
+    absent: float | None = None,
+) -> Comparison:
+    """Compare the numbers of a name; ``absent`` is what leaving one out stands for."""
+    value: Callable[[JointObservation], float | None] = attrgetter(what)
+    differences = []
+    for here, there in _pairs(expected, actual):
+        ours, theirs = value(here), value(there)
+        if ours is None and theirs is None:
+            continue
+        same = absent is not None and (ours or absent) == (theirs or absent)
+        differences.append(
+            Difference(
+                item=here.name,
+                subject=f"joint {here.name}",
+                amount=0.0 if same else _ratio(ours, theirs),
+                bound=scalar_bound(1.0),
+                tolerance=tolerance,
+                words=partial(_ratio_words, here.name, what, ours, theirs),
+            )
+        )
+    note = None if differences else f"no joint states {what}"
+    return Compared(tuple(differences), note=note)
+
+
+def _ratio_words(
+    joint: str, what: str, ours: float | None, theirs: float | None
+) -> Words:
+    expected, actual = number(ours), number(theirs)
+    hint = unit_hint(ours or 0.0, theirs or 0.0)
+    message = f"joint {joint}: {what} is {actual}, not {expected}{hint}"
+    return Words(message, expected, actual)
+
+
+def _ratio(ours: float | None, theirs: float | None) -> float:
+    """Return the difference relative to the larger of two numbers."""
+    if ours is None or theirs is None:
+        return math.inf
+    if ours == theirs:
+        return 0.0
+    if math.isinf(ours) or math.isinf(theirs):
+        return math.inf
+    return abs(ours - theirs) / max(abs(ours), abs(theirs))
+
+
+_NONE = "no joint has one axis"

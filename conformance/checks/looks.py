@@ -1,0 +1,242 @@
+"""How visuals look: colour, opacity and texture, by how much of the surface has them.
+
+Looks are compared by area, so that it does not matter into which prims or subsets a
+surface is cut.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from urdf_usd.conformance.checks.shape_pairs import named, parts, shapes_by_link
+from urdf_usd.conformance.observation.shapes import Role
+from urdf_usd.conformance.records.record import Grade
+from urdf_usd.conformance.tolerance.bounds import ARITHMETIC, RELATIVE
+from urdf_usd.conformance.tolerance.comparison import Compared, Difference, Words
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from urdf_usd.conformance.checks.shape_pairs import Part
+    from urdf_usd.conformance.observation.robot import Observation
+    from urdf_usd.conformance.observation.shapes import Look, Vec3
+    from urdf_usd.conformance.tolerance.comparison import Comparison, ToleranceModel
+
+# A part of the surface that is smaller than this does not count.
+_SLIVER = 1e-4
+# Components in [0, 1] are stored in float32.
+_BOUND = RELATIVE + ARITHMETIC
+_NONE = "no visual says how it looks, or none that is known from two readers"
+
+
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    """A part of a surface as both sides show it.
+
+    Attributes:
+        share: Of the surface that is compared.
+    """
+
+    ours: Look
+    theirs: Look
+    share: float
+
+
+def colors(
+    expected: Observation, actual: Observation, tolerance_model: ToleranceModel
+) -> Comparison:
+    """Compare linear colours, by their largest component."""
+    return _compared(expected, actual, tolerance_model, _color)
+
+
+def opacities(
+    expected: Observation, actual: Observation, tolerance_model: ToleranceModel
+) -> Comparison:
+    """Compare opacities."""
+    return _compared(expected, actual, tolerance_model, _opacity)
+
+
+def textures(
+    expected: Observation, actual: Observation, tolerance_model: ToleranceModel
+) -> Comparison:
+    """Compare the content of images."""
+    return _compared(expected, actual, tolerance_model, _texture)
+
+
+def _compared(
+    expected: Observation,
+    actual: Observation,
+    tolerance_model: ToleranceModel,
+    measure: Callable[[Part, _Pair, ToleranceModel], Difference | None],
+) -> Comparison:
+    differences = []
+    for shapes in shapes_by_link(expected, actual, Role.VISUAL, tolerance_model):
+        found = [
+            difference
+            for part in parts(shapes)
+            for pair in _pairs(part)
+            if (difference := measure(part, pair, tolerance_model))
+        ]
+        if found:
+            differences.append(
+                max(found, key=lambda one: (one.grade is Grade.FAILS, one.severity))
+            )
+    return Compared(tuple(differences), note=None if differences else _NONE)
+
+
+def _pairs(part: Part) -> Iterator[_Pair]:
+    """Lay the looks of one side over those of the other, like over like first."""
+    ours, theirs = (
+        [look for shape in side for look in shape.looks]
+        for side in (part.ours, part.theirs)
+    )
+    if not all(shape.looks for shape in (*part.ours, *part.theirs)):
+        return
+    left = [math.fsum(look.area for look in ours), 0.0]
+    total = left[0] or 1.0
+    free = [look.area for look in ours], [look.area for look in theirs]
+    order = sorted(
+        (_unlike(here, there), i, j)
+        for i, here in enumerate(ours)
+        for j, there in enumerate(theirs)
+    )
+    for _, i, j in order:
+        shared = min(free[0][i], free[1][j])
+        if shared > _SLIVER * total:
+            yield _Pair(ours[i], theirs[j], shared / total)
+        free[0][i] -= shared
+        free[1][j] -= shared
+
+
+def _unlike(ours: Look, theirs: Look) -> float:
+    return (
+        2.0 * (ours.texture != theirs.texture)
+        + (ours.mask != theirs.mask)
+        + min(_apart(ours.color, theirs.color), 1.0)
+        # What is left open is laid over what says nothing either.
+        + 0.5 * (ours.color is None and theirs.color is not None)
+        + abs((ours.opacity or 1.0) - (theirs.opacity or 1.0))
+    )
+
+
+def _apart(ours: Vec3 | None, theirs: Vec3 | None) -> float:
+    """Return the largest difference of a component; a side that says nothing agrees.
+
+    The first side may leave it open; if the second does, the colour is lost.
+    """
+    if ours is None:
+        return 0.0
+    if theirs is None:
+        return math.inf
+    return max(abs(a - b) for a, b in zip(ours, theirs, strict=True))
+
+
+def _color(
+    part: Part, pair: _Pair, tolerance_model: ToleranceModel
+) -> Difference | None:
+    """Compare colours, or what images are multiplied with."""
+    ours, theirs = pair.ours, pair.theirs
+    if ours.color is None or (ours.texture is None) != (theirs.texture is None):
+        return None
+    return _difference(
+        part,
+        pair,
+        _apart(ours.color, theirs.color),
+        (_BOUND, tolerance_model.tolerance.color),
+        lambda look: _rgb(look.color),
+        "factor of the texture" if ours.texture else "colour",
+    )
+
+
+def _opacity(
+    part: Part, pair: _Pair, tolerance_model: ToleranceModel
+) -> Difference | None:
+    ours, theirs = pair.ours, pair.theirs
+    if ours.opacity is None or theirs.opacity is None:
+        return None
+    amount = abs(ours.opacity - theirs.opacity)
+    if ours.mask != theirs.mask and not ours.problem:
+        amount = math.inf
+    return _difference(
+        part,
+        pair,
+        amount,
+        (_BOUND, tolerance_model.tolerance.color),
+        _opaque,
+        "opacity",
+    )
+
+
+def _texture(
+    part: Part, pair: _Pair, tolerance_model: ToleranceModel
+) -> Difference | None:
+    del tolerance_model
+    ours, theirs = pair.ours, pair.theirs
+    if ours.problem:
+        # The USD cannot have it, and is not to blame.
+        return Difference(
+            item=part.link,
+            subject=f"link {part.link}",
+            amount=1.0,
+            tolerance=1.0,
+            words=lambda: Words(
+                f"link {part.link}: {ours.problem}, so it is not compared",
+                expected=ours.problem,
+                actual=_image(theirs),
+            ),
+        )
+    return _difference(
+        part,
+        pair,
+        0.0 if ours.texture == theirs.texture else math.inf,
+        (0.0, 0.0),
+        _image,
+        "texture",
+    )
+
+
+def _difference(  # noqa: PLR0913, PLR0917  two values, and what is allowed
+    part: Part,
+    pair: _Pair,
+    amount: float,
+    allowed: tuple[float, float],
+    text: Callable[[Look], str],
+    what: str,
+) -> Difference:
+    def words() -> Words:
+        ours, theirs = text(pair.ours), text(pair.theirs)
+        where = "" if pair.share > 1 - _SLIVER else f" on {100 * pair.share:.2g}% of it"
+        message = (
+            f"link {part.link}: {what} of {named(part.ours)} is {theirs}, "
+            f"not {ours}{where}"
+        )
+        return Words(message, ours, theirs)
+
+    return Difference(
+        item=part.link,
+        subject=f"link {part.link}",
+        amount=amount,
+        bound=allowed[0],
+        tolerance=allowed[1],
+        words=words,
+    )
+
+
+def _rgb(color: Vec3 | None) -> str:
+    if color is None:
+        return "not stated"
+    return "(" + ", ".join(f"{value:.4g}" for value in color) + ") linear"
+
+
+def _opaque(look: Look) -> str:
+    if look.mask is None:
+        return f"{look.opacity:.4g}"
+    return f"{look.opacity:.4g} times that of an image ({look.mask[:8]})"
+
+
+def _image(look: Look) -> str:
+    if look.texture is None:
+        return "none"
+    return f"{look.image} ({look.texture[:8]})"

@@ -1,0 +1,295 @@
+"""Mass, centre of mass and inertia per link, and the mass of the robot.
+
+URDF allows links without mass, USD no bodies without: where the USD counts a link's
+mass in another body of its group, the group decides. Where mass or inertia had to be
+invented, up to a millionth of the robot's is harmless and graded *close*.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+from msgspec import structs
+
+from urdf_usd.conformance.checks.mass_values import (
+    HARMLESS,
+    center_difference,
+    inertia_difference,
+    mass_difference,
+    moments_text,
+    norms,
+)
+from urdf_usd.conformance.observation.robot import Base
+from urdf_usd.conformance.tolerance.bounds import center_bound, inertia_bound
+from urdf_usd.conformance.tolerance.comparison import Compared, Difference, Words
+from urdf_usd.conformance.tolerance.rigid_groups import departing, masses_of, tensor_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from urdf_usd.conformance.observation.robot import (
+        MassProperties,
+        Observation,
+        Restatement,
+        Vec6,
+    )
+    from urdf_usd.conformance.tolerance.comparison import Comparison, ToleranceModel
+
+_CARRIED = "all links are counted in other bodies of their rigid groups"
+_NO_MASS = "no link has mass"
+
+
+def stated(
+    expected: Observation, actual: Observation, tolerance_model: ToleranceModel
+) -> Comparison:
+    """Check that no mass had to be made up by the reader."""
+    del expected
+    named = {link for group in tolerance_model.groups for link in group}
+    bodies = [
+        link.name
+        for link in actual.links
+        if link.name in named and (link.mass or link.name in actual.invented)
+    ]
+    return Compared(
+        tuple(
+            Difference(
+                item=name,
+                subject=f"link {name}",
+                amount=math.inf if name in actual.invented else 0.0,
+                words=partial(
+                    Words,
+                    f"link {name} is a body without a mass: readers invent one",
+                    expected="stated",
+                    actual="invented" if name in actual.invented else "stated",
+                ),
+            )
+            for name in bodies
+        ),
+        note=None if bodies else _NO_MASS,
+    )
+
+
+def link_masses(
+    expected: Observation, actual: Observation, tolerance_model: ToleranceModel
+) -> Comparison:
+    """Compare masses of links, relative to their own."""
+    differences = []
+    for name, ours, theirs in _links(expected, actual, tolerance_model):
+        here = ours.mass if ours else 0.0
+        there = theirs.mass if theirs else 0.0
+        differences.append(
+            mass_difference("link", name, here, there, tolerance_model=tolerance_model)
+        )
+    note = None if differences else _CARRIED
+    return Compared(tuple(differences), note=note)
+
+
+def link_centers(
+    expected: Observation, actual: Observation, tolerance_model: ToleranceModel
+) -> Comparison:
+    """Compare centres of mass in the link frame [m]."""
+    return Compared(
+        tuple(
+            center_difference(
+                "link",
+                name,
+                np.asarray(ours.center),
+                np.asarray(theirs.center),
+                bound=center_bound(ours.center),
+                tolerance=tolerance_model.tolerance.position,
+            )
+            for name, ours, theirs in _massive(expected, actual, tolerance_model)
+        ),
+        note=_NO_MASS if not tolerance_model.total_mass else None,
+    )
+
+
+def link_inertias(
+    expected: Observation, actual: Observation, tolerance_model: ToleranceModel
+) -> Comparison:
+    """Compare inertia tensors about the centre of mass, relative to the largest moment.
+
+    An engine that states no tensor for one link leaves that link open.
+    """
+    massive = tuple(_massive(expected, actual, tolerance_model))
+    pairs = {
+        name: (tensor_of(ours.inertia), tensor_of(theirs.inertia))
+        for name, ours, theirs in massive
+        if ours.inertia and theirs.inertia
+    }
+    apart = norms([ours - theirs for ours, theirs in pairs.values()])
+    norm_of = dict(zip(pairs, apart, strict=True))
+    differences = []
+    for name, ours, _ in massive:
+        if name in pairs:
+            tensor, other = pairs[name]
+            differences.append(
+                inertia_difference(
+                    "link",
+                    name,
+                    tensor,
+                    other,
+                    apart=norm_of[name],
+                    mass=ours.mass,
+                    bound=inertia_bound(tensor),
+                    tolerance_model=tolerance_model,
+                )
+            )
+        elif ours.inertia:
+            differences.append(_unstated(name, ours.inertia, actual.engine))
+    note = _NO_MASS if not tolerance_model.total_mass else None
+    return Compared(tuple(differences), note=note)
+
+
+def agreement(
+    expected: Observation, actual: Observation, tolerance_model: ToleranceModel
+) -> Comparison:
+    """Compare inertias that the second side states twice with themselves."""
+    named = {link.name for link in expected.links}
+    differences = []
+    for restated in actual.restated:
+        if restated.link not in named:
+            continue
+        first, second = tensor_of(restated.first), tensor_of(restated.second)
+        if not np.isfinite(second).all():
+            differences.append(_not_finite(restated))
+            continue
+        difference = inertia_difference(
+            "link",
+            restated.link,
+            first,
+            second,
+            apart=norms([first - second])[0],
+            mass=tolerance_model.total_mass or 1.0,
+            bound=inertia_bound(first),
+            tolerance_model=tolerance_model,
+        )
+        differences.append(
+            structs.replace(difference, words=partial(_said_by, difference, restated))
+        )
+    note = None if differences else "no inertia is stated twice"
+    return Compared(tuple(differences), note=note)
+
+
+def _said_by(difference: Difference, restated: Restatement) -> Words:
+    words = difference.words()
+    return structs.replace(words, message=f"{words.message}, says {restated.attribute}")
+
+
+def total(
+    expected: Observation, actual: Observation, tolerance_model: ToleranceModel
+) -> Comparison:
+    """Compare the mass of the robot, relative."""
+    ours, theirs = masses_of(expected), masses_of(actual)
+    theirs |= dict.fromkeys(_held_inventions(expected, actual, tolerance_model))
+    here, there = (
+        math.fsum(stated.mass for stated in side.values() if stated)
+        for side in (ours, theirs)
+    )
+    links = tuple(dict.fromkeys([*ours, *theirs]))
+    traces = departing(links, ours, theirs, tolerance_model.tolerance, ("mass",))
+    return Compared(
+        (
+            mass_difference(
+                "robot",
+                "robot",
+                here,
+                there,
+                tolerance_model=tolerance_model,
+                traces=traces,
+            ),
+        )
+    )
+
+
+def _held_inventions(
+    expected: Observation, actual: Observation, tolerance_model: ToleranceModel
+) -> tuple[str, ...]:
+    """Return the massless links of a fixed base to which a harmless mass was given.
+
+    The base has to be a body, and what the world holds weighs on no joint.
+    """
+    if actual.base is not Base.FIXED:
+        return ()
+    ours, theirs = masses_of(expected), masses_of(actual)
+    found = {
+        name: stated.mass
+        for group in tolerance_model.groups
+        if expected.root in group
+        for name in group
+        if (stated := theirs.get(name)) and not _carries(ours.get(name))
+    }
+    harmless = math.fsum(found.values()) <= HARMLESS * (
+        tolerance_model.total_mass or 1.0
+    )
+    return tuple(found) if harmless else ()
+
+
+def _carries(properties: MassProperties | None) -> bool:
+    return properties is not None and properties.mass > 0
+
+
+def _links(
+    expected: Observation, actual: Observation, tolerance_model: ToleranceModel
+) -> Iterator[tuple[str, MassProperties | None, MassProperties | None]]:
+    """Pair links whose own mass both sides state.
+
+    A group of several links in which one side counts a massive link elsewhere is left
+    to the comparison of groups.
+    """
+    ours, theirs = masses_of(expected), masses_of(actual)
+    for group in tolerance_model.groups:
+        shared = [name for name in group if name in ours and name in theirs]
+        moved = any(
+            _carries(ours[name]) != _carries(theirs[name])
+            and (_carries(ours[name]) or not _harmless(theirs[name], tolerance_model))
+            for name in shared
+        )
+        several = sum(_carries(ours[name]) or _carries(theirs[name]) for name in shared)
+        if moved and several > 1:
+            continue
+        yield from ((name, ours[name], theirs[name]) for name in shared)
+
+
+def _harmless(
+    properties: MassProperties | None, tolerance_model: ToleranceModel
+) -> bool:
+    mass = properties.mass if properties else 0.0
+    return mass <= HARMLESS * (tolerance_model.total_mass or 1.0)
+
+
+def _massive(
+    expected: Observation, actual: Observation, tolerance_model: ToleranceModel
+) -> Iterator[tuple[str, MassProperties, MassProperties]]:
+    for name, ours, theirs in _links(expected, actual, tolerance_model):
+        if ours and theirs and ours.mass > 0 and theirs.mass > 0:
+            yield name, ours, theirs
+
+
+def _not_finite(restated: Restatement) -> Difference:
+    return Difference(
+        item=restated.link,
+        subject=f"link {restated.link}",
+        amount=math.inf,
+        words=lambda: Words(
+            f"link {restated.link}: {restated.attribute} is not finite",
+            expected=moments_text(tensor_of(restated.first)),
+            actual="not finite",
+        ),
+    )
+
+
+def _unstated(name: str, inertia: Vec6, engine: str) -> Difference:
+    return Difference(
+        item=name,
+        subject=f"link {name}",
+        amount=math.nan,
+        words=lambda: Words(
+            f"link {name}: {engine} states no inertia",
+            expected=moments_text(tensor_of(inertia)),
+            actual="not stated",
+        ),
+    )

@@ -1,0 +1,177 @@
+"""Differences between two masses, two centres of mass, two inertia tensors."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from urdf_usd.conformance.tolerance.bounds import (
+    INVENTED,
+    is_pointlike,
+    largest_moment,
+    length,
+    principal_moments,
+    scalar_bound,
+)
+from urdf_usd.conformance.tolerance.comparison import Difference, Words, number
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from urdf_usd.conformance.tolerance.comparison import ToleranceModel
+
+# The largest harmless invention, with room for its float32 rounding.
+HARMLESS = INVENTED * (1 + 1e-6)
+
+
+def mass_difference(  # noqa: PLR0913  the two values, and what they belong to
+    kind: str,
+    name: str,
+    ours: float,
+    theirs: float,
+    *,
+    tolerance_model: ToleranceModel,
+    traces: tuple[str, ...] = (),
+) -> Difference:
+    """Compare masses [kg], relative to the larger one.
+
+    Where the first side has none, the difference is relative to the robot's mass, and
+    an invented mass of a millionth of that is harmless.
+    """
+    subject = name if kind == name else f"{kind} {name}"
+    bound, tolerance = scalar_bound(1.0), tolerance_model.tolerance.mass
+    if ours == theirs:
+        amount = 0.0
+    elif ours == 0:
+        # Relative to nothing, every mass is infinite: what counts is the robot's.
+        amount = theirs / (tolerance_model.total_mass or 1.0)
+        bound, tolerance = 0.0, HARMLESS
+    else:
+        amount = abs(ours - theirs) / max(abs(ours), abs(theirs))
+
+    def words() -> Words:
+        expected, actual = number(ours, "kg"), number(theirs, "kg")
+        said = f"is {actual}, not {expected}"
+        if ours == 0 and amount <= tolerance:
+            said = f"is regularised: {actual} for a massless {kind}"
+        return Words(f"{subject}: mass {said}", expected, actual)
+
+    return Difference(
+        item=name,
+        subject=subject,
+        amount=amount,
+        bound=bound,
+        tolerance=tolerance,
+        words=words,
+        traces=traces,
+    )
+
+
+def center_difference(  # noqa: PLR0913  the two values, and what they are measured with
+    kind: str,
+    name: str,
+    ours: NDArray[np.float64],
+    theirs: NDArray[np.float64],
+    *,
+    bound: float,
+    tolerance: float,
+) -> Difference:
+    """Compare centres of mass (3,) [m]."""
+    amount = length(ours - theirs)
+
+    def words() -> Words:
+        expected, actual = _point(ours), _point(theirs)
+        return Words(
+            f"{kind} {name}: centre of mass is {amount:.3g} m off: "
+            f"{actual}, not {expected}",
+            expected,
+            actual,
+        )
+
+    return Difference(
+        item=name,
+        subject=f"{kind} {name}",
+        amount=amount if math.isfinite(amount) else math.inf,
+        bound=bound,
+        tolerance=tolerance,
+        words=words,
+    )
+
+
+def _point(values: NDArray[np.float64]) -> str:
+    return f"({', '.join(f'{value:.6g}' for value in values)}) m"
+
+
+def norms(differences: Sequence[NDArray[np.float64]]) -> list[float]:
+    """Return the spectral norms of matrices (3, 3), which take less time together."""
+    # As numpy's norm finds them in twice the time.
+    stacked = np.reshape(differences, (-1, 3, 3))
+    found: list[float] = np.linalg.svd(stacked, compute_uv=False)[:, 0].tolist()
+    return found
+
+
+def inertia_difference(  # noqa: PLR0913  the two values, and what they are measured with
+    kind: str,
+    name: str,
+    ours: NDArray[np.float64],
+    theirs: NDArray[np.float64],
+    *,
+    apart: float,
+    mass: float,
+    bound: float,
+    tolerance_model: ToleranceModel,
+    pointlike: float = 0.0,
+) -> Difference:
+    """Compare inertia tensors (3, 3) about the centre of mass [kg m^2].
+
+    They are ``apart`` by the spectral norm of their difference, as :func:`norms` finds
+    it. What is judged is relative to the largest principal moment on the first side.
+    Where that side has none, it is relative to ``mass`` [kg] times the robot's size
+    squared, and an invented inertia of a millionth of that is harmless; so is one for
+    the part of the mass that is ``pointlike`` [kg], having no inertia of its own.
+    """
+    tolerance = tolerance_model.tolerance.inertia
+    scale = largest_moment(ours)
+    if is_pointlike(ours, mass, tolerance_model.size):
+        scale = 0.0
+    if scale > 0:
+        amount = apart / scale
+        tolerance += HARMLESS * pointlike * tolerance_model.size**2 / scale
+    else:
+        # A point mass: an inertia may be invented, small against mass times size^2.
+        amount = apart / (mass * tolerance_model.size**2)
+        bound, tolerance = 0.0, HARMLESS
+
+    def words() -> Words:
+        expected, actual = moments_text(ours), moments_text(theirs)
+        said = f"is {actual}, not {expected}"
+        if amount > tolerance and _same_moments(ours, theirs, scale * tolerance):
+            said = f"has the right moments, {expected}, about the wrong axes"
+        elif scale == 0 and amount <= tolerance:
+            said = f"is regularised: {actual} for a point mass"
+        return Words(f"{kind} {name}: inertia {said}", expected, actual)
+
+    return Difference(
+        item=name,
+        subject=f"{kind} {name}",
+        amount=amount if math.isfinite(amount) else math.inf,
+        bound=bound,
+        tolerance=tolerance,
+        words=words,
+    )
+
+
+def moments_text(tensor: NDArray[np.float64]) -> str:
+    """Write the principal moments of a tensor for the reader of a report."""
+    return "({:.6g}, {:.6g}, {:.6g}) kg m^2".format(*principal_moments(tensor))
+
+
+def _same_moments(
+    ours: NDArray[np.float64], theirs: NDArray[np.float64], slack: float
+) -> bool:
+    pairs = zip(principal_moments(ours), principal_moments(theirs), strict=True)
+    return all(abs(here - there) <= slack for here, there in pairs)

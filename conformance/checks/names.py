@@ -1,0 +1,130 @@
+"""Links and joints: whether all are there, and under their names."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from urdf_usd.conformance.observation.robot import JointType
+from urdf_usd.conformance.tolerance.comparison import Compared, Difference, Words
+
+if TYPE_CHECKING:
+    from urdf_usd.conformance.observation.robot import JointObservation, Observation
+    from urdf_usd.conformance.tolerance.comparison import Comparison, ToleranceModel
+
+
+def links(expected: Observation, actual: Observation, _: ToleranceModel) -> Comparison:
+    """Compare the names of links.
+
+    A frame without a body of its own may hold a shape or a sensor; only a body that
+    the URDF does not have is one too many.
+    """
+    ours = dict.fromkeys(link.name for link in expected.links)
+    theirs = {
+        link.name
+        for link in actual.links
+        if link.name in ours or link.mass or link.body == link.name
+    }
+    called = dict(actual.renamed)
+    return Compared(
+        tuple(
+            _presence("link", name, expected=name in ours, actual=name in theirs)
+            if f"link {name}" not in called
+            else _lost_name("link", name, called[f"link {name}"])
+            for name in dict.fromkeys(
+                (*(link.name for link in expected.links), *sorted(theirs))
+            )
+        )
+    )
+
+
+def joints(expected: Observation, actual: Observation, _: ToleranceModel) -> Comparison:
+    """Compare the names of joints.
+
+    A weld may be stated by one body instead, and a joint that only holds the base to
+    the world says how the base is held, which is a check of its own.
+    """
+    ours = {joint.name: joint for joint in expected.joints}
+    theirs = {joint.name: joint for joint in actual.joints}
+    times = Counter(joint.name for joint in actual.joints)
+    called = dict(actual.renamed)
+    differences = []
+    for name in dict.fromkeys((*ours, *sorted(theirs))):
+        here, there = ours.get(name), theirs.get(name)
+        if (here and not there and _welded_otherwise(here, actual)) or (
+            there
+            and not here
+            and (_welded_otherwise(there, expected) or _holds_base(there, expected))
+        ):
+            continue
+        if times[name] > 1:
+            differences.append(_repeated(name, times[name]))
+            continue
+        if here and f"joint {name}" in called:
+            differences.append(_lost_name("joint", name, called[f"joint {name}"]))
+            continue
+        differences.append(
+            _presence("joint", name, expected=bool(here), actual=bool(there))
+        )
+    return Compared(tuple(differences))
+
+
+def _lost_name(kind: str, name: str, called: str) -> Difference:
+    return Difference(
+        item=name,
+        subject=f"{kind} {name}",
+        amount=math.inf,
+        words=lambda: Words(
+            f"{kind} {name} is called {called!r}: only its place tells which it is",
+            expected=name,
+            actual=called,
+        ),
+    )
+
+
+def _repeated(name: str, times: int) -> Difference:
+    return Difference(
+        item=name,
+        subject=f"joint {name}",
+        amount=math.inf,
+        words=lambda: Words(
+            f"joint {name} is there {times} times",
+            expected="once",
+            actual=f"{times} times",
+        ),
+    )
+
+
+def _welded_otherwise(joint: JointObservation, observation: Observation) -> bool:
+    """Say whether a reader without this fixed joint holds its links together anyway."""
+    body = {link.name: link.body for link in observation.links}
+    return (
+        joint.type is JointType.FIXED
+        and body.get(joint.parent) is not None
+        and body[joint.parent] == body.get(joint.child)
+    )
+
+
+def _holds_base(joint: JointObservation, expected: Observation) -> bool:
+    """Say whether a joint welds the root to what is no link of the robot."""
+    names = {link.name for link in expected.links}
+    return (
+        joint.type is JointType.FIXED
+        and joint.child == expected.root
+        and joint.parent not in names
+    )
+
+
+def _presence(kind: str, name: str, *, expected: bool, actual: bool) -> Difference:
+    how = "is not in the URDF" if actual else "is missing"
+    return Difference(
+        item=name,
+        subject=f"{kind} {name}",
+        amount=0.0 if expected == actual else math.inf,
+        words=lambda: Words(
+            f"{kind} {name} {how}",
+            expected="present" if expected else "absent",
+            actual="present" if actual else "absent",
+        ),
+    )

@@ -1,0 +1,285 @@
+"""Which shapes of a link on one side stand for which on the other.
+
+A link's shapes have no order. Where both sides have as many of every kind, each is
+compared with the nearest; otherwise one side may have cut or joined them, and what all
+of them make together is compared.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from urdf_usd.conformance.observation.shapes import DIRECTIONS, ShapeKind, Surface
+from urdf_usd.conformance.tolerance.bounds import (
+    ARITHMETIC,
+    QUATERNION,
+    RELATIVE,
+    length,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from urdf_usd.conformance.observation.robot import Observation
+    from urdf_usd.conformance.observation.shapes import Role, ShapeObservation
+    from urdf_usd.conformance.tolerance.comparison import ToleranceModel
+
+    Array: TypeAlias = NDArray[np.float64]
+    Shapes: TypeAlias = tuple[ShapeObservation, ...]
+
+# Axes that bound a shape come first, then their opposites.
+_AXES = 3
+# Stored numbers on the way to a point of the link: the point itself and a scale, and
+# once more in the reader of the mesh file.
+_PER_POINT = 3 * RELATIVE + QUATERNION
+_MOST_NAMED = 3
+# Pairs of readings of one robot, in two roles.
+_KEPT = 64
+
+
+@dataclass(frozen=True, slots=True)
+class LinkShapes:
+    """The shapes of one link in one role, on both sides."""
+
+    link: str
+    ours: Shapes
+    theirs: Shapes
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Shapes of a link that are compared as one, all with a surface."""
+
+    link: str
+    ours: Shapes
+    theirs: Shapes
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Whole:
+    """What shapes make together, as a ``Surface`` of an observation.
+
+    Attributes:
+        reach: (D) support function [m].
+        center: (3) of the surface [m].
+        oriented: (3) oriented area [m^2].
+        size: Diagonal of the bounds [m]; one for a point.
+        middle: (3) of the bounds [m].
+        point_bound: Rounding of a point of the surface [m].
+    """
+
+    reach: Array
+    area: float
+    edges: float
+    oriented: Array
+    volume: float
+    center: Array
+    triangles: int
+    size: float
+    middle: Array
+    point_bound: float
+
+    def volume_about(self, point: Array) -> float:
+        """Signed volume of the cones from a point over all faces [m^3]."""
+        return self.volume - float(point @ self.oriented) / 3.0
+
+
+@lru_cache(maxsize=_KEPT)
+def shapes_by_link(
+    expected: Observation,
+    actual: Observation,
+    role: Role,
+    tolerance_model: ToleranceModel,
+) -> tuple[LinkShapes, ...]:
+    """Return the links of the robot that have shapes on either side.
+
+    Links about whose shapes an engine has nothing to say are left out.
+    """
+    return tuple(_shapes_by_link(expected, actual, role, tolerance_model))
+
+
+@lru_cache(maxsize=_KEPT)
+def parts_by_link(
+    expected: Observation,
+    actual: Observation,
+    role: Role,
+    tolerance_model: ToleranceModel,
+) -> tuple[tuple[tuple[Part, Whole, Whole], ...], ...]:
+    """Return what can be compared of each of those links, and what it makes together.
+
+    Several checks measure the same.
+    """
+    return tuple(
+        tuple((part, whole(part.ours), whole(part.theirs)) for part in parts(shapes))
+        for shapes in shapes_by_link(expected, actual, role, tolerance_model)
+    )
+
+
+def _shapes_by_link(
+    expected: Observation,
+    actual: Observation,
+    role: Role,
+    tolerance_model: ToleranceModel,
+) -> Iterator[LinkShapes]:
+    named = tuple(link for group in tolerance_model.groups for link in group)
+    ours = _of_links(expected, role, frozenset(named))
+    theirs = _of_links(actual, role, frozenset(named))
+    for link in named:
+        sides = tuple(ours.get(link, ())), tuple(theirs.get(link, ()))
+        if any(sides) and all(shape.stated for side in sides for shape in side):
+            yield LinkShapes(link, *sides)
+
+
+def _of_links(
+    reading: Observation, role: Role, named: frozenset[str]
+) -> dict[str, list[ShapeObservation]]:
+    found: dict[str, list[ShapeObservation]] = {}
+    seen: set[str] = set()
+    for shape in reading.shapes:
+        if shape.role is role and shape.link in named and shape.source not in seen:
+            seen.add(shape.source)
+            found.setdefault(shape.link, []).append(shape)
+    return found
+
+
+def parts(shapes: LinkShapes) -> tuple[Part, ...]:
+    """Return what of a link can be compared; nothing if a side has no surface.
+
+    Shapes that the first side cannot state are left out, unless the second may have
+    them all the same.
+    """
+    ours = tuple(shape for shape in shapes.ours if shape.surface)
+    theirs = shapes.theirs
+    silent = len(ours) < len(shapes.ours) and len(theirs) > len(ours)
+    if silent or not ours or not theirs or not all(s.surface for s in theirs):
+        return ()
+    if kinds(ours) != kinds(theirs):
+        return (Part(shapes.link, ours, theirs),)
+    return tuple(
+        Part(shapes.link, (here,), (there,)) for here, there in nearest(ours, theirs)
+    )
+
+
+def kinds(shapes: Shapes) -> list[ShapeKind]:
+    """List the kinds of shapes, each as often as it is there."""
+    return sorted(shape.kind for shape in shapes)
+
+
+def nearest(
+    ours: Shapes, theirs: Shapes
+) -> tuple[tuple[ShapeObservation, ShapeObservation], ...]:
+    """Pair shapes that have surfaces, like kinds and then the most alike first."""
+    if len(ours) == len(theirs) == 1:
+        return ((ours[0], theirs[0]),)
+    left, right = (_traits(side) for side in (ours, theirs))
+    apart = np.abs(left[:, np.newaxis] - right).max(axis=2)
+    unlike = np.array([[a.kind is not b.kind for b in theirs] for a in ours])
+    order = np.lexsort((apart.reshape(-1), unlike.reshape(-1)))
+    pairs: list[tuple[ShapeObservation, ShapeObservation]] = []
+    free = set(range(len(ours))), set(range(len(theirs)))
+    for place in order.tolist():
+        here, there = divmod(place, len(theirs))
+        if here in free[0] and there in free[1]:
+            free[0].discard(here)
+            free[1].discard(there)
+            pairs.append((ours[here], theirs[there]))
+    return tuple(pairs)
+
+
+def _traits(shapes: Shapes) -> Array:
+    surfaces = [shape.surface for shape in shapes if shape.surface]
+    return np.array(
+        [(*s.support, *s.center, math.sqrt(s.area), *_looks_of(s)) for s in surfaces]
+    )
+
+
+def _looks_of(surface: Surface) -> tuple[float, ...]:
+    return (math.copysign(abs(surface.volume) ** (1.0 / 3.0), surface.volume),)
+
+
+def whole(shapes: Sequence[ShapeObservation]) -> Whole:
+    """Join shapes that all have surfaces."""
+    surfaces = [shape.surface for shape in shapes if shape.surface]
+    joined = surfaces[0] if len(surfaces) == 1 else _joined(surfaces)
+    reach = np.array(joined.support)
+    high, low = reach[:_AXES], reach[_AXES : 2 * _AXES]
+    distance = max(math.hypot(*shape.position) for shape in shapes)
+    return Whole(
+        reach=reach,
+        area=joined.area,
+        edges=joined.edges,
+        oriented=np.array(joined.oriented_area),
+        volume=joined.volume,
+        center=np.array(joined.center),
+        triangles=joined.triangles,
+        size=length(high + low) or 1.0,
+        middle=(high - low) / 2.0,
+        point_bound=_point_bound(length(np.maximum(high, low)), distance),
+    )
+
+
+def _joined(surfaces: Sequence[Surface]) -> Surface:
+    area = math.fsum(surface.area for surface in surfaces)
+    weights = np.array([surface.area for surface in surfaces])
+    weights = weights / area if area else np.full(len(surfaces), 1.0 / len(surfaces))
+    supports = np.array([surface.support for surface in surfaces])
+    oriented = np.array([surface.oriented_area for surface in surfaces])
+    ox, oy, oz = oriented.sum(axis=0).tolist()
+    x, y, z = (weights @ np.array([surface.center for surface in surfaces])).tolist()
+    return Surface(
+        support=tuple(supports.max(axis=0).tolist()),
+        area=area,
+        edges=math.fsum(surface.edges for surface in surfaces),
+        oriented_area=(ox, oy, oz),
+        volume=math.fsum(surface.volume for surface in surfaces),
+        center=(x, y, z),
+        triangles=sum(surface.triangles for surface in surfaces),
+    )
+
+
+def _point_bound(corner: float, origin: float) -> float:
+    """Return the rounding of a point of a surface [m].
+
+    The point, the scale and the rotation of its prim are stored, each relative to the
+    distance from the prim's origin, and so is that origin.
+
+    Args:
+        corner: Distance of the farthest corner of the bounds [m].
+        origin: Largest distance of an origin of a shape [m].
+    """
+    return _PER_POINT * (corner + origin) + RELATIVE * origin + ARITHMETIC
+
+
+def direction_text(index: int) -> str:
+    """Write a direction for the reader of a report."""
+    return "(" + ", ".join(f"{value:.2g}" for value in DIRECTIONS[index]) + ")"
+
+
+def named(shapes: Sequence[ShapeObservation]) -> str:
+    """Name shapes for the reader of a report: kinds, sizes, files."""
+    if not shapes:
+        return "nothing"
+    texts = Counter(_name(shape) for shape in shapes)
+    listed = [
+        f"{count} x {text}" if count > 1 else text for text, count in texts.items()
+    ]
+    more = len(listed) - _MOST_NAMED
+    return ", ".join(listed[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def _name(shape: ShapeObservation) -> str:
+    sizes = shape.size
+    if not sizes and shape.surface:
+        bounds = zip(shape.surface.lower, shape.surface.upper, strict=True)
+        sizes = tuple(high - low for low, high in bounds)
+    text = " x ".join(f"{size:.4g}" for size in sizes)
+    label = f"{shape.kind} {shape.name}" if shape.kind is ShapeKind.MESH else shape.kind
+    return f"{label} ({text} m)" if text else label

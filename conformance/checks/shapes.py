@@ -1,0 +1,398 @@
+"""Shapes of links: which there are, how far they reach, what surface and volume.
+
+Differences are relative to the shape's own size, area or volume. What rounding can do
+is carried from the stored points: a triangle whose corners move by d changes its area
+by d/2 times the sum of its sides at most, and a closed surface its volume by d times
+its area.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from urdf_usd.conformance.checks.shape_pairs import (
+    direction_text,
+    kinds,
+    named,
+    nearest,
+    parts,
+    parts_by_link,
+    shapes_by_link,
+    whole,
+)
+from urdf_usd.conformance.observation.shapes import ShapeKind
+from urdf_usd.conformance.records.record import Grade
+from urdf_usd.conformance.tolerance.bounds import RELATIVE, length
+from urdf_usd.conformance.tolerance.comparison import (
+    Compared,
+    Difference,
+    Words,
+    number,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from typing import TypeAlias
+
+    from urdf_usd.conformance.checks.shape_pairs import LinkShapes, Part, Whole
+    from urdf_usd.conformance.observation.robot import Observation
+    from urdf_usd.conformance.observation.shapes import Role
+    from urdf_usd.conformance.tolerance.comparison import Comparison, ToleranceModel
+
+    Measure: TypeAlias = Callable[
+        [Part, Whole, Whole, ToleranceModel], Iterator[Difference]
+    ]
+
+# A primitive's area has two factors and its volume three, each of which may be stored
+# as a size and a scale.
+_AREA = 4 * RELATIVE
+_VOLUME = 6 * RELATIVE
+# Where the normals of a surface add up to more than this part of it, it is open, and
+# encloses nothing.
+_CLOSED = 1e-3
+# A shape that is off by more is told as a factor.
+_FACTOR = 1.5
+_NONE = "no link has such shapes, or none that both sides can state"
+_UNPAIRED = "no shape is stated by both sides"
+
+
+def present(
+    role: Role,
+    expected: Observation,
+    actual: Observation,
+    tolerance_model: ToleranceModel,
+) -> Comparison:
+    """Check that links have shapes of the same kinds.
+
+    Shapes that are cut or joined, or written as meshes, are close as long as they are
+    the same surface.
+    """
+    return Compared(
+        tuple(
+            _presence(role, shapes, tolerance_model)
+            for shapes in shapes_by_link(expected, actual, role, tolerance_model)
+        ),
+        note=_silence(expected, actual, role, tolerance_model),
+    )
+
+
+def support(
+    role: Role,
+    expected: Observation,
+    actual: Observation,
+    tolerance_model: ToleranceModel,
+) -> Comparison:
+    """Compare how far shapes reach, and where their surface is centred."""
+    return _measured(_reach, role, expected, actual, tolerance_model)
+
+
+def area(
+    role: Role,
+    expected: Observation,
+    actual: Observation,
+    tolerance_model: ToleranceModel,
+) -> Comparison:
+    """Compare surface areas, relative."""
+    return _measured(_area, role, expected, actual, tolerance_model)
+
+
+def volume(
+    role: Role,
+    expected: Observation,
+    actual: Observation,
+    tolerance_model: ToleranceModel,
+) -> Comparison:
+    """Compare signed volumes, relative; of open surfaces, oriented areas."""
+    return _measured(_volume, role, expected, actual, tolerance_model)
+
+
+def triangles(
+    role: Role,
+    expected: Observation,
+    actual: Observation,
+    tolerance_model: ToleranceModel,
+) -> Comparison:
+    """Compare numbers of triangles, polygons counted as fans, relative."""
+    return _measured(_triangles, role, expected, actual, tolerance_model)
+
+
+def _silence(
+    expected: Observation,
+    actual: Observation,
+    role: Role,
+    tolerance_model: ToleranceModel,
+) -> str | None:
+    any_shape = any(shapes_by_link(expected, actual, role, tolerance_model))
+    return None if any_shape else _NONE
+
+
+def _measured(
+    measure: Measure,
+    role: Role,
+    expected: Observation,
+    actual: Observation,
+    tolerance_model: ToleranceModel,
+) -> Comparison:
+    """One difference per link: that of the part that is worst."""
+    differences = []
+    some = False
+    for compared in parts_by_link(expected, actual, role, tolerance_model):
+        some = True
+        found = [
+            difference
+            for part, ours, theirs in compared
+            for difference in measure(part, ours, theirs, tolerance_model)
+        ]
+        if found:
+            differences.append(_gravest(found))
+    note = None if differences else _UNPAIRED if some else _NONE
+    return Compared(tuple(differences), note=note)
+
+
+def _gravest(found: Iterable[Difference]) -> Difference:
+    return max(found, key=lambda one: (one.grade is Grade.FAILS, one.severity))
+
+
+def _presence(
+    role: Role, shapes: LinkShapes, tolerance_model: ToleranceModel
+) -> Difference:
+    amount, allowed, said = _verdict(shapes, tolerance_model)
+    unknown = math.isnan(amount)
+    return Difference(
+        item=shapes.link,
+        subject=f"link {shapes.link}",
+        amount=amount,
+        tolerance=allowed,
+        words=lambda: Words(
+            f"link {shapes.link}: {role} {said}",
+            expected=named(shapes.ours),
+            actual=named(shapes.theirs),
+        ),
+        unknown=unknown,
+    )
+
+
+def _verdict(
+    shapes: LinkShapes, tolerance_model: ToleranceModel
+) -> tuple[float, float, str]:
+    """Return amount and tolerance of a difference without unit, and what it is.
+
+    The amount is nan where a file of the URDF cannot be read.
+    """
+    fails, close = (math.inf, 0.0), (1.0, 1.0)
+    missing = [shape for shape in shapes.ours if shape.surface is None]
+    stands_in = [s.problem for s in shapes.theirs if s.surface and s.problem]
+    unstated = [s for s in shapes.theirs if s.surface is None]
+    if stands_in:
+        return *fails, f"{named(shapes.theirs)}: {stands_in[0]}"
+    if unstated and not missing:
+        return *fails, f"{unstated[0].name} is not what it should be: " + str(
+            unstated[0].problem
+        )
+    if missing and len(shapes.theirs) >= len(shapes.ours) - len(missing):
+        said = f"{missing[0].name}: {missing[0].problem}, so it is not compared"
+        more = f" ({len(missing) - 1} more)" if len(missing) > 1 else ""
+        return math.nan, 0.0, said + more
+    if kinds(shapes.ours) == kinds(shapes.theirs):
+        return 0.0, 0.0, "shapes are the same in number and kind"
+    said = f"has {named(shapes.theirs)}, not {named(shapes.ours)}"
+    if not _same_surface(shapes, tolerance_model):
+        return *fails, said
+    return *close, f"{said}: the same surface"
+
+
+def _same_surface(shapes: LinkShapes, tolerance_model: ToleranceModel) -> bool:
+    """Whether shapes of other kinds or number make the same surface."""
+    ours, theirs = shapes.ours, shapes.theirs
+    if not ours or not theirs or any(s.surface is None for s in (*ours, *theirs)):
+        return False
+    cut = parts(shapes)
+    if len(ours) == len(theirs):
+        pairs = nearest(ours, theirs)
+        only_meshes = all(
+            there.kind in {here.kind, ShapeKind.MESH} for here, there in pairs
+        )
+        if not only_meshes:
+            return False
+    return all(
+        difference.grade is not Grade.FAILS
+        for part in cut
+        for measure in (_reach, _area)
+        for difference in measure(
+            part, whole(part.ours), whole(part.theirs), tolerance_model
+        )
+    )
+
+
+def _difference(
+    part: Part,
+    amount: float,
+    bound: float,
+    tolerance_model: ToleranceModel,
+    words: Callable[[], Words],
+) -> Difference:
+    return Difference(
+        item=part.link,
+        subject=f"link {part.link}",
+        amount=amount,
+        bound=bound,
+        tolerance=tolerance_model.tolerance.shape,
+        words=words,
+    )
+
+
+def _words(part: Part, said: str, expected: str, actual: str) -> Words:
+    message = f"link {part.link}: {named(part.ours)} {said}"
+    return Words(message, expected, actual)
+
+
+def _reach(
+    part: Part, ours: Whole, theirs: Whole, tolerance_model: ToleranceModel
+) -> Iterator[Difference]:
+    off = float(np.abs(theirs.reach - ours.reach).max())
+    bound = ours.point_bound / ours.size
+    yield _difference(
+        part,
+        off / ours.size,
+        bound,
+        tolerance_model,
+        lambda: _words(part, _misplaced(ours, theirs), _bounds(ours), _bounds(theirs)),
+    )
+    # A shape that others hide reaches nowhere, but its surface counts.
+    shift = length(theirs.center - ours.center)
+    yield _difference(
+        part,
+        shift / ours.size,
+        bound + 2 * _area_bound(ours),
+        tolerance_model,
+        lambda: _words(part, _off_center(ours, theirs), _point(ours), _point(theirs)),
+    )
+
+
+def _off_center(ours: Whole, theirs: Whole) -> str:
+    moved = theirs.center - ours.center
+    shift = length(moved)
+    whole_moves = length(theirs.middle - ours.middle - moved) < 0.1 * shift
+    how = "is shifted by" if whole_moves else "has its surface's centre off by"
+    return f"{how} {number(shift, 'm')}"
+
+
+def _misplaced(ours: Whole, theirs: Whole) -> str:
+    """Tell a shift from a wrong size."""
+    apart = theirs.reach - ours.reach
+    shift = theirs.middle - ours.middle
+    farthest = int(np.abs(apart).argmax())
+    off = float(abs(apart[farthest]))
+    factor = theirs.size / ours.size
+    if not 1 / _FACTOR < factor < _FACTOR:
+        return f"is {factor:.4g} times as large as it should be"
+    if length(shift) > 0.9 * off and np.allclose(
+        theirs.size, ours.size, rtol=0.1 * off / ours.size, atol=0.0
+    ):
+        return f"is shifted by {number(length(shift), 'm')}"
+    way = "further" if apart[farthest] > 0 else "less far"
+    return (
+        f"reaches {number(off, 'm')} {way} than it should along "
+        f"{direction_text(farthest)}"
+    )
+
+
+def _area_bound(shape: Whole) -> float:
+    if not shape.area:
+        return _AREA
+    return shape.point_bound * shape.edges / (2.0 * shape.area) + _AREA
+
+
+def _area(
+    part: Part, ours: Whole, theirs: Whole, tolerance_model: ToleranceModel
+) -> Iterator[Difference]:
+    yield _difference(
+        part,
+        _ratio(ours.area, theirs.area),
+        _area_bound(ours),
+        tolerance_model,
+        lambda: _area_words(part, number(ours.area, "m^2"), number(theirs.area, "m^2")),
+    )
+
+
+def _area_words(part: Part, expected: str, actual: str) -> Words:
+    said = f"has {actual} of surface, not {expected}"
+    return _words(part, said, expected, actual)
+
+
+def _volume(
+    part: Part, ours: Whole, theirs: Whole, tolerance_model: ToleranceModel
+) -> Iterator[Difference]:
+    if length(ours.oriented) > _CLOSED * ours.area:
+        off = length(theirs.oriented - ours.oriented) / ours.area
+        turned = float(theirs.oriented @ ours.oriented) < 0
+        said = "is turned inside out" if turned else "has faces turned otherwise"
+        yield _difference(
+            part,
+            off,
+            _area_bound(ours),
+            tolerance_model,
+            lambda: _words(part, said, _normals(ours), _normals(theirs)),
+        )
+        return
+    here, there = (side.volume_about(ours.middle) for side in (ours, theirs))
+    bound = ours.point_bound * ours.area / abs(here) if here else math.inf
+    yield _difference(
+        part,
+        _ratio(here, there),
+        bound + _VOLUME,
+        tolerance_model,
+        lambda: _volume_words(part, here, there),
+    )
+
+
+def _volume_words(part: Part, ours: float, theirs: float) -> Words:
+    expected, actual = number(ours, "m^3"), number(theirs, "m^3")
+    inside_out = "is turned inside out: it " if ours * theirs < 0 else ""
+    said = f"{inside_out}encloses {actual}, not {expected}"
+    return _words(part, said, expected, actual)
+
+
+def _triangles(
+    part: Part, ours: Whole, theirs: Whole, tolerance_model: ToleranceModel
+) -> Iterator[Difference]:
+    if not ours.triangles or not theirs.triangles:
+        return
+    yield _difference(
+        part,
+        _ratio(ours.triangles, theirs.triangles),
+        0.0,
+        tolerance_model,
+        lambda: _words(
+            part,
+            f"has {theirs.triangles} triangles, not {ours.triangles}",
+            str(ours.triangles),
+            str(theirs.triangles),
+        ),
+    )
+
+
+def _ratio(ours: float, theirs: float) -> float:
+    if ours == theirs:
+        return 0.0
+    return abs(ours - theirs) / max(abs(ours), abs(theirs))
+
+
+def _bounds(shape: Whole) -> str:
+    low, high = -shape.reach[3:6], shape.reach[:3]
+    return f"from {_triple(low)} to {_triple(high)} m"
+
+
+def _point(shape: Whole) -> str:
+    return f"{_triple(shape.center)} m"
+
+
+def _normals(shape: Whole) -> str:
+    return f"normals add up to {_triple(shape.oriented)} m^2"
+
+
+def _triple(values: Iterable[float]) -> str:
+    return "(" + ", ".join(f"{value:.6g}" for value in values) + ")"

@@ -1,0 +1,358 @@
+"""Types, parents, mimic couplings, articulation and base: equality."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import TYPE_CHECKING
+
+from urdf_usd.conformance.observation.couplings import head_coupling
+from urdf_usd.conformance.observation.robot import COORDINATES, Base, JointType
+from urdf_usd.conformance.tolerance.bounds import scalar_bound
+from urdf_usd.conformance.tolerance.comparison import (
+    Compared,
+    Difference,
+    Incomparable,
+    Words,
+    number,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from urdf_usd.conformance.observation.couplings import HeadCoupling
+    from urdf_usd.conformance.observation.robot import JointObservation, Observation
+    from urdf_usd.conformance.tolerance.comparison import Comparison, ToleranceModel
+
+_DEGREES = math.degrees(1.0)
+# How well a ratio must fit 180/pi before a message suggests a confusion of units.
+_UNIT_FIT = 1e-3
+_NOWHERE = object()
+
+
+def types(expected: Observation, actual: Observation, _: ToleranceModel) -> Comparison:
+    """Compare the motions that joints allow."""
+    return Compared(
+        tuple(
+            _equality(
+                here.name,
+                "type",
+                _motion(here),
+                _motion(there),
+            )
+            for here, there in shared_joints(expected, actual)
+        )
+    )
+
+
+def _motion(joint: JointObservation) -> str:
+    unlimited = joint.lower in (None, -math.inf) and joint.upper in (None, math.inf)
+    if joint.type is JointType.REVOLUTE and unlimited:
+        return JointType.CONTINUOUS.value
+    return joint.type.value
+
+
+def parents(
+    expected: Observation, actual: Observation, _: ToleranceModel
+) -> Comparison:
+    """Compare which links joints connect.
+
+    A joint on a frame is a joint on the body that carries the frame.
+    """
+    body = {link.name: link.body for link in actual.links}
+    differences = []
+    for here, there in shared_joints(expected, actual):
+        ours, theirs = (
+            f"{here.parent} -> {here.child}",
+            f"{there.parent} -> {there.child}",
+        )
+        same = all(
+            one == other or (one in body and body[one] == body.get(other, _NOWHERE))
+            for one, other in ((here.parent, there.parent), (here.child, there.child))
+        )
+        differences.append(
+            _equality(here.name, "links", ours, ours if same else theirs)
+        )
+    return Compared(tuple(differences))
+
+
+def mimic(expected: Observation, actual: Observation, _: ToleranceModel) -> Comparison:
+    """Compare couplings of joints to the heads of their chains; numbers to float32.
+
+    What a joint follows in the end is what moves it: a chain and a coupling to its head
+    are the same motion.
+    """
+    differences = []
+    ours_of, theirs_of = _heads(expected), _heads(actual)
+    for here, there in shared_joints(expected, actual):
+        if here.mimic is None and there.mimic is None:
+            continue
+        if COORDINATES[here.type] != 1 and COORDINATES[there.type] != 1:
+            # Both may repeat what the URDF says of a joint that has no one position.
+            continue
+        ours, theirs = ours_of[here.name], theirs_of[there.name]
+        reason = _mimic_problem(ours, theirs)
+        differences.append(
+            Difference(
+                item=here.name,
+                subject=f"joint {here.name}",
+                amount=math.inf if reason else 0.0,
+                words=partial(_coupled, here.name, ours, theirs, reason),
+            )
+        )
+    note = None if differences else "no joint mimics another"
+    return Compared(tuple(differences), note=note)
+
+
+def _heads(observation: Observation) -> dict[str, HeadCoupling | None]:
+    mimics = {joint.name: joint.mimic for joint in observation.joints}
+    return {name: head_coupling(name, mimics.get) for name in mimics}
+
+
+def _coupled(
+    joint: str,
+    ours: HeadCoupling | None,
+    theirs: HeadCoupling | None,
+    problem: str | None,
+) -> Words:
+    return Words(
+        f"joint {joint}: {problem}",
+        expected=_coupling(ours),
+        actual=_coupling(theirs),
+    )
+
+
+def _coupling(head: HeadCoupling | None) -> str:
+    if head is None:
+        return "no mimic"
+    return f"{head.multiplier:.7g} * {head.leader} + {head.offset:.7g}"
+
+
+def _mimic_problem(
+    ours: HeadCoupling | None, theirs: HeadCoupling | None
+) -> str | None:
+    if theirs is None:
+        return f"mimic of {ours.leader if ours else 'nothing'} is missing"
+    if ours is None:
+        return f"mimics {theirs.leader}, which the URDF does not say"
+    if ours.leader != theirs.leader:
+        return f"mimics {theirs.leader} instead of {ours.leader}"
+    # Every coupling of a chain is rounded once.
+    steps = max(ours.steps, theirs.steps)
+    for name, here, there, terms in (
+        ("multiplier", ours.multiplier, theirs.multiplier, ours.multiplier),
+        ("offset", ours.offset, theirs.offset, ours.terms),
+    ):
+        if abs(here - there) > steps * scalar_bound(terms):
+            hint = unit_hint(here, there)
+            return f"mimic {name} is {number(there)}, not {number(here)}{hint}"
+    return None
+
+
+def articulation(
+    expected: Observation, actual: Observation, _: ToleranceModel
+) -> Comparison:
+    """Count articulation roots against what the joints call for."""
+    count = actual.articulation_roots
+    if count is None:
+        return Incomparable(f"{actual.engine} knows no articulations")
+    least, most = _roots_wanted(expected)
+    most = max(most, _ties(expected, actual))
+    wanted = str(least) if least == most else f"{least} to {most}"
+    robot = Difference(
+        item="robot",
+        subject="robot",
+        amount=0.0 if least <= count <= most else math.inf,
+        words=lambda: Words(
+            f"{count} articulation roots instead of {wanted}",
+            expected=wanted,
+            actual=str(count),
+        ),
+    )
+    # Without a root all joints are outside, which needs saying once.
+    held = _held(expected, actual) if count else ()
+    return Compared((robot, *held))
+
+
+def _held(expected: Observation, actual: Observation) -> tuple[Difference, ...]:
+    return tuple(
+        Difference(
+            item=here.name,
+            subject=f"joint {here.name}",
+            amount=math.inf if here.name in actual.unarticulated else 0.0,
+            words=partial(
+                Words,
+                f"joint {here.name} belongs to no articulation",
+                expected="in the articulation",
+                actual="outside" if here.name in actual.unarticulated else "inside",
+            ),
+        )
+        for here, _ in shared_joints(expected, actual)
+    )
+
+
+def world(expected: Observation, actual: Observation, _: ToleranceModel) -> Comparison:
+    """Check that joints of articulations which move lie between two bodies."""
+    del expected
+    if actual.articulation_roots is None:
+        return Incomparable(f"{actual.engine} knows no articulations")
+    if not actual.articulation_roots:
+        return Compared((), note="no articulation is there")
+    moving = (
+        joint.name
+        for joint in actual.joints
+        if COORDINATES[joint.type]
+        and joint.type is not JointType.FLOATING
+        and joint.name not in actual.unarticulated
+    )
+    names = tuple(dict.fromkeys((*moving, *actual.grounded)))
+    return Compared(
+        tuple(
+            Difference(
+                item=name,
+                subject=f"joint {name}",
+                amount=math.inf if name in actual.grounded else 0.0,
+                words=partial(
+                    Words,
+                    f"joint {name} moves and ends at the world instead of a body: "
+                    "simulators fix its other body and lose the joint",
+                    expected="two bodies",
+                    actual="one body" if name in actual.grounded else "two bodies",
+                ),
+            )
+            for name in names
+        ),
+        note=None if names else "no joint of an articulation moves",
+    )
+
+
+def bodies(expected: Observation, actual: Observation, _: ToleranceModel) -> Comparison:
+    """Check that forces move the bodies of all links.
+
+    A USD in which they move none is scenery, which the check of the base answers for.
+    """
+    named = {link.name for link in expected.links}
+    own = [
+        link.name
+        for link in actual.links
+        if link.name in named and link.body == link.name
+    ]
+    return Compared(
+        tuple(
+            Difference(
+                item=name,
+                subject=f"link {name}",
+                amount=math.inf if name in actual.inert else 0.0,
+                words=partial(
+                    Words,
+                    f"link {name} has a body that is kinematic or disabled",
+                    expected="dynamic",
+                    actual="inert" if name in actual.inert else "dynamic",
+                ),
+            )
+            for name in own
+        ),
+        note=None if own else "no link has a body",
+    )
+
+
+def _roots_wanted(observation: Observation) -> tuple[int, int]:
+    """Return the least and largest number of articulation roots.
+
+    Floating joints cut a robot into mechanisms. One that a joint drives is an
+    articulation; one that is welded alone may be.
+    """
+    linked = [j for j in observation.joints if j.type is not JointType.FLOATING]
+    parent = {joint.child: joint.parent for joint in linked}
+    driven = {_head(joint.child, parent) for joint in linked if COORDINATES[joint.type]}
+    jointed = {_head(joint.child, parent) for joint in linked}
+    return len(driven), len(jointed)
+
+
+def _ties(expected: Observation, actual: Observation) -> int:
+    """Count the joints that hang on a root which is no body, but stands still.
+
+    Nothing but the world joins what hangs on it: it may be one articulation or several.
+    """
+    carried = {link.name for link in actual.links if link.body is not None}
+    if actual.base is not Base.FIXED or expected.root in carried:
+        return 0
+    return sum(
+        joint.parent == expected.root and joint.child in carried
+        for joint in expected.joints
+    )
+
+
+def _head(link: str, parent: Mapping[str, str]) -> str:
+    """Return the first link of a mechanism; a loop ends where it was entered."""
+    seen = {link}
+    while (above := parent.get(link, link)) not in seen:
+        seen.add(above)
+        link = above
+    return link
+
+
+def base(expected: Observation, actual: Observation, _: ToleranceModel) -> Comparison:
+    """Compare how the root is held, where anything says so."""
+    scenery = not any(COORDINATES[joint.type] for joint in expected.joints) and not any(
+        link.mass and link.mass.mass for link in expected.links
+    )
+    wanted = expected.base
+    if wanted is None:
+        if actual.base is not Base.STATIC or scenery:
+            return Compared((), note="the URDF does not say how the base is held")
+        wanted = Base.FLOATING
+    if actual.base is None:
+        return Incomparable(f"{actual.engine} does not say how the base is held")
+    # Where nothing has mass and nothing moves, all three are the same.
+    equal = wanted is actual.base or (scenery and actual.base is Base.STATIC)
+    words = Words(
+        f"the base is {actual.base.value}, not {wanted.value}",
+        expected=wanted.value,
+        actual=actual.base.value,
+    )
+    return Compared(
+        (
+            Difference(
+                item="robot",
+                subject=f"link {expected.root}",
+                amount=0.0 if equal else math.inf,
+                words=lambda: words,
+            ),
+        )
+    )
+
+
+def shared_joints(
+    expected: Observation, actual: Observation
+) -> list[tuple[JointObservation, JointObservation]]:
+    """Pair the joints that both sides have; others are for ``joints`` to report."""
+    theirs = {joint.name: joint for joint in actual.joints}
+    return [
+        (joint, theirs[joint.name]) for joint in expected.joints if joint.name in theirs
+    ]
+
+
+def unit_hint(expected: float, actual: float) -> str:
+    """Suggest a confusion of degrees and radians where the numbers fit one."""
+    if not expected or not actual:
+        return ""
+    ratio = actual / expected
+    for factor, words in (
+        (_DEGREES, "degrees where radians belong?"),
+        (1 / _DEGREES, "radians where degrees belong?"),
+    ):
+        if abs(ratio / factor - 1) < _UNIT_FIT:
+            return f" ({words})"
+    return ""
+
+
+def _equality(joint: str, what: str, expected: str, actual: str) -> Difference:
+    return Difference(
+        item=joint,
+        subject=f"joint {joint}",
+        amount=0.0 if expected == actual else math.inf,
+        words=lambda: Words(
+            f"joint {joint}: {what}: {actual} instead of {expected}", expected, actual
+        ),
+    )

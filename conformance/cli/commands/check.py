@@ -1,0 +1,186 @@
+"""``urdf-usd check``: any USD against its URDF."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from urdf_usd.conformance.cli.options.execution import memory_option, timeout_option
+from urdf_usd.conformance.cli.options.gate_choices import fail_on_option
+from urdf_usd.conformance.cli.options.parameters import (
+    Arguments,
+    HelpfulCommand,
+    Packages,
+    argument_option,
+    base_option,
+    engine_option,
+    package_option,
+    require_engines,
+    xacro_arguments,
+)
+from urdf_usd.conformance.cli.options.sources import existing_robot
+from urdf_usd.conformance.cli.output.console import stdout
+from urdf_usd.conformance.cli.output.failures import ExitCode, held_interrupts
+from urdf_usd.conformance.cli.output.status import shown_status
+from urdf_usd.conformance.execution.workers.limits import Limits
+
+if TYPE_CHECKING:
+    from urdf_usd.conformance.execution.run import CheckOptions
+    from urdf_usd.conformance.records.record import RobotRecord
+    from urdf_usd.corpus import RobotSource
+
+_FILE = click.Path(path_type=Path, dir_okay=False)
+
+
+@click.command(
+    "check",
+    cls=HelpfulCommand,
+    examples=(
+        "urdf-usd check robot.urdf out/robot.usda",
+        "urdf-usd check robot.urdf robot.usd --base fixed --html report.html",
+        "urdf-usd check pybullet:r2d2.urdf r2d2.usda --engine mujoco --json r2d2.json",
+    ),
+)
+@click.argument("urdf", metavar="URDF")
+@click.argument("usd", metavar="USD", type=click.Path(path_type=Path, exists=True))
+@engine_option
+@base_option
+@package_option
+@argument_option
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    help="Processes that work on it at the same time.  [default: one per CPU]",
+)
+@timeout_option
+@memory_option
+@fail_on_option
+@click.option("--json", "json_file", type=_FILE, help="Write the whole record here.")
+@click.option("--html", "html_file", type=_FILE, help="Write the robot's page here.")
+def check_command(  # noqa: PLR0913  # one parameter per option
+    *,
+    urdf: str,
+    usd: Path,
+    engines: tuple[str, ...],
+    base: str,
+    packages: Packages,
+    arguments: Arguments,
+    jobs: int | None,
+    timeout: float,
+    memory: int,
+    fail_on: str,
+    json_file: Path | None,
+    html_file: Path | None,
+) -> None:
+    """Compare the robot in USD with URDF, quantity by quantity.
+
+    URDF is a URDF or xacro file or a reference such as rd:panda_description; USD is
+    the root layer of an asset from any converter.
+
+    The USD is refused if one of its layers or assets is a pipe, a device or a socket,
+    if its layers name more than 10000 asset paths, if they are more than 4 GiB, or if
+    it cannot be composed within the limits of time and memory.
+    """
+    source = existing_robot(urdf)
+    given = xacro_arguments(source, arguments)
+    require_engines(engines)
+    with shown_status("Loading engines ...") as status:
+        with held_interrupts():
+            _load()
+            from urdf_usd.conformance.execution.run import CheckOptions
+            from urdf_usd.converter.robot.bodies import BaseOption
+
+        options = CheckOptions(
+            base=BaseOption(base),
+            # The last one of a name counts: what the user says.
+            packages=tuple(
+                (name, str(path)) for name, path in (*source.packages, *packages)
+            ),
+            arguments=given,
+            engines=engines,
+            limits=Limits(timeout, memory or None),
+            jobs=jobs,
+        )
+        status.show("Comparing USD with URDF ...")
+        record, scene = _checked(source, usd, options, drawn=html_file is not None)
+    _write_files(record, scene, (urdf, str(usd)), json_file, html_file)
+    _print_summary(record, source, base)
+    click.echo(f"\n{_what_to_open(record, html_file)}")
+    click.get_current_context().exit(_exit_code(record, fail_on))
+
+
+def _load() -> None:
+    """Load engines in a process of their own, and meanwhile what this one needs."""
+    from urdf_usd.conformance.execution.workers.isolation import start_loading
+
+    start_loading()
+    import urdf_usd.conformance.execution.run
+    import urdf_usd.reports.terminal  # noqa: F401
+
+
+def _checked(
+    source: RobotSource, usd: Path, options: CheckOptions, *, drawn: bool
+) -> tuple[RobotRecord, bytes | None]:
+    """Compare, and return the record with the drawing, if one is wanted."""
+    import tempfile
+
+    from urdf_usd.conformance.execution.run import check
+
+    with tempfile.TemporaryDirectory(prefix="urdf-usd-") as work:
+        scene = Path(work, "scene.gz") if drawn else None
+        record = check(
+            source.path,
+            usd,
+            options,
+            name=source.id,
+            reference=source.reference,
+            scene=scene,
+        )
+        return record, scene.read_bytes() if scene and scene.exists() else None
+
+
+def _write_files(
+    record: RobotRecord,
+    scene: bytes | None,
+    asked: tuple[str, str],
+    json_file: Path | None,
+    html_file: Path | None,
+) -> None:
+    from urdf_usd.conformance.records.results import record_json, write_atomically
+
+    if json_file:
+        write_atomically(json_file, record_json(record))
+    if html_file:
+        import shlex
+
+        from urdf_usd.reports import render_robot
+
+        command = shlex.join(("urdf-usd", "check", *asked, "--html", "robot.html"))
+        write_atomically(html_file, render_robot(record, scene, command).encode())
+
+
+def _print_summary(record: RobotRecord, source: RobotSource, base: str) -> None:
+    from urdf_usd.conformance.execution.assembly import summary_of
+    from urdf_usd.reports import terminal_summary
+
+    summary = summary_of([record], [source.reference], {"base": base})
+    stdout().print(terminal_summary(summary, [record]))
+
+
+def _what_to_open(record: RobotRecord, html_file: Path | None) -> str:
+    if html_file:
+        return f"Page: {html_file}"
+    if record.verdict.agrees:
+        return "--html FILE writes all figures as a page."
+    return "--html FILE writes a page that shows where the two part, in 3D."
+
+
+def _exit_code(record: RobotRecord, fail_on: str) -> ExitCode:
+    from urdf_usd.conformance.gate.decision import FailOn, failures
+
+    if not failures((record,), fail_on=FailOn(fail_on), strict=True, unreadable=True):
+        return ExitCode.DONE
+    # Without a single check, a side could not be read at all.
+    return ExitCode.DOES_NOT_CONFORM if record.checks else ExitCode.NOT_DONE

@@ -1,0 +1,153 @@
+"""``urdf-usd corpus``: which robots there are, and all that is known of one."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import click
+
+from urdf_usd.conformance.cli.options.parameters import HelpfulCommand, HelpfulGroup
+from urdf_usd.conformance.cli.options.selection import mirror_option, selection_options
+from urdf_usd.conformance.cli.options.sources import existing_robot
+from urdf_usd.conformance.cli.output.console import long_stdout, say, stdout
+from urdf_usd.conformance.cli.output.failures import held_interrupts
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from urdf_usd.conformance.cli.output.catalogue import Row
+
+# Most of the time of a xacro file goes by in a process of its own.
+_THREADS = 4
+
+
+@click.group("corpus", cls=HelpfulGroup)
+def corpus_command() -> None:
+    """Show which robots there are, and where they come from."""
+
+
+@corpus_command.command(
+    "list",
+    cls=HelpfulCommand,
+    examples=(
+        "urdf-usd corpus list",
+        "urdf-usd corpus list rd --tag quadruped --license BSD-3-Clause",
+        "urdf-usd corpus list erd dir:my_robots --format tsv | cut -f 1,4",
+    ),
+)
+@click.argument("corpus", nargs=-1)
+@click.option(
+    "--format",
+    "output_format",
+    type=click.Choice(["table", "tsv", "json"]),
+    help="A table, or data.  [default: table on a terminal, tsv in a pipe]",
+)
+@selection_options
+@mirror_option
+def list_command(  # noqa: PLR0913  # one parameter per option
+    *,
+    corpus: tuple[str, ...],
+    output_format: str | None,
+    tags: tuple[str, ...],
+    makers: tuple[str, ...],
+    licenses: tuple[str, ...],
+    mirror: Path | None,
+) -> None:
+    """List the robots of CORPUS, all that can be named as a whole by default.
+
+    Nothing is downloaded: of a robot that is not here, its source's word is told.
+    """
+    from urdf_usd.corpus import (
+        WHOLE_CORPORA,
+        Selection,
+        UnavailableSource,
+        list_corpora,
+    )
+
+    robots = list_corpora(
+        corpus or tuple(map(str, WHOLE_CORPORA)),
+        say,
+        selection=Selection(tags, makers, licenses),
+        mirror=mirror,
+    )
+    with held_interrupts():
+        from concurrent.futures import ThreadPoolExecutor
+
+        from urdf_usd.conformance.cli.output.catalogue import robot_row
+
+    with ThreadPoolExecutor(_THREADS) as threads:
+        rows = tuple(threads.map(robot_row, robots))
+    for robot in robots:
+        # A whole source that is not installed has no row to be one of.
+        if isinstance(robot, UnavailableSource) and ":" not in robot.reference:
+            say(f"{robot.reference}: {robot.reason}")
+    terminal = stdout().is_terminal
+    match output_format or ("table" if terminal else "tsv"):
+        case "json":
+            click.echo(json.dumps([row.as_plain() for row in rows], indent=1))
+        case "tsv":
+            _print_tsv(rows)
+        case _:
+            _print_table(rows)
+
+
+def _print_tsv(rows: Sequence[Row]) -> None:
+    from urdf_usd.conformance.cli.output.catalogue import COLUMNS, row_cells
+
+    click.echo("\t".join(COLUMNS))
+    for row in rows:
+        click.echo("\t".join(row_cells(row)))
+
+
+def _print_table(rows: Sequence[Row]) -> None:
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    from urdf_usd.conformance.cli.output.catalogue import COLUMNS, row_cells
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for column in COLUMNS:
+        table.add_column(column, overflow="fold")
+    for row in rows:
+        table.add_row(*map(Text, row_cells(row, short=True)))
+    stdout().print(table)
+    here = sum(row.cached for row in rows)
+    click.echo(f"{len(rows)} robots, {here} of them here")
+
+
+@corpus_command.command(
+    "show",
+    cls=HelpfulCommand,
+    examples=(
+        "urdf-usd corpus show rd:panda_description",
+        "urdf-usd corpus show erd:ur5 --format json",
+    ),
+)
+@click.argument("reference", metavar="REF")
+@click.option(
+    "--format",
+    "output_format",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+)
+@mirror_option
+def show_command(*, reference: str, output_format: str, mirror: Path | None) -> None:
+    """Show all that is known of the robot REF: origin, packages, files, hashes.
+
+    A robot that is not here is downloaded first.
+    """
+    robot = existing_robot(reference, mirror=mirror)
+    with held_interrupts():
+        from urdf_usd.conformance.cli.output.catalogue import described, told
+
+    facts = described(robot)
+    if output_format == "json":
+        click.echo(json.dumps(facts, indent=1))
+        return
+    console = long_stdout()
+    for line in told(facts):
+        console.print(line, markup=False)

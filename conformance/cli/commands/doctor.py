@@ -1,0 +1,148 @@
+"""``urdf-usd doctor``: what is installed, and whether the harness catches faults."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from urdf_usd.conformance.cli.options.parameters import HelpfulCommand
+from urdf_usd.conformance.cli.output.console import long_stdout
+from urdf_usd.conformance.cli.output.failures import (
+    CommandError,
+    ExitCode,
+    held_interrupts,
+)
+from urdf_usd.conformance.cli.output.status import shown_status
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from rich.console import Console
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """One thing that is here or not, and what to know about it."""
+
+    here: bool
+    name: str
+    detail: str
+
+
+@click.command(
+    "doctor",
+    cls=HelpfulCommand,
+    examples=(
+        "urdf-usd doctor",
+        "urdf-usd doctor --sensitivity",
+        "urdf-usd doctor --sensitivity --full --json sensitivity.json",
+    ),
+)
+@click.option(
+    "--sensitivity",
+    is_flag=True,
+    help="Seed faults into good USDs instead, and see whether all are caught.",
+)
+@click.option(
+    "--full",
+    is_flag=True,
+    help="With --sensitivity: in every place of every robot, not in one for each kind.",
+)
+@click.option(
+    "--json",
+    "json_file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="With --sensitivity: write the result there too.",
+)
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    default=2,
+    show_default=True,
+    help="With --sensitivity: number of processes.",
+)
+def doctor_command(
+    *, sensitivity: bool, full: bool, json_file: Path | None, jobs: int
+) -> None:
+    """Show versions, and which engines and corpora are available here.
+
+    What is not available comes with what to do about it. With --sensitivity, the
+    harness itself is examined: a fault that no check catches makes it fail.
+    """
+    if sensitivity:
+        with shown_status("Loading engines ..."), held_interrupts():
+            from urdf_usd.conformance.cli.output.sensitivity import run_sensitivity
+
+        if not run_sensitivity(full=full, jobs=jobs, json_file=json_file):
+            raise click.exceptions.Exit(ExitCode.DOES_NOT_CONFORM)
+        return
+    if full or json_file:
+        raise click.UsageError("--full and --json need --sensitivity")
+    with shown_status("Looking for versions ..."):
+        console = long_stdout()
+        versions = tuple(_versions())
+    _print_section(console, "Versions", versions)
+    with shown_status("Loading engines ..."):
+        engines = tuple(_engines())
+    _print_section(console, "\nEngines", engines)
+    with shown_status("Looking for robots ..."):
+        corpora = tuple(_corpora())
+    _print_section(console, "\nCorpora", corpora)
+
+
+def _versions() -> Iterator[_Row]:
+    from urdf_usd.conformance.records.environment import environment
+
+    for name, version in environment().items():
+        yield _Row(True, name, version)
+
+
+def _engines() -> Iterator[_Row]:
+    with held_interrupts():
+        from urdf_usd.conformance.execution.workers.isolation import (
+            Isolation,
+            start_loading,
+        )
+
+        start_loading()
+        from urdf_usd.conformance.engines.protocol import Available
+        from urdf_usd.conformance.execution.tasks import installed_engines
+        from urdf_usd.conformance.execution.workers.confinement import Completed
+
+    # Engines print while they load; in a child process nobody sees it.
+    with Isolation() as isolation:
+        ending = isolation.call(installed_engines)
+    if not isinstance(ending, Completed):
+        raise CommandError(f"the engines cannot be listed: {ending.reason}")
+    for engine in ending.value:
+        reads = f"reads {engine.side.upper()}"
+        match engine.availability:
+            case Available(version):
+                yield _Row(True, engine.name, f"{reads}, {version}")
+            case absent:
+                detail = f"{reads}: {absent.reason}; {absent.remedy}"
+                yield _Row(False, engine.name, detail)
+
+
+def _corpora() -> Iterator[_Row]:
+    from urdf_usd.corpus import WHOLE_CORPORA, UnavailableError, robot_names
+
+    for scheme in WHOLE_CORPORA:
+        try:
+            yield _Row(True, scheme, f"{len(robot_names(scheme))} robots")
+        except UnavailableError as error:
+            yield _Row(False, scheme, str(error))
+
+
+def _print_section(console: Console, title: str, rows: Sequence[_Row]) -> None:
+    from rich.text import Text
+
+    width = max(len(row.name) for row in rows)
+    console.print(Text(title, style="bold"))
+    for row in rows:
+        sign = ("✓", "green") if row.here else ("✗", "yellow")
+        # Lines rather than a table: a remedy can be copied in one piece.
+        console.print(Text.assemble("  ", sign, f"  {row.name:{width}}  {row.detail}"))

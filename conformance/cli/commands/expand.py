@@ -1,0 +1,50 @@
+"""``urdf-usd expand``: the URDF that a xacro file stands for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from urdf_usd.conformance.cli.options.parameters import (
+    Arguments,
+    HelpfulCommand,
+    Packages,
+    argument_option,
+    package_option,
+    xacro_arguments,
+)
+from urdf_usd.conformance.cli.options.sources import existing_robot
+from urdf_usd.conformance.cli.output.console import show_diagnostics
+from urdf_usd.conformance.cli.output.failures import CommandError, held_interrupts
+
+
+@click.command(
+    "expand",
+    cls=HelpfulCommand,
+    examples=(
+        "urdf-usd expand robot.urdf.xacro --arg hand:=true > robot.urdf",
+        "urdf-usd expand rd:ur5e_description",
+    ),
+)
+@click.argument("source")
+@package_option
+@argument_option
+def expand_command(*, source: str, packages: Packages, arguments: Arguments) -> None:
+    """Print the URDF that the xacro file SOURCE expands to.
+
+    Nothing has to be expanded beforehand: all commands take xacro files. This one shows
+    what they see.
+    """
+    robot = existing_robot(source)
+    with held_interrupts():
+        from urdf_usd.converter.urdf.xacro.expansion import SUFFIX, expand, is_xacro
+
+    file = str(robot.path)
+    if not is_xacro(file):
+        raise CommandError(f"{Path(file).name} is no {SUFFIX} file")
+    known = {name: str(path) for name, path in (*robot.packages, *packages)}
+    expansion = expand(file, known, dict(xacro_arguments(robot, arguments)))
+    show_diagnostics(expansion.diagnostics)
+    click.echo('<?xml version="1.0" encoding="utf-8"?>')
+    click.echo(expansion.text)

@@ -1,0 +1,56 @@
+"""``urdf-usd export``: the robot in a USD as URDF."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from urdf_usd.conformance.cli.options.execution import memory_option, timeout_option
+from urdf_usd.conformance.cli.options.parameters import HelpfulCommand
+from urdf_usd.conformance.cli.output.console import show_diagnostics
+from urdf_usd.conformance.cli.output.failures import held_interrupts
+from urdf_usd.conformance.cli.output.status import shown_status
+from urdf_usd.conformance.execution.workers.limits import Limits
+
+
+@click.command(
+    "export",
+    cls=HelpfulCommand,
+    examples=(
+        "urdf-usd export out/robot.usda robot.urdf",
+        "urdf-usd export vendor/arm.usd arm/arm.urdf --force",
+    ),
+)
+@click.argument("usd", metavar="USD", type=click.Path(path_type=Path, exists=True))
+@click.argument("urdf", metavar="URDF", type=click.Path(path_type=Path))
+@click.option(
+    "--force", is_flag=True, help="Replace files that no export of this URDF wrote."
+)
+@timeout_option
+@memory_option
+def export_command(
+    *, usd: Path, urdf: Path, force: bool, timeout: float, memory: int
+) -> None:
+    """Write the robot in USD as the file URDF.
+
+    USD is the root layer of an asset from any converter: bodies nested or flat, in any
+    units, Y or Z up. Meshes are written to meshes/ beside the URDF. The path of the
+    URDF is printed on stdout, diagnostics go to stderr.
+
+    The USD is read in a process of limited time and memory. It is refused if one of its
+    layers or assets is a pipe, a device or a socket, if its layers name more than 10000
+    asset paths, or if they are more than 4 GiB.
+    """
+    with shown_status("Loading OpenUSD ..."), held_interrupts():
+        from urdf_usd.conformance.execution.workers.isolation import (
+            FOR_USDS,
+            start_loading,
+        )
+
+        start_loading(FOR_USDS)
+        from urdf_usd.conformance.execution.export_process import export_within
+
+    written = export_within(usd, urdf, Limits(timeout, memory or None), force=force)
+    show_diagnostics(written.diagnostics)
+    click.echo(written.urdf)

@@ -1,0 +1,200 @@
+"""What is told of robots of a corpus: a row of each, or all of one."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from urdf_usd.converter import ConversionError, Severity, read_urdf
+from urdf_usd.converter.inputs import input_files
+from urdf_usd.converter.inspection import freedom
+from urdf_usd.converter.urdf.xacro.expansion import is_xacro
+from urdf_usd.converter.urdf.xacro.standalone import standalone_urdf
+from urdf_usd.corpus import Download, RobotSource
+from urdf_usd.reports.text import plain
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from urdf_usd.converter import Diagnostic, Robot
+    from urdf_usd.corpus import Candidate
+
+UNKNOWN = "unknown"
+_SHORT_COMMIT = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One robot of a list; what is not known is None.
+
+    Attributes:
+        reference: What a user writes to get it.
+        maker: Who makes it.
+        degrees_of_freedom: Of its joints that follow no other one, if it is here.
+        license: SPDX identifier.
+        commit: Commit of its files in their repository.
+        cached: Whether it is here.
+        tags: What kind of robot it is.
+        source: Distribution, or scheme, that it comes from.
+        note: Why it cannot be had, or read.
+    """
+
+    reference: str
+    maker: str | None
+    degrees_of_freedom: int | None
+    license: str | None
+    commit: str | None
+    cached: bool
+    tags: tuple[str, ...]
+    source: str
+    note: str | None = None
+
+    def as_plain(self) -> dict[str, object]:
+        """Return the row as JSON has it."""
+        return {**asdict(self), "license": self.license or UNKNOWN}
+
+
+COLUMNS = (
+    "reference",
+    "maker",
+    "dof",
+    "license",
+    "commit",
+    "cached",
+    "tags",
+    "source",
+    "note",
+)
+
+
+def robot_row(robot: Candidate) -> Row:
+    """Return the row of a robot; one that is here is read."""
+    freedoms, note = None, None
+    if isinstance(robot, RobotSource):
+        try:
+            freedoms = _freedoms(_read(robot))
+        except ConversionError as error:
+            note = _first_error(error.diagnostics)
+    elif not isinstance(robot, Download):
+        note = robot.reason
+    origin = robot.origin
+    return Row(
+        reference=robot.reference,
+        maker=origin.maker,
+        degrees_of_freedom=freedoms,
+        license=origin.license,
+        commit=origin.commit,
+        cached=isinstance(robot, RobotSource),
+        tags=origin.tags,
+        source=origin.distribution or robot.reference.partition(":")[0],
+        note=note,
+    )
+
+
+def _first_error(diagnostics: Sequence[Diagnostic]) -> str:
+    errors = [one for one in diagnostics if one.severity is Severity.ERROR]
+    return (errors or list(diagnostics))[0].message
+
+
+def row_cells(row: Row, *, short: bool = False) -> tuple[str, ...]:
+    """Return a row as text, in the order of the columns.
+
+    Args:
+        row: The row.
+        short: Whether a commit is cut to what tells it apart.
+    """
+    commit = row.commit or ""
+    texts = (
+        row.reference,
+        row.maker or "",
+        "" if row.degrees_of_freedom is None else str(row.degrees_of_freedom),
+        row.license or UNKNOWN,
+        commit[:_SHORT_COMMIT] if short else commit,
+        "yes" if row.cached else "no",
+        ", ".join(row.tags),
+        row.source,
+        row.note or "",
+    )
+    return tuple(" ".join(plain(text).split()) for text in texts)
+
+
+def described(robot: RobotSource) -> dict[str, object]:
+    """Return all that is known of a robot, as JSON has it.
+
+    Raises:
+        ConversionError: It cannot be read.
+    """
+    read = _read(robot)
+    names = [str(robot.path)]
+    if is_xacro(names[0]):
+        names += standalone_urdf(names[0], _packages(robot), _arguments(robot)).included
+    origin = robot.origin
+    return {
+        "reference": robot.reference,
+        "id": robot.id,
+        "name": read.name,
+        "path": str(robot.path.absolute()),
+        "robot": origin.robot,
+        "maker": origin.maker,
+        "tags": list(origin.tags),
+        "license": origin.license or UNKNOWN,
+        "repository": origin.repository,
+        "commit": origin.commit,
+        "distribution": origin.distribution,
+        "arguments": _arguments(robot),
+        "packages": {name: str(Path(path)) for name, path in robot.packages},
+        "links": len(read.links),
+        "joints": len(read.joints),
+        "degrees_of_freedom": _freedoms(read),
+        "files": [
+            {"sha256": file.sha256, "size": file.size, "path": file.path}
+            for file in input_files(names, read)
+        ],
+    }
+
+
+def told(facts: Mapping[str, object]) -> Iterator[str]:
+    """Yield lines that tell the facts; what is not known is left out."""
+    width = max(map(len, facts)) + 1
+    for name, value in facts.items():
+        label = f"{name.replace('_', ' ')}:"
+        match value:
+            case None | []:
+                continue
+            case [dict(), *_]:
+                yield label
+                yield from map(_file_line, value)
+            case dict():
+                if not value:
+                    continue
+                yield label
+                yield from (
+                    f"  {key}: {plain(str(item))}" for key, item in value.items()
+                )
+            case list():
+                yield f"{label:{width}} {', '.join(map(str, value))}"
+            case _:
+                yield f"{label:{width}} {plain(str(value))}"
+
+
+def _file_line(file: object) -> str:
+    items = file.values() if isinstance(file, dict) else ()
+    return "  " + "  ".join(plain(str(item)) for item in items)
+
+
+def _read(robot: RobotSource) -> Robot:
+    packages, arguments = _packages(robot), _arguments(robot)
+    return read_urdf(robot.path, packages=packages, arguments=arguments).robot
+
+
+def _packages(robot: RobotSource) -> dict[str, str]:
+    return {name: str(folder) for name, folder in robot.packages}
+
+
+def _arguments(robot: RobotSource) -> dict[str, str]:
+    return dict(robot.arguments)
+
+
+def _freedoms(robot: Robot) -> int:
+    return sum(freedom(joint.kind) for joint in robot.joints if joint.mimic is None)

@@ -1,0 +1,109 @@
+"""A robot as JSON: what the model holds, in SI units, with absent as null."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import asdict
+from typing import TYPE_CHECKING, TypeAlias
+
+from urdf_usd.converter.inspection import kind_name
+from urdf_usd.converter.robot.model import MeshFile, Visual
+
+if TYPE_CHECKING:
+    from urdf_usd.converter.inspection import Inspection
+    from urdf_usd.converter.robot.model import Joint, Link, Pose, Shape
+
+Json: TypeAlias = dict[str, object]
+
+SCHEMA_VERSION = "1.0"
+
+
+def robot_json(inspection: Inspection) -> str:
+    """Encode a robot; links and joints in tree order."""
+    tree = inspection.tree
+    joints = [tree.parent_joint[name] for name in tree.links if name != tree.root]
+    document: Json = {
+        "schema_version": SCHEMA_VERSION,
+        "robot": inspection.robot.name,
+        "root": tree.root,
+        "totals": asdict(inspection.totals),
+        "links": [_link(tree.link[name], inspection) for name in tree.links],
+        "joints": [_joint(joint) for joint in joints],
+    }
+    return json.dumps(_plain(document), indent=1, allow_nan=False)
+
+
+def _link(link: Link, inspection: Inspection) -> Json:
+    inertial = link.inertial
+    return {
+        "name": link.name,
+        "mass": inertial.mass if inertial else None,
+        "inertial_origin": _pose(inertial.origin) if inertial else None,
+        "inertia": inertial.inertia if inertial else None,
+        "visuals": [_shape(shape, inspection) for shape in link.visuals],
+        "collisions": [_shape(shape, inspection) for shape in link.collisions],
+    }
+
+
+def _shape(shape: Shape, inspection: Inspection) -> Json:
+    geometry = shape.geometry
+    described: Json = {
+        "name": shape.name,
+        "origin": _pose(shape.origin),
+        "type": "mesh" if isinstance(geometry, MeshFile) else kind_name(geometry),
+    }
+    if isinstance(geometry, MeshFile):
+        extent = inspection.meshes.by_path.get(geometry.path or "")
+        described |= {
+            "uri": geometry.uri,
+            "found": geometry.path is not None,
+            "scale": geometry.scale,
+            "triangles": extent.triangles if extent else None,
+        }
+    else:
+        described |= asdict(geometry)
+    if isinstance(shape, Visual):
+        material = shape.material
+        described["material"] = material and {
+            "name": material.name,
+            "rgba": material.rgba,
+            "texture": material.texture_uri,
+        }
+    return described
+
+
+def _joint(joint: Joint) -> Json:
+    allowed = getattr(joint.kind, "range", None)
+    return {
+        "name": joint.name,
+        "type": kind_name(joint.kind),
+        "parent": joint.parent,
+        "child": joint.child,
+        "origin": _pose(joint.origin),
+        "axis": getattr(joint.kind, "axis", None),
+        "lower": allowed.lower if allowed else None,
+        "upper": allowed.upper if allowed else None,
+        "effort": joint.effort,
+        "velocity": joint.velocity,
+        "damping": joint.dynamics.damping if joint.dynamics else None,
+        "friction": joint.dynamics.friction if joint.dynamics else None,
+        "mimic": asdict(joint.mimic) if joint.mimic else None,
+    }
+
+
+def _pose(pose: Pose) -> Json:
+    return {"position": pose.position, "quat_wxyz": pose.quat_wxyz}
+
+
+def _plain(value: object) -> object:
+    """JSON has no infinity: unlimited is null, like absent."""
+    match value:
+        case dict():
+            return {key: _plain(item) for key, item in value.items()}
+        case list() | tuple():
+            return [_plain(item) for item in value]
+        case float() if not math.isfinite(value):
+            return None
+        case _:
+            return value

@@ -1,0 +1,152 @@
+"""How far a run is, how fast it goes, and how long it will take.
+
+A bar on a terminal. Elsewhere a line now and then, and one for every robot that does
+not conform.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+)
+from rich.text import Text
+
+from urdf_usd.conformance.cli.output.console import stderr
+from urdf_usd.reports.appearance import VERDICTS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from rich.console import Console
+
+    from urdf_usd.conformance.records.record import RobotRecord
+
+# Seconds between lines where there is no terminal.
+_PERIOD = 10.0
+# Robots by which the pace is judged: the next ones are rather like the last ones.
+_WINDOW = 200
+_MINUTE = 60
+_HOUR = 60 * _MINUTE
+
+
+class Pace:
+    """How fast robots are finished.
+
+    Args:
+        total: Number of robots.
+        start: Time at which the first ones are begun [s].
+    """
+
+    def __init__(self, total: int, start: float) -> None:
+        self._left = total
+        self._times = deque([start], maxlen=_WINDOW)
+
+    def finish(self, now: float) -> None:
+        """Count one robot that is finished at a time [s]."""
+        self._left -= 1
+        self._times.append(now)
+
+    def __str__(self) -> str:
+        """Say rate and time left, such as ``2.5/s, 40 s left``."""
+        seconds = self._times[-1] - self._times[0]
+        finished = len(self._times) - 1
+        if not finished or seconds <= 0:
+            return ""
+        each = seconds / finished
+        rate = f"{1 / each:.1f}/s" if each < 1 else f"{each:.1f} s each"
+        return f"{rate}, {duration(self._left * each)} left" if self._left else rate
+
+
+def duration(seconds: float) -> str:
+    """Say how long something takes, as roughly as it is known."""
+    if seconds < 2 * _MINUTE:
+        return f"{seconds:.0f} s"
+    if seconds < 2 * _HOUR:
+        return f"{seconds / _MINUTE:.0f} min"
+    return f"{seconds / _HOUR:.1f} h"
+
+
+@contextmanager
+def shown_progress(
+    total: int, *, named: bool = False
+) -> Iterator[Callable[[RobotRecord], None]]:
+    """Show progress on stderr while the block runs; call the result once per robot.
+
+    Args:
+        total: Number of robots, each counted once per converter.
+        named: Whether to name the converter before the robot.
+    """
+    console = stderr()
+    pace = Pace(total, time.monotonic())
+    if not console.is_terminal:
+        yield _Lines(console, total, pace, named=named).show
+        return
+    with _bar(console) as progress:
+        task = progress.add_task("", total=total, pace="")
+
+        def show(record: RobotRecord) -> None:
+            pace.finish(time.monotonic())
+            progress.update(
+                task,
+                advance=1,
+                description=_called(record, named=named),
+                pace=f"{pace}",
+                refresh=True,
+            )
+
+        yield show
+
+
+class _Lines:
+    """Progress as lines of text."""
+
+    def __init__(
+        self, console: Console, total: int, pace: Pace, *, named: bool
+    ) -> None:
+        self._console = console
+        self._named = named
+        self._total = total
+        self._pace = pace
+        self._count = 0
+        self._next = 0.0
+
+    def show(self, record: RobotRecord) -> None:
+        now = time.monotonic()
+        self._pace.finish(now)
+        self._count += 1
+        last = self._count == self._total
+        if now < self._next and record.verdict.conforms and not last:
+            return
+        self._next = now + _PERIOD
+        look = VERDICTS[record.verdict]
+        count = f"{self._count:{len(str(self._total))}}"
+        pace = f" ({self._pace})" if f"{self._pace}" else ""
+        self._console.print(
+            Text(f"[{count}/{self._total}] {look.sign} {record.verdict}: ")
+            + Text(f"{_called(record, named=self._named)}{pace}")
+        )
+
+
+def _called(record: RobotRecord, *, named: bool) -> str:
+    return f"{record.candidate}/{record.id}" if named else record.id
+
+
+def _bar(console: Console) -> Progress:
+    return Progress(
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("{task.fields[pace]}"),
+        TextColumn("{task.description}", style="dim"),
+        console=console,
+        transient=True,
+    )

@@ -1,0 +1,123 @@
+"""``urdf-usd doctor --sensitivity``: whether the harness catches what is wrong."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from rich import box
+from rich.console import Console, Group
+from rich.table import Table
+from rich.text import Text
+
+from urdf_usd.conformance.cli.output.console import say
+from urdf_usd.conformance.cli.output.failures import CommandError
+from urdf_usd.conformance.mutation.sensitivity import ExaminationError, measure
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from urdf_usd.conformance.mutation.sensitivity import KindResult, Sensitivity
+
+SCHEMA_VERSION = 1
+# Wide enough for all columns where there is no terminal to fit into.
+_PIPE = 132
+_CHECKS = 2
+
+
+def run_sensitivity(*, full: bool, jobs: int, json_file: Path | None) -> bool:
+    """Seed faults, show what became of them, and say whether all were caught.
+
+    Args:
+        full: Whether to try every place of every robot.
+        jobs: Number of child processes.
+        json_file: Receives the same as JSON.
+
+    Raises:
+        CommandError: A robot cannot be examined.
+    """
+    try:
+        found = measure(full=full, jobs=jobs, progress=lambda robot: say(f"  {robot}"))
+    except ExaminationError as error:
+        raise CommandError(str(error)) from error
+    if json_file:
+        json_file.write_text(as_json(found), encoding="utf-8")
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console = Console(highlight=False, width=_PIPE)
+    console.print(rendered(found))
+    return found.passed
+
+
+def as_json(found: Sensitivity) -> str:
+    """Return the result as JSON, the same for the same result."""
+    document = {"schema_version": SCHEMA_VERSION, "passed": found.passed}
+    return json.dumps(document | asdict(found), indent=1) + "\n"
+
+
+def rendered(found: Sensitivity) -> Group:
+    """Return a table of all kinds of fault, and a summary."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("fault")
+    for heading in ("caught", "robots", "equivalent"):
+        table.add_column(heading, justify="right")
+    table.add_column("by", overflow="fold")
+    table.add_column("smallest caught", justify="right")
+    for kind in found.kinds:
+        table.add_row(
+            Text.assemble(_sign(passed=kind.passed), f" {kind.title}"),
+            f"{kind.caught}/{kind.seeded}",
+            f"{kind.robots}",
+            f"{kind.equivalent or ''}",
+            _checks(kind),
+            _smallest(kind),
+        )
+    return Group(table, *_failures(found), _total(found))
+
+
+def _sign(*, passed: bool) -> tuple[str, str]:
+    return ("✓", "green") if passed else ("✗", "bold red")
+
+
+def _checks(kind: KindResult) -> str:
+    names = [check for check, _ in kind.checks]
+    more = len(names) - _CHECKS
+    return ", ".join(names[:_CHECKS]) + (f" +{more}" if more > 0 else "")
+
+
+def _smallest(kind: KindResult) -> str:
+    if kind.smallest is None or kind.unit is None:
+        return ""
+    least, most = (f"{size:.2g}" for size in kind.smallest)
+    sizes = least if least == most else f"{least} to {most}"
+    return f"{sizes} {kind.unit}" if kind.unit != "1" else f"{sizes} relative"
+
+
+def _failures(found: Sensitivity) -> list[Text]:
+    lines = [
+        f"{robot}: nothing is wrong, but {', '.join(checks)} failed"
+        for robot, checks in found.raised
+    ]
+    for kind in found.kinds:
+        if not kind.seeded:
+            lines.append(f"{kind.title}: seeded nowhere")
+        elif kind.missed:
+            robot, subject = kind.missed[0]
+            more = len(kind.missed) - 1
+            others = f" and {more} more" if more else ""
+            lines.append(f"{kind.title}: missed on {robot}, {subject}{others}")
+        elif not kind.passed:
+            lines.append(f"{kind.title}: caught only from {_smallest(kind)} on")
+    return [Text.assemble(_sign(passed=False), f" {line}") for line in lines]
+
+
+def _total(found: Sensitivity) -> Text:
+    seeded = sum(kind.seeded for kind in found.kinds)
+    caught = sum(kind.caught for kind in found.kinds)
+    good = len(found.robots) - len(found.raised)
+    return Text.assemble(
+        _sign(passed=found.passed),
+        f" {caught} of {seeded} faults of {len(found.kinds)} kinds caught; "
+        f"{good} of {len(found.robots)} good USDs raise nothing",
+    )

@@ -1,1 +1,0 @@
-"""The subcommands of ``urdf-usd``, one module each, and what they share."""

@@ -1,0 +1,301 @@
+"""What makes USDs: our own converter, commands, entry points, folders of ready USDs.
+
+Any package can bring a converter along under the entry point group :data:`GROUP`; the
+value is a callable that takes the path of a URDF, a folder to write to and the folders
+of ROS packages by name, and returns the path of the root layer.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+from urdf_usd.conformance.records.environment import DISTRIBUTION, environment
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from importlib.metadata import EntryPoint
+
+GROUP = "urdf_usd.converters"
+OURS = "urdf-usd"
+_FOLDER = "folder:"
+# It names folders of the report, also where letter case does not count.
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_PLACEHOLDER = re.compile(r"\{([A-Za-z_]+)\}")
+_PLACEHOLDERS = frozenset({"urdf", "out", "packages"})
+_OF_A_PACKAGE = frozenset({"name", "path"})
+
+
+class CandidateError(ValueError):
+    """A text names no converter; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnConverter:
+    """The converter of this project, with the options of the run."""
+
+    name: str = OURS
+
+    @property
+    def title(self) -> str:
+        """Name and version, for records."""
+        return f"{DISTRIBUTION} {environment()[DISTRIBUTION]}"
+
+    @property
+    def recipe(self) -> str:
+        """How USDs are made, without paths of this machine."""
+        return OURS
+
+
+@dataclass(frozen=True, slots=True)
+class CommandConverter:
+    """A program that writes a USD into a folder.
+
+    Attributes:
+        name: As the user calls it.
+        words: Its command line, with placeholders; see :func:`command_line`.
+        version: What and which version it is, as far as that is known.
+    """
+
+    name: str
+    words: tuple[str, ...]
+    version: str | None = None
+
+    @property
+    def title(self) -> str:
+        """Name and version, for records."""
+        return self.version or Path(self.words[0]).name
+
+    @property
+    def recipe(self) -> str:
+        """How USDs are made, without paths of this machine."""
+        portable = (
+            Path(word).name if Path(word).is_absolute() else word for word in self.words
+        )
+        return " ".join(portable)
+
+
+@dataclass(frozen=True, slots=True)
+class RegisteredConverter:
+    """A callable that a package registers under :data:`GROUP`."""
+
+    name: str
+
+    @property
+    def title(self) -> str:
+        """Name and version of the package, for records."""
+        entry = _entries()[self.name]
+        if entry.dist is None:
+            return self.name
+        return f"{entry.dist.name} {entry.dist.version}"
+
+    @property
+    def recipe(self) -> str:
+        """How USDs are made: by which callable."""
+        return _entries()[self.name].value
+
+
+@dataclass(frozen=True, slots=True)
+class ReadyUsds:
+    """A folder of USDs that were made elsewhere.
+
+    Attributes:
+        name: As the user calls it.
+        folder: Where they are.
+    """
+
+    name: str
+    folder: Path
+
+    @property
+    def title(self) -> str:
+        """What records call it; nobody knows what made these."""
+        return "made elsewhere"
+
+    @property
+    def recipe(self) -> str:
+        """How USDs are had, without paths of this machine."""
+        return f"{_FOLDER}{self.folder.name}"
+
+
+Candidate: TypeAlias = OwnConverter | CommandConverter | RegisteredConverter | ReadyUsds
+OWN = OwnConverter()
+
+
+def parse_candidates(
+    texts: Sequence[str], versions: Mapping[str, str] | None = None
+) -> tuple[Candidate, ...]:
+    """Understand which converters are meant; ours if no text names one.
+
+    Args:
+        texts: ``NAME`` of ours or of a registered one, ``NAME=COMMAND`` with
+            placeholders, or ``NAME=folder:PATH``.
+        versions: What and which version commands are, by name, where that is not to be
+            found out.
+
+    Raises:
+        CandidateError: One is malformed, or not to be had here, or two share a name.
+    """
+    known = dict(versions or {})
+    found = tuple(_candidate(text, known) for text in texts) or (OWN,)
+    names = [candidate.name.casefold() for candidate in found]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise CandidateError(f"two converters are called {twice!r}")
+    commands = {one.name for one in found if isinstance(one, CommandConverter)}
+    for name in known:
+        if name not in commands:
+            raise CandidateError(f"a version is given of {name!r}, which is no command")
+    return found
+
+
+def registered_names() -> tuple[str, ...]:
+    """Names of all converters that packages bring along, ours among them."""
+    return tuple(sorted(_entries()))
+
+
+def load_registered(name: str) -> object:
+    """Load what is registered under a name.
+
+    Raises:
+        CandidateError: There is none of that name.
+    """
+    _require_registered(name)
+    loaded: object = _entries()[name].load()
+    return loaded
+
+
+def command_line(
+    words: Iterable[str], urdf: Path, out: Path, packages: Mapping[str, str]
+) -> list[str]:
+    """Fill in the command line of a converter.
+
+    ``{urdf}`` is the file, ``{out}`` an empty folder, ``{packages}`` a search path of
+    folders, as ``ROS_PACKAGE_PATH`` is one. Words in brackets are repeated for every
+    package, with its ``{name}`` and ``{path}``. Paths are absolute: the program does
+    not work where this one does.
+    """
+    packages = {name: str(Path(path).absolute()) for name, path in packages.items()}
+    values = {
+        "urdf": str(urdf.absolute()),
+        "out": str(out.absolute()),
+        "packages": _search_path(packages),
+    }
+    line: list[str] = []
+    for repeated, part in _parts(words):
+        if repeated:
+            for name, path in packages.items():
+                inner = {**values, "name": name, "path": path}
+                line += [_filled(word, inner) for word in part]
+        else:
+            line += [_filled(word, values) for word in part]
+    return line
+
+
+def _candidate(text: str, versions: Mapping[str, str]) -> Candidate:
+    name, equals, rest = text.partition("=")
+    name, rest = name.strip(), rest.strip()
+    if not _NAME.fullmatch(name):
+        raise CandidateError(f"{text!r} is not NAME, NAME=COMMAND or NAME=folder:PATH")
+    if not equals:
+        if name != OURS:
+            _require_registered(name)
+        return OWN if name == OURS else RegisteredConverter(name)
+    if name.casefold() == OURS:
+        raise CandidateError(f"{OURS!r} is our own converter; choose another name")
+    if rest.startswith(_FOLDER):
+        folder = Path(rest.removeprefix(_FOLDER))
+        if not folder.is_dir():
+            raise CandidateError(f"{name}: {str(folder)!r} is not a folder")
+        return ReadyUsds(name, folder.absolute())
+    return _command(name, rest, versions.get(name))
+
+
+def _command(name: str, text: str, version: str | None) -> CommandConverter:
+    try:
+        words = tuple(shlex.split(text))
+        asked = {
+            placeholder
+            for repeated, part in _parts(words)
+            for placeholder in _placeholders(part, repeated=repeated)
+        }
+    except ValueError as error:
+        raise CandidateError(f"{name}: {error}") from error
+    for needed in ("urdf", "out"):
+        if needed not in asked:
+            raise CandidateError(f"{name}: the command has no {{{needed}}}")
+    program = shutil.which(words[0])
+    if program is None:
+        raise CandidateError(f"{name}: there is no program {words[0]!r}")
+    absolute = str(Path(program).absolute())
+    if version is None:
+        # Slow to import, and few runs have other converters.
+        from urdf_usd.conformance.converters.program_versions import version_of_program  # noqa: PLC0415
+
+        version = version_of_program(Path(absolute))
+    return CommandConverter(name, (absolute, *words[1:]), version)
+
+
+def _parts(words: Iterable[str]) -> Iterator[tuple[bool, tuple[str, ...]]]:
+    """Yield runs of words, and whether they are repeated for every package.
+
+    Raises:
+        ValueError: Brackets do not match.
+    """
+    group: list[str] | None = None
+    for word in words:
+        inner = word
+        if group is None:
+            if not word.startswith("["):
+                yield False, (word,)
+                continue
+            group, inner = [], word[1:]
+        if inner.endswith("]"):
+            yield True, tuple(filter(None, (*group, inner[:-1])))
+            group = None
+        else:
+            group.append(inner)
+    if group is not None:
+        raise ValueError("a bracket is not closed")
+
+
+def _placeholders(words: Iterable[str], *, repeated: bool) -> Iterator[str]:
+    known = _PLACEHOLDERS | _OF_A_PACKAGE if repeated else _PLACEHOLDERS
+    for word in words:
+        for name in _PLACEHOLDER.findall(word):
+            if name not in known:
+                listed = ", ".join(f"{{{one}}}" for one in sorted(known))
+                raise ValueError(f"{{{name}}} is none of {listed}")
+            yield name
+
+
+def _filled(word: str, values: Mapping[str, str]) -> str:
+    return _PLACEHOLDER.sub(lambda match: values[match[1]], word)
+
+
+def _search_path(packages: Mapping[str, str]) -> str:
+    folders = (
+        Path(path).parent if Path(path).name == name else Path(path)
+        for name, path in packages.items()
+    )
+    return os.pathsep.join(dict.fromkeys(map(str, folders)))
+
+
+def _require_registered(name: str) -> None:
+    if name not in _entries():
+        raise CandidateError(
+            f"no converter is called {name!r}; there are "
+            f"{', '.join(sorted({OURS, *_entries()}))}. A command is NAME=COMMAND"
+        )
+
+
+def _entries() -> dict[str, EntryPoint]:
+    from importlib.metadata import entry_points  # noqa: PLC0415  slow to import
+
+    # A distribution that is installed twice is listed twice; names are unique here.
+    return {entry.name: entry for entry in entry_points(group=GROUP)}

@@ -1,0 +1,123 @@
+"""How far apart readings put the links of a robot, for its page."""
+
+from __future__ import annotations
+
+import math
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from urdf_usd.conformance.records.scene import Agreement, LinkErrors
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from urdf_usd.conformance.observation.robot import Frames
+
+    Array = NDArray[np.float64]
+
+# Enough to be shown; a page is no record.
+_DIGITS = 3
+# What is a smaller part of a number looks otherwise.
+_SHOWN_ALIKE = 0.98
+
+
+def link_errors(
+    first: Frames, second: Frames, labels: Sequence[str]
+) -> LinkErrors | None:
+    """Measure every link that both readings have, in every configuration.
+
+    Args:
+        first: Link frames of one reading.
+        second: Those of the other, at the same configurations.
+        labels: What each configuration is.
+
+    Returns:
+        The errors; None where the two have no link or configuration in common.
+    """
+    links, ours, theirs = _common(first, second)
+    if not links or len(first.positions) != len(second.positions):
+        return None
+    positions = _distances(first, ours, second, theirs)
+    rotations = angles(first.rotations[:, ours], second.rotations[:, theirs])
+    return LinkErrors(
+        links=links,
+        configurations=tuple(labels[: len(positions)]),
+        positions=_rounded(positions),
+        rotations=_rounded(rotations),
+    )
+
+
+def agreements(frames: Mapping[str, Frames]) -> tuple[Agreement, ...]:
+    """Compare every two engines by the largest distance between their link frames.
+
+    Args:
+        frames: Link frames by engine, all at the same configurations.
+    """
+    found = []
+    for (one, first), (other, second) in combinations(frames.items(), 2):
+        links, ours, theirs = _common(first, second)
+        if not links or len(first.positions) != len(second.positions):
+            continue
+        worst, index = _worst(_distances(first, ours, second, theirs).reshape(-1))
+        link = None if index is None else links[index % len(links)]
+        found.append(Agreement(engines=(one, other), position=worst, link=link))
+    return tuple(found)
+
+
+def _distances(
+    first: Frames, ours: list[int], second: Frames, theirs: list[int]
+) -> Array:
+    """(K, L) distances between links [m]."""
+    apart = first.positions[:, ours] - second.positions[:, theirs]
+    distances: Array = np.linalg.norm(apart, axis=2)
+    return distances
+
+
+def _worst(values: Array) -> tuple[float, int | None]:
+    """Return the largest number as it is shown, and which is the first to show it."""
+    finite = np.where(np.isfinite(values), values, 0.0)
+    largest = finite.max(initial=0.0)
+    if not largest:
+        return 0.0, None
+    shown = _shown(largest)
+    close = np.flatnonzero(finite >= _SHOWN_ALIKE * largest).tolist()
+    return shown, next(index for index in close if _shown(values[index]) == shown)
+
+
+def angles(first: Array, second: Array) -> Array:
+    """Return the angles [rad] of the turns between (..., 3, 3) rotation matrices.
+
+    From the distance of the matrices, 2 sqrt(2) sin(angle / 2), which unlike the trace
+    keeps the digits of small angles.
+    """
+    distance = np.linalg.norm(first - second, axis=(-2, -1))
+    turns: Array = 2.0 * np.arcsin(np.minimum(distance / math.sqrt(8.0), 1.0))
+    return turns
+
+
+def _common(
+    first: Frames, second: Frames
+) -> tuple[tuple[str, ...], list[int], list[int]]:
+    places = {name: index for index, name in enumerate(second.links)}
+    pairs = [
+        (name, index, places[name])
+        for index, name in enumerate(first.links)
+        if name in places
+    ]
+    names = tuple(name for name, _, _ in pairs)
+    return names, [one for _, one, _ in pairs], [other for _, _, other in pairs]
+
+
+def _rounded(values: Array) -> tuple[tuple[float | None, ...], ...]:
+    return tuple(
+        tuple(_shown(value) if math.isfinite(value) else None for value in row)
+        for row in values.tolist()
+    )
+
+
+def _shown(value: float) -> float:
+    return float(f"{value:.{_DIGITS}g}")

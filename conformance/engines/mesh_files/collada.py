@@ -1,0 +1,244 @@
+"""COLLADA files by pycollada: triangles, and the materials that they are bound to.
+
+pycollada gets the document as it is, and nothing of what it says is repaired. Where it
+is known to leave something out, or to take it for what it is not, the file is not read.
+The converter reads documents itself.
+"""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import collada
+import numpy as np
+
+from urdf_usd.conformance.engines.mesh_files.loaded_mesh import (
+    LoadedMesh,
+    MeshPart,
+    UnreadMeshError,
+    joined_parts,
+    reading_by,
+)
+from urdf_usd.conformance.engines.mesh_files.materials import (
+    FileMaterial,
+    ImageFile,
+    effective_opacity,
+    light,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    Array: TypeAlias = NDArray[np.float64]
+
+_OPAQUE = (1.0, 1.0, 1.0, 1.0)
+_LUMINANCE = np.array([0.212671, 0.715160, 0.072169])
+_RGB = 3
+# What a node consists of, besides what shows no surface.
+_TRANSFORMS = frozenset({"lookat", "matrix", "rotate", "scale", "skew", "translate"})
+_INSTANCES = frozenset({"instance_controller", "instance_geometry", "instance_node"})
+_SHOWN = (
+    collada.scene.ControllerNode,
+    collada.scene.GeometryNode,
+    collada.scene.Node,
+)
+# Of axes in single precision.
+_AXIS_TOLERANCE = 1e-5
+_LONGEST_REASON = 200
+
+
+def read_dae(content: bytes, folder: str) -> LoadedMesh:
+    """Read the scene of a document; ``<up_axis>`` is not applied.
+
+    Args:
+        content: The document.
+        folder: What files that it names are relative to.
+
+    Raises:
+        UnreadMeshError: pycollada raised, leaves out part of the scene, or is known to
+            take something for what it is not; or there is no triangle.
+    """
+    with reading_by("pycollada"):
+        # A material that it cannot read costs the surfaces that have it no more.
+        document = collada.Collada(
+            io.BytesIO(content), ignore=[collada.common.DaeError]
+        )
+        scene = document.scene
+        if scene is None:
+            raise UnreadMeshError(_with_errors("pycollada finds no scene", document))
+        numbers = {one.id: index for index, one in enumerate(document.materials)}
+        unit = document.assetInfo.unitmeter
+        metres = np.diag([*[1.0 if unit is None else float(unit)] * 3, 1.0])
+        reader = _Scene(document, numbers)
+        found = [part for node in scene.nodes for part in reader.parts(node, metres)]
+        materials = tuple(_material(one.effect, folder) for one in document.materials)
+    _require_numbers(document)
+    mesh = joined_parts(part for part, _ in found)
+    has_coordinates = any(has for _, has in found)
+    return replace(mesh, materials=materials, has_coordinates=has_coordinates)
+
+
+class _Scene:
+    """The scene of a document, as pycollada has it."""
+
+    def __init__(self, document: Any, numbers: dict[str, int]) -> None:  # noqa: ANN401
+        self._document = document
+        self._numbers = numbers
+        root = document.xmlnode.getroot()
+        # What instances can show.
+        self._there = {
+            f"#{one.get('id')}"
+            for one in root.iter("{*}geometry", "{*}controller", "{*}node")
+            if not one.tag.endswith("}geometry") or one.find("{*}mesh") is not None
+        }
+
+    def parts(
+        self,
+        node: Any,  # noqa: ANN401  pycollada is untyped
+        transform: Array,
+    ) -> Iterator[tuple[MeshPart, bool]]:
+        """Yield surfaces, and whether they have texture coordinates."""
+        if isinstance(node, collada.scene.Node):
+            self._require_whole(node)
+            below = transform @ np.asarray(node.matrix, np.float64)
+            for child in node.children or ():
+                yield from self.parts(child, below)
+        elif isinstance(node, collada.scene.GeometryNode):
+            yield from self._surfaces(node, node.geometry, transform)
+        elif isinstance(node, collada.scene.ControllerNode):
+            skin = node.controller
+            if not isinstance(skin, collada.controller.Skin):
+                raise UnreadMeshError("pycollada has no surface of a morph")
+            bound = transform @ np.asarray(skin.bind_shape_matrix, np.float64)
+            yield from self._surfaces(node, skin.geometry, bound)
+
+    def _require_whole(self, node: Any) -> None:  # noqa: ANN401
+        """Refuse a node of which pycollada leaves something out, or misreads it."""
+        if isinstance(node, collada.scene.NodeNode):
+            node = node.node
+        transforms = [one for one in node.xmlnode if _tag(one) in _TRANSFORMS]
+        shown = [
+            one
+            for one in node.xmlnode
+            if _tag(one) == "node"
+            or (_tag(one) in _INSTANCES and one.get("url") in self._there)
+        ]
+        kept = [child for child in node.children if isinstance(child, _SHOWN)]
+        if len(transforms) != len(node.transforms) or len(shown) != len(kept):
+            said = f"pycollada leaves out parts of node {node.id!r}"
+            raise UnreadMeshError(_with_errors(said, self._document))
+        for one in node.transforms:
+            if isinstance(one, collada.scene.LookAtTransform):
+                raise UnreadMeshError("pycollada transposes <lookat>")
+            if isinstance(one, collada.scene.RotateTransform):
+                axis = np.linalg.norm([one.x, one.y, one.z])
+                if abs(axis - 1.0) > _AXIS_TOLERANCE and one.angle:
+                    raise UnreadMeshError(
+                        "pycollada takes the length of a <rotate> axis for a scale"
+                    )
+
+    def _surfaces(
+        self,
+        node: Any,  # noqa: ANN401  pycollada is untyped
+        geometry: Any,  # noqa: ANN401
+        transform: Array,
+    ) -> Iterator[tuple[MeshPart, bool]]:
+        numbers = self._numbers
+        bound = {one.symbol: numbers.get(one.target.id, -1) for one in node.materials}
+        for primitive in geometry.primitives:
+            surface = primitive
+            if isinstance(primitive, collada.polylist.Polylist):
+                surface = primitive.triangleset()
+            is_surface = isinstance(surface, collada.triangleset.TriangleSet)
+            if not is_surface or surface.vertex is None:
+                continue
+            points = np.asarray(surface.vertex, np.float64)
+            triangles = np.asarray(surface.vertex_index).reshape(-1, 3)
+            if not len(triangles):
+                continue
+            if triangles.min() < 0 or triangles.max() >= len(points):
+                raise UnreadMeshError("a corner is at a point that is not there")
+            material = bound.get(surface.material, -1)
+            has_coordinates = bool(surface.sources.get("TEXCOORD"))
+            yield MeshPart(points, triangles, transform, material), has_coordinates
+
+
+def _require_numbers(document: Any) -> None:  # noqa: ANN401  pycollada is untyped
+    """Refuse positions that are no numbers."""
+    root = document.xmlnode.getroot()
+    positions = {
+        entry.get("source")
+        for entry in root.iterfind(".//{*}vertices/{*}input[@semantic='POSITION']")
+    }
+    for source in root.iter("{*}source"):
+        if f"#{source.get('id')}" in positions:
+            text = source.findtext("{*}float_array") or ""
+            if "nan" in text.lower():
+                raise UnreadMeshError("pycollada takes NaN for zero")
+
+
+def _tag(element: Any) -> str:  # noqa: ANN401  lxml's element
+    # Comments have none.
+    return str(element.tag).rpartition("}")[2]
+
+
+def _with_errors(said: str, document: Any) -> str:  # noqa: ANN401
+    errors = dict.fromkeys(" ".join(str(one.msg).split()) for one in document.errors)
+    return f"{said}: {'; '.join(errors)}"[:_LONGEST_REASON] if errors else said
+
+
+def _material(effect: Any, folder: str) -> FileMaterial:  # noqa: ANN401
+    """Read an effect: its diffuse colour or image, and its opacity."""
+    color = image = None
+    if isinstance(effect.diffuse, collada.material.Map):
+        image = _image(effect.diffuse, folder)
+    elif effect.diffuse is not None and len(effect.diffuse) >= _RGB:
+        color = light([float(c) for c in effect.diffuse])
+    glow = effect.emission
+    is_map = isinstance(glow, collada.material.Map)
+    opacity, mask = _opacity(effect, folder)
+    return FileMaterial(
+        color=color,
+        opacity=opacity,
+        image=image,
+        mask=mask,
+        says_more=is_map or (glow is not None and any(glow[:_RGB])),
+    )
+
+
+def _opacity(
+    effect: Any,  # noqa: ANN401  pycollada is untyped
+    folder: str,
+) -> tuple[float | None, ImageFile | None]:
+    """Count opacity in the mode that the effect names, which defaults to A_ONE.
+
+    A factor that is not stated is 1; pycollada has 0 for some.
+    """
+    shader = next(effect.xmlnode.iter(f"{{*}}{effect.shadingtype}"), None)
+    stated = shader is not None and shader.find("{*}transparency") is not None
+    element = None if shader is None else shader.find("{*}transparent")
+    mode = "A_ONE" if element is None else element.get("opaque", "A_ONE")
+    scale = effect.transparency if stated else 1.0
+    scale = scale[0] if isinstance(scale, list | tuple) else scale
+    if not isinstance(scale, int | float):
+        return None, None
+    transparent = effect.transparent
+    if isinstance(transparent, collada.material.Map):
+        if mode == "A_ONE":
+            return effective_opacity(scale), _image(transparent, folder)
+        # No shader takes the luminance of an image.
+        return None, None
+    rgba = np.array([*(transparent or _OPAQUE), 1.0])[:4]
+    opaque = float(rgba[3] if mode.startswith("A_") else rgba[:_RGB] @ _LUMINANCE)
+    if transparent is None:
+        return effective_opacity(scale), None
+    opaque *= scale
+    return effective_opacity(1.0 - opaque if mode.endswith("ZERO") else opaque), None
+
+
+def _image(texture: Any, folder: str) -> ImageFile:  # noqa: ANN401
+    return ImageFile(str(texture.sampler.surface.image.path).strip(), folder)

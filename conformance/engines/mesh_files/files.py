@@ -1,0 +1,138 @@
+"""Mesh files, and what they say about looks, each read as it is.
+
+No reader shares a library with the converter's of the same format.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from urdf_usd.conformance.engines.mesh_files.gltf import read_gltf
+from urdf_usd.conformance.engines.mesh_files.loaded_mesh import (
+    UnreadMeshError,
+    joined_parts,
+)
+from urdf_usd.conformance.engines.mesh_files.mtl import read_libraries
+from urdf_usd.conformance.engines.mesh_files.obj import read_obj
+from urdf_usd.conformance.engines.mesh_files.ply import read_ply
+from urdf_usd.conformance.engines.mesh_files.stl import read_binary_stl
+from urdf_usd.conformance.engines.mesh_files.trimesh_scenes import read_scene
+
+if TYPE_CHECKING:
+    from urdf_usd.conformance.engines.mesh_files.loaded_mesh import LoadedMesh
+
+_HEAD = 4096
+# A few times the meshes of most robots, and no more than the largest one's.
+_KEPT = 64
+_STL_HEADER = 84
+_LARGEST = float(np.finfo(np.float32).max)
+_STL_TRIANGLE = 50
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """A mesh file, before files that it names are read.
+
+    Attributes:
+        mesh: What is in it.
+        libraries: What an OBJ file says after ``mtllib``, line by line.
+        names: Names of its materials in an OBJ file.
+    """
+
+    mesh: LoadedMesh
+    libraries: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+
+
+def load_mesh(path: str) -> LoadedMesh:
+    """Read a mesh file; its content decides the format where that can be told.
+
+    Files that were read last are kept: a robot is compared, then drawn.
+
+    Returns:
+        The mesh; its arrays are not to be written to.
+
+    Raises:
+        UnreadMeshError: It cannot be read, or holds no triangle.
+    """
+    try:
+        state = Path(path).stat()
+        read = _load_mesh(path, state.st_mtime_ns, state.st_size)
+        if not read.names:
+            return read.mesh
+        folder = str(Path(path).parent)
+        materials = read_libraries(read.libraries, read.names, folder)
+    except OSError as error:
+        raise UnreadMeshError(error.strerror or str(error)) from error
+    return replace(read.mesh, materials=materials)
+
+
+@lru_cache(maxsize=_KEPT)
+def _load_mesh(path: str, changed: int, size: int) -> _Read:
+    """Read a mesh file; one that changed is another."""
+    del changed, size
+    file = Path(path)
+    content = file.read_bytes()
+    read = _read(content, _format(content, file), str(file.parent))
+    return replace(read, mesh=_finite(read.mesh))
+
+
+def _read(content: bytes, form: str, folder: str) -> _Read:
+    match form:
+        case "stl":
+            return _Read(read_binary_stl(content))
+        case "ply":
+            return _Read(read_ply(content))
+        case "dae":
+            # A third of a second that other robots do not need.
+            from urdf_usd.conformance.engines.mesh_files.collada import read_dae  # noqa: PLC0415
+
+            return _Read(read_dae(content, folder))
+        case "obj":
+            obj = read_obj(content, folder)
+            return _Read(obj.mesh, obj.libraries, obj.names)
+        case "glb" | "gltf":
+            return _Read(read_gltf(content, folder))
+        case _:
+            # STL as text, and formats that the converter does not read.
+            parts = (part for _, part in read_scene(content, form, folder).parts)
+            return _Read(joined_parts(parts))
+
+
+def _format(content: bytes, file: Path) -> str:
+    head = content[:_HEAD].removeprefix(b"\xef\xbb\xbf").lstrip()
+    if head.startswith(b"glTF"):
+        return "glb"
+    if head.startswith(b"ply"):
+        return "ply"
+    if head.startswith(b"<") and b"COLLADA" in head:
+        return "dae"
+    count = int.from_bytes(content[_STL_HEADER - 4 : _STL_HEADER], "little")
+    if len(content) == _STL_HEADER + _STL_TRIANGLE * count:
+        return "stl"
+    if head[:5].lower() == b"solid" and b"\0" not in head:
+        return "stl_ascii"
+    return file.suffix.lower().removeprefix(".")
+
+
+def _finite(mesh: LoadedMesh) -> LoadedMesh:
+    """Leave out triangles with a corner that is not finite in single precision."""
+    # Of a number that is none, no comparison holds.
+    if mesh.points.min() >= -_LARGEST and mesh.points.max() <= _LARGEST:
+        return mesh
+    with np.errstate(over="ignore"):
+        finite = np.isfinite(mesh.points.astype(np.float32))
+    kept = np.logical_and.reduce(finite[mesh.triangles], axis=(1, 2))
+    if not kept.any():
+        raise UnreadMeshError("no triangle is finite")
+    return replace(
+        mesh,
+        points=np.where(finite, mesh.points, 0.0),
+        triangles=mesh.triangles[kept],
+        wearing=mesh.wearing[kept],
+    )

@@ -1,0 +1,205 @@
+"""glTF and GLB files: surfaces by trimesh; materials as the specification has them.
+
+trimesh gets the file as it is. It rounds colours to 255 steps and does not say which
+material a surface has: its geometries are the primitives of the document, in their
+order, but for those of kinds that it does not read. The converter reads all itself.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import struct
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+from urllib.parse import unquote, unquote_to_bytes
+
+import numpy as np
+
+from urdf_usd.conformance.engines.mesh_files.loaded_mesh import (
+    LoadedMesh,
+    UnreadMeshError,
+    joined_parts,
+)
+from urdf_usd.conformance.engines.mesh_files.materials import (
+    FileMaterial,
+    ImageFile,
+    clamped,
+)
+from urdf_usd.conformance.engines.mesh_files.trimesh_scenes import read_scene
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    Json: TypeAlias = dict[str, Any]
+
+_MAGIC = b"glTF"
+_HEADER = struct.Struct("<4sII")
+_CHUNK = struct.Struct("<II")
+_JSON = 0x4E4F534A
+_WHITE = (1.0, 1.0, 1.0, 1.0)
+_UPRIGHT = np.array([[1.0, 0, 0, 0], [0, 0, -1, 0], [0, 1, 0, 0], [0, 0, 0, 1]])
+_TRIANGLES, _FAN = 4, 6
+# Points, lines, triangles and strips of triangles.
+_READ = frozenset({0, 1, _TRIANGLES, 5})
+_COMPRESSIONS = frozenset(
+    {
+        "EXT_meshopt_compression",
+        "KHR_draco_mesh_compression",
+        "KHR_meshopt_compression",
+    }
+)
+# What a document raises that is not as the specification has it.
+_MALFORMED = (
+    AttributeError,
+    LookupError,
+    RecursionError,
+    TypeError,
+    ValueError,
+    struct.error,
+)
+_GLOSSY = "KHR_materials_pbrSpecularGlossiness"
+
+
+def read_gltf(content: bytes, folder: str) -> LoadedMesh:
+    """Read a file, turned upright.
+
+    Args:
+        content: glTF or GLB.
+        folder: What files that it names are relative to.
+
+    Raises:
+        UnreadMeshError: trimesh raised, or does not read something that is there; the
+            document is malformed, or shows no triangle.
+    """
+    try:
+        document, binary = _opened(content)
+        primitives = [
+            primitive
+            for mesh in document.get("meshes", ())
+            for primitive in mesh["primitives"]
+        ]
+        _require_readable(document, primitives)
+        look = _Materials(document, binary, folder)
+        materials = tuple(look.of(primitive) for primitive in primitives)
+        has_coordinates = any("TEXCOORD_0" in one["attributes"] for one in primitives)
+    except _MALFORMED as error:
+        said = f"its document is malformed: {type(error).__name__}: {error}"
+        raise UnreadMeshError(said) from error
+    form = "glb" if content.startswith(_MAGIC) else "gltf"
+    scene = read_scene(content, form, folder)
+    read = [
+        number
+        for number, primitive in enumerate(primitives)
+        if primitive.get("mode", _TRIANGLES) in _READ
+    ]
+    if scene.geometries != len(read):
+        said = f"trimesh reads {scene.geometries} of {len(read)} primitives"
+        raise UnreadMeshError(said)
+    mesh = joined_parts(
+        replace(part, transform=_UPRIGHT @ part.transform, material=read[number])
+        for number, part in scene.parts
+    )
+    return replace(mesh, materials=materials, has_coordinates=has_coordinates)
+
+
+def _opened(content: bytes) -> tuple[Json, bytes]:
+    """Return the document, and the binary chunk of a GLB."""
+    if not content.startswith(_MAGIC):
+        return json.loads(content), b""
+    length, kind = _CHUNK.unpack_from(content, _HEADER.size)
+    start = _HEADER.size + _CHUNK.size
+    if kind != _JSON:
+        raise ValueError("its first chunk is not JSON")
+    binary = content[start + length + _CHUNK.size :]
+    return json.loads(content[start : start + length]), binary
+
+
+def _require_readable(document: Json, primitives: list[Json]) -> None:
+    """Refuse what trimesh passes over, or takes for other numbers."""
+    compressed = _COMPRESSIONS.intersection(document.get("extensionsRequired", ()))
+    if compressed:
+        raise UnreadMeshError(f"trimesh does not read {min(compressed)}")
+    for primitive in primitives:
+        if primitive.get("mode") == _FAN:
+            raise UnreadMeshError("trimesh does not read fans of triangles")
+        used = (primitive["attributes"].get("POSITION"), primitive.get("indices"))
+        for number in used:
+            accessor = {} if number is None else document["accessors"][number]
+            if "sparse" in accessor or accessor.get("normalized"):
+                said = "trimesh does not read sparse or normalized accessors"
+                raise UnreadMeshError(said)
+
+
+class _Materials:
+    """The materials of a document."""
+
+    def __init__(self, document: Json, binary: bytes, folder: str) -> None:
+        self._document = document
+        self._binary = binary
+        self._folder = folder
+
+    def of(self, primitive: Json) -> FileMaterial:
+        """Return what a primitive looks like; without a material it says nothing."""
+        if "material" not in primitive:
+            return FileMaterial()
+        material = self._document["materials"][primitive["material"]]
+        glossy = material.get("extensions", {}).get(_GLOSSY)
+        surface = material.get("pbrMetallicRoughness", {})
+        if glossy is not None:
+            factor = glossy.get("diffuseFactor", _WHITE)
+            texture = glossy.get("diffuseTexture")
+        else:
+            factor = surface.get("baseColorFactor", _WHITE)
+            texture = surface.get("baseColorTexture")
+        image = None if texture is None else self._image(texture["index"])
+        color = clamped(factor)
+        # Colours of vertices are factors as well, and differ from point to point.
+        is_one = "COLOR_0" not in primitive["attributes"]
+        blends = material.get("alphaMode", "OPAQUE") in {"BLEND", "MASK"}
+        return FileMaterial(
+            color=color if is_one else None,
+            factor=color if is_one else None,
+            opacity=min(max(float(factor[3]), 0.0), 1.0) if blends else 1.0,
+            image=image,
+            mask=image if blends else None,
+            says_more=True,
+        )
+
+    def _image(self, texture: int) -> ImageFile:
+        found = self._document["textures"][texture]
+        # Some images have another form for readers of an extension alone.
+        source = next(self._sources(found), None)
+        if source is None:
+            raise ValueError("a texture without an image")
+        image = self._document["images"][source]
+        uri = image.get("uri", "")
+        if uri.startswith("data:"):
+            head, _, data = uri.partition(",")
+            inside = head.endswith(";base64")
+            content = base64.b64decode(data) if inside else unquote_to_bytes(data)
+            return ImageFile(f"image {source}", self._folder, content)
+        if uri:
+            return ImageFile(unquote(uri), self._folder)
+        name = image.get("name") or f"image {source}"
+        return ImageFile(name, self._folder, self._view(image["bufferView"]))
+
+    @staticmethod
+    def _sources(texture: Json) -> Iterator[int]:
+        for holder in (texture, *texture.get("extensions", {}).values()):
+            if "source" in holder:
+                yield holder["source"]
+
+    def _view(self, number: int) -> bytes:
+        view = self._document["bufferViews"][number]
+        buffer = self._document["buffers"][view["buffer"]]
+        uri = buffer.get("uri")
+        if uri is None:
+            content = self._binary
+        elif uri.startswith("data:"):
+            content = base64.b64decode(uri.partition(",")[2])
+        else:
+            content = Path(self._folder, unquote(uri)).read_bytes()
+        start = view.get("byteOffset", 0)
+        return content[start : start + view["byteLength"]]

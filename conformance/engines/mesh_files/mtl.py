@@ -1,0 +1,134 @@
+"""Material libraries of OBJ files (MTL), by the format's own description.
+
+The format names no colour space; its colours are taken for those of screens, as tools
+that show URDF take them.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from urdf_usd.conformance.engines.mesh_files.materials import (
+    FileMaterial,
+    ImageFile,
+    effective_opacity,
+    light,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from urdf_usd.conformance.observation.shapes import Vec3
+
+_NUMBER = r"\s+[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?=\s)"
+# What may stand before the file of a map.
+_OPTION = re.compile(
+    r"-(?:(?:blend[uv]|bm|boost|cc|clamp|imfchan|texres|type)\s+\S+"
+    rf"|mm(?:{_NUMBER}){{1,2}}|[ost](?:{_NUMBER}){{1,3}})\s+",
+    re.IGNORECASE,
+)
+_RGB = 3
+
+
+def read_libraries(
+    lines: Sequence[str], names: Sequence[str], folder: str
+) -> tuple[FileMaterial, ...]:
+    """Read the materials that an OBJ file uses.
+
+    Args:
+        lines: What follows ``mtllib``, line by line.
+        names: Of the materials.
+        folder: Where the OBJ file lies.
+
+    Returns:
+        One material per name; one that says nothing where it is not defined.
+    """
+    known: dict[str, FileMaterial] = {}
+    for line in lines:
+        for library in _files(line.replace("\\", "/"), Path(folder)):
+            text = _text(library.read_bytes())
+            for name, statements in _materials(text):
+                material = _material(statements, str(library.parent))
+                known.setdefault(name, material)
+    return tuple(known.get(name, FileMaterial()) for name in names)
+
+
+def _files(line: str, folder: Path) -> tuple[Path, ...]:
+    """Find libraries: a name that may hold spaces, or several names."""
+    whole = folder / line
+    if whole.is_file():
+        return (whole,)
+    return tuple(path for word in line.split() if (path := folder / word).is_file())
+
+
+def _text(content: bytes) -> str:
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return content.decode("latin-1")
+
+
+def _materials(text: str) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield the statements of each material, by keyword in lower case."""
+    name, statements = None, dict[str, str]()
+    for line in text.splitlines():
+        keyword, _, value = line.strip().replace("\t", " ").partition(" ")
+        if keyword.lower() == "newmtl":
+            if name is not None:
+                yield name, statements
+            name, statements = value.strip(), {}
+        else:
+            statements[keyword.lower()] = value.strip()
+    if name is not None:
+        yield name, statements
+
+
+def _material(statements: dict[str, str], folder: str) -> FileMaterial:
+    color = _color(statements.get("kd"))
+    # By the format, black makes an image black; exporters write it and mean none.
+    factor = (1.0, 1.0, 1.0) if color is None else color if any(color) else None
+    emission = _color(statements.get("ke"))
+    glow = _image(statements.get("map_ke"), folder)
+    return FileMaterial(
+        color=color,
+        factor=factor,
+        opacity=_opacity(statements),
+        image=_image(statements.get("map_kd"), folder),
+        mask=_image(statements.get("map_d"), folder),
+        says_more=glow is not None or any(emission or ()),
+    )
+
+
+def _color(value: str | None) -> Vec3 | None:
+    """Return linear components; None for colours that are spectra or CIE XYZ."""
+    numbers = _numbers(value)
+    if numbers is None or not numbers:
+        return None
+    return light(numbers if len(numbers) >= _RGB else numbers[:1] * _RGB)
+
+
+def _opacity(statements: dict[str, str]) -> float:
+    stated = _numbers((statements.get("d") or "").removeprefix("-halo"))
+    if stated:
+        return effective_opacity(stated[0])
+    through = _numbers(statements.get("tr"))
+    return effective_opacity(1.0 - through[0]) if through else 1.0
+
+
+def _image(value: str | None, folder: str) -> ImageFile | None:
+    rest = value or ""
+    while option := _OPTION.match(rest):
+        rest = rest[option.end() :]
+    return ImageFile(rest.strip(), folder) if rest.strip() else None
+
+
+def _numbers(value: str | None) -> tuple[float, ...] | None:
+    """Return the numbers of a statement; None if it holds anything else."""
+    try:
+        numbers = tuple(float(word) for word in (value or "").split())
+    except ValueError:
+        return None
+    return numbers if all(map(math.isfinite, numbers)) else None

@@ -1,0 +1,172 @@
+"""OBJ files by trimesh, which gets them as they are; the converter has tinyobjloader.
+
+trimesh says of no triangle which material it has, unless the material is in the first
+library of the file. So the statements are counted here as well: which material faces
+have, how many corners, and whether trimesh has read all of them.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from urdf_usd.conformance.engines.mesh_files.loaded_mesh import (
+    LoadedMesh,
+    UnreadMeshError,
+    joined_parts,
+)
+from urdf_usd.conformance.engines.mesh_files.trimesh_scenes import read_scene
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+# Lines of an OBJ file, as many as are alike: a loop over single ones takes long.
+_LINES = re.compile(
+    rb"(?P<points>(?:[ \t]*v[ \t][^\n]*+\n)++)"
+    rb"|(?P<faces>(?:[ \t]*f[ \t][^\n]*+\n)++)"
+    rb"|(?P<opening>[ \t]*[og] [^\n]*+\n)"
+    rb"|[ \t]*usemtl[ \t](?P<material>[^\n]*+)\n"
+    rb"|[ \t]*mtllib[ \t](?P<library>[^\n]*+)\n"
+    rb"|(?:v[nt][^\n]*+\n)++"
+    rb"|[^\n]*+\n"
+)
+# A corner of a face that has texture coordinates.
+_MAPPED = re.compile(rb"/(?<=[0-9]/)-?[0-9]")
+# What trimesh takes for other points than the format does.
+_FROM_THE_END = re.compile(rb"[ \t]-[0-9]")
+_ZERO = re.compile(rb"[ \t]0+[/ \t\n]")
+_POINT = b"v "
+_TRIANGLE = 3
+
+
+@dataclass(frozen=True, slots=True)
+class ObjFile:
+    """An OBJ file, before the libraries that it names are read.
+
+    Attributes:
+        mesh: What is in it; triangles wear the number of a name.
+        libraries: What follows ``mtllib``, line by line.
+        names: Names of its materials.
+    """
+
+    mesh: LoadedMesh
+    libraries: tuple[str, ...]
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Statements:
+    """What the statements of a file amount to.
+
+    Attributes:
+        wearing: Number of a material, and of the triangles that have it, in the order
+            of the file.
+        libraries: What follows ``mtllib``, line by line.
+        materials: Names of materials.
+        has_coordinates: Whether corners have texture coordinates.
+        pieces: Number of objects and groups that have faces.
+        corners: Of the largest face.
+    """
+
+    wearing: tuple[tuple[int, int], ...]
+    libraries: tuple[str, ...]
+    materials: tuple[str, ...]
+    has_coordinates: bool
+    pieces: int
+    corners: int
+
+
+def read_obj(content: bytes, folder: str) -> ObjFile:
+    """Read a file; polygons are fans of triangles.
+
+    Args:
+        content: The file.
+        folder: Where it lies.
+
+    Raises:
+        UnreadMeshError: trimesh raised, there is no triangle, or trimesh does not read
+            all of the faces, or not as the format has it.
+    """
+    content = content.removeprefix(codecs.BOM_UTF8)
+    stated = _statements(content)
+    # One geometry for each ``usemtl`` that faces follow, and the last one first.
+    parts = dict(read_scene(_decoded(content), "obj", folder).parts)
+    mesh = joined_parts(parts[number] for number in sorted(parts, reverse=True))
+    kinds, counts = np.array(stated.wearing, np.int64).reshape(-1, 2).T
+    if counts.sum() != len(mesh.triangles):
+        raise UnreadMeshError(
+            f"trimesh reads {len(mesh.triangles)} triangles of {counts.sum()}"
+        )
+    mesh = replace(
+        mesh,
+        wearing=np.repeat(kinds, counts),
+        has_coordinates=stated.has_coordinates,
+        pieces=stated.pieces,
+        corners=stated.corners,
+    )
+    return ObjFile(mesh, stated.libraries, stated.materials)
+
+
+def _statements(content: bytes) -> _Statements:
+    wearing: list[tuple[int, int]] = []
+    libraries: list[bytes] = []
+    materials: dict[bytes, int] = {}
+    pieces, corners, opened, has_coordinates = 0, 0, True, False
+    worn, relative = -1, False
+    for kind, words in _lines(content):
+        match kind:
+            case "points":
+                if relative:
+                    raise UnreadMeshError(
+                        "trimesh counts negative indices from the end of the file"
+                    )
+                if words.count(b"\n") != (b"\n" + words).count(b"\n" + _POINT):
+                    raise UnreadMeshError(
+                        "trimesh does not read vertices with other space than one blank"
+                    )
+            case "faces":
+                pieces += opened
+                opened = False
+                sizes = [len(line.split()) - 1 for line in words.splitlines()]
+                corners = max(corners, *sizes)
+                triangles = sum(size - 2 for size in sizes if size >= _TRIANGLE)
+                wearing.append((worn, triangles))
+                has_coordinates |= _MAPPED.search(words) is not None
+                relative |= _FROM_THE_END.search(words) is not None
+                if _ZERO.search(words):
+                    raise UnreadMeshError("trimesh takes index 0 for the first point")
+            case "opening":
+                opened = True
+            case "material":
+                worn = materials.setdefault(words.strip(), len(materials))
+            case "library":
+                libraries.append(words.strip())
+    return _Statements(
+        wearing=tuple(wearing),
+        libraries=tuple(map(_decoded, dict.fromkeys(libraries))),
+        materials=tuple(map(_decoded, materials)),
+        has_coordinates=has_coordinates,
+        pieces=pieces,
+        corners=corners,
+    )
+
+
+def _lines(content: bytes) -> Iterator[tuple[str, bytes]]:
+    """Yield kinds of statements, and their text."""
+    text = content.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    text = b"%b\n" % text.replace(b"\\\n", b"")
+    for lines in _LINES.finditer(text):
+        kind = lines.lastgroup
+        if kind:
+            yield kind, lines[kind]
+
+
+def _decoded(written: bytes) -> str:
+    try:
+        return written.decode()
+    except UnicodeDecodeError:
+        return written.decode("latin-1")

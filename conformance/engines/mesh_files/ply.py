@@ -1,0 +1,51 @@
+"""PLY files by plyfile; the converter reads them by trimesh.
+
+The format has neither axes nor units, and is taken as it is.
+"""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+
+from urdf_usd.conformance.engines.mesh_files.loaded_mesh import (
+    LoadedMesh,
+    UnreadMeshError,
+    reading_by,
+)
+from urdf_usd.conformance.engines.surfaces import fans
+
+# What writers call the corners of faces.
+_CORNERS = ("vertex_indices", "vertex_index")
+
+
+def read_ply(content: bytes) -> LoadedMesh:
+    """Read points, and polygons as fans of triangles.
+
+    Raises:
+        UnreadMeshError: plyfile raised, there is no triangle, or a corner is at a
+            point that is not there.
+    """
+    with reading_by("plyfile"):
+        # Few robots have such files.
+        import plyfile  # noqa: PLC0415
+
+        found = plyfile.PlyData.read(io.BytesIO(content))
+        elements = {element.name: element for element in found.elements}
+        if "face" not in elements:
+            raise UnreadMeshError("it holds no faces")
+        vertices, faces = elements["vertex"].data, elements["face"].data
+        points = np.stack([vertices[axis] for axis in "xyz"], axis=1, dtype=np.float64)
+        name = next(name for name in _CORNERS if name in faces.dtype.names)
+        rows = faces[name].tolist()
+    if not len(rows):
+        raise UnreadMeshError("it holds no triangles")
+    counts = np.array([len(row) for row in rows])
+    corners = np.concatenate(rows).astype(np.int64)
+    triangles = fans(counts, corners)
+    if not len(triangles):
+        raise UnreadMeshError("it holds no triangles")
+    if corners.min() < 0 or corners.max() >= len(points):
+        raise UnreadMeshError("a corner is at a point that is not there")
+    return LoadedMesh(points, triangles, np.full(len(triangles), -1))

@@ -1,0 +1,275 @@
+"""From a prepared URDF to a compiled MuJoCo model whose parts go by URDF names."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import re
+import warnings
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import mujoco
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from urdf_usd.conformance.engines.protocol import AbstentionError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from numpy.typing import NDArray
+
+    from urdf_usd.conformance.engines.prepared_urdf.text import UrdfText
+
+# MuJoCo's own name for its world body, and for any URDF link of that name.
+WORLD = "world"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Compiled:
+    """A compiled model, and what is needed to name its parts as the URDF does.
+
+    Attributes:
+        model: The ``mujoco.MjModel``.
+        robot: Name of the robot.
+        root: URDF name of the root link.
+        bodies: Body index of each link, by URDF name.
+        joint_of_child: Name that the file gives to each joint, by the link it carries.
+        refused: Bodies of which MuJoCo refuses mass or inertia, by their own names.
+        mass_unknown: Links whose mass properties in the model are not the file's.
+        inertia_unknown: Links of which that holds for the inertia tensor alone.
+        notes: What was put in, and what MuJoCo warned about.
+    """
+
+    model: Any
+    robot: str | None
+    root: str
+    bodies: Mapping[str, int]
+    joint_of_child: Mapping[str, str]
+    refused: frozenset[str]
+    mass_unknown: frozenset[str]
+    inertia_unknown: frozenset[str]
+    notes: tuple[str, ...]
+
+
+def compile_urdf(urdf: UrdfText) -> Compiled:
+    """Let MuJoCo read and compile a prepared copy.
+
+    Raises:
+        AbstentionError: It refuses.
+    """
+    try:
+        with collected_warnings() as said:
+            spec = _read(urdf)
+            refused = _refused(spec)
+            mass, inertia = _replace_inertia(refused)
+            model = spec.compile()
+    except ValueError as error:
+        raise _refusal(error) from error
+    bodies = {
+        urdf.original(model.body(index).name): index
+        for index in range(model.nbody)
+        if index or WORLD in urdf.links
+    }
+    return Compiled(
+        model=model,
+        robot=spec.modelname or None,
+        root=_root(model, bodies),
+        bodies=bodies,
+        joint_of_child={
+            urdf.original(child): joint for child, joint in urdf.joint_of_child.items()
+        },
+        refused=frozenset(body.name for body in refused),
+        mass_unknown=urdf.mass_unknown | frozenset(map(urdf.original, mass)),
+        inertia_unknown=urdf.inertia_unknown | frozenset(map(urdf.original, inertia)),
+        notes=(
+            *_placeholder_note(map(urdf.original, sorted(mass | inertia))),
+            *(f"MuJoCo warns: {text.strip()}" for text in dict.fromkeys(said)),
+        ),
+    )
+
+
+def compile_freed(urdf: UrdfText, held: Compiled) -> tuple[Any, frozenset[str]]:
+    """Compile a copy again, with a root that moves freely.
+
+    Mass and inertia that the compiler refuses are in the model as MuJoCo read them. A
+    root that MuJoCo takes for its world stays.
+
+    Args:
+        urdf: The copy.
+        held: What :func:`compile_urdf` made of it.
+
+    Returns:
+        The ``mujoco.MjModel``, and the links whose mass properties in it are not the
+        file's.
+    """
+    unknown = set(urdf.mass_unknown | urdf.inertia_unknown)
+    with collected_warnings():
+        spec = _read(urdf)
+        refused = [body for body in spec.bodies if body.name in held.refused]
+        if held.root != WORLD:
+            root = spec.worldbody.first_body()
+            root.add_freejoint()
+            # What does not move may lack mass.
+            if root.name not in held.refused and not _accepted([root]):
+                refused.append(root)
+        stated = {body.name: _inertial(body) for body in refused}
+        mass, inertia = _replace_inertia(refused)
+        for name in mass | inertia:
+            spec.body(name).iquat = stated[name].quat_wxyz
+        model = compiled_quietly(spec)
+        for name in mass | inertia:
+            own, index = stated[name], model.body(name).id
+            if own.mass < 0:
+                unknown.add(urdf.original(name))
+            # Moments of a body without mass say nothing.
+            model.body_mass[index] = own.mass
+            model.body_inertia[index] = own.moments if own.mass else 0.0
+        # The inertia of bodies that move like a single one is taken from constants.
+        mujoco.mj_setConst(model, mujoco.MjData(model))
+    return model, frozenset(unknown)
+
+
+def compiled_quietly(spec: Any) -> Any:  # noqa: ANN401  untyped engine
+    """Compile without warnings about inertia, where placeholders stand for it.
+
+    Raises:
+        ValueError: The compiler refuses.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        return spec.compile()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Inertial:
+    """What MuJoCo reads in an ``<inertial>``, before it is compiled.
+
+    Attributes:
+        mass: [kg]; zero if there is none.
+        moments: (3) principal moments [kg m^2].
+        quat_wxyz: Rotation that turns vectors along their axes into the body's frame.
+    """
+
+    mass: float
+    moments: NDArray[np.float64]
+    quat_wxyz: NDArray[np.float64]
+
+
+def _inertial(body: Any) -> _Inertial:  # noqa: ANN401  likewise
+    if not body.explicitinertial:
+        return _Inertial(0.0, np.zeros(3), np.array([1.0, 0.0, 0.0, 0.0]))
+    moments, axes = np.array(body.inertia), np.eye(3)
+    if np.isfinite(body.fullinertia).all():
+        xx, yy, zz, xy, xz, yz = body.fullinertia
+        moments, axes = np.linalg.eigh([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+        axes = axes * np.linalg.det(axes)
+    turn = Rotation.from_quat(body.iquat, scalar_first=True)
+    turned = turn * Rotation.from_matrix(axes)
+    return _Inertial(float(body.mass), moments, turned.as_quat(scalar_first=True))
+
+
+def _read(urdf: UrdfText) -> Any:  # noqa: ANN401  likewise
+    spec = mujoco.MjSpec.from_string(urdf.text.decode())
+    spec.compiler.fusestatic = False
+    return spec
+
+
+@contextlib.contextmanager
+def collected_warnings() -> Iterator[list[str]]:
+    """Collect warnings, which MuJoCo would write to a file in the working directory."""
+    previous = mujoco.get_mju_user_warning()
+    said: list[str] = []
+    mujoco.set_mju_user_warning(said.append)
+    try:
+        yield said
+    finally:
+        mujoco.set_mju_user_warning(previous)
+
+
+def _refusal(error: ValueError) -> AbstentionError:
+    # Line numbers would be those of the prepared copy.
+    text = re.sub(r", line \d+", "", str(error))
+    return AbstentionError("; ".join(filter(None, text.splitlines())))
+
+
+def _root(model: Any, bodies: Mapping[str, int]) -> str:  # noqa: ANN401  likewise
+    # The world is its own parent, and a link only if the file says so.
+    worlds = [link for link, index in bodies.items() if index == 0]
+    roots = worlds or [
+        link for link, index in bodies.items() if model.body_parentid[index] == 0
+    ]
+    if len(roots) != 1:
+        raise AbstentionError(f"MuJoCo finds {len(roots)} root links")
+    return roots[0]
+
+
+def _placeholder_note(links: Iterable[str]) -> tuple[str, ...]:
+    listed = ", ".join(links)
+    if not listed:
+        return ()
+    note = (
+        "MuJoCo refuses mass or inertia of some links, which got placeholders while it"
+        f" read and are not stated: {listed}."
+    )
+    return (note,)
+
+
+def _refused(spec: Any) -> list[Any]:  # noqa: ANN401  likewise
+    """Return the bodies whose mass or inertia the compiler would refuse, in order."""
+    bodies = [body for body in spec.bodies if body.joints or body.explicitinertial]
+    return [] if _accepted(bodies) else _refused_among(bodies)
+
+
+def _refused_among(bodies: list[Any]) -> list[Any]:
+    """Return those that are refused of bodies of which one is, or more, in order."""
+    if len(bodies) == 1:
+        return bodies
+    # Most are sound: halves find the few that are not in fewer trials.
+    middle = len(bodies) // 2
+    first, second = bodies[:middle], bodies[middle:]
+    if _accepted(first):
+        return _refused_among(second)
+    return _refused_among(first) + ([] if _accepted(second) else _refused_among(second))
+
+
+def _replace_inertia(refused: Iterable[Any]) -> tuple[set[str], set[str]]:
+    """Put placeholders where the compiler would refuse mass or inertia.
+
+    Returns:
+        Bodies whose mass properties were put in, and those whose tensor alone was.
+    """
+    mass: set[str] = set()
+    inertia: set[str] = set()
+    for body in refused:
+        body.explicitinertial = True
+        body.fullinertia = [math.nan, 0, 0, 0, 0, 0]
+        body.inertia = [1, 1, 1]
+        if _accepted([body]):
+            inertia.add(body.name)
+        else:
+            body.mass = 1
+            mass.add(body.name)
+    return mass, inertia
+
+
+def _accepted(bodies: Iterable[Any]) -> bool:
+    """Ask the compiler itself, with these bodies alone, apart from each other."""
+    trial = mujoco.MjSpec()
+    for body in bodies:
+        alone = trial.worldbody.add_body(
+            explicitinertial=body.explicitinertial,
+            mass=body.mass,
+            ipos=body.ipos,
+            iquat=body.iquat,
+            inertia=body.inertia,
+            fullinertia=body.fullinertia,
+        )
+        if body.joints:
+            alone.add_joint()
+    try:
+        trial.compile()
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,330 @@
+"""How MuJoCo moves a robot: equations of motion, and motion without any drive.
+
+Where the robot comes from (MuJoCo's own reading of a URDF, or a model made of what
+another engine states) makes no difference here.
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import mujoco
+import numpy as np
+
+from urdf_usd.conformance.engines.mujoco.compilation import collected_warnings
+from urdf_usd.conformance.observation.free_motion import Moment, Rollout
+from urdf_usd.conformance.observation.robot import (
+    COORDINATES,
+    ROOT_MOTION,
+    VELOCITIES,
+    Dynamics,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from numpy.typing import NDArray
+
+    from urdf_usd.conformance.engines.mujoco.joints import JointPlace
+    from urdf_usd.conformance.observation.free_motion import RolloutPlan
+    from urdf_usd.conformance.observation.robot import Configurations, Observation
+
+_ROOT_FREEDOMS = 6
+# Added to the inertia of what is held [kg, kg m^2]: in a second, a force of 1 kN moves
+# it by 1e-9 m. The same on both sides, it costs nothing in a comparison.
+_HELD = 1e12
+# Where the solver stops: 1e-22 is seen in some states, 1e-24 and 1e-30 are alike.
+_SOLVED = 1e-26
+# Changes of neighbouring rollouts: ten times what float32 does to a number.
+_NEARBY = 1e-6
+_NEIGHBOURS = 3
+_SEED = 20_240_229
+# Radius of gyration squared [m^2] of a sphere of 0.1 m radius, which OpenUSD takes for
+# a body that has a mass and no collider.
+_GYRATION = 0.4 * 0.1**2
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Mechanism:
+    """A model whose joints go by URDF names.
+
+    Attributes:
+        model: The ``mujoco.MjModel``; if its root moves freely, these are its first
+            coordinates.
+        joints: The moving joints.
+        free_root: Whether the root link moves freely, from the origin of the world.
+        unknown: Joints that move links whose mass properties in the model are not the
+            file's; ``ROOT_MOTION`` among them if there are any such links.
+    """
+
+    model: Any
+    joints: tuple[JointPlace, ...]
+    free_root: bool
+    unknown: frozenset[str] = frozenset()
+
+
+def movers(reading: Observation, links: Collection[str]) -> frozenset[str]:
+    """Return the joints that move any of some links, the root's own among them."""
+    if not links:
+        return frozenset()
+    joint_to = {joint.child: joint for joint in reading.joints}
+    found = {ROOT_MOTION}
+    for link in links:
+        while joint := joint_to.get(link):
+            found.add(joint.name)
+            link = joint.parent  # noqa: PLW2901  walks up from each
+    return frozenset(found)
+
+
+def equations_of_motion(
+    mechanism: Mechanism, configurations: Configurations
+) -> Dynamics:
+    """State the equations of motion, where they are asked for.
+
+    Degrees of freedom that depend on unknown mass properties are left out.
+    """
+    model, data = mechanism.model, mujoco.MjData(mechanism.model)
+    names, rates = _rates(mechanism)
+    asked = configurations.for_motion
+    count, size = asked.count, len(names)
+    inertia, bias = np.zeros((count, size, size)), np.zeros((count, size))
+    full = np.empty((model.nv, model.nv))
+    forces = np.empty(model.nv)
+    qpos, qvel = states(mechanism, asked)
+    for row in range(count):
+        data.qpos[:], data.qvel[:] = qpos[row], qvel[row]
+        # Step by step: the whole stage would factorise what may be singular.
+        mujoco.mj_kinematics(model, data)
+        mujoco.mj_comPos(model, data)
+        mujoco.mj_makeM(model, data)
+        mujoco.mj_comVel(model, data)
+        mujoco.mj_rne(model, data, 0, forces)
+        mujoco.mj_fullM(model, data, full)
+        inertia[row] = rates.T @ (full @ rates)
+        bias[row] = rates.T @ forces
+    velocities = qvel @ np.linalg.pinv(rates).T
+    for array in (inertia, bias, velocities):
+        array.setflags(write=False)
+    return Dynamics(names, inertia, bias, velocities)
+
+
+def _rates(mechanism: Mechanism) -> tuple[tuple[str, ...], NDArray[np.float64]]:
+    """Return the joint of each known degree of freedom, and the (v, n) rates."""
+    names: list[str] = []
+    columns = [np.zeros((mechanism.model.nv, 0))]
+    if mechanism.free_root and ROOT_MOTION not in mechanism.unknown:
+        names += [ROOT_MOTION] * _ROOT_FREEDOMS
+        columns.append(np.eye(mechanism.model.nv, _ROOT_FREEDOMS))
+    for joint in mechanism.joints:
+        if joint.name not in mechanism.unknown:
+            column = np.zeros((mechanism.model.nv, joint.rates.shape[1]))
+            column[joint.dofs] = joint.rates
+            columns.append(column)
+            names += [joint.name] * column.shape[1]
+    return tuple(names), np.hstack(columns)
+
+
+def states(
+    mechanism: Mechanism, configurations: Configurations
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return (K, nq) positions and (K, nv) velocities in the model's own form.
+
+    Joints that are not told where to be, or in other coordinates, stay at zero.
+    """
+    model = mechanism.model
+    qpos = np.tile(model.qpos0, (configurations.count, 1))
+    qvel = np.zeros((configurations.count, model.nv))
+    given = dict(zip(configurations.joints, configurations.positions, strict=True))
+    moving = dict(zip(configurations.joints, configurations.velocities, strict=False))
+    for joint in mechanism.joints:
+        values = given.get(joint.name)
+        if values is not None and values.shape[1] == COORDINATES[joint.type]:
+            values = joint.to_qpos(values)
+            qpos[:, joint.qpos : joint.qpos + values.shape[1]] = values
+        rates = moving.get(joint.name)
+        if rates is not None and rates.shape[1] == VELOCITIES[joint.type]:
+            qvel[:, joint.dofs] = rates @ joint.rates.T
+    return qpos, qvel
+
+
+def roll_out(
+    mechanism: Mechanism, configurations: Configurations, *, neighbours: bool = False
+) -> Rollout | None:
+    """Let the robot move on its own, as :class:`RolloutPlan` says.
+
+    The integrator treats damping implicitly: dampings far above what an explicit one
+    survives are common in URDFs, and accuracy is not at stake, as both sides take the
+    same steps.
+
+    Args:
+        mechanism: The robot.
+        configurations: Where it starts, with a plan.
+        neighbours: Whether to try nearby robots as well.
+
+    Returns:
+        None if there is no plan, or if masses are unknown.
+    """
+    plan = configurations.rollout
+    if plan is None or mechanism.unknown:
+        return None
+    qpos, _ = states(mechanism, configurations)
+    start = qpos[plan.configuration]
+    random = np.random.default_rng(_SEED)
+    return Rollout(
+        joints=tuple(joint.name for joint in mechanism.joints),
+        moments=_moments(mechanism, mechanism.model, plan, start),
+        neighbours=tuple(
+            _moments(mechanism, _altered(mechanism.model, random), plan, start)
+            for _ in range(_NEIGHBOURS if neighbours else 0)
+        ),
+    )
+
+
+def _moments(
+    mechanism: Mechanism,
+    model: Any,  # noqa: ANN401  untyped engine
+    plan: RolloutPlan,
+    start: NDArray[np.float64],
+) -> tuple[Moment, ...]:
+    """Return the moments of the plan, up to where MuJoCo warns of an explosion."""
+    model = copy.copy(model)
+    _couple_to_heads(model)
+    model.opt.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
+    model.opt.timestep = plan.step
+    # Of the solver of friction and couplings: any looser would show in the states, and
+    # with none it goes on where nothing is left to gain, for half of all time.
+    model.opt.tolerance = _SOLVED
+    model.opt.iterations = 20
+    flags = mujoco.mjtDisableBit
+    model.opt.disableflags |= (
+        flags.mjDSBL_CONTACT | flags.mjDSBL_LIMIT | flags.mjDSBL_AUTORESET
+    )
+    held = np.zeros(model.nv, dtype=bool)
+    held[:_ROOT_FREEDOMS] = mechanism.free_root
+    for joint in mechanism.joints:
+        held[joint.dofs] |= joint.name in plan.held
+    model.dof_armature[held] = _HELD
+    data = mujoco.MjData(model)
+    reached = []
+    with collected_warnings() as said:
+        mujoco.mj_setConst(model, data)
+        mujoco.mj_resetData(model, data)
+        data.qpos[:] = start
+        _weigh_freedoms(model, data)
+        # The solver's tolerance is relative to it; what is held would be most of it.
+        model.stat.meaninertia = _mean_inertia(model, free=~held)
+        before = 0
+        for steps in plan.moments:
+            mujoco.mj_step(model, data, steps - before)
+            before = steps
+            if said:
+                break
+            reached.append(
+                Moment(
+                    time=steps * plan.step,
+                    positions=tuple(j.from_qpos(data.qpos) for j in mechanism.joints),
+                    velocities=tuple(j.from_qvel(data.qvel) for j in mechanism.joints),
+                )
+            )
+    return tuple(reached)
+
+
+def _weigh_freedoms(
+    model: Any,  # noqa: ANN401  untyped engine
+    data: Any,  # noqa: ANN401  likewise
+) -> None:
+    """Set the inverse inertia of each degree of freedom as it is at a position.
+
+    How far couplings and friction give way depends on it. MuJoCo takes it where the
+    bodies stand in a model, which is not the same in all models of one robot.
+    """
+    mujoco.mj_kinematics(model, data)
+    mujoco.mj_comPos(model, data)
+    mujoco.mj_makeM(model, data)
+    mujoco.mj_factorM(model, data)
+    inverse = np.eye(model.nv)
+    mujoco.mj_solveM(model, data, inverse, np.eye(model.nv))
+    model.dof_invweight0[:] = np.diagonal(inverse)
+
+
+def _mean_inertia(
+    model: Any,  # noqa: ANN401  untyped engine
+    *,
+    free: NDArray[np.bool_],
+) -> float:
+    """Return the mean inertia of the degrees of freedom that are not held."""
+    inverse = model.dof_invweight0[free & (model.dof_invweight0 > 0.0)]
+    return float((1.0 / inverse).mean()) if len(inverse) else 1.0
+
+
+def _couple_to_heads(model: Any) -> None:  # noqa: ANN401  untyped engine
+    """Couple joints to the heads of their chains, which is where writers of USD may.
+
+    MuJoCo's couplings give way a little, in a chain once per coupling.
+    """
+    coupling_of = {
+        int(model.eq_obj1id[index]): index
+        for index in range(model.neq)
+        if model.eq_type[index] == mujoco.mjtEq.mjEQ_JOINT
+        and model.eq_obj2id[index] >= 0
+    }
+    told = {
+        follower: (int(model.eq_obj2id[index]), *model.eq_data[index, :2])
+        for follower, index in coupling_of.items()
+    }
+    for follower, index in coupling_of.items():
+        leader, offset, multiplier = told[follower]
+        seen = {follower}
+        while leader in told and leader not in seen:
+            seen.add(leader)
+            leader, further, factor = told[leader]
+            offset, multiplier = offset + multiplier * further, multiplier * factor
+        model.eq_obj2id[index] = leader
+        model.eq_data[index, :2] = offset, multiplier
+
+
+def _altered(
+    model: Any,  # noqa: ANN401  untyped engine
+    random: np.random.Generator,
+) -> Any:  # noqa: ANN401  likewise
+    """Return a model with all numbers that describe the robot changed a little."""
+    near = copy.copy(model)
+    for field in (
+        "body_mass",
+        "body_inertia",
+        "body_ipos",
+        "body_pos",
+        "jnt_pos",
+        "dof_damping",
+        "dof_frictionloss",
+        "eq_data",
+    ):
+        sizes = getattr(near, field)
+        sizes[:] = sizes * (1 + random.uniform(-_NEARBY, _NEARBY, sizes.shape))
+    for field in ("body_quat", "body_iquat", "jnt_axis"):
+        units = getattr(near, field)
+        turned = units + random.uniform(-_NEARBY, _NEARBY, units.shape)
+        units[:] = turned / np.linalg.norm(turned, axis=1, keepdims=True)
+    _invent(near, random)
+    return near
+
+
+def _invent(
+    model: Any,  # noqa: ANN401  untyped engine
+    random: np.random.Generator,
+) -> None:
+    """Give what moves without mass or inertia some, as those who write USD have to."""
+    groups = np.bincount(model.body_weldid, model.body_mass, model.nbody)
+    heads = [body for body in range(1, model.nbody) if model.body_weldid[body] == body]
+    bare = [body for body in heads if not groups[body]]
+    for body in bare:
+        mass = _NEARBY * groups.sum() * random.uniform() / len(bare)
+        model.body_mass[body] = mass
+        model.body_inertia[body] = mass * _GYRATION
+    size = float(np.linalg.norm(model.body_pos, axis=1).sum()) or 1.0
+    for body in range(1, model.nbody):
+        if model.body_mass[body] and not model.body_inertia[body].any():
+            moment = _NEARBY * model.body_mass[body] * size**2
+            model.body_inertia[body] = moment * random.uniform()

@@ -1,0 +1,151 @@
+"""Shapes as MuJoCo reads them in a URDF.
+
+MuJoCo moves every mesh to its centre and turns it to its principal axes; the pose of
+the geom makes up for both.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import mujoco
+import numpy as np
+from lxml import etree
+from scipy.spatial.transform import Rotation
+
+from urdf_usd.conformance.engines.mujoco.compilation import (
+    WORLD,
+    collected_warnings,
+    compiled_quietly,
+)
+from urdf_usd.conformance.engines.prepared_urdf.shapes import prepare_shapes
+from urdf_usd.conformance.engines.prepared_urdf.text import rename_inner_link
+from urdf_usd.conformance.engines.statements import vec3
+from urdf_usd.conformance.engines.surfaces import mesh_surface, primitive_surface
+from urdf_usd.conformance.observation.shapes import Role, ShapeKind, ShapeObservation
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from urdf_usd.conformance.engines.prepared_urdf.shapes import ShapeText
+    from urdf_usd.conformance.engines.prepared_urdf.text import UrdfElement
+    from urdf_usd.conformance.engines.protocol import Request
+    from urdf_usd.conformance.observation.shapes import Surface
+
+_FORMATS = frozenset({".stl", ".obj"})
+# The group that MuJoCo puts visuals of a URDF in.
+_VISUAL_GROUP = 1
+_KEPT = ("discardvisual", "fusestatic", "strippath")
+# MuJoCo's sizes are half edges, radius and half length, radius.
+_KINDS = {
+    int(mujoco.mjtGeom.mjGEOM_BOX): (ShapeKind.BOX, (0, 1, 2), (2.0, 2.0, 2.0)),
+    int(mujoco.mjtGeom.mjGEOM_CYLINDER): (ShapeKind.CYLINDER, (0, 1), (1.0, 2.0)),
+    int(mujoco.mjtGeom.mjGEOM_CAPSULE): (ShapeKind.CAPSULE, (0, 1), (1.0, 2.0)),
+    int(mujoco.mjtGeom.mjGEOM_SPHERE): (ShapeKind.SPHERE, (0,), (1.0,)),
+}
+
+
+def state_shapes(
+    request: Request,
+) -> tuple[tuple[ShapeObservation, ...], tuple[str, ...]] | None:
+    """State primitives, and the meshes that MuJoCo loads.
+
+    Returns:
+        The shapes, and notes; None if MuJoCo refuses even the primitives.
+    """
+    refusals = []
+    for formats in (_FORMATS, frozenset[str]()):
+        text = prepare_shapes(request, formats, rename_inner_link(WORLD), _keep_all)
+        try:
+            model = _compiled(text)
+        except ValueError as error:
+            reason = str(error).splitlines()[0]
+            refusals.append(f"MuJoCo refuses shapes: {reason}")
+        else:
+            return (*_shapes(text, model), *text.unread), tuple(refusals)
+    return None
+
+
+def _keep_all(robot: UrdfElement) -> None:
+    """Have MuJoCo keep visuals, paths of meshes and welded links."""
+    extension = etree.SubElement(robot, "mujoco")
+    etree.SubElement(extension, "compiler", dict.fromkeys(_KEPT, "false"))
+
+
+def _compiled(text: ShapeText) -> Any:  # noqa: ANN401  untyped engine
+    with collected_warnings():
+        spec = mujoco.MjSpec.from_string(text.urdf.text.decode())
+        for mesh in spec.meshes:
+            # A mesh without volume is refused, unless its surface weighs.
+            mesh.inertia = mujoco.mjtMeshInertia.mjMESH_INERTIA_SHELL
+        for geom in spec.geoms:
+            # Of what can collide it computes convex hulls, for nine tenths of its time.
+            geom.contype = geom.conaffinity = 0
+        return compiled_quietly(spec)
+
+
+def _shapes(
+    text: ShapeText,
+    model: Any,  # noqa: ANN401  untyped engine
+) -> tuple[ShapeObservation, ...]:
+    # Most meshes are both seen and collided with.
+    measured: dict[tuple[int, bytes], Surface | None] = {}
+    placed = np.tile(np.eye(4), (model.ngeom, 1, 1))
+    turns = Rotation.from_quat(model.geom_quat, scalar_first=True)
+    placed[:, :3, :3] = turns.as_matrix()
+    placed[:, :3, 3] = model.geom_pos
+    return tuple(
+        _shape(text, model, index, placed[index], measured)
+        for index in range(model.ngeom)
+        if model.geom_bodyid[index] or WORLD in text.urdf.links
+    )
+
+
+def _shape(
+    text: ShapeText,
+    model: Any,  # noqa: ANN401  untyped engine
+    index: int,
+    transform: NDArray[np.float64],
+    measured: dict[tuple[int, bytes], Surface | None],
+) -> ShapeObservation:
+    visual = model.geom_group[index] == _VISUAL_GROUP
+    kind = ShapeKind.MESH
+    size: tuple[float, ...] = ()
+    if model.geom_type[index] == mujoco.mjtGeom.mjGEOM_MESH:
+        mesh = int(model.geom_dataid[index])
+        place = mesh, transform.tobytes()
+        if place not in measured:
+            measured[place] = mesh_surface(*_mesh(model, mesh), transform)
+        surface = measured[place]
+        # It leaves out triangles next to nothing, so their number is not the file's.
+        surface = replace(surface, triangles=0) if surface else None
+    else:
+        kind, places, factors = _KINDS[int(model.geom_type[index])]
+        own = model.geom_size[index]
+        size = tuple(
+            float(own[place]) * factor
+            for place, factor in zip(places, factors, strict=True)
+        )
+        surface = primitive_surface(kind, size, transform)
+    return ShapeObservation(
+        link=text.urdf.original(model.body(model.geom_bodyid[index]).name),
+        role=Role.VISUAL if visual else Role.COLLISION,
+        source=f"geom {index}",
+        name=kind.value,
+        kind=kind,
+        size=size,
+        position=vec3(model.geom_pos[index]),
+        surface=surface,
+        stated=surface is not None,
+    )
+
+
+def _mesh(
+    model: Any,  # noqa: ANN401  untyped engine
+    index: int,
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    first, count = model.mesh_vertadr[index], model.mesh_vertnum[index]
+    start, faces = model.mesh_faceadr[index], model.mesh_facenum[index]
+    points = np.array(model.mesh_vert[first : first + count], np.float64)
+    return points, np.array(model.mesh_face[start : start + faces], np.int64)

@@ -1,0 +1,270 @@
+"""A robot in Newton, from either kind of file, and what Newton makes of it.
+
+Newton computes in single precision, on the CPU here. What it is asked for is taken from
+the finished model, after it has corrected what it holds for impossible.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from urdf_usd.conformance.engines.statements import (
+    stated_frames,
+    told_positions,
+    vec3,
+    vec6,
+)
+from urdf_usd.conformance.observation.robot import (
+    JointObservation,
+    JointType,
+    MassProperties,
+    MimicObservation,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from urdf_usd.conformance.observation.robot import Configurations, Frames
+
+    # (L, 3) origins and (L, 3, 3) rotations.
+    Placed: TypeAlias = tuple[NDArray[np.float64], NDArray[np.float64]]
+
+# Newton's word for "no limit" is 1e10; an angle of that size may have been in degrees.
+_UNLIMITED = math.radians(1e10) * (1 - 1e-6)
+_DEVICE = "cpu"
+# Joints of several axes, by how many of them slide and how many turn.
+_D6_TYPES = {
+    (0, 0): JointType.FIXED,
+    (1, 0): JointType.PRISMATIC,
+    (0, 1): JointType.REVOLUTE,
+    (2, 0): JointType.PLANAR,
+    (2, 1): JointType.PLANAR,
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NewtonModel:
+    """A finished model whose parts go by their URDF names.
+
+    Attributes:
+        engine: The ``newton`` module.
+        builder: The ``newton.ModelBuilder``, which holds numbers in double precision.
+        model: The ``newton.Model``.
+        bodies: Index of each body, by the name of its link.
+        joints: Index of each joint of the file, by name.
+        warnings: What Newton had to say.
+    """
+
+    engine: Any
+    builder: Any
+    model: Any
+    bodies: Mapping[str, int]
+    joints: Mapping[str, int]
+    warnings: tuple[str, ...]
+
+
+def build(
+    read: Callable[[Any], None],
+    names: Callable[[Any], tuple[Mapping[str, int], Mapping[str, int]]],
+) -> NewtonModel:
+    """Let Newton read a file and finish the model.
+
+    Args:
+        read: Reads into a ``newton.ModelBuilder``.
+        names: Gives the bodies and joints of the builder their URDF names.
+    """
+    # Imported here because they need not be installed.
+    import newton  # noqa: PLC0415
+    import warp  # noqa: PLC0415
+
+    warp.config.quiet = True
+    builder = newton.ModelBuilder()
+    # Newton lets its user choose what stands for an absent limit.
+    builder.default_joint_cfg.effort_limit = math.inf
+    builder.default_joint_cfg.velocity_limit = math.inf
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        read(builder)
+        model = builder.finalize(device=_DEVICE)
+    said = dict.fromkeys(" ".join(str(one.message).split()) for one in caught)
+    return NewtonModel(
+        newton,
+        builder,
+        model,
+        *names(builder),
+        tuple(f"Newton warns: {s}" for s in said),
+    )
+
+
+def mass_of(robot: NewtonModel, link: str) -> MassProperties | None:
+    """Mass properties of a link's body; None if it has no mass."""
+    index = robot.bodies[link]
+    mass = float(robot.model.body_mass.numpy()[index])
+    if mass == 0:
+        return None
+    return MassProperties(
+        mass=mass,
+        center=vec3(robot.model.body_com.numpy()[index]),
+        inertia=vec6(robot.model.body_inertia.numpy()[index]),
+    )
+
+
+def joint_of(robot: NewtonModel, name: str) -> JointObservation | None:
+    """State a joint; None if Newton holds it to be of a type that URDF lacks."""
+    builder, index = robot.builder, robot.joints[name]
+    link_of = {body: link for link, body in robot.bodies.items()}
+    kind = _type(robot, index)
+    if kind is None:
+        return None
+    parent, child = builder.joint_parent[index], builder.joint_child[index]
+    ends = link_of.get(parent, "world"), link_of.get(child, "world")
+    if kind not in {JointType.REVOLUTE, JointType.PRISMATIC}:
+        return JointObservation(name, kind, *ends)
+    axis = builder.joint_qd_start[index]
+    lower = _limit(builder.joint_limit_lower[axis])
+    upper = _limit(builder.joint_limit_upper[axis])
+    if kind is JointType.REVOLUTE and (lower, upper) == (-math.inf, math.inf):
+        kind = JointType.CONTINUOUS
+    return JointObservation(
+        name,
+        kind,
+        *ends,
+        lower=lower,
+        upper=upper,
+        effort=_finite(builder.joint_effort_limit[axis]),
+        velocity=_finite(builder.joint_velocity_limit[axis]),
+        damping=float(builder.joint_damping[axis]),
+        friction=float(builder.joint_friction[axis]),
+        mimic=_mimic(robot, index),
+    )
+
+
+def loose_joints(robot: NewtonModel) -> frozenset[str]:
+    """Joints in no articulation, which Newton's forward kinematics leaves alone."""
+    articulation = robot.builder.joint_articulation
+    return frozenset(
+        name for name, index in robot.joints.items() if articulation[index] < 0
+    )
+
+
+def _type(robot: NewtonModel, index: int) -> JointType | None:
+    kinds = robot.engine.JointType
+    kind = robot.builder.joint_type[index]
+    if kind == kinds.D6:
+        return _D6_TYPES.get(tuple(robot.builder.joint_dof_dim[index]))
+    types = {
+        kinds.FIXED: JointType.FIXED,
+        kinds.REVOLUTE: JointType.REVOLUTE,
+        kinds.PRISMATIC: JointType.PRISMATIC,
+        kinds.BALL: JointType.SPHERICAL,
+        kinds.FREE: JointType.FLOATING,
+    }
+    return types.get(kind)
+
+
+def _limit(value: float) -> float:
+    value = float(value)
+    return value if abs(value) < _UNLIMITED else math.copysign(math.inf, value)
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None
+
+
+def _mimic(robot: NewtonModel, index: int) -> MimicObservation | None:
+    leader = robot.builder.joint_mimic_joint[index]
+    if leader < 0:
+        return None
+    names = {number: name for name, number in robot.joints.items()}
+    if leader not in names:
+        return None
+    offset, multiplier = robot.builder.joint_mimic_coeffs[index]
+    return MimicObservation(names[leader], float(multiplier), float(offset))
+
+
+def poses(
+    robot: NewtonModel,
+    joints: Sequence[JointObservation],
+    links: Sequence[str],
+    configurations: Configurations,
+    still: Placed | None = None,
+) -> Frames:
+    """Poses of links' bodies, relative to the first of them.
+
+    Args:
+        robot: The model.
+        joints: What Newton reads.
+        links: Names of the links, the root first.
+        configurations: Where they are stated.
+        still: Place of the root, if it is no body but a part of the world.
+    """
+    import warp  # noqa: PLC0415  likewise
+
+    model = robot.model
+    state = model.state()
+    start = model.joint_q.numpy()
+    speeds = warp.zeros_like(model.joint_qd)
+    indices = [robot.bodies[link] for link in (links[1:] if still else links)]
+    stated = {joint.name: joint for joint in joints}
+    told = [
+        _coordinates(robot, stated[name], positions)
+        for name, positions in told_positions(joints, configurations).items()
+    ]
+
+    def place(row: int) -> Placed:
+        positions = start.copy()
+        for columns, values in told:
+            positions[columns] = values[row]
+        at = warp.array(positions, dtype=warp.float32, device=_DEVICE)
+        robot.engine.eval_fk(model, at, speeds, state)
+        placed = state.body_q.numpy()[indices].astype(np.float64)
+        origins, turns = placed[:, :3], Rotation.from_quat(placed[:, 3:]).as_matrix()
+        if still is None:
+            return origins, turns
+        return np.concatenate([still[0], origins]), np.concatenate([still[1], turns])
+
+    return stated_frames(links, configurations, place)
+
+
+def _coordinates(
+    robot: NewtonModel, joint: JointObservation, values: NDArray[np.float64]
+) -> tuple[slice, NDArray[np.float64]]:
+    """Where in Newton's positions a joint is, and the (K, n) values that go there.
+
+    Newton's joint frame may be turned against the link's, in which URDF counts.
+    """
+    builder, index = robot.builder, robot.joints[joint.name]
+    start = builder.joint_q_start[index]
+    joint_to_link = Rotation.from_quat(list(builder.joint_X_c[index])[3:])
+    # Copied: scipy refuses read-only arrays.
+    values = values.copy()
+    match joint.type:
+        case JointType.FLOATING:
+            slid = joint_to_link.inv().apply(values[:, :3])
+            values = np.column_stack([slid, _turned(joint_to_link, values[:, 3:])])
+        case JointType.SPHERICAL:
+            values = _turned(joint_to_link, values)
+        case JointType.PLANAR:
+            slides, turns = builder.joint_dof_dim[index]
+            first = builder.joint_qd_start[index]
+            axes = [vec3(axis) for axis in builder.joint_axis[first : first + slides]]
+            slid = joint_to_link.inv().apply(values[:, :3]) @ np.array(axes).T
+            values = np.column_stack([slid, values[:, 3:][:, :turns]])
+    return slice(start, start + values.shape[1]), values
+
+
+def _turned(
+    joint_to_link: Rotation, quat_wxyz: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """A turn of the link as a turn of the joint frame, (K, 4) xyzw."""
+    turn = Rotation.from_quat(np.roll(quat_wxyz, -1, axis=1))
+    turned: NDArray[np.float64] = (joint_to_link.inv() * turn * joint_to_link).as_quat()
+    return turned

@@ -1,0 +1,152 @@
+"""What Newton reads in a URDF, in single precision."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from urdf_usd.conformance.engines.newton.model import (
+    NewtonModel,
+    build,
+    joint_of,
+    mass_of,
+    poses,
+)
+from urdf_usd.conformance.engines.optional_engine import optional_engine
+from urdf_usd.conformance.engines.prepared_urdf.joints import leave_out_idle_couplings
+from urdf_usd.conformance.engines.prepared_urdf.text import (
+    UrdfText,
+    complete_inertials,
+    keep_first_inertial,
+    name_robot,
+    prepare,
+    strip_shapes,
+)
+from urdf_usd.conformance.engines.protocol import AbstentionError, Availability, Side
+from urdf_usd.conformance.engines.statements import (
+    blocked_note,
+    links_in_reach,
+    unreachable_joints,
+)
+from urdf_usd.conformance.observation.robot import (
+    SINGLE_PRECISION,
+    JointObservation,
+    LinkObservation,
+    MassProperties,
+    Observation,
+    Quantity,
+)
+
+if TYPE_CHECKING:
+    from urdf_usd.conformance.engines.protocol import Request
+
+_STEPS = (
+    strip_shapes,
+    keep_first_inertial,
+    complete_inertials,
+    name_robot,
+    leave_out_idle_couplings,
+)
+_STATES = frozenset(
+    {
+        Quantity.LINKS,
+        Quantity.JOINTS,
+        Quantity.JOINT_TYPES,
+        Quantity.MIMIC,
+        Quantity.FRAMES,
+        Quantity.MASS,
+        Quantity.LIMITS,
+        Quantity.EFFORT,
+        Quantity.VELOCITY,
+        Quantity.DYNAMICS,
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class NewtonEngine:
+    """Asks Newton's URDF importer."""
+
+    name: str = "newton"
+    side: Side = Side.URDF
+
+    def availability(self) -> Availability:
+        """Say which version is installed, if any."""
+        return optional_engine("newton", "newton", "newton")
+
+    def observe(self, request: Request) -> Observation:
+        """Read the file and state what it says.
+
+        Raises:
+            AbstentionError: Newton refuses the file.
+        """
+        urdf = prepare(request.path, _STEPS)
+        robot = _read(urdf)
+        joints = _joints(robot)
+        blocked = unreachable_joints(joints, request.configurations)
+        root = next(iter(robot.bodies))
+        reach = links_in_reach(root, joints, blocked)
+        return Observation(
+            engine=self.name,
+            robot=None if urdf.robot_unnamed else _robot_name(robot.builder),
+            root=root,
+            states=_STATES,
+            links=tuple(
+                LinkObservation(link, _mass(robot, link, urdf)) for link in robot.bodies
+            ),
+            joints=joints,
+            frames=poses(robot, joints, reach, request.configurations),
+            notes=(*urdf.notes, *robot.warnings, *blocked_note("Newton", blocked)),
+            precision=SINGLE_PRECISION,
+        )
+
+
+def _read(urdf: UrdfText) -> NewtonModel:
+    def read(builder: Any) -> None:  # noqa: ANN401  untyped engine
+        try:
+            builder.add_urdf(urdf.text.decode(), floating=False)
+        # It has no error of its own for a file that it cannot read.
+        except Exception as error:
+            reason = " ".join(str(error).split()) or type(error).__name__
+            raise AbstentionError(f"Newton: {reason}") from error
+
+    return build(read, _names)
+
+
+def _robot_name(builder: Any) -> str:  # noqa: ANN401  likewise
+    return str(builder.articulation_label[0])
+
+
+def _names(builder: Any) -> tuple[dict[str, int], dict[str, int]]:  # noqa: ANN401  likewise
+    """Bodies, the root first, and joints but the one that holds the root."""
+    prefix = f"{_robot_name(builder)}/"
+    root = builder.joint_child[0]
+    bodies = {
+        label.removeprefix(prefix): index
+        for index, label in enumerate(builder.body_label)
+    }
+    return (
+        dict(sorted(bodies.items(), key=lambda item: item[1] != root)),
+        {
+            label.removeprefix(prefix): index
+            for index, label in enumerate(builder.joint_label)
+            if builder.joint_parent[index] >= 0
+        },
+    )
+
+
+def _joints(robot: NewtonModel) -> tuple[JointObservation, ...]:
+    stated = []
+    for name in robot.joints:
+        joint = joint_of(robot, name)
+        if joint is None:
+            raise AbstentionError(f"Newton reads joint {name} as a type of its own")
+        stated.append(joint)
+    return tuple(stated)
+
+
+def _mass(robot: NewtonModel, link: str, urdf: UrdfText) -> MassProperties | None:
+    mass = mass_of(robot, link)
+    if mass is None or link in urdf.mass_unknown:
+        return None
+    return replace(mass, inertia=None) if link in urdf.inertia_unknown else mass

@@ -1,0 +1,188 @@
+"""What Newton makes of a USD, in single precision.
+
+A further reader of the USD: a consumer that people simulate with. Newton knows bodies
+and joints by the paths of their prims. Which prim stands for which link, what the root
+is, and where, if it is no body, are OpenUSD's reading: they are not in question here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from urdf_usd.conformance.engines.newton.model import (
+    NewtonModel,
+    build,
+    joint_of,
+    loose_joints,
+    mass_of,
+    poses,
+)
+from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
+from urdf_usd.conformance.engines.openusd.links import find_links
+from urdf_usd.conformance.engines.openusd.simulator_schemas import (
+    Language,
+    spoken_languages,
+)
+from urdf_usd.conformance.engines.openusd.stage import (
+    Placement,
+    Units,
+    captured_diagnostics,
+    read_physics,
+    urdf_name,
+)
+from urdf_usd.conformance.engines.optional_engine import optional_engine
+from urdf_usd.conformance.engines.protocol import (
+    AbstentionError,
+    Availability,
+    Request,
+    Side,
+)
+from urdf_usd.conformance.engines.statements import (
+    blocked_note,
+    links_in_reach,
+    unreachable_joints,
+)
+from urdf_usd.conformance.observation.robot import (
+    SINGLE_PRECISION,
+    Configurations,
+    LinkObservation,
+    Observation,
+    Quantity,
+)
+
+if TYPE_CHECKING:
+    from urdf_usd.conformance.engines.newton.model import Placed
+    from urdf_usd.conformance.engines.openusd.links import LinkPrims
+    from urdf_usd.conformance.engines.openusd.stage import Physics
+
+# Names are those of prims.
+_STATES = frozenset(
+    {
+        Quantity.JOINT_TYPES,
+        Quantity.FRAMES,
+        Quantity.MASS,
+        Quantity.LIMITS,
+    }
+)
+# What only an asset says that speaks to Newton.
+_TOLD = frozenset(
+    {
+        Quantity.MIMIC,
+        Quantity.EFFORT,
+        Quantity.VELOCITY,
+        Quantity.DYNAMICS,
+    }
+)
+_UNTOLD = (
+    "Newton is not told of efforts, speeds, damping, friction and couplings: no joint "
+    "uses its schemas."
+)
+_SI = Units(1.0, 1.0)
+_AT_REST = Configurations((), (), ("zero",))
+
+
+@dataclass(frozen=True, slots=True)
+class NewtonUsdEngine:
+    """Asks Newton's USD importer."""
+
+    name: str = "newton-usd"
+    side: Side = Side.USD
+
+    def availability(self) -> Availability:
+        """Say which version is installed, if any."""
+        return optional_engine("newton", "newton", "newton")
+
+    def observe(self, request: Request) -> Observation:
+        """Read the stage and state what Newton makes of it.
+
+        Raises:
+            AbstentionError: Newton or OpenUSD refuses the stage, or it is not in SI
+                units, which Newton does not heed.
+        """
+        names = OpenusdEngine().observe(Request(request.path, _AT_REST))
+        with captured_diagnostics():
+            physics = read_physics(request.path)
+            if physics.units != _SI:
+                raise AbstentionError("Newton reads all numbers as SI units")
+            links = find_links(physics)
+            robot = _read(request.path, physics, links)
+            if not robot.bodies:
+                raise AbstentionError("Newton finds no body")
+            root = _place_outside(physics, links, robot, names.root)
+            told = Language.NEWTON in spoken_languages(physics)
+        stated = (joint_of(robot, name) for name in robot.joints)
+        joints = tuple(joint for joint in stated if joint)
+        blocked = unreachable_joints(
+            [joint for joint in joints if joint.name not in loose_joints(robot)],
+            request.configurations,
+        )
+        reach = links_in_reach(names.root, names.joints, blocked)
+        return Observation(
+            engine=self.name,
+            robot=names.robot,
+            root=names.root,
+            states=_STATES | _TOLD if told else _STATES,
+            links=tuple(
+                LinkObservation(link, mass_of(robot, link), body=link)
+                for link in robot.bodies
+            ),
+            joints=joints,
+            frames=poses(
+                robot,
+                joints,
+                [link for link in reach if link in robot.bodies or link == names.root],
+                request.configurations,
+                still=root,
+            ),
+            notes=(
+                *robot.warnings,
+                *blocked_note("Newton", blocked),
+                *(() if told else (_UNTOLD,)),
+            ),
+            precision=SINGLE_PRECISION,
+        )
+
+
+def _read(path: str, physics: Physics, links: LinkPrims) -> NewtonModel:
+    def read(builder: Any) -> None:  # noqa: ANN401  untyped engine
+        try:
+            # Not turned to Newton's own up axis, and without what has no mass.
+            builder.add_usd(
+                path,
+                apply_up_axis_from_stage=True,
+                load_visual_shapes=False,
+                load_sites=False,
+            )
+        # It has no error of its own for a stage that it cannot read.
+        except Exception as error:
+            reason = " ".join(str(error).split()) or type(error).__name__
+            raise AbstentionError(f"Newton: {reason}") from error
+
+    def names(builder: Any) -> tuple[dict[str, int], dict[str, int]]:  # noqa: ANN401  likewise
+        return (
+            {
+                links.by_path[path].name: index
+                for index, path in enumerate(builder.body_label)
+                if path in links.by_path
+            },
+            {
+                urdf_name(physics.stage.GetPrimAtPath(path)): index
+                for index, path in enumerate(builder.joint_label)
+                if path in physics.joints
+            },
+        )
+
+    return build(read, names)
+
+
+def _place_outside(
+    physics: Physics, links: LinkPrims, robot: NewtonModel, link: str
+) -> Placed | None:
+    """Place of a link that is no body, as a stack of one; None for a body."""
+    if link in robot.bodies:
+        return None
+    placed = Placement(physics).rigid(links.by_name[link].path)
+    return placed[np.newaxis, :3, 3], placed[np.newaxis, :3, :3]

@@ -1,0 +1,259 @@
+"""Mimic couplings of joints: those that simulators act on, and what ``urdf:`` says."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from pxr import UsdPhysics
+
+from urdf_usd.conformance.engines.openusd.joint_attributes import is_storable
+from urdf_usd.conformance.engines.openusd.simulator_schemas import (
+    Language,
+    applied_schemas,
+    spoken_languages,
+)
+from urdf_usd.conformance.engines.openusd.stage import (
+    number_attribute,
+    text_attribute,
+    urdf_name,
+)
+from urdf_usd.conformance.observation.couplings import head_coupling
+from urdf_usd.conformance.observation.robot import MimicObservation
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from urdf_usd.conformance.engines.openusd.stage import Physics, Units
+    from urdf_usd.conformance.observation.couplings import HeadCoupling
+
+# float32 keeps 6e-8; a custom attribute in double and a schema's float agree this far.
+_SAME = 1e-6
+_SAME_OFFSET = 1e-12
+_NEWTON = "NewtonMimicAPI"
+_PHYSX = "PhysxMimicJointAPI"
+# PhysX has these for joints that slide as well.
+_PHYSX_INSTANCES = ("rotX", "rotY", "rotZ")
+# From here on PhysX takes a limit of a joint that turns for none [degrees].
+_PHYSX_UNLIMITED = 0.5e38
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Couplings:
+    """All joints, to find those that lead others.
+
+    Attributes:
+        stage: The open stage.
+        units: Its units.
+        named: Joint prims by URDF name.
+        spoken: Languages of the asset.
+    """
+
+    stage: Any
+    units: Units
+    named: Mapping[str, Any]
+    spoken: frozenset[Language]
+
+
+def couplings_of(physics: Physics) -> Couplings:
+    """Prepare to read couplings."""
+    prims = [physics.stage.GetPrimAtPath(path) for path in physics.joints]
+    return Couplings(
+        stage=physics.stage,
+        units=physics.units,
+        named={urdf_name(prim): prim for prim in prims},
+        spoken=spoken_languages(physics),
+    )
+
+
+def coupling(
+    name: str, couplings: Couplings, remarks: list[str]
+) -> MimicObservation | None:
+    """Return the coupling that acts on a joint, or the custom one where none can.
+
+    Args:
+        name: URDF name of the joint.
+        couplings: All joints.
+        remarks: Receives what is lost or contradicts.
+    """
+    custom = _custom(name, couplings)
+    told = head_coupling(name, partial(_custom, couplings=couplings))
+    said: list[tuple[str, MimicObservation, HeadCoupling | None]] = []
+    for word in _WORDS:
+        if (mimic := word.of(name, couplings)) is not None:
+            head = head_coupling(name, partial(word.acting, couplings=couplings))
+            said.append((word.schema, mimic, head))
+        elif custom and told and word.is_silent(name, custom, told, couplings):
+            remarks.append(
+                f"urdf:mimic names {custom.leader}, but {word.schema} does not"
+            )
+            return None
+    if not said:
+        return custom
+    (first, mimic, head), *others = said
+    for schema, _, other in others:
+        if not _alike(head, other):
+            remarks.append(f"{first} and {schema} disagree")
+            return None
+    if custom and not _alike(head, told):
+        remarks.append(f"{first} and urdf:mimic disagree")
+    return mimic
+
+
+@dataclass(frozen=True, slots=True)
+class _Word:
+    """How a simulator is told of couplings.
+
+    Attributes:
+        language: The simulator.
+        schema: Its schema.
+        read: Reads the coupling of a joint prim that acts, if one does.
+        could: Whether the schema could couple one joint prim to another.
+    """
+
+    language: Language
+    schema: str
+    read: Callable[[Any, Couplings], MimicObservation | None]
+    could: Callable[[Any, Any], bool]
+
+    def of(self, name: str, couplings: Couplings) -> MimicObservation | None:
+        """Return the coupling of the joint of a name."""
+        prim = couplings.named.get(name)
+        return self.read(prim, couplings) if prim else None
+
+    def acting(self, name: str, couplings: Couplings) -> MimicObservation | None:
+        """Return the same, or the custom coupling where there is none."""
+        return self.of(name, couplings) or _custom(name, couplings)
+
+    def is_silent(
+        self,
+        name: str,
+        custom: MimicObservation,
+        told: HeadCoupling,
+        couplings: Couplings,
+    ) -> bool:
+        """Whether an asset that speaks to this simulator keeps a coupling from it.
+
+        Args:
+            name: The joint.
+            custom: What ``urdf:mimic`` says of it.
+            told: The same, to the head of its chain.
+            couplings: All joints.
+        """
+        prim = couplings.named.get(name)
+        leader = couplings.named.get(custom.leader)
+        if self.language not in couplings.spoken or not (prim and leader):
+            return False
+        numbers = told.multiplier, told.offset / _unit(prim, couplings)
+        sayable = all(not number or is_storable(number) for number in numbers)
+        return sayable and self.could(prim, leader)
+
+
+def _alike(one: HeadCoupling | None, other: HeadCoupling | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return (
+        one.leader == other.leader
+        and math.isclose(one.multiplier, other.multiplier, rel_tol=_SAME)
+        and abs(one.offset - other.offset) <= _SAME_OFFSET + _SAME * one.terms
+    )
+
+
+def _unit(prim: Any, couplings: Couplings) -> float:  # noqa: ANN401  pxr is untyped
+    """SI value of one unit of a joint's position."""
+    if prim.IsA(UsdPhysics.RevoluteJoint):
+        return math.radians(1.0)
+    return couplings.units.length
+
+
+def _custom(name: str, couplings: Couplings) -> MimicObservation | None:
+    """Return what ``urdf:mimic`` says of the joint of a name."""
+    prim = couplings.named.get(name)
+    leader = text_attribute(prim, "urdf:mimic:joint") if prim else None
+    if leader is None:
+        return None
+    multiplier = number_attribute(prim, "urdf:mimic:multiplier")
+    return MimicObservation(
+        leader,
+        1.0 if multiplier is None else multiplier,
+        number_attribute(prim, "urdf:mimic:offset") or 0.0,
+    )
+
+
+def _newton_word(
+    prim: Any,  # noqa: ANN401  pxr is untyped
+    couplings: Couplings,
+) -> MimicObservation | None:
+    # With the schema's fallbacks, which OpenUSD may not know.
+    if _NEWTON not in applied_schemas(prim):
+        return None
+    enabled = prim.GetAttribute("newton:mimicEnabled").Get()
+    leader = _target(prim, "newton:mimicJoint", couplings)
+    if enabled is False or not leader:
+        return None
+    offset = number_attribute(prim, "newton:mimicCoef0")
+    multiplier = number_attribute(prim, "newton:mimicCoef1")
+    return MimicObservation(
+        leader=urdf_name(leader),
+        multiplier=1.0 if multiplier is None else multiplier,
+        offset=(offset or 0.0) * _unit(prim, couplings),
+    )
+
+
+def _newton_couples(prim: Any, leader: Any) -> bool:  # noqa: ANN401  pxr is untyped
+    """Newton's coefficients have one unit, so both joints are of one type."""
+    return bool(prim.GetTypeName() == leader.GetTypeName())
+
+
+def _physx_word(
+    prim: Any,  # noqa: ANN401  pxr is untyped
+    couplings: Couplings,
+) -> MimicObservation | None:
+    """Read ``position + gearing * leader + offset = 0``."""
+    applied = applied_schemas(prim)
+    found = [name for name in _PHYSX_INSTANCES if f"{_PHYSX}:{name}" in applied]
+    if not found:
+        return None
+    prefix = f"physxMimicJoint:{found[0]}"
+    leader = _target(prim, f"{prefix}:referenceJoint", couplings)
+    if not leader or not _physx_couples(prim, leader):
+        return None
+    gearing = number_attribute(prim, f"{prefix}:gearing")
+    offset = number_attribute(prim, f"{prefix}:offset")
+    unit = _unit(prim, couplings)
+    ratio = unit / _unit(leader, couplings)
+    return MimicObservation(
+        leader=urdf_name(leader),
+        multiplier=-(1.0 if gearing is None else gearing) * ratio,
+        offset=-(offset or 0.0) * unit,
+    )
+
+
+def _physx_couples(prim: Any, leader: Any) -> bool:  # noqa: ANN401  pxr is untyped
+    """PhysX couples joints that slide, and joints that turn within limits."""
+    return _may_take_part(prim) and _may_take_part(leader)
+
+
+def _may_take_part(prim: Any) -> bool:  # noqa: ANN401  pxr is untyped
+    if UsdPhysics.Joint(prim).GetExcludeFromArticulationAttr().Get():
+        return False
+    if prim.IsA(UsdPhysics.PrismaticJoint):
+        return True
+    if not prim.IsA(UsdPhysics.RevoluteJoint):
+        return False
+    joint = UsdPhysics.RevoluteJoint(prim)
+    limits = joint.GetLowerLimitAttr().Get(), joint.GetUpperLimitAttr().Get()
+    return all(abs(limit) < _PHYSX_UNLIMITED for limit in limits)
+
+
+def _target(prim: Any, name: str, couplings: Couplings) -> Any:  # noqa: ANN401  untyped
+    targets = prim.GetRelationship(name).GetTargets()
+    return couplings.stage.GetPrimAtPath(targets[0]) if targets else None
+
+
+_WORDS = (
+    _Word(Language.NEWTON, _NEWTON, _newton_word, _newton_couples),
+    _Word(Language.PHYSX, _PHYSX, _physx_word, _physx_couples),
+)

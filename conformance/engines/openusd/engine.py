@@ -1,0 +1,299 @@
+"""OpenUSD's own reading of a robot: what a USD consumer makes of the asset.
+
+The stage goes through OpenUSD's physics parser, masses through its mass utility, and
+link frames are computed from joint frames, as a simulator does. What is stated is the
+*effective* value: custom attributes under ``urdf:`` give names where the schemas have
+no place for them, and numbers only where no schema does.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from pxr import Usd, UsdGeom, UsdPhysics
+
+from urdf_usd.conformance.engines.mujoco.model import with_motion
+from urdf_usd.conformance.engines.openusd.articulation import (
+    articulated_bodies,
+    grounded,
+    inert,
+    unarticulated,
+)
+from urdf_usd.conformance.engines.openusd.joints import connections
+from urdf_usd.conformance.engines.openusd.links import WORLD, find_links
+from urdf_usd.conformance.engines.openusd.masses import body_mass
+from urdf_usd.conformance.engines.openusd.shapes import state_shapes
+from urdf_usd.conformance.engines.openusd.stage import (
+    Placement,
+    captured_diagnostics,
+    read_physics,
+    urdf_name,
+)
+from urdf_usd.conformance.engines.openusd.statements import (
+    hung_on,
+    state_joints,
+    state_links,
+)
+from urdf_usd.conformance.engines.openusd.transforms import inverses
+from urdf_usd.conformance.engines.openusd.tree import (
+    assembly_gaps,
+    place_bodies,
+    span_tree,
+)
+from urdf_usd.conformance.engines.protocol import (
+    AbstentionError,
+    Availability,
+    Available,
+    Request,
+    Side,
+    Unavailable,
+)
+from urdf_usd.conformance.observation.robot import (
+    Base,
+    Frames,
+    JointType,
+    Observation,
+    Quantity,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from urdf_usd.conformance.engines.openusd.joints import Connection
+    from urdf_usd.conformance.engines.openusd.links import LinkPrims
+    from urdf_usd.conformance.engines.openusd.stage import Diagnostics, Physics
+    from urdf_usd.conformance.engines.openusd.transforms import Array
+    from urdf_usd.conformance.engines.openusd.tree import BodyTree
+    from urdf_usd.conformance.observation.robot import (
+        AssemblyGap,
+        Configurations,
+        JointObservation,
+        Vec3,
+    )
+
+# Beyond the engineering tolerance by a factor of ten: worth a sentence of its own.
+_GAP = 1e-4
+
+
+class OpenusdEngine:
+    """Reads a USD with OpenUSD's physics parser and mass utility."""
+
+    @property
+    def name(self) -> str:
+        """Stable lower-case name."""
+        return "usdphysics"
+
+    @property
+    def side(self) -> Side:
+        """It reads USD."""
+        return Side.USD
+
+    def availability(self) -> Availability:
+        """Say whether this OpenUSD has the parser."""
+        if not hasattr(UsdPhysics, "UsdPhysicsLoadStageFromPrimRange"):
+            return Unavailable(
+                "this OpenUSD has no UsdPhysicsLoadStageFromPrimRange",
+                "install usd-core 25.11 or newer",
+            )
+        _, minor, patch = Usd.GetVersion()
+        return Available(f"usd-core {minor}.{patch:02}")
+
+    def observe(self, request: Request) -> Observation:
+        """Read the stage at ``request.path``.
+
+        Raises:
+            AbstentionError: The stage cannot be opened, lacks one of its layers or a
+                default prim, or holds neither a body nor a frame.
+        """
+        with captured_diagnostics() as diagnostics:
+            reading = _observe(self.name, request, diagnostics)
+        return with_motion(reading, request.configurations, neighbours=False)
+
+
+def _observe(engine: str, request: Request, diagnostics: Diagnostics) -> Observation:
+    physics = read_physics(request.path)
+    links = find_links(physics)
+    if not links.by_name:
+        raise AbstentionError("the stage holds neither a body nor a frame")
+    placement = Placement(physics)
+    joints, notes = connections(physics, links, placement)
+    tree = span_tree(joints, tuple(physics.bodies), articulated_bodies(physics))
+    masses = {path: body_mass(physics, placement, path) for path in physics.bodies}
+    stated, unstated = state_joints(physics, links, tree)
+    gaps = assembly_gaps(joints, placement)
+    root = _root(links, tree, stated)
+    if still := _still_root(links, joints, request.configurations.root):
+        root, stated = still, hung_on(stated, still, links)
+    notes += unstated
+    notes += (note for mass in masses.values() for note in mass.notes)
+    notes += _structure_notes(physics, links, tree, root)
+    notes += _gap_notes(gaps)
+    return Observation(
+        engine=engine,
+        robot=_robot_name(physics.default),
+        root=root,
+        states=frozenset(Quantity),
+        links=state_links(links, masses),
+        joints=stated,
+        frames=_frames(links, tree, placement, request.configurations, root),
+        base=_base(physics, joints),
+        articulation_roots=sum(
+            len(found.rootPrims) for found in physics.articulations.values()
+        ),
+        notes=(*dict.fromkeys(notes), *diagnostics.warnings()),
+        departures=tuple(d for mass in masses.values() for d in mass.departures),
+        assembly=gaps,
+        invented=tuple(
+            links.by_path[path].name
+            for path, mass in masses.items()
+            if mass.invented and path in links.by_path
+        ),
+        restated=tuple(m.restated for m in masses.values() if m.restated),
+        inert=inert(physics, links),
+        unarticulated=unarticulated(physics, tree),
+        grounded=grounded(physics, joints),
+        up=_up(physics, placement, links.by_name[root].path),
+        shapes=state_shapes(physics, links, placement),
+    )
+
+
+def _robot_name(default: Any) -> str:  # noqa: ANN401  pxr is untyped
+    return str(default.GetAssetInfoByKey("name") or urdf_name(default))
+
+
+def _base(physics: Physics, joints: Sequence[Connection]) -> Base:
+    if not any(body.rigidBodyEnabled for body in physics.bodies.values()):
+        return Base.STATIC
+    attached = any(
+        WORLD in joint.bodies and joint.mobility.type is not JointType.FLOATING
+        for joint in joints
+    )
+    return Base.FIXED if attached else Base.FLOATING
+
+
+def _up(physics: Physics, placement: Placement, root: str) -> Vec3:
+    """Return the stage's up axis in the root link's frame."""
+    axis = "XYZ".index(UsdGeom.GetStageUpAxis(physics.stage))
+    x, y, z = (float(value) for value in placement.rigid(root)[axis, :3])
+    return x, y, z
+
+
+def _root(links: LinkPrims, tree: BodyTree, joints: Sequence[JointObservation]) -> str:
+    """Return the link at the top: from the base up along stated joints.
+
+    A frame above the base that no joint names is not taken for a link: it may as well
+    be a folder.
+    """
+    base = links.by_path.get(tree.base or "")
+    root = base.name if base else next(iter(links.by_name))
+    parents: dict[str, str] = {}
+    for joint in joints:
+        parents.setdefault(joint.child, joint.parent)
+    seen = {root}
+    while (above := parents.get(root, root)) in links.by_name and above not in seen:
+        seen.add(above)
+        root = above
+    return root
+
+
+def _still_root(
+    links: LinkPrims, joints: Sequence[Connection], name: str | None
+) -> str | None:
+    """Return the root link if it is a frame that stands still where joints end.
+
+    A root link without mass may become a frame without a body, and its joints may be
+    tied to the world in its place. Nothing marks such a frame as a link but its name.
+    """
+    link = links.by_name.get(name or "")
+    tied = any(
+        WORLD in joint.bodies and joint.mobility.type is not JointType.FLOATING
+        for joint in joints
+    )
+    return link.name if link and link.body == WORLD and tied else None
+
+
+def _frames(
+    links: LinkPrims,
+    tree: BodyTree,
+    placement: Placement,
+    configurations: Configurations,
+    root: str,
+) -> Frames:
+    """Place all links, relative to the root; a frame rides on the body above it."""
+    bodies = place_bodies(tree, placement, configurations)
+    poses: dict[str, Array] = {}
+    for link in links.by_name.values():
+        own = placement.rigid(link.path)
+        if link.body != WORLD:
+            own = placement.inverse(link.body) @ own
+        poses[link.name] = bodies[link.body] @ own
+    names = tuple(poses)
+    relative = inverses(poses[root])[:, np.newaxis] @ np.stack(
+        [poses[name] for name in names], axis=1
+    )
+    relative.flags.writeable = False
+    return Frames(
+        links=names,
+        positions=relative[..., :3, 3],
+        rotations=relative[..., :3, :3],
+        labels=configurations.labels,
+    )
+
+
+def _structure_notes(
+    physics: Physics, links: LinkPrims, tree: BodyTree, root: str
+) -> list[str]:
+    notes = [
+        f"body {path} goes by its path: another body has its name"
+        for path in links.shadowed
+    ]
+    if adrift := tuple(root for root in tree.roots if root != tree.base):
+        notes.append(f"no joint places {_listed(adrift)}")
+    notes += (
+        f"body {path} is {'kinematic' if body.kinematicBody else 'disabled'}"
+        for path, body in physics.bodies.items()
+        if body.kinematicBody or not body.rigidBodyEnabled
+    )
+    notes += _articulation_notes(physics, tree)
+    unnamed = [
+        link.name
+        for link in links.by_name.values()
+        if not link.is_body and link.weld is None and link.name != root
+    ]
+    if unnamed:
+        notes.append(f"{_listed(unnamed)} name no joint: links, or folders of geometry")
+    return notes
+
+
+def _articulation_notes(physics: Physics, tree: BodyTree) -> list[str]:
+    outside = unarticulated(physics, tree)
+    notes = [f"no articulation holds joint {_listed(outside)}"] if outside else []
+    held = {
+        joint.bodies[joint.child]
+        for joint in tree.joints
+        if joint.bodies[joint.parent] == WORLD
+        and joint.mobility.type is not JointType.FLOATING
+    }
+    notes += (
+        f"the articulation starts at body {path}, as if floating, but a joint ties it "
+        "to the world"
+        for path in articulated_bodies(physics)
+        if path in held
+    )
+    return notes
+
+
+def _gap_notes(gaps: Sequence[AssemblyGap]) -> list[str]:
+    apart = [gap for gap in gaps if max(gap.position, gap.rotation) > _GAP]
+    if not apart:
+        return []
+    worst = max(apart, key=lambda gap: max(gap.position, gap.rotation))
+    amount = f"{worst.position:.3g} m, {worst.rotation:.3g} rad"
+    return [f"joints that do not meet: {len(apart)}, worst {worst.joint} ({amount})"]
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:3])
+    more = len(names) - 3
+    return f"{shown} and {more} more" if more > 0 else shown

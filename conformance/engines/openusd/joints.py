@@ -1,0 +1,330 @@
+"""Joint descriptors as connections between bodies: what a simulator makes of them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from pxr import UsdPhysics
+
+from urdf_usd.conformance.engines.openusd.links import WORLD
+from urdf_usd.conformance.engines.openusd.stage import text_attribute, urdf_name
+from urdf_usd.conformance.engines.openusd.transforms import (
+    inverses,
+    rotations,
+    transforms,
+)
+from urdf_usd.conformance.observation.robot import JointType
+
+if TYPE_CHECKING:
+    from urdf_usd.conformance.engines.openusd.links import LinkPrim, LinkPrims
+    from urdf_usd.conformance.engines.openusd.stage import Physics, Placement, Units
+    from urdf_usd.conformance.engines.openusd.transforms import Array
+    from urdf_usd.conformance.observation.robot import Vec3
+
+_AXES = {UsdPhysics.Axis.X: 0, UsdPhysics.Axis.Y: 1, UsdPhysics.Axis.Z: 2}
+_TRANSLATIONS = (
+    UsdPhysics.JointDOF.TransX,
+    UsdPhysics.JointDOF.TransY,
+    UsdPhysics.JointDOF.TransZ,
+)
+_ROTATIONS = (
+    UsdPhysics.JointDOF.RotX,
+    UsdPhysics.JointDOF.RotY,
+    UsdPhysics.JointDOF.RotZ,
+)
+# The parser disables a revolute limit with a bound beyond 5e37 degrees, so that writers
+# state a range that is open on one side by some large number.
+UNBOUNDED = 1e30
+# By the numbers of free translations and rotations.
+_AXISLESS = {
+    (0, 0): JointType.FIXED,
+    (0, 3): JointType.SPHERICAL,
+    (3, 3): JointType.FLOATING,
+}
+ANGULAR = frozenset({JointType.REVOLUTE, JointType.CONTINUOUS})
+LINEAR = frozenset({JointType.PRISMATIC})
+
+
+@dataclass(frozen=True, slots=True)
+class Mobility:
+    """What a joint lets its second side do relative to its first.
+
+    Attributes:
+        type: Kind of motion; None if URDF has no word for it.
+        axis: Coordinate axis of the joint frame that the motion is about or along.
+        lower: Lower limit [rad or m]; None where the type has none.
+        upper: Upper limit likewise.
+        note: What is unusual about it.
+    """
+
+    type: JointType | None
+    axis: int | None = None
+    lower: float | None = None
+    upper: float | None = None
+    note: str | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Connection:
+    """A joint as the parser resolves it; frames in metres.
+
+    Attributes:
+        name: URDF name.
+        path: Path of the prim that states the joint.
+        bodies: Paths of the bodies on side 0 and 1; WORLD for the world, and for a
+            collider that stands still.
+        targets: Paths that the joint itself names; empty for none.
+        anchors: (4, 4) joint frame in the frame of the body on each side.
+        mobility: What it lets side 1 do relative to side 0.
+        articulated: Whether it may be part of an articulation's tree.
+        reversed: Whether side 1 is the parent, seen from the base.
+    """
+
+    name: str
+    path: str
+    bodies: tuple[str, str]
+    targets: tuple[str, str]
+    anchors: tuple[Array, Array]
+    mobility: Mobility
+    articulated: bool
+    reversed: bool = False
+
+    @property
+    def parent(self) -> int:
+        """Side of the parent."""
+        return 1 if self.reversed else 0
+
+    @property
+    def child(self) -> int:
+        """Side of the child."""
+        return 1 - self.parent
+
+    @property
+    def axis_in_child(self) -> Vec3 | None:
+        """Unit vector, in the child's frame, of positive motion of the child."""
+        if self.mobility.axis is None:
+            return None
+        column = self.anchors[self.child][:3, self.mobility.axis]
+        x, y, z = (float(value) for value in (-column if self.reversed else column))
+        return x, y, z
+
+    @property
+    def anchor_in_child(self) -> Vec3:
+        """Point that rotations are about, in the child's frame [m]."""
+        x, y, z = (float(value) for value in self.anchors[self.child][:3, 3])
+        return x, y, z
+
+    def turned(self) -> Connection:
+        """Return the same joint with the roles of parent and child exchanged."""
+        return replace(self, reversed=not self.reversed)
+
+
+def connections(
+    physics: Physics, links: LinkPrims, placement: Placement
+) -> tuple[tuple[Connection, ...], list[str]]:
+    """Return the joints that connect something, and notes on the others."""
+    found: list[Connection] = []
+    notes: list[str] = []
+    for path, descriptor in physics.joints.items():
+        prim = physics.stage.GetPrimAtPath(path)
+        name = urdf_name(prim)
+        notes += (
+            f"joint {name} targets {target}, which does not exist: "
+            "that side is attached to the world"
+            for target in (descriptor.rel0, descriptor.rel1)
+            if not target.isEmpty and not physics.stage.GetPrimAtPath(target)
+        )
+        mobility = _mobility(descriptor, physics.units)
+        if not descriptor.jointEnabled:
+            if text_attribute(prim, "urdf:joint:type") != "floating":
+                notes.append(f"joint {name} is disabled and connects nothing")
+                continue
+            mobility = Mobility(JointType.FLOATING)
+        if absent := _absent_body(descriptor, physics):
+            notes.append(
+                f"joint {name} holds {absent}, which is no active body below the "
+                "default prim: it connects nothing"
+            )
+            continue
+        connection = _held_still(
+            _connection(name, path, descriptor, mobility, physics.units),
+            physics,
+            placement,
+        )
+        if connection.bodies[0] == connection.bodies[1]:
+            notes.append(f"joint {name} has one body, or none, on both sides")
+            continue
+        found.append(connection)
+    stated = {connection.name for connection in found}
+    found += (
+        _floating_body(link, links, placement)
+        for link in links.by_name.values()
+        if link.is_body
+        and link.weld
+        and link.weld.type is JointType.FLOATING
+        and link.weld.joint not in stated
+    )
+    return tuple(found), notes
+
+
+def _connection(
+    name: str,
+    path: str,
+    descriptor: Any,  # noqa: ANN401  pxr is untyped
+    mobility: Mobility,
+    units: Units,
+) -> Connection:
+    return Connection(
+        name=name,
+        path=path,
+        bodies=(str(descriptor.body0), str(descriptor.body1)),
+        targets=(str(descriptor.rel0), str(descriptor.rel1)),
+        anchors=(
+            _anchor(
+                descriptor.localPose0Position, descriptor.localPose0Orientation, units
+            ),
+            _anchor(
+                descriptor.localPose1Position, descriptor.localPose1Orientation, units
+            ),
+        ),
+        mobility=mobility,
+        articulated=not descriptor.excludeFromArticulation,
+    )
+
+
+def _absent_body(descriptor: Any, physics: Physics) -> str | None:  # noqa: ANN401
+    """Return a rigid body that a joint names and nobody simulates with the robot."""
+    for path in (str(descriptor.body0), str(descriptor.body1)):
+        if not path or path in physics.bodies:
+            continue
+        prim = physics.stage.GetPrimAtPath(path)
+        if prim.HasAPI(UsdPhysics.RigidBodyAPI) or not _is_simulated(prim):
+            return path
+    return None
+
+
+def _is_simulated(prim: Any) -> bool:  # noqa: ANN401  pxr is untyped
+    return prim.IsActive() and prim.IsDefined() and not prim.IsAbstract()
+
+
+def _held_still(
+    connection: Connection, physics: Physics, placement: Placement
+) -> Connection:
+    """Express sides in the world that the parser states in a static collider's frame.
+
+    A collider without a rigid body at or above it does not move.
+    """
+    bodies, anchors = list(connection.bodies), list(connection.anchors)
+    for side, path in enumerate(connection.bodies):
+        if path and path not in physics.bodies:
+            bodies[side] = WORLD
+            anchors[side] = placement.rigid(path) @ anchors[side]
+    return replace(
+        connection, bodies=(bodies[0], bodies[1]), anchors=(anchors[0], anchors[1])
+    )
+
+
+def _anchor(position: Any, quat: Any, units: Units) -> Array:  # noqa: ANN401  untyped
+    """Return a joint frame from float32 values, normalised in double."""
+    wxyz = (quat.GetReal(), *quat.GetImaginary())
+    return transforms(rotations(wxyz), np.array(position, np.float64) * units.length)
+
+
+def _floating_body(
+    link: LinkPrim, links: LinkPrims, placement: Placement
+) -> Connection:
+    """Return the floating joint that a body's custom attributes state."""
+    weld = link.weld
+    assert weld is not None  # noqa: S101  the caller selects links with a weld
+    parent = links.by_name.get(weld.parent or link.above or "")
+    carrier = parent.body if parent else WORLD
+    start = placement.rigid(carrier) if carrier else np.eye(4)
+    return Connection(
+        name=weld.joint,
+        path=link.path,
+        bodies=(carrier, link.path),
+        targets=(parent.path if parent else "", link.path),
+        anchors=(inverses(start) @ placement.rigid(link.path), np.eye(4)),
+        mobility=Mobility(JointType.FLOATING),
+        articulated=False,
+    )
+
+
+def _mobility(descriptor: Any, units: Units) -> Mobility:  # noqa: ANN401  untyped
+    kinds = UsdPhysics.ObjectType
+    match descriptor.type:
+        case kinds.FixedJoint:
+            return Mobility(JointType.FIXED)
+        case kinds.RevoluteJoint:
+            return _about(_AXES[descriptor.axis], descriptor.limit)
+        case kinds.PrismaticJoint:
+            return _along(_AXES[descriptor.axis], descriptor.limit, units)
+        case kinds.SphericalJoint:
+            limited = descriptor.limit.enabled
+            return Mobility(
+                JointType.SPHERICAL, note="its cone is limited" if limited else None
+            )
+        case kinds.D6Joint:
+            return _six(descriptor, units)
+    return Mobility(None, note="it is a distance joint")
+
+
+def _about(axis: int, limit: Any | None) -> Mobility:  # noqa: ANN401  pxr is untyped
+    if limit is None or not limit.enabled:
+        return Mobility(JointType.CONTINUOUS, axis)
+    lower, upper = (math.radians(_bound(b)) for b in (limit.lower, limit.upper))
+    return Mobility(JointType.REVOLUTE, axis, lower, upper, _locked(lower, upper))
+
+
+def _along(axis: int, limit: Any | None, units: Units) -> Mobility:  # noqa: ANN401
+    if limit is None or not limit.enabled:
+        return Mobility(JointType.PRISMATIC, axis, -math.inf, math.inf)
+    lower, upper = (_bound(b) * units.length for b in (limit.lower, limit.upper))
+    return Mobility(JointType.PRISMATIC, axis, lower, upper, _locked(lower, upper))
+
+
+def _bound(value: float) -> float:
+    return value if abs(value) < UNBOUNDED else math.copysign(math.inf, value)
+
+
+def _locked(lower: float, upper: float) -> str | None:
+    """A lower limit above the upper one locks a joint, says UsdPhysics."""
+    return "its limits lock it: lower is above upper" if lower > upper else None
+
+
+def _six(descriptor: Any, units: Units) -> Mobility:  # noqa: ANN401  pxr is untyped
+    """Return what a joint without a type of its own leaves free.
+
+    A degree of freedom without a limit, or with a disabled one, is free; with lower
+    above upper it is locked, and a range of no width locks it as well.
+    """
+    limits = {
+        pair.first: pair.second
+        for pair in descriptor.jointLimits
+        if pair.second.enabled
+    }
+
+    def is_free(freedom: Any) -> bool:  # noqa: ANN401  pxr is untyped
+        limit = limits.get(freedom)
+        return limit is None or limit.lower < limit.upper
+
+    slides = [axis for axis, freedom in enumerate(_TRANSLATIONS) if is_free(freedom)]
+    spins = [axis for axis, freedom in enumerate(_ROTATIONS) if is_free(freedom)]
+    match slides, spins:
+        case [], [axis]:
+            return _about(axis, limits.get(_ROTATIONS[axis]))
+        case [axis], []:
+            return _along(axis, limits.get(_TRANSLATIONS[axis]), units)
+        case [first, second], [axis] if axis not in {first, second}:
+            found = Mobility(JointType.PLANAR, axis)
+        case _:
+            found = Mobility(_AXISLESS.get((len(slides), len(spins))))
+    free = [_TRANSLATIONS[a] for a in slides] + [_ROTATIONS[a] for a in spins]
+    if found.type is None:
+        return replace(found, note=f"it leaves {', '.join(f.name for f in free)} free")
+    if any(freedom in limits for freedom in free):
+        return replace(found, note="some of its free axes have limits")
+    return found

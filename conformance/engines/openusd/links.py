@@ -1,0 +1,154 @@
+"""Which prims stand for links, and what they are called.
+
+A rigid body is a link. So may be any prim of type Xform that is no body: a massless
+link becomes an Xform below the body that it is welded to, and a link ``world`` becomes
+an Xform above the bodies. Nothing in the schema tells these frames from an Xform that
+only holds geometry, so every Xform below the default prim and not below a Gprim is a
+*frame candidate*. Candidates that are no link do no harm: links are looked up by the
+names that the URDF has. Where two prims have one name, a body comes before a frame, a
+frame that carries ``urdf:joint:name`` before one that does not, and then the first in
+the order of the stage.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pxr import Usd, UsdGeom
+
+from urdf_usd.conformance.engines.openusd.stage import text_attribute, urdf_name
+from urdf_usd.conformance.observation.robot import JointType
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from urdf_usd.conformance.engines.openusd.stage import Physics
+
+WORLD = ""
+"""Stands for the world where a body's path is expected, as in the parser's answers."""
+
+_WELDS = {"fixed": JointType.FIXED, "floating": JointType.FLOATING}
+
+
+@dataclass(frozen=True, slots=True)
+class Weld:
+    """An URDF joint that has no joint prim: custom attributes on its child say it.
+
+    Attributes:
+        joint: URDF name.
+        type: Fixed or floating.
+        parent: URDF name of the parent link, if stated.
+    """
+
+    joint: str
+    type: JointType
+    parent: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class LinkPrim:
+    """A prim that stands, or may stand, for a link.
+
+    Attributes:
+        path: Path of the prim.
+        name: URDF name.
+        body: Path of the body that carries it: its own for a body, WORLD if none.
+        above: Name of the nearest candidate above it, or None.
+        weld: The joint that its custom attributes state, if they do.
+    """
+
+    path: str
+    name: str
+    body: str
+    above: str | None
+    weld: Weld | None
+
+    @property
+    def is_body(self) -> bool:
+        """Whether the prim is a rigid body of its own."""
+        return self.path == self.body
+
+
+@dataclass(frozen=True, slots=True)
+class LinkPrims:
+    """The candidates, one per URDF name, in the order of the stage.
+
+    Attributes:
+        by_name: Candidates by URDF name.
+        by_path: The same by prim path.
+        shadowed: Paths of bodies whose name is taken by another body.
+    """
+
+    by_name: Mapping[str, LinkPrim]
+    by_path: Mapping[str, LinkPrim]
+    shadowed: tuple[str, ...]
+
+
+def find_links(physics: Physics) -> LinkPrims:
+    """Return the prims that stand, or may stand, for links."""
+    found = _candidates(physics)
+    by_name: dict[str, LinkPrim] = {}
+    for link in sorted(found, key=_rank):
+        by_name.setdefault(link.name, link)
+    kept = tuple(link for link in found if by_name[link.name] is link)
+    return LinkPrims(
+        by_name={link.name: link for link in kept},
+        by_path={link.path: link for link in kept},
+        shadowed=tuple(
+            link.path for link in found if link.is_body and link not in kept
+        ),
+    )
+
+
+def link_candidates(physics: Physics) -> tuple[LinkPrim, ...]:
+    """Return all of them, those first that come first where several have one name."""
+    return tuple(sorted(_candidates(physics), key=_rank))
+
+
+def _rank(link: LinkPrim) -> tuple[bool, bool]:
+    return not link.is_body, link.weld is None
+
+
+def _candidates(physics: Physics) -> list[LinkPrim]:
+    found: dict[str, LinkPrim] = {}
+    prims = iter(Usd.PrimRange(physics.default, Usd.TraverseInstanceProxies()))
+    for prim in prims:
+        path = str(prim.GetPath())
+        is_body = path in physics.bodies
+        # The default prim is the robot, not one of its links, unless it is a body.
+        is_frame = prim.GetTypeName() == "Xform" and prim != physics.default
+        if is_body or is_frame:
+            found[path] = _link(prim, is_body=is_body, found=found)
+        if prim.IsA(UsdGeom.Gprim):
+            prims.PruneChildren()
+    return list(found.values())
+
+
+def _link(
+    prim: Any,  # noqa: ANN401  pxr is untyped
+    *,
+    is_body: bool,
+    found: Mapping[str, LinkPrim],
+) -> LinkPrim:
+    above = prim.GetParent()
+    while above and str(above.GetPath()) not in found:
+        above = above.GetParent()
+    nearest = found[str(above.GetPath())] if above else None
+    path = str(prim.GetPath())
+    carrier = nearest.body if nearest else WORLD
+    return LinkPrim(
+        path=path,
+        name=urdf_name(prim),
+        body=path if is_body else carrier,
+        above=nearest.name if nearest else None,
+        weld=_weld(prim),
+    )
+
+
+def _weld(prim: Any) -> Weld | None:  # noqa: ANN401  pxr is untyped
+    joint = text_attribute(prim, "urdf:joint:name")
+    kind = _WELDS.get(text_attribute(prim, "urdf:joint:type") or "fixed")
+    if joint is None or kind is None:
+        return None
+    return Weld(joint, kind, text_attribute(prim, "urdf:joint:parent"))

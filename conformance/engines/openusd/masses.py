@@ -1,0 +1,279 @@
+"""Effective mass properties: what ``ComputeMassProperties`` answers, body by body.
+
+Measured on usd-core 26.11:
+
+- An authored diagonal inertia whose components are all below 1e-5 counts as unauthored;
+  one from the colliders takes its place, or that of a ball of 0.1 m. Simulators keep
+  the authored value, so that is what is stated here, and the other is a departure.
+- An authored mass is given back as it is, and an authored centre of mass, times the
+  scale of its body: nothing else departs.
+- Without colliders and principal axes, the returned quaternion is uninitialised memory.
+- Without mass and colliders the answer is -1, where the UsdPhysics document says 1.
+- Colliders of bodies nested below a body are not counted with it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from pxr import Gf, UsdGeom, UsdPhysics
+
+from urdf_usd.conformance.engines.openusd.solids import (
+    EMPTY,
+    Solid,
+    box,
+    capsule,
+    cone,
+    convex_hull,
+    cylinder,
+    polyhedron,
+    sphere,
+)
+from urdf_usd.conformance.engines.openusd.stage import urdf_name
+from urdf_usd.conformance.engines.openusd.transforms import (
+    inverses,
+    rigid_part,
+    rotations,
+)
+from urdf_usd.conformance.observation.robot import (
+    Departure,
+    MassProperties,
+    Restatement,
+)
+
+if TYPE_CHECKING:
+    from urdf_usd.conformance.engines.openusd.stage import Physics, Placement, Units
+    from urdf_usd.conformance.engines.openusd.transforms import Array
+    from urdf_usd.conformance.observation.robot import Vec6
+
+_AXES = {UsdPhysics.Axis.X: 0, UsdPhysics.Axis.Y: 1, UsdPhysics.Axis.Z: 2}
+# Relative to the largest moment. float32 storage of moments and axes stays below 1e-6.
+_DEPARTS = 1e-5
+_UNIT_QUAT = 1e-3
+_NEWTON_INERTIA = "newton:inertia"
+_UPPER = np.triu_indices(3)
+
+
+@dataclass(frozen=True, slots=True)
+class BodyMass:
+    """One body's mass properties, in SI units and in its own frame.
+
+    Attributes:
+        properties: What a simulator uses.
+        departures: Where OpenUSD's utility contradicts what the file states.
+        restated: The inertia, if the file states it twice.
+        invented: Whether no mass is stated, so that it is made up.
+        notes: What had to be done to state them.
+    """
+
+    properties: MassProperties
+    departures: tuple[Departure, ...]
+    restated: Restatement | None
+    invented: bool
+    notes: tuple[str, ...]
+
+
+def body_mass(physics: Physics, placement: Placement, path: str) -> BodyMass:
+    """Return the mass properties of the body at a prim path."""
+    prim = physics.stage.GetPrimAtPath(path)
+    name = urdf_name(prim)
+    colliders = _Colliders(physics, placement, path)
+    mass, diagonal, center, quat = UsdPhysics.RigidBodyAPI(prim).ComputeMassProperties(
+        colliders.mass_information
+    )
+    notes = [f"collider {found} has no volume" for found in colliders.hollow]
+    invented = not _authored_mass(prim)
+    if invented:
+        source = "its colliders' volume" if mass > 0.0 else "nothing"
+        notes.append(f"the mass of {name} is invented from {source}")
+    if mass < 0.0:
+        mass = 1.0
+    units = physics.units
+    computed = _tensor(diagonal, quat) * units.inertia
+    stated = _authored_inertia(prim)
+    inertia = computed if stated is None else stated * units.inertia
+    departures = [] if stated is None else _ignored(name, inertia, computed)
+    finite = bool(np.isfinite(inertia).all())
+    if not finite:
+        notes.append(f"the inertia of {name} is not finite")
+    x, y, z = (float(value) * units.length for value in center)
+    return BodyMass(
+        MassProperties(
+            float(mass) * units.mass, (x, y, z), _six(inertia) if finite else None
+        ),
+        tuple(departures),
+        _restated(name, inertia, prim, units) if finite else None,
+        invented,
+        tuple(notes),
+    )
+
+
+def _ignored(name: str, stated: Array, computed: Array) -> list[Departure]:
+    if not _departs(stated, computed):
+        return []
+    return [
+        Departure(
+            link=name,
+            stated=_six(stated),
+            computed=_six(computed),
+            cause="OpenUSD takes moments below 1e-5 for unauthored",
+        )
+    ]
+
+
+def _restated(
+    name: str,
+    inertia: Array,
+    prim: Any,  # noqa: ANN401  pxr is untyped
+    units: Units,
+) -> Restatement | None:
+    """Return what Newton reads instead of the mass schema, if the prim states it."""
+    values = prim.GetAttribute(_NEWTON_INERTIA).Get()
+    if values is None or len(values) != len(_UPPER[0]):
+        return None
+    xx, yy, zz, xy, xz, yz = (float(value) * units.inertia for value in values)
+    full = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    return Restatement(name, _NEWTON_INERTIA, _six(inertia), _six(full))
+
+
+def _authored_mass(prim: Any) -> bool:  # noqa: ANN401  pxr is untyped
+    attribute = UsdPhysics.MassAPI(prim).GetMassAttr()
+    return bool(
+        prim.HasAPI(UsdPhysics.MassAPI)
+        and attribute.HasAuthoredValue()
+        and attribute.Get() > 0.0
+    )
+
+
+def _authored_inertia(prim: Any) -> Array | None:  # noqa: ANN401  pxr is untyped
+    """Return the (3, 3) tensor that the prim states in stage units, or None.
+
+    All zero is the sentinel of the moments, and of the axes: then they are the body's.
+    """
+    if not prim.HasAPI(UsdPhysics.MassAPI):
+        return None
+    api = UsdPhysics.MassAPI(prim)
+    moments = api.GetDiagonalInertiaAttr()
+    if not moments.HasAuthoredValue() or not any(moments.Get()):
+        return None
+    return _tensor(moments.Get(), api.GetPrincipalAxesAttr().Get())
+
+
+def _tensor(moments: Any, quat: Any) -> Array:  # noqa: ANN401  pxr is untyped
+    """Return moments turned by a quaternion that maps principal to body axes.
+
+    A quaternion that is no rotation leaves them along the body's axes: it is a
+    sentinel, or nothing was ever written to it. One that is blocked is None.
+    """
+    diagonal = np.diag(np.array(moments, np.float64))
+    if quat is None:
+        return diagonal
+    wxyz = np.array((quat.GetReal(), *quat.GetImaginary()), np.float64)
+    with np.errstate(over="ignore", invalid="ignore"):
+        is_rotation = abs(np.linalg.norm(wxyz) - 1.0) < _UNIT_QUAT
+    if not is_rotation:
+        return diagonal
+    turned = rotations(wxyz)
+    tensor: Array = turned @ diagonal @ turned.T
+    return tensor
+
+
+def _departs(stated: Array, computed: Array) -> bool:
+    difference = np.abs(stated - computed).max()
+    return not difference <= _DEPARTS * np.abs(stated).max()
+
+
+def _six(tensor: Array) -> Vec6:
+    xx, xy, xz, yy, yz, zz = tensor[_UPPER].tolist()
+    return xx, xy, xz, yy, yz, zz
+
+
+class _Colliders:
+    """Answers OpenUSD's questions about the colliders of one body.
+
+    Attributes:
+        hollow: Paths of colliders that enclose no volume, or whose type is beyond this
+            reader.
+    """
+
+    def __init__(self, physics: Physics, placement: Placement, body: str) -> None:
+        self.hollow: list[str] = []
+        self._physics = physics
+        self._placement = placement
+        self._body = body
+
+    def mass_information(self, prim: Any) -> Any:  # noqa: ANN401  pxr is untyped
+        """Return the ``MassInformation`` of a collider, in stage units."""
+        path = str(prim.GetPath())
+        descriptor = self._physics.shapes.get(path)
+        # Worked out here, because most bodies are not asked about any collider.
+        body = rigid_part(self._placement.matrix(self._body))
+        matrix = inverses(body) @ self._placement.matrix(path)
+        if descriptor is None:
+            solid = EMPTY
+        elif descriptor.type == UsdPhysics.ObjectType.MeshShape:
+            # With its points in the body's frame, a mesh keeps any scale and shear.
+            solid = _mesh(UsdGeom.Mesh(prim), descriptor.approximation, matrix)
+            matrix = np.eye(4)
+        else:
+            solid = _primitive(descriptor)
+        if solid.volume == 0.0:
+            self.hollow.append(path)
+        return _mass_information(solid, rigid_part(matrix))
+
+
+def _mass_information(solid: Solid, pose: Array) -> Any:  # noqa: ANN401  untyped
+    information = UsdPhysics.RigidBodyAPI.MassInformation()
+    information.volume = solid.volume
+    information.inertia = Gf.Matrix3f(*(float(value) for value in solid.inertia.flat))
+    information.centerOfMass = Gf.Vec3f(*(float(value) for value in solid.center))
+    information.localPos = Gf.Vec3f(*(float(value) for value in pose[:3, 3]))
+    # Gf matrices act on row vectors.
+    rotation = Gf.Matrix3d(*(float(value) for value in pose[:3, :3].T.flat))
+    information.localRot = Gf.Quatf(rotation.ExtractRotation().GetQuat())
+    return information
+
+
+def _primitive(descriptor: Any) -> Solid:  # noqa: ANN401  pxr is untyped
+    """Return the solid of a descriptor, whose sizes contain the world scale."""
+    kinds = UsdPhysics.ObjectType
+    match descriptor.type:
+        case kinds.CubeShape:
+            return box(np.abs(np.array(descriptor.halfExtents, np.float64)))
+        case kinds.SphereShape:
+            return sphere(abs(descriptor.radius))
+    build = {
+        kinds.CylinderShape: cylinder,
+        kinds.CapsuleShape: capsule,
+        kinds.ConeShape: cone,
+    }[descriptor.type]
+    return build(
+        abs(descriptor.radius), abs(descriptor.halfHeight), _AXES[descriptor.axis]
+    )
+
+
+def _mesh(mesh: Any, approximation: str, matrix: Array) -> Solid:  # noqa: ANN401
+    """Return the solid that a mesh encloses, or its hull if that stands for it."""
+    values = mesh.GetPointsAttr().Get()
+    if not values:
+        return EMPTY
+    points = np.array(values, np.float64)
+    points = points @ matrix[:3, :3].T + matrix[:3, 3]
+    if approximation == UsdPhysics.Tokens.convexHull:
+        return convex_hull(points)
+    corners = np.array(mesh.GetFaceVertexIndicesAttr().Get(), np.int64)
+    counts = np.array(mesh.GetFaceVertexCountsAttr().Get(), np.int64)
+    return polyhedron(points[_fans(counts, corners)])
+
+
+def _fans(counts: Any, corners: Any) -> Any:  # noqa: ANN401  integer arrays
+    """Return (M, 3) corners of the triangles that fan out from faces' first corners."""
+    starts = np.cumsum(counts) - counts
+    triangles = np.maximum(counts - 2, 0)
+    first = np.repeat(starts, triangles)
+    within = np.arange(triangles.sum()) - np.repeat(
+        np.cumsum(triangles) - triangles, triangles
+    )
+    return corners[np.stack([first, first + within + 1, first + within + 2], axis=-1)]

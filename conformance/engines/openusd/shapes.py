@@ -1,0 +1,349 @@
+"""Shapes of links on a stage: what collides, and what a renderer shows.
+
+A shape belongs to the link below which its prim lies. Which Xforms are links is not
+known here, so a shape is stated for the nearest candidate, then for the next above it,
+up to the body that carries it: whoever knows the names takes the first that is a link.
+
+A collider is a Gprim with CollisionAPI that is not disabled, whatever its purpose and
+visibility. A visual is a Gprim that is visible and whose purpose is default or render.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from pxr import Usd, UsdGeom, UsdPhysics
+
+from urdf_usd.conformance.engines.openusd.links import find_links
+from urdf_usd.conformance.engines.openusd.materials import state_looks
+from urdf_usd.conformance.engines.openusd.stage import Placement, read_physics
+from urdf_usd.conformance.engines.surfaces import (
+    fans,
+    measured_mesh,
+    primitive_surface,
+    stretched,
+)
+from urdf_usd.conformance.observation.drawing import Drawing
+from urdf_usd.conformance.observation.shapes import Role, ShapeKind, ShapeObservation
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from urdf_usd.conformance.engines.openusd.links import LinkPrims
+    from urdf_usd.conformance.engines.openusd.stage import Physics
+    from urdf_usd.conformance.engines.openusd.transforms import Array
+    from urdf_usd.conformance.observation.shapes import Surface
+
+    Measured: TypeAlias = dict[tuple[int, bytes], tuple[Surface, Array] | None]
+
+_SHOWN = {UsdGeom.Tokens.default_, UsdGeom.Tokens.render}
+# What turns the Z axis of a shape's own frame to the axis of its prim.
+_UPRIGHT = {
+    UsdGeom.Tokens.x: ((0.0, 0.0, 1.0), (1.0, 0.0, 0.0), (0.0, 1.0, 0.0)),
+    UsdGeom.Tokens.y: ((0.0, 1.0, 0.0), (0.0, 0.0, 1.0), (1.0, 0.0, 0.0)),
+    UsdGeom.Tokens.z: ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)),
+}
+# Colliders that are not the surface, nor its hull.
+_BOUNDING = {
+    UsdPhysics.Tokens.boundingCube: "its bounding cube stands for it",
+    UsdPhysics.Tokens.boundingSphere: "its bounding sphere stands for it",
+}
+
+
+def state_shapes(
+    physics: Physics, links: LinkPrims, placement: Placement
+) -> tuple[ShapeObservation, ...]:
+    """State every shape below every candidate, nearest candidate first."""
+    found: list[ShapeObservation] = []
+    measured: Measured = {}
+    for placed in _placed(physics, links, placement):
+        stated = _stated(placed, measured)
+        found += [_in_role(placed, stated, role, measured) for role in placed.roles]
+    return tuple(found)
+
+
+def draw_shapes(path: str, wanted: frozenset[str]) -> tuple[Drawing, ...]:
+    """Return what can be drawn of a stage.
+
+    Args:
+        path: Root layer.
+        wanted: Names of the links; a shape hangs on the first above it.
+
+    Raises:
+        AbstentionError: The stage cannot be read.
+    """
+    physics = read_physics(path)
+    links, placement = find_links(physics), Placement(physics)
+    drawn: dict[str, list[Drawing]] = {}
+    for placed in _placed(physics, links, placement):
+        source, geometry = str(placed.prim.GetPath()), placed.geometry
+        if placed.link not in wanted or source in drawn or geometry.problem:
+            continue
+        drawn[source] = [
+            Drawing(
+                source=source,
+                link=placed.link,
+                role=role,
+                kind=geometry.kind,
+                size=geometry.size,
+                matrix=placed.to_link @ geometry.turn,
+                points=geometry.points,
+                triangles=geometry.triangles,
+            )
+            for role in placed.roles
+        ]
+    return tuple(drawing for drawings in drawn.values() for drawing in drawings)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Placed:
+    """A shape seen from one of the candidates above it.
+
+    Attributes:
+        prim: Where it is.
+        roles: What it is for.
+        geometry: What it is.
+        link: Name of the candidate.
+        to_link: (4, 4) from the prim's frame to the candidate's [m].
+    """
+
+    prim: Any
+    roles: tuple[Role, ...]
+    geometry: _Geometry
+    link: str
+    to_link: Array
+
+
+def _placed(
+    physics: Physics, links: LinkPrims, placement: Placement
+) -> Iterator[_Placed]:
+    proxies = Usd.TraverseInstanceProxies(Usd.PrimIsActive & Usd.PrimIsDefined)
+    known: dict[tuple[int, int], list[_Geometry]] = {}
+    for prim in Usd.PrimRange(physics.default, proxies):
+        if not prim.IsA(UsdGeom.Gprim):
+            continue
+        roles = tuple(_roles(prim))
+        if not roles:
+            continue
+        carriers = tuple(_carriers(prim, links))
+        if not carriers:
+            continue
+        geometry = _once(_geometry(prim), known)
+        own = placement.matrix(str(prim.GetPath()))
+        own[:3] *= physics.units.length
+        for path in carriers:
+            to_link = placement.inverse(path) @ own
+            yield _Placed(prim, roles, geometry, links.by_path[path].name, to_link)
+
+
+def _roles(prim: Any) -> Iterator[Role]:  # noqa: ANN401  pxr is untyped
+    if prim.HasAPI(UsdPhysics.CollisionAPI):
+        enabled = UsdPhysics.CollisionAPI(prim).GetCollisionEnabledAttr()
+        if enabled.Get() is not False:
+            yield Role.COLLISION
+    image = UsdGeom.Imageable(prim)
+    if (
+        image.ComputePurpose() in _SHOWN
+        and image.ComputeVisibility() != UsdGeom.Tokens.invisible
+    ):
+        yield Role.VISUAL
+
+
+def _carriers(prim: Any, links: LinkPrims) -> Iterator[str]:  # noqa: ANN401
+    """Yield paths of candidates from a prim upwards, the body that carries it last."""
+    while prim and not prim.IsPseudoRoot():
+        path = str(prim.GetPath())
+        if path in links.by_path:
+            yield path
+            if links.by_path[path].is_body:
+                return
+        prim = prim.GetParent()
+
+
+_NO_POINTS = np.zeros((0, 3))
+_NO_TRIANGLES = np.zeros((0, 3), np.int64)
+_NO_FACES = np.zeros(0, np.int64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Geometry:
+    """What a Gprim is, in units of the stage and in a frame of its own.
+
+    Attributes:
+        kind: Kind of shape.
+        size: As in :class:`~urdf_usd.conformance.observation.shapes.ShapeObservation`;
+            empty for meshes.
+        turn: (4, 4) from the frame of the shape, whose axis is Z, to the prim's.
+        points: (N, 3) of a mesh.
+        triangles: (M, 3) likewise: its faces, as fans.
+        counts: (F) corners of its faces.
+        problem: Why it cannot be stated.
+    """
+
+    kind: ShapeKind
+    size: tuple[float, ...]
+    turn: Array
+    points: Array
+    triangles: NDArray[np.integer]
+    counts: NDArray[np.integer]
+    problem: str | None = None
+
+    def face_areas(self, areas: Array) -> Array:
+        """Return the (F) areas of its faces, of the (M) areas of its triangles."""
+        faces = np.repeat(np.arange(len(self.counts)), np.maximum(self.counts - 2, 0))
+        summed = np.bincount(faces, weights=areas, minlength=len(self.counts))
+        return summed.astype(np.float64)
+
+
+def _geometry(prim: Any) -> _Geometry:  # noqa: ANN401  pxr is untyped
+    if prim.IsA(UsdGeom.Mesh):
+        return _mesh(UsdGeom.Mesh(prim))
+    kinds = {
+        "Cube": (ShapeKind.BOX, ("size", "size", "size")),
+        "Sphere": (ShapeKind.SPHERE, ("radius",)),
+        "Cylinder": (ShapeKind.CYLINDER, ("radius", "height")),
+        "Capsule": (ShapeKind.CAPSULE, ("radius", "height")),
+    }
+    kind, sizes = kinds.get(prim.GetTypeName(), (ShapeKind.OTHER, ()))
+    turn = np.eye(4)
+    axis = prim.GetAttribute("axis")
+    if sizes and axis:
+        turn[:3, :3] = _UPRIGHT[axis.Get()]
+    return _Geometry(
+        kind=kind,
+        size=tuple(float(prim.GetAttribute(name).Get()) for name in sizes),
+        turn=turn,
+        points=_NO_POINTS,
+        triangles=_NO_TRIANGLES,
+        counts=_NO_FACES,
+        problem=None if sizes else f"a {prim.GetTypeName()} cannot be measured",
+    )
+
+
+def _once(
+    geometry: _Geometry, known: dict[tuple[int, int], list[_Geometry]]
+) -> _Geometry:
+    """Return the mesh that was met before if it is the same, else this one.
+
+    Args:
+        geometry: What is met now.
+        known: Meshes so far, by their numbers of points and triangles.
+    """
+    if geometry.kind is not ShapeKind.MESH:
+        return geometry
+    alike = known.setdefault((len(geometry.points), len(geometry.triangles)), [])
+    for other in alike:
+        if other.problem == geometry.problem and _equal(other, geometry):
+            return other
+    alike.append(geometry)
+    return geometry
+
+
+def _equal(one: _Geometry, other: _Geometry) -> bool:
+    return (
+        np.array_equal(one.points, other.points)
+        and np.array_equal(one.triangles, other.triangles)
+        and np.array_equal(one.counts, other.counts)
+    )
+
+
+def _mesh(mesh: Any) -> _Geometry:  # noqa: ANN401  pxr is untyped
+    values = (
+        mesh.GetPointsAttr().Get(),
+        mesh.GetFaceVertexCountsAttr().Get(),
+        mesh.GetFaceVertexIndicesAttr().Get(),
+    )
+    points, counts, corners = (np.array(() if v is None else v) for v in values)
+    sound = (
+        len(points) > 0
+        and len(counts) > 0
+        and counts.sum() == len(corners)
+        and corners.min(initial=0) >= 0
+        and corners.max(initial=-1) < len(points)
+    )
+    if not sound:
+        return _Geometry(
+            kind=ShapeKind.MESH,
+            size=(),
+            turn=np.eye(4),
+            points=_NO_POINTS,
+            triangles=_NO_TRIANGLES,
+            counts=_NO_FACES,
+            problem="its points and faces do not fit together",
+        )
+    triangles = fans(counts, corners)
+    if mesh.GetOrientationAttr().Get() == UsdGeom.Tokens.leftHanded:
+        triangles = triangles[:, ::-1]
+    return _Geometry(
+        kind=ShapeKind.MESH,
+        size=(),
+        turn=np.eye(4),
+        points=points.astype(np.float64),
+        triangles=triangles,
+        counts=counts,
+    )
+
+
+def _stated(placed: _Placed, measured: Measured) -> ShapeObservation:
+    """State a shape in the frame of a link, apart from its role.
+
+    Args:
+        placed: The shape.
+        measured: Surfaces of meshes so far, by the points that they have and where.
+    """
+    prim, geometry, to_link = placed.prim, placed.geometry, placed.to_link
+    x, y, z = to_link[:3, 3].tolist()
+    stated = ShapeObservation(
+        link=placed.link,
+        role=Role.VISUAL,
+        source=str(prim.GetPath()),
+        name=str(prim.GetName()),
+        kind=geometry.kind,
+        position=(x, y, z),
+        problem=geometry.problem,
+    )
+    if geometry.problem:
+        return stated
+    if geometry.kind is ShapeKind.MESH:
+        found = _measured(placed, measured)
+        problem = None if found else "it has no faces, or is not finite"
+        surface = found[0] if found else None
+        return replace(stated, surface=surface, problem=problem)
+    kind, size, rigid = stretched(geometry.kind, geometry.size, to_link @ geometry.turn)
+    if kind is ShapeKind.OTHER:
+        problem = f"its scale makes no {geometry.kind} of it"
+        return replace(stated, kind=kind, problem=problem)
+    surface = primitive_surface(kind, size, rigid)
+    return replace(stated, kind=kind, size=size, surface=surface)
+
+
+def _measured(placed: _Placed, measured: Measured) -> tuple[Surface, Array] | None:
+    geometry, to_link = placed.geometry, placed.to_link
+    place = id(geometry), to_link.tobytes()
+    if place not in measured:
+        measured[place] = measured_mesh(geometry.points, geometry.triangles, to_link)
+    return measured[place]
+
+
+def _in_role(
+    placed: _Placed, stated: ShapeObservation, role: Role, measured: Measured
+) -> ShapeObservation:
+    prim = placed.prim
+    if role is Role.VISUAL:
+        if stated.surface is None:
+            return stated
+        areas = np.zeros(0)
+        if placed.geometry.kind is ShapeKind.MESH:
+            found = _measured(placed, measured)
+            areas = placed.geometry.face_areas(found[1]) if found else areas
+        looks = state_looks(prim, stated.surface.area, areas)
+        return replace(stated, looks=looks)
+    bounding = None
+    if prim.HasAPI(UsdPhysics.MeshCollisionAPI):
+        api = UsdPhysics.MeshCollisionAPI(prim)
+        bounding = _BOUNDING.get(api.GetApproximationAttr().Get())
+    return replace(stated, role=role, problem=stated.problem or bounding)

@@ -1,0 +1,247 @@
+"""Opens a stage and hands it to OpenUSD's physics parser, with nothing lost on stderr.
+
+What the parser does, measured on usd-core 26.11, and what follows here:
+
+- A joint side that targets a prim without a body resolves to the nearest body above,
+  and its frame is re-expressed there; without any body, it is the world, and its frame
+  is a world frame. A target that does not exist is the world as well, without a
+  message, so a misspelt path welds a robot down: that gets a note. Below a collider
+  without a body, it is the outermost such collider, which stands still.
+- Local positions come multiplied by the world scale of their body.
+- A limit that is reported as disabled means free. A revolute joint's is disabled as
+  soon as one of its bounds is beyond 5e37: a range that is open on one side is lost. A
+  prismatic joint's or a D6's with one infinite bound stays enabled.
+- Nested bodies and nested articulation roots are reported without any complaint; a
+  disabled joint cuts an articulation in two.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import newton_usd_schemas  # noqa: F401  registers schemas, hence their fallbacks
+import numpy as np
+from pxr import Pcp, Tf, Usd, UsdGeom, UsdPhysics
+
+from urdf_usd.conformance.engines.openusd.transforms import inverses, rigid_part
+from urdf_usd.conformance.engines.openusd.values import unusable_values
+from urdf_usd.conformance.engines.protocol import AbstentionError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from urdf_usd.conformance.engines.openusd.transforms import Array
+
+# A stage with one of these lacks a part of its robot.
+_INCOMPLETE = {
+    Pcp.ErrorType_InvalidAssetPath,
+    Pcp.ErrorType_InvalidSublayerPath,
+    Pcp.ErrorType_UnresolvedPrimPath,
+}
+# Of values that cannot be used.
+_MOST_NAMED = 3
+_JOINTS = (
+    UsdPhysics.ObjectType.FixedJoint,
+    UsdPhysics.ObjectType.RevoluteJoint,
+    UsdPhysics.ObjectType.PrismaticJoint,
+    UsdPhysics.ObjectType.SphericalJoint,
+    UsdPhysics.ObjectType.D6Joint,
+    UsdPhysics.ObjectType.DistanceJoint,
+)
+_SHAPES = (
+    UsdPhysics.ObjectType.CubeShape,
+    UsdPhysics.ObjectType.SphereShape,
+    UsdPhysics.ObjectType.CylinderShape,
+    UsdPhysics.ObjectType.CapsuleShape,
+    UsdPhysics.ObjectType.ConeShape,
+    UsdPhysics.ObjectType.MeshShape,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Units:
+    """SI value of one unit of the stage: length [m], mass [kg]."""
+
+    length: float
+    mass: float
+
+    @property
+    def inertia(self) -> float:
+        """One unit of inertia [kg m^2]."""
+        return self.mass * self.length**2
+
+    def effort(self, *, angular: bool) -> float:
+        """One unit of torque [N m] or force [N]; time is in seconds."""
+        return self.mass * self.length ** (2 if angular else 1)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Physics:
+    """What the parser reports below the default prim; keys are prim paths.
+
+    Attributes:
+        stage: The open stage.
+        default: Its default prim.
+        units: Units of the stage.
+        bodies: Descriptors of rigid bodies, in the parser's order.
+        joints: Descriptors of joints.
+        shapes: Descriptors of the colliders whose volume can be computed.
+        articulations: Descriptors of articulations.
+    """
+
+    stage: Any
+    default: Any
+    units: Units
+    bodies: Mapping[str, Any]
+    joints: Mapping[str, Any]
+    shapes: Mapping[str, Any]
+    articulations: Mapping[str, Any]
+
+
+@contextmanager
+def captured_diagnostics() -> Iterator[Diagnostics]:
+    """Keep what OpenUSD reports from being printed.
+
+    Raises:
+        AbstentionError: OpenUSD posted an error.
+    """
+    with Tf.DiagnosticTrap() as trap:
+        try:
+            yield Diagnostics(trap)
+        except Tf.ErrorException as error:
+            reasons = "; ".join(map(_commentary, error.args))
+            raise AbstentionError(f"OpenUSD: {reasons}") from error
+        finally:
+            # What is left in a trap is printed at its end.
+            trap.Clear()
+
+
+class Diagnostics:
+    """The warnings that OpenUSD posted so far."""
+
+    def __init__(self, trap: Any) -> None:  # noqa: ANN401  pxr is untyped
+        self._trap = trap
+
+    def warnings(self) -> tuple[str, ...]:
+        """Return them once each, in order."""
+        posted = map(_commentary, self._trap.GetWarnings())
+        return tuple(dict.fromkeys(posted))
+
+
+def _commentary(posted: Any) -> str:  # noqa: ANN401  pxr is untyped
+    try:
+        return _one_line(posted.commentary)
+    except UnicodeDecodeError:
+        # It quotes a file that is no text.
+        return "the file cannot be read, and is no UTF-8"
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def read_physics(path: str) -> Physics:
+    """Open a stage with all payloads and parse the physics below its default prim.
+
+    Raises:
+        AbstentionError: A layer or target of composition is missing, there is no
+            default prim, or a value has another type than its schema says.
+        Tf.ErrorException: OpenUSD cannot open the file.
+    """
+    stage = Usd.Stage.Open(path)
+    missing = [
+        _one_line(str(error))
+        for error in stage.GetCompositionErrors()
+        if error.errorType in _INCOMPLETE
+    ]
+    if missing:
+        raise AbstentionError(f"the stage is incomplete: {'; '.join(missing)}")
+    default = stage.GetDefaultPrim()
+    if not default:
+        raise AbstentionError("the stage has no default prim")
+    if unusable := tuple(unusable_values(stage)):
+        raise AbstentionError("; ".join(unusable[:_MOST_NAMED]))
+    found = UsdPhysics.UsdPhysicsLoadStageFromPrimRange(stage, [default.GetPath()])
+    return Physics(
+        stage=stage,
+        default=default,
+        units=Units(
+            float(UsdGeom.GetStageMetersPerUnit(stage)),
+            float(UsdPhysics.GetStageKilogramsPerUnit(stage)),
+        ),
+        bodies=_descriptors(found, (UsdPhysics.ObjectType.RigidBody,)),
+        joints=_descriptors(found, _JOINTS),
+        shapes=_descriptors(found, _SHAPES),
+        articulations=_descriptors(found, (UsdPhysics.ObjectType.Articulation,)),
+    )
+
+
+def _descriptors(
+    found: Mapping[Any, tuple[Any, Any]], types: tuple[Any, ...]
+) -> dict[str, Any]:
+    return {
+        str(path): descriptor
+        for kind in types
+        for path, descriptor in zip(*found.get(kind, ((), ())), strict=True)
+        if descriptor.isValid
+    }
+
+
+class Placement:
+    """World transforms of prims, in metres, from their authored transform stacks."""
+
+    def __init__(self, physics: Physics) -> None:
+        self._stage = physics.stage
+        self._length = physics.units.length
+        self._cache = UsdGeom.XformCache()
+        self._rigid: dict[str, Array] = {}
+        self._inverse: dict[str, Array] = {}
+
+    def matrix(self, path: str) -> Array:
+        """Return the (4, 4) world matrix with scale, in units of the stage."""
+        prim = self._stage.GetPrimAtPath(path)
+        # Gf matrices act on row vectors.
+        return np.array(self._cache.GetLocalToWorldTransform(prim)).T
+
+    def rigid(self, path: str) -> Array:
+        """Return the (4, 4) rigid world transform [m]."""
+        if path not in self._rigid:
+            placed = rigid_part(self.matrix(path))
+            placed[:3, 3] *= self._length
+            placed.flags.writeable = False
+            self._rigid[path] = placed
+        return self._rigid[path]
+
+    def inverse(self, path: str) -> Array:
+        """Return the inverse of the rigid world transform [m]."""
+        # Every shape asks for that of each link above it.
+        if path not in self._inverse:
+            turned_back = inverses(self.rigid(path))
+            turned_back.flags.writeable = False
+            self._inverse[path] = turned_back
+        return self._inverse[path]
+
+
+def text_attribute(prim: Any, name: str) -> str | None:  # noqa: ANN401  pxr is untyped
+    """Return an authored string or token, or None."""
+    attribute = prim.GetAttribute(name)
+    if not attribute.HasAuthoredValue():
+        return None
+    value = attribute.Get()
+    return value if isinstance(value, str) and value else None
+
+
+def number_attribute(prim: Any, name: str) -> float | None:  # noqa: ANN401  untyped
+    """Return an authored number, or None."""
+    attribute = prim.GetAttribute(name)
+    if not attribute.HasAuthoredValue():
+        return None
+    value = attribute.Get()
+    return float(value) if isinstance(value, int | float) else None
+
+
+def urdf_name(prim: Any) -> str:  # noqa: ANN401  pxr is untyped
+    """Return the name a prim stands for: its displayName, else its own name."""
+    return str(prim.GetDisplayName() or prim.GetName())

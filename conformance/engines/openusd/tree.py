@@ -1,0 +1,213 @@
+"""The tree of bodies that joints span, and where it places them.
+
+The tree follows the joints, never the nesting of prims: nested and flat assets are
+placed alike. It grows from the world, and from a root of their own for bodies that
+nothing ties to the world.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from urdf_usd.conformance.engines.openusd.links import WORLD
+from urdf_usd.conformance.engines.openusd.transforms import (
+    inverses,
+    rotations,
+    separation,
+    transforms,
+    turns,
+)
+from urdf_usd.conformance.observation.robot import COORDINATES, AssemblyGap, JointType
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from urdf_usd.conformance.engines.openusd.joints import Connection
+    from urdf_usd.conformance.engines.openusd.stage import Placement
+    from urdf_usd.conformance.engines.openusd.transforms import Array
+    from urdf_usd.conformance.observation.robot import Configurations
+
+
+@dataclass(frozen=True, slots=True)
+class BodyTree:
+    """Bodies ordered by joints.
+
+    Attributes:
+        joints: Joints of the tree, parent before child, turned so that their parent
+            side is nearer to the root.
+        loops: Joints that close a loop.
+        roots: Bodies that no joint of the tree places: they stay where they are
+            authored.
+    """
+
+    joints: tuple[Connection, ...]
+    loops: tuple[Connection, ...]
+    roots: tuple[str, ...]
+
+    @property
+    def base(self) -> str | None:
+        """Body next to the world, else the first root, if there is any body."""
+        for joint in self.joints:
+            if joint.bodies[joint.parent] == WORLD:
+                return joint.bodies[joint.child]
+        return self.roots[0] if self.roots else None
+
+
+def span_tree(
+    joints: Sequence[Connection], bodies: Sequence[str], preferred: Sequence[str]
+) -> BodyTree:
+    """Order bodies by joints.
+
+    Args:
+        joints: Joints that connect two different sides.
+        bodies: All bodies.
+        preferred: Bodies to start from if nothing ties them to the world: the roots
+            of articulations.
+    """
+    seconds = {joint.bodies[1] for joint in joints}
+    # What floats off another body starts a mechanism, but not the robot.
+    adrift = {
+        joint.bodies[1] for joint in joints if joint.mobility.type is JointType.FLOATING
+    }
+    starts = [body for body in preferred if body in bodies and body not in adrift]
+    starts += [body for body in bodies if body not in seconds]
+    starts += bodies
+    placed = {WORLD}
+    ordered = _grow(joints, WORLD, placed)
+    roots = []
+    for start in starts:
+        if start not in placed:
+            placed.add(start)
+            roots.append(start)
+            ordered += _grow(joints, start, placed)
+    used = {joint.path for joint in ordered}
+    loops = tuple(joint for joint in joints if joint.path not in used)
+    return BodyTree(tuple(ordered), loops, tuple(roots))
+
+
+def _grow(
+    joints: Sequence[Connection], start: str, placed: set[str]
+) -> list[Connection]:
+    """Add to ``placed`` what can be reached from a body; return the joints used.
+
+    Joints that are excluded from articulations close loops: they are used only where
+    nothing else leads on.
+    """
+    ordered: list[Connection] = []
+    reached = {start}
+    by_rank = sorted(joints, key=lambda joint: not joint.articulated)
+    while True:
+        step = next(
+            (
+                joint if joint.bodies[0] in reached else joint.turned()
+                for joint in by_rank
+                if (joint.bodies[0] in reached) != (joint.bodies[1] in reached)
+                and not placed.issuperset(joint.bodies)
+            ),
+            None,
+        )
+        if step is None:
+            return ordered
+        ordered.append(step)
+        reached.add(step.bodies[step.child])
+        placed.add(step.bodies[step.child])
+
+
+def place_bodies(
+    tree: BodyTree, placement: Placement, configurations: Configurations
+) -> dict[str, Array]:
+    """Return the (K, 4, 4) world transforms of all bodies, and of the world."""
+    count = configurations.count
+    still = np.tile(np.eye(4), (count, 1, 1))
+    poses = {WORLD: still}
+    poses |= {
+        root: np.tile(placement.rigid(root), (count, 1, 1)) for root in tree.roots
+    }
+    positions = dict(zip(configurations.joints, configurations.positions, strict=True))
+    for joint in tree.joints:
+        poses[joint.bodies[joint.child]] = poses[
+            joint.bodies[joint.parent]
+        ] @ _relative(joint, positions, count)
+    return poses
+
+
+def _relative(joint: Connection, positions: Mapping[str, Array], count: int) -> Array:
+    """Return (K, 4, 4) transforms of the child body in the parent body's frame."""
+    anchor = joint.anchors[joint.child]
+    motion = _motion(joint, anchor, positions.get(joint.name))
+    if motion is None:
+        motion = np.tile(np.eye(4), (count, 1, 1))
+    relative: Array = joint.anchors[joint.parent] @ motion @ inverses(anchor)
+    return relative
+
+
+def _motion(joint: Connection, anchor: Array, given: Array | None) -> Array | None:
+    """Return (K, 4, 4) transforms of the child's joint frame in the parent's.
+
+    Args:
+        joint: The joint.
+        anchor: (4, 4) joint frame in the child's frame.
+        given: (K, d) coordinates, or None for a joint that stays at zero.
+    """
+    kind, axis = joint.mobility.type, joint.mobility.axis
+    if kind is None or given is None or given.shape[1] != COORDINATES[kind]:
+        return None
+    # A position counts from side 0 to side 1, whichever of them is the parent.
+    sign = -1.0 if joint.reversed else 1.0
+    match kind, axis:
+        case ((JointType.REVOLUTE | JointType.CONTINUOUS), int()):
+            motion = transforms(turns(axis, sign * given[:, 0]))
+        case JointType.PRISMATIC, int():
+            motion = transforms(position=sign * given * np.eye(3)[axis])
+        case JointType.PLANAR, int():
+            motion = _planar_motion(anchor, axis, given[:, :3], sign * given[:, 3])
+        case JointType.FLOATING, _:
+            moved = transforms(rotations(given[:, 3:]), given[:, :3])
+            motion = _in_joint_frame(moved, anchor)
+        case JointType.SPHERICAL, _:
+            # Given as rotations of the child frame, but they are about the anchor.
+            to_child = anchor[:3, :3]
+            motion = transforms(to_child.T @ rotations(given) @ to_child)
+        case _:
+            return None
+    return motion
+
+
+def _in_joint_frame(motion_of_child: Array, anchor: Array) -> Array:
+    """Re-express motions of the child frame, from its zero, in the joint's frame."""
+    moved: Array = inverses(anchor) @ motion_of_child @ anchor
+    return moved
+
+
+def _planar_motion(
+    anchor: Array, axis: int, displacements: Array, angles: Array
+) -> Array:
+    """Return motions with displacements as far as the plane's two axes allow them.
+
+    Args:
+        anchor: (4, 4) joint frame in the child's frame.
+        axis: Axis of the joint frame that is normal to the plane.
+        displacements: (K, 3) of the child's origin, in the child's frame at zero [m].
+        angles: (K) about the normal [rad].
+    """
+    about = anchor[:3, :3] @ turns(axis, angles) @ anchor[:3, :3].T
+    motions = _in_joint_frame(transforms(about, displacements), anchor)
+    motions[:, axis, 3] = 0.0
+    return motions
+
+
+def assembly_gaps(
+    joints: Sequence[Connection], placement: Placement
+) -> tuple[AssemblyGap, ...]:
+    """Compare both frames of every joint where the prims themselves are placed."""
+    gaps = []
+    for joint in joints:
+        sides = [
+            (placement.rigid(body) if body else np.eye(4)) @ anchor
+            for body, anchor in zip(joint.bodies, joint.anchors, strict=True)
+        ]
+        gaps.append(AssemblyGap(joint.name, *separation(*sides)))
+    return tuple(gaps)

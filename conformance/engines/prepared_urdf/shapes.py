@@ -1,0 +1,143 @@
+"""A copy of a URDF that holds links and shapes alone, for engines that state shapes.
+
+Every joint is fixed and no link has mass, so that nothing but a shape can be refused.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from urdf_usd.conformance.engines.prepared_urdf.text import Change, prepare
+from urdf_usd.conformance.observation.shapes import Role, ShapeKind, ShapeObservation
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from urdf_usd.conformance.engines.prepared_urdf.text import (
+        Step,
+        UrdfElement,
+        UrdfText,
+    )
+    from urdf_usd.conformance.engines.protocol import Request
+
+_JOINT_PARTS = {"origin", "parent", "child"}
+_PACKAGED = ("package://", "model://")
+_FILE = "file://"
+
+
+@dataclass(frozen=True, slots=True)
+class ShapeText:
+    """The copy, and what was left out of it.
+
+    Attributes:
+        urdf: The prepared copy.
+        unread: Shapes with a mesh that the engine cannot load, as not stated.
+    """
+
+    urdf: UrdfText
+    unread: tuple[ShapeObservation, ...]
+
+
+def prepare_shapes(
+    request: Request, formats: frozenset[str], *steps: Step
+) -> ShapeText:
+    """Copy links and shapes.
+
+    Args:
+        request: The URDF, and the folders of packages.
+        formats: Suffixes of mesh files that the engine loads, in lower case; other
+            meshes are left out.
+        steps: What else the engine needs.
+
+    Raises:
+        AbstentionError: The text is not XML, or not a robot.
+    """
+    unread: list[ShapeObservation] = []
+
+    def leave_shapes(robot: UrdfElement) -> Change:
+        _strip(robot)
+        unread.extend(_without_meshes(robot, request, formats))
+        return Change("A copy with links and shapes alone was read as well.")
+
+    urdf = prepare(request.path, (leave_shapes, *steps))
+    return ShapeText(urdf, tuple(unread))
+
+
+def _strip(robot: UrdfElement) -> None:
+    for part in list(robot):
+        if part.tag == "joint":
+            part.set("type", "fixed")
+            _keep(part, _JOINT_PARTS)
+        elif part.tag == "link":
+            _keep(part, {"visual", "collision"})
+        elif part.tag != "material":
+            robot.remove(part)
+    for texture in list(robot.iter("texture")):
+        parent = texture.getparent()
+        if parent is not None:
+            parent.remove(texture)
+
+
+def _keep(element: UrdfElement, tags: set[str]) -> None:
+    for child in list(element):
+        if child.tag not in tags:
+            element.remove(child)
+
+
+def _without_meshes(
+    robot: UrdfElement, request: Request, formats: frozenset[str]
+) -> Iterator[ShapeObservation]:
+    """Leave out meshes that cannot be loaded; give the others their absolute path."""
+    for link in robot.iterfind("link"):
+        name = link.get("name", "")
+        for shape in list(link):
+            mesh = shape.find("geometry/mesh")
+            if mesh is None:
+                continue
+            reference = mesh.get("filename", "")
+            if Path(reference).suffix.lower() in formats:
+                file = _find(reference, Path(request.path), request.packages)
+                if file is not None:
+                    mesh.set("filename", str(file))
+                    continue
+            link.remove(shape)
+            role = Role(str(shape.tag))
+            yield unstated(name, role, reference)
+
+
+def unstated(link: str, role: Role, reference: str) -> ShapeObservation:
+    """Return a shape about which an engine says nothing."""
+    return ShapeObservation(
+        link=link,
+        role=role,
+        source=f"{link} {role} {reference}",
+        name=reference,
+        kind=ShapeKind.MESH,
+        stated=False,
+    )
+
+
+def _find(reference: str, urdf: Path, packages: Mapping[str, str]) -> Path | None:
+    """Find a mesh file: beside the URDF, or in a package around it."""
+    candidates = _candidates(reference, urdf.absolute().parent, packages)
+    return next((path for path in candidates if path.is_file()), None)
+
+
+def _candidates(
+    reference: str, folder: Path, packages: Mapping[str, str]
+) -> Iterator[Path]:
+    """Yield where a mesh file may be, the likeliest place first."""
+    scheme = next((s for s in _PACKAGED if reference.startswith(s)), None)
+    if scheme is None:
+        yield folder / reference.removeprefix(_FILE)
+        return
+    package, _, rest = reference.removeprefix(scheme).partition("/")
+    if package in packages:
+        yield Path(packages[package], rest)
+    for above in folder.parents:
+        if above.name == package:
+            yield above / rest
+    for above in (folder, *folder.parents):
+        yield above / package / rest

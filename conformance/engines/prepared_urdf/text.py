@@ -1,0 +1,358 @@
+"""A copy of a URDF that an engine can read, and what must not be said because of it.
+
+Only this text is shared by the engines: what it *means* is left to the engine.
+Whatever is changed in the copy is told in a note, and no value that was put in is ever
+stated as a reading: :class:`UrdfText` names the links and joints concerned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+from lxml import etree
+
+from urdf_usd.conformance.engines.protocol import AbstentionError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    # lxml's own name for this type is private.
+    UrdfElement: TypeAlias = etree._Element  # noqa: SLF001
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One thing that was changed in the copy.
+
+    Attributes:
+        note: What and why, in one sentence.
+        mass: Links whose mass properties in the copy are not the file's.
+        inertia: Links of which that holds for the inertia tensor alone.
+        limits: Joints whose ``<limit>`` in the copy is not the file's.
+        effort: Joints of which that holds for the effort.
+        velocity: Joints of which that holds for the velocity.
+        renamed: Link names in the copy, each with the one in the file.
+        unnamed_robot: Whether the robot's name in the copy is not the file's.
+    """
+
+    note: str
+    mass: frozenset[str] = frozenset()
+    inertia: frozenset[str] = frozenset()
+    limits: frozenset[str] = frozenset()
+    effort: frozenset[str] = frozenset()
+    velocity: frozenset[str] = frozenset()
+    renamed: tuple[tuple[str, str], ...] = ()
+    unnamed_robot: bool = False
+
+
+# The frame that a robot stands in, if its URDF speaks of it.
+_WORLD = "world"
+
+Step: TypeAlias = Callable[["UrdfElement"], Change | None]
+
+
+@dataclass(frozen=True, slots=True)
+class UrdfText:
+    """The prepared copy.
+
+    Attributes:
+        text: UTF-8, one element per line.
+        links: Names of all links, as in the copy.
+        without_inertial: Links for which the file has no ``<inertial>``.
+        joint_of_child: Name of each joint, by the link that it carries in the copy.
+        changes: What was changed.
+    """
+
+    text: bytes
+    links: frozenset[str]
+    without_inertial: frozenset[str]
+    joint_of_child: dict[str, str]
+    changes: tuple[Change, ...]
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was changed, one sentence each."""
+        return tuple(change.note for change in self.changes)
+
+    @property
+    def mass_unknown(self) -> frozenset[str]:
+        """Links whose mass properties the engine cannot know from the copy."""
+        return frozenset().union(*(change.mass for change in self.changes))
+
+    @property
+    def inertia_unknown(self) -> frozenset[str]:
+        """Links whose inertia tensor the engine cannot know from the copy."""
+        return frozenset().union(*(change.inertia for change in self.changes))
+
+    @property
+    def limits_unknown(self) -> frozenset[str]:
+        """Joints whose limits the engine cannot know from the copy."""
+        return frozenset().union(*(change.limits for change in self.changes))
+
+    @property
+    def effort_unknown(self) -> frozenset[str]:
+        """Joints whose effort the engine cannot know from the copy."""
+        return frozenset().union(*(change.effort for change in self.changes))
+
+    @property
+    def velocity_unknown(self) -> frozenset[str]:
+        """Joints whose velocity the engine cannot know from the copy."""
+        return frozenset().union(*(change.velocity for change in self.changes))
+
+    @property
+    def robot_unnamed(self) -> bool:
+        """Whether the robot's name in the copy is not the file's."""
+        return any(change.unnamed_robot for change in self.changes)
+
+    def original(self, link: str) -> str:
+        """Name in the file of the link that is called ``link`` in the copy."""
+        renamed = dict(pair for change in self.changes for pair in change.renamed)
+        return renamed.get(link, link)
+
+
+def prepare(path: str, steps: Sequence[Step]) -> UrdfText:
+    """Read a URDF and apply ``steps`` to a copy of it.
+
+    Raises:
+        AbstentionError: The text is not XML, or not a robot.
+    """
+    robot, changes = _read(path)
+    if (change := _define_world(robot)) is not None:
+        changes += (change,)
+    bare = frozenset(
+        _name(link) for link in robot.iterfind("link") if link.find("inertial") is None
+    )
+    changes += tuple(change for step in steps if (change := step(robot)) is not None)
+    etree.indent(robot)
+    return UrdfText(
+        text=etree.tostring(robot, encoding="utf-8"),
+        links=frozenset(map(_name, robot.iterfind("link"))),
+        without_inertial=bare,
+        joint_of_child={
+            child.get("link", ""): _name(joint)
+            for joint in robot.iterfind("joint")
+            for child in joint.iterfind("child")
+        },
+        changes=changes,
+    )
+
+
+# Departures from XML that no engine minds, because none reads XML to the letter, and
+# that leave no doubt about the elements: lxml recovers from these without loss.
+_HARMLESS = {
+    etree.ErrorTypes.ERR_UNKNOWN_VERSION: "a declaration of an unknown XML version",
+    etree.ErrorTypes.ERR_RESERVED_XML_NAME: "an XML declaration that is not at the top",
+    etree.ErrorTypes.ERR_HYPHEN_IN_COMMENT: "a double hyphen within a comment",
+    etree.ErrorTypes.ERR_DOCUMENT_END: "text after the end of the document",
+    etree.ErrorTypes.NS_ERR_UNDEFINED_NAMESPACE: "an undeclared namespace prefix",
+}
+
+
+def _read(path: str) -> tuple[UrdfElement, tuple[Change, ...]]:
+    parser = etree.XMLParser(
+        recover=True,
+        resolve_entities=False,
+        no_network=True,
+        remove_comments=True,
+        remove_pis=True,
+        remove_blank_text=True,
+        huge_tree=True,
+    )
+    try:
+        root = etree.fromstring(Path(path).read_bytes(), parser)
+    except OSError as error:
+        raise AbstentionError(f"the file cannot be read: {error.strerror}") from error
+    except etree.XMLSyntaxError as error:
+        raise AbstentionError(f"the text is not XML: {error.msg}") from error
+    for entry in parser.error_log.filter_from_errors():
+        if entry.type not in _HARMLESS:
+            raise AbstentionError(
+                f"the text is not well-formed XML: {entry.message}, line {entry.line}"
+            )
+    # Where nothing can be recovered lxml returns None, against its own annotation.
+    tag = getattr(root, "tag", None)
+    if tag != "robot":
+        raise AbstentionError(f"the root element is {tag}, not robot")
+    oddities = {entry.type for entry in parser.error_log.filter_from_errors()}
+    changes = tuple(
+        Change(f"The copy leaves out {what}.")
+        for kind, what in _HARMLESS.items()
+        if kind in oddities
+    )
+    return root, changes
+
+
+def _define_world(robot: UrdfElement) -> Change | None:
+    """Add a bare link ``world`` if joints hang on one that is nowhere defined.
+
+    Drake reads such a file, MuJoCo and PyBullet refuse it. If a child of such a joint
+    hangs on another link as well, the file is left as it is.
+    """
+    names = {_name(link) for link in robot.iterfind("link")}
+    children = [child.get("link") for child in robot.iterfind("joint/child")]
+    hung = [
+        child.get("link")
+        for joint in robot.iterfind("joint")
+        if joint.find(f"parent[@link='{_WORLD}']") is not None
+        for child in joint.iterfind("child")
+        if child.get("link") in names
+    ]
+    if _WORLD in names or _WORLD in children or not hung:
+        return None
+    if any(children.count(child) > 1 for child in hung):
+        return None
+    robot.insert(0, etree.Element("link", {"name": _WORLD}))
+    return Change(f"Link {_WORLD}, which joints name and nothing defines, was added.")
+
+
+def _name(element: UrdfElement) -> str:
+    return element.get("name", "")
+
+
+def _links(robot: UrdfElement) -> Iterator[tuple[str, UrdfElement]]:
+    return ((_name(link), link) for link in robot.iterfind("link"))
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(sorted(names))
+
+
+def strip_shapes(robot: UrdfElement) -> Change | None:
+    """Keep what carries kinematics and mass: no shapes, hence no meshes."""
+    strangers = [child for child in robot if child.tag not in {"link", "joint"}]
+    strangers += [
+        child
+        for link in robot.iterfind("link")
+        for child in link
+        if child.tag != "inertial"
+    ]
+    for child in strangers:
+        parent = child.getparent()
+        if parent is not None:
+            parent.remove(child)
+    if not strangers:
+        return None
+    return Change(
+        "Shapes, materials and elements for other programs were left out: kinematics"
+        " and mass do not need them."
+    )
+
+
+_TENSOR = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
+
+
+def complete_inertials(robot: UrdfElement) -> Change | None:
+    """Give an ``<inertial>`` that lacks a part zeros in its place.
+
+    Both engines refuse the whole file otherwise.
+    """
+    mass, inertia = set(), set()
+    for name, link in _links(robot):
+        for inertial in link.iterfind("inertial"):
+            if _lacks(inertial.find("mass"), ("value",)):
+                link.remove(inertial)
+                mass.add(name)
+            elif _lacks(tensor := inertial.find("inertia"), _TENSOR):
+                if tensor is not None:
+                    inertial.remove(tensor)
+                etree.SubElement(inertial, "inertia", dict.fromkeys(_TENSOR, "0"))
+                inertia.add(name)
+    if not mass | inertia:
+        return None
+    return Change(
+        f"Incomplete <inertial> elements were filled up or left out, and are not"
+        f" stated: {_listed(mass | inertia)}.",
+        mass=frozenset(mass),
+        inertia=frozenset(inertia),
+    )
+
+
+def _lacks(element: UrdfElement | None, attributes: Iterable[str]) -> bool:
+    return element is None or any(element.get(key) is None for key in attributes)
+
+
+def keep_first_inertial(robot: UrdfElement) -> Change | None:
+    """Leave out repeated ``<inertial>`` elements."""
+    repeated = set()
+    for name, link in _links(robot):
+        for inertial in link.findall("inertial")[1:]:
+            link.remove(inertial)
+            repeated.add(name)
+    if not repeated:
+        return None
+    return Change(
+        f"Repeated <inertial> elements were left out, and the mass is not stated:"
+        f" {_listed(repeated)}.",
+        mass=frozenset(repeated),
+    )
+
+
+def name_robot(robot: UrdfElement) -> Change | None:
+    """Name a robot that has no name."""
+    if robot.get("name") is not None:
+        return None
+    robot.set("name", "unnamed")
+    return Change("A robot without a name was given one.", unnamed_robot=True)
+
+
+def add_missing_limits(robot: UrdfElement) -> Change | None:
+    """Give a revolute or prismatic joint without ``<limit>`` an empty one."""
+    added = set()
+    for joint in robot.iterfind("joint"):
+        bounded = joint.get("type") in {"revolute", "prismatic"}
+        if bounded and joint.find("limit") is None:
+            etree.SubElement(joint, "limit")
+            added.add(_name(joint))
+    if not added:
+        return None
+    return Change(
+        f"A missing <limit> was added, and the limits are not stated:"
+        f" {_listed(added)}.",
+        limits=frozenset(added),
+    )
+
+
+def rename_inner_link(reserved: str) -> Step:
+    """Make a step that renames a link called ``reserved`` unless it is the root.
+
+    The step is for an engine that takes any link of that name for its own world.
+    """
+
+    def rename(robot: UrdfElement) -> Change | None:
+        inner = robot.find(f"joint/child[@link='{reserved}']") is not None
+        return _rename(robot, reserved, "it is not the root, and") if inner else None
+
+    return rename
+
+
+def rename_link(reserved: str) -> Step:
+    """Make a step that renames a link called ``reserved``, the root included.
+
+    The step is for an engine whose world has no mass, and no place but its own.
+    """
+
+    def rename(robot: UrdfElement) -> Change | None:
+        found = robot.find(f"link[@name='{reserved}']") is not None
+        return _rename(robot, reserved, "otherwise") if found else None
+
+    return rename
+
+
+def _rename(robot: UrdfElement, reserved: str, because: str) -> Change:
+    taken = {name for name, _ in _links(robot)}
+    fresh = reserved
+    while fresh in taken:
+        fresh += "_"
+    for tag in ("parent", "child"):
+        for end in robot.iterfind(f"joint/{tag}[@link='{reserved}']"):
+            end.set("link", fresh)
+    for link in robot.iterfind(f"link[@name='{reserved}']"):
+        link.set("name", fresh)
+    return Change(
+        f"Link {reserved} was renamed while the engine read it: {because} the engine"
+        " would take it for its world.",
+        renamed=((fresh, reserved),),
+    )

@@ -1,0 +1,375 @@
+"""The URDF as its specification reads: our own reader and double-precision kinematics.
+
+This engine shares the reader with the converter, so it never decides alone: engines
+that nobody here wrote confirm or contradict it, value by value. Where the reader had to
+repair malformed XML, the reading says so: no other engine shares that repair.
+"""
+
+from __future__ import annotations
+
+import sys
+from bisect import bisect_right
+from dataclasses import replace
+from functools import lru_cache
+from importlib.metadata import version
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+import numpy as np
+from lxml import etree
+
+from urdf_usd.conformance.engines.mujoco.model import with_motion
+from urdf_usd.conformance.engines.protocol import AbstentionError, Available, Side
+from urdf_usd.conformance.engines.reference.shapes import state_shapes
+from urdf_usd.conformance.observation.robot import (
+    COORDINATES,
+    Base,
+    Dynamics,
+    Frames,
+    JointObservation,
+    JointType,
+    LinkObservation,
+    MassProperties,
+    MimicObservation,
+    Observation,
+    Quantity,
+)
+from urdf_usd.converter.diagnostics import SourceError
+from urdf_usd.converter.robot.dynamics import degrees_of_freedom, equations_of_motion
+from urdf_usd.converter.robot.kinematics import link_transforms
+from urdf_usd.converter.robot.model import (
+    Continuous,
+    Fixed,
+    Floating,
+    Planar,
+    Prismatic,
+    Revolute,
+    Spherical,
+)
+from urdf_usd.converter.robot.spatial import (
+    inertia_tensor,
+    inertia_values,
+    rotation_from_quat_wxyz,
+)
+from urdf_usd.converter.robot.topology import build_tree
+from urdf_usd.converter.urdf.parse import Parsed, parse
+from urdf_usd.converter.urdf.xml.repairs import XmlRepair
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from urdf_usd.conformance.engines.protocol import Request
+    from urdf_usd.conformance.observation.robot import Configurations
+    from urdf_usd.converter.diagnostics import Diagnostic
+    from urdf_usd.converter.robot.model import Joint, Link, Robot
+    from urdf_usd.converter.robot.topology import Tree
+
+NAME = "spec"
+
+# Rules that say: the text has no exact meaning, this is the one that was chosen.
+_REPAIRS = frozenset(
+    {
+        "element-repeated",
+        "number-invalid",
+        "number-nonfinite",
+        "number-punctuation",
+        "vector-completed",
+        "vector-length",
+    }
+)
+# Rules that say: the text is not well-formed XML. Without its version and with prefixes
+# that are not declared, it is the same text.
+_XML_REPAIRS = frozenset(repair.rule for repair in XmlRepair) - {
+    XmlRepair.VERSION.rule,
+    XmlRepair.PREFIX.rule,
+}
+_AFTER_ALL = chr(sys.maxunicode)
+
+_TYPES = {
+    Revolute: JointType.REVOLUTE,
+    Continuous: JointType.CONTINUOUS,
+    Prismatic: JointType.PRISMATIC,
+    Planar: JointType.PLANAR,
+    Fixed: JointType.FIXED,
+    Floating: JointType.FLOATING,
+    Spherical: JointType.SPHERICAL,
+}
+
+
+class ReferenceEngine:
+    """Reads a URDF by the letter of its specification."""
+
+    name = NAME
+    side = Side.URDF
+
+    def availability(self) -> Available:
+        """Say which version reads; it is always here."""
+        return Available(version("urdf-usd-conformance"))
+
+    def observe(self, request: Request) -> Observation:
+        """Read a URDF.
+
+        Raises:
+            AbstentionError: The URDF cannot be understood.
+        """
+        try:
+            parsed = read_kept(request.path, request.packages)
+            reading = observe_robot(
+                parsed.robot, request.configurations, parsed.diagnostics
+            )
+        except SourceError as error:
+            raise AbstentionError(str(error.diagnostics[0])) from error
+        if request.configurations.rollout:
+            reading = with_motion(reading, request.configurations, neighbours=True)
+        return replace(reading, quaternions=_quaternions(request.path))
+
+
+def read_kept(
+    path: str,
+    packages: Mapping[str, str],
+    arguments: Mapping[str, str] = MappingProxyType({}),
+) -> Parsed:
+    """Read a robot, or return it as it was read before.
+
+    Several steps on a robot read it, in one process.
+
+    Raises:
+        SourceError: It cannot be understood.
+    """
+    try:
+        changed = Path(path).stat().st_mtime_ns
+    except OSError:
+        changed = 0
+    return _read(path, changed, tuple(packages.items()), tuple(arguments.items()))
+
+
+# A robot may be a xacro file, and the URDF that it says.
+@lru_cache(maxsize=2)
+def _read(
+    path: str,
+    changed: int,
+    packages: tuple[tuple[str, str], ...],
+    arguments: tuple[tuple[str, str], ...],
+) -> Parsed:
+    del changed
+    return parse(path, packages=dict(packages), arguments=dict(arguments))
+
+
+def forget_readings() -> None:
+    """Forget the robot that was read last: its files may have changed since."""
+    _read.cache_clear()
+    _motion.cache_clear()
+
+
+def observe_robot(
+    robot: Robot,
+    configurations: Configurations,
+    diagnostics: Sequence[Diagnostic] = (),
+    *,
+    shapes: bool = True,
+) -> Observation:
+    """State everything about a robot that is read already.
+
+    Args:
+        robot: A robot that is a tree.
+        configurations: Positions of every moving joint.
+        diagnostics: What the reader noticed in the text.
+        shapes: Whether to state shapes, whose meshes take long to read.
+
+    Raises:
+        SourceError: The robot is not a tree.
+    """
+    tree = build_tree(robot)
+    frames, dynamics = _motion(_Moved(robot, configurations))
+    malformed = _malformed(diagnostics)
+    return Observation(
+        engine=NAME,
+        robot=robot.name,
+        root=tree.root,
+        states=frozenset(Quantity),
+        links=tuple(
+            LinkObservation(link.name, _mass_properties(link)) for link in robot.links
+        ),
+        joints=structure(robot),
+        frames=frames,
+        base=_base(tree),
+        repaired=_repaired(robot, diagnostics),
+        malformed=malformed,
+        notes=(_shared_repair(malformed),) if malformed else (),
+        dynamics=dynamics,
+        shapes=state_shapes(robot) if shapes else (),
+    )
+
+
+def structure(robot: Robot) -> tuple[JointObservation, ...]:
+    """State the joints of a robot, in the order in which they are written."""
+    return tuple(_joint(joint) for joint in robot.joints)
+
+
+def _joint(joint: Joint) -> JointObservation:
+    limits = axis = mimic = None
+    if isinstance(joint.kind, Revolute | Prismatic):
+        limits = joint.kind.range
+    if isinstance(joint.kind, Revolute | Continuous | Prismatic | Planar):
+        axis = joint.kind.axis
+    # A coupling of positions has a meaning only for a joint that has one position.
+    joint_type = _TYPES[type(joint.kind)]
+    if joint.mimic and COORDINATES[joint_type] == 1:
+        mimic = MimicObservation(
+            joint.mimic.joint, joint.mimic.multiplier, joint.mimic.offset
+        )
+    return JointObservation(
+        name=joint.name,
+        type=joint_type,
+        parent=joint.parent,
+        child=joint.child,
+        lower=limits.lower if limits else None,
+        upper=limits.upper if limits else None,
+        effort=joint.effort,
+        velocity=joint.velocity,
+        damping=joint.dynamics.damping if joint.dynamics else None,
+        friction=joint.dynamics.friction if joint.dynamics else None,
+        mimic=mimic,
+        axis=axis,
+    )
+
+
+def _mass_properties(link: Link) -> MassProperties | None:
+    inertial = link.inertial
+    if inertial is None:
+        return None
+    rotation = rotation_from_quat_wxyz(inertial.origin.quat_wxyz)
+    tensor = rotation @ inertia_tensor(inertial.inertia) @ rotation.T
+    return MassProperties(
+        inertial.mass, inertial.origin.position, inertia_values(tensor)
+    )
+
+
+class _Moved:
+    """One robot at the same configurations, whatever else is asked about them."""
+
+    def __init__(self, robot: Robot, configurations: Configurations) -> None:
+        self.robot, self.configurations = robot, configurations
+        asked = configurations
+        # What is in it never changes, and is not freed while this one is kept.
+        self._parts = (
+            *map(id, (robot, *asked.positions, *asked.velocities)),
+            *asked.joints,
+            *asked.labels,
+        )
+
+    def __eq__(self, other: object) -> bool:
+        """Whether it is the same; what is only equal is another."""
+        return isinstance(other, _Moved) and self._parts == other._parts
+
+    def __hash__(self) -> int:
+        """Hash what it consists of."""
+        return hash(self._parts)
+
+
+@lru_cache(maxsize=1)
+def _motion(moved: _Moved) -> tuple[Frames, Dynamics]:
+    """State how a robot moves, once for choosing questions and for answering them."""
+    robot, configurations = moved.robot, moved.configurations
+    return _frames(robot, configurations), _dynamics(robot, configurations)
+
+
+def _frames(robot: Robot, configurations: Configurations) -> Frames:
+    positions = dict(zip(configurations.joints, configurations.positions, strict=True))
+    transforms = link_transforms(robot, positions)
+    # Without a moving joint there is one placement, whatever the number of questions.
+    stacked = np.stack(
+        [
+            np.broadcast_to(transforms[link.name], (configurations.count, 4, 4))
+            for link in robot.links
+        ],
+        axis=1,
+    )
+    stacked.setflags(write=False)
+    return Frames(
+        links=tuple(link.name for link in robot.links),
+        positions=stacked[..., :3, 3],
+        rotations=stacked[..., :3, :3],
+        labels=configurations.labels,
+    )
+
+
+def _dynamics(robot: Robot, configurations: Configurations) -> Dynamics:
+    asked = configurations.for_motion
+    positions = dict(zip(asked.joints, asked.positions, strict=True))
+    given = dict(zip(asked.joints, asked.velocities, strict=False))
+    names = degrees_of_freedom(robot)
+    velocities = np.zeros((asked.count, len(names)))
+    for name, values in given.items():
+        start = names.index(name)
+        velocities[:, start : start + values.shape[1]] = values
+    inertia, bias = equations_of_motion(robot, positions, given)
+    # As with frames, a robot without moving joints has one answer to all questions.
+    inertia = np.broadcast_to(inertia, (asked.count, len(names), len(names)))
+    bias = np.broadcast_to(bias, velocities.shape)
+    for array in (inertia, bias, velocities):
+        array.setflags(write=False)
+    return Dynamics(names, inertia, bias, velocities)
+
+
+def _quaternions(path: str) -> tuple[str, ...]:
+    """Name the links and joints whose pose the text turns by a quaternion."""
+    lenient = etree.XMLParser(recover=True, resolve_entities=False, no_network=True)
+    document = etree.parse(path, lenient)
+    return tuple(
+        part.get("name", "")
+        for part in document.iterfind("*")
+        if part.find("origin[@quat_xyzw]") is not None
+        or part.find("inertial/origin[@quat_xyzw]") is not None
+    )
+
+
+def _repaired(robot: Robot, diagnostics: Sequence[Diagnostic]) -> tuple[str, ...]:
+    """Name the links and joints in whose text the reader had to choose a meaning."""
+    parts: tuple[Link | Joint, ...] = (*robot.links, *robot.joints)
+    starts = sorted(
+        (part.location.line, part.location.column, part.name)
+        for part in parts
+        if part.location
+    )
+    found: dict[str, None] = {}
+    for diagnostic in diagnostics:
+        place = diagnostic.location
+        if diagnostic.rule not in _REPAIRS or place is None:
+            continue
+        # The part that starts last before the place holds it.
+        index = bisect_right(starts, (place.line, place.column, _AFTER_ALL)) - 1
+        if index >= 0:
+            found[starts[index][2]] = None
+    return tuple(found)
+
+
+def _malformed(diagnostics: Sequence[Diagnostic]) -> tuple[str, ...]:
+    """Name the rules by which malformed XML was repaired, each once."""
+    rules = dict.fromkeys(diagnostic.rule for diagnostic in diagnostics)
+    return tuple(rule for rule in rules if rule in _XML_REPAIRS)
+
+
+def _shared_repair(rules: Iterable[str]) -> str:
+    return (
+        f"The URDF is not well-formed XML ({', '.join(rules)}). This reading shares the"
+        " repair with the converter, and does not confirm it."
+    )
+
+
+def _base(tree: Tree) -> Base | None:
+    """Read the convention of a bare root link called ``world``; else nothing is said.
+
+    URDF has no word for the base. A ``world`` with mass or shape is a link of the
+    robot that happens to have that name.
+    """
+    root = tree.link[tree.root]
+    joints = tree.child_joints[tree.root]
+    if root.name != "world" or root.mass or root.visuals or root.collisions:
+        return None
+    if not joints:
+        return None
+    if all(isinstance(joint.kind, Floating) for joint in joints):
+        return Base.FLOATING
+    return Base.FIXED

@@ -1,0 +1,209 @@
+"""Shapes as a URDF specifies them, their meshes read by a library of its own."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, TypeAlias, assert_never
+
+import numpy as np
+
+from urdf_usd.conformance.engines.mesh_files.files import load_mesh
+from urdf_usd.conformance.engines.mesh_files.loaded_mesh import (
+    LoadedMesh,
+    UnreadMeshError,
+)
+from urdf_usd.conformance.engines.reference.materials import state_looks
+from urdf_usd.conformance.engines.surfaces import measured_mesh, primitive_surface
+from urdf_usd.conformance.observation.drawing import Drawing
+from urdf_usd.conformance.observation.shapes import Role, ShapeKind, ShapeObservation
+from urdf_usd.converter.robot.model import (
+    Box,
+    Capsule,
+    Cylinder,
+    MeshFile,
+    Sphere,
+    Visual,
+)
+from urdf_usd.converter.robot.spatial import transform_from_pose
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from urdf_usd.conformance.engines.surfaces import Array
+    from urdf_usd.conformance.observation.shapes import Surface
+    from urdf_usd.converter.robot.model import Robot, Shape
+
+    Meshes: TypeAlias = dict[str, LoadedMesh | UnreadMeshError]
+
+# Surfaces that were measured last.
+_KEPT = 64
+
+
+def state_shapes(robot: Robot) -> tuple[ShapeObservation, ...]:
+    """State the shapes of all links; every mesh file is read once."""
+    meshes: Meshes = {}
+    return tuple(
+        _seen(
+            _shape(link.name, role, f"{link.name} {role} {index}", shape, meshes),
+            shape,
+            meshes,
+        )
+        for link in robot.links
+        for role, shapes in _by_role(link.visuals, link.collisions)
+        for index, shape in enumerate(shapes)
+    )
+
+
+def _seen(stated: ShapeObservation, shape: Shape, meshes: Meshes) -> ShapeObservation:
+    """Add how a visual looks."""
+    if not isinstance(shape, Visual) or stated.surface is None:
+        return stated
+    mesh, areas, geometry = None, np.zeros(0), shape.geometry
+    if isinstance(geometry, MeshFile):
+        found = meshes.get(geometry.path or "")
+        if not isinstance(found, LoadedMesh):
+            return stated
+        measured = _measured(found, shape, geometry)
+        mesh, areas = found, measured[1] if measured else areas
+    looks = state_looks(shape, stated.surface.area, mesh, areas)
+    return replace(stated, looks=looks)
+
+
+def draw_shapes(robot: Robot) -> tuple[Drawing, ...]:
+    """Return what can be drawn of a robot; every mesh file is read once."""
+    meshes: Meshes = {}
+    drawings = (
+        _drawing(link.name, role, f"{link.name} {role} {index}", shape, meshes)
+        for link in robot.links
+        for role, shapes in _by_role(link.visuals, link.collisions)
+        for index, shape in enumerate(shapes)
+    )
+    return tuple(drawing for drawing in drawings if drawing)
+
+
+def _drawing(
+    link: str, role: Role, source: str, shape: Shape, meshes: Meshes
+) -> Drawing | None:
+    geometry = shape.geometry
+    matrix = transform_from_pose(shape.origin)
+    if not isinstance(geometry, MeshFile):
+        kind, size = _primitive(geometry)
+        nothing = np.zeros((0, 3)), np.zeros((0, 3), np.int64)
+        return Drawing(source, link, role, kind, size, matrix, *nothing)
+    if geometry.path is None:
+        return None
+    if geometry.path not in meshes:
+        meshes[geometry.path] = _load(geometry.path)
+    content = meshes[geometry.path]
+    if isinstance(content, UnreadMeshError):
+        return None
+    return Drawing(
+        source=source,
+        link=link,
+        role=role,
+        kind=ShapeKind.MESH,
+        size=(),
+        matrix=matrix @ np.diag([*geometry.scale, 1.0]),
+        points=content.points,
+        triangles=content.triangles,
+    )
+
+
+def _by_role(
+    visuals: tuple[Shape, ...], collisions: tuple[Shape, ...]
+) -> Iterator[tuple[Role, tuple[Shape, ...]]]:
+    yield Role.VISUAL, visuals
+    yield Role.COLLISION, collisions
+
+
+def _shape(
+    link: str, role: Role, source: str, shape: Shape, meshes: Meshes
+) -> ShapeObservation:
+    geometry = shape.geometry
+    if isinstance(geometry, MeshFile):
+        unstated = ShapeObservation(
+            link=link,
+            role=role,
+            source=source,
+            name=geometry.uri,
+            kind=ShapeKind.MESH,
+            position=shape.origin.position,
+            problem="it is not found",
+        )
+        return _mesh(unstated, shape, geometry, meshes)
+    kind, size = _primitive(geometry)
+    transform = transform_from_pose(shape.origin)
+    return ShapeObservation(
+        link=link,
+        role=role,
+        source=source,
+        name=shape.name or kind.value,
+        kind=kind,
+        size=size,
+        position=shape.origin.position,
+        surface=primitive_surface(kind, size, transform),
+        problem=None
+        if all(value > 0 for value in size)
+        else "its size is not positive",
+    )
+
+
+def _primitive(
+    geometry: Box | Cylinder | Capsule | Sphere,
+) -> tuple[ShapeKind, tuple[float, ...]]:
+    match geometry:
+        case Box(size):
+            return ShapeKind.BOX, size
+        case Cylinder(radius, length):
+            return ShapeKind.CYLINDER, (radius, length)
+        case Capsule(radius, length):
+            return ShapeKind.CAPSULE, (radius, length)
+        case Sphere(radius):
+            return ShapeKind.SPHERE, (radius,)
+        case _:
+            assert_never(geometry)
+
+
+def _mesh(
+    unstated: ShapeObservation, shape: Shape, geometry: MeshFile, meshes: Meshes
+) -> ShapeObservation:
+    if geometry.path is None:
+        return unstated
+    if geometry.path not in meshes:
+        meshes[geometry.path] = _load(geometry.path)
+    content = meshes[geometry.path]
+    if isinstance(content, UnreadMeshError):
+        return replace(unstated, problem=f"it cannot be read: {content}")
+    measured = _measured(content, shape, geometry)
+    problem = None if measured else "it has points that are not finite"
+    return replace(
+        unstated,
+        surface=measured[0] if measured else None,
+        problem=problem,
+        pieces=content.pieces,
+        corners=content.corners,
+    )
+
+
+def _measured(
+    content: LoadedMesh, shape: Shape, geometry: MeshFile
+) -> tuple[Surface, Array] | None:
+    transform = transform_from_pose(shape.origin) @ np.diag([*geometry.scale, 1.0])
+    return _measured_at(content, tuple(transform.ravel().tolist()))
+
+
+@lru_cache(maxsize=_KEPT)
+def _measured_at(
+    content: LoadedMesh, transform: tuple[float, ...]
+) -> tuple[Surface, Array] | None:
+    """Measure a mesh in its place, where most are both seen and collided with."""
+    matrix = np.array(transform).reshape(4, 4)
+    return measured_mesh(content.points, content.triangles, matrix)
+
+
+def _load(path: str) -> LoadedMesh | UnreadMeshError:
+    try:
+        return load_mesh(path)
+    except UnreadMeshError as error:
+        return error

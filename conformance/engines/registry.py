@@ -1,0 +1,73 @@
+"""The engines that are installed, by name.
+
+Any package can bring one along under the entry point group :data:`GROUP`; the value of
+an entry point is a class or function that makes an engine without arguments.
+"""
+
+from __future__ import annotations
+
+import sys
+from functools import lru_cache
+from typing import TYPE_CHECKING, cast
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from importlib.metadata import EntryPoint
+
+    from urdf_usd.conformance.engines.protocol import Engine
+
+GROUP = "urdf_usd.engines"
+
+
+class UnknownEngineError(LookupError):
+    """No engine of that name is installed; the message lists those that are."""
+
+
+class MissingEngineError(Exception):
+    """Engines without whom there is no verdict cannot be asked here."""
+
+
+def names() -> tuple[str, ...]:
+    """Names of all engines, sorted; none is loaded."""
+    return tuple(sorted(_entries()))
+
+
+def engines() -> tuple[Engine, ...]:
+    """Make every engine, sorted by name."""
+    return tuple(engine(name) for name in names())
+
+
+def engine(name: str) -> Engine:
+    """Make one engine.
+
+    Raises:
+        UnknownEngineError: There is none of that name.
+    """
+    require(name)
+    make = cast("Callable[[], Engine]", _entries()[name].load())
+    return make()
+
+
+def require(name: str) -> None:
+    """Check that an engine is installed, without loading it.
+
+    Raises:
+        UnknownEngineError: There is none of that name.
+    """
+    if name not in _entries():
+        raise UnknownEngineError(
+            f"no engine is called {name!r}; there are {', '.join(names())}"
+        )
+
+
+def _entries() -> dict[str, EntryPoint]:
+    return _entries_in(tuple(sys.path))
+
+
+@lru_cache(maxsize=1)
+def _entries_in(_: tuple[str, ...]) -> dict[str, EntryPoint]:
+    """Find what is installed: reading that takes as long as reading a small robot."""
+    from importlib.metadata import entry_points  # noqa: PLC0415  slow to import
+
+    # A distribution that is installed twice is listed twice; names are unique here.
+    return {entry.name: entry for entry in entry_points(group=GROUP)}

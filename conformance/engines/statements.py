@@ -1,0 +1,161 @@
+"""What the engines have in common when they put readings into words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from urdf_usd.conformance.observation.robot import COORDINATES, Frames
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from urdf_usd.conformance.observation.robot import (
+        Configurations,
+        JointObservation,
+        JointType,
+        Vec3,
+        Vec6,
+    )
+
+# Where the six different numbers of a symmetric (3, 3) matrix are.
+_UPPER = np.triu_indices(3)
+
+
+def vec3(values: ArrayLike) -> Vec3:
+    """Three numbers of an array as a tuple."""
+    x, y, z = np.asarray(values, dtype=np.float64).tolist()
+    return x, y, z
+
+
+def unit(values: ArrayLike) -> Vec3 | None:
+    """Direction of a vector; None if it has none."""
+    vector = np.asarray(values, dtype=np.float64)
+    length = np.linalg.norm(vector)
+    return vec3(vector / length) if np.isfinite(length) and length > 0 else None
+
+
+def tensor_along_link(moments: ArrayLike, rotation: NDArray[np.float64]) -> Vec6:
+    """Inertia tensor along the axes of the link.
+
+    Args:
+        moments: (3,) principal moments [kg m^2].
+        rotation: (3, 3) matrix that rotates vectors along the principal axes into the
+            link frame.
+
+    Returns:
+        (ixx, ixy, ixz, iyy, iyz, izz) [kg m^2].
+    """
+    return vec6(rotation @ np.diag(np.asarray(moments, dtype=np.float64)) @ rotation.T)
+
+
+def vec6(tensor: ArrayLike) -> Vec6:
+    """(ixx, ixy, ixz, iyy, iyz, izz) of a symmetric (3, 3) tensor."""
+    ixx, ixy, ixz, iyy, iyz, izz = np.asarray(tensor, np.float64)[_UPPER].tolist()
+    return ixx, ixy, ixz, iyy, iyz, izz
+
+
+def stated_frames(
+    links: Sequence[str],
+    configurations: Configurations,
+    place: Callable[[int], tuple[NDArray[np.float64], NDArray[np.float64]]],
+) -> Frames:
+    """Poses of links relative to the first of them.
+
+    Args:
+        links: Names of the L links, the root first.
+        configurations: Where they are stated.
+        place: Brings the engine to the configuration of a number, and returns (L, 3)
+            origins and (L, 3, 3) rotations in any one frame, in the order of ``links``.
+    """
+    positions = np.empty((configurations.count, len(links), 3))
+    rotations = np.empty((configurations.count, len(links), 3, 3))
+    for row in range(configurations.count):
+        origins, turns = place(row)
+        to_root = turns[0].T
+        positions[row] = (origins - origins[0]) @ to_root.T
+        rotations[row] = to_root @ turns
+    for array in (positions, rotations):
+        array.flags.writeable = False
+    return Frames(tuple(links), positions, rotations, configurations.labels)
+
+
+def told_positions(
+    joints: Sequence[JointObservation], configurations: Configurations
+) -> dict[str, NDArray[np.float64]]:
+    """(K, d) positions of the joints that the engine reads with as many coordinates.
+
+    Args:
+        joints: What the engine reads.
+        configurations: What it is asked to set.
+    """
+    width = {joint.name: COORDINATES[joint.type] for joint in joints}
+    return {
+        name: positions
+        for name, positions in zip(
+            configurations.joints, configurations.positions, strict=True
+        )
+        if width.get(name) == positions.shape[1]
+    }
+
+
+def unreachable_joints(
+    joints: Sequence[JointObservation],
+    configurations: Configurations,
+    immovable: frozenset[JointType] = frozenset(),
+) -> tuple[str, ...]:
+    """Joints that the engine cannot bring to the configurations.
+
+    The engine reads them as a type with other coordinates, or not at all, or has no
+    way to set their type. A joint that stays at zero is nowhere out of reach.
+
+    Args:
+        joints: What the engine reads.
+        configurations: What it is asked to set.
+        immovable: Types that it cannot set.
+    """
+    width = {
+        joint.name: COORDINATES[joint.type]
+        for joint in joints
+        if joint.type not in immovable
+    }
+    return tuple(
+        name
+        for name, positions in zip(
+            configurations.joints, configurations.positions, strict=True
+        )
+        if width.get(name) != positions.shape[1] and np.any(positions != positions[0])
+    )
+
+
+def links_in_reach(
+    root: str, joints: Sequence[JointObservation], blocked: Sequence[str]
+) -> tuple[str, ...]:
+    """Links that no ``blocked`` joint carries, parents before children.
+
+    A blocked joint that the reader does not have at all may carry any link.
+    """
+    if not set(blocked) <= {joint.name for joint in joints}:
+        return (root,)
+    children: dict[str, list[str]] = {}
+    for joint in joints:
+        if joint.name not in blocked:
+            children.setdefault(joint.parent, []).append(joint.child)
+    reached = [root]
+    for link in reached:
+        reached += children.get(link, ())
+    return tuple(reached)
+
+
+def blocked_note(engine: str, blocked: Sequence[str]) -> tuple[str, ...]:
+    """Say which frames are missing, if any."""
+    if not blocked:
+        return ()
+    note = (
+        f"{engine} cannot set joint {', '.join(blocked)}; frames of the links that"
+        " it carries are not stated."
+    )
+    return (note,)

@@ -1,0 +1,280 @@
+"""Measures of surfaces in a link's frame, for all engines that know points or sizes.
+
+Nothing here comes from the converter, so that an error cannot hide by being made twice.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from urdf_usd.conformance.observation.shapes import DIRECTIONS, ShapeKind, Surface
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from urdf_usd.conformance.observation.shapes import Vec3
+
+    Array: TypeAlias = NDArray[np.float64]
+    Indices: TypeAlias = NDArray[np.integer]
+
+_TOWARDS = np.array(DIRECTIONS)
+_TOWARDS.flags.writeable = False
+# Points that are multiplied with all directions at once. Their products stay in the
+# cache, and are too few for BLAS to start threads, which cost ten times the work.
+_BLOCK = 256
+# Triangles that are measured at once, so that what lies between stays in the cache.
+_TRIANGLES = 4096
+_FLOAT32 = float(np.finfo(np.float32).eps)
+# What float32 can do to three axes that are at right angles and of one length.
+_SAME = 1e-6
+
+
+def mesh_surface(points: Array, triangles: Indices, transform: Array) -> Surface | None:
+    """Measure a surface of triangles, see :func:`measured_mesh`."""
+    measured = measured_mesh(points, triangles, transform)
+    return measured[0] if measured else None
+
+
+def measured_mesh(
+    points: Array, triangles: Indices, transform: Array
+) -> tuple[Surface, Array] | None:
+    """Measure a surface of triangles, and the (M) areas of these [m^2].
+
+    A mirroring transform turns no surface inside out: outside stays outside.
+
+    Args:
+        points: (N, 3) in the mesh's own frame.
+        triangles: (M, 3) indices of points, counter-clockwise seen from outside.
+        transform: (4, 4) from there to the link's frame [m]; it may scale and shear.
+
+    Returns:
+        None if there is no triangle, or a point that is not finite.
+    """
+    if not len(triangles):
+        return None
+    # Coordinate by coordinate, over which numpy is several times faster.
+    placed = _moved(points.T, transform)
+    used = np.zeros(len(points), dtype=bool)
+    used[triangles.reshape(-1)] = True
+    reached = placed if used.all() else placed[:, used]
+    if not np.isfinite(reached).all():
+        return None
+    support = _reach(reached)
+    # Relative to the middle, because products of far coordinates lose digits.
+    middle = (support[:3] - support[3:6]) / 2.0
+    placed -= middle[:, np.newaxis]
+    measured = [
+        _measured(placed, triangles[start : start + _TRIANGLES])
+        for start in range(0, len(triangles), _TRIANGLES)
+    ]
+    areas = np.concatenate([areas for areas, _ in measured])
+    sums = np.sum([sums for _, sums in measured], axis=0)
+    area = float(areas.sum())
+    edges, cones = sums[:2].tolist()
+    oriented, weighted = sums[2:5], sums[5:]
+    center = weighted / area if area else placed[:, triangles].mean(axis=(1, 2))
+    linear = transform[:3, :3]
+    outwards = math.copysign(1.0, float(np.linalg.det(linear)))
+    # No triangle with two corners that are one point in float32 has a greater area.
+    size = np.linalg.norm(support[:3] + support[3:6])
+    least = _FLOAT32 * np.abs(points).max() * np.linalg.norm(linear) * size
+    small = triangles[~(areas > least)]
+    surface = Surface(
+        support=tuple(support.tolist()),
+        area=area,
+        edges=edges,
+        oriented_area=_vec3(oriented * outwards),
+        volume=float(cones + middle @ oriented) / 3.0 * outwards,
+        center=_vec3(middle + center),
+        triangles=len(triangles) - len(small) + _distinct(points, small),
+    )
+    return surface, areas
+
+
+def _measured(placed: Array, triangles: Indices) -> tuple[Array, Array]:
+    """Measure (M, 3) triangles of (3, N) points.
+
+    Returns:
+        Their (M) areas; and (8) sums over them: lengths of sides, three times the
+        volumes of cones from the origin, normals as long as areas (3), and centres
+        times areas (3).
+    """
+    a, b, c = (np.take(placed, corner, axis=1) for corner in _columns(triangles))
+    along, across = b - a, c - a
+    normals = _cross(along, across) / 2.0
+    areas = _lengths(normals)
+    edges = sum(_lengths(side).sum() for side in (along, c - b, across))
+    # The volume of a cone is a third of its area times its height.
+    cones = (a * normals).sum()
+    centers = (a + b + c) @ areas / 3.0
+    return areas, np.array([edges, cones, *normals.sum(axis=1), *centers])
+
+
+def moved(points: Array, transform: Array) -> Array:
+    """Return (N, 3) points by a (4, 4) transform."""
+    return np.ascontiguousarray(_moved(points.T, transform).T)
+
+
+def fans(counts: Indices, corners: Indices) -> Indices:
+    """Return the (M, 3) triangles that fan out from the first corners of polygons."""
+    if (counts == 3).all():  # noqa: PLR2004  triangles
+        return corners[: 3 * len(counts)].reshape(-1, 3)
+    return corners[fan_places(counts)]
+
+
+def fan_places(counts: Indices) -> Indices:
+    """Return the (M, 3) places of the corners of fans in a list of all corners."""
+    counts = np.asarray(counts, np.int64)
+    if (counts == 3).all():  # noqa: PLR2004  triangles
+        return np.arange(3 * len(counts)).reshape(-1, 3)
+    starts = np.cumsum(counts) - counts
+    sizes = np.maximum(counts - 2, 0)
+    first = np.repeat(starts, sizes)
+    step = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return np.stack([first, first + step + 1, first + step + 2], axis=-1)
+
+
+def primitive_surface(
+    kind: ShapeKind, size: Sequence[float], transform: Array
+) -> Surface | None:
+    """Measure a primitive.
+
+    Args:
+        kind: Box, cylinder, capsule or sphere.
+        size: As in :class:`~urdf_usd.conformance.observation.shapes.ShapeObservation`.
+        transform: (4, 4) rigid transform from the shape's frame to the link's [m].
+    """
+    if not all(math.isfinite(value) and value >= 0 for value in size):
+        return None
+    axes = _TOWARDS @ transform[:3, :3]
+    sideways, upwards = np.hypot(axes[:, 0], axes[:, 1]), np.abs(axes[:, 2])
+    match kind:
+        case ShapeKind.BOX:
+            x, y, z = size
+            reach = np.abs(axes) @ (np.array(size) / 2.0)
+            area, volume = 2.0 * (x * y + y * z + z * x), x * y * z
+        case ShapeKind.SPHERE:
+            (radius,) = size
+            reach = np.full(len(axes), radius)
+            area, volume = 4.0 * math.pi * radius**2, 4.0 / 3.0 * math.pi * radius**3
+        case ShapeKind.CYLINDER:
+            radius, length = size
+            reach = sideways * radius + upwards * length / 2.0
+            area = 2.0 * math.pi * radius * (radius + length)
+            volume = math.pi * radius**2 * length
+        case ShapeKind.CAPSULE:
+            radius, length = size
+            reach = radius + upwards * length / 2.0
+            area = 2.0 * math.pi * radius * (2.0 * radius + length)
+            volume = math.pi * radius**2 * (length + 4.0 / 3.0 * radius)
+        case _:
+            raise ValueError(f"a {kind} has no size")
+    center = transform[:3, 3]
+    return Surface(
+        support=tuple((reach + _TOWARDS @ center).tolist()),
+        area=area,
+        edges=0.0,
+        oriented_area=(0.0, 0.0, 0.0),
+        volume=volume,
+        center=_vec3(center),
+        triangles=0,
+    )
+
+
+def stretched(
+    kind: ShapeKind, size: Sequence[float], transform: Array
+) -> tuple[ShapeKind, tuple[float, ...], Array]:
+    """Take the scale out of the transform of a primitive, and into its size.
+
+    Returns:
+        Kind, size and rigid transform; OTHER, without a size, if the scale makes
+        something else of it.
+    """
+    linear = transform[:3, :3]
+    scale = np.linalg.norm(linear, axis=0)
+    rigid = transform.copy()
+    if not (np.isfinite(scale).all() and scale.all()):
+        return ShapeKind.OTHER, (), rigid
+    axes = linear / scale
+    rigid[:3, :3] = axes
+    square = np.abs(axes.T @ axes - np.eye(3)).max() <= _SAME
+    round_about_z = abs(scale[0] - scale[1]) <= _SAME * scale[0]
+    uniform = np.ptp(scale) <= _SAME * scale.max()
+    fits = {
+        ShapeKind.BOX: square,
+        ShapeKind.CYLINDER: square and round_about_z,
+        ShapeKind.CAPSULE: square and uniform,
+        ShapeKind.SPHERE: square and uniform,
+    }
+    if not fits[kind]:
+        return ShapeKind.OTHER, (), rigid
+    factors = {
+        ShapeKind.BOX: scale,
+        ShapeKind.CYLINDER: scale[1:],
+        ShapeKind.CAPSULE: scale[1:],
+        ShapeKind.SPHERE: scale[:1],
+    }[kind]
+    return kind, tuple((np.asarray(size) * factors).tolist()), rigid
+
+
+def _distinct(points: Array, triangles: Indices) -> int:
+    """Count the triangles whose corners are three points, also in float32.
+
+    Others have no area, and readers and writers of files leave them out.
+    """
+    a, b, c = points[triangles.T].astype(np.float32)
+    same = [(one == other).all(axis=1) for one, other in ((a, b), (b, c), (c, a))]
+    return int(len(triangles) - np.logical_or.reduce(same).sum())
+
+
+def _reach(columns: Array) -> Array:
+    # The greatest of a few hundred columns only in the end.
+    count = columns.shape[1]
+    reach = np.full((len(_TOWARDS), min(count, _BLOCK)), -np.inf)
+    for start in range(0, count, _BLOCK):
+        block = _TOWARDS @ columns[:, start : start + _BLOCK]
+        greatest = reach[:, : block.shape[1]]
+        np.maximum(greatest, block, out=greatest)
+    farthest: Array = reach.max(axis=1)
+    return farthest
+
+
+def _moved(columns: Array, transform: Array) -> Array:
+    """Return (3, N) points by a (4, 4) transform."""
+    # Without BLAS, which starts threads.
+    x, y, z = columns
+    placed = np.empty(columns.shape)
+    for row, (a, b, c, offset) in zip(placed, transform[:3].tolist(), strict=True):
+        row[:] = x * a + y * b + z * c + offset
+    return placed
+
+
+def _columns(triangles: Indices) -> Indices:
+    return np.ascontiguousarray(triangles.T)
+
+
+def _cross(a: Array, b: Array) -> Array:
+    """Return (3, M) products; numpy's own take several times as long."""
+    return np.stack(
+        [
+            a[1] * b[2] - a[2] * b[1],
+            a[2] * b[0] - a[0] * b[2],
+            a[0] * b[1] - a[1] * b[0],
+        ]
+    )
+
+
+def _lengths(vectors: Array) -> Array:
+    x, y, z = vectors
+    lengths: Array = np.sqrt(x * x + y * y + z * z)
+    return lengths
+
+
+def _vec3(values: Array) -> Vec3:
+    x, y, z = values.tolist()
+    return x, y, z

@@ -1,0 +1,373 @@
+"""Robot records and run summaries from what engines, converter and judge said.
+
+Everything that depends on the machine (paths, temporary names) is left out here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import structs
+
+from urdf_usd.conformance.checks.catalogue import CHECKS, ROUND_TRIP_CHECKS
+from urdf_usd.conformance.converters.candidates import OURS
+from urdf_usd.conformance.engines.protocol import (
+    Abstained,
+    Available,
+    Crashed,
+    Observed,
+    Unavailable,
+)
+from urdf_usd.conformance.execution.engine_set import USD_READER
+from urdf_usd.conformance.execution.ledger import losses
+from urdf_usd.conformance.execution.portable_text import (
+    folder_names,
+    portable,
+    portable_path,
+)
+from urdf_usd.conformance.execution.source_lines import source_lines
+from urdf_usd.conformance.observation.robot import JointType
+from urdf_usd.conformance.records.environment import environment
+from urdf_usd.conformance.records.record import (
+    CheckHeading,
+    ConverterRecord,
+    DiagnosticRecord,
+    EngineRecord,
+    EngineStatus,
+    FileRecord,
+    RobotRecord,
+    RobotSummary,
+    RunSummary,
+    SourceRecord,
+    Verdict,
+)
+from urdf_usd.conformance.verdict.judgement import REFERENCE
+from urdf_usd.converter.diagnostics.rules import RULES
+from urdf_usd.converter.lint import Finding
+from urdf_usd.corpus.robots import NOWHERE, Origin
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from urdf_usd.conformance.converters.candidates import Candidate
+    from urdf_usd.conformance.engines.protocol import Outcome
+    from urdf_usd.conformance.execution.engine_set import EngineResults
+    from urdf_usd.conformance.execution.portable_text import FolderNames
+    from urdf_usd.conformance.execution.tasks import InstalledEngine
+    from urdf_usd.conformance.observation.robot import JointObservation, Observation
+    from urdf_usd.conformance.records.ledger_record import LedgerRecord
+    from urdf_usd.conformance.verdict.judgement import Judgement
+    from urdf_usd.converter import Diagnostic
+    from urdf_usd.converter.diagnostics.rules import Rule
+    from urdf_usd.converter.inputs import InputFile
+    from urdf_usd.corpus import UnavailableSource
+
+# Independent coordinates per joint type.
+_FREEDOMS = {
+    JointType.REVOLUTE: 1,
+    JointType.CONTINUOUS: 1,
+    JointType.PRISMATIC: 1,
+    JointType.PLANAR: 3,
+    JointType.FIXED: 0,
+    JointType.FLOATING: 6,
+    JointType.SPHERICAL: 3,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What a record is about.
+
+    Attributes:
+        id: Identifier of the robot.
+        reference: How it is named in its corpus.
+        converter: Name and version of what made the USD.
+        urdf: Its file; None if it could not be had.
+        usd: Folder of its USD.
+        packages: Folder of each ROS package, by name.
+        arguments: Value of each argument of a xacro file, by name.
+        origin: Where its files come from.
+        notes: What the list that names it says about it.
+        inputs: The files that it is made of, if it could be read.
+        findings: What lint says of it, likewise.
+        ledger: What our converter makes of its parts, if it is ours.
+        searched: Whether a search found it, so that it may be a part of a robot.
+        mirrored: Whether its files are a copy that may lack some.
+        profile: Who the USD is made for, if our own converter makes it.
+        candidate: What the run calls the converter.
+    """
+
+    id: str
+    reference: str
+    converter: str
+    urdf: Path | None = None
+    usd: Path | None = None
+    packages: Mapping[str, str] = field(default_factory=dict)
+    arguments: Mapping[str, str] = field(default_factory=dict)
+    origin: Origin = NOWHERE
+    notes: str | None = None
+    inputs: tuple[InputFile, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    ledger: tuple[LedgerRecord, ...] = ()
+    searched: bool = False
+    mirrored: bool = False
+    profile: str | None = None
+    candidate: str = ""
+
+    @property
+    def names(self) -> FolderNames:
+        """What stands for folders in records."""
+        folders: dict[str, Path] = {}
+        if self.urdf:
+            above = self.urdf.absolute().parents
+            # Meshes lie beside the folder of the URDF more often than in it.
+            folders |= dict(zip(("", "..", "../.."), above, strict=False))
+        if self.usd:
+            folders["<usd>"] = self.usd
+        for name, folder in self.packages.items():
+            folders[f"package://{name}"] = Path(folder)
+        return folder_names(folders)
+
+
+def unavailable_record(source: UnavailableSource, candidate: Candidate) -> RobotRecord:
+    """Record a robot that is not to be had here."""
+    subject = Subject(
+        source.id,
+        source.reference,
+        candidate.title,
+        origin=source.origin,
+        candidate=candidate.name,
+    )
+    return unread_record(subject, Verdict.NOT_AVAILABLE, source.reason)
+
+
+def unread_record(
+    subject: Subject,
+    verdict: Verdict,
+    reason: str,
+    diagnostics: Iterable[Diagnostic] = (),
+) -> RobotRecord:
+    """Record a robot about which no engine was asked."""
+    said = tuple(diagnostics)
+    return RobotRecord(
+        id=subject.id,
+        name=subject.urdf.stem if subject.urdf else subject.id,
+        source=source_record(subject),
+        converter=subject.converter,
+        profile=subject.profile,
+        candidate=subject.candidate,
+        verdict=verdict,
+        reason=portable(reason, subject.names),
+        diagnostics=_diagnostics(subject, said),
+        environment=environment(),
+        lint=_diagnostics(subject, subject.findings),
+        ledger=(*subject.ledger, *losses(said)) if subject.ledger else (),
+    )
+
+
+def judged_record(
+    subject: Subject,
+    judgement: Judgement,
+    results: EngineResults,
+    diagnostics: Iterable[Diagnostic] = (),
+) -> RobotRecord:
+    """Record a robot about which engines were asked."""
+    record = unread_record(subject, judgement.verdict, judgement.reason, diagnostics)
+    spec = results.observation(REFERENCE)
+    usd = results.observation(USD_READER)
+    return structs.replace(
+        record if spec is None else _described(record, spec),
+        base=usd.base.value if usd and usd.base else None,
+        configurations=results.configurations if judgement.checks else None,
+        engines=_engines(subject, results),
+        checks=judgement.checks,
+        deviations=judgement.deviations,
+    )
+
+
+def with_output(
+    record: RobotRecord, subject: Subject, output: str | None
+) -> RobotRecord:
+    """Record what a converter printed, without folders of this machine."""
+    said = None if output is None else portable(output, subject.names)
+    return structs.replace(record, output=said)
+
+
+def summary_of(  # noqa: PLR0913  # what a run is about, and what became of it
+    robots: Iterable[RobotRecord],
+    corpus: Sequence[str],
+    options: Mapping[str, str],
+    unfinished: int = 0,
+    *,
+    converters: Sequence[Candidate] = (),
+    gated: str = OURS,
+) -> RunSummary:
+    """Sum up a run, with robots ordered by id, and say how many are missing.
+
+    Args:
+        robots: One per robot and converter.
+        corpus: The references that led to them.
+        options: Choices, as text.
+        unfinished: Number of those that are missing.
+        converters: In the order in which they were named.
+        gated: Name of the one by which the run passes.
+    """
+    order = {one.name: place for place, one in enumerate(converters)}
+    ordered = sorted(robots, key=lambda r: (r.id, order.get(r.candidate, 0)))
+    several = len(converters) > 1
+    return RunSummary(
+        corpus=tuple(corpus),
+        environment=environment(),
+        options=dict(options),
+        verdicts=_verdicts(ordered, gated if several else None),
+        converters=tuple(
+            ConverterRecord(
+                name=one.name,
+                title=one.title,
+                recipe=one.recipe,
+                gated=one.name == gated or not several,
+                verdicts=_verdicts(ordered, one.name),
+            )
+            for one in converters
+        ),
+        robots=tuple(_summary(robot) for robot in ordered),
+        checks=tuple(
+            CheckHeading(
+                id=check.id, title=check.title, group=check.group, unit=check.unit
+            )
+            for check in (*CHECKS, *ROUND_TRIP_CHECKS)
+        ),
+        complete=not unfinished,
+        unfinished=unfinished,
+    )
+
+
+def _verdicts(robots: Iterable[RobotRecord], of: str | None) -> dict[str, int]:
+    counts = Counter(r.verdict for r in robots if of is None or r.candidate == of)
+    return {verdict.value: counts[verdict] for verdict in Verdict if counts[verdict]}
+
+
+def _summary(robot: RobotRecord) -> RobotSummary:
+    return RobotSummary(
+        id=robot.id,
+        name=robot.name,
+        reference=robot.source.reference,
+        verdict=robot.verdict,
+        reason=robot.reason,
+        grades={check.id: check.grade for check in robot.checks},
+        worst={c.id: c.worst for c in robot.checks if c.worst is not None},
+        engines={engine.name: engine.status for engine in robot.engines},
+        candidate=robot.candidate,
+    )
+
+
+def source_record(subject: Subject) -> SourceRecord:
+    """Record what is read of a robot."""
+    digest = subject.inputs[0].sha256 if subject.inputs else None
+    if digest is None and subject.urdf and subject.urdf.is_file():
+        digest = hashlib.sha256(subject.urdf.read_bytes()).hexdigest()
+    names = subject.names
+    return SourceRecord(
+        reference=subject.reference,
+        sha256=digest,
+        arguments=dict(subject.arguments),
+        license=subject.origin.license,
+        maker=subject.origin.maker,
+        repository=subject.origin.repository,
+        commit=subject.origin.commit,
+        distribution=subject.origin.distribution,
+        notes=subject.notes,
+        files=tuple(
+            FileRecord(
+                path=portable_path(file.path, names),
+                sha256=file.sha256,
+                size=file.size,
+            )
+            for file in subject.inputs
+        ),
+    )
+
+
+def _described(record: RobotRecord, spec: Observation) -> RobotRecord:
+    return structs.replace(
+        record,
+        name=spec.robot or record.name,
+        links=len(spec.links),
+        joints=len(spec.joints),
+        degrees_of_freedom=sum(map(_freedoms, spec.joints)),
+        total_mass=sum(link.mass.mass for link in spec.links if link.mass),
+    )
+
+
+def _freedoms(joint: JointObservation) -> int:
+    return 0 if joint.mimic else _FREEDOMS[joint.type]
+
+
+def _diagnostics(
+    subject: Subject, said: Sequence[Diagnostic | Finding]
+) -> tuple[DiagnosticRecord, ...]:
+    lines = source_lines(
+        (each.location.file, each.location.line) for each in said if each.location
+    )
+    names = subject.names
+    return tuple(
+        DiagnosticRecord(
+            rule=rule.id,
+            severity=rule.severity.value,
+            message=portable(diagnostic.message, names),
+            file=portable(place.file, names) if place else None,
+            line=place.line if place else None,
+            column=place.column if place else None,
+            source=portable(text, names) if text else None,
+            remedy=rule.remedy,
+        )
+        for diagnostic in said
+        for rule in [_rule(diagnostic)]
+        for place in [diagnostic.location]
+        for text in [lines.get((place.file, place.line)) if place else None]
+    )
+
+
+def _rule(said: Diagnostic | Finding) -> Rule:
+    return said.rule if isinstance(said, Finding) else RULES[said.rule]
+
+
+def _engines(subject: Subject, results: EngineResults) -> tuple[EngineRecord, ...]:
+    names = subject.names
+    return tuple(
+        _engine(names, engine, results.outcomes.get(engine.name))
+        for engine in results.engines
+    )
+
+
+def _engine(
+    names: FolderNames, engine: InstalledEngine, outcome: Outcome | None
+) -> EngineRecord:
+    version: str | None = None
+    reason: str | None = None
+    output: str | None = None
+    notes: tuple[str, ...] = ()
+    match engine.availability, outcome:
+        case Unavailable(why, remedy), _:
+            status, reason = EngineStatus.UNAVAILABLE, f"{why}; {remedy}"
+        case Available(version), Observed(observation):
+            status, notes = EngineStatus.OBSERVED, observation.notes
+        case Available(version), Abstained(reason):
+            status = EngineStatus.ABSTAINED
+        case Available(version), Crashed(reason, output):
+            status = EngineStatus.CRASHED
+        case _:
+            raise ValueError(f"engine {engine.name!r} was not asked")
+    return EngineRecord(
+        name=engine.name,
+        side=engine.side.value,
+        status=status,
+        version=version,
+        reason=None if reason is None else portable(reason, names),
+        output=None if output is None else portable(output, names),
+        notes=tuple(portable(note, names) for note in notes),
+    )

@@ -1,0 +1,322 @@
+"""Robots examined on a cluster: by the workers of a Dask scheduler that is there.
+
+Every worker gets an outpost, which works on robots as a run does here, each in a
+process of its own. Robots go there in parcels, or by their paths where the workers see
+the same files. Those of a worker that is lost are given to another by the scheduler.
+What cannot be done there is done here, so no robot is lost. Few robots are on their way
+at a time: of the corpus, nothing but records is in memory here.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+import warnings
+from contextlib import contextmanager
+from multiprocessing import current_process
+from queue import Empty, SimpleQueue
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from distributed import Client, Future, get_worker
+from distributed.comm.addressing import get_address_host_port
+from distributed.diagnostics.plugin import WorkerPlugin
+
+from urdf_usd.conformance.engines.protocol import Crashed
+from urdf_usd.conformance.execution.examination import Unchanged, survive
+from urdf_usd.conformance.execution.fingerprint import present_versions
+from urdf_usd.conformance.execution.parcels import (
+    ClusterError,
+    Delivery,
+    Parcel,
+    deliver,
+    examine_parcel,
+    pack,
+)
+from urdf_usd.conformance.execution.workers.isolation import Isolation
+from urdf_usd.conformance.execution.workers.journal import outlive
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterable, Iterator
+    from concurrent.futures import Executor
+    from concurrent.futures import Future as LocalFuture
+
+    from distributed import Worker
+
+    from urdf_usd.conformance.execution.examination import Assignment
+    from urdf_usd.conformance.records.record import RobotRecord
+
+_OUTPOST = "urdf-usd-outpost"
+# Seconds to wait for the scheduler; for workers; and between looks for them.
+_CONNECTION = 10.0
+_PATIENCE = 60.0
+_LOOK = 5.0
+
+_Result: TypeAlias = "tuple[Assignment, RobotRecord | Unchanged]"
+
+
+class _Outpost(WorkerPlugin):
+    """Where a worker of the cluster works on robots.
+
+    Args:
+        memory: Most memory for one robot, in MiB; no limit if None.
+    """
+
+    def __init__(self, memory: int | None) -> None:
+        self.memory = memory
+        self.isolation: Isolation | None = None
+
+    def setup(self, worker: Worker) -> None:
+        """Begin."""
+        # Dask's workers are daemons, of which Python wants that they have no children.
+        # Ours end by themselves when the worker does.
+        current_process().daemon = False
+        self.isolation = Isolation(worker.state.nthreads, self.memory)
+
+    def teardown(self, worker: Worker) -> None:
+        """Stop what is worked on."""
+        del worker
+        if self.isolation is not None:
+            self.isolation.__exit__(None, None, None)
+
+
+def _isolation() -> Isolation:
+    outpost = get_worker().plugins[_OUTPOST]
+    if not isinstance(outpost, _Outpost) or outpost.isolation is None:
+        raise ClusterError("the worker was not set up")
+    return outpost.isolation
+
+
+def _examine_there(parcel: Parcel) -> Delivery | None:
+    return examine_parcel(_isolation(), parcel)
+
+
+def _examine_shared(assignment: Assignment) -> Delivery | None:
+    if not (assignment.source.path.exists() and assignment.out.is_dir()):
+        return None
+    return Delivery(survive(_isolation(), assignment, {}))
+
+
+def examined_on(  # noqa: PLR0913  # what, where, and by whom
+    address: str,
+    assignments: Iterable[Assignment],
+    *,
+    isolation: Isolation,
+    threads: Executor,
+    shared: bool,
+    announce: Callable[[str], None],
+) -> Generator[_Result]:
+    """Yield what came of each robot, in the order in which they are finished.
+
+    Args:
+        address: Of the scheduler, such as ``tcp://host:8786``.
+        assignments: What is to be done.
+        isolation: Where robots are packed, and examined if need be.
+        threads: That wait for that; as many as robots are worked on here at a time.
+        shared: Whether workers see the same files under the same paths.
+        announce: Told what happens otherwise than expected.
+
+    Raises:
+        ClusterError: The cluster cannot be used, or is gone.
+    """
+    with _connected(address) as client, _outposts(client, isolation.memory):
+        dispatch = _Dispatch(client, isolation, threads, announce, shared=shared)
+        try:
+            yield from dispatch.results(iter(assignments))
+        finally:
+            dispatch.cancel()
+
+
+def require_cluster(address: str) -> None:
+    """Find out whether a cluster can be used; nothing is changed there.
+
+    Raises:
+        ClusterError: It cannot.
+    """
+    with _connected(address):
+        pass
+
+
+@contextmanager
+def _connected(address: str) -> Iterator[Client]:
+    try:
+        # A client that is given nonsense takes a minute to say so.
+        get_address_host_port(address)
+        client = Client(address, timeout=_CONNECTION, set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise ClusterError(f"there is no scheduler at {address}: {error}") from error
+    with client:
+        try:
+            client.wait_for_workers(1, timeout=_PATIENCE)
+            versions = client.run(present_versions)
+        except TimeoutError as error:
+            raise ClusterError(f"the scheduler at {address} has no workers") from error
+        except ImportError as error:
+            raise ClusterError(
+                f"the workers of {address} cannot load what they need: {error}"
+            ) from error
+        for worker, found in versions.items():
+            _require_same_versions(worker, found)
+        yield client
+
+
+@contextmanager
+def _outposts(client: Client, memory: int | None) -> Iterator[None]:
+    """Have outposts on all workers, also on those that come later."""
+    client.register_plugin(_Outpost(memory), name=_OUTPOST)
+    try:
+        yield
+    finally:
+        if client.status == "running":
+            client.unregister_worker_plugin(_OUTPOST)
+
+
+def _require_same_versions(worker: str, versions: dict[str, str]) -> None:
+    here = present_versions()
+    for name in sorted({*here, *versions}):
+        if here.get(name) != versions.get(name):
+            raise ClusterError(
+                f"{worker} has {name} {versions.get(name, 'not at all')}, and this "
+                f"machine {here.get(name, 'not')}: results would not be the same"
+            )
+
+
+class _Dispatch:
+    """Robots on their way between here and there."""
+
+    def __init__(
+        self,
+        client: Client,
+        isolation: Isolation,
+        threads: Executor,
+        announce: Callable[[str], None],
+        *,
+        shared: bool,
+    ) -> None:
+        self._client = client
+        self._isolation = isolation
+        self._threads = threads
+        self._announce = announce
+        self._shared = shared
+        self._run = uuid.uuid4().hex
+        self._here: dict[LocalFuture[Any], Assignment] = {}
+        self._there: dict[Future[Any], Assignment] = {}
+        self._done: SimpleQueue[LocalFuture[Any] | Future[Any]] = SimpleQueue()
+        self._versions = present_versions()
+
+    def results(self, waiting: Iterator[Assignment]) -> Generator[_Result]:
+        """Yield what came of each robot."""
+        lonely_since: float | None = None
+        while True:
+            # A worker has its next robot before it is through with the last one.
+            room = 2 * self._capacity() + self._isolation.workers
+            while len(self._here) + len(self._there) < room:
+                assignment = next(waiting, None)
+                if assignment is None:
+                    break
+                self._begin(assignment)
+            if not (self._here or self._there):
+                return
+            try:
+                future = self._done.get(timeout=_LOOK)
+            except Empty:
+                lonely_since = self._lonely(lonely_since)
+                continue
+            result = self._end(future)
+            if result is not None:
+                yield result
+
+    def cancel(self) -> None:
+        """Give up what is on its way."""
+        if self._there and self._client.status == "running":
+            self._client.cancel(list(self._there), force=True)
+
+    def _capacity(self) -> int:
+        """Count the robots that are worked on at a time there."""
+        return sum(self._client.nthreads().values())
+
+    def _lonely(self, since: float | None) -> float | None:
+        """Say since when there have been no workers; give up after a while.
+
+        Raises:
+            ClusterError: The cluster is gone.
+        """
+        if self._client.status != "running":
+            raise ClusterError("the connection to the scheduler is lost")
+        if self._here or self._capacity():
+            return None
+        now = time.monotonic()
+        if since is not None and now - since > _PATIENCE:
+            raise ClusterError("the cluster has no workers any more")
+        return since or now
+
+    def _begin(self, assignment: Assignment) -> None:
+        if self._shared:
+            self._send(_examine_shared, assignment, assignment)
+        else:
+            self._do_here(assignment, self._packed, assignment)
+
+    def _packed(self, assignment: Assignment) -> Parcel | None:
+        limit = assignment.limits.time
+        ending = outlive(self._isolation, pack, assignment, timeout=limit)
+        return None if isinstance(ending, Crashed) else ending.value
+
+    def _examined(self, assignment: Assignment) -> RobotRecord | Unchanged:
+        return survive(self._isolation, assignment, {})
+
+    def _do_here(
+        self,
+        assignment: Assignment,
+        function: Callable[..., object],
+        *arguments: object,
+    ) -> None:
+        future = self._threads.submit(function, *arguments)
+        self._here[future] = assignment
+        future.add_done_callback(self._done.put)
+
+    def _send(
+        self,
+        function: Callable[..., Delivery | None],
+        content: Parcel | Assignment,
+        assignment: Assignment,
+    ) -> None:
+        with warnings.catch_warnings():
+            # Data of a size that Dask would rather see elsewhere is what we send.
+            warnings.filterwarnings("ignore", "Sending large graph")
+            future = self._client.submit(
+                function, content, key=f"{assignment.place}-{self._run}", pure=False
+            )
+        self._there[future] = assignment
+        future.add_done_callback(self._done.put)
+
+    def _end(self, future: LocalFuture[Any] | Future[Any]) -> _Result | None:
+        """Take what a future brought; None if the robot is still on its way."""
+        if isinstance(future, Future):
+            return self._arrived(future)
+        assignment = self._here.pop(future)
+        match future.result():
+            case Parcel() as parcel:
+                self._send(_examine_there, parcel, assignment)
+            case None:
+                self._do_here(assignment, self._examined, assignment)
+            case result:
+                return assignment, result
+        return None
+
+    def _arrived(self, future: Future[Any]) -> _Result | None:
+        assignment = self._there.pop(future)
+        delivery, reason = None, "its files are not to be had there"
+        if future.status == "finished":
+            delivery = future.result()
+            if delivery is not None and delivery.versions != self._versions:
+                delivery, reason = None, "it was done by other versions"
+        elif self._client.status != "running":
+            raise ClusterError("the connection to the scheduler is lost")
+        else:
+            reason = f"{future.status}: {future.exception()!r}"
+        future.release()
+        if delivery is None:
+            self._announce(f"{assignment.source.id} is examined here: {reason}")
+            self._do_here(assignment, self._examined, assignment)
+            return None
+        deliver(delivery, assignment.out)
+        return assignment, delivery.result

@@ -1,0 +1,104 @@
+"""An account of a URDF: what is converted, kept as it is written, or left out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from urdf_usd.conformance.records.ledger_record import CoverageStatus, LedgerRecord
+from urdf_usd.converter.diagnostics.rules import RULES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from urdf_usd.converter import Diagnostic
+    from urdf_usd.converter.robot.model import Custom, Robot
+
+# Rules that speak of something that has no place in the USD.
+LOSSES = frozenset(
+    {
+        "attribute-version",
+        "element-incomplete",
+        "geometry-invalid",
+        "geometry-unknown",
+        "joint-dangling",
+        "mesh-missing",
+        "mesh-partial",
+        "mesh-unreadable",
+        "mimic-fixed",
+        "mimic-loop",
+        "mimic-target-missing",
+        "text-ignored",
+        "texture-dropped",
+        "texture-missing",
+        "texture-unnamed",
+        "xml-attribute",
+        "xml-outside",
+    }
+)
+_CUSTOM = "custom data, as written, on the prim that it belongs to"
+
+
+def account(robot: Robot) -> tuple[LedgerRecord, ...]:
+    """Say where the parts of a robot go; what there is none of is not mentioned."""
+    return (*_converted(robot), *_kept(robot))
+
+
+def losses(diagnostics: Iterable[Diagnostic]) -> tuple[LedgerRecord, ...]:
+    """Say what has no place in the USD, and why."""
+    lost = Counter(found.rule for found in diagnostics if found.rule in LOSSES)
+    return tuple(
+        LedgerRecord(
+            part=rule,
+            count=count,
+            fate=CoverageStatus.LEFT_OUT,
+            where=RULES[rule].summary,
+        )
+        for rule, count in sorted(lost.items())
+    )
+
+
+def _converted(robot: Robot) -> Iterator[LedgerRecord]:
+    parts = {
+        "link": (len(robot.links), "a prim each; a body where it moves by itself"),
+        "joint": (len(robot.joints), "a joint each, or a weld within one body"),
+        "inertial": (
+            sum(link.inertial is not None for link in robot.links),
+            "the mass of the body that carries the link",
+        ),
+        "visual": (
+            sum(len(link.visuals) for link in robot.links),
+            "shapes below the link, but for those left out below",
+        ),
+        "collision": (
+            sum(len(link.collisions) for link in robot.links),
+            "colliders below the link, but for those left out below",
+        ),
+    }
+    for part, (count, where) in parts.items():
+        if count:
+            yield LedgerRecord(
+                part=part, count=count, fate=CoverageStatus.CONVERTED, where=where
+            )
+
+
+def _kept(robot: Robot) -> Iterator[LedgerRecord]:
+    found: Counter[str] = Counter()
+    for custom in _customs(robot):
+        found.update(f"<{element.content.tag}>" for element in custom.elements)
+        found.update(
+            "/".join((*attribute.within, f"@{attribute.name}"))
+            for attribute in custom.attributes
+        )
+    for part, count in sorted(found.items()):
+        yield LedgerRecord(
+            part=part, count=count, fate=CoverageStatus.KEPT, where=_CUSTOM
+        )
+
+
+def _customs(robot: Robot) -> Iterator[Custom]:
+    yield robot.custom
+    for link in robot.links:
+        yield link.custom
+        yield from (shape.custom for shape in link.shapes)
+    yield from (joint.custom for joint in robot.joints)

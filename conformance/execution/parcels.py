@@ -1,0 +1,230 @@
+"""Robots on their way to other machines, and results on their way back.
+
+A parcel holds every file that a robot is made of, as bytes. It is unpacked below some
+folder as if that were the root of the file system it comes from, links and marks of
+packages included: so everything is found there as it was here, and the result is the
+same to the byte.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from urdf_usd.conformance.engines.protocol import Crashed
+from urdf_usd.conformance.execution.assembly import source_record
+from urdf_usd.conformance.execution.engine_set import EngineSet
+from urdf_usd.conformance.execution.examination import Unchanged, subject_of, survive
+from urdf_usd.conformance.execution.fingerprint import present_versions
+from urdf_usd.conformance.records.record import RobotRecord
+from urdf_usd.conformance.records.results import decode_record, record_json
+from urdf_usd.converter.diagnostics import SourceError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from urdf_usd.conformance.execution.examination import Assignment
+    from urdf_usd.conformance.execution.workers.isolation import Isolation
+    from urdf_usd.conformance.execution.workers.journal import Steps
+    from urdf_usd.conformance.records.record import SourceRecord
+
+# Where ROS packages are, besides around the robot.
+_PLACES = ("ROS_PACKAGE_PATH", "AMENT_PREFIX_PATH")
+# What makes a folder a package or a repository.
+_MANIFEST = "package.xml"
+_REPOSITORY = ".git"
+
+
+class ClusterError(Exception):
+    """A cluster cannot be used; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parcel:
+    """One robot with its files.
+
+    Attributes:
+        assignment: What is to be done, with the paths of the sender.
+        source: What the sender read.
+        files: Absolute paths and contents.
+        links: Absolute paths of symbolic links, and where they lead.
+        folders: Absolute paths of folders that have to be there, even empty.
+        variables: Those of the sender's environment that say where packages are.
+    """
+
+    assignment: Assignment
+    source: SourceRecord
+    files: tuple[tuple[str, bytes], ...]
+    links: tuple[tuple[str, str], ...]
+    folders: tuple[str, ...]
+    variables: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """What came of a robot.
+
+    Attributes:
+        result: Its record.
+        files: Further files of the result, by their place in the folder of the run.
+        versions: Of everything that took part, and our own code.
+    """
+
+    result: RobotRecord | Unchanged
+    files: tuple[tuple[str, bytes], ...] = ()
+    versions: Mapping[str, str] = field(default_factory=present_versions)
+
+
+def pack(steps: Steps, assignment: Assignment) -> Parcel | None:
+    """Pack a robot with all its files; None if it cannot be read."""
+    subject = subject_of(assignment)
+    engine_set = EngineSet(steps, ())
+    reading = engine_set.read(
+        assignment.source.path, subject.packages, subject.arguments
+    )
+    if isinstance(reading, SourceError | Crashed):
+        return None
+    paths = [Path(os.path.abspath(file.path)) for file in reading.inputs]  # noqa: PTH100  keeps symbolic links
+    contents = {path.resolve(): path.read_bytes() for path in paths}
+    contents |= dict(_marks({*contents, *paths}))
+    return Parcel(
+        assignment=assignment,
+        source=source_record(replace(subject, inputs=reading.inputs)),
+        files=tuple((str(path), content) for path, content in contents.items()),
+        links=tuple((str(path), str(path.resolve())) for path in _links(paths)),
+        folders=tuple(os.path.abspath(folder) for folder in subject.packages.values()),  # noqa: PTH100  likewise
+        variables=tuple((n, os.environ[n]) for n in _PLACES if n in os.environ),
+    )
+
+
+def _marks(paths: Iterable[Path]) -> Iterator[tuple[Path, bytes]]:
+    """Yield what says that folders around files are packages or repositories."""
+    for folder in {folder for path in paths for folder in path.parents}:
+        manifest = folder / _MANIFEST
+        if manifest.is_file():
+            yield manifest.resolve(), manifest.read_bytes()
+        if (folder / _REPOSITORY).exists():
+            yield folder.resolve() / _REPOSITORY, b""
+
+
+def _links(paths: Iterable[Path]) -> list[Path]:
+    """List the symbolic links on the way to files, outer ones first."""
+    places = {place for path in paths for place in (path, *path.parents)}
+    links = (place for place in places if place.is_symlink())
+    return sorted(links, key=lambda place: len(place.parts))
+
+
+@contextmanager
+def unpacked(parcel: Parcel) -> Iterator[tuple[Assignment, Mapping[str, str]]]:
+    """Unpack a robot, for as long as the block runs.
+
+    Yields:
+        What is to be done here, and variables of the environment that this takes.
+    """
+    with tempfile.TemporaryDirectory(prefix="urdf-usd-") as name:
+        # Without the links that a system may have on the way to temporary files.
+        scratch = Path(name).resolve()
+        out = scratch / "out"
+        root = _root(out)
+        for folder in parcel.folders:
+            _below(root, folder).mkdir(parents=True, exist_ok=True)
+        for path, content in parcel.files:
+            file = _below(root, path)
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(content)
+        for path, target in parcel.links:
+            link = _below(root, path)
+            if not os.path.lexists(link):
+                link.parent.mkdir(parents=True, exist_ok=True)
+                link.symlink_to(_below(root, target))
+        variables = {
+            name: os.pathsep.join(
+                str(_below(root, place)) for place in value.split(os.pathsep) if place
+            )
+            for name, value in parcel.variables
+        }
+        yield _moved(parcel.assignment, root, out), variables
+
+
+def _moved(assignment: Assignment, root: Path, out: Path) -> Assignment:
+    source, options = assignment.source, assignment.options
+    return replace(
+        assignment,
+        source=replace(
+            source,
+            path=_below(root, source.path),
+            packages=tuple((n, _below(root, folder)) for n, folder in source.packages),
+        ),
+        options=replace(
+            options,
+            packages=tuple(
+                (name, str(_below(root, folder))) for name, folder in options.packages
+            ),
+        ),
+        out=out,
+    )
+
+
+def _below(root: Path, path: str | Path) -> Path:
+    absolute = Path(os.path.abspath(path))  # noqa: PTH100  keeps symbolic links
+    return root / absolute.relative_to(absolute.anchor)
+
+
+def examine_parcel(isolation: Isolation, parcel: Parcel) -> Delivery | None:
+    """Do what is to be done with a robot that came in a parcel.
+
+    Returns:
+        What came of it; None if something that it needs did not come along.
+    """
+    with unpacked(parcel) as (assignment, variables):
+        result = survive(isolation, assignment, variables)
+        if isinstance(result, RobotRecord):
+            if result.source != parcel.source:
+                return None
+            result = _without(result, _root(assignment.out))
+        return Delivery(result, tuple(_files_of(assignment.out)))
+
+
+def deliver(delivery: Delivery, out: Path) -> None:
+    """Put the files of a result into the folder of a run, in place of former ones."""
+    by_place: dict[Path, dict[Path, bytes]] = {}
+    for name, content in delivery.files:
+        path = Path(name)
+        place = out / Path(*path.parts[:2])
+        by_place.setdefault(place, {})[Path(*path.parts[2:])] = content
+    for place, contents in by_place.items():
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".urdf-usd-", dir=place.parent) as name:
+            part = Path(name, "part")
+            for inner, content in contents.items():
+                file = part / inner
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_bytes(content)
+            if place.is_dir():
+                shutil.rmtree(place)
+            part.replace(place)
+
+
+def _files_of(out: Path) -> Iterator[tuple[str, bytes]]:
+    for path in sorted(path for path in out.rglob("*") if path.is_file()):
+        content = path.read_bytes()
+        place = path.relative_to(out)
+        if place.parts[0] == "expanded":
+            # It names files, which are elsewhere where it goes to.
+            content = content.replace(str(_root(out)).encode(), b"")
+        yield place.as_posix(), content
+
+
+def _root(out: Path) -> Path:
+    return out.with_name("root")
+
+
+def _without(record: RobotRecord, root: Path) -> RobotRecord:
+    """Take the folder of a parcel out of what is said about files outside."""
+    said = record_json(record).decode()
+    return decode_record(said.replace(str(root), "").encode())

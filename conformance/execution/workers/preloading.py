@@ -1,0 +1,113 @@
+"""Loads what examining a robot takes; imported by nothing but the fork server.
+
+Python, OpenUSD and the engines take a second to load. The fork server loads them once,
+and every robot's process is a copy of it that starts within milliseconds. No thread may
+run in what is copied, so libraries are kept to one thread each: robots are what is
+worked on in parallel.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from urdf_usd.conformance.engines.native_output import captured
+from urdf_usd.conformance.execution.fingerprint import code_hash
+from urdf_usd.conformance.records.environment import environment
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+_THREADS_OF_OPENUSD = "PXR_WORK_THREAD_LIMIT"
+_ONE_THREAD = (
+    "MKL_NUM_THREADS",
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    _THREADS_OF_OPENUSD,
+)
+_OURS = (
+    "urdf_usd.conformance.cli.main",
+    "urdf_usd.conformance.execution.examination",
+    "urdf_usd.conformance.tolerance.sampling",
+    "urdf_usd.conformance.drawing.scenery",
+    "urdf_usd.conformance.engines.mujoco.engine",
+    "urdf_usd.conformance.engines.pybullet.engine",
+    "urdf_usd.conformance.engines.reference.engine",
+    "urdf_usd.conformance.engines.openusd.engine",
+)
+# Imported where they are used, which would be in every process anew.
+_LOADED_LATE = (
+    "collada",
+    "urdf_usd.conformance.engines.mesh_files.collada",
+    "urdf_usd.converter.meshes.collada.mesh",
+    "urdf_usd.converter.meshes.gltf.mesh",
+    "urdf_usd.converter.meshes.obj.mesh",
+    "urdf_usd.converter.meshes.ply",
+    "urdf_usd.converter.usd.writer.meshes.surfaces",
+    "fast_simplification",
+    "lxml.etree",
+    "plyfile",
+    "pybullet",
+    "pxr.UsdShade",
+    "pxr.UsdUtils",
+    "pxr.UsdValidation",
+    "scipy.stats",
+    "stl",
+    "tinyobjloader",
+    "trimesh",
+)
+_OPTIONAL = (
+    "newton",
+    "pinocchio",
+    "pydrake.multibody.parsing",
+    "pydrake.multibody.plant",
+)
+
+
+def _load() -> None:
+    for name in (*_OURS, *_LOADED_LATE):
+        import_module(name)
+    for name in _OPTIONAL:
+        if find_spec(name.partition(".")[0]) is not None:
+            # Why an engine cannot be loaded is found out, and said, by its engine.
+            with contextlib.suppress(Exception):
+                import_module(name)
+
+
+def _use() -> None:
+    """Have libraries do what they put off until they are first used."""
+    import_module("scipy.stats").qmc.Sobol(1)
+    import_module("urdf_usd.conformance.engines.registry").names()
+    import_module("urdf_usd.conformance.engines.pybullet.loading").world()
+    # With a limit of the user's own, OpenUSD might start threads.
+    if os.environ[_THREADS_OF_OPENUSD] == "1":
+        usd = import_module("pxr.Usd")
+        usd.SchemaRegistry()
+        usd.Stage.CreateInMemory()
+
+
+def _complain(
+    kind: type[BaseException], error: BaseException, trace: TracebackType | None
+) -> None:
+    """Say what went wrong, but for a process whose pool has ended before it began.
+
+    It finds its locks gone, which is nobody's business: tasks tell their own errors.
+    """
+    if not issubclass(kind, FileNotFoundError | EOFError):
+        sys.__excepthook__(kind, error, trace)
+
+
+sys.excepthook = _complain
+for _name in _ONE_THREAD:
+    os.environ.setdefault(_name, "1")
+# Versions are those of what was loaded, whatever happens to the files meanwhile.
+environment()
+code_hash()
+# What engines print when they are loaded would be on the user's terminal.
+with captured():
+    _load()
+    _use()

@@ -1,0 +1,199 @@
+"""Failures that are known and accepted, in a file that people review.
+
+The file is TOML: ``[[expected]]`` tables, sorted by robot, check and converter.
+Rewriting it keeps reasons, owners and the comment at its beginning; comments further
+down are lost.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeAlias
+
+from urdf_usd.conformance.checks.catalogue import CHECKS, ROUND_TRIP_CHECKS
+from urdf_usd.conformance.converters.candidates import OURS
+from urdf_usd.conformance.records.record import Grade, Verdict
+from urdf_usd.corpus.toml_tables import Field, Table, TableError, read_tables
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+# Robot, check, and what the run calls the converter.
+Place: TypeAlias = tuple[str, str, str]
+
+# In place of a check, for a robot of which none could be made.
+VERDICT = "verdict"
+# What a rewritten file says until somebody knows better.
+REASON = "to be explained"
+OWNER = "to be named"
+_TABLE = "expected"
+_HEADER = """\
+# What is known not to conform, why, and who sees to it; changes are reviewed.
+# `urdf-usd run --baseline THIS --update-baseline` rewrites all below this comment.
+"""
+_FIELDS = (
+    Field("converter"),
+    Field("robot", required=True),
+    Field("check", required=True),
+    Field("grade", required=True),
+    Field("reason", required=True),
+    Field("owner", required=True),
+)
+_PASSED = {Grade.EXACT, Grade.NOT_APPLICABLE}
+_GRADES = tuple(g.value for g in Grade if g not in _PASSED)
+_VERDICTS = tuple(verdict.value for verdict in Verdict if not verdict.agrees)
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """A failure that is known.
+
+    Attributes:
+        robot: Identifier of the robot.
+        check: Identifier of the check, or ``verdict``.
+        grade: Grade of the check, or the verdict of a robot without checks.
+        reason: Why it is accepted.
+        owner: Who sees to it.
+        converter: What the run calls the converter.
+    """
+
+    robot: str
+    check: str
+    grade: str
+    reason: str
+    owner: str
+    converter: str = OURS
+
+    @property
+    def place(self) -> Place:
+        """What it is known by."""
+        return self.robot, self.check, self.converter
+
+    def __str__(self) -> str:
+        """Name it in messages."""
+        by = "" if self.converter == OURS else f" by {self.converter}"
+        return f"{self.robot} {self.check}{by}"
+
+    @classmethod
+    def of(
+        cls, place: Place, grade: str, known: Mapping[Place, Expectation]
+    ) -> Expectation:
+        """Expect a failure, with the reason and the owner of a former expectation."""
+        former = known.get(place)
+        if former is None:
+            robot, check, converter = place
+            return cls(robot, check, grade, REASON, OWNER, converter)
+        return replace(former, grade=grade)
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """Everything that is known not to conform.
+
+    Attributes:
+        expectations: Sorted by robot, check and converter, each once.
+        header: Comment at the beginning of the file.
+        unexplained: ``file:line: warning`` of those without reason or owner.
+    """
+
+    expectations: tuple[Expectation, ...] = ()
+    header: str = _HEADER
+    unexplained: tuple[str, ...] = ()
+
+    def holding(self, expectations: Iterable[Expectation]) -> Baseline:
+        """Return a baseline of other expectations."""
+        return replace(
+            self, expectations=tuple(sorted(expectations, key=lambda one: one.place))
+        )
+
+    def about(self, converters: Iterable[str]) -> dict[Place, Expectation]:
+        """Return what is expected of some converters, by its place."""
+        meant = frozenset(converters)
+        return {one.place: one for one in self.expectations if one.converter in meant}
+
+    def as_toml(self) -> str:
+        """Return the text of the file."""
+        tables = (
+            f"[[{_TABLE}]]\n"
+            f"{_converter(one)}"
+            f"robot = {_quoted(one.robot)}\n"
+            f"check = {_quoted(one.check)}\n"
+            f"grade = {_quoted(one.grade)}\n"
+            f"reason = {_quoted(one.reason)}\n"
+            f"owner = {_quoted(one.owner)}\n"
+            for one in self.expectations
+        )
+        return "\n".join((self.header, *tables))
+
+
+def read_baseline(path: Path) -> Baseline:
+    """Read a baseline.
+
+    Raises:
+        TableError: The file is no baseline; all problems are in the message, with their
+            lines.
+    """
+    found: dict[Place, Expectation] = {}
+    problems: list[str] = []
+    warnings: list[str] = []
+    for table in read_tables(path, _TABLE, _FIELDS):
+        expectation = Expectation(**table.texts)
+        problem = _problem(expectation)
+        if problem:
+            key, said = problem
+            problems.append(f"{table.place(key)}: {said}")
+        elif expectation.place in found:
+            problems.append(f"{table.place()}: {expectation} is expected twice")
+        found[expectation.place] = expectation
+        warnings += _unexplained(expectation, table)
+    if problems:
+        raise TableError("\n".join(problems))
+    header = _leading_comment(path.read_text(encoding="utf-8-sig"))
+    baseline = Baseline(header=header or _HEADER, unexplained=tuple(warnings))
+    return baseline.holding(found.values())
+
+
+def _problem(expectation: Expectation) -> tuple[str, str] | None:
+    """Return which key is wrong, and why."""
+    known = [VERDICT, *(check.id for check in (*CHECKS, *ROUND_TRIP_CHECKS))]
+    check, grade = expectation.check, expectation.grade
+    if check not in known:
+        close = difflib.get_close_matches(check, known, n=1)
+        hint = f"; did you mean {close[0]!r}?" if close else ""
+        return "check", f"there is no check {check!r}{hint}"
+    grades = _VERDICTS if check == VERDICT else _GRADES
+    if grade not in grades:
+        return "grade", f"{grade!r} is none of {', '.join(grades)}"
+    return None
+
+
+def _unexplained(expectation: Expectation, table: Table) -> Iterable[str]:
+    for key, value, placeholder in (
+        ("reason", expectation.reason, REASON),
+        ("owner", expectation.owner, OWNER),
+    ):
+        if value == placeholder:
+            said = f"the {key} of {expectation} is missing"
+            yield f"{table.place(key)}: warning: {said}"
+
+
+def _leading_comment(text: str) -> str:
+    lines = text.splitlines()
+    count = next(
+        (n for n, line in enumerate(lines) if not line.startswith("#")), len(lines)
+    )
+    return "".join(f"{line}\n" for line in lines[:count])
+
+
+def _converter(expectation: Expectation) -> str:
+    """Name the converter unless it is ours."""
+    name = expectation.converter
+    return "" if name == OURS else f"converter = {_quoted(name)}\n"
+
+
+def _quoted(text: str) -> str:
+    """Write a basic string; TOML wants one more character escaped than JSON."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

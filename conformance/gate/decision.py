@@ -1,0 +1,301 @@
+"""Whether a run may pass, and what stands in its way.
+
+Without a baseline every robot that could be read has to conform. A baseline names what
+is known not to; then robots that cannot be read count as well, so that one that ceases
+to be readable does not pass for one that never was.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from urdf_usd.conformance.converters.candidates import OURS
+from urdf_usd.conformance.gate.baseline import VERDICT, Baseline, Expectation, Place
+from urdf_usd.conformance.records.baseline_record import (
+    BaselineRecord,
+    KnownFailureRecord,
+)
+from urdf_usd.conformance.records.record import Grade, Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from urdf_usd.conformance.records.record import RobotRecord
+
+# The converter and the USD cannot be blamed for a file that is no robot, or that could
+# not be fetched; they are listed, and count under --strict alone.
+_NOT_READ = frozenset({Verdict.UNREADABLE, Verdict.NOT_AVAILABLE})
+
+# From the least to the gravest; of checks, and of robots without any.
+_GRAVITY = (
+    Grade.NOT_APPLICABLE,
+    Grade.EXACT,
+    Grade.CLOSE,
+    Grade.NOT_COMPARABLE,
+    Grade.DISPUTED,
+    Grade.FAILS,
+)
+_GRAVITY_OF_VERDICTS = (
+    Verdict.EXACT,
+    Verdict.CLOSE,
+    Verdict.INCOMPLETE,
+    Verdict.NOT_AVAILABLE,
+    Verdict.UNREADABLE,
+    Verdict.NOT_COMPARABLE,
+    Verdict.DISPUTED,
+    Verdict.FAILS,
+    Verdict.CRASHED,
+)
+
+
+class FailOn(StrEnum):
+    """The mildest result that does not pass.
+
+    ``close``: all that is not exact. ``incomplete``: also robots of which parts could
+    not be compared. ``fails``: what is wrong, disputed, or was not compared at all.
+    """
+
+    CLOSE = "close"
+    INCOMPLETE = "incomplete"
+    FAILS = "fails"
+
+
+_MILDEST = {
+    FailOn.CLOSE: Grade.CLOSE,
+    FailOn.INCOMPLETE: Grade.NOT_COMPARABLE,
+    FailOn.FAILS: Grade.DISPUTED,
+}
+
+
+class Gate(StrEnum):
+    """Result of a gate."""
+
+    PASSES = "passes"
+    FAILS = "fails"
+    NOTHING_READ = "nothing read"
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A check that one robot does not pass.
+
+    Attributes:
+        robot: Identifier of the robot.
+        check: Identifier of the check; ``verdict`` for a robot of which none was made.
+        grade: Grade of the check, or the verdict.
+        message: What is wrong, in one sentence.
+        converter: What the run calls the converter.
+    """
+
+    robot: str
+    check: str
+    grade: str
+    message: str
+    converter: str = OURS
+
+    @property
+    def place(self) -> Place:
+        """What a baseline knows it by."""
+        return self.robot, self.check, self.converter
+
+
+@dataclass(frozen=True, slots=True)
+class Ruling:
+    """What a gate decides, and why.
+
+    Attributes:
+        gate: Whether the run may pass.
+        new: Failures that nobody expects.
+        worse: Failures that were expected to be less grave, with the grade expected.
+        expected: Failures that are as expected, or less grave.
+        passing: Expectations that are met by nothing any more.
+        absent: Number of expectations about robots that were not in the run, of the
+            converters that were.
+    """
+
+    gate: Gate
+    new: tuple[Failure, ...] = ()
+    worse: tuple[tuple[Failure, str], ...] = ()
+    expected: tuple[Failure, ...] = ()
+    passing: tuple[Expectation, ...] = ()
+    absent: int = 0
+
+
+def rule(
+    records: Sequence[RobotRecord],
+    *,
+    fail_on: FailOn = FailOn.FAILS,
+    strict: bool = False,
+    baseline: Baseline | None = None,
+) -> Ruling:
+    """Decide over the records of a run.
+
+    What is disputed is not proven, nor is a robot of which nothing was compared, so
+    they do not pass. A run that read nothing has shown nothing.
+
+    Args:
+        records: One per robot.
+        fail_on: The mildest result that does not pass.
+        strict: Whether robots that could not be read or fetched count.
+        baseline: What is known not to pass.
+    """
+    found = failures(
+        records, fail_on=fail_on, strict=strict, unreadable=baseline is not None
+    )
+    robots = {(record.id, _converter(record)) for record in records}
+    asked = {converter for _, converter in robots}
+    known = {} if baseline is None else baseline.about(asked)
+    new = tuple(failure for failure in found if failure.place not in known)
+    worse = tuple(
+        (failure, known[failure.place].grade)
+        for failure in found
+        if failure.place in known and is_graver(failure, known[failure.place].grade)
+    )
+    failing = {failure.place for failure in found}
+    graded = _grades(records)
+    read = any(record.verdict not in _NOT_READ for record in records)
+    passes = Gate.FAILS if new or worse else Gate.PASSES
+    return Ruling(
+        gate=passes if read else Gate.NOTHING_READ,
+        new=new,
+        worse=worse,
+        expected=tuple(
+            failure
+            for failure in found
+            if failure.place in known
+            and not is_graver(failure, known[failure.place].grade)
+        ),
+        passing=tuple(
+            expectation
+            for expectation in known.values()
+            if expectation.place not in failing
+            and graded.get(expectation.place, expectation.grade) != expectation.grade
+        ),
+        absent=sum((one.robot, one.converter) not in robots for one in known.values()),
+    )
+
+
+def baseline_record(ruling: Ruling, baseline: Baseline) -> BaselineRecord:
+    """State a ruling for reports, with the reasons that the baseline gives."""
+    known = {expectation.place: expectation for expectation in baseline.expectations}
+
+    def stated(failure: Failure) -> KnownFailureRecord:
+        expected = known.get(failure.place)
+        return KnownFailureRecord(
+            robot=failure.robot,
+            check=failure.check,
+            grade=failure.grade,
+            expected=expected.grade if expected else "",
+            message=failure.message,
+            reason=expected.reason if expected else "",
+        )
+
+    return BaselineRecord(
+        new=tuple(map(stated, ruling.new)),
+        worse=tuple(stated(failure) for failure, _ in ruling.worse),
+        fixed=tuple(
+            KnownFailureRecord(
+                robot=one.robot,
+                check=one.check,
+                grade="",
+                expected=one.grade,
+                message="",
+                reason=one.reason,
+            )
+            for one in ruling.passing
+        ),
+        expected=tuple(map(stated, ruling.expected)),
+        absent=ruling.absent,
+    )
+
+
+def failures(
+    records: Iterable[RobotRecord],
+    *,
+    fail_on: FailOn,
+    strict: bool,
+    unreadable: bool,
+) -> tuple[Failure, ...]:
+    """List what does not pass, in the order of the records.
+
+    Args:
+        records: One per robot.
+        fail_on: The mildest result that does not pass.
+        strict: Whether robots that could not be read or fetched count.
+        unreadable: Whether those that could not be read count at least.
+    """
+    forgiven = set() if strict else set(_NOT_READ)
+    if unreadable:
+        forgiven.discard(Verdict.UNREADABLE)
+    failing = _GRAVITY[_GRAVITY.index(_MILDEST[fail_on]) :]
+    return tuple(
+        failure
+        for record in records
+        if record.verdict not in forgiven
+        for failure in _failures(record, failing)
+    )
+
+
+def settled(
+    records: Sequence[RobotRecord], baseline: Baseline, found: Iterable[Failure]
+) -> Baseline:
+    """Return a baseline by which a run passes.
+
+    What it says of robots and checks that were not in the run stays; reasons and owners
+    of what fails still are kept.
+    """
+    graded = _grades(records)
+    known = {expectation.place: expectation for expectation in baseline.expectations}
+    kept = {
+        place: expectation
+        for place, expectation in known.items()
+        if graded.get(place, expectation.grade) == expectation.grade
+    }
+    failing = {
+        failure.place: Expectation.of(failure.place, failure.grade, known)
+        for failure in found
+    }
+    return baseline.holding((kept | failing).values())
+
+
+def _converter(record: RobotRecord) -> str:
+    return record.candidate or OURS
+
+
+def _grades(records: Iterable[RobotRecord]) -> dict[Place, str]:
+    """Map what records say something about to the grade, or the verdict."""
+    grades: dict[Place, str] = {}
+    for record in records:
+        converter = _converter(record)
+        if record.verdict is not Verdict.NOT_AVAILABLE:
+            verdict = Verdict.EXACT if record.checks else record.verdict
+            grades[record.id, VERDICT, converter] = verdict.value
+        for check in record.checks:
+            grades[record.id, check.id, converter] = check.grade.value
+    return grades
+
+
+def _failures(record: RobotRecord, failing: Sequence[Grade]) -> Iterator[Failure]:
+    converter = _converter(record)
+    wrong = [check for check in record.checks if check.grade in failing]
+    if not wrong and record.verdict.agrees:
+        return
+    if not wrong and record.verdict is Verdict.NOT_COMPARABLE:
+        wrong = [c for c in record.checks if c.grade is Grade.NOT_COMPARABLE]
+    if not wrong:
+        yield Failure(
+            record.id, VERDICT, record.verdict.value, record.reason, converter
+        )
+    for check in wrong:
+        first = next((f for f in check.findings if f.grade is check.grade), None)
+        said = first.message if first else check.reason or check.title
+        yield Failure(record.id, check.id, check.grade.value, said, converter)
+
+
+def is_graver(failure: Failure, expected: str) -> bool:
+    """Whether a failure is graver than the grade, or verdict, that is expected."""
+    order = _GRAVITY_OF_VERDICTS if failure.check == VERDICT else _GRAVITY
+    gravity = [value.value for value in order]
+    return gravity.index(failure.grade) > gravity.index(expected)

@@ -1,0 +1,221 @@
+"""Which prims stand for links and joints whose names are lost: the shape of the robot.
+
+The branches of its tree are paired first, and then the links that are welded together
+in each pair, by their places.
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from urdf_usd.conformance.matching.rigid_trees import (
+    TURNING,
+    Group,
+    Member,
+    Side,
+    actual_side,
+    expected_side,
+)
+from urdf_usd.conformance.matching.tree_matching import (
+    ALIKE,
+    TreeMatch,
+    assign,
+    mass_distance,
+    match_trees,
+)
+from urdf_usd.conformance.observation.robot import JointType
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from urdf_usd.conformance.observation.named_prims import Matches, NamedPrims
+    from urdf_usd.conformance.observation.robot import Observation
+
+    Array: TypeAlias = NDArray[np.float64]
+
+# How far from the place of a link, in lengths of the robot, a frame is another, or a
+# folder of geometry.
+_ELSEWHERE = 1e-4
+# What it costs to find nothing for a link, or for a body: more than any place.
+_ALONE = 3.0
+# A folder holds what is drawn of a link, a frame that is a link seldom does.
+_OTHER_CONTENT = 1e-3
+# Frames that are tried as the one that the base has in the URDF.
+_STARTS = 16
+
+
+def match_lost(
+    expected: Observation, prims: NamedPrims, links: Matches, joints: Matches
+) -> frozenset[str]:
+    """Match links and joints by the shape of the robot, where names do not tell.
+
+    What is matched already stays as it is, and keeps others from being matched against
+    it. Where nothing is, joints of other types are taken for each other if all else
+    fits.
+
+    Args:
+        expected: What the URDF says; its first frames are those at rest.
+        prims: What the USD has.
+        links: What is known of links; what is found is added.
+        joints: Likewise of joints.
+
+    Returns:
+        Paths of what stands for one of several that are alike.
+    """
+    ours = expected_side(expected)
+    theirs = actual_side(prims, links, ours.length)
+    found, start, end = _best(ours, theirs, links, joints)
+    alike: set[str] = set()
+    for one, other in found.pairs:
+        here, there = ours.groups[one], theirs.groups[other]
+        if here.joint and there.joint and joints.is_open(here.joint, there.joint):
+            joints.add(here.joint, there.joint)
+            if (one, other) in found.alike:
+                alike |= {there.joint}
+        frames = (
+            (start, end)
+            if (one, other) == found.pairs[0]
+            else (ours.frame(here), theirs.frame(there))
+        )
+        matched, unsure, _ = _within(ours, theirs, (here, there), frames, links)
+        for name, path in matched:
+            links.add(name, path)
+            if (one, other) in found.alike or name in unsure:
+                alike |= {path}
+    return frozenset(alike)
+
+
+def _best(
+    ours: Side, theirs: Side, links: Matches, joints: Matches
+) -> tuple[TreeMatch, Array, Array]:
+    """Try where the robots may begin; return how they fit, and both frames there.
+
+    A base without mass may be the world's in a USD, and any prim of the base may have
+    the frame that the URDF gives it. Nothing is guessed where several fit alike.
+    """
+    lenient = not links.path_of and not joints.path_of
+
+    def agree(one: int, other: int) -> bool:
+        return _agree(ours.groups[one], theirs.groups[other], links, joints)
+
+    def may_match(one: int, other: int) -> bool:
+        types = {ours.groups[one].type, theirs.groups[other].type}
+        return agree(one, other) and (
+            lenient or len(types) == 1 or TURNING.issuperset(types)
+        )
+
+    fits: list[tuple[float, TreeMatch, Array, Array]] = []
+    for one, other in product(_starts(ours), _starts(theirs)):
+        if not agree(one, other):
+            continue
+        pair = ours.groups[one], theirs.groups[other]
+        start = ours.frame(pair[0])
+        expected = ours.branches(one, start)
+        for end in _ends(theirs, pair[1]):
+            actual = theirs.branches(other, end)
+            found = match_trees(expected, actual, (one, other), may_match)
+            _, _, cost = _within(ours, theirs, pair, (start, end), links)
+            fits.append((found.cost + cost, found, start, end))
+    fits.sort(key=lambda fit: fit[0])
+    rivals = {fit[1].pairs[0] for fit in fits if fit[0] - fits[0][0] < ALIKE}
+    return fits[0][1:] if len(rivals) == 1 else (TreeMatch(), np.eye(4), np.eye(4))
+
+
+def _starts(side: Side) -> Iterator[int]:
+    """Yield the groups that a robot may begin at.
+
+    What floats off something without mass may be the robot, and that the world. Frames
+    that nothing hangs on may be folders, unless there is nothing but frames.
+    """
+    bodies = {name for name, member in side.members.items() if not member.is_frame}
+    carrying = {group.parent for group in side.groups}
+    for index, group in enumerate(side.groups):
+        if bodies.isdisjoint(group.members) and bodies and index not in carrying:
+            continue
+        above = None if group.parent is None else side.groups[group.parent]
+        if above is None or (
+            above.parent is None
+            and above.mass == 0.0
+            and group.type is JointType.FLOATING
+        ):
+            yield index
+
+
+def _ends(theirs: Side, group: Group) -> list[Array]:
+    poses = {
+        np.round(pose, 6).tobytes(): pose
+        for pose in (
+            theirs.frame(group),
+            *(np.array(theirs.members[path].pose) for path in group.members),
+        )
+    }
+    return list(poses.values())[:_STARTS]
+
+
+def _within(
+    ours: Side,
+    theirs: Side,
+    pair: tuple[Group, Group],
+    frames: tuple[Array, Array],
+    links: Matches,
+) -> tuple[list[tuple[str, str]], frozenset[str], float]:
+    """Pair what is open of two groups by place; return what is unsure, and the cost.
+
+    Bodies are paired whatever their place, frames only where links are.
+    """
+    names = [name for name in pair[0].members if name not in links.path_of]
+    paths = [path for path in pair[1].members if path not in links.name_of]
+    costs = [
+        [
+            _unlikeness(ours.members[name], theirs.members[path], frames, ours.length)
+            for path in paths
+        ]
+        for name in names
+    ]
+    pairs, alike, cost = assign(costs, ([_ALONE] * len(names), [_ALONE] * len(paths)))
+    kept = [pair for pair in pairs if costs[pair[0]][pair[1]] < 2.0 * _ALONE]
+    return (
+        [(names[row], paths[column]) for row, column in kept],
+        frozenset(names[row] for row, column in kept if (row, column) in alike),
+        cost,
+    )
+
+
+def _unlikeness(
+    link: Member, prim: Member, frames: tuple[Array, Array], length: float
+) -> float:
+    """What it costs to take a prim for a link of the same group.
+
+    Args:
+        link: Of the URDF.
+        prim: Of the USD.
+        frames: (4, 4) of the group on both sides.
+        length: Of the robot [m].
+    """
+    here, there = (
+        np.linalg.inv(frame) @ np.array(member.pose)
+        for frame, member in zip(frames, (link, prim), strict=True)
+    )
+    place = min(1.0, math.dist(here[:3, 3], there[:3, 3]) / length)
+    # The chord between the axes of two frames is 2.8 at half a turn.
+    turn = float(np.linalg.norm(here[:3, :3] - there[:3, :3])) / 2.0 / math.sqrt(2.0)
+    is_drawing = prim.has_shapes and not link.has_shapes
+    if prim.is_frame and (is_drawing or place + turn > _ELSEWHERE):
+        return 2.0 * _ALONE
+    content = _OTHER_CONTENT * (link.has_shapes != prim.has_shapes)
+    return place + turn + content + mass_distance(link.mass, prim.mass)
+
+
+def _agree(here: Group, there: Group, links: Matches, joints: Matches) -> bool:
+    """Whether nothing that is known keeps two groups apart."""
+    if here.joint and there.joint and not joints.agree(here.joint, there.joint):
+        return False
+    known = {links.path_of[name] for name in here.members if name in links.path_of}
+    names = {links.name_of[path] for path in there.members if path in links.name_of}
+    return known <= set(there.members) and names <= set(here.members)

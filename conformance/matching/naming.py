@@ -1,0 +1,202 @@
+"""Which prims stand for the links and joints of a URDF, where names alone do not say.
+
+Names are matched as they are first. What is left is matched by names that a prim could
+not keep: letters that are no identifier's are replaced by each converter in its way.
+What is left then is matched by structure: the child of a joint that is known, and the
+joint between links that are; at last by the shape of the whole robot.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from urdf_usd.conformance.matching.lost_names import match_lost
+from urdf_usd.conformance.matching.rigid_trees import TURNING
+from urdf_usd.conformance.observation.named_prims import Matches, NamedJoint
+from urdf_usd.conformance.observation.robot import JointType
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from urdf_usd.conformance.observation.named_prims import NamedPrim, NamedPrims
+    from urdf_usd.conformance.observation.robot import JointObservation, Observation
+
+_MOTIONS = (
+    TURNING,
+    *(frozenset({kind}) for kind in JointType if kind not in TURNING),
+)
+# Bodies that a joint connects.
+_ENDS = 2
+_OTHER = re.compile(r"[^0-9A-Za-z]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """URDF names of prims that are called otherwise.
+
+    Attributes:
+        spelled: By path, where the name is only spelled as prims have to be.
+        found: By path, where structure alone tells.
+        alike: Those of them that stand for one of several that are alike.
+    """
+
+    spelled: Mapping[str, str] = field(default_factory=dict)
+    found: Mapping[str, str] = field(default_factory=dict)
+    alike: frozenset[str] = frozenset()
+
+    @property
+    def by_path(self) -> dict[str, str]:
+        """All of them."""
+        return {**self.spelled, **self.found}
+
+
+def missing_names(expected: Observation, actual: Observation) -> bool:
+    """Whether a USD has no link, or no joint that moves, of some name in the URDF."""
+    links = {link.name for link in actual.links}
+    joints = {joint.name for joint in actual.joints}
+    return any(link.name not in links for link in expected.links) or any(
+        joint.name not in joints for joint in expected.joints
+    )
+
+
+def match_names(expected: Observation, prims: NamedPrims) -> Labels:
+    """Find the prims that stand for what a URDF names, where they are called otherwise.
+
+    Args:
+        expected: What the URDF says.
+        prims: What the USD has.
+    """
+    links = Matches([link.name for link in expected.links], prims.links)
+    joints = Matches([joint.name for joint in expected.joints], prims.joints)
+    # A body comes before a frame of the same name.
+    for part in (links, joints):
+        part.match(str)
+    for part in (links, joints):
+        part.match(_plain)
+    spelled = {**links.new, **joints.new}
+    while _match_by_structure(expected.joints, links, joints):
+        pass
+    alike: frozenset[str] = frozenset()
+    if links.are_open() or joints.are_open():
+        alike = match_lost(expected, prims, links, joints)
+        while _match_by_structure(expected.joints, links, joints):
+            pass
+    found = {**links.new, **joints.new}
+    return Labels(
+        spelled,
+        {path: name for path, name in found.items() if path not in spelled},
+        alike.intersection(found),
+    )
+
+
+def _match_by_structure(
+    expected: Sequence[JointObservation], links: Matches, joints: Matches
+) -> bool:
+    """Match what hangs together with what is known; say whether anything was."""
+    before = len(links.path_of), len(joints.path_of)
+    for joint in expected:
+        known = joints.path_of.get(joint.name)
+        if known is not None:
+            for name, place in _ends(joint, joints.prims[known], links):
+                if links.is_open(name, place):
+                    links.add(name, place)
+    between = {
+        bodies: joint.name
+        for joint in expected
+        if joint.name not in joints.path_of
+        for bodies in [_known_bodies(joint, links)]
+        if len(bodies) == _ENDS
+    }
+    for path, prim in joints.prims.items():
+        joint_name = between.get(_bodies_of(prim, links))
+        if joint_name is not None and joints.is_open(joint_name, path):
+            joints.add(joint_name, path)
+    _match_lonely(expected, links, joints)
+    return before != (len(links.path_of), len(joints.path_of))
+
+
+def _match_lonely(
+    expected: Sequence[JointObservation], links: Matches, joints: Matches
+) -> None:
+    """Match joints that are the only ones left of their kind at a known link."""
+    for place in tuple(links.name_of):
+        for motion in _MOTIONS:
+            left = [
+                joint
+                for joint in expected
+                if joint.name not in joints.path_of
+                and joint.type in motion
+                and place in _known_bodies(joint, links)
+                and not _is_within_a_body(joint, links)
+            ]
+            paths = [
+                path
+                for path, prim in joints.prims.items()
+                if path not in joints.name_of
+                and isinstance(prim, NamedJoint)
+                and prim.type in motion
+                and place in _bodies_of(prim, links)
+            ]
+            if len(left) == len(paths) == 1 and _may_be(
+                left[0], joints.prims[paths[0]], links
+            ):
+                joints.add(left[0].name, paths[0])
+
+
+def _may_be(
+    joint: JointObservation, prim: NamedPrim | NamedJoint, links: Matches
+) -> bool:
+    """Whether nothing that is known of the ends of a joint keeps it from a prim.
+
+    What holds the base to the world is no joint below the base.
+    """
+    if "" in _ends_of(prim) and joint.parent in links.path_of:
+        return False
+    return _known_bodies(joint, links) <= _bodies_of(prim, links)
+
+
+def _ends(
+    joint: JointObservation, prim: NamedPrim | NamedJoint, links: Matches
+) -> Iterator[tuple[str, str]]:
+    """Pair the links of a joint with the bodies of its prim, if one end is known."""
+    first, second = _ends_of(prim)
+    bodies = [links.body(first), links.body(second)]
+    parent, child = (
+        place and links.body(place)
+        for place in (links.path_of.get(joint.parent), links.path_of.get(joint.child))
+    )
+    if parent in bodies and child is None:
+        yield joint.child, second if parent == bodies[0] else first
+    elif child in bodies and parent is None:
+        yield joint.parent, second if child == bodies[0] else first
+    elif parent is None and child is None:
+        # Most converters let the parent come first.
+        yield joint.parent, first
+        yield joint.child, second
+
+
+def _known_bodies(joint: JointObservation, links: Matches) -> frozenset[str]:
+    """Return the bodies at the ends of a joint of the URDF, of links that are known."""
+    places = map(links.path_of.get, (joint.parent, joint.child))
+    return frozenset(links.body(place) for place in places if place is not None)
+
+
+def _is_within_a_body(joint: JointObservation, links: Matches) -> bool:
+    """Whether a joint welds a frame to the body that carries it: no prim does that."""
+    known = joint.parent in links.path_of and joint.child in links.path_of
+    return known and len(_known_bodies(joint, links)) < _ENDS
+
+
+def _bodies_of(prim: NamedPrim | NamedJoint, links: Matches) -> frozenset[str]:
+    return frozenset(links.body(place) for place in _ends_of(prim))
+
+
+def _ends_of(prim: NamedPrim | NamedJoint) -> tuple[str, str]:
+    return prim.ends if isinstance(prim, NamedJoint) else ("", "")
+
+
+def _plain(name: str) -> str:
+    """A name without what prims cannot be called, and without letter case."""
+    return _OTHER.sub("_", name).strip("_").casefold()

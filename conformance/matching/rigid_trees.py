@@ -1,0 +1,259 @@
+"""Robots as trees of what is welded together, alike for a URDF and a USD.
+
+Links that are welded together are one branch on either side, whether a USD has a body
+for each of them, one for all, or frames; so both sides have the tree of the joints that
+move.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from urdf_usd.conformance.matching.tree_matching import Branch
+from urdf_usd.conformance.observation.named_prims import ORIGIN, NamedPrim
+from urdf_usd.conformance.observation.robot import JointType
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from urdf_usd.conformance.observation.named_prims import Matches, NamedPrims, Rows
+    from urdf_usd.conformance.observation.robot import Observation, Vec3
+
+    Array: TypeAlias = NDArray[np.float64]
+
+# A range may be lost with a name, so that joints that turn are not told apart.
+TURNING = frozenset({JointType.REVOLUTE, JointType.CONTINUOUS})
+_WORLD = ""
+
+
+@dataclass(slots=True)
+class Group:
+    """Links that are welded together.
+
+    Attributes:
+        entry: The one that its joint ends at; the first one at the root.
+        members: All of them: names of links, or paths of bodies and frames; the world
+            is none.
+        joint: Name or path of the joint that it hangs on; None at the root.
+        type: How that moves.
+        parent: Index of the group that it hangs on.
+        point: A point of the axis in the frame of the entry [m].
+        axis: Unit vector likewise.
+        mass: Of all members [kg].
+    """
+
+    entry: str
+    members: list[str] = field(default_factory=list)
+    joint: str | None = None
+    type: JointType | None = None
+    parent: int | None = None
+    point: Vec3 = (0.0, 0.0, 0.0)
+    axis: Vec3 | None = None
+    mass: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Edge:
+    """A joint of either side, in the same words."""
+
+    joint: str
+    type: JointType | None
+    parent: str
+    child: str
+    point: Vec3
+    axis: Vec3 | None
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A link, or a prim that may be one.
+
+    Attributes:
+        pose: (4, 4) transform to what stands still, at rest [m].
+        mass: Its own [kg].
+        has_shapes: Whether there are shapes in its frame.
+        is_frame: Whether it may be a folder of geometry as well.
+    """
+
+    pose: Rows
+    mass: float
+    has_shapes: bool
+    is_frame: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One of the two robots.
+
+    Attributes:
+        groups: Parents first.
+        members: Links, bodies and frames of all groups.
+        length: Of the robot [m].
+    """
+
+    groups: Sequence[Group]
+    members: Mapping[str, Member]
+    length: float
+
+    def frame(self, group: Group) -> Array:
+        """Return the (4, 4) pose of the entry of a group."""
+        entry = self.members.get(group.entry)
+        return np.array(entry.pose if entry else ORIGIN)
+
+    def branches(self, root: int, start: Array) -> list[Branch]:
+        """Return the groups for comparison.
+
+        Args:
+            root: Index of a group.
+            start: (4, 4) transform that stands for the frame of that group.
+        """
+        return [self._branch(group, root, start) for group in self.groups]
+
+    def _branch(self, group: Group, root: int, start: Array) -> Branch:
+        if group.parent is None:
+            return Branch(None, mass=group.mass)
+        above = start if group.parent == root else self.frame(self.groups[group.parent])
+        placed = np.linalg.inv(above) @ self.frame(group)
+        point = placed[:3, :3] @ group.point + placed[:3, 3]
+        axis = None if group.axis is None else placed[:3, :3] @ group.axis
+        return Branch(
+            parent=group.parent,
+            type=group.type,
+            motion=TURNING if group.type in TURNING else group.type,
+            point=_vec3(point / self.length),
+            axis=None if axis is None else _vec3(axis),
+            mass=group.mass,
+        )
+
+
+def expected_side(expected: Observation) -> Side:
+    """Return the robot of a URDF; its first frames are those at rest."""
+    poses: dict[str, Rows] = {}
+    length = 0.0
+    if expected.frames is not None:
+        still = np.tile(np.eye(4), (len(expected.frames.links), 1, 1))
+        still[:, :3, :3] = expected.frames.rotations[0]
+        still[:, :3, 3] = expected.frames.positions[0]
+        poses = dict(zip(expected.frames.links, map(_rows, still), strict=True))
+        length = float(np.ptp(still[:, :3, 3], axis=0).max())
+    drawn = {shape.link for shape in expected.shapes}
+    members = {
+        link.name: Member(
+            pose=poses.get(link.name, ORIGIN),
+            mass=link.mass.mass if link.mass else 0.0,
+            has_shapes=link.name in drawn,
+        )
+        for link in expected.links
+    }
+    edges = [
+        _Edge(each.name, each.type, each.parent, each.child, each.anchor, each.axis)
+        for each in expected.joints
+    ]
+    groups = _groups(edges, members, {name: name for name in members})
+    return Side(groups, members, length or 1.0)
+
+
+def actual_side(prims: NamedPrims, links: Matches, length: float) -> Side:
+    """Return the robot of a USD.
+
+    Args:
+        prims: Its joints, and the links again.
+        links: Prims that may be links.
+        length: Of the robot [m].
+    """
+    members = {
+        prim.path: Member(
+            pose=prim.pose,
+            mass=prim.mass or 0.0,
+            has_shapes=prim.has_shapes,
+            is_frame=not prim.is_body,
+        )
+        for prim in links.prims.values()
+        if isinstance(prim, NamedPrim)
+    }
+    edges = [
+        _Edge(joint.path, joint.type, *joint.ends, joint.point, joint.axis)
+        for joint in prims.joints
+        if not joint.closes_loop
+    ]
+    carriers = {path: links.body(path) for path in members}
+    return Side(_groups(edges, members, carriers), members, length)
+
+
+def _groups(
+    edges: Sequence[_Edge], members: Mapping[str, Member], carriers: Mapping[str, str]
+) -> list[Group]:
+    """Weld what fixed joints connect; parents come first.
+
+    Args:
+        edges: Joints of a tree.
+        members: What there is.
+        carriers: The end of a joint that each member rides on.
+    """
+    below: dict[str, list[_Edge]] = {}
+    for edge in edges:
+        below.setdefault(edge.parent, []).append(edge)
+    placed = {edge.child for edge in edges}
+    groups: list[Group] = []
+    group_of: dict[str, int] = {}
+    for root in dict.fromkeys((*below, *carriers.values())):
+        if root not in placed and root not in group_of:
+            group_of[root] = len(groups)
+            groups.append(Group(root))
+            _hang(root, below, groups, group_of)
+    # In the order of the tree: those of one place are matched in their order.
+    rank = {place: index for index, place in enumerate(group_of)}
+    for name, carrier in sorted(
+        carriers.items(), key=lambda each: rank.get(each[1], len(rank))
+    ):
+        if carrier in group_of:
+            group = groups[group_of[carrier]]
+            group.members.append(name)
+            group.mass += members[name].mass
+    for group in groups:
+        if group.entry == _WORLD and group.members:
+            solid = [name for name in group.members if not members[name].is_frame]
+            group.entry = (solid or group.members)[0]
+    return groups
+
+
+def _hang(
+    root: str,
+    below: Mapping[str, Sequence[_Edge]],
+    groups: list[Group],
+    group_of: dict[str, int],
+) -> None:
+    """Add the groups that hang on what stands at a root, branch by branch."""
+    waiting = list(reversed(below.get(root, ())))
+    while waiting:
+        edge = waiting.pop()
+        if edge.child in group_of:
+            continue
+        group_of[edge.child] = group_of[edge.parent]
+        if edge.type is not JointType.FIXED:
+            group_of[edge.child] = len(groups)
+            groups.append(
+                Group(
+                    entry=edge.child,
+                    joint=edge.joint,
+                    type=edge.type,
+                    parent=group_of[edge.parent],
+                    point=edge.point,
+                    axis=edge.axis,
+                )
+            )
+        waiting += reversed(below.get(edge.child, ()))
+
+
+def _rows(matrix: Array) -> Rows:
+    return tuple(tuple(map(float, row)) for row in matrix)
+
+
+def _vec3(vector: Array) -> Vec3:
+    x, y, z = map(float, vector)
+    return x, y, z

@@ -1,0 +1,212 @@
+"""Which branches of one tree stand for which of another, where nothing has a name.
+
+Children of a pair are paired so that the whole of what hangs on them fits best: first
+as many branches as can be, then branches of the same type, then of the same place. So
+an error in one place does not lead astray, unless something else fits better.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from urdf_usd.conformance.observation.robot import JointType, Vec3
+
+    Pairs = tuple[tuple[int, int], ...]
+
+# Costs of a pair. Places count up to 1, and so do directions.
+_UNMATCHED = 3.0
+_OTHER_TYPE = 4.0
+_OTHER_RANGE = 0.5
+_MASS = 1e-3
+# Differences below this are none: float32, and what adds up of it along a tree.
+ALIKE = 2e-5
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """Links that are welded together, and the joint that they hang on.
+
+    Attributes:
+        parent: Index of the branch that it hangs on; None at the root.
+        type: How the joint moves.
+        motion: The same, where types that are easily taken for each other are one.
+        point: Where the joint is, in the parent's frame, in lengths of the robot.
+        axis: Unit vector likewise; None if it has none.
+        mass: Of all links [kg].
+    """
+
+    parent: int | None
+    type: JointType | None = None
+    motion: object = None
+    point: Vec3 = (0.0, 0.0, 0.0)
+    axis: Vec3 | None = None
+    mass: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class TreeMatch:
+    """What was found.
+
+    Attributes:
+        pairs: Indices of branches that belong together, parents first.
+        alike: Those pairs that others fit as well.
+        cost: How badly the trees fit.
+    """
+
+    pairs: Pairs = ()
+    alike: frozenset[tuple[int, int]] = frozenset()
+    cost: float = math.inf
+
+
+@dataclass(slots=True)
+class _Choice:
+    """How the children of a pair are best paired, and what all of that costs."""
+
+    cost: float
+    pairs: Pairs = ()
+    alike: frozenset[tuple[int, int]] = field(default_factory=frozenset)
+
+
+def match_trees(
+    expected: Sequence[Branch],
+    actual: Sequence[Branch],
+    roots: tuple[int, int],
+    may_match: Callable[[int, int], bool],
+) -> TreeMatch:
+    """Pair the branches of two trees.
+
+    Args:
+        expected: Branches of one tree.
+        actual: Branches of the other.
+        roots: Where both begin: what does not hang on these is unmatched.
+        may_match: Whether a pair is possible at all.
+    """
+    ours, theirs = _children(expected), _children(actual)
+    sizes = _sizes(expected), _sizes(actual)
+    order = [roots]
+    for a, b in order:
+        order += ((c, d) for c in ours[a] for d in theirs[b] if may_match(c, d))
+    choices: dict[tuple[int, int], _Choice] = {}
+    for a, b in reversed(order):
+        alone = (
+            [_UNMATCHED * sizes[0][child] for child in ours[a]],
+            [_UNMATCHED * sizes[1][child] for child in theirs[b]],
+        )
+        costs = [
+            [
+                choices[c, d].cost + _distance(expected[c], actual[d])
+                if (c, d) in choices
+                else one + other
+                for d, other in zip(theirs[b], alone[1], strict=True)
+            ]
+            for c, one in zip(ours[a], alone[0], strict=True)
+        ]
+        choices[a, b] = _choose(ours[a], theirs[b], costs, alone)
+    pairs = [roots]
+    alike: set[tuple[int, int]] = set()
+    for pair in pairs:
+        chosen = [each for each in choices[pair].pairs if each in choices]
+        alike.update(choices[pair].alike.intersection(chosen))
+        pairs += chosen
+    start, end = roots
+    missed = len(expected) - sizes[0][start] + len(actual) - sizes[1][end]
+    cost = choices[roots].cost + _UNMATCHED * missed
+    cost += mass_distance(expected[start].mass, actual[end].mass)
+    return TreeMatch(tuple(pairs), frozenset(alike), cost)
+
+
+def assign(
+    costs: Sequence[Sequence[float]], alone: tuple[Sequence[float], Sequence[float]]
+) -> tuple[Pairs, frozenset[tuple[int, int]], float]:
+    """Pair rows and columns at the least cost; in their order where costs are alike.
+
+    Args:
+        costs: (n, m) of each pair.
+        alone: (n) and (m) costs of what is left unpaired.
+
+    Returns:
+        Pairs in the order of rows, those among them that others fit as well, and what
+        all costs.
+    """
+    count, others = len(alone[0]), len(alone[1])
+    size = max(count, others)
+    full = np.zeros((size, size))
+    full[:count, others:] = np.asarray(alone[0])[:, np.newaxis]
+    full[count:, :others] = np.asarray(alone[1])[np.newaxis]
+    if count and others:
+        full[:count, :others] = costs
+    rows, columns = linear_sum_assignment(full)
+    chosen = [int(column) for column in columns]
+    alike: set[int] = set()
+    for one, other in combinations(range(size), 2):
+        first, second = chosen[one], chosen[other]
+        change = (full[one, second] + full[other, first]) - (
+            full[one, first] + full[other, second]
+        )
+        if change <= ALIKE:
+            alike |= {one, other}
+            if first > second:
+                chosen[one], chosen[other] = second, first
+    pairs = tuple((row, chosen[row]) for row in range(count) if chosen[row] < others)
+    total = float(full[rows, chosen].sum())
+    return pairs, frozenset(pair for pair in pairs if pair[0] in alike), total
+
+
+def _choose(
+    ours: Sequence[int],
+    theirs: Sequence[int],
+    costs: Sequence[Sequence[float]],
+    alone: tuple[Sequence[float], Sequence[float]],
+) -> _Choice:
+    if not ours or not theirs:
+        return _Choice(sum(alone[0]) + sum(alone[1]))
+    pairs, alike, cost = assign(costs, alone)
+    named = {pair: (ours[pair[0]], theirs[pair[1]]) for pair in pairs}
+    return _Choice(
+        cost, tuple(named.values()), frozenset(named[pair] for pair in alike)
+    )
+
+
+def _distance(expected: Branch, actual: Branch) -> float:
+    """What it costs to take one branch for another, without what hangs on them."""
+    cost = min(1.0, math.dist(expected.point, actual.point))
+    if expected.motion != actual.motion:
+        cost += _OTHER_TYPE
+    elif expected.type != actual.type:
+        cost += _OTHER_RANGE
+    if expected.axis is not None and actual.axis is not None:
+        cost += math.dist(expected.axis, actual.axis) / 2.0
+    return cost + mass_distance(expected.mass, actual.mass)
+
+
+def mass_distance(expected: float, actual: float) -> float:
+    """What it costs that masses differ: little, it only decides between equals."""
+    total = expected + actual
+    return _MASS * abs(expected - actual) / total if total > 0.0 else 0.0
+
+
+def _children(branches: Sequence[Branch]) -> Mapping[int, list[int]]:
+    children: dict[int, list[int]] = {index: [] for index in range(len(branches))}
+    for index, branch in enumerate(branches):
+        if branch.parent is not None:
+            children[branch.parent].append(index)
+    return children
+
+
+def _sizes(branches: Sequence[Branch]) -> list[int]:
+    """Return how many branches there are from each on; parents come first."""
+    sizes = [1] * len(branches)
+    for index in reversed(range(len(branches))):
+        parent = branches[index].parent
+        if parent is not None:
+            sizes[parent] += sizes[index]
+    return sizes

@@ -1,0 +1,226 @@
+"""Faults in the articulation, the base and the asset as a whole."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from pxr import Gf, Tf, UsdGeom, UsdPhysics
+
+from urdf_usd.conformance.mutation.fault import REFUSED, Fault, Scale, Seed
+from urdf_usd.conformance.observation.robot import COORDINATES, Base, JointType
+from urdf_usd.conformance.tolerance.bounds import Tolerance
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from numpy.typing import NDArray
+
+    from urdf_usd.conformance.mutation.specimen import Specimen
+
+_BASE = ("structure.base",)
+_ROOTS = ("structure.articulation",)
+_WORLD = ("structure.world",)
+_UP = ("kinematics.up",)
+_LENGTHS = ("kinematics.position", "mass.link.center", "mass.link.inertia")
+_STRANGER = "stranger"
+# Level, along no axis.
+_LEVEL = np.array([3.0, -4.0, 0.0]) / 5.0
+
+
+def _welded_base(specimen: Specimen) -> Iterator[Seed]:
+    if specimen.base is Base.FLOATING and specimen.bodies:
+        body = specimen.bodies[0]
+        path = f"{specimen.root}/{_STRANGER}"
+        yield Seed(body.subject, partial(_weld, path, body.path))
+
+
+def _weld(path: str, child: str, stage: Any, _: float) -> None:  # noqa: ANN401
+    UsdPhysics.FixedJoint.Define(stage, path).CreateBody1Rel().SetTargets([child])
+
+
+def _hinged_base(specimen: Specimen) -> Iterator[Seed]:
+    """Tie the body of a floating base to the world by a joint that moves."""
+    floats = specimen.base is Base.FLOATING and specimen.bodies
+    if floats and specimen.bodies[0].path in _roots(specimen):
+        body = specimen.bodies[0]
+        path = f"{specimen.root}/{_STRANGER}"
+        yield Seed(body.subject, partial(_hinge, path, body.path))
+
+
+def _hinge(path: str, child: str, stage: Any, _: float) -> None:  # noqa: ANN401
+    UsdPhysics.RevoluteJoint.Define(stage, path).CreateBody1Rel().SetTargets([child])
+
+
+def _dissolved_base(specimen: Specimen) -> Iterator[Seed]:
+    """Make a frame of a fixed base, and tie the joints on it to the world."""
+    held = {
+        str(path)
+        for prim in specimen.stage.Traverse()
+        if prim.IsA(UsdPhysics.FixedJoint) and _ties_to_world(prim, specimen)
+        for path in UsdPhysics.Joint(prim).GetBody1Rel().GetTargets()
+    }
+    for body in specimen.bodies:
+        if specimen.base is not Base.FIXED or body.path not in held:
+            continue
+        joints = [
+            site.path
+            for site in specimen.joints
+            if UsdPhysics.Joint(site.prim).GetBody0Rel().GetTargets() == [body.path]
+        ]
+        moves = any(
+            COORDINATES[site.stated.type] and site.path in joints
+            for site in specimen.joints
+        )
+        if moves:
+            yield Seed(body.subject, partial(_dissolve, body.path, body.world, joints))
+
+
+def _dissolve(
+    base: str,
+    placed: NDArray[np.float64],
+    joints: list[str],
+    stage: Any,  # noqa: ANN401  pxr is untyped
+    _: float,
+) -> None:
+    prim = stage.GetPrimAtPath(base)
+    prim.RemoveAPI(UsdPhysics.RigidBodyAPI)
+    prim.RemoveAPI(UsdPhysics.MassAPI)
+    # Gf matrices act on row vectors.
+    to_world = Gf.Matrix4d(*placed.T.ravel().tolist())
+    for path in joints:
+        joint = UsdPhysics.Joint(stage.GetPrimAtPath(path))
+        joint.GetBody0Rel().SetTargets([])
+        position, rotation = joint.GetLocalPos0Attr(), joint.GetLocalRot0Attr()
+        turn = to_world.ExtractRotationQuat() * Gf.Quatd(rotation.Get())
+        place = to_world.Transform(Gf.Vec3d(position.Get()))
+        position.Set(Gf.Vec3f(place))
+        rotation.Set(Gf.Quatf(turn))
+
+
+def _freed_base(specimen: Specimen) -> Iterator[Seed]:
+    """Remove all joints that tie a body to the world."""
+    if specimen.base is Base.FIXED and specimen.bodies:
+        ties = [
+            str(prim.GetPath())
+            for prim in specimen.stage.Traverse()
+            if prim.IsA(UsdPhysics.Joint) and _ties_to_world(prim, specimen)
+        ]
+        yield Seed("robot", partial(_remove, ties))
+
+
+def _ties_to_world(prim: Any, specimen: Specimen) -> bool:  # noqa: ANN401
+    targets = UsdPhysics.Joint(prim).GetBody0Rel().GetTargets()
+    return not any(specimen.body_at(str(path)) for path in targets)
+
+
+def _remove(paths: list[str], stage: Any, _: float) -> None:  # noqa: ANN401
+    for path in paths:
+        stage.GetPrimAtPath(path).SetActive(False)
+
+
+def _moves(specimen: Specimen) -> bool:
+    return any(
+        COORDINATES[joint.type] and joint.type is not JointType.FLOATING
+        for joint in specimen.spec.joints
+    )
+
+
+def _roots(specimen: Specimen) -> list[str]:
+    return [
+        str(prim.GetPath())
+        for prim in specimen.stage.Traverse()
+        if prim.HasAPI(UsdPhysics.ArticulationRootAPI)
+    ]
+
+
+def _without_roots(specimen: Specimen) -> Iterator[Seed]:
+    if _moves(specimen):
+        yield Seed("robot", partial(_remove_roots, _roots(specimen)))
+
+
+def _remove_roots(paths: list[str], stage: Any, _: float) -> None:  # noqa: ANN401
+    for path in paths:
+        stage.GetPrimAtPath(path).RemoveAPI(UsdPhysics.ArticulationRootAPI)
+
+
+def _second_root(specimen: Specimen) -> Iterator[Seed]:
+    """Start another articulation; a robot with a link that floats may have several."""
+    split = any(j.type is JointType.FLOATING for j in specimen.spec.joints)
+    last = specimen.bodies[-1] if specimen.bodies else None
+    if last and _moves(specimen) and not split and last.path not in _roots(specimen):
+        yield Seed(last.subject, partial(_start, last.path))
+
+
+def _start(path: str, stage: Any, _: float) -> None:  # noqa: ANN401  pxr is untyped
+    UsdPhysics.ArticulationRootAPI.Apply(stage.GetPrimAtPath(path))
+
+
+def _once(
+    edit: Callable[[Any, float], None],
+    specimen: Specimen,
+) -> Iterator[Seed]:
+    if specimen.bodies:
+        yield Seed("robot", edit)
+
+
+def _centimetres(stage: Any, _: float) -> None:  # noqa: ANN401  pxr is untyped
+    UsdGeom.SetStageMetersPerUnit(stage, 0.01)
+
+
+def _grams(stage: Any, _: float) -> None:  # noqa: ANN401  pxr is untyped
+    UsdPhysics.SetStageKilogramsPerUnit(stage, 0.001)
+
+
+def _y_up(stage: Any, _: float) -> None:  # noqa: ANN401  pxr is untyped
+    UsdGeom.SetStageUpAxis(stage, UsdGeom.Tokens.y)
+
+
+def _lean(stage: Any, size: float) -> None:  # noqa: ANN401  pxr is untyped
+    """Tilt the whole robot, as a wrong conversion of up axes does."""
+    turn = Gf.Rotation(Gf.Vec3d(*_LEVEL.tolist()), float(np.degrees(size)))
+    prim = UsdGeom.Xformable(stage.GetDefaultPrim())
+    prim.MakeMatrixXform().Set(Gf.Matrix4d(1.0).SetRotate(turn))
+
+
+def _lose_payload(stage: Any, _: float) -> None:  # noqa: ANN401  pxr is untyped
+    # OpenUSD complains about it here already.
+    with Tf.DiagnosticTrap() as trap:
+        stage.GetDefaultPrim().GetPayloads().AddPayload("./no-such-file.usda")
+        trap.Clear()
+
+
+def _lose_default(stage: Any, _: float) -> None:  # noqa: ANN401  pxr is untyped
+    stage.ClearDefaultPrim()
+
+
+def _fault(
+    identifier: str,
+    title: str,
+    aims: tuple[str, ...],
+    edit: Callable[[Any, float], None],
+) -> Fault:
+    return Fault(f"asset.{identifier}", title, aims, partial(_once, edit))
+
+
+ASSET_FAULTS = (
+    Fault("base.welded", "base welded to the world", _BASE, _welded_base),
+    Fault("base.freed", "base not welded to the world", _BASE, _freed_base),
+    Fault("base.hinged", "base tied by a moving joint", _WORLD, _hinged_base),
+    Fault("base.dissolved", "joints tied to the world", _WORLD, _dissolved_base),
+    Fault("articulation.absent", "no articulation root", _ROOTS, _without_roots),
+    Fault("articulation.second", "second articulation root", _ROOTS, _second_root),
+    _fault("length", "lengths in centimetres", _LENGTHS, _centimetres),
+    _fault("mass", "masses in grams", ("mass.total",), _grams),
+    _fault("up", "up axis Y", _UP, _y_up),
+    Fault(
+        "asset.leaning",
+        "robot tilted",
+        _UP,
+        partial(_once, _lean),
+        Scale("direction of gravity", "rad", Tolerance().rotation),
+    ),
+    _fault("payload", "payload missing", (REFUSED,), _lose_payload),
+    _fault("default", "no default prim", (REFUSED,), _lose_default),
+)

@@ -1,0 +1,230 @@
+"""Faults in which bodies there are, where they stand and whether they move."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from pxr import Gf, Sdf, Usd, UsdGeom, UsdPhysics
+
+from urdf_usd.conformance.mutation.fault import REFUSED, Fault, Scale, Seed
+from urdf_usd.conformance.mutation.specimen import apart
+from urdf_usd.conformance.observation.robot import JointType
+from urdf_usd.conformance.tolerance.bounds import Tolerance
+from urdf_usd.conformance.tolerance.rigid_groups import rigid_groups
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from urdf_usd.conformance.mutation.specimen import BodySite, Specimen
+
+_TOLERANCE = Tolerance()
+_LINKS = ("structure.links",)
+_BODIES = ("structure.bodies",)
+_POSITION = ("kinematics.assembly.position",)
+_ROTATION = ("kinematics.assembly.rotation",)
+_OBLIQUE = np.array([2.0, -3.0, 6.0]) / 7.0
+_STRANGER = "stranger"
+
+
+def _edited(edit: Callable[[Any], None], specimen: Specimen) -> Iterator[Seed]:
+    for body in specimen.bodies:
+        yield Seed(body.subject, partial(_edit, body.path, edit))
+
+
+def _edit(
+    path: str,
+    edit: Callable[[Any], None],
+    stage: Any,  # noqa: ANN401  pxr is untyped
+    _: float,
+) -> None:
+    edit(stage.GetPrimAtPath(path))
+
+
+def _remove(prim: Any) -> None:  # noqa: ANN401  pxr is untyped
+    prim.SetActive(False)
+
+
+def _make_kinematic(prim: Any) -> None:  # noqa: ANN401  pxr is untyped
+    UsdPhysics.RigidBodyAPI(prim).CreateKinematicEnabledAttr(True)
+
+
+def _disable(prim: Any) -> None:  # noqa: ANN401  pxr is untyped
+    UsdPhysics.RigidBodyAPI(prim).CreateRigidBodyEnabledAttr(False)
+
+
+def _disembodied(specimen: Specimen) -> Iterator[Seed]:
+    """Make frames of bodies; a welded one of hardly any mass is no loss.
+
+    Unless the world holds it: then its joints end at the world.
+    """
+    welded = {
+        joint.child for joint in specimen.spec.joints if joint.type is JointType.FIXED
+    } - {
+        site.stated.child for site in specimen.joints if not _ends(site.prim, specimen)
+    }
+    masses = {link.name: link.mass for link in specimen.spec.links}
+    for group in rigid_groups(tuple(masses), specimen.spec.joints):
+        shares = {name: mass.mass for name in group if (mass := masses[name])}
+        least = 2 * _TOLERANCE.mass * sum(shares.values())
+        for body in specimen.bodies:
+            name = body.stated.name
+            if name in group:
+                equivalent = name in welded and shares.get(name, 0.0) <= least
+                apply = partial(_edit, body.path, _disembody)
+                yield Seed(body.subject, apply, equivalent=equivalent)
+
+
+def _ends(prim: Any, specimen: Specimen) -> bool:  # noqa: ANN401  pxr is untyped
+    """Say whether the first side of a joint is a body."""
+    targets = UsdPhysics.Joint(prim).GetBody0Rel().GetTargets()
+    return any(specimen.body_at(str(path)) for path in targets)
+
+
+def _disembody(prim: Any) -> None:  # noqa: ANN401  pxr is untyped
+    prim.RemoveAPI(UsdPhysics.RigidBodyAPI)
+
+
+def _surplus(specimen: Specimen) -> Iterator[Seed]:
+    yield Seed("robot", partial(_add, f"{specimen.root}/{_STRANGER}", ""))
+
+
+def _namesakes(specimen: Specimen) -> Iterator[Seed]:
+    """Add bodies that are called like one of the robot."""
+    for body in specimen.bodies:
+        path = f"{specimen.root}/{_STRANGER}"
+        yield Seed(body.subject, partial(_add, path, body.stated.name))
+
+
+def _add(
+    path: str,
+    name: str,
+    stage: Any,  # noqa: ANN401  pxr is untyped
+    _: float,
+) -> None:
+    prim = UsdGeom.Xform.Define(stage, path).GetPrim()
+    prim.SetDisplayName(name)
+    UsdPhysics.RigidBodyAPI.Apply(prim)
+    mass = UsdPhysics.MassAPI.Apply(prim)
+    mass.CreateMassAttr(0.25)
+    mass.CreateDiagonalInertiaAttr(Gf.Vec3f(0.25))
+
+
+def _renested(specimen: Specimen) -> Iterator[Seed]:
+    """Nest bodies without any below them elsewhere, with the same local transform."""
+    for body in specimen.bodies:
+        above = specimen.body_at(str(body.prim.GetParent().GetPath()))
+        leaf = not any(
+            other.path.startswith(f"{body.path}/") for other in specimen.bodies
+        )
+        if above is None or not leaf:
+            continue
+        others = [
+            other.path
+            for other in specimen.bodies
+            if other is not body and apart(other, above)
+        ]
+        if others:
+            target = f"{others[0]}/{body.prim.GetName()}"
+            yield Seed(body.subject, partial(_relocate, body.path, target))
+
+
+def _relocate(path: str, target: str, stage: Any, _: float) -> None:  # noqa: ANN401
+    stage.GetRootLayer().relocates = [(Sdf.Path(path), Sdf.Path(target))]
+
+
+def _placed(change: Callable[[float], Any], specimen: Specimen) -> Iterator[Seed]:
+    """Move the prims of bodies that a joint of the robot holds."""
+    for body in _held(specimen):
+        yield Seed(body.subject, partial(_place, body, change))
+
+
+def _held(specimen: Specimen) -> Iterator[BodySite]:
+    held = {
+        site.stated.child
+        for site in specimen.joints
+        if UsdPhysics.Joint(site.prim).GetJointEnabledAttr().Get()
+    }
+    return (body for body in specimen.bodies if body.stated.name in held)
+
+
+def _place(
+    body: BodySite,
+    change: Callable[[float], Any],
+    stage: Any,  # noqa: ANN401  pxr is untyped
+    size: float,
+) -> None:
+    good = UsdGeom.Xformable(body.prim)
+    local = good.GetLocalTransformation(Usd.TimeCode.Default())
+    placed = UsdGeom.Xformable(stage.GetPrimAtPath(body.path))
+    # Gf matrices act on row vectors: the change comes first, in the body's frame.
+    placed.MakeMatrixXform().Set(change(size) * local)
+    if good.GetResetXformStack():
+        placed.SetResetXformStack(True)
+
+
+def _unnested(specimen: Specimen) -> Iterator[Seed]:
+    """Start the transforms of nested bodies at the world again."""
+    for body in _held(specimen):
+        above = specimen.body_at(str(body.prim.GetParent().GetPath()))
+        equivalent = above is None or not apart(above, None)
+        yield Seed(
+            body.subject, partial(_edit, body.path, _reset), equivalent=equivalent
+        )
+
+
+def _reset(prim: Any) -> None:  # noqa: ANN401  pxr is untyped
+    UsdGeom.Xformable(prim).SetResetXformStack(True)
+
+
+def _translation(size: float) -> Any:  # noqa: ANN401  pxr is untyped
+    return Gf.Matrix4d(1.0).SetTranslate(Gf.Vec3d(*(size * _OBLIQUE).tolist()))
+
+
+def _rotation(size: float) -> Any:  # noqa: ANN401  pxr is untyped
+    turn = Gf.Rotation(Gf.Vec3d(*_OBLIQUE.tolist()), float(np.degrees(size)))
+    return Gf.Matrix4d(1.0).SetRotate(turn)
+
+
+def _fault(
+    identifier: str, title: str, aims: tuple[str, ...], edit: Callable[[Any], None]
+) -> Fault:
+    return Fault(f"body.{identifier}", title, aims, partial(_edited, edit))
+
+
+BODY_FAULTS = (
+    _fault("removed", "link removed", (*_LINKS, REFUSED), _remove),
+    _fault("kinematic", "body made kinematic", _BODIES, _make_kinematic),
+    _fault("disabled", "body disabled", _BODIES, _disable),
+    Fault(
+        "body.unschematic",
+        "RigidBodyAPI not applied",
+        (
+            "mass.total",
+            "mass.group.mass",
+            "structure.base",
+            "structure.joints",
+            "structure.world",
+        ),
+        _disembodied,
+    ),
+    Fault("body.surplus", "surplus body", _LINKS, _surplus),
+    Fault("body.namesake", "surplus body with a link's name", _LINKS, _namesakes),
+    Fault("body.renested", "body nested elsewhere", _POSITION, _renested),
+    Fault("body.unnested", "body placed from the world", _POSITION, _unnested),
+    Fault(
+        "body.shifted",
+        "body moved away from its joint",
+        _POSITION,
+        partial(_placed, _translation),
+        Scale("place of a body", "m", _TOLERANCE.position),
+    ),
+    Fault(
+        "body.turned",
+        "body turned against its joint",
+        _ROTATION,
+        partial(_placed, _rotation),
+        Scale("attitude of a body", "rad", _TOLERANCE.rotation),
+    ),
+)

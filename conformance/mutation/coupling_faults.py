@@ -1,0 +1,321 @@
+"""Faults in mimic couplings, in the words of every profile."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from urdf_usd.conformance.mutation.fault import Fault, Scale, Seed
+from urdf_usd.conformance.tolerance.bounds import RELATIVE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from urdf_usd.conformance.mutation.fault import Speech
+    from urdf_usd.conformance.mutation.specimen import JointSite, Specimen
+
+_AIMS = ("structure.mimic",)
+_CUSTOM_LEADER = "urdf:mimic:joint"
+_CUSTOM_MULTIPLIER = "urdf:mimic:multiplier"
+_CUSTOM = (_CUSTOM_LEADER, _CUSTOM_MULTIPLIER, "urdf:mimic:offset")
+# An offset below this [rad] says little about its unit.
+_OFFSET_SHOWS = 1e-3
+
+
+@dataclass(frozen=True, slots=True)
+class _Words:
+    """How a simulator is told of couplings.
+
+    Attributes:
+        speech: Profile of the USDs that tell it.
+        group: Beginning of the identifiers of its faults.
+        title: Beginning of their titles.
+        schema: Its schema, without an instance.
+        prefix: Beginning of its attributes; braces stand for the instance.
+        leader: Relationship to the leader.
+        offset: Attribute, likewise.
+        multiplier: Attribute, likewise.
+    """
+
+    speech: Speech
+    group: str
+    title: str
+    schema: str
+    prefix: str
+    leader: str
+    offset: str
+    multiplier: str
+
+    def applied(self, site: JointSite) -> str | None:
+        """Return the schema as it is applied to a joint."""
+        names = site.prim.GetPrimTypeInfo().GetAppliedAPISchemas()
+        return next((n for n in names if n.split(":")[0] == self.schema), None)
+
+    def name(self, site: JointSite, name: str) -> str:
+        """Return the name of a property of a joint."""
+        instance = (self.applied(site) or "").partition(":")[2]
+        return self.prefix.format(instance) + name
+
+
+_NEWTON = _Words(
+    "newton",
+    "mimic.",
+    "",
+    "NewtonMimicAPI",
+    "newton:",
+    "mimicJoint",
+    "mimicCoef0",
+    "mimicCoef1",
+)
+_PHYSX = _Words(
+    "physx",
+    "physx.mimic-",
+    "PhysX: ",
+    "PhysxMimicJointAPI",
+    "physxMimicJoint:{}:",
+    "referenceJoint",
+    "offset",
+    "gearing",
+)
+
+
+def _coupled(words: _Words, specimen: Specimen) -> Iterator[JointSite]:
+    return (site for site in specimen.joints if words.applied(site))
+
+
+def _following(specimen: Specimen) -> Iterator[JointSite]:
+    return (site for site in specimen.joints if site.stated.mimic)
+
+
+def _dropped(words: _Words, specimen: Specimen) -> Iterator[Seed]:
+    for site in _following(specimen):
+        yield Seed(site.subject, partial(_drop, words, site))
+
+
+def _drop(words: _Words, site: JointSite, stage: Any, _: float) -> None:  # noqa: ANN401
+    prim = stage.GetPrimAtPath(site.path)
+    if schema := words.applied(site):
+        prim.RemoveAppliedSchema(schema)
+        prim.GetRelationship(words.name(site, words.leader)).SetTargets([])
+    names = [words.name(site, name) for name in (words.offset, words.multiplier)]
+    _block(site.path, (*names, *_CUSTOM), stage, 0.0)
+
+
+def _block(path: str, names: tuple[str, ...], stage: Any, _: float) -> None:  # noqa: ANN401
+    for name in names:
+        if attribute := stage.GetPrimAtPath(path).GetAttribute(name):
+            attribute.Block()
+
+
+def _without_schema(words: _Words, specimen: Specimen) -> Iterator[Seed]:
+    """Leave what only the author of the file can read."""
+    for site in _coupled(words, specimen):
+        schema = words.applied(site) or ""
+        yield Seed(site.subject, partial(_remove_schema, site.path, schema))
+
+
+def _remove_schema(path: str, schema: str, stage: Any, _: float) -> None:  # noqa: ANN401
+    stage.GetPrimAtPath(path).RemoveAppliedSchema(schema)
+
+
+def _disabled(specimen: Specimen) -> Iterator[Seed]:
+    for site in _coupled(_NEWTON, specimen):
+        yield Seed(site.subject, partial(_disable, site.path))
+
+
+def _disable(path: str, stage: Any, _: float) -> None:  # noqa: ANN401
+    stage.GetPrimAtPath(path).GetAttribute("newton:mimicEnabled").Set(False)
+
+
+def _others(specimen: Specimen, site: JointSite) -> list[JointSite]:
+    """Other joints of a follower's type, that it does not follow in any way."""
+    stated = {other.name: other.stated.mimic for other in specimen.joints}
+    chain = [site.name]
+    while (mimic := stated.get(chain[-1])) and mimic.leader not in chain:
+        chain.append(mimic.leader)
+    return [
+        other
+        for other in specimen.joints
+        if other.name not in chain
+        and other.prim.GetTypeName() == site.prim.GetTypeName()
+    ]
+
+
+def _led_by_another(words: _Words, specimen: Specimen) -> Iterator[Seed]:
+    """Couple followers to another joint of the leader's type."""
+    for site in _coupled(words, specimen):
+        if others := _others(specimen, site):
+            name = words.name(site, words.leader)
+            yield Seed(site.subject, partial(_lead, site.path, name, others[0].path))
+
+
+def _lead(path: str, name: str, leader: str, stage: Any, _: float) -> None:  # noqa: ANN401
+    stage.GetPrimAtPath(path).GetRelationship(name).SetTargets([leader])
+
+
+def _changed(
+    words: _Words,
+    attribute: str,
+    change: Callable[[JointSite, float, float], float],
+    equivalent: Callable[[JointSite, float], bool],
+    specimen: Specimen,
+) -> Iterator[Seed]:
+    for site in _coupled(words, specimen):
+        name = words.name(site, attribute)
+        good = site.value(name)
+        if good is not None:
+            apply = partial(_change, site, name, partial(change, site, good))
+            yield Seed(site.subject, apply, equivalent=equivalent(site, good))
+
+
+def _change(
+    site: JointSite,
+    attribute: str,
+    change: Callable[[float], float],
+    stage: Any,  # noqa: ANN401  pxr is untyped
+    size: float,
+) -> None:
+    stage.GetPrimAtPath(site.path).GetAttribute(attribute).Set(change(size))
+
+
+def _never(*_: object) -> bool:
+    return False
+
+
+def _unit(site: JointSite) -> float:
+    return math.degrees(1.0) if site.angular else 1.0
+
+
+def _same_in_radians(site: JointSite, offset: float) -> bool:
+    return not site.angular or _is_nothing(site, offset)
+
+
+def _is_nothing(site: JointSite, offset: float) -> bool:
+    return abs(offset) / _unit(site) < _OFFSET_SHOWS
+
+
+def _fault(
+    words: _Words,
+    identifier: str,
+    title: str,
+    seeds: Callable[[Specimen], Iterator[Seed]],
+    scale: Scale | None = None,
+) -> Fault:
+    return Fault(
+        f"{words.group}{identifier}",
+        f"{words.title}{title}",
+        _AIMS,
+        seeds,
+        scale,
+        words.speech,
+    )
+
+
+def _faults(words: _Words) -> Iterator[Fault]:
+    fault = partial(_fault, words)
+    offset, multiplier = words.offset, words.multiplier
+    yield fault("dropped", "mimic coupling dropped", partial(_dropped, words))
+    yield fault(
+        "unschematic",
+        "mimic coupling in custom attributes alone",
+        partial(_without_schema, words),
+    )
+    yield fault("leader", "mimic leader exchanged", partial(_led_by_another, words))
+    yield fault(
+        "multiplier-negated",
+        "mimic multiplier negated",
+        partial(_changed, words, multiplier, lambda _, good, __: -good, _never),
+    )
+    yield fault(
+        "offset-radians",
+        "mimic offset left in radians",
+        partial(
+            _changed,
+            words,
+            offset,
+            lambda _, good, __: math.radians(good),
+            _same_in_radians,
+        ),
+    )
+    yield fault(
+        "multiplier-scaled",
+        "mimic multiplier scaled",
+        partial(
+            _changed, words, multiplier, lambda _, good, size: good * (1 + size), _never
+        ),
+        # Couplings are compared to float32, where one step is up to two roundings.
+        Scale("mimic multiplier", "1", 4 * RELATIVE),
+    )
+    yield fault(
+        "offset-shifted",
+        "mimic offset shifted",
+        partial(
+            _changed,
+            words,
+            offset,
+            lambda site, good, size: good + size * _unit(site),
+            _never,
+        ),
+        Scale("mimic offset", "rad or m", 1e-5),
+    )
+
+
+def _custom_dropped(specimen: Specimen) -> Iterator[Seed]:
+    for site in _following(specimen):
+        yield Seed(site.subject, partial(_block, site.path, _CUSTOM))
+
+
+def _custom_negated(specimen: Specimen) -> Iterator[Seed]:
+    for site in _following(specimen):
+        if good := site.value(_CUSTOM_MULTIPLIER):
+            yield Seed(
+                site.subject, partial(_set, site.path, _CUSTOM_MULTIPLIER, -good)
+            )
+
+
+def _custom_led_by_another(specimen: Specimen) -> Iterator[Seed]:
+    for site in _following(specimen):
+        if others := _others(specimen, site):
+            name = others[0].name
+            yield Seed(site.subject, partial(_set, site.path, _CUSTOM_LEADER, name))
+
+
+def _set(path: str, name: str, value: object, stage: Any, _: float) -> None:  # noqa: ANN401
+    stage.GetPrimAtPath(path).GetAttribute(name).Set(value)
+
+
+COUPLING_FAULTS = (
+    *_faults(_NEWTON),
+    Fault(
+        "mimic.disabled", "mimic coupling disabled", _AIMS, _disabled, speech="newton"
+    ),
+    *_faults(_PHYSX),
+    Fault(
+        "physx.mimic-offset-negated",
+        "PhysX: mimic offset with the sign of URDF",
+        _AIMS,
+        partial(
+            _changed,
+            _PHYSX,
+            _PHYSX.offset,
+            lambda _, good, __: -good,
+            _is_nothing,
+        ),
+        speech="physx",
+    ),
+    Fault("urdf.mimic-dropped", "urdf: mimic coupling dropped", _AIMS, _custom_dropped),
+    Fault(
+        "urdf.mimic-multiplier-negated",
+        "urdf: mimic multiplier negated",
+        _AIMS,
+        _custom_negated,
+    ),
+    Fault(
+        "urdf.mimic-leader",
+        "urdf: mimic leader exchanged",
+        _AIMS,
+        _custom_led_by_another,
+    ),
+)

@@ -1,0 +1,264 @@
+"""Faults in effort, velocity, damping and friction, in the words of every profile."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from urdf_usd.conformance.mutation.fault import Fault, Scale, Seed
+from urdf_usd.conformance.tolerance.bounds import Tolerance
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from urdf_usd.conformance.mutation.fault import Speech
+    from urdf_usd.conformance.mutation.specimen import JointSite, Specimen
+
+_FORCE = Tolerance().force
+_AXES = ("angular", "linear")
+
+
+@dataclass(frozen=True, slots=True)
+class _Value:
+    """One value of a joint, and everywhere it may be authored.
+
+    Attributes:
+        name: As the checks call it.
+        check: Check that answers for it.
+        custom: Attribute without a schema.
+        schemas: Attributes of schemas.
+    """
+
+    name: str
+    check: str
+    custom: str
+    schemas: tuple[str, ...] = ()
+
+    def authored(self, site: JointSite) -> dict[str, float]:
+        """Return all that a joint says about it."""
+        names = (*self.schemas, self.custom)
+        found = {name: site.value(name) for name in names}
+        return {name: float(value) for name, value in found.items() if value}
+
+
+def _of_axes(template: str) -> tuple[str, ...]:
+    return tuple(template.format(axis) for axis in _AXES)
+
+
+_PLAIN = (
+    _Value("effort", "limits.effort", "urdf:limit:effort"),
+    _Value("velocity", "limits.velocity", "urdf:limit:velocity"),
+    _Value("damping", "dynamics.damping", "urdf:dynamics:damping"),
+    _Value("friction", "dynamics.friction", "urdf:dynamics:friction"),
+)
+_DRIVE = _of_axes("drive:{}:physics:maxForce")
+_AXIS_SPEED = _of_axes("physxJointAxis:{}:maxJointVelocity")
+_DRY = _of_axes("physxJointAxis:{}:dynamicFrictionEffort")
+_WORDS: dict[Speech, tuple[tuple[str, ...], ...]] = {
+    "generic": ((), (), (), ()),
+    "newton": (
+        _DRIVE,
+        ("newton:velocityLimit",),
+        ("newton:damping",),
+        ("newton:friction",),
+    ),
+    "physx": (
+        _DRIVE,
+        ("physxJoint:maxJointVelocity", *_AXIS_SPEED),
+        _of_axes("physxJointAxis:{}:viscousFrictionCoefficient"),
+        (*_DRY, *_of_axes("physxJointAxis:{}:staticFrictionEffort")),
+    ),
+}
+# Groups of identifiers, and how titles begin.
+_GROUPS: dict[Speech, tuple[str, str]] = {
+    "generic": ("urdf", "urdf: "),
+    "newton": ("drive", ""),
+    "physx": ("physx", "PhysX: "),
+}
+
+
+def _values(speech: Speech) -> tuple[_Value, ...]:
+    return tuple(
+        _Value(value.name, value.check, value.custom, schemas)
+        for value, schemas in zip(_PLAIN, _WORDS[speech], strict=True)
+    )
+
+
+def _stating(
+    specimen: Specimen, value: _Value
+) -> Iterator[tuple[JointSite, list[str]]]:
+    """Joints with one axis that state a value other than zero, and where they do."""
+    for site in specimen.joints:
+        if len(site.positions) == 1:
+            continue
+        if names := list(value.authored(site)):
+            yield site, names
+
+
+def _dropped(value: _Value, specimen: Specimen) -> Iterator[Seed]:
+    for site, names in _stating(specimen, value):
+        yield Seed(site.subject, partial(_block, site.path, names))
+
+
+def _without_schema(value: _Value, specimen: Specimen) -> Iterator[Seed]:
+    """Leave what only the author of the file can read."""
+    for site, names in _stating(specimen, value):
+        if schemas := [name for name in names if name != value.custom]:
+            yield Seed(site.subject, partial(_block, site.path, schemas))
+
+
+def _block(path: str, names: list[str], stage: Any, _: float) -> None:  # noqa: ANN401
+    for name in names:
+        stage.GetPrimAtPath(path).GetAttribute(name).Block()
+
+
+def _unapplied(
+    value: _Value, schemas: tuple[str, ...], specimen: Specimen
+) -> Iterator[Seed]:
+    """Leave attributes of schemas that are not applied, which nobody reads."""
+    for site, names in _stating(specimen, value):
+        if any(name in value.schemas for name in names):
+            yield Seed(site.subject, partial(_remove, site.path, schemas))
+
+
+def _remove(
+    path: str,
+    schemas: tuple[str, ...],
+    stage: Any,  # noqa: ANN401  pxr is untyped
+    _: float,
+) -> None:
+    for schema in schemas:
+        stage.GetPrimAtPath(path).RemoveAppliedSchema(schema)
+
+
+def _scaled(value: _Value, factor: float | None, specimen: Specimen) -> Iterator[Seed]:
+    """Scale what simulators read; by one plus the size if there is no factor."""
+    for site, names in _stating(specimen, value):
+        schemas = [name for name in names if name != value.custom] or [value.custom]
+        yield Seed(site.subject, partial(_scale, site, schemas, factor))
+
+
+def _scale(
+    site: JointSite,
+    names: list[str],
+    factor: float | None,
+    stage: Any,  # noqa: ANN401  pxr is untyped
+    size: float,
+) -> None:
+    for name in names:
+        attribute = stage.GetPrimAtPath(site.path).GetAttribute(name)
+        attribute.Set(site.value(name) * (1 + size if factor is None else factor))
+
+
+def _radians(value: _Value, factor: float, specimen: Specimen) -> Iterator[Seed]:
+    angular = {site.subject for site in specimen.joints if site.angular}
+    return (
+        seed for seed in _scaled(value, factor, specimen) if seed.subject in angular
+    )
+
+
+def _faults(speech: Speech, value: _Value) -> Iterator[Fault]:
+    group, title = _GROUPS[speech]
+    name, aims = value.name, (value.check,)
+    yield Fault(
+        f"{group}.{name}-dropped",
+        f"{title}{name} dropped",
+        aims,
+        partial(_dropped, value),
+        speech=speech,
+    )
+    yield Fault(
+        f"{group}.{name}-scaled",
+        f"{title}{name} scaled",
+        aims,
+        partial(_scaled, value, None),
+        Scale(name, "1", _FORCE),
+        speech,
+    )
+    yield Fault(
+        f"{group}.{name}-doubled",
+        f"{title}{name} doubled",
+        aims,
+        partial(_scaled, value, 2.0),
+        speech=speech,
+    )
+
+
+def _schematic_faults(speech: Speech) -> Iterator[Fault]:
+    """Faults in words of a schema."""
+    group, title = _GROUPS[speech]
+    values = _values(speech)
+    for value in values:
+        yield Fault(
+            f"{group}.{value.name}-unschematic",
+            f"{title}{value.name} in a custom attribute alone",
+            (value.check,),
+            partial(_without_schema, value),
+            speech=speech,
+        )
+    effort, velocity, damping, _ = values
+    yield Fault(
+        f"{group}.drive-unapplied",
+        f"{title}drive not applied",
+        (effort.check,),
+        partial(_unapplied, effort, _of_axes("PhysicsDriveAPI:{}")),
+        speech=speech,
+    )
+    for value, angle, factor in (
+        (velocity, "left in radians", math.radians(1.0)),
+        (damping, "left per radian", math.degrees(1.0)),
+    ):
+        yield Fault(
+            f"{group}.{value.name}-radians",
+            f"{title}{value.name} {angle}",
+            (value.check,),
+            partial(_radians, value, factor),
+            speech=speech,
+        )
+
+
+def _physx_faults() -> Iterator[Fault]:
+    _, velocity, _, friction = _values("physx")
+    axis_speed = _Value("velocity", velocity.check, velocity.custom, _AXIS_SPEED)
+    dry = _Value("friction", friction.check, friction.custom, _DRY)
+    schemas = ("PhysxJointAPI", *_of_axes("PhysxJointAxisAPI:{}"))
+    yield Fault(
+        "physx.velocity-degrees",
+        "PhysX: velocity converted to degrees twice",
+        (velocity.check,),
+        partial(_scaled, velocity, math.degrees(1.0)),
+        speech="physx",
+    )
+    yield Fault(
+        "physx.joint-unapplied",
+        "PhysX: schemas not applied",
+        (velocity.check,),
+        partial(_unapplied, velocity, schemas),
+        speech="physx",
+    )
+    yield Fault(
+        "physx.velocity-overridden",
+        "PhysX: velocity not repeated on an axis that has a schema",
+        (velocity.check,),
+        partial(_without_schema, axis_speed),
+        speech="physx",
+    )
+    yield Fault(
+        "physx.friction-at-rest",
+        "PhysX: friction at rest alone",
+        (friction.check,),
+        partial(_without_schema, dry),
+        speech="physx",
+    )
+
+
+DRIVE_FAULTS = (
+    *(fault for value in _values("newton") for fault in _faults("newton", value)),
+    *_schematic_faults("newton"),
+    *(fault for value in _values("physx") for fault in _faults("physx", value)),
+    *_schematic_faults("physx"),
+    *_physx_faults(),
+    *(fault for value in _values("generic") for fault in _faults("generic", value)),
+)

@@ -1,0 +1,238 @@
+"""One robot: converted, spoilt in every way, and judged each time."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
+from urdf_usd.conformance.engines.protocol import (
+    Abstained,
+    AbstentionError,
+    Observed,
+    Request,
+)
+from urdf_usd.conformance.engines.reference.engine import ReferenceEngine, structure
+from urdf_usd.conformance.mutation.catalogue import FAULTS
+from urdf_usd.conformance.mutation.fault import REFUSED
+from urdf_usd.conformance.mutation.specimen import open_specimen, overlay
+from urdf_usd.conformance.records.record import Grade
+from urdf_usd.conformance.verdict.judgement import judge
+from urdf_usd.converter import ConvertOptions, Profile, convert
+from urdf_usd.converter.urdf.parse import parse
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Sequence
+
+    from urdf_usd.conformance.engines.protocol import Outcome
+    from urdf_usd.conformance.mutation.fault import Fault, Scale, Seed, Speech
+    from urdf_usd.conformance.mutation.specimen import Specimen
+    from urdf_usd.conformance.observation.robot import Configurations, Observation
+
+# From a hundredth of the tolerance to what is seeded, in steps of the ratio.
+_SMALLEST = 1e-2
+_STEPS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One fault in one place.
+
+    Attributes:
+        fault: Identifier of the fault.
+        robot: Name of the robot.
+        subject: What was spoilt.
+        failed: Checks that failed.
+        caught: Whether one of those that answer for the fault is among them.
+        smallest: Smallest size that is caught, if it was looked for.
+    """
+
+    fault: str
+    robot: str
+    subject: str
+    failed: tuple[str, ...]
+    caught: bool
+    smallest: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Examination:
+    """All faults of one robot.
+
+    Attributes:
+        robot: Its name.
+        raised: Checks that fail on the good USD; none should.
+        trials: One per fault and place.
+        equivalent: Identifiers of faults, once for each place where they change
+            nothing.
+    """
+
+    robot: str
+    raised: tuple[str, ...]
+    trials: tuple[Trial, ...]
+    equivalent: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to seed.
+
+    Attributes:
+        places: Largest number of places per fault; None for all.
+        measured: Identifiers of faults whose smallest size is looked for.
+        faults: Identifiers of faults; None for all.
+    """
+
+    places: int | None
+    measured: frozenset[str]
+    faults: frozenset[str] | None = None
+
+
+def examine(robot: str, urdf: str, folder: str, plan: Plan) -> Examination:
+    """Seed faults into the USDs of a robot, one per profile whose words are spoilt.
+
+    Args:
+        robot: Name of the robot in the result.
+        urdf: Its URDF, which can be read and converted.
+        folder: Empty folder for USDs.
+        plan: What to seed.
+
+    Raises:
+        ConversionError: The URDF cannot be converted.
+    """
+    faults = [
+        fault for fault in FAULTS if plan.faults is None or fault.id in plan.faults
+    ]
+    speeches = dict.fromkeys(("generic", *(fault.speech for fault in faults)))
+    benches = _benches(urdf, folder, speeches)
+    raised = [
+        check
+        for bench in benches.values()
+        for check in bench.failed(bench.write("good", None, 0.0))
+    ]
+    trials = []
+    equivalent = []
+    for fault in faults:
+        bench = benches[fault.speech]
+        seeds = tuple(fault.seeds(bench.specimen))
+        equivalent += [fault.id for seed in seeds if seed.equivalent]
+        chosen = tuple(_spread([s for s in seeds if not s.equivalent], plan.places))
+        measured = chosen[len(chosen) // 2 :][:1] if fault.id in plan.measured else ()
+        trials += [
+            _trial(bench, robot, fault, seed, measure=seed in measured)
+            for seed in chosen
+        ]
+    return Examination(
+        robot, tuple(dict.fromkeys(raised)), tuple(trials), tuple(equivalent)
+    )
+
+
+def _spread(seeds: Sequence[Seed], most: int | None) -> Iterator[Seed]:
+    """Choose places evenly over the robot, from the middle outwards for one."""
+    count = len(seeds) if most is None else min(most, len(seeds))
+    return (seeds[(2 * step + 1) * len(seeds) // (2 * count)] for step in range(count))
+
+
+def _trial(
+    bench: _Bench, robot: str, fault: Fault, seed: Seed, *, measure: bool
+) -> Trial:
+    size = fault.scale.seeded if fault.scale else 0.0
+    failed = bench.failed(bench.write(fault.id, seed, size))
+    caught = _answered(fault, failed)
+    smallest = None
+    if measure and caught and fault.scale:
+        smallest = _smallest(bench, fault, seed, fault.scale)
+    return Trial(fault.id, robot, seed.subject, failed, caught, smallest)
+
+
+def _answered(fault: Fault, failed: Collection[str]) -> bool:
+    return any(aim in failed for aim in fault.aims)
+
+
+def _smallest(bench: _Bench, fault: Fault, seed: Seed, scale: Scale) -> float:
+    """Halve the ratio between what is caught and what is not."""
+    caught, missed = scale.seeded, _SMALLEST * scale.tolerance
+    for _ in range(_STEPS):
+        size = math.sqrt(caught * missed)
+        if _answered(fault, bench.failed(bench.write(fault.id, seed, size))):
+            caught = size
+        else:
+            missed = size
+    return caught
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Bench:
+    """One robot, ready to be spoilt and judged.
+
+    Attributes:
+        specimen: Its good USD.
+        spec: What the specification says about the URDF.
+        configurations: Where link frames are compared.
+        folder: Where spoilt USDs are written.
+    """
+
+    specimen: Specimen
+    spec: Observation
+    configurations: Configurations
+    folder: Path
+
+    def write(self, name: str, seed: Seed | None, size: float) -> str:
+        """Write a spoilt USD; return its path."""
+        stage = overlay(self.specimen)
+        if seed is not None:
+            seed.apply(stage, size)
+        path = self.folder / f"{name}.usda"
+        stage.GetRootLayer().Export(str(path))
+        return str(path)
+
+    def failed(self, usd: str) -> tuple[str, ...]:
+        """Judge a USD; return the checks that fail.
+
+        The engines are not asked: they can only take a verdict back, where they
+        contradict the specification.
+        """
+        outcome = self.outcome(usd)
+        if isinstance(outcome, Abstained):
+            return (REFUSED,)
+        judgement = judge(
+            {"spec": Observed(self.spec)}, outcome, expected_base=self.specimen.base
+        )
+        return tuple(
+            check.id for check in judgement.checks if check.grade is Grade.FAILS
+        )
+
+    def outcome(self, usd: str) -> Outcome:
+        """Have a USD read."""
+        request = Request(usd, self.configurations)
+        # MuJoCo, which states the equations of motion, warns of what is spoilt.
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                return Observed(OpenusdEngine().observe(request))
+            except AbstentionError as abstention:
+                return Abstained(str(abstention))
+
+
+def _benches(
+    urdf: str, folder: str, speeches: Iterable[Speech]
+) -> dict[Speech, _Bench]:
+    """Convert a robot once per profile, beside one reading of its URDF."""
+    # `convert` accepts what it can repair; the same reading is the reference here.
+    from urdf_usd.conformance.tolerance.sampling import configurations  # noqa: PLC0415  half a second
+
+    asked = configurations(structure(parse(urdf).robot))
+    spec = ReferenceEngine().observe(Request(urdf, asked))
+    benches: dict[Speech, _Bench] = {}
+    for speech in speeches:
+        place = Path(folder, speech)
+        place.mkdir()
+        options = ConvertOptions(profile=Profile(speech))
+        root_layer = str(convert(urdf, place / "good", options).root_layer)
+        usd = OpenusdEngine().observe(Request(root_layer, asked))
+        specimen = open_specimen(root_layer, spec, usd, asked)
+        benches[speech] = _Bench(specimen, spec, asked, place)
+    return benches

@@ -1,0 +1,355 @@
+"""Faults in mass, centre of mass and inertia."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from pxr import Gf, Sdf, Usd, UsdPhysics
+from scipy.spatial.transform import Rotation
+
+from urdf_usd.conformance.mutation.fault import Fault, Scale, Seed
+from urdf_usd.conformance.mutation.motion import quaternion
+from urdf_usd.conformance.tolerance.bounds import Tolerance
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from numpy.typing import NDArray
+
+    from urdf_usd.conformance.mutation.specimen import BodySite, Specimen
+
+_TOLERANCE = Tolerance()
+_MASS = ("mass.link.mass",)
+_CENTER = ("mass.link.center",)
+_INERTIA = ("mass.link.inertia",)
+_STATED = ("mass.stated",)
+_NEWTON = ("mass.link.agreement",)
+_OBLIQUE = np.array([2.0, -3.0, 6.0]) / 7.0
+# Relative to the largest moment: what an edit must change to be a fault.
+_MATTERS = 5e-4
+# Axes of nearly equal moments are free, and have to be turned far to matter.
+_SPREAD = 0.05
+# A ball of 0.1 m, which OpenUSD takes where a body has neither inertia nor collider.
+_BALL = 0.4 * 0.1**2
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Authored:
+    """What a body states.
+
+    Attributes:
+        mass: In units of the stage, here kg.
+        center: (3,) [m].
+        moments: (3) principal moments [kg m^2].
+        axes: Rotation from principal axes to the body's.
+    """
+
+    mass: float
+    center: NDArray[np.float64]
+    moments: NDArray[np.float64]
+    axes: Rotation
+
+    @property
+    def tensor(self) -> NDArray[np.float64]:
+        """(3, 3) inertia along the body's axes."""
+        turn = self.axes.as_matrix()
+        tensor: NDArray[np.float64] = turn @ np.diag(self.moments) @ turn.T
+        return tensor
+
+    def differs(self, other: Authored) -> bool:
+        """Whether mass, centre or inertia differ by more than any tolerance."""
+        scale = float(self.moments.max())
+        return bool(
+            abs(self.mass - other.mass) > _MATTERS * self.mass
+            or np.linalg.norm(self.center - other.center) > 5 * _TOLERANCE.position
+            or np.linalg.norm(self.tensor - other.tensor, 2) > _MATTERS * scale
+        )
+
+
+def _read(body: BodySite) -> Authored:
+    api = UsdPhysics.MassAPI(body.prim)
+    quat = api.GetPrincipalAxesAttr().Get()
+    return Authored(
+        mass=float(api.GetMassAttr().Get()),
+        center=np.array(api.GetCenterOfMassAttr().Get(), np.float64),
+        moments=np.array(api.GetDiagonalInertiaAttr().Get(), np.float64),
+        axes=Rotation.from_quat(
+            (quat.GetReal(), *quat.GetImaginary()), scalar_first=True
+        ),
+    )
+
+
+def _author(path: str, authored: Authored, stage: Any, _: float) -> None:  # noqa: ANN401
+    api = UsdPhysics.MassAPI(stage.GetPrimAtPath(path))
+    api.CreateMassAttr(authored.mass)
+    api.CreateCenterOfMassAttr(Gf.Vec3f(*authored.center.tolist()))
+    api.CreateDiagonalInertiaAttr(Gf.Vec3f(*authored.moments.tolist()))
+    api.CreatePrincipalAxesAttr(quaternion(authored.axes))
+
+
+def _massive(specimen: Specimen) -> Iterator[tuple[BodySite, Authored]]:
+    """Bodies whose mass is that of one link, so that the link itself is compared."""
+    for body in specimen.bodies:
+        if body.alone:
+            yield body, _read(body)
+
+
+def _extended(specimen: Specimen) -> Iterator[tuple[BodySite, Authored]]:
+    """Those of them whose inertia the URDF states."""
+    for body, authored in _massive(specimen):
+        if body.stated.mass and any(body.stated.mass.inertia or ()):
+            yield body, authored
+
+
+def _changed(
+    change: Callable[[Authored], Authored], specimen: Specimen
+) -> Iterator[Seed]:
+    for body, good in _extended(specimen):
+        bad = change(good)
+        yield Seed(
+            body.subject,
+            partial(_author, body.path, bad),
+            equivalent=not good.differs(bad),
+        )
+
+
+def _changed_blindly(
+    change: Callable[[Authored], Authored], specimen: Specimen
+) -> Iterator[Seed]:
+    """Seed what is no number, which differs from every number."""
+    for body, good in _extended(specimen):
+        yield Seed(body.subject, partial(_author, body.path, change(good)))
+
+
+def _sized(
+    change: Callable[[Authored, float], Authored], specimen: Specimen
+) -> Iterator[Seed]:
+    for body, good in _extended(specimen):
+        yield Seed(body.subject, partial(_author_sized, body.path, good, change))
+
+
+def _author_sized(
+    path: str,
+    good: Authored,
+    change: Callable[[Authored, float], Authored],
+    stage: Any,  # noqa: ANN401  pxr is untyped
+    size: float,
+) -> None:
+    _author(path, change(good, size), stage, size)
+
+
+def _turns(specimen: Specimen) -> Iterator[Seed]:
+    """Turn principal axes as far as moves the tensor by the given part of it."""
+    for body, good in _extended(specimen):
+        if np.ptp(good.moments) > _SPREAD * good.moments.max():
+            apply = partial(_author_sized, body.path, good, _turned)
+            yield Seed(body.subject, apply)
+
+
+def _turned(good: Authored, size: float) -> Authored:
+    """Turn the axes of the smallest and the largest moment into each other.
+
+    A turn by a small angle changes the tensor by angle * (largest - smallest).
+    """
+    order = np.argsort(good.moments)
+    angle = size * good.moments.max() / np.ptp(good.moments)
+    turn = Rotation.from_rotvec(angle * np.eye(3)[order[1]])
+    return replace(good, axes=good.axes * turn)
+
+
+def _blocked(specimen: Specimen, attribute: str) -> Iterator[Seed]:
+    for body, _ in _massive(specimen):
+        yield Seed(body.subject, partial(_block, body.path, attribute))
+
+
+def _block(path: str, attribute: str, stage: Any, _: float) -> None:  # noqa: ANN401
+    stage.GetPrimAtPath(path).GetAttribute(attribute).Block()
+
+
+def _set_mass(specimen: Specimen) -> Iterator[Seed]:
+    for body, good in _massive(specimen):
+        apply = partial(_author, body.path, replace(good, mass=0.0))
+        yield Seed(body.subject, apply)
+
+
+def _without_api(specimen: Specimen) -> Iterator[Seed]:
+    for body, _ in _massive(specimen):
+        yield Seed(body.subject, partial(_remove_api, body.path))
+
+
+def _remove_api(path: str, stage: Any, _: float) -> None:  # noqa: ANN401
+    stage.GetPrimAtPath(path).RemoveAPI(UsdPhysics.MassAPI)
+
+
+def _bare(specimen: Specimen) -> Iterator[tuple[BodySite, Authored]]:
+    """Bodies without colliders: what OpenUSD makes up for them is known."""
+    for body, good in _extended(specimen):
+        below = Usd.PrimRange(body.prim, Usd.TraverseInstanceProxies())
+        if not any(prim.HasAPI(UsdPhysics.CollisionAPI) for prim in below):
+            yield body, good
+
+
+def _without_center(specimen: Specimen) -> Iterator[Seed]:
+    for body, good in _bare(specimen):
+        made_up = replace(good, center=np.zeros(3))
+        apply = partial(_block, body.path, "physics:centerOfMass")
+        yield Seed(body.subject, apply, equivalent=not good.differs(made_up))
+
+
+def _without_moments(specimen: Specimen) -> Iterator[Seed]:
+    for body, good in _bare(specimen):
+        made_up = replace(good, moments=np.full(3, _BALL * good.mass))
+        apply = partial(_author, body.path, replace(good, moments=np.zeros(3)))
+        yield Seed(body.subject, apply, equivalent=not good.differs(made_up))
+
+
+def _contradicted(specimen: Specimen) -> Iterator[Seed]:
+    for body, good in _extended(specimen):
+        yield Seed(body.subject, partial(_contradict, body.path, good))
+
+
+def _contradict(
+    path: str,
+    good: Authored,
+    stage: Any,  # noqa: ANN401  pxr is untyped
+    size: float,
+) -> None:
+    tensor = good.tensor * (1 + size)
+    values = [float(tensor[at]) for at in ((0, 0), (1, 1), (2, 2))]
+    values += [float(tensor[at]) for at in ((0, 1), (0, 2), (1, 2))]
+    attribute = stage.GetPrimAtPath(path).CreateAttribute(
+        "newton:inertia", Sdf.ValueTypeNames.DoubleArray, custom=False
+    )
+    attribute.Set(values)
+
+
+def _embodied_frames(specimen: Specimen) -> Iterator[Seed]:
+    for path in specimen.frames:
+        yield Seed(f"prim {path}", partial(_embody, path))
+
+
+def _embody(path: str, stage: Any, _: float) -> None:  # noqa: ANN401
+    UsdPhysics.RigidBodyAPI.Apply(stage.GetPrimAtPath(path))
+
+
+def _about_origin(good: Authored) -> Authored:
+    """Take the inertia about the link's origin instead of the centre of mass."""
+    arm = good.center
+    tensor = good.tensor + good.mass * (arm @ arm * np.eye(3) - np.outer(arm, arm))
+    moments, axes = np.linalg.eigh(tensor)
+    if np.linalg.det(axes) < 0:
+        axes = axes * -1
+    return replace(good, moments=moments, axes=Rotation.from_matrix(axes))
+
+
+def _scale_tensor(good: Authored, size: float) -> Authored:
+    return replace(good, moments=good.moments * (1 + size))
+
+
+def _fault(
+    identifier: str,
+    title: str,
+    aims: tuple[str, ...],
+    change: Callable[[Authored], Authored],
+) -> Fault:
+    return Fault(f"mass.{identifier}", title, aims, partial(_changed, change))
+
+
+MASS_FAULTS = (
+    _fault("halved", "mass halved", _MASS, lambda a: replace(a, mass=a.mass / 2)),
+    _fault("doubled", "mass doubled", _MASS, lambda a: replace(a, mass=a.mass * 2)),
+    Fault(
+        "mass.not-a-number",
+        "mass not a number",
+        _MASS,
+        partial(_changed_blindly, lambda a: replace(a, mass=math.nan)),
+    ),
+    Fault(
+        "mass.moments-not-a-number",
+        "diagonal inertia not a number",
+        _INERTIA,
+        partial(_changed_blindly, lambda a: replace(a, moments=a.moments * math.nan)),
+    ),
+    _fault("grams", "mass in grams", _MASS, lambda a: replace(a, mass=a.mass * 1000)),
+    Fault("mass.zero", "mass zero", _STATED, _set_mass),
+    Fault(
+        "mass.dropped",
+        "mass dropped",
+        _STATED,
+        partial(_blocked, attribute="physics:mass"),
+    ),
+    Fault("mass.unschematic", "MassAPI not applied", _STATED, _without_api),
+    _fault(
+        "center-mirrored",
+        "centre of mass mirrored",
+        _CENTER,
+        lambda a: replace(a, center=-a.center),
+    ),
+    _fault(
+        "center-zero",
+        "centre of mass at the origin",
+        _CENTER,
+        lambda a: replace(a, center=np.zeros(3)),
+    ),
+    Fault("mass.center-dropped", "centre of mass dropped", _CENTER, _without_center),
+    _fault(
+        "axes-conjugated",
+        "principalAxes conjugated",
+        _INERTIA,
+        lambda a: replace(a, axes=a.axes.inv()),
+    ),
+    _fault(
+        "axes-identity",
+        "principalAxes identity",
+        _INERTIA,
+        lambda a: replace(a, axes=Rotation.identity()),
+    ),
+    _fault(
+        "moments-permuted",
+        "diagonal inertia permuted",
+        _INERTIA,
+        lambda a: replace(a, moments=np.roll(a.moments, 1)),
+    ),
+    _fault("about-origin", "inertia about the link's origin", _INERTIA, _about_origin),
+    Fault("mass.moments-zero", "diagonal inertia zero", _INERTIA, _without_moments),
+    Fault("mass.frame-embodied", "frame made a body", _STATED, _embodied_frames),
+    Fault(
+        "mass.scaled",
+        "mass scaled",
+        _MASS,
+        partial(_sized, lambda a, size: replace(a, mass=a.mass * (1 + size))),
+        Scale("mass", "1", _TOLERANCE.mass),
+    ),
+    Fault(
+        "mass.center-shifted",
+        "centre of mass shifted",
+        _CENTER,
+        partial(_sized, lambda a, size: replace(a, center=a.center + size * _OBLIQUE)),
+        Scale("centre of mass", "m", _TOLERANCE.position),
+    ),
+    Fault(
+        "mass.moments-scaled",
+        "inertia scaled",
+        _INERTIA,
+        partial(_sized, _scale_tensor),
+        Scale("inertia", "1", _TOLERANCE.inertia),
+    ),
+    Fault(
+        "mass.axes-turned",
+        "principalAxes turned",
+        _INERTIA,
+        _turns,
+        Scale("inertia, by its axes", "1", _TOLERANCE.inertia),
+    ),
+    Fault(
+        "mass.newton-contradicts",
+        "newton:inertia contradicts the mass schema",
+        _NEWTON,
+        _contradicted,
+        Scale("second statement of inertia", "1", _TOLERANCE.inertia),
+    ),
+)

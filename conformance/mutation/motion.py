@@ -1,0 +1,126 @@
+"""How a joint holds its child, before and after a fault, from authored numbers alone.
+
+This is what tells a fault from an edit that changes nothing: a conjugated half turn is
+the same half turn. It shares nothing with the reader that is put to the test.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from pxr import Gf, UsdPhysics
+from scipy.spatial.transform import Rotation
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from urdf_usd.conformance.mutation.specimen import JointSite
+
+AXES = ("X", "Y", "Z")
+# Both in the engineering tolerance's unit: a fault moves a link by more than this.
+_MATTERS = 5e-5
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Hold:
+    """The frames and the axis of a joint, as authored.
+
+    Attributes:
+        positions: Two (3,) origins, in body 0 and in body 1.
+        turns: The two rotations.
+        axis: Index of the coordinate axis.
+        motion: ``angular``, ``linear`` or ``none``.
+        swapped: Whether body 0 is the child.
+    """
+
+    positions: tuple[NDArray[np.float64], NDArray[np.float64]]
+    turns: tuple[Rotation, Rotation]
+    axis: int
+    motion: str
+    swapped: bool = False
+
+    def child_poses(
+        self, positions: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], Rotation]:
+        """Return (K, 3) origins and K rotations of the child in its parent."""
+        along = np.eye(3)[self.axis]
+        angles = positions if self.motion == "angular" else np.zeros_like(positions)
+        slides = positions if self.motion == "linear" else np.zeros_like(positions)
+        sign = -1.0 if self.swapped else 1.0
+        first, second = (1, 0) if self.swapped else (0, 1)
+        spin = Rotation.from_rotvec(sign * angles[:, None] * along)
+        rotation = self.turns[first] * spin * self.turns[second].inv()
+        moved = self.turns[first].apply(sign * slides[:, None] * along)
+        origin = self.positions[first] + moved
+        return origin - rotation.apply(self.positions[second]), rotation
+
+    def displaces(self, other: Hold, positions: NDArray[np.float64]) -> bool:
+        """Whether the other joint holds the child elsewhere at some position."""
+        here, there = self.child_poses(positions), other.child_poses(positions)
+        shift = np.linalg.norm(here[0] - there[0], axis=1).max()
+        turn = (here[1].inv() * there[1]).magnitude().max()
+        return bool(max(shift, turn) > _MATTERS)
+
+
+def hold_of(site: JointSite) -> Hold:
+    """Read how a joint of the good stage holds its child."""
+    joint = UsdPhysics.Joint(site.prim)
+    motion, axis = "none", 0
+    if site.prim.IsA(UsdPhysics.RevoluteJoint):
+        motion, axis = "angular", AXES.index(site.value("physics:axis") or "X")
+    elif site.prim.IsA(UsdPhysics.PrismaticJoint):
+        motion, axis = "linear", AXES.index(site.value("physics:axis") or "X")
+    return Hold(
+        positions=(
+            np.array(joint.GetLocalPos0Attr().Get(), np.float64),
+            np.array(joint.GetLocalPos1Attr().Get(), np.float64),
+        ),
+        turns=(
+            _rotation(joint.GetLocalRot0Attr().Get()),
+            _rotation(joint.GetLocalRot1Attr().Get()),
+        ),
+        axis=axis,
+        motion=motion,
+    )
+
+
+def author_hold(prim: Any, hold: Hold) -> None:  # noqa: ANN401  pxr is untyped
+    """Write the frames and the axis of a joint."""
+    joint = UsdPhysics.Joint(prim)
+    first, second = (Gf.Vec3f(*position.tolist()) for position in hold.positions)
+    joint.CreateLocalPos0Attr(first)
+    joint.CreateLocalPos1Attr(second)
+    joint.CreateLocalRot0Attr(quaternion(hold.turns[0]))
+    joint.CreateLocalRot1Attr(quaternion(hold.turns[1]))
+    if hold.motion != "none":
+        prim.GetAttribute("physics:axis").Set(AXES[hold.axis])
+    if hold.swapped:
+        ends = joint.GetBody0Rel(), joint.GetBody1Rel()
+        targets = [end.GetTargets() for end in ends]
+        ends[0].SetTargets(targets[1])
+        ends[1].SetTargets(targets[0])
+
+
+def turned(hold: Hold, side: int, turn: Rotation) -> Hold:
+    """Return a joint whose frame on one side is turned about its own axes."""
+    turns = list(hold.turns)
+    turns[side] = turns[side] * turn
+    return replace(hold, turns=(turns[0], turns[1]))
+
+
+def shifted(hold: Hold, side: int, shift: NDArray[np.float64]) -> Hold:
+    """Return a joint whose origin on one side is moved along the body's axes."""
+    positions = list(hold.positions)
+    positions[side] = positions[side] + shift
+    return replace(hold, positions=(positions[0], positions[1]))
+
+
+def quaternion(turn: Rotation) -> Any:  # noqa: ANN401  pxr is untyped
+    """Return a rotation in float32."""
+    return Gf.Quatf(*turn.as_quat(scalar_first=True).tolist())
+
+
+def _rotation(quat: Any) -> Rotation:  # noqa: ANN401  pxr is untyped
+    return Rotation.from_quat((quat.GetReal(), *quat.GetImaginary()), scalar_first=True)

@@ -1,0 +1,266 @@
+"""How sensitive the harness is: faults over robots, and what caught them."""
+
+from __future__ import annotations
+
+import tempfile
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from urdf_usd.conformance.execution.workers.confinement import Completed
+from urdf_usd.conformance.execution.workers.isolation import Isolation
+from urdf_usd.conformance.mutation.catalogue import FAULTS
+from urdf_usd.conformance.mutation.experiment import Examination, Plan, Trial, examine
+from urdf_usd.corpus import resolve_robot
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from urdf_usd.conformance.mutation.fault import Fault
+
+_OWN = Path(__file__).parent / "robots"
+# Between them they have every kind of joint, couplings, both kinds of base, massless
+# links, meshes and primitives; the own ones what no robot of that corpus has.
+ROBOTS = (
+    "drifter",
+    "oblique_arm",
+    "pybullet:cartpole.urdf",
+    "pybullet:cube_rotate.urdf",
+    "pybullet:pendulum5.urdf",
+    "pybullet:husky/husky.urdf",
+    "pybullet:racecar/racecar.urdf",
+    "pybullet:kuka_iiwa/model.urdf",
+    "pybullet:franka_panda/panda.urdf",
+    "pybullet:xarm/xarm6_with_gripper.urdf",
+    "pybullet:laikago/laikago_toes_zup_lores.urdf",
+    "pybullet:quadruped/spirit40newer.urdf",
+    "pybullet:r2d2.urdf",
+)
+# The search for the smallest size ends within a part in a hundred of it, and float32
+# rounds what is seeded.
+_SLACK = 1.1
+# Parts into which the faults of one robot are divided when all places are tried.
+_SHARDS = 4
+_TIME_LIMIT = 900.0
+
+
+class ExaminationError(Exception):
+    """A robot could not be examined; the message says which, and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class KindResult:
+    """What became of one kind of fault.
+
+    Attributes:
+        fault: Identifier.
+        title: What it is.
+        seeded: Number of places in which it was seeded.
+        caught: Number of those in which a check that answers for it failed.
+        robots: Number of robots.
+        equivalent: Number of places in which it would change nothing.
+        checks: How often each check failed; those that answer for it first, then
+            the most frequent.
+        quantity: What the size is measured on, if the fault comes in any size.
+        unit: Unit of the size.
+        tolerance: Largest size that may pass.
+        smallest: Smallest sizes that are caught, the least and the largest over all
+            places in which they were looked for.
+        missed: Where it was not caught: robot and part.
+    """
+
+    fault: str
+    title: str
+    seeded: int
+    caught: int
+    robots: int
+    equivalent: int
+    checks: tuple[tuple[str, int], ...]
+    quantity: str | None
+    unit: str | None
+    tolerance: float | None
+    smallest: tuple[float, float] | None
+    missed: tuple[tuple[str, str], ...]
+
+    @property
+    def passed(self) -> bool:
+        """Whether it was seeded, and caught everywhere from its tolerance on."""
+        sharp = (
+            self.tolerance is None
+            or self.smallest is None
+            or self.smallest[1] <= _SLACK * self.tolerance
+        )
+        return 0 < self.seeded == self.caught and sharp
+
+
+@dataclass(frozen=True, slots=True)
+class Sensitivity:
+    """What became of all faults.
+
+    Attributes:
+        kinds: One per kind of fault.
+        robots: Robots whose USDs were spoilt.
+        raised: Robots whose good USD fails checks, with those checks.
+    """
+
+    kinds: tuple[KindResult, ...]
+    robots: tuple[str, ...]
+    raised: tuple[tuple[str, tuple[str, ...]], ...]
+
+    @property
+    def passed(self) -> bool:
+        """Whether all faults were caught, and nothing else."""
+        return not self.raised and all(kind.passed for kind in self.kinds)
+
+
+def measure(
+    *,
+    full: bool = False,
+    jobs: int = 2,
+    robots: Sequence[str] = ROBOTS,
+    progress: Callable[[str], None] | None = None,
+) -> Sensitivity:
+    """Seed faults into good USDs and count what is caught.
+
+    Args:
+        full: Whether to try every place of every robot, and to look for the smallest
+            size on each; otherwise one place per kind and robot, and one search.
+        jobs: Number of child processes.
+        robots: Own robots by name, others by reference.
+        progress: Called with the name of a robot whenever a part of it is done.
+
+    Raises:
+        ExaminationError: A robot cannot be examined.
+        UnavailableError: A robot is not installed.
+    """
+    scaled = [fault.id for fault in FAULTS if fault.scale]
+    with tempfile.TemporaryDirectory(prefix="urdf-usd-") as work:
+        laboratory = _Laboratory(Path(work), jobs, progress or (lambda _: None))
+        if full:
+            shards = [
+                Plan(
+                    None, frozenset(scaled), frozenset(f.id for f in FAULTS[i::_SHARDS])
+                )
+                for i in range(_SHARDS)
+            ]
+            tasks = [(robot, plan) for robot in robots for plan in shards]
+            return summary(laboratory.examine(tasks))
+        first = laboratory.examine([(robot, Plan(1, frozenset())) for robot in robots])
+        return summary(first, laboratory.examine(_searches(first, scaled)))
+
+
+def _searches(
+    done: Iterable[Examination], scaled: Sequence[str]
+) -> list[tuple[str, Plan]]:
+    """Look for the smallest size of each fault on the quickest robot that has it."""
+    quickest = sorted(done, key=lambda found: len(found.trials))
+    chosen: dict[str, set[str]] = {}
+    for fault in scaled:
+        for found in quickest:
+            if any(trial.fault == fault and trial.caught for trial in found.trials):
+                chosen.setdefault(found.robot, set()).add(fault)
+                break
+    return [
+        (robot, Plan(1, frozenset(faults), frozenset(faults)))
+        for robot, faults in chosen.items()
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Laboratory:
+    """Where robots are examined.
+
+    Attributes:
+        folder: Receives a folder per task.
+        jobs: Number of child processes.
+        progress: Called with a robot's name whenever a part of it is done.
+    """
+
+    folder: Path
+    jobs: int
+    progress: Callable[[str], None]
+
+    def examine(self, tasks: Sequence[tuple[str, Plan]]) -> tuple[Examination, ...]:
+        """Examine robots, in child processes; results in the order of the tasks."""
+        with (
+            ThreadPoolExecutor(self.jobs) as threads,
+            Isolation(self.jobs) as isolation,
+        ):
+            futures = [
+                threads.submit(self._examine, isolation, robot, plan)
+                for robot, plan in tasks
+            ]
+            return tuple(future.result() for future in futures)
+
+    def _examine(self, isolation: Isolation, robot: str, plan: Plan) -> Examination:
+        folder = tempfile.mkdtemp(dir=self.folder)
+        ending = isolation.call(
+            examine, robot, str(_urdf(robot)), folder, plan, timeout=_TIME_LIMIT
+        )
+        if not isinstance(ending, Completed):
+            raise ExaminationError(f"{robot}: {ending.reason}")
+        self.progress(robot)
+        return ending.value
+
+
+def _urdf(robot: str) -> Path:
+    return resolve_robot(robot).path if ":" in robot else _OWN / f"{robot}.urdf"
+
+
+def summary(
+    examinations: Iterable[Examination], searches: Iterable[Examination] = ()
+) -> Sensitivity:
+    """Sum up what became of each kind of fault.
+
+    Args:
+        examinations: What counts.
+        searches: Where only the smallest sizes count.
+    """
+    done = tuple(examinations)
+    trials = [trial for found in done for trial in found.trials]
+    sized = [*trials, *(trial for found in searches for trial in found.trials)]
+    equivalent = Counter(fault for found in done for fault in found.equivalent)
+    raised = {found.robot: found.raised for found in done if found.raised}
+    return Sensitivity(
+        kinds=tuple(
+            _kind(
+                fault,
+                [trial for trial in trials if trial.fault == fault.id],
+                [t.smallest for t in sized if t.fault == fault.id and t.smallest],
+                equivalent[fault.id],
+            )
+            for fault in FAULTS
+        ),
+        robots=tuple(dict.fromkeys(found.robot for found in done)),
+        raised=tuple(raised.items()),
+    )
+
+
+def _kind(
+    fault: Fault, trials: Sequence[Trial], sizes: Sequence[float], equivalent: int
+) -> KindResult:
+    checks = Counter(check for trial in trials for check in trial.failed)
+    scale = fault.scale
+
+    def rank(item: tuple[str, int]) -> tuple[bool, int, str]:
+        check, count = item
+        return check not in fault.aims, -count, check
+
+    return KindResult(
+        fault=fault.id,
+        title=fault.title,
+        seeded=len(trials),
+        caught=sum(trial.caught for trial in trials),
+        robots=len({trial.robot for trial in trials}),
+        equivalent=equivalent,
+        checks=tuple(sorted(checks.items(), key=rank)),
+        quantity=scale.quantity if scale else None,
+        unit=scale.unit if scale else None,
+        tolerance=scale.tolerance if scale else None,
+        smallest=(min(sizes), max(sizes)) if sizes else None,
+        missed=tuple(
+            (trial.robot, trial.subject) for trial in trials if not trial.caught
+        ),
+    )

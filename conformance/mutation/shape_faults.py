@@ -1,0 +1,321 @@
+"""Faults in the geometry of colliders and visuals."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from pxr import Gf, UsdGeom, UsdPhysics
+
+from urdf_usd.conformance.mutation.fault import Fault, Scale, Seed
+from urdf_usd.conformance.observation.shapes import Role
+from urdf_usd.conformance.tolerance.bounds import Tolerance
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from urdf_usd.conformance.mutation.specimen import Specimen
+    from urdf_usd.conformance.observation.shapes import ShapeObservation
+
+_OBLIQUE = np.array([2.0, -3.0, 6.0]) / 7.0
+_TRIANGLE = 3
+# A surface whose volume, and sum of normals, is a smaller part of what they could be
+# has two sides, and no outside.
+_ONE_SIDED = 1e-2
+_WORDS = {Role.COLLISION: "collider", Role.VISUAL: "visual"}
+_SHOWN = (UsdGeom.Tokens.default_, UsdGeom.Tokens.render)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ShapeSite:
+    """A shape of a link.
+
+    Attributes:
+        path: Path of the prim.
+        prim: The prim on the good stage.
+        size: Diagonal of its bounds in its link [m].
+    """
+
+    path: str
+    prim: Any
+    size: float
+
+    @property
+    def subject(self) -> str:
+        """What is spoilt, for the reader."""
+        parent = self.prim.GetParent()
+        return f"{self.prim.GetName()} of {parent.GetDisplayName() or parent.GetName()}"
+
+
+def shape_sites(specimen: Specimen, role: Role) -> Iterator[ShapeSite]:
+    """Shapes of links, in the order of the stage."""
+    stated: dict[str, list[ShapeObservation]] = {}
+    for shape in specimen.spec.shapes:
+        if shape.role is role and shape.surface:
+            stated.setdefault(shape.link, []).append(shape)
+    for prim in specimen.stage.Traverse():
+        if not prim.IsA(UsdGeom.Gprim):
+            continue
+        collides = prim.HasAPI(UsdPhysics.CollisionAPI)
+        shown = UsdGeom.Imageable(prim).ComputePurpose() in _SHOWN
+        if collides if role is Role.COLLISION else shown:
+            above = prim.GetParent()
+            own = stated.get(str(above.GetDisplayName() or above.GetName()), [])
+            yield ShapeSite(str(prim.GetPath()), prim, _size(prim, own))
+
+
+def _size(prim: Any, stated: Sequence[ShapeObservation]) -> float:  # noqa: ANN401
+    """Return the diagonal of the shape that a prim stands for, by place and size."""
+    low, high = (np.array(corner) for corner in _extent(prim))
+    size = float(np.linalg.norm((high - low) * _scale_of(prim)))
+    place = np.array(prim.GetAttribute("xformOp:translate").Get() or (0.0, 0.0, 0.0))
+    found = [
+        (float(np.linalg.norm(place - shape.position)) + abs(diagonal - size), diagonal)
+        for shape in stated
+        if (diagonal := _diagonal(shape))
+    ]
+    return min(found)[1] if found else size
+
+
+def _diagonal(shape: ShapeObservation) -> float:
+    surface = shape.surface
+    return math.dist(surface.lower, surface.upper) if surface else 0.0
+
+
+def _extent(prim: Any) -> Any:  # noqa: ANN401  pxr is untyped
+    return UsdGeom.Boundable(prim).GetExtentAttr().Get()
+
+
+def _edited(
+    edit: Callable[[Any], None],
+    role: Role,
+    applies: Callable[[Any], bool],
+    specimen: Specimen,
+) -> Iterator[Seed]:
+    for site in shape_sites(specimen, role):
+        if applies(site.prim):
+            yield Seed(site.subject, partial(_edit, site.path, edit))
+
+
+def _edit(path: str, edit: Callable[[Any], None], stage: Any, _: float) -> None:  # noqa: ANN401
+    edit(stage.GetPrimAtPath(path))
+
+
+def _every(prim: Any) -> bool:  # noqa: ANN401  pxr is untyped
+    del prim
+    return True
+
+
+def _is_mesh(prim: Any) -> bool:  # noqa: ANN401  pxr is untyped
+    return bool(prim.IsA(UsdGeom.Mesh))
+
+
+def _is_round(prim: Any) -> bool:  # noqa: ANN401  pxr is untyped
+    return prim.GetTypeName() in {"Cylinder", "Capsule", "Sphere"}
+
+
+def _is_long(prim: Any) -> bool:  # noqa: ANN401  pxr is untyped
+    return prim.GetTypeName() in {"Cylinder", "Capsule"}
+
+
+def _is_scaled_mesh(prim: Any) -> bool:  # noqa: ANN401  pxr is untyped
+    return _is_mesh(prim) and bool(prim.GetAttribute("xformOp:scale"))
+
+
+def _remove(prim: Any) -> None:  # noqa: ANN401  pxr is untyped
+    prim.SetActive(False)
+
+
+def _repeat(prim: Any) -> None:  # noqa: ANN401  pxr is untyped
+    """Reference the shape once more, beside itself."""
+    path = prim.GetPath()
+    copy = prim.GetStage().DefinePrim(path.ReplaceName(f"{path.name}_again"))
+    copy.GetReferences().AddInternalReference(path)
+
+
+def _halve_radius(prim: Any) -> None:  # noqa: ANN401  pxr is untyped
+    radius = prim.GetAttribute("radius")
+    radius.Set(radius.Get() / 2.0)
+
+
+def _turn_axis(prim: Any) -> None:  # noqa: ANN401  pxr is untyped
+    prim.GetAttribute("axis").Set("X")
+
+
+def _lose_scale(prim: Any) -> None:  # noqa: ANN401  pxr is untyped
+    prim.GetAttribute("xformOp:scale").Set(Gf.Vec3f(1.0, 1.0, 1.0))
+
+
+def _centimetres(prim: Any) -> None:  # noqa: ANN401  pxr is untyped
+    points = prim.GetAttribute("points")
+    points.Set([point * 100.0 for point in points.Get()])
+
+
+def _split_face(prim: Any) -> None:  # noqa: ANN401  pxr is untyped
+    """Cut the first triangle of the first face in three, which changes no surface."""
+    mesh = UsdGeom.Mesh(prim)
+    points = list(mesh.GetPointsAttr().Get())
+    counts = list(mesh.GetFaceVertexCountsAttr().Get())
+    corners = list(mesh.GetFaceVertexIndicesAttr().Get())
+    a, b, c = corners[:_TRIANGLE]
+    rest = [a, *corners[2 : counts[0]]]
+    points.append((points[a] + points[b] + points[c]) / _TRIANGLE)
+    new = len(points) - 1
+    kept = [len(rest)] if len(rest) >= _TRIANGLE else []
+    mesh.GetFaceVertexCountsAttr().Set([3, 3, 3, *kept, *counts[1:]])
+    faces = [a, b, new, b, c, new, c, a, new, *(rest if kept else [])]
+    mesh.GetFaceVertexIndicesAttr().Set([*faces, *corners[counts[0] :]])
+    mesh.GetPointsAttr().Set(points)
+
+
+def _lose_faces(prim: Any) -> None:  # noqa: ANN401  pxr is untyped
+    """Leave out every other face."""
+    mesh = UsdGeom.Mesh(prim)
+    counts = np.array(mesh.GetFaceVertexCountsAttr().Get())
+    corners = np.array(mesh.GetFaceVertexIndicesAttr().Get())
+    kept = np.arange(len(counts)) % 2 == 0
+    mesh.GetFaceVertexCountsAttr().Set(counts[kept].tolist())
+    mesh.GetFaceVertexIndicesAttr().Set(corners[np.repeat(kept, counts)].tolist())
+
+
+def _turn_over(prim: Any) -> None:  # noqa: ANN401  pxr is untyped
+    prim.GetAttribute("orientation").Set(UsdGeom.Tokens.leftHanded)
+
+
+def _turned_over(role: Role, specimen: Specimen) -> Iterator[Seed]:
+    for site in shape_sites(specimen, role):
+        if _is_mesh(site.prim):
+            apply = partial(_edit, site.path, _turn_over)
+            yield Seed(site.subject, apply, equivalent=not _has_outside(site.prim))
+
+
+def _has_outside(prim: Any) -> bool:  # noqa: ANN401  pxr is untyped
+    mesh = UsdGeom.Mesh(prim)
+    points = np.array(mesh.GetPointsAttr().Get(), np.float64)
+    points = (points - points.mean(axis=0)) * np.array(_scale_of(prim))
+    normals, cones, area = np.zeros(3), 0.0, 0.0
+    place = 0
+    corners = np.array(mesh.GetFaceVertexIndicesAttr().Get())
+    for count in mesh.GetFaceVertexCountsAttr().Get():
+        face = points[corners[place : place + count]]
+        normal = np.cross(face[1:-1] - face[0], face[2:] - face[0]).sum(axis=0) / 2.0
+        normals += normal
+        cones += float(face[0] @ normal) / 3.0
+        area += float(np.linalg.norm(normal))
+        place += count
+    extent = float(np.linalg.norm(np.ptp(points, axis=0)))
+    return (
+        float(np.linalg.norm(normals)) > _ONE_SIDED * area
+        or abs(cones) > _ONE_SIDED**2 * area * extent
+    )
+
+
+def _scale_of(prim: Any) -> NDArray[np.float64]:  # noqa: ANN401  pxr is untyped
+    scale = prim.GetAttribute("xformOp:scale").Get()
+    return np.ones(3) if scale is None else np.array(scale, np.float64)
+
+
+def _shifted(role: Role, specimen: Specimen) -> Iterator[Seed]:
+    """Move shapes by a part of their size, along no axis."""
+    for site in shape_sites(specimen, role):
+        yield Seed(site.subject, partial(_shift, site))
+
+
+def _shift(site: ShapeSite, stage: Any, size: float) -> None:  # noqa: ANN401
+    place = stage.GetPrimAtPath(site.path).GetAttribute("xformOp:translate")
+    moved = np.array(place.Get()) + size * site.size * _OBLIQUE
+    place.Set(Gf.Vec3d(*moved.tolist()))
+
+
+def _disable(prim: Any) -> None:  # noqa: ANN401  pxr is untyped
+    UsdPhysics.CollisionAPI(prim).CreateCollisionEnabledAttr(False)
+
+
+def _lose_collider(prim: Any) -> None:  # noqa: ANN401  pxr is untyped
+    prim.RemoveAPI(UsdPhysics.CollisionAPI)
+
+
+def _bound(prim: Any) -> None:  # noqa: ANN401  pxr is untyped
+    api = UsdPhysics.MeshCollisionAPI.Apply(prim)
+    api.CreateApproximationAttr(UsdPhysics.Tokens.boundingCube)
+
+
+def _show(prim: Any) -> None:  # noqa: ANN401  pxr is untyped
+    UsdGeom.Imageable(prim).CreatePurposeAttr(UsdGeom.Tokens.default_)
+
+
+def _hide(prim: Any) -> None:  # noqa: ANN401  pxr is untyped
+    UsdGeom.Imageable(prim).CreateVisibilityAttr(UsdGeom.Tokens.invisible)
+
+
+def _guide(prim: Any) -> None:  # noqa: ANN401  pxr is untyped
+    UsdGeom.Imageable(prim).CreatePurposeAttr(UsdGeom.Tokens.guide)
+
+
+def _fault(  # noqa: PLR0913, PLR0917  a row of the table below
+    role: Role,
+    name: str,
+    title: str,
+    check: str,
+    edit: Callable[[Any], None],
+    applies: Callable[[Any], bool] = _every,
+) -> Fault:
+    return Fault(
+        f"{_WORDS[role]}.{name}",
+        title.format(_WORDS[role]),
+        (f"{role}.{check}",),
+        partial(_edited, edit, role, applies),
+    )
+
+
+def _faults(role: Role) -> Iterator[Fault]:
+    """What can happen to colliders and visuals alike."""
+    word = _WORDS[role]
+    rows = (
+        ("dropped", "{} dropped", "shapes", _remove, _every),
+        ("repeated", "{} written twice", "shapes", _repeat, _every),
+        ("radius", "radius of {} halved", "support", _halve_radius, _is_round),
+        ("axis", "axis of {} turned", "support", _turn_axis, _is_long),
+        ("unscaled", "scale of {} mesh lost", "support", _lose_scale, _is_scaled_mesh),
+        ("units", "{} mesh in centimetres", "support", _centimetres, _is_mesh),
+        ("faces", "faces of {} mesh lost", "area", _lose_faces, _is_mesh),
+        ("split", "face of {} mesh split", "triangles", _split_face, _is_mesh),
+    )
+    for name, title, check, edit, applies in rows:
+        yield _fault(role, name, title, check, edit, applies)
+    yield Fault(
+        f"{word}.turned-over",
+        f"{word} mesh turned inside out",
+        (f"{role}.volume",),
+        partial(_turned_over, role),
+    )
+    yield Fault(
+        f"{word}.shifted",
+        f"{word} shifted",
+        (f"{role}.support",),
+        partial(_shifted, role),
+        Scale("position, relative to its size", "1", Tolerance().shape),
+    )
+
+
+SHAPE_FAULTS = (
+    *(fault for role in Role for fault in _faults(role)),
+    _fault(Role.COLLISION, "disabled", "{} disabled", "shapes", _disable),
+    _fault(Role.COLLISION, "schemaless", "{} without API", "shapes", _lose_collider),
+    _fault(
+        Role.COLLISION, "bounded", "{} made a bounding cube", "shapes", _bound, _is_mesh
+    ),
+    Fault(
+        "visual.of-collider",
+        "collider shown",
+        ("visual.shapes",),
+        partial(_edited, _show, Role.COLLISION, _every),
+    ),
+    _fault(Role.VISUAL, "hidden", "{} invisible", "shapes", _hide),
+    _fault(Role.VISUAL, "guide", "{} made a guide", "shapes", _guide),
+)

@@ -1,0 +1,250 @@
+"""A good USD, and the parts of it that can be spoilt.
+
+A spoilt USD is a thin layer that references the good one and overrides it, so that
+meshes are neither copied nor written again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from pxr import Usd, UsdGeom, UsdPhysics
+
+from urdf_usd.conformance.tolerance.rigid_groups import rigid_groups
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from numpy.typing import NDArray
+
+    from urdf_usd.conformance.observation.robot import (
+        Base,
+        Configurations,
+        JointObservation,
+        JointType,
+        LinkObservation,
+        Observation,
+    )
+
+# The size of mass that float32 and text leave uncertain.
+_SAME_MASS = 1e-6
+# Bodies that are closer [m] may pass for one another.
+_APART = 1e-3
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JointSite:
+    """A joint prim that stands for a joint of the URDF.
+
+    Attributes:
+        path: Path of the prim.
+        stated: What the URDF says about it.
+        positions: (K) positions at which frames are compared [rad or m]; zero alone
+            for a joint without exactly one coordinate.
+        prim: The prim on the good stage.
+    """
+
+    path: str
+    stated: JointObservation
+    positions: NDArray[np.float64]
+    prim: Any
+
+    @property
+    def name(self) -> str:
+        """URDF name."""
+        return self.stated.name
+
+    @property
+    def subject(self) -> str:
+        """What is spoilt, for the reader."""
+        return f"joint {self.stated.name}"
+
+    @property
+    def angular(self) -> bool:
+        """Whether the prim measures angles, in degrees."""
+        return bool(self.prim.IsA(UsdPhysics.RevoluteJoint))
+
+    def value(self, attribute: str) -> Any:  # noqa: ANN401  pxr is untyped
+        """Return an authored value of the good stage, or None."""
+        found = self.prim.GetAttribute(attribute)
+        return found.Get() if found.HasAuthoredValue() else None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BodySite:
+    """A rigid body that stands for a link of the URDF.
+
+    Attributes:
+        path: Path of the prim.
+        stated: What the URDF says about the link.
+        alone: Whether the body's mass is the link's own, so that links are compared.
+        prim: The prim on the good stage.
+        world: (4, 4) placement of the prim, without scale [m].
+    """
+
+    path: str
+    stated: LinkObservation
+    alone: bool
+    prim: Any
+    world: NDArray[np.float64]
+
+    @property
+    def subject(self) -> str:
+        """What is spoilt, for the reader."""
+        return f"link {self.stated.name}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Specimen:
+    """A good USD.
+
+    Attributes:
+        asset: Its root layer.
+        stage: The open stage.
+        spec: What the specification says about the URDF.
+        base: How the base is held.
+        joints: Joints that have a prim, in the order of the stage.
+        bodies: Bodies, likewise.
+        frames: Paths of links that are no bodies.
+    """
+
+    asset: str
+    stage: Any
+    spec: Observation
+    base: Base | None
+    joints: tuple[JointSite, ...]
+    bodies: tuple[BodySite, ...]
+    frames: tuple[str, ...]
+
+    @property
+    def root(self) -> str:
+        """Path of the default prim."""
+        return str(self.stage.GetDefaultPrim().GetPath())
+
+    def joints_of(self, *types: JointType) -> Iterator[JointSite]:
+        """Joints of the given types, as the URDF has them."""
+        return (joint for joint in self.joints if joint.stated.type in types)
+
+    def body_at(self, path: str) -> BodySite | None:
+        """Return the body at a prim path."""
+        return next((body for body in self.bodies if body.path == path), None)
+
+
+def open_specimen(
+    asset: str, spec: Observation, usd: Observation, configurations: Configurations
+) -> Specimen:
+    """Find what can be spoilt.
+
+    Args:
+        asset: Root layer of a good USD.
+        spec: What the specification says about the URDF.
+        usd: What the USD's reader says about the USD.
+        configurations: Where link frames are compared.
+    """
+    stage = Usd.Stage.Open(asset)
+    prims = tuple(stage.Traverse())
+    bodies = tuple(prim for prim in prims if prim.HasAPI(UsdPhysics.RigidBodyAPI))
+    links = {link.name: link for link in spec.links}
+    return Specimen(
+        asset=asset,
+        stage=stage,
+        spec=spec,
+        base=spec.base or usd.base,
+        joints=tuple(_joints(prims, spec, configurations)),
+        bodies=tuple(_bodies(bodies, links, spec)),
+        frames=tuple(
+            str(prim.GetPath())
+            for prim in prims
+            if prim not in bodies and shown_name(prim) in links and _is_frame(prim)
+        ),
+    )
+
+
+def apart(one: BodySite, other: BodySite | None) -> bool:
+    """Whether two bodies, or a body and the origin of the world, are placed apart."""
+    start = other.world if other else np.eye(4)
+    return bool(np.linalg.norm(one.world[:3, 3] - start[:3, 3]) > _APART)
+
+
+def shown_name(prim: Any) -> str:  # noqa: ANN401  pxr is untyped
+    """Return the URDF name that a prim carries."""
+    return str(prim.GetDisplayName() or prim.GetName())
+
+
+def _is_frame(prim: Any) -> bool:  # noqa: ANN401  pxr is untyped
+    return bool(prim.GetAttribute("urdf:link").HasAuthoredValue())
+
+
+def _joints(
+    prims: tuple[Any, ...], spec: Observation, configurations: Configurations
+) -> Iterator[JointSite]:
+    stated = {joint.name: joint for joint in spec.joints}
+    positions = dict(zip(configurations.joints, configurations.positions, strict=True))
+    for prim in prims:
+        joint = stated.get(shown_name(prim))
+        if joint is None or not prim.IsA(UsdPhysics.Joint):
+            continue
+        given = positions.get(joint.name)
+        single = given is not None and given.shape[1] == 1
+        yield JointSite(
+            path=str(prim.GetPath()),
+            stated=joint,
+            positions=given[:, 0] if given is not None and single else np.zeros(1),
+            prim=prim,
+        )
+
+
+def _bodies(
+    prims: tuple[Any, ...], links: Mapping[str, LinkObservation], spec: Observation
+) -> Iterator[BodySite]:
+    alone = _alone(prims, links, spec)
+    for prim in prims:
+        name = shown_name(prim)
+        if name not in links:
+            continue
+        matrix = UsdGeom.Xformable(prim).ComputeLocalToWorldTransform(
+            Usd.TimeCode.Default()
+        )
+        yield BodySite(
+            path=str(prim.GetPath()),
+            stated=links[name],
+            alone=name in alone,
+            prim=prim,
+            world=np.array(matrix.RemoveScaleShear()).T,
+        )
+
+
+def _alone(
+    prims: tuple[Any, ...], links: Mapping[str, LinkObservation], spec: Observation
+) -> set[str]:
+    """Return the massive links of groups in which every massive link is a body."""
+    bodies = {
+        shown_name(prim): UsdPhysics.MassAPI(prim).GetMassAttr().Get() for prim in prims
+    }
+    found: set[str] = set()
+    for group in rigid_groups(tuple(links), spec.joints):
+        stated = {name: links[name].mass for name in group}
+        massive = {name: mass.mass for name, mass in stated.items() if mass}
+        if all(
+            abs(bodies.get(name, 0.0) - mass) <= _SAME_MASS * mass
+            for name, mass in massive.items()
+        ):
+            found |= {name for name, mass in massive.items() if mass}
+    return found
+
+
+def overlay(specimen: Specimen) -> Any:  # noqa: ANN401  pxr is untyped
+    """Return a stage that says what the good one says, and can be spoilt."""
+    good = specimen.stage
+    stage = Usd.Stage.CreateInMemory("spoilt.usda")
+    UsdGeom.SetStageMetersPerUnit(stage, UsdGeom.GetStageMetersPerUnit(good))
+    UsdGeom.SetStageUpAxis(stage, UsdGeom.GetStageUpAxis(good))
+    UsdPhysics.SetStageKilogramsPerUnit(
+        stage, UsdPhysics.GetStageKilogramsPerUnit(good)
+    )
+    default = stage.DefinePrim(specimen.root)
+    default.GetReferences().AddReference(specimen.asset)
+    stage.SetDefaultPrim(default)
+    return stage

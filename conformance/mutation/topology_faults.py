@@ -1,0 +1,326 @@
+"""Faults in which joints there are, what they connect and what they allow."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from pxr import Sdf, UsdPhysics
+
+from urdf_usd.conformance.mutation.fault import Fault, Seed
+from urdf_usd.conformance.mutation.motion import AXES
+from urdf_usd.conformance.mutation.specimen import apart
+from urdf_usd.conformance.observation.robot import COORDINATES, JointType
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from urdf_usd.conformance.mutation.specimen import BodySite, JointSite, Specimen
+
+_JOINTS = ("structure.joints",)
+_LINKS = ("structure.links",)
+_TYPES = ("structure.types",)
+_PARENTS = ("structure.parents", "kinematics.position", "kinematics.rotation")
+_ENDS = ("structure.joints", "structure.parents", "structure.base")
+_ELSEWHERE = "misspelt"
+_TURNING = (JointType.REVOLUTE, JointType.CONTINUOUS)
+_SINGLE = (*_TURNING, JointType.PRISMATIC)
+# What locks a degree of freedom.
+_LOCKED = (1.0, -1.0)
+
+
+def _edited(
+    edit: Callable[[Any], None], types: tuple[JointType, ...], specimen: Specimen
+) -> Iterator[Seed]:
+    """Edit the prims of joints that hold something."""
+    for site in specimen.joints_of(*types):
+        if UsdPhysics.Joint(site.prim).GetJointEnabledAttr().Get():
+            yield Seed(site.subject, partial(_edit, site.path, edit))
+
+
+def _ties(specimen: Specimen, *types: JointType) -> set[str]:
+    """Name the joints of some types whose parent is the world."""
+    return {
+        site.subject
+        for site in specimen.joints_of(*types)
+        if not any(
+            specimen.body_at(str(path))
+            for path in UsdPhysics.Joint(site.prim).GetBody0Rel().GetTargets()
+        )
+    }
+
+
+def _excluded(specimen: Specimen) -> Iterator[Seed]:
+    """Exclude joints; a weld to the world holds the base with or without."""
+    equivalent = _ties(specimen, JointType.FIXED)
+    types = (*_SINGLE, JointType.FIXED, JointType.PLANAR)
+    for seed in _edited(_exclude, types, specimen):
+        yield replace(seed, equivalent=seed.subject in equivalent)
+
+
+def _without_parent(specimen: Specimen) -> Iterator[Seed]:
+    """Misspell parents; what does not exist is the world, which some joints mean."""
+    equivalent = _ties(specimen, *COORDINATES)
+    for seed in _edited(partial(_misspell, 0), tuple(COORDINATES), specimen):
+        yield replace(seed, equivalent=seed.subject in equivalent)
+
+
+def _edit(
+    path: str,
+    edit: Callable[[Any], None],
+    stage: Any,  # noqa: ANN401  pxr is untyped
+    _: float,
+) -> None:
+    edit(stage.GetPrimAtPath(path))
+
+
+def _remove(prim: Any) -> None:  # noqa: ANN401  pxr is untyped
+    prim.SetActive(False)
+
+
+def _disable(prim: Any) -> None:  # noqa: ANN401  pxr is untyped
+    UsdPhysics.Joint(prim).CreateJointEnabledAttr(False)
+
+
+def _exclude(prim: Any) -> None:  # noqa: ANN401  pxr is untyped
+    UsdPhysics.Joint(prim).CreateExcludeFromArticulationAttr(True)
+
+
+def _retype(name: str, prim: Any) -> None:  # noqa: ANN401  pxr is untyped
+    prim.SetTypeName(name)
+
+
+def _misspell(side: int, prim: Any) -> None:  # noqa: ANN401  pxr is untyped
+    joint = UsdPhysics.Joint(prim)
+    end = (joint.GetBody0Rel(), joint.GetBody1Rel())[side]
+    end.SetTargets([path.AppendChild(_ELSEWHERE) for path in end.GetTargets()])
+
+
+def _limit(prim: Any, freedom: str, limits: tuple[float, float]) -> None:  # noqa: ANN401
+    api = UsdPhysics.LimitAPI.Apply(prim, freedom)
+    api.CreateLowAttr(limits[0])
+    api.CreateHighAttr(limits[1])
+
+
+def _freedoms(prim: Any) -> dict[str, tuple[float, float]]:  # noqa: ANN401
+    """Return the limits of each degree of freedom."""
+    limits = {}
+    for freedom in (f"{kind}{axis}" for kind in ("trans", "rot") for axis in AXES):
+        api = UsdPhysics.LimitAPI(prim, freedom)
+        limits[freedom] = api.GetLowAttr().Get(), api.GetHighAttr().Get()
+    return limits
+
+
+def _lock_to_infinity(prim: Any) -> None:  # noqa: ANN401  pxr is untyped
+    """Lock by low above high, but with values that parsers take for no limit."""
+    for freedom, (low, high) in _freedoms(prim).items():
+        if low > high:
+            _limit(prim, freedom, (math.inf, -math.inf))
+
+
+def _lock_one_more(prim: Any) -> None:  # noqa: ANN401  pxr is untyped
+    free = next(name for name, (low, high) in _freedoms(prim).items() if low < high)
+    _limit(prim, free, _LOCKED)
+
+
+def _turn_plane(prim: Any) -> None:  # noqa: ANN401  pxr is untyped
+    """Take another axis for the normal of the plane."""
+    limits = _freedoms(prim)
+    for freedom in limits:
+        kind, axis = freedom[:-1], freedom[-1]
+        other = AXES[(AXES.index(axis) + 1) % 3]
+        _limit(prim, freedom, limits[f"{kind}{other}"])
+
+
+def _welded_floats(specimen: Specimen) -> Iterator[Seed]:
+    for site in specimen.joints_of(JointType.FLOATING):
+        yield Seed(site.subject, partial(_edit, site.path, _weld_float))
+
+
+def _weld_float(prim: Any) -> None:  # noqa: ANN401  pxr is untyped
+    prim.SetTypeName("PhysicsFixedJoint")
+    UsdPhysics.Joint(prim).CreateJointEnabledAttr(True)
+
+
+def _lost_names(specimen: Specimen) -> Iterator[Seed]:
+    for site in _named(specimen):
+        same = site.prim.GetName() == site.stated.name
+        yield Seed(
+            site.subject, partial(_edit, site.path, _forget_name), equivalent=same
+        )
+
+
+def _named(specimen: Specimen) -> tuple[BodySite | JointSite, ...]:
+    return (*specimen.joints, *specimen.bodies)
+
+
+def _forget_name(prim: Any) -> None:  # noqa: ANN401  pxr is untyped
+    prim.SetDisplayName("")
+
+
+def _renamed(specimen: Specimen) -> Iterator[Seed]:
+    for site in _named(specimen):
+        if not site.prim.GetDisplayName():
+            target = f"{site.path}_{_ELSEWHERE}"
+            yield Seed(site.subject, partial(_relocate, site.path, target))
+
+
+def _relocate(path: str, target: str, stage: Any, _: float) -> None:  # noqa: ANN401
+    stage.GetRootLayer().relocates = [(Sdf.Path(path), Sdf.Path(target))]
+
+
+def _rehung(specimen: Specimen) -> Iterator[Seed]:
+    """Hang joints on a body that stands elsewhere and does not follow the child."""
+    for site in specimen.joints:
+        ends = UsdPhysics.Joint(site.prim)
+        parent, child = (
+            [specimen.body_at(str(path)) for path in end.GetTargets()]
+            for end in (ends.GetBody0Rel(), ends.GetBody1Rel())
+        )
+        if not (parent and parent[0] and child and child[0]):
+            continue
+        behind = _behind(child[0].stated.name, specimen)
+        others = [
+            body.path
+            for body in specimen.bodies
+            if body.stated.name not in behind and apart(body, parent[0])
+        ]
+        if others:
+            yield Seed(site.subject, partial(_rehang, site.path, others[0]))
+
+
+def _behind(link: str, specimen: Specimen) -> set[str]:
+    """Return a link and all links that move with it."""
+    found, joints = {link}, specimen.spec.joints
+    for _ in joints:
+        found |= {joint.child for joint in joints if joint.parent in found}
+    return found
+
+
+def _rehang(path: str, parent: str, stage: Any, _: float) -> None:  # noqa: ANN401
+    joint = UsdPhysics.Joint(stage.GetPrimAtPath(path))
+    joint.GetBody0Rel().SetTargets([parent])
+
+
+def _surplus(specimen: Specimen) -> Iterator[Seed]:
+    """Weld the first body to the last one: a loop that the URDF does not have."""
+    if len(specimen.bodies) > 1:
+        ends = specimen.bodies[0].path, specimen.bodies[-1].path
+        path = f"{specimen.root}/{_ELSEWHERE}"
+        yield Seed("robot", partial(_weld, path, "", ends))
+
+
+def _namesakes(specimen: Specimen) -> Iterator[Seed]:
+    """Add welds between the ends of joints, under the same name."""
+    for site in specimen.joints:
+        joint = UsdPhysics.Joint(site.prim)
+        ends = [
+            str(path)
+            for end in (joint.GetBody0Rel(), joint.GetBody1Rel())
+            for path in end.GetTargets()
+        ]
+        path = f"{specimen.root}/{_ELSEWHERE}"
+        yield Seed(site.subject, partial(_weld, path, site.name, (ends[0], ends[1])))
+
+
+def _weld(
+    path: str,
+    name: str,
+    ends: tuple[str, str],
+    stage: Any,  # noqa: ANN401  pxr is untyped
+    _: float,
+) -> None:
+    joint = UsdPhysics.FixedJoint.Define(stage, path)
+    joint.GetPrim().SetDisplayName(name)
+    joint.CreateBody0Rel().SetTargets([ends[0]])
+    joint.CreateBody1Rel().SetTargets([ends[1]])
+
+
+def _fault(
+    identifier: str,
+    title: str,
+    aims: tuple[str, ...],
+    edit: Callable[[Any], None],
+    types: tuple[JointType, ...] = tuple(COORDINATES),
+) -> Fault:
+    return Fault(f"topology.{identifier}", title, aims, partial(_edited, edit, types))
+
+
+def _retyped(
+    identifier: str, title: str, name: str, types: tuple[JointType, ...]
+) -> Fault:
+    return _fault(identifier, title, _TYPES, partial(_retype, name), types)
+
+
+TOPOLOGY_FAULTS = (
+    _fault("joint-removed", "joint removed", _JOINTS, _remove),
+    _fault("joint-disabled", "joint disabled", _JOINTS, _disable),
+    Fault(
+        "topology.joint-excluded",
+        "joint excluded from the articulation",
+        ("structure.articulation",),
+        _excluded,
+    ),
+    Fault("topology.joint-surplus", "surplus weld", _JOINTS, _surplus),
+    Fault("topology.joint-namesake", "second joint of a name", _JOINTS, _namesakes),
+    _fault("child-dangling", "body1 misspelt", _ENDS, partial(_misspell, 1)),
+    Fault("topology.parent-dangling", "body0 misspelt", _ENDS, _without_parent),
+    Fault("topology.joint-rehung", "joint on another parent", _PARENTS, _rehung),
+    _retyped(
+        "made-prismatic",
+        "revolute joint made prismatic",
+        "PhysicsPrismaticJoint",
+        _TURNING,
+    ),
+    _retyped(
+        "made-revolute",
+        "prismatic joint made revolute",
+        "PhysicsRevoluteJoint",
+        (JointType.PRISMATIC,),
+    ),
+    _retyped(
+        "made-spherical",
+        "revolute joint made spherical",
+        "PhysicsSphericalJoint",
+        _TURNING,
+    ),
+    _retyped("made-fixed", "moving joint welded", "PhysicsFixedJoint", _SINGLE),
+    _retyped(
+        "made-free",
+        "weld made revolute",
+        "PhysicsRevoluteJoint",
+        (JointType.FIXED,),
+    ),
+    _retyped(
+        "made-unlimited",
+        "joint left without a type",
+        "PhysicsJoint",
+        _SINGLE,
+    ),
+    _fault(
+        "plane-infinite",
+        "planar joint locked by infinity",
+        _TYPES,
+        _lock_to_infinity,
+        (JointType.PLANAR,),
+    ),
+    _fault(
+        "plane-locked",
+        "planar joint locked along an axis",
+        _TYPES + _JOINTS,
+        _lock_one_more,
+        (JointType.PLANAR,),
+    ),
+    _fault(
+        "plane-turned",
+        "planar joint about another axis",
+        ("kinematics.position", "kinematics.rotation"),
+        _turn_plane,
+        (JointType.PLANAR,),
+    ),
+    Fault("topology.float-welded", "floating joint welded", _TYPES, _welded_floats),
+    Fault("topology.name-lost", "displayName lost", _LINKS + _JOINTS, _lost_names),
+    Fault("topology.renamed", "prim renamed", _LINKS + _JOINTS, _renamed),
+)

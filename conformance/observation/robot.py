@@ -1,0 +1,370 @@
+"""What an engine states about one robot, by URDF name and in SI units.
+
+An observation carries no verdict and knows nothing of the other side. ``None`` in a
+field is *absent*; whether the engine can state a quantity at all is said by
+:attr:`Observation.states`. Frames are relative to the URDF's root link.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING, TypeAlias
+
+from urdf_usd.conformance.observation.pickling import Carried
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from urdf_usd.conformance.observation.free_motion import Rollout, RolloutPlan
+    from urdf_usd.conformance.observation.shapes import ShapeObservation
+
+Vec3: TypeAlias = tuple[float, float, float]
+Vec6: TypeAlias = tuple[float, float, float, float, float, float]
+
+# Unit roundoff: the largest relative error of one rounded operation.
+DOUBLE_PRECISION = 2.0**-53
+SINGLE_PRECISION = 2.0**-24
+
+
+class Quantity(StrEnum):
+    """The kinds of statement that an engine can make."""
+
+    LINKS = "links"
+    JOINTS = "joints"
+    JOINT_TYPES = "joint types"
+    BASE = "base"
+    MIMIC = "mimic"
+    FRAMES = "frames"
+    MASS = "mass"
+    LIMITS = "limits"
+    EFFORT = "effort"
+    VELOCITY = "velocity"
+    DYNAMICS = "dynamics"
+    MOTION = "equations of motion"
+    ROLLOUT = "rollout"
+    COLLISION = "collision shapes"
+    VISUAL = "visual shapes"
+
+
+class JointType(StrEnum):
+    """Kinds of motion, named as in URDF."""
+
+    REVOLUTE = "revolute"
+    CONTINUOUS = "continuous"
+    PRISMATIC = "prismatic"
+    PLANAR = "planar"
+    FIXED = "fixed"
+    FLOATING = "floating"
+    SPHERICAL = "spherical"
+
+
+# Position coordinates per joint type. A joint at position q places the child at
+# origin * motion(q). Planar: displacement in the joint frame (x, y, z, normal to the
+# axis), then the angle about the axis; floating: displacement, then quaternion wxyz;
+# spherical: quaternion wxyz.
+COORDINATES = {
+    JointType.REVOLUTE: 1,
+    JointType.CONTINUOUS: 1,
+    JointType.PRISMATIC: 1,
+    JointType.PLANAR: 4,
+    JointType.FIXED: 0,
+    JointType.FLOATING: 7,
+    JointType.SPHERICAL: 4,
+}
+
+# Velocities per joint type, and their order: rates of the displacement, along the axes
+# of the joint frame, then angular velocity about axes of the child. What a planar joint
+# is given along its normal has no effect, so that no basis of its plane is needed.
+VELOCITIES = {
+    JointType.REVOLUTE: 1,
+    JointType.CONTINUOUS: 1,
+    JointType.PRISMATIC: 1,
+    JointType.PLANAR: 4,
+    JointType.FIXED: 0,
+    JointType.FLOATING: 6,
+    JointType.SPHERICAL: 3,
+}
+
+ROOT_MOTION = ""
+"""Stands for the free motion of the root link where a joint's name is expected."""
+
+
+class Base(StrEnum):
+    """How the root of a robot relates to the world."""
+
+    FIXED = "fixed"
+    FLOATING = "floating"
+    STATIC = "static"
+
+
+@dataclass(frozen=True, slots=True)
+class MassProperties(Carried):
+    """Mass of one body or of bodies that are welded together.
+
+    Attributes:
+        mass: [kg].
+        center: Centre of mass in the link frame [m].
+        inertia: (ixx, ixy, ixz, iyy, iyz, izz) about the centre of mass, along the
+            axes of the link frame [kg m^2]; None if the engine cannot state it.
+    """
+
+    mass: float
+    center: Vec3
+    inertia: Vec6 | None
+
+
+@dataclass(frozen=True, slots=True)
+class LinkObservation(Carried):
+    """One link.
+
+    Attributes:
+        name: URDF name.
+        mass: Its own mass properties; None if it has none of its own (it is
+            massless, or this reader counts its mass with another link's).
+        body: Link whose rigid body carries this link, where the reader knows; equal
+            to ``name`` for a body of its own.
+    """
+
+    name: str
+    mass: MassProperties | None = None
+    body: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MimicObservation(Carried):
+    """Position = multiplier * position of ``leader`` + offset [rad or m]."""
+
+    leader: str
+    multiplier: float
+    offset: float
+
+
+@dataclass(frozen=True, slots=True)
+class JointObservation(Carried):
+    """One joint.
+
+    Attributes:
+        lower: Lower position limit [rad or m], -inf if unlimited; None if the type
+            has no limits.
+        upper: Upper position limit [rad or m], inf if unlimited; None likewise.
+        effort: Largest force [N or N m]; None is absent.
+        velocity: Largest speed [rad/s or m/s]; None is absent.
+        damping: [N m s/rad or N s/m]; None is absent.
+        friction: [N m or N]; None is absent.
+        axis: Unit vector in the child frame, where the engine can state it.
+        anchor: A point of the axis in the child frame [m]; always the child's origin in
+            URDF.
+        note: Why a value is absent or unusual, for the reader of the report.
+    """
+
+    name: str
+    type: JointType
+    parent: str
+    child: str
+    lower: float | None = None
+    upper: float | None = None
+    effort: float | None = None
+    velocity: float | None = None
+    damping: float | None = None
+    friction: float | None = None
+    mimic: MimicObservation | None = None
+    axis: Vec3 | None = None
+    anchor: Vec3 = (0.0, 0.0, 0.0)
+    note: str | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Frames:
+    """Poses of link frames over configurations; read-only views.
+
+    Attributes:
+        links: Names of the L links, in the order of the second array axis.
+        positions: (K, L, 3) origins in the root link's frame [m].
+        rotations: (K, L, 3, 3) matrices that rotate link vectors into the root frame.
+        labels: (K) what each configuration is, where the engine repeats it.
+    """
+
+    links: tuple[str, ...]
+    positions: NDArray[np.float64]
+    rotations: NDArray[np.float64]
+    labels: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Dynamics:
+    """Equations of motion, M(q) u' + b(q, u) = forces, over configurations.
+
+    The root link is free to move but at rest, and gravity of 9.81 m/s^2 pulls along
+    its -Z. Velocities u are those of :data:`VELOCITIES`. Arrays are read-only.
+
+    Attributes:
+        joints: (n) joint of each degree of freedom, those of one joint in a row;
+            ``ROOT_MOTION`` for the six of the root. An engine leaves out what depends
+            on values that it cannot know.
+        inertia: (K, n, n) joint-space inertia M [kg, kg m or kg m^2].
+        bias: (K, n) gravity, Coriolis and centrifugal forces b [N or N m].
+        velocities: (K, n) velocities u at which the forces are.
+    """
+
+    joints: tuple[str, ...]
+    inertia: NDArray[np.float64]
+    bias: NDArray[np.float64]
+    velocities: NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Configurations:
+    """The K configurations at which all engines are asked.
+
+    Mimic joints already follow their leader: an engine sets every joint as it is told.
+    The first configuration is zero, wherever the limits are.
+
+    Attributes:
+        joints: Names of the moving joints.
+        positions: Per joint a (K, d) array, with d and the order of coordinates from
+            :data:`COORDINATES`.
+        labels: (K) what each configuration is: zero, lower, upper, sample 0 ...
+        velocities: Per joint a (K, d) array in the form of :data:`VELOCITIES`, for the
+            equations of motion; empty if all are at rest.
+        rollout: How the robot shall move on its own, if at all.
+        root: URDF name of the root link, which all frames are relative to.
+        weighed: Number of configurations, from the first on, at which equations of
+            motion are stated; all of them if None.
+    """
+
+    joints: tuple[str, ...]
+    positions: tuple[NDArray[np.float64], ...]
+    labels: tuple[str, ...]
+    velocities: tuple[NDArray[np.float64], ...] = ()
+    rollout: RolloutPlan | None = None
+    root: str | None = None
+    weighed: int | None = None
+
+    @property
+    def count(self) -> int:
+        """Number of configurations, K."""
+        return len(self.labels)
+
+    @property
+    def for_motion(self) -> Configurations:
+        """Those at which equations of motion are stated."""
+        if self.weighed is None:
+            return self
+        return replace(
+            self,
+            positions=tuple(values[: self.weighed] for values in self.positions),
+            labels=self.labels[: self.weighed],
+            velocities=tuple(values[: self.weighed] for values in self.velocities),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Departure:
+    """An inertia that the reader computes although the file states another.
+
+    Attributes:
+        link: URDF name.
+        stated: What the file says, as in :class:`MassProperties`.
+        computed: What the reader makes of it, likewise.
+        cause: Why, in one sentence.
+    """
+
+    link: str
+    stated: Vec6
+    computed: Vec6
+    cause: str
+
+
+@dataclass(frozen=True, slots=True)
+class Restatement:
+    """The inertia of one link, where the file states it twice.
+
+    Attributes:
+        link: URDF name.
+        attribute: Where the second statement is.
+        first: What the mass schema states, as in :class:`MassProperties`.
+        second: What the attribute states, likewise.
+    """
+
+    link: str
+    attribute: str
+    first: Vec6
+    second: Vec6
+
+
+@dataclass(frozen=True, slots=True)
+class AssemblyGap(Carried):
+    """How far apart the two frames of a joint are where the file places the links.
+
+    Attributes:
+        joint: URDF name.
+        position: Distance of the two origins [m].
+        rotation: Angle between the two frames [rad].
+    """
+
+    joint: str
+    position: float
+    rotation: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Observation:
+    """Everything that one engine says about one file.
+
+    Attributes:
+        engine: Name of the engine.
+        robot: Name of the robot as this reader reports it, or None.
+        root: URDF name of the root link.
+        states: Quantities this engine can state; all others are not comparable.
+        base: Relation of the root to the world, if stated.
+        articulation_roots: Number of articulation roots, if the format has them.
+        renamed: What only structure tells, as ``link arm``, and what it is called.
+        notes: What had to be done so that the reader could read the file.
+        departures: Inertias that the reader replaces by others.
+        assembly: One entry per joint, if the format places links and joints apart.
+        invented: Links whose mass the reader makes up: the file states none.
+        restated: Inertias that the file states twice, whether or not they agree.
+        inert: Links with a body that forces do not move: kinematic or disabled.
+        unarticulated: Joints that belong to no articulation.
+        grounded: Joints of an articulation that move and end at no body.
+        up: Unit vector against gravity in the root link's frame, if the file says.
+        repaired: Links and joints whose text has no exact meaning; readers differ.
+        malformed: Rules by which text that is not well-formed XML was repaired, if the
+            repair is the converter's own: then the reading does not confirm it.
+        quaternions: Links and joints whose origin is turned by a quaternion, which
+            came with URDF 1.1.
+        precision: Unit roundoff of the reader's arithmetic.
+        dynamics: Equations of motion; None if unstated, and a note says why.
+        rollout: Outcome of the rollout that was asked for, if any; None likewise.
+        shapes: Shapes of links. One that is stated in several frames is the shape of
+            the first of these links that the robot has.
+    """
+
+    engine: str
+    robot: str | None
+    root: str
+    states: frozenset[Quantity]
+    links: tuple[LinkObservation, ...]
+    joints: tuple[JointObservation, ...]
+    frames: Frames | None = None
+    base: Base | None = None
+    articulation_roots: int | None = None
+    notes: tuple[str, ...] = ()
+    departures: tuple[Departure, ...] = ()
+    assembly: tuple[AssemblyGap, ...] = ()
+    invented: tuple[str, ...] = ()
+    restated: tuple[Restatement, ...] = ()
+    inert: tuple[str, ...] = ()
+    unarticulated: tuple[str, ...] = ()
+    grounded: tuple[str, ...] = ()
+    up: Vec3 | None = None
+    repaired: tuple[str, ...] = ()
+    malformed: tuple[str, ...] = ()
+    quaternions: tuple[str, ...] = ()
+    precision: float = DOUBLE_PRECISION
+    dynamics: Dynamics | None = None
+    rollout: Rollout | None = None
+    shapes: tuple[ShapeObservation, ...] = ()
+    renamed: tuple[tuple[str, str], ...] = ()

@@ -1,0 +1,121 @@
+"""Robots examined one by one, for as long as somebody asks: in a test session, say."""
+
+from __future__ import annotations
+
+import itertools
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+from urdf_usd.conformance.converters.candidates import OWN
+from urdf_usd.conformance.execution.assembly import unavailable_record
+from urdf_usd.conformance.execution.engine_set import select_engines
+from urdf_usd.conformance.execution.examination import Assignment, survive
+from urdf_usd.conformance.execution.workers.isolation import Isolation
+from urdf_usd.conformance.execution.workers.limits import DEFAULT_LIMITS, Limits
+from urdf_usd.conformance.execution.workers.slots import processors
+from urdf_usd.conformance.records.record import RobotRecord
+from urdf_usd.converter import ConvertOptions
+from urdf_usd.corpus import UnavailableSource
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+    from types import TracebackType
+    from typing import Self
+
+    from urdf_usd.conformance.execution.tasks import InstalledEngine
+    from urdf_usd.corpus import Resolved
+
+_DEFAULTS = ConvertOptions()
+
+
+class Examiner:
+    """Converts and checks robots; processes and engines are there for all of them.
+
+    Args:
+        out: Folder of all assets.
+        engines: Engines to ask on the URDF besides the specification; all if empty.
+        limits: What a process may take.
+        jobs: Processes that work on a robot at the same time; one per CPU if None.
+
+    Attributes:
+        jobs: Number of those.
+    """
+
+    def __init__(
+        self,
+        out: Path,
+        engines: Sequence[str] = (),
+        limits: Limits = DEFAULT_LIMITS,
+        jobs: int | None = None,
+    ) -> None:
+        self.jobs = jobs or processors()
+        self._out = out
+        self._wanted = tuple(engines)
+        self._limits = limits
+        self._open = ExitStack()
+        self._isolation: Isolation | None = None
+        self._convened: tuple[InstalledEngine, ...] = ()
+        self._numbers = itertools.count()
+        self._known: dict[str, RobotRecord] = {}
+
+    def __enter__(self) -> Self:
+        """Begin; nothing is started before the first robot."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Stop all processes."""
+        self._open.close()
+
+    def examine(
+        self, source: Resolved, options: ConvertOptions = _DEFAULTS
+    ) -> RobotRecord:
+        """Convert and check a robot.
+
+        Args:
+            source: The robot.
+            options: How it is converted.
+
+        Raises:
+            UnknownEngineError: An engine is named that is not installed.
+        """
+        if isinstance(source, UnavailableSource):
+            return unavailable_record(source, OWN)
+        isolation = self._started()
+        assignment = Assignment(
+            source=source,
+            out=self._out / str(next(self._numbers)),
+            options=options,
+            engines=self._convened,
+            limits=self._limits,
+        )
+        result = survive(isolation, assignment, {})
+        if not isinstance(result, RobotRecord):
+            raise TypeError(f"{source.id} has no former record to be the same as")
+        return result
+
+    def remembered(self, source: Resolved) -> RobotRecord:
+        """Return what :meth:`examine` found about a robot, the first time or before.
+
+        Args:
+            source: The robot; robots that are asked for here have distinct ids, and
+                files that stay as they are.
+
+        Raises:
+            UnknownEngineError: An engine is named that is not installed.
+        """
+        if source.id not in self._known:
+            self._known[source.id] = self.examine(source)
+        return self._known[source.id]
+
+    def _started(self) -> Isolation:
+        if self._isolation is None:
+            isolation = Isolation(1, self._limits.memory, self.jobs)
+            self._isolation = self._open.enter_context(isolation)
+            self._convened = select_engines(isolation, self._wanted)
+        return self._isolation

@@ -1,0 +1,169 @@
+"""What changed between two runs over the same robots, or over almost the same."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec import structs
+
+from urdf_usd.conformance.records.change_record import (
+    ChangeRecord,
+    FormerRunRecord,
+    Kind,
+)
+from urdf_usd.conformance.records.record import Grade, Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from urdf_usd.conformance.records.record import CheckRecord, RobotRecord
+    from urdf_usd.conformance.records.stored_run import StoredRun
+
+_GRADES = (
+    Grade.NOT_APPLICABLE,
+    Grade.EXACT,
+    Grade.CLOSE,
+    Grade.NOT_COMPARABLE,
+    Grade.DISPUTED,
+    Grade.FAILS,
+)
+_VERDICTS = (
+    Verdict.EXACT,
+    Verdict.CLOSE,
+    Verdict.INCOMPLETE,
+    Verdict.NOT_AVAILABLE,
+    Verdict.UNREADABLE,
+    Verdict.NOT_COMPARABLE,
+    Verdict.DISPUTED,
+    Verdict.FAILS,
+    Verdict.CRASHED,
+)
+
+
+def compare_runs(first: StoredRun, second: StoredRun) -> tuple[ChangeRecord, ...]:
+    """Say what changed from the first run to the second, the gravest first.
+
+    Figures count if they moved by more than what float32 storage allows at their place.
+    """
+    changes = [
+        *_settings(
+            "environment", first.summary.environment, second.summary.environment
+        ),
+        *_settings("option", first.summary.options, second.summary.options),
+    ]
+    for name in sorted(first.records.keys() | second.records.keys()):
+        before, after = first.records.get(name), second.records.get(name)
+        if before and after:
+            changes += (
+                structs.replace(one, subject=name) for one in _robot(before, after)
+            )
+        elif after:
+            changes.append(structs.replace(_added(after), subject=name))
+        elif before:
+            gone = before.verdict.conforms
+            changes.append(
+                ChangeRecord(Kind.REMOVED, gone, name, before=before.verdict.value)
+            )
+    order = list(Kind)
+    return tuple(sorted(changes, key=lambda change: order.index(change.kind)))
+
+
+def former_record(name: str, first: StoredRun, second: StoredRun) -> FormerRunRecord:
+    """Record what changed from a former run, of which the name is told."""
+    return FormerRunRecord(name=name, changes=compare_runs(first, second))
+
+
+def _settings(
+    noun: str, before: dict[str, str], after: dict[str, str]
+) -> Iterator[ChangeRecord]:
+    for name in sorted(before.keys() | after.keys()):
+        pair = before.get(name, ""), after.get(name, "")
+        if pair[0] != pair[1]:
+            yield ChangeRecord(Kind.SETTING, False, f"{noun} {name}", None, *pair)
+
+
+def _added(record: RobotRecord) -> ChangeRecord:
+    """An added robot is no step back: nobody knew how it would fare."""
+    return ChangeRecord(
+        Kind.ADDED, False, record.id, after=record.verdict.value, detail=record.reason
+    )
+
+
+def _robot(before: RobotRecord, after: RobotRecord) -> Iterator[ChangeRecord]:
+    verdicts = before.verdict.value, after.verdict.value
+    if before.verdict.agrees and not after.verdict.agrees:
+        kind = Kind.NEWLY_FAILING
+        yield ChangeRecord(kind, True, after.id, None, *verdicts, after.reason)
+    elif after.verdict.agrees and not before.verdict.agrees:
+        yield ChangeRecord(Kind.FIXED, False, after.id, None, *verdicts)
+    elif before.verdict is not after.verdict:
+        worse = _VERDICTS.index(after.verdict) > _VERDICTS.index(before.verdict)
+        kind = Kind.WORSE if worse else Kind.BETTER
+        yield ChangeRecord(kind, worse, after.id, None, *verdicts, after.reason)
+    yield from _files(before, after)
+    former = {check.id: check for check in before.checks}
+    for check in after.checks:
+        if check.id in former:
+            yield from _check(after.id, former[check.id], check)
+    if before.checks and after.checks:
+        asked = {check.id for check in after.checks}
+        for gone in (check for name, check in former.items() if name not in asked):
+            yield ChangeRecord(
+                Kind.REMOVED, True, after.id, gone.id, before=gone.grade.value
+            )
+
+
+def _files(before: RobotRecord, after: RobotRecord) -> Iterator[ChangeRecord]:
+    hashes = [
+        {file.path: file.sha256 for file in record.source.files}
+        for record in (before, after)
+    ]
+    paths = sorted(hashes[0].keys() | hashes[1].keys())
+    other = [path for path in paths if hashes[0].get(path) != hashes[1].get(path)]
+    if other and all(hashes):
+        yield ChangeRecord(Kind.FILES, False, after.id, detail=", ".join(other))
+
+
+def _check(
+    robot: str, before: CheckRecord, after: CheckRecord
+) -> Iterator[ChangeRecord]:
+    if before.grade is not after.grade:
+        worse = _GRADES.index(after.grade) > _GRADES.index(before.grade)
+        yield ChangeRecord(
+            kind=Kind.WORSE if worse else Kind.BETTER,
+            worse=worse,
+            subject=robot,
+            check=after.id,
+            before=before.grade.value,
+            after=after.grade.value,
+            detail=_finding(after) if worse else "",
+        )
+    elif _moved(before, after):
+        worse = (after.worst or 0.0) > (before.worst or 0.0)
+        yield ChangeRecord(
+            kind=Kind.WORSE if worse else Kind.BETTER,
+            worse=worse,
+            subject=robot,
+            check=after.id,
+            before=_figure(before),
+            after=_figure(after),
+            detail=after.worst_subject or "",
+        )
+
+
+def _moved(before: CheckRecord, after: CheckRecord) -> bool:
+    """Whether the largest difference moved by more than rounding explains."""
+    if before.worst is None or after.worst is None:
+        return False
+    rounding = max(before.bound or 0.0, after.bound or 0.0)
+    return abs(after.worst - before.worst) > rounding
+
+
+def _figure(check: CheckRecord) -> str:
+    unit = "" if check.unit == "1" else f" {check.unit}"
+    return f"{check.worst:.3g}{unit}"
+
+
+def _finding(check: CheckRecord) -> str:
+    first = next((f for f in check.findings if f.grade is check.grade), None)
+    return first.message if first else check.reason or ""

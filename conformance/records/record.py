@@ -1,0 +1,417 @@
+"""The record of a run: everything a report shows, as plain data.
+
+``results/<id>.json``, with several converters ``results/<converter>/<id>.json``, holds
+one :class:`RobotRecord`, ``summary.json`` a :class:`RunSummary`. Both carry
+``schema_version``. They hold no timestamps, absolute paths or machine names: the same
+input gives the same bytes. How long conversions take lies beside them, in ``timings``.
+Unlimited positions and other values that JSON cannot express are written as text
+(``"inf"``, ``"-inf"``, ``"nan"``).
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import msgspec
+
+from urdf_usd.conformance.records.baseline_record import BaselineRecord  # noqa: TC001  # msgspec
+from urdf_usd.conformance.records.change_record import FormerRunRecord  # noqa: TC001  # likewise
+from urdf_usd.conformance.records.ledger_record import LedgerRecord  # noqa: TC001  # likewise
+
+SCHEMA_VERSION = "1.3"
+
+
+class Grade(StrEnum):
+    """Result of one check: ``exact`` is within what float32 storage allows.
+
+    ``close``: within the tolerance. ``disputed``: readers of the URDF contradict each
+    other. ``not comparable``: one side is silent. ``not applicable``: both are.
+    """
+
+    EXACT = "exact"
+    CLOSE = "close"
+    FAILS = "fails"
+    DISPUTED = "disputed"
+    NOT_COMPARABLE = "not comparable"
+    NOT_APPLICABLE = "not applicable"
+
+
+class Verdict(StrEnum):
+    """Result for one robot.
+
+    ``incomplete``: what was compared is exact or close; parts could not be, such as a
+    mesh without its file. ``not comparable``: nothing was. ``unreadable``: invalid or
+    unsupported URDF. ``not available``: not fetched. ``crashed``: a process died.
+    """
+
+    EXACT = "exact"
+    CLOSE = "close"
+    INCOMPLETE = "incomplete"
+    FAILS = "fails"
+    DISPUTED = "disputed"
+    NOT_COMPARABLE = "not comparable"
+    UNREADABLE = "unreadable"
+    CRASHED = "crashed"
+    NOT_AVAILABLE = "not available"
+
+    @property
+    def conforms(self) -> bool:
+        """Whether the USD says what the URDF says."""
+        return self in {Verdict.EXACT, Verdict.CLOSE}
+
+    @property
+    def agrees(self) -> bool:
+        """Whether the USD says what the URDF says in all that was compared."""
+        return self.conforms or self is Verdict.INCOMPLETE
+
+
+class _Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=False):
+    """Base of all records: immutable, built by keyword."""
+
+
+class DiagnosticRecord(_Record, frozen=True, kw_only=True):
+    """One diagnostic; ``file`` is relative to the robot's, ``source`` is the line."""
+
+    rule: str
+    severity: str
+    message: str
+    file: str | None = None
+    line: int | None = None
+    column: int | None = None
+    source: str | None = None
+    remedy: str | None = None
+
+
+class EngineStatus(StrEnum):
+    """Outcome of asking an engine."""
+
+    OBSERVED = "observed"
+    ABSTAINED = "abstained"
+    CRASHED = "crashed"
+    UNAVAILABLE = "unavailable"
+
+
+class EngineRecord(_Record, frozen=True, kw_only=True):
+    """How an engine took part.
+
+    Attributes:
+        name: Engine name.
+        side: ``urdf`` or ``usd``.
+        status: Outcome.
+        version: Version of the engine, if it is installed.
+        reason: Why it did not take part.
+        output: End of what a crashed engine printed.
+        notes: What was done so that it could read the file.
+    """
+
+    name: str
+    side: str
+    status: EngineStatus
+    version: str | None = None
+    reason: str | None = None
+    output: str | None = None
+    notes: tuple[str, ...] = ()
+
+
+class DifferenceRecord(_Record, frozen=True, kw_only=True):
+    """Largest difference between one URDF engine and the USD, for one check.
+
+    Attributes:
+        engine: URDF-side engine.
+        compared: Number of values compared.
+        largest: Largest difference in the unit of the check; None if nothing could be
+            compared, or if the check is about equality.
+        subject: Link, joint or group of the largest difference.
+        unequal: Number of values that differ beyond tolerance.
+        reason: Why nothing was compared.
+    """
+
+    engine: str
+    compared: int
+    largest: float | None = None
+    subject: str | None = None
+    unequal: int = 0
+    reason: str | None = None
+
+
+class FindingRecord(_Record, frozen=True, kw_only=True):
+    """One value that is not exact, or on which readers differ.
+
+    Attributes:
+        subject: What it is about, for example ``joint elbow``.
+        message: One sentence that names quantity, sides and amount.
+        grade: Grade of this value.
+        expected: Value on the URDF side, as text.
+        actual: Value on the USD side, as text.
+        difference: Size of the difference in the unit of the check.
+        bound: What float32 storage allows, in the same unit.
+        tolerance: Engineering tolerance, in the same unit.
+        configuration: Label of the configuration, if one matters.
+    """
+
+    subject: str
+    message: str
+    grade: Grade
+    expected: str | None = None
+    actual: str | None = None
+    difference: float | None = None
+    bound: float | None = None
+    tolerance: float | None = None
+    configuration: str | None = None
+
+
+class CheckRecord(_Record, frozen=True, kw_only=True):
+    """One check of one robot.
+
+    Attributes:
+        id: Stable identifier, for example ``kinematics.position``.
+        title: What is compared, in a few words.
+        group: Heading under which it is shown.
+        unit: Unit of all differences; empty for equality and ``1`` for ratios.
+        grade: Worst grade of all values.
+        compared: Number of values compared.
+        worst: Largest difference between ``spec`` and the USD.
+        worst_subject: Where it occurs.
+        bound: What float32 storage allows at that place.
+        tolerance: Engineering tolerance at that place.
+        reason: Why it is not applicable, not comparable or disputed.
+        differences: Each URDF engine against the USD.
+        findings: Values that are not exact, worst first.
+    """
+
+    id: str
+    title: str
+    group: str
+    unit: str
+    grade: Grade
+    compared: int
+    worst: float | None = None
+    worst_subject: str | None = None
+    bound: float | None = None
+    tolerance: float | None = None
+    reason: str | None = None
+    differences: tuple[DifferenceRecord, ...] = ()
+    findings: tuple[FindingRecord, ...] = ()
+
+
+class DepartureRecord(_Record, frozen=True, kw_only=True):
+    """A value that a reader computes although its file states another.
+
+    Attributes:
+        subject: What it is about, for example ``link wrist``.
+        stated: What the file says, as text; this is what is compared.
+        computed: What the reader makes of it, as text.
+        difference: Size in the unit of the check; None if it is not finite.
+    """
+
+    subject: str
+    stated: str
+    computed: str
+    difference: float | None = None
+
+
+class DeviationRecord(_Record, frozen=True, kw_only=True):
+    """A reader that departs from its file; never counted against the USD.
+
+    Attributes:
+        engine: The reader.
+        id: Identifier of a known deviation, or ``unexplained``.
+        cause: What the reader does, in one sentence.
+        check: Check in which it shows.
+        subjects: Links or joints concerned.
+        largest: Largest departure in the unit of the check.
+        values: What a reader of the USD makes of each value.
+    """
+
+    engine: str
+    id: str
+    cause: str
+    check: str
+    subjects: tuple[str, ...]
+    largest: float | None = None
+    values: tuple[DepartureRecord, ...] = ()
+
+
+class FileRecord(_Record, frozen=True, kw_only=True):
+    """One file that a robot is made of, with the hash and number of its bytes.
+
+    ``path`` is relative to the URDF, or below ``package://``.
+    """
+
+    path: str
+    sha256: str
+    size: int
+
+
+class SourceRecord(_Record, frozen=True, kw_only=True):
+    """What was read, and where it comes from as far as that is known.
+
+    Attributes:
+        reference: Its name in the corpus, for example ``pybullet:r2d2.urdf``.
+        sha256: Hash of the URDF's bytes, if it could be read.
+        arguments: Values of the arguments of a xacro file, by name.
+        license: SPDX identifier, or what the source says in place of one.
+        maker: Who makes the robot.
+        repository: Address of the repository of its files.
+        commit: Their commit there.
+        distribution: Python distribution that holds or names the robot, with version.
+        notes: What the list that names the robot says about it.
+        files: URDF or xacro, meshes, material libraries, textures; none if unreadable.
+    """
+
+    reference: str
+    sha256: str | None = None
+    arguments: dict[str, str] = {}
+    license: str | None = None
+    maker: str | None = None
+    repository: str | None = None
+    commit: str | None = None
+    distribution: str | None = None
+    notes: str | None = None
+    files: tuple[FileRecord, ...] = ()
+
+
+class AssetRecord(_Record, frozen=True, kw_only=True):
+    """What a converter wrote: number of files, and of their bytes.
+
+    ``root_layer`` is what consumers open, relative to the folder of the asset.
+    """
+
+    root_layer: str
+    files: int
+    size: int
+
+
+def _robot_record_line(record: RobotRecord) -> str:
+    """Return ``<RobotRecord 'arm': fails; reason>``, or without a reason."""
+    verdict = record.verdict
+    reason = "" if verdict.conforms else f"; {record.reason}"
+    return f"<RobotRecord {record.id!r}: {verdict.value}{reason}>"
+
+
+class RobotRecord(_Record, frozen=True, kw_only=True):
+    """The result for one robot and one converter.
+
+    ``converter`` is the converter's name and version, ``candidate`` what the run calls
+    it, ``output`` the end of what it printed if it is not ours, and ``profile`` who the
+    USD was made for if it is. ``lint`` is what is likely wrong in the URDF, ``ledger``
+    what our converter makes of its parts. ``environment`` maps packages that took part
+    to versions; ``fingerprint`` is the hash of all that the result follows from.
+    """
+
+    schema_version: str = SCHEMA_VERSION
+    id: str
+    name: str
+    source: SourceRecord
+    converter: str
+    verdict: Verdict
+    reason: str
+    links: int | None = None
+    joints: int | None = None
+    degrees_of_freedom: int | None = None
+    total_mass: float | None = None
+    configurations: int | None = None
+    base: str | None = None
+    profile: str | None = None
+    diagnostics: tuple[DiagnosticRecord, ...] = ()
+    engines: tuple[EngineRecord, ...] = ()
+    checks: tuple[CheckRecord, ...] = ()
+    deviations: tuple[DeviationRecord, ...] = ()
+    environment: dict[str, str] = {}
+    fingerprint: str | None = None
+    candidate: str = ""
+    asset: AssetRecord | None = None
+    output: str | None = None
+    lint: tuple[DiagnosticRecord, ...] = ()
+    ledger: tuple[LedgerRecord, ...] = ()
+    __repr__ = _robot_record_line
+
+
+class RobotSummary(_Record, frozen=True, kw_only=True):
+    """One line of ``summary.json``: a robot and a converter."""
+
+    id: str
+    name: str
+    reference: str
+    verdict: Verdict
+    reason: str
+    grades: dict[str, Grade]
+    worst: dict[str, float]
+    engines: dict[str, EngineStatus]
+    candidate: str = ""
+
+
+class CheckHeading(_Record, frozen=True, kw_only=True):
+    """What a check is called, so that a summary can be read on its own.
+
+    Attributes:
+        id: As in :class:`CheckRecord`; likewise title, group and unit.
+    """
+
+    id: str
+    title: str
+    group: str
+    unit: str
+
+
+class ConverterRecord(_Record, frozen=True, kw_only=True):
+    """One converter of a run.
+
+    Attributes:
+        name: What the run calls it.
+        title: Its name and version.
+        recipe: How it is asked, without paths of the machine.
+        gated: Whether the run passes by what becomes of its robots.
+        verdicts: Number of its robots per verdict.
+        baseline: What is new, worse or fixed of it, if there are several.
+    """
+
+    name: str
+    title: str
+    recipe: str
+    gated: bool
+    verdicts: dict[str, int]
+    baseline: BaselineRecord | None = None
+
+
+def _run_summary_line(summary: RunSummary) -> str:
+    """Return ``<RunSummary: 95 robots: 90 exact, 5 close>``."""
+    counts = {verdict: count for verdict, count in summary.verdicts.items() if count}
+    if summary.unfinished:
+        counts["unfinished"] = summary.unfinished
+    robots = sum(counts.values())
+    listed = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
+    total = f"{robots} robot" if robots == 1 else f"{robots} robots"
+    return f"<RunSummary {total}{': ' if listed else ''}{listed}>"
+
+
+class RunSummary(_Record, frozen=True, kw_only=True):
+    """A whole run.
+
+    Attributes:
+        corpus: The references that were asked for.
+        environment: Package name to version, of everything that took part.
+        options: Options that change results, as text.
+        verdicts: Number of robots per verdict; of several converters, the gated one's.
+        robots: One line per robot and converter, ordered by id.
+        checks: Headings of the checks that robots cite by id, in order.
+        complete: Whether the run went through all its robots.
+        unfinished: Number of robots that an interrupted run did not finish.
+        converters: In the order in which they were named.
+        baseline: What is new, worse or fixed, if there was one; as for verdicts.
+        former: What changed since a former run, if there was one to compare with.
+    """
+
+    schema_version: str = SCHEMA_VERSION
+    corpus: tuple[str, ...]
+    environment: dict[str, str]
+    options: dict[str, str]
+    verdicts: dict[str, int]
+    robots: tuple[RobotSummary, ...]
+    checks: tuple[CheckHeading, ...] = ()
+    complete: bool = True
+    unfinished: int = 0
+    converters: tuple[ConverterRecord, ...] = ()
+    baseline: BaselineRecord | None = None
+    former: FormerRunRecord | None = None
+    __repr__ = _run_summary_line

@@ -1,0 +1,132 @@
+"""Records as files: the same record gives the same bytes, whole or not at all."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from urdf_usd.conformance.records.record import RobotRecord
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from urdf_usd.conformance.records.record import RunSummary
+
+
+def record_json(record: RobotRecord | RunSummary) -> bytes:
+    """Encode a record; numbers that JSON cannot express become text."""
+    plain = _finite(msgspec.to_builtins(record))
+    return msgspec.json.format(msgspec.json.encode(plain), indent=1) + b"\n"
+
+
+def write_record(record: RobotRecord | RunSummary, path: Path) -> None:
+    """Write a record, replacing a former one in one step."""
+    write_atomically(path, record_json(record))
+
+
+def read_record(path: Path) -> RobotRecord:
+    """Read the record of a robot.
+
+    Raises:
+        OSError: There is none.
+        msgspec.DecodeError: It is none of this version.
+    """
+    return decode_record(path.read_bytes())
+
+
+def decode_record(content: bytes) -> RobotRecord:
+    """Decode the record of a robot.
+
+    Raises:
+        msgspec.DecodeError: It is none of this version.
+    """
+    # Not strict, so that text becomes the number that JSON could not express.
+    return msgspec.json.decode(content, type=RobotRecord, strict=False)
+
+
+class Stored(msgspec.Struct):
+    """Of a record, what has to be known to keep it.
+
+    Attributes:
+        fingerprint: What it follows from.
+        checks: Not decoded; there are some if it is about a USD.
+    """
+
+    fingerprint: str | None = None
+    checks: tuple[msgspec.Raw, ...] = ()
+
+
+def read_stored(path: Path) -> Stored:
+    """Read what is stored of a robot; nothing if that is no record."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Stored)
+    except (OSError, msgspec.DecodeError):
+        return Stored()
+
+
+def write_seconds(
+    run: Path,
+    place: str,
+    seconds: float | None = None,
+    examination: float | None = None,
+) -> None:
+    """Write how long a robot took; it is the one thing that differs every time.
+
+    Args:
+        run: Folder of the run.
+        place: Robot, below its converter if there are several.
+        seconds: Time of the conversion [s]; what is written already if None.
+        examination: Time of everything, the conversion included [s]; likewise.
+    """
+    former = _read_timing(run, place)
+    timing = _Timing(
+        former.seconds if seconds is None else round(seconds, 4),
+        former.examination if examination is None else round(examination, 4),
+    )
+    write_atomically(_timing(run, place), msgspec.json.encode(timing) + b"\n")
+
+
+def read_seconds(run: Path, place: str) -> float | None:
+    """Read how long a conversion took [s]; None if nobody measured it."""
+    return _read_timing(run, place).seconds
+
+
+class _Timing(msgspec.Struct, omit_defaults=True):
+    seconds: float | None = None
+    examination: float | None = None
+
+
+def _read_timing(run: Path, place: str) -> _Timing:
+    try:
+        return msgspec.json.decode(_timing(run, place).read_bytes(), type=_Timing)
+    except (OSError, msgspec.DecodeError):
+        return _Timing()
+
+
+def _timing(run: Path, place: str) -> Path:
+    return run / "timings" / f"{place}.json"
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Write a file such that a reader sees the old or the new content, never half."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.name}.part")
+    try:
+        part.write_bytes(content)
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _finite(value: Any) -> Any:  # noqa: ANN401  # any plain JSON value
+    match value:
+        case dict():
+            return {key: _finite(item) for key, item in value.items()}
+        case list() | tuple():
+            return [_finite(item) for item in value]
+        case float() if not math.isfinite(value):
+            return str(value)
+        case _:
+            return value

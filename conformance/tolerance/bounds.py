@@ -1,0 +1,197 @@
+"""How exactly two readings of one robot can agree, derived rather than chosen.
+
+UsdPhysics stores float32. Rounding to nearest changes a number x by at most half a unit
+in the last place, which is at most u |x| with u = 2^-24. Every bound below is what that
+rounding of the stored numbers alone can do, carried to the quantity that is compared;
+no converter can promise less. Bounds add up worst cases, so they are never beaten by
+correct rounding, and a difference above one has another cause.
+
+A unit quaternion moves by at most 2^-24 as a vector (its largest sum of squared half
+units is four times 2^-50, when all components are one half), and a rotation turns by
+twice the angle of its quaternion: 2^-23 rad per stored quaternion.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from urdf_usd.conformance.observation.robot import Frames, Vec3
+
+RELATIVE = 2.0**-24
+SMALLEST = 2.0**-149
+QUATERNION = 2.0**-23  # [rad]
+# Sines, products and sums of readers that compute in double, over a whole robot: far
+# above their rounding (1e-16 of a few metres) and far below any stored number's.
+ARITHMETIC = 1e-12
+# Rounded operations in a row where a file stores one number: a reader chains three
+# transforms per joint, some ten products and sums each, against the two rotations and
+# one position that are stored. It matters for readers in single precision alone.
+ROUNDINGS = 16
+# A joint stores the rotations of its frame in the parent and in the child.
+PER_JOINT = 2 * QUATERNION
+# Tensors whose moments are kept: several for each link of a large robot.
+_KEPT = 4096
+# What may be invented where the URDF has no mass or inertia and the USD needs one, as a
+# part of the robot's mass, and of mass times the square of its size.
+INVENTED = 1e-6
+# Inertia below this part of mass times the square of the robot's size is the rounding
+# of whatever computed it: it counts as none.
+NEGLIGIBLE_INERTIA = 1e-15
+
+
+@dataclass(frozen=True, slots=True)
+class Tolerance:
+    """Engineering tolerance: differences that no simulation would notice.
+
+    Attributes:
+        position: Of frames and centres of mass [m].
+        rotation: Of frames [rad].
+        mass: Relative.
+        inertia: Relative to the body's own largest principal moment.
+        limit: Of joint limits, relative to the limit or to 1 rad or 1 m.
+        force: Of effort, velocity, damping and friction, relative.
+        motion: Of equations of motion, relative to the robot's scale.
+        shape: Of reach, area and volume, relative to the shape's own.
+        color: Of linear colour components and opacity, in [0, 1].
+    """
+
+    position: float = 1e-5
+    rotation: float = 1e-5
+    mass: float = 1e-4
+    inertia: float = 1e-4
+    limit: float = 1e-5
+    force: float = 1e-4
+    motion: float = 1e-4
+    shape: float = 1e-4
+    color: float = 1e-3
+
+
+@dataclass(frozen=True, slots=True)
+class FrameBound:
+    """What rounding can do to the pose of one link, over all configurations."""
+
+    position: float
+    rotation: float
+
+
+def scalar_bound(value: float) -> float:
+    """Return the rounding of a stored number, in its own unit.
+
+    A value in degrees is rounded after the factor 180/pi, which a relative bound does
+    not see; the factor itself costs a part in 2^52, which ``ARITHMETIC`` covers. Below
+    the smallest normal float32 rounding is no longer relative.
+    """
+    return (RELATIVE + ARITHMETIC) * abs(value) + SMALLEST
+
+
+def center_bound(center: Vec3) -> float:
+    """Return the rounding of a stored point [m]: u times its distance."""
+    return RELATIVE * length(np.asarray(center)) + ARITHMETIC
+
+
+def principal_moments(tensor: NDArray[np.float64]) -> Vec3:
+    """Return the eigenvalues of a symmetric tensor (3, 3), ascending.
+
+    Many comparisons ask for those of one tensor.
+    """
+    return _eigenvalues(np.asarray(tensor, np.float64).tobytes())
+
+
+@lru_cache(maxsize=_KEPT)
+def _eigenvalues(tensor: bytes) -> Vec3:
+    a, b, c = np.linalg.eigvalsh(np.frombuffer(tensor).reshape(3, 3)).tolist()
+    return a, b, c
+
+
+def largest_moment(tensor: NDArray[np.float64]) -> float:
+    """Return the spectral norm of a symmetric tensor (3, 3)."""
+    smallest, _, highest = principal_moments(tensor)
+    return max(abs(smallest), abs(highest))
+
+
+def inertia_bound(tensor: NDArray[np.float64]) -> float:
+    """Return the rounding of a stored inertia, relative to its largest moment.
+
+    Three moments, each u relative, and one quaternion. Turning a tensor by a small
+    angle changes it by the commutator [rotation, I - c 1], whose spectral norm is at
+    most angle * (largest - smallest moment).
+    """
+    smallest, _, highest = principal_moments(tensor)
+    largest = largest_moment(tensor)
+    if not largest:
+        return ARITHMETIC
+    spread = (highest - smallest) / largest
+    return RELATIVE + QUATERNION * spread + ARITHMETIC
+
+
+def is_pointlike(tensor: NDArray[np.float64], mass: float, size: float) -> bool:
+    """Whether a mass has no inertia of its own, but for rounding.
+
+    Args:
+        tensor: Inertia about the centre of mass (3, 3) [kg m^2].
+        mass: [kg].
+        size: Of the robot [m].
+    """
+    return largest_moment(tensor) <= NEGLIGIBLE_INERTIA * mass * (size * size)
+
+
+def frame_bounds(frames: Frames, parents: Mapping[str, str]) -> dict[str, FrameBound]:
+    """Bound the rounding of link poses along the chain from the root.
+
+    Each joint on the way stores localPos0, localRot0 and localRot1. The position is off
+    by u times its length. A rotation that is off by an angle moves whatever lies beyond
+    it by that angle times the distance: from the joint's place in the parent for
+    localRot0, from the child for localRot1, at the configuration where it is largest.
+
+    Args:
+        frames: What the specification says; its first configuration is zero.
+        parents: Parent link by child link.
+    """
+    column = {name: index for index, name in enumerate(frames.links)}
+    chains = {name: _chain(name, parents) for name in frames.links}
+    behind: dict[str, list[int]] = {}
+    for name, chain in chains.items():
+        for child in chain:
+            behind.setdefault(child, []).append(column[name])
+    positions, rotations = frames.positions, frames.rotations
+    shifts = np.zeros(positions.shape[:2])
+    # Towards the root, so that every link adds up its chain from its own end.
+    for child in sorted(behind, key=lambda name: len(chains[name]), reverse=True):
+        start, end, moved = column[parents[child]], column[child], behind[child]
+        local = rotations[0, start].T @ (positions[0, end] - positions[0, start])
+        anchor = positions[:, start] + rotations[:, start] @ local
+        shifts[:, moved] += RELATIVE * length(local)
+        for pivot in (anchor, positions[:, end]):
+            arms = positions[:, moved] - pivot[:, None]
+            shifts[:, moved] += QUATERNION * np.linalg.norm(arms, axis=2)
+    largest = shifts.max(axis=0).tolist()
+    return {
+        name: FrameBound(
+            largest[column[name]] + ARITHMETIC, len(chain) * PER_JOINT + ARITHMETIC
+        )
+        for name, chain in chains.items()
+    }
+
+
+def _chain(link: str, parents: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the links on the way to the root, the root left out."""
+    chain = []
+    while link in parents:
+        chain.append(link)
+        link = parents[link]
+    return tuple(chain)
+
+
+def length(vector: NDArray[np.float64]) -> float:
+    """Return the length of a vector; numpy's norm takes ten times as long for one."""
+    return math.sqrt(vector.dot(vector))

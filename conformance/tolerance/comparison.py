@@ -1,0 +1,221 @@
+"""What comparing two observations gives, and its tolerances."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, TypeAlias
+
+import msgspec
+from msgspec import structs
+
+from urdf_usd.conformance.observation.robot import Observation
+from urdf_usd.conformance.records.record import Grade
+from urdf_usd.conformance.tolerance.bounds import FrameBound, Tolerance, frame_bounds
+from urdf_usd.conformance.tolerance.motion_scale import motion_scale
+from urdf_usd.conformance.tolerance.rigid_groups import rigid_groups
+from urdf_usd.conformance.tolerance.rollout import rollout_spread
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from urdf_usd.conformance.observation.robot import JointObservation
+    from urdf_usd.conformance.tolerance.motion_scale import MotionScale
+
+
+class Words(msgspec.Struct, frozen=True):
+    """What a difference is for the reader of a report.
+
+    Attributes:
+        message: One sentence that names quantity, sides and amount.
+        expected: Value on the first side.
+        actual: Value on the second side.
+    """
+
+    message: str
+    expected: str | None = None
+    actual: str | None = None
+
+
+class Difference(msgspec.Struct, frozen=True):
+    """One value on two sides; a struct, as a robot has tens of thousands of them.
+
+    Attributes:
+        item: Name of the link, joint or group: the same for all pairs of readers.
+        subject: What the value is about, for the reader: ``link forearm``.
+        amount: Size in the unit of the check; inf for unequal, nan if a side that
+            should state this value does not.
+        words: Puts it into words: few of thousands are ever shown.
+        bound: What float32 storage allows.
+        tolerance: What engineering allows.
+        configuration: Label of the configuration, if one matters.
+        traces: The parts in which the difference arises; ``item`` itself unless other
+            parts are to blame.
+        unknown: Whether it is the first side that cannot be told, so that nothing is
+            to be found on the second.
+    """
+
+    item: str
+    subject: str
+    amount: float
+    words: Callable[[], Words]
+    bound: float = 0.0
+    tolerance: float = 0.0
+    configuration: str | None = None
+    traces: tuple[str, ...] = ()
+    unknown: bool = False
+
+    @property
+    def grade(self) -> Grade:
+        """Grade of this value, before anybody is asked whose fault it is."""
+        if self.amount <= self.bound:
+            return Grade.EXACT
+        if self.amount <= self.tolerance:
+            return Grade.CLOSE
+        return Grade.NOT_COMPARABLE if math.isnan(self.amount) else Grade.FAILS
+
+    @property
+    def severity(self) -> float:
+        """Amount in units of what is allowed: what makes one value worse than another.
+
+        Where float32 is coarser than the tolerance, as for an angle of 1e16 rad, its
+        bound is what is allowed.
+        """
+        if math.isnan(self.amount):
+            return -1.0
+        allowed = max(self.bound, self.tolerance)
+        return self.amount / allowed if allowed else self.amount
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """Both sides spoke.
+
+    Attributes:
+        differences: One per value, equal ones included.
+        told: The same for the reader of a report, where several values have one
+            cause; None if they stand for themselves.
+        note: Why nothing, or not everything, was compared.
+    """
+
+    differences: tuple[Difference, ...]
+    told: tuple[Difference, ...] | None = None
+    note: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Incomparable:
+    """A side is silent."""
+
+    reason: str
+
+
+Comparison: TypeAlias = Compared | Incomparable
+
+
+def with_losses(comparison: Comparison) -> Comparison:
+    """Let values fail that the first side has and the second has not as numbers."""
+    if isinstance(comparison, Incomparable):
+        return comparison
+    return replace(
+        comparison,
+        differences=tuple(map(_as_loss, comparison.differences)),
+        told=comparison.told and tuple(map(_as_loss, comparison.told)),
+    )
+
+
+def _as_loss(difference: Difference) -> Difference:
+    if difference.unknown or not math.isnan(difference.amount):
+        return difference
+    return structs.replace(difference, amount=math.inf)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ToleranceModel:
+    """What the specification's reading of a robot sets for all comparisons of it.
+
+    Attributes:
+        tolerance: Engineering tolerance.
+        joint_to: Joint that leads to a link, by child link.
+        groups: Links welded by fixed joints, head first.
+        bounds: Rounding of link poses.
+        total_mass: [kg].
+        size: Largest distance of a link or centre of mass from the root at zero [m];
+            1 if all coincide.
+        motion: What equations of motion are measured with, if they are stated.
+        spread: Per joint, how far apart rollouts of nearby robots are, by moment.
+    """
+
+    tolerance: Tolerance
+    joint_to: Mapping[str, JointObservation]
+    groups: tuple[tuple[str, ...], ...]
+    bounds: Mapping[str, FrameBound]
+    total_mass: float
+    size: float
+    motion: MotionScale | None = None
+    spread: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+
+    def chain(self, link: str) -> tuple[JointObservation, ...]:
+        """Joints from the root to a link."""
+        path = []
+        while joint := self.joint_to.get(link):
+            path.append(joint)
+            link = joint.parent
+        return tuple(reversed(path))
+
+
+Comparer: TypeAlias = Callable[[Observation, Observation, ToleranceModel], Comparison]
+
+
+def tolerance_model(spec: Observation, tolerance: Tolerance) -> ToleranceModel:
+    """Derive the tolerance_model from the specification's reading of a robot.
+
+    Raises:
+        ValueError: The observation states no frames.
+    """
+    if spec.frames is None:
+        raise ValueError(f"engine {spec.engine!r} states no frames")
+    joint_to = {joint.child: joint for joint in spec.joints}
+    masses = [link.mass.mass for link in spec.links if link.mass]
+    groups = rigid_groups([link.name for link in spec.links], spec.joints)
+    bounds = frame_bounds(
+        spec.frames, {child: joint.parent for child, joint in joint_to.items()}
+    )
+    size = _size(spec)
+    return ToleranceModel(
+        tolerance=tolerance,
+        joint_to=joint_to,
+        groups=groups,
+        bounds=bounds,
+        total_mass=sum(masses),
+        size=size,
+        motion=motion_scale(spec, groups, bounds, size),
+        spread=rollout_spread(
+            spec.rollout, {joint.name: joint for joint in spec.joints}
+        ),
+    )
+
+
+def _size(spec: Observation) -> float:
+    frames = spec.frames
+    if frames is None:
+        return 1.0
+    column = {name: index for index, name in enumerate(frames.links)}
+    distances = []
+    for link in spec.links:
+        position = frames.positions[0, column[link.name]]
+        rotation = frames.rotations[0, column[link.name]]
+        center = link.mass.center if link.mass else (0.0, 0.0, 0.0)
+        ends = position, position + rotation @ center
+        distances += [math.hypot(*point) for point in ends]
+    return max(distances, default=0.0) or 1.0
+
+
+def number(value: float | None, unit: str = "") -> str:
+    """Write a value for the reader of a report."""
+    if value is None:
+        return "absent"
+    if math.isinf(value):
+        return "unlimited" if value > 0 else "unlimited below"
+    return f"{value:.7g} {unit}".rstrip()

@@ -1,0 +1,172 @@
+"""How a robot is left to itself, and how far apart two outcomes of that are.
+
+A robot swings for a second at most, its root held, under gravity, damping, friction and
+mimic couplings. A free robot would only fall, and show nothing of its joints. Nothing
+collides and no joint limit acts: an impact multiplies every difference, and limits are
+compared as they are.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from urdf_usd.conformance.observation.free_motion import RolloutPlan
+from urdf_usd.conformance.observation.robot import JointType
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from urdf_usd.conformance.observation.free_motion import Moment, Rollout
+    from urdf_usd.conformance.observation.robot import JointObservation, Observation
+    from urdf_usd.conformance.tolerance.motion_scale import MotionScale
+
+# The first configuration that is neither zero nor at limits.
+_START = 3
+# A joint is held if harmless inventions are more than a tenth of the inertia that it
+# has while all others move freely, or if that is nothing but rounding.
+_INVENTED = 10.0
+# Steps times squares of degrees of freedom, which is what a step costs: robots of more
+# than 300 are left to themselves for less than a second.
+_WORK = 1e8
+_SINGULAR = 1e-9
+_TRANSLATIONS = {JointType.PLANAR: 3, JointType.FLOATING: 3}
+
+
+def plan_rollout(spec: Observation, scale: MotionScale | None) -> RolloutPlan | None:
+    """Decide how a robot shall move on its own.
+
+    Args:
+        spec: The specification's reading of the robot.
+        scale: Scale of its equations of motion.
+
+    Returns:
+        None if no joint can move.
+    """
+    dynamics = spec.dynamics
+    if dynamics is None or scale is None or len(dynamics.inertia) <= _START:
+        return None
+    joints = {joint.name: joint for joint in spec.joints}
+    columns, names = _freedoms(dynamics.joints, joints)
+    inertia = columns.T @ dynamics.inertia[_START] @ columns
+    invented = columns.T @ np.diag(np.diagonal(scale.inertia_invented)) @ columns
+    floor = _SINGULAR * np.diagonal(inertia) + _INVENTED * np.diagonal(invented)
+    held = _without_inertia(inertia, floor, names)
+    if held.issuperset(names):
+        return None
+    plan = RolloutPlan(_START, tuple(name for name in joints if name in held))
+    most = _WORK / len(dynamics.joints) ** 2
+    short = tuple(steps for steps in plan.moments if steps <= most)
+    return replace(plan, moments=short or plan.moments[:1])
+
+
+def _freedoms(
+    names: Sequence[str], joints: Mapping[str, JointObservation]
+) -> tuple[NDArray[np.float64], tuple[str, ...]]:
+    """Return (n, m) independent velocities of joints, and the joint of each.
+
+    The root is held, and of the three displacements of a planar joint two count.
+    """
+    columns: list[NDArray[np.float64]] = []
+    owners: list[str] = []
+    widths = Counter(names)
+    ends = itertools.accumulate(widths.values())
+    for (name, width), end in zip(widths.items(), ends, strict=True):
+        if name not in joints:
+            continue
+        own = np.eye(len(names), width, width - end)
+        if joints[name].type is JointType.PLANAR:
+            normal = np.array([joints[name].axis or (0.0, 0.0, 1.0)])
+            _, _, rows = np.linalg.svd(normal)
+            own = np.hstack([own[:, :3] @ rows[1:].T, own[:, 3:]])
+        columns.append(own)
+        owners += [name] * own.shape[1]
+    stacked = np.hstack([np.zeros((len(names), 0)), *columns])
+    return stacked, tuple(owners)
+
+
+def _without_inertia(
+    inertia: NDArray[np.float64], floor: NDArray[np.float64], names: Sequence[str]
+) -> frozenset[str]:
+    """Name the joints that nothing resists.
+
+    What resists a velocity while others move freely is its pivot in the elimination of
+    the others. The largest goes first, measured by its floor: what is left below its
+    floor in the end has no inertia of its own.
+    """
+    rest = inertia.copy()
+    open_ = list(range(len(names)))
+    while open_:
+        pivots = np.diagonal(rest)[open_]
+        best = open_[int(np.argmax(pivots / np.maximum(floor[open_], 1e-300)))]
+        if rest[best, best] <= floor[best]:
+            break
+        open_.remove(best)
+        rest -= np.outer(rest[:, best], rest[best]) / rest[best, best]
+    return frozenset(names[index] for index in open_)
+
+
+def rollout_spread(
+    rollout: Rollout | None, joints: Mapping[str, JointObservation]
+) -> dict[str, tuple[float, ...]]:
+    """Return per joint how far nearby robots are from it, moment by moment.
+
+    It ends where one of them explodes.
+    """
+    if rollout is None or not rollout.neighbours:
+        return {}
+    together = list(zip(rollout.moments, *rollout.neighbours, strict=False))
+    return {
+        name: tuple(
+            max(
+                distance(own, other, (index, index), joints[name].type)
+                for other in others
+            )
+            for own, *others in together
+        )
+        for index, name in enumerate(rollout.joints)
+    }
+
+
+def distance(
+    first: Moment, second: Moment, at: tuple[int, int], joint_type: JointType
+) -> float:
+    """Return how far apart a joint is: the largest of position and velocity.
+
+    Translations in metres, rotations in radians, and both per second.
+
+    Args:
+        first: One moment.
+        second: The other.
+        at: Index of the joint in each.
+        joint_type: Kind of motion.
+    """
+    here, there = at
+    moved = _apart(first.positions[here], second.positions[there], joint_type)
+    ours, theirs = first.velocities[here], second.velocities[there]
+    slides = _TRANSLATIONS.get(joint_type, 0)
+    return max(
+        moved,
+        math.dist(ours[:slides], theirs[:slides]),
+        math.dist(ours[slides:], theirs[slides:]),
+    )
+
+
+def _apart(
+    here: tuple[float, ...], there: tuple[float, ...], joint_type: JointType
+) -> float:
+    slides = _TRANSLATIONS.get(joint_type, 0)
+    shift = math.dist(here[:slides], there[:slides])
+    ours, theirs = here[slides:], there[slides:]
+    if joint_type in {JointType.FLOATING, JointType.SPHERICAL}:
+        # Quaternions of either sign; |p - q| = 2 sin(angle / 4).
+        chord = min(math.dist(ours, theirs), math.dist(ours, [-q for q in theirs]))
+        return max(shift, 4 * math.asin(min(chord / 2, 1.0)))
+    return max(shift, math.dist(ours, theirs))

@@ -1,0 +1,272 @@
+"""Where engines are asked for link frames: corners and samples of the joint ranges.
+
+The configurations depend on the joints alone, so every engine of a robot is asked at
+the same ones, and two runs ask the same questions.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.stats import qmc
+
+from urdf_usd.conformance.observation.robot import (
+    COORDINATES,
+    VELOCITIES,
+    Configurations,
+    JointType,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from urdf_usd.conformance.observation.robot import JointObservation, Vec3
+
+# A limit beyond this [rad or m] is one that nobody meant (1e16 stands for "none"); a
+# pose there would measure the rounding of sines, not the robot.
+_FAR = 1e3
+# Half the width of the window in which an unlimited joint is sampled.
+_WINDOW = {JointType.PRISMATIC: 1.0}
+_TURN = math.pi
+_DISPLACEMENT = 1.0
+_SPEED = 1.0
+_CORNERS = 2
+# Dimensions of the unit cube that each joint takes, by number of coordinates.
+_FREEDOMS = {
+    JointType.PLANAR: 3,
+    JointType.FLOATING: 6,
+    JointType.SPHERICAL: 3,
+}
+# Equations of motion of hundreds of coordinates take gigabytes at all configurations:
+# the most entries of inertia matrices, and the configurations that are asked for anyhow
+# (zero, both limits, and the one in which a robot is left to itself).
+_ENTRIES = 2_000_000
+_WEIGHED = 4
+_ROOT = 6
+# Scrambling keeps samples off the middle of every range at once, where symmetric
+# limits would make them zero; the seed makes them the same in every run.
+_SEED = 20_240_229
+_URDF_DEFAULT_AXIS = (1.0, 0.0, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Coupling:
+    """Position = multiplier * position of ``leader`` + offset."""
+
+    leader: str
+    multiplier: float
+    offset: float
+
+
+def configurations(
+    joints: Sequence[JointObservation], count: int = 32
+) -> Configurations:
+    """Choose the configurations at which a robot's readers are compared.
+
+    The first is zero, wherever the limits are; then every leading joint at its lower
+    and at its upper limit; then Sobol samples inside the limits. A mimic joint follows
+    its leader, through chains; the leader keeps to what its followers' limits allow
+    where that leaves anything. A robot without moving joints has one configuration.
+
+    Args:
+        joints: All joints, fixed ones included.
+        count: Least number of configurations; samples come in powers of two.
+    """
+    moving = [joint for joint in joints if COORDINATES[joint.type]]
+    if not moving:
+        return Configurations((), (), ("zero",))
+    couplings = _couplings(moving)
+    leaders = [joint for joint in moving if joint.name not in couplings]
+    cube = _unit_cube(sum(_freedoms(joint) for joint in leaders), count)
+    positions: dict[str, NDArray[np.float64]] = {}
+    column = 0
+    for joint in leaders:
+        width = _freedoms(joint)
+        window = _window(joint, _shared_limits(joint, moving, couplings))
+        inside = _coordinates(joint, window, cube[:, column : column + width])
+        positions[joint.name] = np.vstack([_zero(joint.type), inside])
+        column += width
+    for name, coupling in couplings.items():
+        leader = positions[coupling.leader]
+        positions[name] = coupling.multiplier * leader + coupling.offset
+    for array in positions.values():
+        array.setflags(write=False)
+    samples = (f"sample {index}" for index in range(len(cube) - 2))
+    size = _ROOT + sum(VELOCITIES[joint.type] for joint in moving)
+    weighed = max(_WEIGHED, _ENTRIES // size**2)
+    return Configurations(
+        joints=tuple(joint.name for joint in moving),
+        positions=tuple(positions[joint.name] for joint in moving),
+        labels=("zero", "lower", "upper", *samples),
+        velocities=_velocities(moving, len(cube) + 1),
+        weighed=weighed if weighed <= len(cube) else None,
+    )
+
+
+def _velocities(
+    moving: Sequence[JointObservation], count: int
+) -> tuple[NDArray[np.float64], ...]:
+    """Return (K, d) velocities up to 1 rad/s or m/s; zero, lower and upper are at rest.
+
+    So that forces at rest are gravity's alone, and samples show Coriolis forces too.
+    """
+    random = np.random.default_rng(_SEED)
+    velocities = []
+    for joint in moving:
+        values = random.uniform(-_SPEED, _SPEED, (count, VELOCITIES[joint.type]))
+        values[: _CORNERS + 1] = 0.0
+        values.setflags(write=False)
+        velocities.append(values)
+    return tuple(velocities)
+
+
+def _unit_cube(dimensions: int, count: int) -> NDArray[np.float64]:
+    """Return points of the unit cube: both corners, then at least ``count`` - 3."""
+    exponent = math.ceil(math.log2(max(count - 3, 1)))
+    sobol = qmc.Sobol(dimensions, scramble=True, seed=np.random.default_rng(_SEED))
+    corners = np.array([[0.0], [1.0]]) * np.ones(dimensions)
+    return np.vstack([corners, sobol.random_base2(exponent)])
+
+
+def _freedoms(joint: JointObservation) -> int:
+    return _FREEDOMS.get(joint.type, 1)
+
+
+def _couplings(moving: Sequence[JointObservation]) -> dict[str, _Coupling]:
+    """Couple every follower to the joint at the head of its chain.
+
+    A coupling that leads nowhere (unknown leader, several coordinates, a loop) is no
+    coupling: such a joint is sampled on its own.
+    """
+    single = {joint.name: joint for joint in moving if COORDINATES[joint.type] == 1}
+    couplings = {}
+    for name in single:
+        coupling = _head(name, single)
+        if coupling:
+            couplings[name] = coupling
+    return couplings
+
+
+def _head(name: str, single: Mapping[str, JointObservation]) -> _Coupling | None:
+    leader, multiplier, offset = name, 1.0, 0.0
+    seen = {name}
+    while (mimic := single[leader].mimic) and mimic.leader in single:
+        if mimic.leader in seen:
+            return None
+        seen.add(mimic.leader)
+        offset += multiplier * mimic.offset
+        multiplier *= mimic.multiplier
+        leader = mimic.leader
+    return _Coupling(leader, multiplier, offset) if leader != name else None
+
+
+def _limits(joint: JointObservation) -> tuple[float, float]:
+    """Return ordered limits, infinite where there is none worth the name."""
+    lower = -math.inf if joint.lower is None else joint.lower
+    upper = math.inf if joint.upper is None else joint.upper
+    if lower > upper:
+        lower, upper = upper, lower
+    return (
+        lower if abs(lower) <= _FAR else -math.inf,
+        upper if abs(upper) <= _FAR else math.inf,
+    )
+
+
+def _shared_limits(
+    leader: JointObservation,
+    moving: Sequence[JointObservation],
+    couplings: Mapping[str, _Coupling],
+) -> tuple[float, float]:
+    """Return what the leader's and its followers' limits allow together."""
+    lower, upper = _limits(leader)
+    for joint in moving:
+        coupling = couplings.get(joint.name)
+        if not coupling or coupling.leader != leader.name or not coupling.multiplier:
+            continue
+        ends = sorted(
+            (limit - coupling.offset) / coupling.multiplier for limit in _limits(joint)
+        )
+        both = max(lower, ends[0]), min(upper, ends[1])
+        if both[0] <= both[1]:
+            lower, upper = both
+    return lower, upper
+
+
+def _window(
+    joint: JointObservation, limits: tuple[float, float]
+) -> tuple[float, float]:
+    """Return a finite interval inside the limits."""
+    lower, upper = limits
+    half = _WINDOW.get(joint.type, _TURN)
+    if math.isinf(lower) and math.isinf(upper):
+        return -half, half
+    if math.isinf(lower):
+        return upper - 2 * half, upper
+    if math.isinf(upper):
+        return lower, lower + 2 * half
+    return lower, upper
+
+
+def _zero(joint_type: JointType) -> NDArray[np.float64]:
+    """Return the (1, d) coordinates of no motion."""
+    zero = np.zeros((1, COORDINATES[joint_type]))
+    if joint_type is JointType.FLOATING:
+        zero[0, 3] = 1.0
+    elif joint_type is JointType.SPHERICAL:
+        zero[0, 0] = 1.0
+    return zero
+
+
+def _coordinates(
+    joint: JointObservation,
+    window: tuple[float, float],
+    cube: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Map (K, n) points of the unit cube to (K, d) coordinates of a joint."""
+    signed = 2 * cube - 1
+    match joint.type:
+        case JointType.PLANAR:
+            plane = _plane(joint.axis or _URDF_DEFAULT_AXIS)
+            displacement = _DISPLACEMENT * signed[:, :2] @ plane
+            return np.hstack([displacement, _TURN * signed[:, 2:]])
+        case JointType.FLOATING:
+            displacement = _DISPLACEMENT * signed[:, :3]
+            return np.hstack([displacement, _uniform_rotations(cube[:, 3:])])
+        case JointType.SPHERICAL:
+            return _uniform_rotations(cube)
+        case _:
+            lower, upper = window
+            # Written so that 0 and 1 give the limits themselves, not their neighbours.
+            inside: NDArray[np.float64] = (1 - cube) * lower + cube * upper
+            return inside
+
+
+def _plane(axis: Vec3) -> NDArray[np.float64]:
+    """Return (2, 3) orthonormal vectors normal to a unit axis."""
+    normal = np.asarray(axis, dtype=np.float64)
+    aside = np.eye(3)[int(np.argmin(np.abs(normal)))]
+    first = np.cross(normal, aside)
+    first /= np.linalg.norm(first)
+    return np.array([first, np.cross(normal, first)])
+
+
+def _uniform_rotations(cube: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Map (K, 3) points to (K, 4) quaternions wxyz, uniform over rotations.
+
+    Shoemake, "Uniform random rotations", Graphics Gems III, 1992.
+    """
+    small, large = np.sqrt(1 - cube[:, 0]), np.sqrt(cube[:, 0])
+    first, second = 2 * math.pi * cube[:, 1], 2 * math.pi * cube[:, 2]
+    return np.column_stack(
+        [
+            small * np.cos(first),
+            small * np.sin(first),
+            large * np.sin(second),
+            large * np.cos(second),
+        ]
+    )

@@ -1,0 +1,352 @@
+"""Circumstances under which readers are known to depart from the specification.
+
+Each is a question about one link or joint, as the specification and a reader state it.
+:mod:`urdf_usd.conformance.verdict.deviations` says which reader departs under which of
+them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from urdf_usd.conformance.checks.joint_motion import is_unturned, travel_factor
+from urdf_usd.conformance.observation.robot import JointType
+from urdf_usd.conformance.observation.shapes import Role
+from urdf_usd.conformance.tolerance.rigid_groups import rigid_groups, tensor_of
+from urdf_usd.conformance.verdict.massless_turning import (
+    counts_massless,
+    massless_inertia,
+)
+
+if TYPE_CHECKING:
+    from urdf_usd.conformance.observation.robot import (
+        JointObservation,
+        LinkObservation,
+        Observation,
+    )
+
+_Z = (0.0, 0.0, 1.0)
+_THIN = 1e-6
+_TINY = 1e-10
+_FAR = 1e8
+_EDGE = 1e-6
+# What counts as the same mass or moment, relative, and the same place [m].
+_SAME = 1e-5
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Case:
+    """A part of a robot in which a reader departs from the specification.
+
+    Attributes:
+        check: Identifier of the check in which it shows.
+        part: Name of the link or joint.
+        spec: What the specification says; for a further reader of the USD, what the
+            one says that is judged.
+        stated: What the reader says.
+    """
+
+    check: str
+    part: str
+    spec: Observation
+    stated: Observation
+
+    @property
+    def joints(self) -> tuple[JointObservation, JointObservation] | None:
+        """The joint of this name on both sides."""
+        ours = self.specified_joint
+        theirs = [joint for joint in self.stated.joints if joint.name == self.part]
+        return (ours, theirs[0]) if ours and theirs else None
+
+    @property
+    def specified_joint(self) -> JointObservation | None:
+        """The joint of this name in the specification."""
+        found = (joint for joint in self.spec.joints if joint.name == self.part)
+        return next(found, None)
+
+    @property
+    def links(self) -> tuple[LinkObservation, LinkObservation] | None:
+        """The link of this name on both sides."""
+        ours = [link for link in self.spec.links if link.name == self.part]
+        theirs = [link for link in self.stated.links if link.name == self.part]
+        return (ours[0], theirs[0]) if ours and theirs else None
+
+
+Circumstance: TypeAlias = Callable[[Case], bool]
+
+
+def about_joints(
+    test: Callable[[JointObservation, JointObservation], bool],
+) -> Circumstance:
+    """Ask about the joint on both sides; false where it is not a joint of both."""
+
+    def applies(case: Case) -> bool:
+        joints = case.joints
+        return joints is not None and test(*joints)
+
+    return applies
+
+
+def about_links(
+    test: Callable[[LinkObservation, LinkObservation], bool],
+) -> Circumstance:
+    """Ask about the link on both sides; false where it is not a link of both."""
+
+    def applies(case: Case) -> bool:
+        links = case.links
+        return links is not None and test(*links)
+
+    return applies
+
+
+def _limits(joint: JointObservation) -> tuple[float, float]:
+    return (
+        -math.inf if joint.lower is None else joint.lower,
+        math.inf if joint.upper is None else joint.upper,
+    )
+
+
+def _unlimited(joint: JointObservation) -> bool:
+    return _limits(joint) == (-math.inf, math.inf)
+
+
+def no_range(ours: JointObservation, theirs: JointObservation) -> bool:
+    """Limits that are both zero, read as none."""
+    return _limits(ours) == (0.0, 0.0) and _unlimited(theirs)
+
+
+def one_sided(ours: JointObservation, theirs: JointObservation) -> bool:
+    """Limits of which one is zero, perhaps for want of a number, read as none."""
+    return _limits(ours).count(0.0) == 1 and _unlimited(theirs)
+
+
+def open_sided(ours: JointObservation, theirs: JointObservation) -> bool:
+    """A limit that is zero, perhaps for want of a number, read as none; not another."""
+    return all(
+        here == there or (here == 0 and math.isinf(there))
+        for here, there in zip(_limits(ours), _limits(theirs), strict=True)
+    )
+
+
+def far_limits(ours: JointObservation, theirs: JointObservation) -> bool:
+    """A limit that nobody can reach, read as none; not another."""
+    return all(
+        here == there or (abs(here) > _FAR and math.isinf(there))
+        for here, there in zip(_limits(ours), _limits(theirs), strict=True)
+    )
+
+
+def reversed_limits(ours: JointObservation, theirs: JointObservation) -> bool:
+    """A lower limit above the upper one, read as no limits."""
+    lower, upper = _limits(ours)
+    return lower > upper and _unlimited(theirs)
+
+
+def bounded_continuous(ours: JointObservation, theirs: JointObservation) -> bool:
+    """A continuous joint with limits."""
+    return ours.type is JointType.CONTINUOUS and not _unlimited(theirs)
+
+
+def is_type(joint_type: JointType) -> Circumstance:
+    """Ask for joints of one type, whether the reader has them or not."""
+
+    def applies(case: Case) -> bool:
+        joint = case.specified_joint
+        return joint is not None and joint.type is joint_type
+
+    return applies
+
+
+def tilted_plane(case: Case) -> bool:
+    """A planar joint whose normal is not the z axis of its frame."""
+    joint = case.specified_joint
+    return joint is not None and joint.type is JointType.PLANAR and joint.axis != _Z
+
+
+def absent_is_zero(field: str) -> Circumstance:
+    """Ask for an absent number that is read as zero."""
+    return about_joints(
+        lambda ours, theirs: (
+            getattr(ours, field) is None and getattr(theirs, field) == 0.0
+        )
+    )
+
+
+def zero_is_absent(field: str) -> Circumstance:
+    """Ask for a zero that is read as absent."""
+    return about_joints(
+        lambda ours, theirs: (
+            getattr(ours, field) == 0.0 and getattr(theirs, field) is None
+        )
+    )
+
+
+def not_read(field: str) -> Circumstance:
+    """Ask for a number that the reader does not have."""
+    return about_joints(
+        lambda ours, theirs: (
+            getattr(ours, field) is not None and getattr(theirs, field) is None
+        )
+    )
+
+
+def coupled_to_another_kind(case: Case) -> bool:
+    """A joint that slides and mimics one that turns, or the other way round."""
+    joint = case.specified_joint
+    if joint is None or joint.mimic is None:
+        return False
+    slides = {
+        other.name: other.type is JointType.PRISMATIC for other in case.spec.joints
+    }
+    return slides.get(joint.mimic.leader) is not slides[joint.name]
+
+
+def coupled_in_a_loop(case: Case) -> bool:
+    """A joint that the reader couples, in the end, to one that follows itself.
+
+    In a rollout every joint feels it.
+    """
+    leader_of = {
+        joint.name: joint.mimic.leader for joint in case.stated.joints if joint.mimic
+    }
+
+    def circles(name: str) -> bool:
+        seen: set[str] = set()
+        while name in leader_of and name not in seen:
+            seen.add(name)
+            name = leader_of[name]
+        return name in seen
+
+    everywhere = case.check == "dynamics.rollout"
+    return any(map(circles, leader_of)) if everywhere else circles(case.part)
+
+
+def invented_kilogram(case: Case) -> bool:
+    """A link without mass that has a kilogram, which the reader makes up."""
+    return case.part in case.stated.invented and about_links(a_kilogram)(case)
+
+
+def a_kilogram(ours: LinkObservation, theirs: LinkObservation) -> bool:
+    """A link without mass, and a kilogram in its place."""
+    massless = ours.mass is None or not ours.mass.mass
+    return massless and theirs.mass is not None and theirs.mass.mass == 1.0
+
+
+def massless_kilogram(ours: LinkObservation, theirs: LinkObservation) -> bool:
+    """A link that has inertia but no mass, and a kilogram in its place."""
+    return massless_inertia(ours) and a_kilogram(ours, theirs)
+
+
+def repaired_text(case: Case) -> bool:
+    """A part whose text has no exact meaning."""
+    return case.part in case.spec.repaired
+
+
+def turned_by_quaternion(case: Case) -> bool:
+    """A part whose origin is turned by a quaternion, read as one that is not turned.
+
+    The rest of the part is as it should be: where a joint stands in its parent, and the
+    mass, centre of mass and principal moments of a link.
+    """
+    if case.part not in case.spec.quaternions:
+        return False
+    joint = case.specified_joint
+    if joint is not None:
+        return is_unturned(joint, case.spec, case.stated)
+    links = case.links
+    if links is None or not links[0].mass or not links[1].mass:
+        return False
+    here, there = links[0].mass, links[1].mass
+    close = math.isclose(here.mass, there.mass, rel_tol=_SAME)
+    close &= math.dist(here.center, there.center) <= _SAME
+    if here.inertia is None or there.inertia is None:
+        return close
+    ours, theirs = (
+        np.linalg.eigvalsh(tensor_of(inertia))
+        for inertia in (here.inertia, there.inertia)
+    )
+    return close and bool(np.abs(ours - theirs).max() <= _SAME * np.abs(ours).max())
+
+
+def impossible_inertia(ours: LinkObservation, theirs: LinkObservation) -> bool:
+    """A tensor that no body has, whatever stands in its place."""
+    if not ours.mass or not theirs.mass or ours.mass.inertia is None:
+        return False
+    a, b, c = np.linalg.eigvalsh(tensor_of(ours.mass.inertia))
+    # A thin rod or plate is at the edge, and on either side of it by rounding.
+    return bool(a < 0 or a + b < c * (1 + _EDGE))
+
+
+def zeroed_inertia(ours: LinkObservation, theirs: LinkObservation) -> bool:
+    """A tensor that no body has, and zero in its place."""
+    if theirs.mass is None or theirs.mass.inertia is None:
+        return False
+    return impossible_inertia(ours, theirs) and not any(theirs.mass.inertia)
+
+
+def thin_inertia(ours: LinkObservation, theirs: LinkObservation) -> bool:
+    """A massive link with a moment that single precision cannot tell from zero.
+
+    It is below a millionth of the largest, or below 1e-10 kg m^2.
+    """
+    if not ours.mass or not theirs.mass or ours.mass.inertia is None:
+        return False
+    smallest, _, largest = np.linalg.eigvalsh(tensor_of(ours.mass.inertia))
+    return bool(abs(smallest) <= max(_THIN * largest, _TINY))
+
+
+def welded_to_massless_inertia(case: Case) -> bool:
+    """A part of a rigid group in which a link has inertia, but no mass."""
+    stated = {link.name: link for link in case.spec.links}
+    joint = case.specified_joint
+    part = joint.child if joint else case.part
+    return any(
+        part in group and any(massless_inertia(stated[name]) for name in group)
+        for group in rigid_groups(list(stated), case.spec.joints)
+    )
+
+
+def counted_massless_inertia(case: Case) -> bool:
+    """Motion as if the inertia of links without mass counted, and nothing else changed.
+
+    In a rollout every joint feels it.
+    """
+    return counts_massless(case.spec, case.stated, case.check)
+
+
+def longer_axis(case: Case) -> bool:
+    """A prismatic joint that travels farther or less far than its position."""
+    joints = case.joints
+    if joints is None or joints[0].type is not JointType.PRISMATIC:
+        return False
+    factor = travel_factor(joints[0], case.spec, case.stated)
+    return factor is not None and abs(factor - 1) > 1e-6  # noqa: PLR2004  rounding
+
+
+def shapes_in_pieces(case: Case) -> bool:
+    """A link with a mesh whose file consists of several objects or groups."""
+    return any(
+        shape.pieces > 1
+        for shape in case.spec.shapes
+        if shape.link == case.part and shape.role == case.check.partition(".")[0]
+    )
+
+
+def shapes_of_polygons(case: Case) -> bool:
+    """A link with a mesh whose file has faces of more than three corners."""
+    return any(
+        shape.corners > 3  # noqa: PLR2004  a triangle
+        for shape in case.spec.shapes
+        if shape.link == case.part and shape.role == case.check.partition(".")[0]
+    )
+
+
+def colliders_alone(case: Case) -> bool:
+    """A link that has colliders, and no visual."""
+    roles = {shape.role for shape in case.spec.shapes if shape.link == case.part}
+    return roles == {Role.COLLISION}

@@ -1,0 +1,397 @@
+"""From outcomes of engines to checks, deviations and a verdict on the USD.
+
+The specification's reading is the reference. A check that fails is the USD's fault,
+unless the engines contradict the reference; a reader that stands alone is a deviation.
+The verdict is the worst check that was made; where all else agrees and parts could not
+be compared, it is *incomplete*.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from operator import attrgetter
+from typing import TYPE_CHECKING, assert_never
+
+from urdf_usd.conformance.checks.asking import compare
+from urdf_usd.conformance.checks.catalogue import CHECKS, ROUND_TRIP_CHECKS
+from urdf_usd.conformance.engines.protocol import Abstained, Crashed, Observed
+from urdf_usd.conformance.records.record import (
+    CheckRecord,
+    DeviationRecord,
+    DifferenceRecord,
+    FindingRecord,
+    Grade,
+    Verdict,
+)
+from urdf_usd.conformance.tolerance.bounds import Tolerance
+from urdf_usd.conformance.tolerance.comparison import (
+    Compared,
+    Incomparable,
+    tolerance_model,
+    with_losses,
+)
+from urdf_usd.conformance.verdict.attribution import (
+    Attribution,
+    EngineComparison,
+    attribute,
+)
+from urdf_usd.conformance.verdict.departures import departures
+from urdf_usd.conformance.verdict.overall import ORDER, overall_reason, overall_verdict
+from urdf_usd.conformance.verdict.round_trip import compare_back
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from urdf_usd.conformance.checks.catalogue import Check
+    from urdf_usd.conformance.engines.protocol import Outcome
+    from urdf_usd.conformance.observation.robot import Base, Observation
+    from urdf_usd.conformance.tolerance.comparison import (
+        Comparison,
+        Difference,
+        ToleranceModel,
+    )
+    from urdf_usd.conformance.verdict.attribution import Disagreement
+    from urdf_usd.conformance.verdict.round_trip import Back
+
+REFERENCE = "spec"
+# Findings shown per check; the check says how many there are.
+MOST_FINDINGS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What is said about one USD.
+
+    Attributes:
+        checks: In the order of the list of checks; empty if nothing was compared.
+        deviations: Departures of readers, never counted against the USD.
+        verdict: The worst check.
+        reason: One sentence that names what decided.
+    """
+
+    checks: tuple[CheckRecord, ...]
+    deviations: tuple[DeviationRecord, ...]
+    verdict: Verdict
+    reason: str
+
+
+def judge(  # noqa: PLR0913  one argument per source of words
+    urdf: Mapping[str, Outcome],
+    usd: Outcome,
+    *,
+    further_usd: Iterable[Outcome] = (),
+    back: Back | None = None,
+    tolerance: Tolerance | None = None,
+    expected_base: Base | None = None,
+) -> Judgement:
+    """Judge a USD by what engines say about it and about the URDF.
+
+    Args:
+        urdf: Outcome per URDF engine, ``spec`` among them.
+        usd: Outcome of the USD engine whose word is judged.
+        further_usd: Outcomes of others who read the USD. Where they depart from the
+            one that is judged, that is a deviation of theirs.
+        back: What became of the URDF that was written back from the USD, if anybody
+            asked.
+        tolerance: Engineering tolerance; the default one if absent.
+        expected_base: How the base shall be held, where the user said so; otherwise
+            what the URDF says counts, if anything.
+
+    Raises:
+        ValueError: ``spec`` was not asked.
+    """
+    if REFERENCE not in urdf:
+        raise ValueError(f"the reference engine {REFERENCE!r} was not asked")
+    match urdf[REFERENCE], usd:
+        case Abstained(reason), _:
+            return _nothing(Verdict.UNREADABLE, reason)
+        case Crashed(reason), _:
+            return _nothing(Verdict.CRASHED, f"{REFERENCE} crashed: {reason}")
+        case _, Crashed(reason):
+            return _nothing(Verdict.CRASHED, f"the USD reader crashed: {reason}")
+        case _, Abstained(reason):
+            return _nothing(Verdict.NOT_COMPARABLE, f"the USD is unreadable: {reason}")
+        case Observed(spec), Observed(actual):
+            bench = _Bench(
+                spec=spec,
+                asked=replace(spec, base=expected_base or spec.base),
+                actual=actual,
+                engines={
+                    name: outcome for name, outcome in urdf.items() if name != REFERENCE
+                },
+                further=tuple(
+                    outcome.observation
+                    for outcome in further_usd
+                    if isinstance(outcome, Observed)
+                ),
+                back=back,
+                tolerance_model=tolerance_model(spec, tolerance or Tolerance()),
+            )
+            return _judge(bench)
+        case unknown:
+            raise TypeError(f"not outcomes: {unknown}")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Bench:
+    """Everything that is compared for one robot.
+
+    Attributes:
+        spec: The reference as it reads the URDF.
+        asked: The reference with what the user asked for.
+        actual: The USD.
+        engines: Outcomes of the other URDF engines.
+        further: What other readers of the USD say.
+        back: What became of the URDF written back, if anybody asked.
+        tolerance_model: What all comparisons are measured with.
+    """
+
+    spec: Observation
+    asked: Observation
+    actual: Observation
+    engines: Mapping[str, Outcome]
+    further: tuple[Observation, ...]
+    back: Back | None
+    tolerance_model: ToleranceModel
+
+
+def _nothing(verdict: Verdict, reason: str) -> Judgement:
+    return Judgement((), (), verdict, reason)
+
+
+def _judge(bench: _Bench) -> Judgement:
+    judged = [_judge_check(check, bench) for check in CHECKS]
+    checks = (*(record for record, _ in judged), *_round_trip(bench))
+    deviations = [deviation for _, found in judged for deviation in found]
+    deviations += departures(bench.actual)
+    reason = overall_reason(checks) + _unconfirmed(bench)
+    verdict = overall_verdict({check.grade for check in checks})
+    return Judgement(checks, tuple(deviations), verdict, reason)
+
+
+def _round_trip(bench: _Bench) -> Iterator[CheckRecord]:
+    """Judge by engines that read the URDF, and the one that is written back."""
+    if bench.back is None:
+        return
+    for check in ROUND_TRIP_CHECKS:
+        trip = compare_back(
+            check, bench.spec, bench.engines, bench.back, bench.tolerance_model
+        )
+        if trip is not None:
+            differences = tuple(
+                _difference_record(check, engine, comparison)
+                for engine, comparison in trip.by_engine.items()
+            )
+            nobody = Attribution({}, ())
+            yield _check_record(check, trip.comparison, nobody, differences)
+
+
+def _judge_check(
+    check: Check, bench: _Bench
+) -> tuple[CheckRecord, tuple[DeviationRecord, ...]]:
+    comparison = with_losses(
+        compare(check, bench.asked, bench.actual, bench.tolerance_model)
+    )
+    comparisons = {
+        name: EngineComparison(
+            stated=outcome.observation,
+            from_spec=compare(
+                check, bench.spec, outcome.observation, bench.tolerance_model
+            ),
+            to_usd=compare(
+                check, outcome.observation, bench.actual, bench.tolerance_model
+            ),
+        )
+        for name, outcome in bench.engines.items()
+        if isinstance(outcome, Observed) and not check.usd_alone
+    }
+    attribution = attribute(check.id, bench.spec, comparison, comparisons.values())
+    differences = [_difference_record(check, REFERENCE, comparison)]
+    for name, outcome in bench.engines.items():
+        heard = (
+            comparisons[name].to_usd if name in comparisons else _absent(check, outcome)
+        )
+        differences.append(_difference_record(check, name, heard))
+    record = _check_record(check, comparison, attribution, tuple(differences))
+    return record, attribution.deviations + _further_deviations(check, bench)
+
+
+def _further_deviations(check: Check, bench: _Bench) -> tuple[DeviationRecord, ...]:
+    """Say where other readers of the USD depart from the one that is judged."""
+    if check.usd_alone:
+        return ()
+    silent = Incomparable("the URDF is not in question")
+    comparisons = (
+        EngineComparison(
+            stated=stated,
+            from_spec=compare(check, bench.actual, stated, bench.tolerance_model),
+            to_usd=silent,
+        )
+        for stated in bench.further
+    )
+    return attribute(check.id, bench.actual, silent, comparisons).deviations
+
+
+def _absent(check: Check, outcome: Outcome) -> Incomparable:
+    """Say why an engine has no part in a check."""
+    match outcome:
+        case Abstained(reason):
+            return Incomparable(f"abstained: {reason}")
+        case Crashed(reason):
+            return Incomparable(f"crashed: {reason}")
+        case Observed():
+            return Incomparable(f"{check.title}: a question about the USD alone")
+        case _:
+            assert_never(outcome)
+
+
+def _check_record(
+    check: Check,
+    comparison: Comparison,
+    attribution: Attribution,
+    differences: tuple[DifferenceRecord, ...],
+) -> CheckRecord:
+    if isinstance(comparison, Incomparable):
+        return CheckRecord(
+            id=check.id,
+            title=check.title,
+            group=check.group,
+            unit=check.unit,
+            grade=Grade.NOT_COMPARABLE,
+            compared=0,
+            reason=comparison.reason,
+            differences=differences,
+        )
+    grades = [_grade(difference, attribution) for difference in comparison.differences]
+    findings = _findings(check, comparison, attribution)
+    reasons = [
+        _dispute(attribution.disputed),
+        comparison.note,
+        f"{MOST_FINDINGS} of {len(findings)} findings are shown"
+        if len(findings) > MOST_FINDINGS
+        else None,
+    ]
+    worst = _worst(comparison.differences)
+    return CheckRecord(
+        id=check.id,
+        title=check.title,
+        group=check.group,
+        unit=check.unit,
+        grade=max(grades, key=ORDER.index, default=Grade.NOT_APPLICABLE),
+        compared=sum(grade is not Grade.NOT_COMPARABLE for grade in grades),
+        worst=_amount(check, worst),
+        worst_subject=worst.subject if worst and worst.amount else None,
+        bound=worst.bound if worst and check.unit else None,
+        tolerance=worst.tolerance if worst and check.unit else None,
+        reason="; ".join(reason for reason in reasons if reason) or None,
+        differences=differences,
+        findings=tuple(findings[:MOST_FINDINGS]),
+    )
+
+
+def _grade(difference: Difference, attribution: Attribution) -> Grade:
+    if difference.item in attribution.disputed:
+        return Grade.DISPUTED
+    return difference.grade
+
+
+def _worst(differences: Sequence[Difference]) -> Difference | None:
+    """Return the gravest difference; values that one side does not state come last."""
+    return max(differences, key=attrgetter("severity"), default=None)
+
+
+def _amount(check: Check, difference: Difference | None) -> float | None:
+    """Return a difference that is a number in the unit of the check, else None."""
+    if difference is None or not check.unit or not math.isfinite(difference.amount):
+        return None
+    return difference.amount
+
+
+def _difference_record(
+    check: Check, engine: str, comparison: Comparison
+) -> DifferenceRecord:
+    if isinstance(comparison, Incomparable):
+        return DifferenceRecord(engine=engine, compared=0, reason=comparison.reason)
+    values = comparison.differences
+    worst = _worst(values)
+    return DifferenceRecord(
+        engine=engine,
+        compared=sum(not math.isnan(value.amount) for value in values),
+        largest=_amount(check, worst),
+        subject=worst.subject if worst and worst.amount else None,
+        unequal=sum(value.grade is Grade.FAILS for value in values),
+        reason=None if values else comparison.note,
+    )
+
+
+def _findings(
+    check: Check, comparison: Compared, attribution: Attribution
+) -> list[FindingRecord]:
+    """Return what is not exact, worst first; disputed values in the readers' words."""
+    told = comparison.differences if comparison.told is None else comparison.told
+    own = [
+        difference
+        for difference in told
+        if difference.item not in attribution.disputed
+        and difference.grade is not Grade.EXACT
+    ]
+    own.sort(key=lambda value: (-ORDER.index(value.grade), -value.severity))
+    graded = [_finding(check, value, value.grade) for value in own]
+    disputed = [
+        _finding(check, difference, Grade.DISPUTED, _contradiction(dissents))
+        for difference in comparison.differences
+        if (dissents := attribution.disputed.get(difference.item))
+    ]
+    failing = sum(finding.grade is Grade.FAILS for finding in graded)
+    return graded[:failing] + disputed + graded[failing:]
+
+
+def _contradiction(dissents: Iterable[Disagreement]) -> str:
+    return "; ".join(
+        f"{disagreement.engine} says {disagreement.difference.words().message}"
+        for disagreement in dissents
+    )
+
+
+def _finding(
+    check: Check, difference: Difference, grade: Grade, message: str | None = None
+) -> FindingRecord:
+    words = difference.words()
+    return FindingRecord(
+        subject=difference.subject,
+        message=words.message if message is None else message,
+        grade=grade,
+        expected=words.expected,
+        actual=words.actual,
+        difference=_amount(check, difference),
+        bound=difference.bound if check.unit else None,
+        tolerance=difference.tolerance if check.unit else None,
+        configuration=difference.configuration,
+    )
+
+
+def _dispute(disputed: Mapping[str, tuple[Disagreement, ...]]) -> str | None:
+    if not disputed:
+        return None
+    engines = dict.fromkeys(
+        disagreement.engine
+        for dissents in disputed.values()
+        for disagreement in dissents
+    )
+    return f"{' and '.join(engines)} contradict {REFERENCE}, which nobody supports"
+
+
+def _unconfirmed(bench: _Bench) -> str:
+    """Say that a malformed URDF was read with the converter's repair alone, if so."""
+    if not bench.spec.malformed:
+        return ""
+    engines = [
+        name for name, outcome in bench.engines.items() if isinstance(outcome, Observed)
+    ]
+    if engines:
+        return ""
+    return (
+        f"; the URDF is malformed XML ({', '.join(bench.spec.malformed)}), which only"
+        " the converter's own reader repaired: no other engine confirms that reading"
+    )

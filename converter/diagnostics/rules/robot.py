@@ -1,0 +1,140 @@
+"""What can be wrong with links, joints and the tree that they form."""
+
+from __future__ import annotations
+
+from urdf_usd.converter.diagnostics.rules.rule import Rule, Severity
+
+_E, _W, _N = Severity.ERROR, Severity.WARNING, Severity.NOTE
+
+ROBOT_RULES = (
+    Rule(
+        "robot-unnamed",
+        _W,
+        "The robot has no name; the file's stem is used.",
+        "Write <robot name=...>.",
+    ),
+    Rule(
+        "rotation-conflict",
+        _E,
+        "An origin has rpy and quat_xyzw, which are different rotations.",
+        "Keep one of the two.",
+    ),
+    Rule(
+        "rotation-repeated",
+        _W,
+        "An origin has both rpy and quat_xyzw; they agree, and rpy counts.",
+        "Keep one of the two.",
+    ),
+    Rule(
+        "flag-invalid",
+        _W,
+        "Text that should be true or false is neither; the default is used.",
+        "Write true or false.",
+    ),
+    Rule("joint-type", _E, "The joint type is unknown.", "Use a URDF joint type."),
+    Rule(
+        "joint-type-extension",
+        _W,
+        "The joint type is an extension of URDF.",
+        "Expect other readers to refuse the file.",
+    ),
+    Rule(
+        "joint-axis-zero",
+        _E,
+        "A moving joint has a zero axis.",
+        "Write a non-zero axis.",
+    ),
+    Rule(
+        "joint-limit-missing",
+        _W,
+        "A revolute or prismatic joint has no <limit>; read as unlimited.",
+        "Add <limit>, or use a continuous joint.",
+    ),
+    Rule(
+        "joint-limit-reversed",
+        _W,
+        "The lower limit is above the upper one, which USD reads as locked.",
+        "Exchange the limits.",
+    ),
+    Rule(
+        "joint-limit-incomplete",
+        _W,
+        "A <limit> lacks a bound: 0, or none from URDF 1.2 on; many readers differ.",
+        "Write lower and upper.",
+    ),
+    Rule(
+        "joint-limit-ignored",
+        _N,
+        "A joint has bounds that its type does not use.",
+        "Remove lower and upper, or change the type.",
+    ),
+    Rule(
+        "joint-type-spelling",
+        _W,
+        "The joint type is not in lower case, or has blanks around it.",
+        "Write it as URDF does; other readers refuse the file.",
+    ),
+    Rule(
+        "part-repeated",
+        _W,
+        "A link or joint is written twice, word for word; one is kept.",
+        "Remove the other.",
+    ),
+    Rule(
+        "joint-dangling",
+        _W,
+        "A joint names a link that is nowhere defined; the joint is left out.",
+        "Define the link or correct the name.",
+    ),
+    Rule(
+        "world-undefined",
+        _W,
+        "A joint's parent is the link world, which is not defined: it is added, bare.",
+        'Write <link name="world"/>; most readers refuse the file without it.',
+    ),
+    Rule("name-duplicate", _E, "A name occurs twice.", "Rename one of the two."),
+    Rule(
+        "link-undefined",
+        _E,
+        "A joint names a link that is not defined.",
+        "Define the link or correct the name.",
+    ),
+    Rule("robot-empty", _E, "The robot has no links.", "Define at least one link."),
+    Rule(
+        "tree-roots",
+        _E,
+        "The robot has several root links.",
+        "Connect the trees with joints, or convert one of them with --root LINK.",
+    ),
+    Rule(
+        "root-unknown",
+        _E,
+        "The link that shall be the root is not defined.",
+        "Name a link of the robot.",
+    ),
+    Rule(
+        "tree-parents",
+        _E,
+        "A link is the child of several joints.",
+        "Give every link one parent.",
+    ),
+    Rule("tree-loop", _E, "The joints form a loop.", "Open the loop."),
+    Rule(
+        "mimic-target-missing",
+        _W,
+        "A joint mimics a joint that does not exist; the coupling is dropped.",
+        "Correct the name.",
+    ),
+    Rule(
+        "mimic-fixed",
+        _W,
+        "A mimic coupling on or of a joint without one axis is dropped.",
+        "Remove <mimic>.",
+    ),
+    Rule(
+        "mimic-loop",
+        _W,
+        "Mimic couplings form a loop; the coupling that closes it is dropped.",
+        "Let one joint lead.",
+    ),
+)

@@ -1,0 +1,274 @@
+"""The surfaces of COLLADA's geometries, straight from their elements.
+
+What is broken costs no more than itself; pycollada, by which the harness reads, gives
+up a whole geometry, or the document, for one part that it does not know.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from urdf_usd.converter.meshes.collada.materials import COORDINATES, WIDTHS
+from urdf_usd.converter.meshes.collada.number_lists import read_floats, read_integers
+from urdf_usd.converter.meshes.polygon_mesh import MeshError, check_indices
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from xml.etree.ElementTree import Element
+
+    from numpy.typing import NDArray
+
+    from urdf_usd.converter.meshes.collada.text import DaeText
+
+_AXES = 3
+# Indices per corner; real ones have up to ten or so.
+_MOST_COLUMNS = 256
+_VERTEX = "VERTEX"
+
+
+class Primitive(NamedTuple):
+    """Polygons with one material.
+
+    Attributes:
+        counts: (F,) corners of each.
+        columns: (inputs, corners) indices into sources.
+        vertex: Column of the positions.
+        values: What else corners have, by semantic: id of its source, and column.
+        material: What the document calls the material there.
+    """
+
+    counts: NDArray[np.integer]
+    columns: NDArray[np.int32]
+    vertex: int
+    values: Mapping[str, tuple[str, int]]
+    material: str | None
+
+    @property
+    def indices(self) -> NDArray[np.int32]:
+        """Positions of all corners."""
+        positions: NDArray[np.int32] = self.columns[self.vertex]
+        return positions
+
+
+class Surface(NamedTuple):
+    """A geometry.
+
+    Attributes:
+        points: (N, 3) positions [units of the document], rounded to single precision.
+        primitives: The polygons.
+        skipped: What had to be left out, one sentence each.
+    """
+
+    points: NDArray[np.float64]
+    primitives: tuple[Primitive, ...]
+    skipped: tuple[str, ...]
+
+
+class _Inputs(NamedTuple):
+    """What the primitives of a mesh may refer to.
+
+    Attributes:
+        vertices: Ids of its vertices and of their positions.
+        shared: Id of the source of what else vertices have, by semantic.
+        sets: Number of a set of texture coordinates by what inputs call it.
+        points: Number of positions.
+    """
+
+    vertices: frozenset[str]
+    shared: Mapping[str, str]
+    sets: Mapping[str, int]
+    points: int
+
+
+def read_surface(geometry: Element, text: DaeText, sets: Mapping[str, int]) -> Surface:
+    """Read a geometry; what is broken in it costs no more than itself.
+
+    Args:
+        geometry: Its element.
+        text: The document.
+        sets: Number of a set of texture coordinates, from 0, by what inputs call it.
+    """
+    nothing = np.empty((0, _AXES))
+    mesh = geometry.find("mesh")
+    vertices = None if mesh is None else mesh.find("vertices")
+    position = None if vertices is None else vertices.find("*[@semantic='POSITION']")
+    if mesh is None or vertices is None or position is None:
+        return Surface(nothing, (), ())
+    source = _target(position, "source")
+    try:
+        points = _points(mesh, source, text)
+    except MeshError as error:
+        return Surface(nothing, (), (error.reason,))
+    inputs = _Inputs(
+        vertices=frozenset({vertices.get("id", ""), source} - {""}),
+        shared={
+            entry.get("semantic", ""): _target(entry, "source")
+            for entry in vertices.findall("input")
+        },
+        sets=sets,
+        points=len(points),
+    )
+    primitives, skipped = [], []
+    for element in mesh:
+        read = _PRIMITIVES.get(element.tag)
+        if read is None:
+            continue
+        try:
+            if element.find("ph") is not None:
+                skipped.append("holes in polygons are filled")
+            primitive = _primitive(element, inputs, text)
+        except MeshError as error:
+            skipped.append(f"<{element.tag}>: {error.reason}")
+        else:
+            if len(primitive.counts):
+                primitives.append(primitive)
+    return Surface(points, tuple(primitives), tuple(skipped))
+
+
+def _points(mesh: Element, source: str, text: DaeText) -> NDArray[np.float64]:
+    found = next((s for s in mesh.findall("source") if s.get("id") == source), None)
+    if found is None:
+        raise MeshError(f"positions are to be in {source!r}, which is not there")
+    if len(found.findall("technique_common/accessor/param")) != _AXES:
+        raise MeshError(f"positions in {source!r} have not three coordinates")
+    try:
+        numbers = read_floats(text.of(found.find("float_array")))
+    except ValueError as error:
+        raise MeshError(f"positions in {source!r} are no numbers") from error
+    if len(numbers) % _AXES:
+        raise MeshError(f"positions in {source!r} are incomplete")
+    # What exceeds single precision becomes infinite, which is refused later.
+    with np.errstate(over="ignore"):
+        return numbers.astype(np.float32).astype(np.float64).reshape(-1, _AXES)
+
+
+def _primitive(element: Element, inputs: _Inputs, text: DaeText) -> Primitive:
+    try:
+        entries = [
+            (entry, entry.get("semantic", ""), int(entry.get("offset", "")))
+            for entry in element.findall("input")
+        ]
+    except ValueError as error:
+        raise MeshError("an input has no offset") from error
+    vertex = next(
+        (
+            offset
+            for entry, semantic, offset in entries
+            if semantic == _VERTEX and _target(entry, "source") in inputs.vertices
+        ),
+        None,
+    )
+    if vertex is None:
+        raise MeshError("it has no vertices")
+    if not all(0 <= offset < _MOST_COLUMNS for _, _, offset in entries):
+        raise MeshError("an input has a negative offset, or one beyond reason")
+    values = {
+        semantic: (inputs.shared[semantic], vertex)
+        for semantic in WIDTHS
+        if inputs.shared.get(semantic)
+    }
+    own: dict[str, tuple[str, int]] = {}
+    for entry, semantic, offset in entries:
+        number = inputs.sets.get(entry.get("set", "0"), 0)
+        further = str(number) if number and semantic == COORDINATES else ""
+        own.setdefault(semantic + further, (_target(entry, "source"), offset))
+    width = max(offset for _, _, offset in entries) + 1
+    counts, rows = _PRIMITIVES[element.tag](element, text, width)
+    columns = np.ascontiguousarray(rows.T)
+    check_indices(inputs.points, counts, columns[vertex])
+    return Primitive(counts, columns, vertex, values | own, element.get("material"))
+
+
+def _rows(element: Element | None, text: DaeText, width: int) -> NDArray[np.int32]:
+    """Read indices, one row per corner."""
+    try:
+        return read_integers(text.of(element)).reshape(-1, width)
+    except ValueError as error:
+        raise MeshError("its indices are broken") from error
+
+
+def _triangles(
+    element: Element, text: DaeText, width: int
+) -> tuple[NDArray[np.integer], NDArray[np.int32]]:
+    columns = _rows(element.find("p"), text, width)
+    return _threes(columns), columns
+
+
+def _polylist(
+    element: Element, text: DaeText, width: int
+) -> tuple[NDArray[np.integer], NDArray[np.int32]]:
+    counts = _rows(element.find("vcount"), text, 1).reshape(-1)
+    return counts, _rows(element.find("p"), text, width)
+
+
+def _polygons(
+    element: Element, text: DaeText, width: int
+) -> tuple[NDArray[np.integer], NDArray[np.int32]]:
+    outlines = (one.find("p") if one.tag == "ph" else one for one in element)
+    blocks = [
+        _rows(outline, text, width)
+        for outline in outlines
+        if outline is not None and outline.tag == "p"
+    ]
+    return np.array([len(rows) for rows in blocks], np.int32), _joined(blocks, width)
+
+
+def _tristrips(
+    element: Element, text: DaeText, width: int
+) -> tuple[NDArray[np.integer], NDArray[np.int32]]:
+    blocks = []
+    for rows in _all_rows(element, text, width):
+        # Every other triangle is turned over.
+        corners = np.stack([rows[:-2], rows[1:-1], rows[2:]], axis=1)
+        corners[1::2] = corners[1::2, [1, 0, 2]]
+        blocks.append(corners.reshape(-1, width))
+    columns = _joined(blocks, width)
+    return _threes(columns), columns
+
+
+def _trifans(
+    element: Element, text: DaeText, width: int
+) -> tuple[NDArray[np.integer], NDArray[np.int32]]:
+    blocks = []
+    for rows in _all_rows(element, text, width):
+        hub = np.broadcast_to(rows[:1], rows[2:].shape)
+        corners = np.stack([hub, rows[1:-1], rows[2:]], axis=1)
+        blocks.append(corners.reshape(-1, width))
+    columns = _joined(blocks, width)
+    return _threes(columns), columns
+
+
+def _all_rows(
+    element: Element, text: DaeText, width: int
+) -> Iterator[NDArray[np.int32]]:
+    """Read each list of at least three corners."""
+    for outline in element.findall("p"):
+        rows = _rows(outline, text, width)
+        if len(rows) >= _AXES:
+            yield rows
+
+
+def _joined(blocks: list[NDArray[np.int32]], width: int) -> NDArray[np.int32]:
+    return np.concatenate([np.empty((0, width), np.int32), *blocks])
+
+
+def _threes(columns: NDArray[np.int32]) -> NDArray[np.integer]:
+    count, rest = divmod(len(columns), 3)
+    if rest:
+        raise MeshError("its last triangle is incomplete")
+    return np.full(count, 3, np.int32)
+
+
+_PRIMITIVES = {
+    "polygons": _polygons,
+    "polylist": _polylist,
+    "triangles": _triangles,
+    "trifans": _trifans,
+    "tristrips": _tristrips,
+}
+
+
+def _target(element: Element, attribute: str) -> str:
+    return element.get(attribute, "").removeprefix("#")

@@ -1,0 +1,172 @@
+"""Wavefront OBJ: the polygons of all objects and groups.
+
+tinyobjloader reads the file. Of the libraries that were tried, it alone keeps polygons,
+the order of the file, and relative indices that count from their own line: trimesh 5.2
+and assimp-py 1.2 cut polygons into triangles, trimesh counts relative indices from the
+end of the file and meshio 5.3 takes them for absolute ones.
+
+It takes damaged numbers for zero or for what stands before the damage, so lines that it
+would misread are refused before it sees them. Its numpy accessors, in the wheels of
+2.0.0rc13, repeat the first number under numpy 2: the lists are right.
+
+Normals, texture coordinates (whose v points up, as USD's), colours after all positions
+and materials are read as far as they go: what is wrong with them costs no face.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import tinyobjloader
+
+from urdf_usd.converter.meshes.appearance import (
+    CornerValues,
+    completed,
+    corner_values,
+    face_normals,
+    unit_vectors,
+)
+from urdf_usd.converter.meshes.obj.materials import in_one_word, in_utf8, read_libraries
+from urdf_usd.converter.meshes.polygon_mesh import (
+    MeshError,
+    PolygonMesh,
+    SurfaceLook,
+    build_mesh,
+    check_indices,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from numpy.typing import NDArray
+
+    from urdf_usd.converter.meshes.appearance import Neighbours
+
+# All start with the end of a line, which is found ten times as fast as a beginning.
+# Points, lines and weights: the library gives up the file for one that is dangling.
+# Names of objects and groups: it takes a kilobyte for each.
+_NO_SURFACE = re.compile(rb"\n[ \t]*+(?:g|l|o|p|vw)[ \t][^\n]*")
+_NUMBER = rb"[ \t]++[+-]?+(?:\d++\.?+\d*+|\.\d++)(?:[eE][+-]?+\d++)?+(?=\s)"
+_MISREAD_VERTEX = re.compile(rb"\n[ \t]*+v(?=\s)(?!(?:" + _NUMBER + rb"){3})[^\n]*")
+# As C libraries print what is not finite; the library would take it for zero.
+_NOT_FINITE = re.compile(
+    rb"(?<=[ \t])[+-]?(?:nan(?:\([a-z]*\))?|inf(?:inity)?|1\.#(?:ind|inf|[qs]nan)\d*)"
+    rb"(?=\s|$)",
+    re.IGNORECASE,
+)
+# Ten digits may exceed the 32 bits of an index, and would wrap around; a line ends for
+# the library with the first NUL.
+_MISREAD_FACE = re.compile(
+    rb"\n[ \t]*+f(?=\s)(?:[ \t]++[+-]?+\d{1,9}+(?:/[^\s/\0]*+){0,2}+(?=\s))*+"
+    rb"[ \t]*+[^\s][^\n]*"
+)
+_SHOWN = 40
+
+
+def read_obj(
+    data: bytes, neighbours: Neighbours = lambda _: None, *, look: bool = True
+) -> PolygonMesh:
+    """Read all faces of an OBJ file as one mesh [m].
+
+    Args:
+        data: The file.
+        neighbours: Gives the material libraries that the file names.
+        look: Whether to take what faces have besides their shape.
+
+    Raises:
+        MeshError: A number is malformed, an index is out of range, or no face is left.
+    """
+    # The library takes a byte order mark for the name of the first line, and knows no
+    # continued lines.
+    text = b"\n".join((b"", *in_utf8(data).splitlines(), b""))
+    text = _NO_SURFACE.sub(b"\n", text.replace(b"\\\n", b" "))
+    if _MISREAD_VERTEX.search(text):
+        text = _MISREAD_VERTEX.sub(_in_digits, text)
+    _refuse(_MISREAD_VERTEX.search(text), "a vertex is not three numbers")
+    _refuse(_MISREAD_FACE.search(text), "a face refers to something that is no vertex")
+    libraries, absent = read_libraries(text, neighbours)
+    config = tinyobjloader.ObjReaderConfig()
+    config.triangulate = False
+    reader = tinyobjloader.ObjReader()
+    # One line asks for all libraries: every other one would find them used up.
+    if not reader.ParseFromString(
+        b"mtllib all\n" + (in_one_word(text) if libraries.text else text),
+        libraries.text,
+        config,
+    ):
+        raise MeshError(f"its OBJ is broken: {' '.join(reader.Error().split())}")
+    attributes = reader.GetAttrib()
+    shapes = [shape.mesh for shape in reader.GetShapes()]
+    points = _rows(attributes.vertices, 3)
+    counts = _integers(shape.num_face_vertices for shape in shapes)
+    indices = _integers(shape.vertex_indices() for shape in shapes)
+    check_indices(len(points), counts, indices)
+    if not look:
+        return build_mesh(points, counts, indices, skipped=absent)
+    seen = SurfaceLook(
+        normals=_normals(attributes, shapes, _Faces(points, counts, indices)),
+        texture_coordinates=completed(
+            _rows(attributes.texcoords, 2),
+            _integers(shape.texcoord_indices() for shape in shapes),
+            np.zeros(2),
+        ),
+        colors=_colors(attributes, indices),
+        face_materials=_integers(shape.material_ids for shape in shapes),
+        materials=tuple(
+            libraries.material(str(found.name)) for found in reader.GetMaterials()
+        ),
+    )
+    return build_mesh(points, counts, indices, skipped=absent, look=seen)
+
+
+def _in_digits(vertex: re.Match[bytes]) -> bytes:
+    """Write what is not finite in digits; what is no number at all stays."""
+    written = _NOT_FINITE.sub(b"1e999", vertex[0])
+    return vertex[0] if _MISREAD_VERTEX.match(written + b"\n") else written
+
+
+class _Faces(NamedTuple):
+    points: NDArray[np.float64]
+    counts: NDArray[np.int32]
+    indices: NDArray[np.int32]
+
+
+def _normals(attributes: Any, shapes: list[Any], faces: _Faces) -> CornerValues | None:  # noqa: ANN401  (untyped)
+    if not attributes.normals or _dangling(faces):
+        return None
+    normals = unit_vectors(_rows(attributes.normals, 3))
+    indices = _integers(shape.normal_indices() for shape in shapes)
+    if ((indices >= 0) & (indices < len(normals))).all():
+        return corner_values(normals, indices)
+    return completed(normals, indices, face_normals(*faces))
+
+
+def _colors(attributes: Any, indices: NDArray[np.int32]) -> CornerValues | None:  # noqa: ANN401  (untyped)
+    """Take colours, unless all are white, as the library makes those of no file."""
+    colors = _rows(attributes.colors, 3)
+    if not (colors != 1.0).any():
+        return None
+    return corner_values(np.clip(colors, 0.0, 1.0), indices)
+
+
+def _dangling(faces: _Faces) -> bool:
+    """Say whether a corner is at no point; build_mesh will say it to the user."""
+    indices = faces.indices
+    return not len(indices) or indices.max() >= len(faces.points)
+
+
+def _rows(numbers: list[float], width: int) -> NDArray[np.float64]:
+    return np.array(numbers, dtype=np.float64).reshape(-1, width)
+
+
+def _integers(lists: Iterable[list[int]]) -> NDArray[np.int32]:
+    arrays = [np.array(one, dtype=np.int32) for one in lists]
+    return np.concatenate(arrays) if arrays else np.zeros(0, dtype=np.int32)
+
+
+def _refuse(line: re.Match[bytes] | None, reason: str) -> None:
+    if line:
+        shown = line[0].strip()[:_SHOWN].decode(errors="replace")
+        raise MeshError(f"{reason}: {shown!r}")

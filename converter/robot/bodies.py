@@ -1,0 +1,353 @@
+"""Which links become rigid bodies, and with what mass.
+
+URDF lets a link have no mass; USD does not: a rigid body without an explicit mass has
+one computed from its colliders. So a massless link becomes a frame of the body it is
+welded to, a welded group without a massive head becomes one body with the group's mass
+properties, and only a group that moves and has no mass at all receives an invented one,
+small enough to be harmless, which is reported.
+
+A fixed base comes before those rules. Simulators with reduced coordinates take the body
+at the world's end of an articulation for its fixed root, and the joint that leads there
+for a weld. So the world holds one body of a robot, by a fixed joint, and where the URDF
+gives that body no mass it receives a harmless one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from urdf_usd.converter.diagnostics import AuthoringError, Diagnostic
+from urdf_usd.converter.robot.inertia_bounds import usable_inertia
+from urdf_usd.converter.robot.lumping import has_mass, lumped_inertial, size_at_rest
+from urdf_usd.converter.robot.model import WORLD_LINK, Fixed, Floating
+from urdf_usd.converter.robot.rigid import rest_poses
+from urdf_usd.converter.robot.topology import rigid_groups
+
+if TYPE_CHECKING:
+    from urdf_usd.converter.robot.model import Vec3, Vec6
+    from urdf_usd.converter.robot.topology import Tree
+
+# All invented mass together, as a part of the robot's mass.
+INVENTED_MASS = 5e-7
+# Radius of gyration squared of an invented mass [m^2]: a sphere of 0.1 m radius, which
+# is what OpenUSD computes for a body that has a mass and no collider.
+_INVENTED_GYRATION = 0.4 * 0.1**2
+
+
+class Base(StrEnum):
+    """How the root of the robot is held."""
+
+    FIXED = "fixed"
+    FLOATING = "floating"
+    STATIC = "static"
+
+
+class BaseOption(StrEnum):
+    """How the root shall be held; ``auto`` follows the ``world`` link convention."""
+
+    AUTO = "auto"
+    FIXED = "fixed"
+    FLOATING = "floating"
+
+
+class MasslessOption(StrEnum):
+    """What happens to a group that moves and has no mass."""
+
+    REGULARISE = "regularise"
+    ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """One rigid body of the USD.
+
+    Attributes:
+        link: Link whose frame is the body's frame.
+        mass: [kg], positive.
+        center: Centre of mass in the link frame [m].
+        inertia: (ixx, ixy, ixz, iyy, iyz, izz) about the centre of mass, along the
+            axes of the link frame [kg m^2].
+    """
+
+    link: str
+    mass: float
+    center: Vec3
+    inertia: Vec6
+
+
+@dataclass(frozen=True, slots=True)
+class BodyAssignment:
+    """The bodies of a robot.
+
+    Attributes:
+        base: How the root is held.
+        bodies: Bodies in tree order.
+        body_of: Link name to the link whose body carries it; None for a frame that
+            is at rest in the world.
+        lumped: Links with a mass of their own that is counted in another's body.
+        diagnostics: What was decided for massless links.
+    """
+
+    base: Base
+    bodies: tuple[Body, ...]
+    body_of: dict[str, str | None]
+    lumped: frozenset[str]
+    diagnostics: tuple[Diagnostic, ...]
+
+
+def is_world(tree: Tree) -> bool:
+    """Say whether the root link stands for the world rather than for a part."""
+    root = tree.link[tree.root]
+    bare = not (root.visuals or root.collisions or has_mass(root))
+    return root.name == WORLD_LINK and bare
+
+
+def assign_bodies(
+    tree: Tree,
+    base: BaseOption = BaseOption.AUTO,
+    massless: MasslessOption = MasslessOption.REGULARISE,
+    *,
+    merge_fixed: bool = False,
+) -> BodyAssignment:
+    """Decide on the bodies of a robot.
+
+    Args:
+        tree: The robot.
+        base: ``auto`` fixes the base if the root is a bare link named ``world``.
+        massless: Whether a moving group without mass is an error.
+        merge_fixed: Whether links that are welded become one body, except across
+            joints that say ``dont_collapse``.
+
+    Raises:
+        AuthoringError: Masses are needed that may not be invented.
+    """
+    anchored = base is BaseOption.FIXED or (base is BaseOption.AUTO and is_world(tree))
+    groups = rigid_groups(tree)
+    if base is BaseOption.AUTO and not anchored and _is_scenery(tree):
+        return _scenery(tree)
+    body_of: dict[str, str | None] = {}
+    invented: list[str] = []
+    for group in groups:
+        held = anchored and group[0] == tree.root
+        owners = _group_bodies(tree, group, held=held, merge=merge_fixed)
+        body_of.update(owners)
+        if body_of[group[0]] == group[0] and not any(
+            has_mass(tree.link[name]) for name in group
+        ):
+            invented.append(group[0])
+    if anchored and (welded := _needs_base(tree, body_of, groups[0])):
+        body_of.update(dict.fromkeys(welded, welded[0]))
+        if not any(has_mass(tree.link[name]) for name in welded):
+            invented.append(welded[0])
+    held_as = _base_of(tree, body_of, anchored=anchored)
+    if massless is MasslessOption.ERROR:
+        _refuse_massless(
+            tree, [name for name in invented if _moves(tree, name, held_as)]
+        )
+    bodies, notes = _bodies(tree, body_of, invented, held_as)
+    if base is BaseOption.FIXED and held_as is Base.FLOATING:
+        notes = [_floats(tree), *notes]
+    return BodyAssignment(
+        base=held_as,
+        bodies=bodies,
+        body_of=body_of,
+        lumped=frozenset(
+            name
+            for name in tree.links
+            if has_mass(tree.link[name]) and body_of[name] != name
+        ),
+        diagnostics=(*_frame_notes(tree, body_of), *notes),
+    )
+
+
+def _is_scenery(tree: Tree) -> bool:
+    still = all(isinstance(joint.kind, Fixed) for joint in tree.parent_joint.values())
+    return still and not any(has_mass(link) for link in tree.link.values())
+
+
+def _scenery(tree: Tree) -> BodyAssignment:
+    note = Diagnostic(
+        "robot-static",
+        f"robot has no mass and no moving joint: {tree.root!r} is static scenery",
+        tree.link[tree.root].location,
+    )
+    return BodyAssignment(
+        Base.STATIC, (), dict.fromkeys(tree.links), frozenset(), (note,)
+    )
+
+
+def _floats(tree: Tree) -> Diagnostic:
+    return Diagnostic(
+        "base-floats",
+        f"base {tree.root!r} is the world, in which the robot floats: nothing is fixed",
+        tree.link[tree.root].location,
+    )
+
+
+def _refuse_massless(tree: Tree, invented: list[str]) -> None:
+    if invented:
+        raise AuthoringError(
+            tuple(
+                Diagnostic(
+                    "link-massless-moving",
+                    f"link {name!r} moves and has no mass",
+                    tree.link[name].location,
+                )
+                for name in invented
+            )
+        )
+
+
+def _base_of(tree: Tree, body_of: dict[str, str | None], *, anchored: bool) -> Base:
+    if not anchored:
+        return Base.FLOATING
+    if body_of[tree.root] is not None:
+        return Base.FIXED
+    # The world itself holds nothing if every part of the robot floats freely in it.
+    held = [
+        joint
+        for joint in tree.parent_joint.values()
+        if body_of[joint.parent] is None and body_of[joint.child] is not None
+    ]
+    floating = held and all(isinstance(joint.kind, Floating) for joint in held)
+    return Base.FLOATING if floating else Base.FIXED if held else Base.STATIC
+
+
+def _needs_base(
+    tree: Tree, body_of: dict[str, str | None], group: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Return the links at rest that have to be a body, the body's own link first.
+
+    None, if the world holds a single body and by a fixed joint, or nothing at all.
+
+    Args:
+        tree: The robot.
+        body_of: Body of each link, None for frames at rest.
+        group: Links that fixed joints weld to the root, the root first.
+    """
+    held = [
+        joint.kind
+        for joint in tree.parent_joint.values()
+        if body_of[joint.parent] is None
+        and body_of[joint.child] is not None
+        and not isinstance(joint.kind, Floating)
+    ]
+    if not held or (len(held) == 1 and isinstance(held[0], Fixed)):
+        return ()
+    # The world itself becomes a body only where it holds the robot at several places,
+    # or by a joint that moves.
+    leaving = [
+        joint
+        for joint in tree.child_joints[tree.root]
+        if not isinstance(joint.kind, Floating)
+    ]
+    if is_world(tree) and len(leaving) == 1 and isinstance(leaving[0].kind, Fixed):
+        return group[1:]
+    return group
+
+
+def _moves(tree: Tree, link: str, base: Base) -> bool:
+    """Say whether forces move the body of a link."""
+    if base is not Base.FIXED:
+        return True
+    return any(not isinstance(j.kind, Fixed) for j in tree.path_to_root(link))
+
+
+def _group_bodies(
+    tree: Tree, group: tuple[str, ...], *, held: bool, merge: bool
+) -> dict[str, str | None]:
+    """Assign the links of one welded group to bodies.
+
+    Args:
+        tree: The robot.
+        group: Links of the group, head first.
+        held: Whether the group is welded to the world at its head.
+        merge: Whether a massive link joins the body that it is welded to.
+    """
+    head = group[0]
+    owner: dict[str, str | None] = {head: head}
+    if not has_mass(tree.link[head]):
+        if not held:
+            # A massless head: the whole group is one body at the head's frame.
+            return dict.fromkeys(group, head)
+        owner[head] = None
+    heavy = _heavy_branches(tree, group) if merge else frozenset()
+    for name in group[1:]:
+        joint = tree.parent_joint[name]
+        carrier = owner[joint.parent]
+        if not merge:
+            apart = has_mass(tree.link[name])
+        else:
+            apart = name in heavy and (carrier is None or joint.dont_collapse)
+        owner[name] = name if apart else carrier
+    return owner
+
+
+def _heavy_branches(tree: Tree, group: tuple[str, ...]) -> frozenset[str]:
+    """Links of a group that carry mass themselves or merge with one that does."""
+    heavy: set[str] = set()
+    for name in reversed(group):
+        if name in heavy or has_mass(tree.link[name]):
+            heavy.add(name)
+            joint = tree.parent_joint.get(name)
+            if joint and isinstance(joint.kind, Fixed) and not joint.dont_collapse:
+                heavy.add(joint.parent)
+    return frozenset(heavy)
+
+
+def _bodies(
+    tree: Tree, body_of: dict[str, str | None], invented: list[str], base: Base
+) -> tuple[tuple[Body, ...], list[Diagnostic]]:
+    rest = rest_poses(tree)
+    total = sum(link.mass for link in tree.link.values()) or 1.0
+    size = size_at_rest(tree, rest)
+    notes: list[Diagnostic] = []
+    bodies = []
+    members: dict[str, list[str]] = {}
+    for link in tree.links:
+        members.setdefault(body_of[link] or "", []).append(link)
+    massless = frozenset(invented)
+    for name in tree.links:
+        if body_of[name] != name:
+            continue
+        location = tree.link[name].location
+        if name in massless:
+            mass = INVENTED_MASS * total / len(invented)
+            moment = mass * _INVENTED_GYRATION
+            bodies.append(
+                Body(name, mass, (0.0, 0.0, 0.0), (moment, 0, 0, moment, 0, moment))
+            )
+            notes.append(_regularised(tree, name, mass, base))
+            continue
+        mass, center, inertia = lumped_inertial(tree, rest, name, members[name])
+        inertia, found = usable_inertia(inertia, mass, size)
+        notes += [
+            Diagnostic(rule, f"link {name!r} {text}", location) for rule, text in found
+        ]
+        bodies.append(Body(name, mass, center, inertia))
+    return tuple(bodies), notes
+
+
+def _regularised(tree: Tree, link: str, mass: float, base: Base) -> Diagnostic:
+    rule, what = "base-regularised", "is the fixed base"
+    if _moves(tree, link, base):
+        rule, what = "link-regularised", "moves" if link != tree.root else "is the base"
+    message = f"link {link!r} {what} and has no mass; it received {mass:.3g} kg"
+    return Diagnostic(rule, message, tree.link[link].location)
+
+
+def _frame_notes(tree: Tree, body_of: dict[str, str | None]) -> list[Diagnostic]:
+    notes = []
+    for name in tree.links:
+        owner = body_of[name]
+        if name in (owner, tree.root):
+            continue
+        where = f"the body of link {owner!r}" if owner else "the world"
+        rule, what = "link-massless", "has no mass and is a frame of"
+        if has_mass(tree.link[name]):
+            rule, what = "link-lumped", "is counted in"
+        location = tree.link[name].location
+        notes.append(Diagnostic(rule, f"link {name!r} {what} {where}", location))
+    return notes

@@ -1,0 +1,198 @@
+"""Poses and inertia of one frame at a time, in plain numbers.
+
+A robot has few of each, and numpy takes longer to load than a small robot to convert.
+Sums of our own also round alike everywhere, where a library for matrices fuses
+operations as the processor can. What is done for many at once is in ``spatial``.
+
+Quaternions are unit, ordered (w, x, y, z), and turn child vectors into parent vectors;
+those that are returned have w >= 0. Inertia is (ixx, ixy, ixz, iyy, iyz, izz).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, TypeAlias
+
+from urdf_usd.converter.robot.model import Pose
+
+if TYPE_CHECKING:
+    from urdf_usd.converter.robot.model import Vec3, Vec4, Vec6
+    from urdf_usd.converter.robot.topology import Tree
+
+# The rows of a rotation, whose columns are the child's axes.
+Rows: TypeAlias = "tuple[Vec3, Vec3, Vec3]"
+
+
+def quat_wxyz_from_rpy(rpy: Vec3) -> Vec4:
+    """Return the quaternion of roll, pitch, yaw about fixed X, Y, Z [rad].
+
+    R = Rz(yaw) Ry(pitch) Rx(roll), as the URDF specification has it.
+    """
+    cr, cp, cy = (math.cos(angle / 2) for angle in rpy)
+    sr, sp, sy = (math.sin(angle / 2) for angle in rpy)
+    return normalised(
+        (
+            cr * cp * cy + sr * sp * sy,
+            sr * cp * cy - cr * sp * sy,
+            cr * sp * cy + sr * cp * sy,
+            cr * cp * sy - sr * sp * cy,
+        )
+    )
+
+
+def normalised(quat_wxyz: Vec4) -> Vec4:
+    """Return the unit quaternion of a rotation, with w >= 0 and no negative zeros."""
+    w, x, y, z = quat_wxyz
+    length = _length(quat_wxyz) if w >= 0.0 else -_length(quat_wxyz)
+    return w / length + 0.0, x / length + 0.0, y / length + 0.0, z / length + 0.0
+
+
+def _length(quat_wxyz: Vec4) -> float:
+    w, x, y, z = quat_wxyz
+    return math.sqrt(w * w + x * x + y * y + z * z)
+
+
+def rotation_rows(quat_wxyz: Vec4) -> Rows:
+    """Return the rotation matrix of a quaternion, which need not be normalised."""
+    length = _length(quat_wxyz)
+    w, x, y, z = (component / length for component in quat_wxyz)
+    return (
+        (1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)),
+        (2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)),
+        (2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)),
+    )
+
+
+def rotated(quat_wxyz: Vec4, vector: Vec3) -> Vec3:
+    """Turn a vector of the child into the parent."""
+    x, y, z = vector
+    first, second, third = (
+        a * x + b * y + c * z for a, b, c in rotation_rows(quat_wxyz)
+    )
+    return first, second, third
+
+
+def placed(pose: Pose, point: Vec3) -> Vec3:
+    """Return a point of the child in the parent [m]."""
+    x, y, z = rotated(pose.quat_wxyz, point)
+    a, b, c = pose.position
+    return x + a, y + b, z + c
+
+
+def compose(parent: Pose, child: Pose) -> Pose:
+    """Return the pose of ``child``, given in the frame of ``parent``, one frame up."""
+    a, b, c = placed(parent, child.position)
+    return Pose((a + 0.0, b + 0.0, c + 0.0), product(parent.quat_wxyz, child.quat_wxyz))
+
+
+def inverse(pose: Pose) -> Pose:
+    """Return the pose of the parent, given in the frame of the child."""
+    w, x, y, z = pose.quat_wxyz
+    back = normalised((w, -x, -y, -z))
+    a, b, c = rotated(back, pose.position)
+    return Pose((0.0 - a, 0.0 - b, 0.0 - c), back)
+
+
+def product(parent: Vec4, child: Vec4) -> Vec4:
+    """Return the rotation ``parent`` after ``child``, as a unit quaternion wxyz."""
+    a, b, c, d = parent
+    w, x, y, z = child
+    return normalised(
+        (
+            a * w - b * x - c * y - d * z,
+            a * x + b * w + c * z - d * y,
+            a * y - b * z + c * w + d * x,
+            a * z + b * y - c * x + d * w,
+        )
+    )
+
+
+def rest_poses(tree: Tree) -> dict[str, Pose]:
+    """Place every link with all joints at zero: poses in the root, by link name."""
+    poses = {tree.root: Pose()}
+    for name in tree.links[1:]:
+        joint = tree.parent_joint[name]
+        poses[name] = compose(poses[joint.parent], joint.origin)
+    return poses
+
+
+def turn_onto(axis: Vec3) -> tuple[str, Vec4]:
+    """Choose a coordinate axis and the rotation that carries it onto ``axis``.
+
+    UsdPhysics joints move about X, Y or Z of a joint frame. The coordinate axis
+    nearest to ``axis`` keeps the rotation small, and a coordinate axis itself, of
+    either sign, gets an identity or a half turn, which float32 stores exactly.
+
+    Args:
+        axis: Unit vector.
+
+    Returns:
+        ``"X"``, ``"Y"`` or ``"Z"``, and the quaternion wxyz of a rotation that turns
+        that unit vector into ``axis``.
+    """
+    index = max(range(3), key=lambda number: abs(axis[number]))
+    after, last = (index + 1) % 3, (index + 2) % 3
+    # Half of the smallest rotation from e to a: 1 + e.a, and e x a.
+    turn = [1.0 + abs(axis[index]), 0.0, 0.0, 0.0]
+    turn[1 + after], turn[1 + last] = -axis[last], axis[after]
+    if axis[index] < 0:
+        # A half turn about the next axis first, so the remaining turn is below 90 deg.
+        half = [0.0, 0.0, 0.0, 0.0]
+        half[1 + after] = 1.0
+        turn[1 + after], turn[1 + last] = axis[last], -axis[after]
+        return "XYZ"[index], product(_quat(turn), _quat(half))
+    return "XYZ"[index], normalised(_quat(turn))
+
+
+def _quat(components: list[float]) -> Vec4:
+    w, x, y, z = components
+    return w, x, y, z
+
+
+def turned_inertia(inertia: Vec6, quat_wxyz: Vec4) -> Vec6:
+    """Return a child's inertia along the axes of the parent [kg m^2]."""
+    ixx, ixy, ixz, iyy, iyz, izz = inertia
+    rows = rotation_rows(quat_wxyz)
+    a, b, c = (
+        (
+            x * ixx + y * ixy + z * ixz,
+            x * ixy + y * iyy + z * iyz,
+            x * ixz + y * iyz + z * izz,
+        )
+        for x, y, z in rows
+    )
+    first, second, third = rows
+    return (
+        _dot(a, first),
+        _dot(a, second),
+        _dot(a, third),
+        _dot(b, second),
+        _dot(b, third),
+        _dot(c, third),
+    )
+
+
+def shifted_inertia(inertia: Vec6, mass: float, offset: Vec3) -> Vec6:
+    """Move inertia from the centre of mass to a point ``offset`` away [kg m^2].
+
+    Parallel axis theorem: I + m (|d|^2 1 - d d^T).
+
+    Args:
+        inertia: About the centre of mass [kg m^2].
+        mass: [kg].
+        offset: Between the two points, in either direction [m].
+    """
+    ixx, ixy, ixz, iyy, iyz, izz = inertia
+    x, y, z = offset
+    return (
+        ixx + mass * (y * y + z * z),
+        ixy - mass * (x * y),
+        ixz - mass * (x * z),
+        iyy + mass * (x * x + z * z),
+        iyz - mass * (y * z),
+        izz + mass * (x * x + y * y),
+    )
+
+
+def _dot(a: Vec3, b: Vec3) -> float:
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2] + 0.0

@@ -1,0 +1,124 @@
+"""Volume, centre and inertia of shapes that are filled evenly."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import pi
+from typing import TYPE_CHECKING, Any, TypeAlias, assert_never
+
+import numpy as np
+from scipy.spatial import ConvexHull, QhullError
+
+from urdf_usd.converter.robot.model import Box, Capsule, Cylinder, Sphere
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Matrix: TypeAlias = "NDArray[np.float64]"
+Indices: TypeAlias = "NDArray[np.signedinteger[Any]]"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Solid:
+    """A body of density one.
+
+    Attributes:
+        volume: [m^3].
+        center: (3,) centre of mass in the shape's frame [m].
+        inertia: (3, 3) about the centre of mass, along the shape's axes [m^5].
+    """
+
+    volume: float
+    center: Matrix
+    inertia: Matrix
+
+
+EMPTY = Solid(0.0, np.zeros(3), np.zeros((3, 3)))
+
+
+def primitive_solid(shape: Box | Cylinder | Capsule | Sphere) -> Solid:
+    """Fill a primitive shape."""
+    match shape:
+        case Box(size):
+            volume = float(np.prod(size))
+            squares = np.square(size)
+            moments = volume / 12 * (squares.sum() - squares)
+        case Sphere(radius):
+            volume = 4 / 3 * pi * radius**3
+            moments = np.full(3, 0.4 * volume * radius**2)
+        case Cylinder(radius, length):
+            volume, across, along = _tube(radius, length)
+            moments = np.array([across, across, along])
+        case Capsule(radius, length):
+            tube, across, along = _tube(radius, length)
+            caps = 4 / 3 * pi * radius**3
+            # Half spheres: their centres lie 3/8 r beyond the ends of the tube.
+            beyond = length**2 / 4 + 3 / 8 * length * radius
+            across += caps * (0.4 * radius**2 + beyond)
+            along += caps * 0.4 * radius**2
+            volume = tube + caps
+            moments = np.array([across, across, along])
+        case _:
+            assert_never(shape)
+    return Solid(volume, np.zeros(3), np.diag(moments))
+
+
+def _tube(radius: float, length: float) -> tuple[float, float, float]:
+    """Volume of a cylinder, and its moments across and along the axis."""
+    volume = pi * radius**2 * length
+    return volume, volume * (radius**2 / 4 + length**2 / 12), volume * radius**2 / 2
+
+
+def hull_solid(points: Matrix) -> Solid:
+    """Fill the convex hull of (N, 3) points [m]; empty if they lie in a plane."""
+    try:
+        hull = ConvexHull(points)
+    except (QhullError, ValueError):
+        return EMPTY
+    inside = points[hull.vertices].mean(axis=0)
+    # The facets have no common orientation; seen from inside all volumes are positive.
+    corners = points[hull.simplices] - inside
+    return _sum(corners, np.abs(np.linalg.det(corners)), inside)
+
+
+def mesh_solid(points: Matrix, face_counts: Indices, face_indices: Indices) -> Solid:
+    """Fill a closed surface, whichever way its faces look.
+
+    Args:
+        points: (N, 3) [m].
+        face_counts: (F,) corners of each face, at least three.
+        face_indices: Points of all corners, face by face.
+    """
+    counts = face_counts.astype(np.int64)
+    first = np.repeat(np.cumsum(counts) - counts, counts - 2)
+    # Position of each triangle within the fan of its face.
+    step = np.arange(len(first)) - np.repeat(
+        np.cumsum(counts - 2) - (counts - 2), counts - 2
+    )
+    fans = np.stack([first, first + step + 1, first + step + 2], axis=1)
+    amid = points.mean(axis=0)
+    corners = points[face_indices[fans]] - amid
+    determinants = np.linalg.det(corners)
+    return _sum(corners, determinants * np.sign(determinants.sum()), amid)
+
+
+def _sum(corners: Matrix, determinants: Matrix, origin: Matrix) -> Solid:
+    """Add up tetrahedra from an origin.
+
+    Args:
+        corners: (M, 3, 3) the other three corners, relative to the origin.
+        determinants: (M,) six times their signed volumes.
+        origin: (3,).
+    """
+    volume = float(determinants.sum()) / 6
+    if volume <= 0:
+        return EMPTY
+    sums = corners.sum(axis=1)
+    center = determinants @ sums / (24 * volume)
+    # Over a tetrahedron, x x^T integrates to det / 120 (sum of v v^T + s s^T), with
+    # corners v and their sum s.
+    squares = np.einsum("m,mki,mkj->ij", determinants, corners, corners)
+    squares += np.einsum("m,mi,mj->ij", determinants, sums, sums)
+    second = squares / 120 - volume * np.outer(center, center)
+    inertia = np.trace(second) * np.eye(3) - second
+    return Solid(volume, origin + center, inertia)

@@ -1,0 +1,242 @@
+"""The tree that the joints of a robot form, and the groups that fixed joints weld."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from urdf_usd.converter.diagnostics import Diagnostic, SourceError
+from urdf_usd.converter.robot.model import Fixed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from urdf_usd.converter.diagnostics import Location
+    from urdf_usd.converter.robot.model import Joint, Link, Robot
+
+
+# Of a robot with more roots, few are what anybody wants.
+_MOST_OFFERED = 10
+# Links of a loop that are named.
+_LONGEST_LOOP = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """A robot's links and joints, ordered from the root outwards.
+
+    Attributes:
+        root: Name of the root link.
+        links: All link names, parents before children, siblings in the order in
+            which their joints are written.
+        link: Link by name.
+        parent_joint: Joint that leads to a link; the root has none.
+        child_joints: Joints that leave a link, as written.
+    """
+
+    root: str
+    links: tuple[str, ...]
+    link: dict[str, Link]
+    parent_joint: dict[str, Joint]
+    child_joints: dict[str, tuple[Joint, ...]]
+
+    def path_to_root(self, name: str) -> tuple[Joint, ...]:
+        """Joints from a link up to the root, nearest first."""
+        path = []
+        while joint := self.parent_joint.get(name):
+            path.append(joint)
+            name = joint.parent
+        return tuple(path)
+
+
+def problems(robot: Robot) -> tuple[Diagnostic, ...]:
+    """Say everything that keeps a robot from being one tree of uniquely named parts.
+
+    A fault is reported once: links that hang on a loop are not also missing a root.
+    """
+    if not robot.links:
+        return (
+            Diagnostic(
+                "robot-empty", f"robot {robot.name!r} has no links", robot.location
+            ),
+        )
+    found = [
+        *_duplicates("link", robot.links),
+        *_duplicates("joint", robot.joints),
+        *_undefined(robot),
+        *_shared_children(robot),
+    ]
+    loops = _loops(robot)
+    found += loops
+    # After those, a second root would only restate the same fault.
+    if not found:
+        found += _several_roots(robot)
+    return tuple(found)
+
+
+def build_tree(robot: Robot) -> Tree:
+    """Order a robot as a tree.
+
+    Raises:
+        SourceError: The robot is not one tree; see :func:`problems`.
+    """
+    found = problems(robot)
+    if found:
+        raise SourceError(found)
+    parent_joint = {joint.child: joint for joint in robot.joints}
+    children: dict[str, list[Joint]] = {link.name: [] for link in robot.links}
+    for joint in robot.joints:
+        children[joint.parent].append(joint)
+    root = next(link.name for link in robot.links if link.name not in parent_joint)
+    order: list[str] = []
+    pending = [root]
+    while pending:
+        name = pending.pop()
+        order.append(name)
+        pending.extend(joint.child for joint in reversed(children[name]))
+    return Tree(
+        root=root,
+        links=tuple(order),
+        link={link.name: link for link in robot.links},
+        parent_joint=parent_joint,
+        child_joints={name: tuple(joints) for name, joints in children.items()},
+    )
+
+
+def subtree(robot: Robot, root: str) -> Robot:
+    """Return the part of a robot that hangs on one of its links.
+
+    Joints to links that do not are left out, and so are those links.
+    """
+    children: dict[str, list[str]] = {}
+    for joint in robot.joints:
+        children.setdefault(joint.parent, []).append(joint.child)
+    reached = {root}
+    pending = [root]
+    while pending:
+        below = [
+            name for name in children.get(pending.pop(), []) if name not in reached
+        ]
+        reached.update(below)
+        pending.extend(below)
+    return replace(
+        robot,
+        links=tuple(link for link in robot.links if link.name in reached),
+        joints=tuple(joint for joint in robot.joints if joint.parent in reached),
+    )
+
+
+def rigid_groups(tree: Tree) -> tuple[tuple[str, ...], ...]:
+    """Partition the links into groups welded by fixed joints.
+
+    Returns:
+        Groups in tree order; the first link of a group is the nearest to the root.
+    """
+    head: dict[str, str] = {}
+    groups: dict[str, list[str]] = {}
+    for name in tree.links:
+        joint = tree.parent_joint.get(name)
+        if joint is not None and isinstance(joint.kind, Fixed):
+            head[name] = head[joint.parent]
+        else:
+            head[name] = name
+        groups.setdefault(head[name], []).append(name)
+    return tuple(tuple(group) for group in groups.values())
+
+
+def _place(location: Location | None) -> str:
+    return f", first at line {location.line}" if location else ""
+
+
+def _duplicates(kind: str, items: Iterable[Link | Joint]) -> list[Diagnostic]:
+    first: dict[str, Link | Joint] = {}
+    found = []
+    for item in items:
+        if item.name in first:
+            message = f"{kind} {item.name!r} is defined again"
+            message += _place(first[item.name].location)
+            found.append(Diagnostic("name-duplicate", message, item.location))
+        else:
+            first[item.name] = item
+    return found
+
+
+def _undefined(robot: Robot) -> list[Diagnostic]:
+    defined = {link.name for link in robot.links}
+    return [
+        Diagnostic(
+            "link-undefined",
+            f"joint {joint.name!r} names {role} link {name!r}, which is not defined",
+            joint.location,
+        )
+        for joint in robot.joints
+        for role, name in (("parent", joint.parent), ("child", joint.child))
+        if name not in defined
+    ]
+
+
+def _shared_children(robot: Robot) -> list[Diagnostic]:
+    counts = Counter(joint.child for joint in robot.joints)
+    first: dict[str, Joint] = {}
+    found = []
+    for joint in robot.joints:
+        leader = first.setdefault(joint.child, joint)
+        # A joint that is written twice is one fault, and reported as a duplicate.
+        if leader is not joint and leader.name != joint.name:
+            message = (
+                f"link {joint.child!r} is the child of {counts[joint.child]} joints, "
+                f"here of {joint.name!r} and before of {leader.name!r}"
+            )
+            found.append(Diagnostic("tree-parents", message, joint.location))
+    return found
+
+
+def _loops(robot: Robot) -> list[Diagnostic]:
+    joint_to: dict[str, Joint] = {}
+    for joint in robot.joints:
+        joint_to.setdefault(joint.child, joint)
+    settled: set[str] = set()
+    found = []
+    for link in robot.links:
+        path: dict[str, Joint] = {}
+        name = link.name
+        while name not in settled and name not in path and name in joint_to:
+            path[name] = joint_to[name]
+            name = joint_to[name].parent
+        if name in path and name not in settled:
+            members = list(path)[list(path).index(name) :]
+            shown = [repr(member) for member in [*members, name]]
+            if len(shown) > _LONGEST_LOOP:
+                shown[_LONGEST_LOOP - 1 : -1] = ["..."]
+            names = " <- ".join(shown)
+            found.append(
+                Diagnostic(
+                    "tree-loop",
+                    f"joint {path[name].name!r} closes a loop: {names}",
+                    path[name].location,
+                )
+            )
+        settled.update(path)
+        settled.add(link.name)
+    return found
+
+
+def _several_roots(robot: Robot) -> list[Diagnostic]:
+    children = {joint.child for joint in robot.joints}
+    roots = [link for link in robot.links if link.name not in children]
+    if len(roots) == 1:
+        return []
+    sizes = [len(subtree(robot, link.name).links) for link in roots[:_MOST_OFFERED]]
+    names = ", ".join(
+        f"{link.name!r} ({size} link{'s' if size > 1 else ''})"
+        for link, size in zip(roots, sizes, strict=False)
+    )
+    names += ", ..." if len(roots) > _MOST_OFFERED else ""
+    return [
+        Diagnostic(
+            "tree-roots",
+            f"{len(roots)} links have no parent: {names}; a robot has one root",
+            roots[1].location,
+        )
+    ]

@@ -1,0 +1,271 @@
+"""Where the files are that a URDF refers to.
+
+Nothing is searched for by name alone: every candidate follows from the reference, the
+place of the URDF and the packages, and counts only if it is a file.
+
+A robot's own folders are the URDF's folder, the package and the repository around it
+(where there is neither, the folder above), the packages that the user names, those of
+the ROS environment, and a package beside it that has a manifest and is referred to by
+name. A file elsewhere, or a link that leads elsewhere, is found all the same, and said:
+the URDF of a stranger may name any file.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+from urdf_usd.converter.urdf.files.packages import (
+    declared_name,
+    is_package,
+    is_repository,
+    packages_below,
+    prefixes,
+    workspaces,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+# Only "file" may lack its slashes: "part:2.stl" is a file name.
+_SCHEME = re.compile(
+    r"(?is)(?P<scheme>[a-z][a-z0-9+.-]+(?=://)|file):(?://)?(?P<rest>.*)"
+)
+_OF_PACKAGES = {"package", "model"}
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A file that a reference leads to.
+
+    Attributes:
+        path: Absolute path.
+        outside: Whether it lies, or leads, outside the robot's own folders.
+        other_case: Whether the reference differs from it in letter case.
+        read_as: The reference as it was understood, if it is malformed.
+    """
+
+    path: Path
+    outside: bool = False
+    other_case: bool = False
+    read_as: str | None = None
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What lies around a URDF.
+
+    Attributes:
+        urdf: Path of the URDF.
+        packages: Folders of packages by name, which are final for the names they hold.
+        environment: Where the variables of ROS are.
+    """
+
+    urdf: Path
+    packages: Mapping[str, str]
+    environment: Mapping[str, str]
+
+    def find(self, uri: str) -> Found | None:
+        """Find the file that a URDF refers to.
+
+        ``package://NAME/REST`` and ``model://NAME/REST`` are looked up in the packages
+        that are named; then in ``ROS_PACKAGE_PATH`` and ``AMENT_PREFIX_PATH``; then
+        among the folders above the URDF: one that is called NAME, or that holds NAME,
+        or whose ``package.xml`` says NAME, and last any that is not another package.
+        Plain paths are relative to the URDF's folder, else to one above it.
+
+        Where no candidate is a file, one that differs in letter case alone is taken.
+        """
+        candidates: dict[Path, str] = {}
+        for spelling in _spellings(uri):
+            for candidate in self._candidates(spelling):
+                if candidate in candidates:
+                    continue
+                if _is_file(candidate):
+                    tidy = _tidy(candidate)
+                    return self._found(tidy, uri, spelling, other_case=False)
+                candidates[candidate] = spelling
+        for candidate, spelling in candidates.items():
+            spelled = _in_other_case(candidate)
+            if spelled:
+                return self._found(spelled, uri, spelling, other_case=True)
+        return None
+
+    def package(self, name: str) -> Path | None:
+        """Find the folder of a package, in the order of :meth:`find`."""
+        if name in self.packages:
+            folders = iter((Path(self.packages[name]),))
+        else:
+            folders = chain(self._in_environment(name), self._around(name))
+        found = (folder for folder in folders if name and folder.is_dir())
+        return next((Path(os.path.abspath(folder)) for folder in found), None)  # noqa: PTH100  keeps symbolic links
+
+    def owns(self, path: Path, named: Iterable[str] = ()) -> bool:
+        """Whether a file lies in the robot's own folders, and does not lead out.
+
+        Args:
+            path: The file.
+            named: Packages that it is referred to by.
+        """
+        real = path.resolve()
+        around = chain.from_iterable(map(self._around, named))
+        packages = (folder.resolve() for folder in filter(is_package, around))
+        return any(map(real.is_relative_to, chain(self._own(), packages)))
+
+    @cached_property
+    def _folder(self) -> Path:
+        return Path(os.path.abspath(self.urdf)).parent  # noqa: PTH100  likewise
+
+    @cached_property
+    def _declared(self) -> tuple[tuple[Path, str | None], ...]:
+        """The URDF's folder and those above it, with the name of the package."""
+        ancestors = (self._folder, *self._folder.parents)
+        return tuple((folder, declared_name(folder)) for folder in ancestors)
+
+    @cached_property
+    def _crawled(self) -> Mapping[str, Path]:
+        """Packages of the ROS workspaces by name; the first workspace wins."""
+        tables = map(packages_below, reversed(workspaces(self.environment)))
+        return dict(chain.from_iterable(table.items() for table in tables))
+
+    def _own(self) -> Iterator[Path]:
+        """The robot's own folders, whatever a reference says, without links."""
+        yield from self._near
+        # Most files are near: there may be many others, and to follow links takes long.
+        yield from self._named
+
+    @cached_property
+    def _near(self) -> tuple[Path, ...]:
+        around = [
+            folder
+            for marks in (is_package, is_repository)
+            for folder in _first(marks, (self._folder, *self._folder.parents))
+        ]
+        near = (self._folder, *(around or (self._folder.parent,)))
+        return tuple(folder.resolve() for folder in near)
+
+    @cached_property
+    def _named(self) -> tuple[Path, ...]:
+        named = (
+            *map(Path, self.packages.values()),
+            *workspaces(self.environment),
+            *prefixes(self.environment),
+        )
+        return tuple(folder.resolve() for folder in named)
+
+    def _candidates(self, uri: str) -> Iterator[Path]:
+        scheme, rest = _scheme_and_rest(uri)
+        if scheme in _OF_PACKAGES:
+            name, inner = package_and_rest(uri)
+            if name in self.packages:
+                yield Path(self.packages[name], inner)
+            elif name and inner:
+                for package in chain(self._in_environment(name), self._around(name)):
+                    yield package / inner
+                # A checkout is often not called what its package is called; but a
+                # folder that says it is another package is believed.
+                for folder, declared in self._declared:
+                    if declared is None:
+                        yield folder / inner
+        elif scheme == "file":
+            yield from _local(rest, self._folder)
+        elif not scheme:
+            yield self._folder / rest
+            if rest and not Path(rest).is_absolute():
+                yield from (parent / rest for parent in self._folder.parents)
+
+    def _in_environment(self, name: str) -> Iterator[Path]:
+        for workspace in workspaces(self.environment):
+            yield workspace / name
+            if workspace.name == name:
+                yield workspace
+        if name in self._crawled:
+            yield self._crawled[name]
+        for prefix in prefixes(self.environment):
+            yield prefix / name
+
+    def _around(self, name: str) -> Iterator[Path]:
+        for folder, declared in self._declared:
+            if name in {folder.name, declared}:
+                yield folder
+            yield folder / name
+
+    def _found(self, path: Path, uri: str, read: str, *, other_case: bool) -> Found:
+        name = package_and_rest(read)[0]
+        outside = not self.owns(path, [name] if name else [])
+        proper = read in {uri.strip(), unquote(uri).strip()}
+        return Found(path, outside, other_case, None if proper else read)
+
+
+def _spellings(uri: str) -> tuple[str, ...]:
+    """Ways to read a reference: as it is, percent-encoded, and two common mistakes."""
+    slashes = uri.replace("\\", "/")
+    one_too_many = re.sub(r"(?i)^(package|model):///+", r"\1://", slashes)
+    ways = (uri, unquote(uri), slashes, one_too_many)
+    return tuple(dict.fromkeys(way.strip() for way in ways))
+
+
+def _scheme_and_rest(uri: str) -> tuple[str, str]:
+    match = _SCHEME.fullmatch(uri)
+    return (match["scheme"].lower(), match["rest"]) if match else ("", uri)
+
+
+def package_and_rest(uri: str) -> tuple[str, str]:
+    """Name of the package that a reference begins with, and the path within it."""
+    scheme, rest = _scheme_and_rest(uri)
+    name, _, inner = rest.partition("/") if scheme in _OF_PACKAGES else ("", "", rest)
+    return name, inner.lstrip("/")
+
+
+def _first(
+    holds: Callable[[Path], bool], folders: tuple[Path, ...]
+) -> tuple[Path, ...]:
+    """Return the first folder of which something holds, if there is one."""
+    return tuple(filter(holds, folders))[:1]
+
+
+def _local(rest: str, folder: Path) -> Iterator[Path]:
+    """Paths that a ``file:`` URI can mean, with the URI's slashes still in front."""
+    rest = rest.removeprefix("localhost") if rest.startswith("localhost/") else rest
+    yield folder / rest
+    if re.match(r"/[A-Za-z]:", rest):
+        yield Path(rest[1:])
+
+
+def _in_other_case(path: Path) -> Path | None:
+    """Find the one file whose path differs in letter case alone."""
+    place = Path(os.path.normpath(path))
+    missing: list[str] = []
+    try:
+        while not place.is_dir():
+            missing.append(place.name)
+            place = place.parent
+        for name in reversed(missing):
+            alike = [e for e in os.listdir(place) if e.casefold() == name.casefold()]  # noqa: PTH208  names are wanted
+            if len(alike) != 1:
+                return None
+            place /= alike[0]
+    except (OSError, ValueError):
+        # unreadable, too long, or with a character that no name contains
+        return None
+    return place if missing and _is_file(place) else None
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:
+        # a name longer than the file system allows
+        return False
+
+
+def _tidy(path: Path) -> Path:
+    """Make a path absolute and drop ``..`` unless a symbolic link gives it meaning."""
+    plain = Path(os.path.abspath(path))  # noqa: PTH100  resolve() would follow links
+    return plain if _is_file(plain) and plain.samefile(path) else path.absolute()

@@ -1,0 +1,63 @@
+"""URDF text of a xacro file that means the same wherever it is stored."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lxml import etree
+
+from urdf_usd.converter.diagnostics.findings import drain
+from urdf_usd.converter.urdf import grammar as g
+from urdf_usd.converter.urdf.files.uris import Surroundings
+from urdf_usd.converter.urdf.markup import expanded_markup
+from urdf_usd.converter.urdf.xacro.expansion import SUFFIX, expand
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+@dataclass(frozen=True, slots=True)
+class Standalone:
+    """What a xacro file becomes.
+
+    Attributes:
+        text: URDF.
+        included: The files that it included on the way.
+    """
+
+    text: bytes
+    included: tuple[str, ...]
+
+
+def standalone_urdf(
+    file: str, packages: Mapping[str, str], arguments: Mapping[str, str]
+) -> Standalone:
+    """Expand a xacro file for readers that need a file, which may lie anywhere.
+
+    References to files that are found become absolute paths, and a robot without a
+    name is called after the xacro file.
+
+    Args:
+        file: Its path.
+        packages: Folders of ROS packages, by name.
+        arguments: Values of xacro's arguments, by name.
+
+    Raises:
+        SourceError: It cannot be expanded.
+    """
+    expansion = expand(file, packages, arguments)
+    # What is no XML is refused there, with the place in the xacro file.
+    drain(expanded_markup(expansion, file))
+    root = etree.fromstring(expansion.text)
+    around = Surroundings(Path(file), packages, os.environ)
+    for element in root.iter(g.MESH.tag, g.TEXTURE.tag):
+        found = around.find(element.get(g.FILENAME.name, ""))
+        if found:
+            element.set(g.FILENAME.name, str(found.path))
+    if root.get(g.NAME.name) is None:
+        root.set(g.NAME.name, Path(Path(file).name.removesuffix(SUFFIX)).stem)
+    text = etree.tostring(root, encoding="utf-8", xml_declaration=True)
+    return Standalone(text, expansion.files)

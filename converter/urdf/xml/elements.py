@@ -1,0 +1,192 @@
+"""XML elements with positions, and how a sequence of tags becomes a tree of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from urdf_usd.converter.diagnostics import Diagnostic, Location, SourceError
+from urdf_usd.converter.diagnostics.phrases import shorten
+from urdf_usd.converter.urdf.xml.repairs import XmlRepair
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+# No robot needs more, and what reads the tree may recurse over it.
+DEEPEST = 200
+# Elements and attributes: fifty thousand links with their joints.
+MOST_PARTS = 500_000
+LONGEST_VALUE = 1 << 20
+_DECLARED = "xmlns"
+_PREDEFINED = {"xml", _DECLARED}
+
+
+@dataclass(frozen=True, slots=True)
+class Element:
+    """An XML element.
+
+    Attributes:
+        tag: As written, prefix included.
+        namespace: What the prefix, or the default namespace, stands for.
+        attributes: Name and value, as written.
+        children: Elements inside, in document order.
+        location: Position of its ``<``.
+        text: Character data directly inside; what children separate is stripped and
+            put on lines of its own.
+    """
+
+    tag: str
+    namespace: str | None
+    attributes: tuple[tuple[str, str], ...]
+    children: tuple[Element, ...]
+    location: Location
+    text: str = ""
+
+    def get(self, name: str) -> str | None:
+        """Return the value of an attribute, or None if it is absent."""
+        # Few have so many that a table of them would be worth its while.
+        for key, value in self.attributes:
+            if key == name:
+                return value
+        return None
+
+    def same_text(self, other: Element) -> bool:
+        """Say whether both are written alike, wherever that is."""
+        pairs = [(self, other)]
+        while pairs:
+            one, two = pairs.pop()
+            if (one.tag, one.text) != (two.tag, two.text):
+                return False
+            if sorted(one.attributes) != sorted(two.attributes):
+                return False
+            if len(one.children) != len(two.children):
+                return False
+            pairs.extend(zip(one.children, two.children, strict=True))
+        return True
+
+
+@dataclass(slots=True)
+class _Open:
+    """An element whose end has not been seen."""
+
+    tag: str
+    attributes: tuple[tuple[str, str], ...]
+    location: Location
+    namespaces: Mapping[str, str]
+    children: list[Element] = field(default_factory=list)
+    pieces: list[str] = field(default_factory=list)
+    text: list[str] = field(default_factory=list)
+
+    def add_text(self, content: str) -> None:
+        """Add character data; spaces before the first of it say nothing."""
+        if self.text or content.strip():
+            self.text.append(content)
+
+    def add(self, child: Element) -> None:
+        """Add a finished element."""
+        self.children.append(child)
+        self.end_piece()
+
+    def end_piece(self) -> None:
+        """Take text to be complete that a tag follows."""
+        if self.text:
+            self.pieces.append("".join(self.text).strip())
+            self.text = []
+
+    def close(self) -> Element:
+        """Return the finished element."""
+        prefix, _, _ = self.tag.rpartition(":")
+        self.end_piece()
+        return Element(
+            tag=self.tag,
+            namespace=self.namespaces.get(prefix) or None,
+            attributes=self.attributes,
+            children=tuple(self.children),
+            location=self.location,
+            text="\n".join(self.pieces),
+        )
+
+
+class TreeBuilder:
+    """Makes a tree of tags and text that come in document order.
+
+    Args:
+        file: Path of the document, for locations.
+    """
+
+    def __init__(self, file: str) -> None:
+        self._file = file
+        self._open: list[_Open] = []
+        self._roots: list[Element] = []
+        self._unbound: dict[str, Location] = {}
+        self._parts = 0
+
+    @property
+    def roots(self) -> tuple[Element, ...]:
+        """Finished elements that are inside no other."""
+        return tuple(self._roots)
+
+    def start(
+        self, tag: str, attributes: Iterable[tuple[str, str]], line: int, column: int
+    ) -> None:
+        """Open an element.
+
+        Raises:
+            SourceError: It lies too deep, there are too many, or a value is too long.
+        """
+        location = Location(self._file, line, column)
+        if len(self._open) >= DEEPEST:
+            message = f"elements are nested more than {DEEPEST} deep"
+            raise SourceError((Diagnostic("xml-syntax", message, location),))
+        written = tuple(attributes)
+        self._parts += 1 + len(written)
+        if self._parts > MOST_PARTS:
+            message = f"there are more than {MOST_PARTS} elements and attributes"
+            raise SourceError((Diagnostic("file-size", message, location),))
+        namespaces = self._open[-1].namespaces if self._open else {}
+        about_namespaces = ":" in tag
+        for name, value in written:
+            if len(value) > LONGEST_VALUE:
+                message = f"a value is longer than {LONGEST_VALUE} characters"
+                raise SourceError((Diagnostic("file-size", message, location),))
+            about_namespaces |= ":" in name or name == _DECLARED
+        if about_namespaces:
+            names = [name for name, _ in written]
+            namespaces = {**namespaces, **_declarations(written)}
+            self._find_unbound((tag, *names), namespaces, location)
+        self._open.append(_Open(tag, written, location, namespaces))
+
+    def _find_unbound(
+        self, names: Iterable[str], namespaces: Mapping[str, str], location: Location
+    ) -> None:
+        for name in names:
+            prefix, colon, _ = name.rpartition(":")
+            if colon and prefix not in namespaces and prefix not in _PREDEFINED:
+                self._unbound.setdefault(prefix, location)
+
+    def text(self, content: str) -> None:
+        """Add character data to the innermost element."""
+        if self._open:
+            self._open[-1].add_text(content)
+
+    def end(self) -> None:
+        """Close the innermost element."""
+        element = self._open.pop().close()
+        if self._open:
+            self._open[-1].add(element)
+        else:
+            self._roots.append(element)
+
+    def unbound_prefixes(self) -> Iterator[Diagnostic]:
+        """Say which prefixes stand for no namespace, each once."""
+        for prefix, location in self._unbound.items():
+            yield XmlRepair.PREFIX.at(location, prefix=shorten(repr(prefix)))
+
+
+def _declarations(attributes: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Return the namespaces that attributes declare, by prefix."""
+    return {
+        name.removeprefix(_DECLARED).removeprefix(":"): value
+        for name, value in attributes
+        if name.partition(":")[0] == _DECLARED
+    }

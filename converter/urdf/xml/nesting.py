@@ -1,0 +1,97 @@
+"""Which start tag and which end tag belong together where not all of them match.
+
+What is well nested stays as it is: a pair of tags with nothing but pairs between them
+is always kept, and of a document in which all tags are in pairs nothing is left to
+decide. Only for the other tags an end is added or dropped.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from urdf_usd.converter.urdf.xml.scanning import EndTag, StartTag
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from urdf_usd.converter.urdf.xml.scanning import Token
+
+
+@dataclass(frozen=True, slots=True)
+class Matching:
+    """Tags of a document that are without a partner, by their index among the tokens.
+
+    Attributes:
+        unended: Start tags without an end.
+        strays: End tags without a start.
+    """
+
+    unended: frozenset[int]
+    strays: frozenset[int]
+
+    @property
+    def is_balanced(self) -> bool:
+        """Whether all tags are in pairs, one within the other."""
+        return not self.unended and not self.strays
+
+
+def match_tags(tokens: Sequence[Token]) -> Matching:
+    """Pair the tags of a document; takes time in proportion to their number.
+
+    Removing pairs of neighbours does not change how few tags have to be added or
+    dropped (Backurs and Onak, "Fast Algorithms for Parsing Sequences of Parentheses
+    with Few Errors", 2016), so it comes first. Of what remains, an end tag ends all
+    that was begun since its start tag, unless the next one says that it came too early.
+    """
+    remaining = _without_pairs(tokens)
+    if not remaining:
+        return Matching(frozenset(), frozenset())
+    open_tags: list[tuple[int, str]] = []
+    open_counts: Counter[str] = Counter()
+    unended: set[int] = set()
+    strays: set[int] = set()
+    for index, following in zip(remaining, (*remaining[1:], None), strict=True):
+        token = tokens[index]
+        if isinstance(token, StartTag):
+            open_tags.append((index, token.tag))
+            open_counts[token.tag] += 1
+        elif isinstance(token, EndTag):
+            if not open_counts[token.tag] or _comes_too_early(
+                token, None if following is None else tokens[following], open_tags[-1]
+            ):
+                strays.add(index)
+                continue
+            while True:
+                start, tag = open_tags.pop()
+                open_counts[tag] -= 1
+                if tag == token.tag:
+                    break
+                unended.add(start)
+    unended.update(start for start, _ in open_tags)
+    return Matching(frozenset(unended), frozenset(strays))
+
+
+def _without_pairs(tokens: Sequence[Token]) -> list[int]:
+    """Return the indices of tags that remain when pairs of neighbours are removed."""
+    remaining: list[int] = []
+    for index, token in enumerate(tokens):
+        if isinstance(token, StartTag):
+            if not token.empty:
+                remaining.append(index)
+        elif isinstance(token, EndTag):
+            last = tokens[remaining[-1]] if remaining else None
+            if isinstance(last, StartTag) and last.tag == token.tag:
+                remaining.pop()
+            else:
+                remaining.append(index)
+    return remaining
+
+
+def _comes_too_early(
+    end: EndTag, following: Token | None, innermost: tuple[int, str]
+) -> bool:
+    """Whether the innermost element is another one, and ended by what follows."""
+    _, tag = innermost
+    return tag != end.tag and isinstance(following, EndTag) and following.tag == tag

@@ -1,0 +1,211 @@
+"""Elements from text that is not well-formed XML, where one reading is left.
+
+What is wrong within tags and between them is repaired first (``scanning``). If all tags
+match after that (``nesting``), the tree is the one that is written, whatever the
+elements are called. Only for tags that do not match an end is added or dropped, and
+what no longer stands where it counts is said. General recovering parsers are not used
+because they repair structure by dropping it: a stray end tag closes the parent there,
+and the links that follow are gone.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from urdf_usd.converter.diagnostics import Diagnostic, Location, SourceError
+from urdf_usd.converter.diagnostics.phrases import shorten
+from urdf_usd.converter.urdf.grammar import ROBOT
+from urdf_usd.converter.urdf.wording import describe
+from urdf_usd.converter.urdf.xml.elements import TreeBuilder
+from urdf_usd.converter.urdf.xml.losses import (
+    begins_part,
+    describe_parts,
+    misplaced_parts,
+)
+from urdf_usd.converter.urdf.xml.nesting import match_tags
+from urdf_usd.converter.urdf.xml.repairs import XmlRepair
+from urdf_usd.converter.urdf.xml.scanning import EndTag, StartTag, resolve, scan
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from urdf_usd.converter.diagnostics.findings import Findings
+    from urdf_usd.converter.urdf.grammar import ElementType
+    from urdf_usd.converter.urdf.xml.elements import Element
+    from urdf_usd.converter.urdf.xml.nesting import Matching
+    from urdf_usd.converter.urdf.xml.scanning import Text, Token
+
+# What has more faults was not meant to be XML.
+_MOST_REPAIRS = 1000
+
+
+def recover(text: str, file: str) -> Findings[Element]:
+    """Read the root element of text that is not well-formed.
+
+    Args:
+        text: The document.
+        file: Its path, for locations.
+
+    Raises:
+        SourceError: More than one reading is possible, too much is wrong, or the
+            document declares entities.
+    """
+    step = _recover(text, file)
+    count = 0
+    while True:
+        try:
+            repair = next(step)
+        except StopIteration as stop:
+            root: Element = stop.value
+            return root
+        yield repair
+        count += 1
+        if count >= _MOST_REPAIRS:
+            message = f"there are {count} faults so far: this is no XML"
+            raise SourceError((Diagnostic("xml-syntax", message, repair.location),))
+
+
+def _recover(text: str, file: str) -> Findings[Element]:
+    tokens = yield from scan(text, file, _MOST_REPAIRS)
+    matching = match_tags(tokens)
+    nester = _Nester(file, tokens, matching)
+    yield from nester.nest()
+    root = yield from nester.finish()
+    if root.tag == ROBOT.tag:
+        yield from misplaced_parts(root, nester.changed)
+    return root
+
+
+class _Nester:
+    """Makes elements of tags and text.
+
+    Attributes:
+        changed: Where elements begin in which, or at the end of which, a tag is added
+            or dropped.
+    """
+
+    def __init__(self, file: str, tokens: Sequence[Token], matching: Matching) -> None:
+        self.changed: set[Location] = set()
+        self._file = file
+        self._tokens = tokens
+        self._matching = matching
+        self._tree = TreeBuilder(file)
+        # Of each open element: its start tag, its type, and whether it has an end.
+        self._open: list[tuple[StartTag, ElementType | None, bool]] = []
+        self._outside: Location | None = None
+        self._begun: frozenset[str] | None = None
+
+    def nest(self) -> Findings[None]:
+        """Read all tags and text."""
+        for index, token in enumerate(self._tokens):
+            if isinstance(token, StartTag):
+                yield from self._start(token, index not in self._matching.unended)
+            elif isinstance(token, EndTag):
+                yield from self._end(token, index in self._matching.strays)
+            else:
+                yield from self._text(token)
+
+    def finish(self) -> Findings[Element]:
+        """Return the root; say what lies outside it."""
+        if len(self._open) > 1:
+            tag = self._open[-1][0].tag
+            end = self._tokens[-1].location
+            message = f"the text ends inside <{shorten(tag)}>"
+            raise SourceError((Diagnostic("xml-syntax", message, end),))
+        if self._open:
+            yield from self._end_unended("the end of the text")
+        roots = self._tree.roots
+        if not roots:
+            place = Location(self._file, 1, 1)
+            message = "the text holds no element"
+            raise SourceError((Diagnostic("xml-syntax", message, place),))
+        root = next((one for one in roots if one.tag == ROBOT.tag), roots[0])
+        yield from self._left_out(root, [one for one in roots if one is not root])
+        yield from self._tree.unbound_prefixes()
+        return root
+
+    def _left_out(self, root: Element, others: Sequence[Element]) -> Findings[None]:
+        tag = shorten(root.tag)
+        if others:
+            more = f", with {len(others) - 1} more" if len(others) > 1 else ""
+            lost = describe_parts(others)
+            more += f": {lost}" if lost else ""
+            yield XmlRepair.OUTSIDE_ELEMENT.at(
+                others[0].location, element=describe(others[0]), root=tag, more=more
+            )
+        if self._outside is not None:
+            yield XmlRepair.OUTSIDE_TEXT.at(self._outside, root=tag)
+
+    def _text(self, token: Text) -> Findings[None]:
+        if self._open:
+            self._tree.text((yield from resolve(token)))
+        elif self._outside is None and token.raw and token.content.strip():
+            self._outside = token.location
+
+    def _start(self, token: StartTag, has_end: bool) -> Findings[None]:  # noqa: FBT001  one of its facts
+        while self._ends_before(token):
+            yield from self._end_unended(f"<{shorten(token.tag)}>")
+        if not self._open:
+            element_type = ROBOT if token.tag == ROBOT.tag else None
+        else:
+            _, parent, _ = self._open[-1]
+            child = parent.child(token.tag) if parent else None
+            element_type = child.type if child else None
+        place = token.location
+        self._tree.start(token.tag, token.attributes, place.line, place.column)
+        if token.empty:
+            self._tree.end()
+        else:
+            self._open.append((token, element_type, has_end))
+
+    def _end(self, token: EndTag, is_stray: bool) -> Findings[None]:  # noqa: FBT001  likewise
+        if is_stray:
+            yield from self._stray(token)
+            return
+        while not self._open[-1][2]:
+            yield from self._end_unended(f"</{shorten(token.tag)}>")
+        self._close()
+
+    def _stray(self, token: EndTag) -> Findings[None]:
+        """Take a name that begins no element for a misspelt one; else drop the tag."""
+        if self._begun is None:
+            tags = (one.tag for one in self._tokens if isinstance(one, StartTag))
+            self._begun = frozenset(tags)
+        words = {"tag": shorten(token.tag)}
+        if self._open and not self._open[-1][2] and token.tag not in self._begun:
+            words["open_tag"] = shorten(self._open[-1][0].tag)
+            yield XmlRepair.END_MISSPELT.at(token.location, **words)
+            self._close()
+            return
+        if self._open:
+            self.changed.add(self._open[-1][0].location)
+        yield XmlRepair.END_DROPPED.at(token.location, **words)
+
+    def _end_unended(self, before: str) -> Findings[None]:
+        innermost, _, _ = self._open[-1]
+        self.changed.update(tag.location for tag, _, _ in self._open[-2:])
+        self._close()
+        yield XmlRepair.END_ADDED.at(
+            innermost.location, tag=shorten(innermost.tag), before=before
+        )
+
+    def _close(self) -> None:
+        self._open.pop()
+        self._tree.end()
+
+    def _ends_before(self, token: StartTag) -> bool:
+        """Whether the innermost element, which has no end tag, cannot hold the next.
+
+        That is so if an outer one can, and all within that have no end tag either: a
+        link begins inside a link. What the language does not know could hold anything,
+        but hardly a part of the robot that would count outside.
+        """
+        if not self._open or self._open[-1][2]:
+            return False
+        is_part = begins_part(token.tag, (name for name, _ in token.attributes))
+        for place, (_, element_type, has_end) in enumerate(reversed(self._open)):
+            if element_type is not None and element_type.child(token.tag):
+                return place > 0
+            if has_end or (element_type is None and not is_part):
+                return False
+        return False

@@ -1,0 +1,128 @@
+"""Where the references of layers multiply, found without composing them.
+
+Thirty layers that each refer to the next one twice are composed to a thousand million
+prims. Composition does not end, and does not say why.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from pxr import Sdf
+
+from urdf_usd.converter.diagnostics import StageError
+from urdf_usd.converter.usd.loading.layer_files import LAYER_BOUNDS, open_layers
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterable, Iterator, Mapping
+
+# A prim of a layer that is referred to: identifier of the layer, path of the prim.
+_Target: TypeAlias = tuple[str, Sdf.Path]
+
+# More than any robot needs, and composed in seconds.
+_MANY = 100_000
+_DEEPEST = 64
+_MOST_TARGETS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """The level of references at which there are too many.
+
+    Attributes:
+        level: Of nesting, counted from the root layer, which has 0.
+        layer: Identifier of the layer that is referred to most often there.
+        uses: How often its prims are composed at that level.
+    """
+
+    level: int
+    layer: str
+    uses: int
+
+    def __str__(self) -> str:
+        """Say where references multiply."""
+        return (
+            f"references multiply: {self.level} levels below the root layer, "
+            f"{self.layer} is referred to {self.uses} times"
+        )
+
+
+def find_growth(path: str | os.PathLike[str]) -> Growth | None:
+    """Find the level at which references amount to more than a hundred thousand.
+
+    What is counted are references and payloads below what is referred to, in all
+    variants; inherited prims and what stands above a target are not.
+
+    Args:
+        path: Root layer.
+
+    Returns:
+        The first such level; None if there is none.
+    """
+    try:
+        layers = open_layers(path, LAYER_BOUNDS)
+    except StageError:
+        return None
+    if not layers:
+        return None
+    arcs = {layer.identifier: tuple(_arcs(layer)) for layer in layers}
+    uses: Counter[_Target] = Counter({(layers[0].identifier, _ROOT): 1})
+    for level in range(_DEEPEST):
+        if sum(uses.values()) > _MANY:
+            by_layer: Counter[str] = Counter()
+            for (layer, _), count in uses.items():
+                by_layer[layer] += count
+            return Growth(level, *by_layer.most_common(1)[0])
+        if len(uses) > _MOST_TARGETS:
+            return None
+        uses = _next_level(uses, arcs)
+    return None
+
+
+_ROOT = Sdf.Path.absoluteRootPath
+
+
+def _next_level(
+    uses: Mapping[_Target, int], arcs: Mapping[str, Iterable[tuple[Sdf.Path, _Target]]]
+) -> Counter[_Target]:
+    following: Counter[_Target] = Counter()
+    for (layer, prim), count in uses.items():
+        for place, target in arcs.get(layer, ()):
+            if place.HasPrefix(prim):
+                following[target] += count
+    return following
+
+
+def _arcs(layer: Sdf.Layer) -> Iterator[tuple[Sdf.Path, _Target]]:
+    """Yield what each prim of a layer refers to; a sublayer is all of a layer."""
+    for sublayer in layer.subLayerPaths:
+        yield _ROOT, (_found(layer, sublayer), _ROOT)
+    prims: list[Sdf.Path] = []
+    layer.Traverse(_ROOT, prims.append)
+    for path in prims:
+        if not (path.IsPrimPath() or path.IsPrimVariantSelectionPath()):
+            continue
+        spec = layer.GetPrimAtPath(path)
+        for one in (
+            *spec.referenceList.GetAddedOrExplicitItems(),
+            *spec.payloadList.GetAddedOrExplicitItems(),
+        ):
+            target = _found(layer, one.assetPath)
+            yield path, (target, one.primPath or _default(target))
+
+
+def _found(layer: Sdf.Layer, asset: str) -> str:
+    """Return the identifier of an open layer; without an asset, of the layer itself."""
+    if not asset:
+        return str(layer.identifier)
+    other = Sdf.Layer.Find(layer.ComputeAbsolutePath(asset))
+    return str(other.identifier) if other else ""
+
+
+def _default(identifier: str) -> Sdf.Path:
+    layer = Sdf.Layer.Find(identifier) if identifier else None
+    name = layer.defaultPrim if layer else ""
+    return _ROOT.AppendPath(name) if name else _ROOT

@@ -1,0 +1,96 @@
+"""What Newton reads of newton-usd-schemas. Angles are degrees there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pxr import Sdf, Usd, Vt
+
+from urdf_usd.converter.usd.profiles.couplings import head_couplings
+from urdf_usd.converter.usd.profiles.joint_attributes import (
+    DEGREES,
+    Word,
+    damping,
+    friction,
+    sayable,
+    single_freedoms,
+    turns,
+    write_drive,
+    write_schema,
+)
+from urdf_usd.converter.usd.writer.storage import is_single
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from urdf_usd.converter.robot.bodies import BodyAssignment
+    from urdf_usd.converter.robot.model import Mimic
+    from urdf_usd.converter.robot.topology import Tree
+    from urdf_usd.converter.usd.writer.prims import Prims
+
+_WORDS = (
+    Word("newton:damping", damping, 1 / DEGREES),
+    Word("newton:friction", friction),
+    # A joint that may not move would be a fixed one, so the schema has no zero. Many
+    # URDFs write zero for "unknown".
+    Word("newton:velocityLimit", lambda joint: joint.velocity, DEGREES, positive=True),
+)
+
+
+def author_newton(
+    stage: Usd.Stage, tree: Tree, body_assignment: BodyAssignment, prims: Prims
+) -> None:
+    """Apply Newton's schemas to joints and bodies where they can say the same."""
+    freedoms = single_freedoms(stage, tree, prims)
+    for prim, joint in freedoms:
+        angular = turns(prim)
+        # Newton's own schemas have no bound on effort: it reads the drive's.
+        write_drive(prim, joint, angular=angular)
+        # Also where it says nothing: what is absent is meant to be.
+        values = sayable(_WORDS, joint, angular=angular)
+        write_schema(prim, "NewtonJointAPI", values)
+    prim_of = {joint.name: prim for prim, joint in freedoms}
+    couplings = head_couplings(
+        (joint for _, joint in freedoms),
+        lambda name, mimic: _may_couple(prim_of[name], mimic, prim_of),
+    )
+    for name, mimic in couplings.items():
+        _author_mimic(prim_of[name], prim_of[mimic.joint], mimic)
+    _author_inertias(stage, body_assignment, prims)
+
+
+def _may_couple(prim: Usd.Prim, mimic: Mimic, prim_of: Mapping[str, Usd.Prim]) -> bool:
+    """Say whether the schema can couple so.
+
+    It couples joints of one type: its coefficients have one unit.
+    """
+    alike = prim.GetTypeName() == prim_of[mimic.joint].GetTypeName()
+    return alike and is_single(mimic.multiplier) and is_single(_offset(prim, mimic))
+
+
+def _offset(prim: Usd.Prim, mimic: Mimic) -> float:
+    return mimic.offset * DEGREES if turns(prim) else mimic.offset
+
+
+def _author_mimic(prim: Usd.Prim, leader: Usd.Prim, mimic: Mimic) -> None:
+    values = {
+        "newton:mimicCoef0": _offset(prim, mimic),
+        "newton:mimicCoef1": mimic.multiplier,
+    }
+    write_schema(prim, "NewtonMimicAPI", values)
+    relation = prim.CreateRelationship("newton:mimicJoint", custom=False)
+    relation.SetTargets([leader.GetPath()])
+
+
+def _author_inertias(
+    stage: Usd.Stage, body_assignment: BodyAssignment, prims: Prims
+) -> None:
+    """State tensors as they are: in double, along the axes of the link."""
+    for body in body_assignment.bodies:
+        prim = stage.GetPrimAtPath(prims.link[body.link])
+        xx, xy, xz, yy, yz, zz = body.inertia
+        prim.AddAppliedSchema("NewtonMassAPI")
+        attribute = prim.CreateAttribute(
+            "newton:inertia", Sdf.ValueTypeNames.DoubleArray, custom=False
+        )
+        attribute.Set(Vt.DoubleArray([xx, yy, zz, xy, xz, yz]))

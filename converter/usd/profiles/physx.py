@@ -1,0 +1,124 @@
+"""What PhysX reads of the schemas of Omniverse Physics. Angles are degrees there.
+
+They are not part of OpenUSD: schemas are applied and attributes named by what
+``physxSchema`` and ``physxSchemaAddition`` declare. ``physxJoint:jointFriction`` is no
+word for the friction of URDF: it is a coefficient of the force that the joint carries.
+"""
+
+from __future__ import annotations
+
+from math import isfinite
+from typing import TYPE_CHECKING
+
+from pxr import Sdf, Usd, UsdPhysics
+
+from urdf_usd.converter.usd.profiles.couplings import head_couplings
+from urdf_usd.converter.usd.profiles.joint_attributes import (
+    DEGREES,
+    Word,
+    damping,
+    freedom,
+    friction,
+    sayable,
+    single_freedoms,
+    turns,
+    write_drive,
+    write_schema,
+)
+from urdf_usd.converter.usd.writer.storage import is_single
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from urdf_usd.converter.robot.model import Joint, Mimic
+    from urdf_usd.converter.robot.topology import Tree
+    from urdf_usd.converter.usd.writer.prims import Prims
+
+# A speed of zero would freeze the joint. Many URDFs write it for "unknown".
+_VELOCITY = Word(
+    "maxJointVelocity", lambda joint: joint.velocity, DEGREES, positive=True
+)
+_PASSIVE = (
+    # URDF has one friction, whether the joint moves or rests.
+    Word("staticFrictionEffort", friction),
+    Word("dynamicFrictionEffort", friction),
+    Word("viscousFrictionCoefficient", damping, 1 / DEGREES),
+)
+
+
+def author_physx(stage: Usd.Stage, tree: Tree, prims: Prims) -> None:
+    """Apply PhysX's schemas to joints where they can say the same."""
+    freedoms = single_freedoms(stage, tree, prims)
+    for prim, joint in freedoms:
+        write_drive(prim, joint, angular=turns(prim))
+        _author_joint(prim, joint)
+    prim_of = {joint.name: prim for prim, joint in freedoms}
+    couplings = head_couplings(
+        (joint for _, joint in freedoms),
+        lambda name, mimic: _may_couple(prim_of[name], mimic, prim_of),
+    )
+    for name, mimic in couplings.items():
+        _author_mimic(prim_of[name], prim_of[mimic.joint], mimic)
+
+
+def _author_joint(prim: Usd.Prim, joint: Joint) -> None:
+    angular = turns(prim)
+    # Also where it says nothing: what is absent is meant to be.
+    speed = sayable((_VELOCITY,), joint, angular=angular)
+    values = {f"physxJoint:{name}": value for name, value in speed.items()}
+    write_schema(prim, "PhysxJointAPI", values)
+    passive = sayable(_PASSIVE, joint, angular=angular)
+    if passive:
+        axis = freedom(angular=angular)
+        # Where the axis has a schema of its own, the joint's speed is not asked for.
+        values = {f"physxJointAxis:{axis}:{n}": v for n, v in (speed | passive).items()}
+        write_schema(prim, f"PhysxJointAxisAPI:{axis}", values)
+
+
+def _may_couple(prim: Usd.Prim, mimic: Mimic, prim_of: Mapping[str, Usd.Prim]) -> bool:
+    """Say whether PhysX takes a coupling: joints that turn must have limits for it."""
+    leader = prim_of[mimic.joint]
+    numbers = _coefficients(prim, leader, mimic)
+    return _is_bounded(prim) and _is_bounded(leader) and all(map(is_single, numbers))
+
+
+def _is_bounded(prim: Usd.Prim) -> bool:
+    if not turns(prim):
+        return True
+    joint = UsdPhysics.RevoluteJoint(prim)
+    limits = joint.GetLowerLimitAttr().Get(), joint.GetUpperLimitAttr().Get()
+    return all(map(isfinite, limits))
+
+
+def _coefficients(
+    prim: Usd.Prim, leader: Usd.Prim, mimic: Mimic
+) -> tuple[float, float]:
+    """Gearing and offset of ``position + gearing * leader + offset = 0``."""
+    follower_unit = DEGREES if turns(prim) else 1.0
+    leader_unit = DEGREES if turns(leader) else 1.0
+    return (
+        -mimic.multiplier * follower_unit / leader_unit,
+        -mimic.offset * follower_unit + 0.0,
+    )
+
+
+def _author_mimic(prim: Usd.Prim, leader: Usd.Prim, mimic: Mimic) -> None:
+    axis = _axis(prim)
+    gearing, offset = _coefficients(prim, leader, mimic)
+    prefix = f"physxMimicJoint:{axis}"
+    values = {f"{prefix}:gearing": gearing, f"{prefix}:offset": offset}
+    write_schema(prim, f"PhysxMimicJointAPI:{axis}", values)
+    relation = prim.CreateRelationship(f"{prefix}:referenceJoint", custom=False)
+    relation.SetTargets([leader.GetPath()])
+    attribute = prim.CreateAttribute(
+        f"{prefix}:referenceJointAxis",
+        Sdf.ValueTypeNames.Token,
+        custom=False,
+        variability=Sdf.VariabilityUniform,
+    )
+    attribute.Set(_axis(leader))
+
+
+def _axis(prim: Usd.Prim) -> str:
+    """Name the freedom of a joint; joints that slide are named as if they turned."""
+    return f"rot{prim.GetAttribute('physics:axis').Get()}"

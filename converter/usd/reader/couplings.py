@@ -1,0 +1,140 @@
+"""Mimic couplings: as a conversion kept them, or as simulators are told of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import isclose, isfinite, radians
+from typing import TYPE_CHECKING
+
+from pxr import UsdPhysics
+
+from urdf_usd.converter.robot.model import Mimic
+from urdf_usd.converter.usd.writer.custom import read_number, read_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from pxr import Sdf, Usd
+
+# A number in double and the same in float32 differ by less, relative or below what
+# float32 tells from zero.
+SAME = 1e-6
+NOTHING = 1e-36
+_PHYSX = "PhysxMimicJointAPI:"
+
+
+@dataclass(frozen=True, slots=True)
+class JointNames:
+    """URDF names of the joints of a stage.
+
+    Attributes:
+        by_path: Names by prim path.
+        paths: Prim paths by name.
+        length: Unit of length of the stage [m].
+    """
+
+    by_path: Mapping[Sdf.Path, str]
+    paths: Mapping[str, Sdf.Path]
+    length: float
+
+    def prim(self, name: str, stage: Usd.Stage) -> Usd.Prim | None:
+        """Return the joint of a name."""
+        path = self.paths.get(name)
+        return None if path is None else stage.GetPrimAtPath(path)
+
+
+def joint_names(by_path: Mapping[Sdf.Path, str], length: float) -> JointNames:
+    """Prepare to look up joints either way."""
+    return JointNames(by_path, {name: path for path, name in by_path.items()}, length)
+
+
+def read_mimic(prim: Usd.Prim, joints: JointNames) -> Mimic | None:
+    """Read which joint a joint follows.
+
+    What simulators are told counts; where that is what a conversion kept, perhaps from
+    the head of a chain, the chain is given back.
+    """
+    custom = _kept(prim)
+    told = _newton(prim, joints) or _physx(prim, joints)
+    if told is None:
+        return custom if custom and custom.joint in joints.paths else None
+    chain = [] if custom is None else _chain(custom, prim.GetStage(), joints)
+    return custom if any(_is_same(step, told) for step in chain) else told
+
+
+def _kept(prim: Usd.Prim) -> Mimic | None:
+    leader = read_text(prim, "mimic:joint")
+    multiplier = read_number(prim, "mimic:multiplier")
+    offset = read_number(prim, "mimic:offset")
+    if leader is None or multiplier is None or offset is None:
+        return None
+    return Mimic(leader, multiplier, offset)
+
+
+def _chain(mimic: Mimic, stage: Usd.Stage, joints: JointNames) -> Iterator[Mimic]:
+    """Yield a coupling to each joint up a chain."""
+    seen: set[str] = set()
+    while mimic.joint not in seen:
+        yield mimic
+        seen.add(mimic.joint)
+        prim = joints.prim(mimic.joint, stage)
+        above = _kept(prim) if prim else None
+        if above is None:
+            return
+        mimic = Mimic(
+            above.joint,
+            mimic.multiplier * above.multiplier,
+            mimic.multiplier * above.offset + mimic.offset,
+        )
+
+
+def _is_same(one: Mimic, other: Mimic) -> bool:
+    return (
+        one.joint == other.joint
+        and isclose(one.multiplier, other.multiplier, rel_tol=SAME, abs_tol=NOTHING)
+        and isclose(one.offset, other.offset, rel_tol=SAME, abs_tol=NOTHING)
+    )
+
+
+def _newton(prim: Usd.Prim, joints: JointNames) -> Mimic | None:
+    if prim.GetAttribute("newton:mimicEnabled").Get() is False:
+        return None
+    leader = _leader(prim, "newton:mimicJoint", joints)
+    if leader is None:
+        return None
+    multiplier = _authored(prim, "newton:mimicCoef1", 1.0)
+    offset = _authored(prim, "newton:mimicCoef0", 0.0)
+    return Mimic(leader, multiplier, offset * _unit(prim, joints))
+
+
+def _physx(prim: Usd.Prim, joints: JointNames) -> Mimic | None:
+    """Read ``position + gearing * leader + offset = 0``."""
+    applied = prim.GetPrimTypeInfo().GetAppliedAPISchemas()
+    instances = [name.removeprefix(_PHYSX) for name in applied if _PHYSX in name]
+    for instance in instances:
+        prefix = f"physxMimicJoint:{instance}"
+        leader = _leader(prim, f"{prefix}:referenceJoint", joints)
+        if leader is None:
+            continue
+        unit = _unit(prim, joints)
+        ratio = unit / _unit(joints.prim(leader, prim.GetStage()), joints)
+        multiplier = -_authored(prim, f"{prefix}:gearing", 1.0) * ratio
+        offset = -_authored(prim, f"{prefix}:offset", 0.0) * unit
+        return Mimic(leader, multiplier, offset + 0.0)
+    return None
+
+
+def _leader(prim: Usd.Prim, name: str, joints: JointNames) -> str | None:
+    targets = prim.GetRelationship(name).GetTargets()
+    return joints.by_path.get(targets[0]) if targets else None
+
+
+def _authored(prim: Usd.Prim, name: str, fallback: float) -> float:
+    value = prim.GetAttribute(name).Get()
+    usable = isinstance(value, int | float) and isfinite(value)
+    return float(value) if usable else fallback
+
+
+def _unit(prim: Usd.Prim, joints: JointNames) -> float:
+    turns = prim.IsA(UsdPhysics.RevoluteJoint)
+    return radians(1.0) if turns else joints.length

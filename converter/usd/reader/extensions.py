@@ -1,0 +1,130 @@
+"""What a URDF said beyond its language, from what ``extensions`` wrote on prims."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pxr import Sdf, Usd
+
+from urdf_usd.converter.robot.model import (
+    Custom,
+    CustomAttribute,
+    CustomElement,
+    XmlElement,
+)
+from urdf_usd.converter.urdf.grammar import MATERIAL, ROBOT
+from urdf_usd.converter.usd.reader.names import writable
+from urdf_usd.converter.usd.writer.extensions import (
+    EXTENSIONS,
+    JOINT,
+    NAMESPACE,
+    RESERVED,
+    TEXT,
+    WITHIN,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from urdf_usd.converter.urdf.grammar import ElementType
+
+
+def _tags(element_type: ElementType) -> Iterator[str]:
+    for child in element_type.children:
+        yield child.type.tag
+        yield from _tags(child.type)
+
+
+# Elements of the language; in a name they stand before what is custom inside them.
+_TAGS = frozenset(_tags(ROBOT))
+
+
+def read_custom(prim: Usd.Prim) -> Custom:
+    """Read what a URDF says beyond its language of what a prim stands for.
+
+    On the prim of a link that no joint prim leads to, what is said of that joint is
+    left out; see :func:`read_joint_custom`.
+    """
+    both = _read(prim)
+    return Custom(
+        tuple(one for one in both.attributes if one.within[:1] != (JOINT,)),
+        tuple(one for one in both.elements if one.within[:1] != (JOINT,)),
+    )
+
+
+def read_joint_custom(link_prim: Usd.Prim) -> Custom:
+    """Read what the prim of a link says of a joint that has no prim of its own."""
+    both = _read(link_prim)
+    return Custom(
+        tuple(
+            CustomAttribute(one.name, one.value, one.within[1:])
+            for one in both.attributes
+            if one.within[:1] == (JOINT,)
+        ),
+        tuple(
+            CustomElement(one.content, one.within[1:])
+            for one in both.elements
+            if one.within[:1] == (JOINT,)
+        ),
+    )
+
+
+def read_robot_custom(default: Usd.Prim) -> Custom:
+    """Read what a URDF says beyond its language of the robot as a whole."""
+    scope = default.GetChild(EXTENSIONS)
+    elements = read_custom(scope).elements if scope else ()
+    attributes = tuple(map(_of_material, read_custom(default).attributes))
+    return Custom(attributes, elements)
+
+
+def _of_material(attribute: CustomAttribute) -> CustomAttribute:
+    """Split the name of a material from the words inside it, as it is in elements."""
+    if attribute.within[:1] != (MATERIAL.tag,):
+        return attribute
+    material, _, name = attribute.name.partition(":")
+    within, name = _split(name)
+    return CustomAttribute(name, attribute.value, (MATERIAL.tag, material, *within))
+
+
+def _read(prim: Usd.Prim) -> Custom:
+    attributes = []
+    for attribute in prim.GetAuthoredPropertiesInNamespace(NAMESPACE):
+        name = attribute.GetName().partition(":")[2]
+        if name in RESERVED or not isinstance(attribute, Usd.Attribute):
+            continue
+        if attribute.GetTypeName() == Sdf.ValueTypeNames.String:
+            within, said = _split(attribute.GetDisplayName() or name)
+            attributes.append(CustomAttribute(said, _text(attribute), within))
+    elements = [
+        CustomElement(_read_scope(child), tuple(filter(None, within.split("/"))))
+        for child in prim.GetAllChildren()
+        if (within := child.GetAttribute(WITHIN).Get()) is not None
+    ]
+    return Custom(tuple(attributes), tuple(elements))
+
+
+def _split(name: str) -> tuple[tuple[str, ...], str]:
+    """Split a name into the elements of the language, and what is custom in them."""
+    parts = name.split(":")
+    depth = 0
+    while depth < len(parts) - 1 and parts[depth] in _TAGS:
+        depth += 1
+    return tuple(parts[:depth]), ":".join(parts[depth:])
+
+
+def _read_scope(prim: Usd.Prim) -> XmlElement:
+    return XmlElement(
+        prim.GetDisplayName() or prim.GetName(),
+        tuple(
+            (attribute.GetDisplayName() or attribute.GetName(), _text(attribute))
+            for attribute in prim.GetAuthoredAttributes()
+            if attribute.GetName() not in {TEXT, WITHIN}
+        ),
+        _text(prim.GetAttribute(TEXT)),
+        tuple(map(_read_scope, prim.GetAllChildren())),
+    )
+
+
+def _text(attribute: Usd.Attribute) -> str:
+    value = attribute.Get() if attribute else None
+    return "" if value is None else writable(str(value))

@@ -1,0 +1,197 @@
+"""Joints as connections between bodies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from pxr import Gf, Sdf, Usd, UsdPhysics
+
+from urdf_usd.converter.diagnostics import Diagnostic
+from urdf_usd.converter.robot.spatial import inverse_transform, rotation_from_quat_wxyz
+from urdf_usd.converter.usd.reader.motions import is_floating
+from urdf_usd.converter.usd.reader.spanning import WORLD, Edge
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from urdf_usd.converter.diagnostics.findings import Findings
+    from urdf_usd.converter.usd.reader.placement import Placement
+
+Matrix: TypeAlias = "NDArray[np.float64]"
+# Prims and what OpenUSD's physics parser says of them, by kind.
+Descriptions: TypeAlias = "Mapping[UsdPhysics.ObjectType, tuple[list[Any], list[Any]]]"
+
+_KINDS = UsdPhysics.ObjectType
+_JOINTS = (
+    _KINDS.FixedJoint,
+    _KINDS.RevoluteJoint,
+    _KINDS.PrismaticJoint,
+    _KINDS.SphericalJoint,
+    _KINDS.D6Joint,
+)
+_OTHER_JOINTS = (_KINDS.DistanceJoint, _KINDS.CustomJoint)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Connection:
+    """A joint that URDF could have.
+
+    Attributes:
+        prim: The joint.
+        description: What OpenUSD's parser says of it.
+        bodies: Bodies on side 0 and 1; None for the world.
+        frames: (4, 4) joint frame in the frame of either body, or in the frame of the
+            robot for the world [m].
+    """
+
+    prim: Usd.Prim
+    description: UsdPhysics.JointDesc
+    bodies: tuple[Sdf.Path | None, Sdf.Path | None]
+    frames: tuple[Matrix, Matrix]
+
+    @property
+    def edge(self) -> Edge:
+        """The bodies by name."""
+        first, second = (WORLD if path is None else str(path) for path in self.bodies)
+        return Edge(first, second, closes=self._closes)
+
+    @property
+    def _closes(self) -> bool:
+        # A joint of ours that floats is excluded because it holds nothing.
+        excluded = bool(self.description.excludeFromArticulation)
+        return excluded and not is_floating(self.prim)
+
+
+def read_connections(
+    descriptions: Descriptions, placement: Placement, robot: Sdf.Path
+) -> Findings[tuple[Connection, ...]]:
+    """Read all joints that hold bodies, in stage order.
+
+    Args:
+        descriptions: What OpenUSD's parser says of the stage.
+        placement: Where prims are.
+        robot: Prim whose frame stands for the world's.
+    """
+    for kind in _OTHER_JOINTS:
+        for path in descriptions.get(kind, ((), ()))[0]:
+            yield Diagnostic("joint-not-urdf", f"joint {path} is no joint of URDF")
+    found = [
+        description
+        for kind in _JOINTS
+        for description in descriptions.get(kind, ((), ()))[1]
+    ]
+    order = {
+        prim.GetPath(): index for index, prim in enumerate(placement.stage.Traverse())
+    }
+    found.sort(key=lambda description: order.get(description.primPath, -1))
+    rigid = frozenset(descriptions.get(_KINDS.RigidBody, ((), ()))[0])
+    connections = []
+    for description in found:
+        prim = placement.stage.GetPrimAtPath(description.primPath)
+        if not (description.jointEnabled or is_floating(prim)):
+            message = f"joint {prim.GetPath()} is switched off"
+            yield Diagnostic("joint-disabled", message)
+            continue
+        sides = _sides(description)
+        if absent := [
+            side.body for side in sides if _is_absent(side, rigid, placement)
+        ]:
+            message = f"joint {prim.GetPath()} holds {absent[0]}; left out"
+            yield Diagnostic("joint-body-outside", message)
+            continue
+        for side in sides:
+            if side.target and not placement.stage.GetPrimAtPath(side.target):
+                message = f"joint {prim.GetPath()} names {side.target}"
+                yield Diagnostic("joint-target-missing", message)
+        connection = _connection(prim, description, rigid, placement, robot)
+        if connection.bodies[0] == connection.bodies[1]:
+            message = f"joint {prim.GetPath()} holds nothing to anything else"
+            yield Diagnostic("joint-not-urdf", message)
+        else:
+            connections.append(connection)
+    return tuple(connections)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Side:
+    """What OpenUSD's parser says of one side of a joint.
+
+    Attributes:
+        target: Prim that the joint names; empty for none.
+        body: Rigid body at or above it; else the outermost prim with a collision
+            there, which stands still; else empty for the world.
+        position: Of the joint frame in that, with its scale applied [stage units].
+        orientation: Of the joint frame in that.
+    """
+
+    target: Sdf.Path
+    body: Sdf.Path
+    position: Gf.Vec3f
+    orientation: Gf.Quatf
+
+
+def _sides(description: UsdPhysics.JointDesc) -> tuple[_Side, _Side]:
+    return (
+        _Side(
+            description.rel0,
+            description.body0,
+            description.localPose0Position,
+            description.localPose0Orientation,
+        ),
+        _Side(
+            description.rel1,
+            description.body1,
+            description.localPose1Position,
+            description.localPose1Orientation,
+        ),
+    )
+
+
+def _is_absent(side: _Side, rigid: frozenset[Sdf.Path], placement: Placement) -> bool:
+    """Say whether a side is a rigid body that the robot's stage does not simulate."""
+    if not side.body or side.body in rigid:
+        return False
+    prim = placement.stage.GetPrimAtPath(side.body)
+    stands = Usd.PrimDefaultPredicate(prim) or prim.IsInstanceProxy()
+    return bool(prim.HasAPI(UsdPhysics.RigidBodyAPI)) or not stands
+
+
+def _connection(
+    prim: Usd.Prim,
+    description: UsdPhysics.JointDesc,
+    rigid: frozenset[Sdf.Path],
+    placement: Placement,
+    robot: Sdf.Path,
+) -> Connection:
+    bodies: list[Sdf.Path | None] = []
+    frames = []
+    for side in _sides(description):
+        frame = _transform(
+            placement.units.length * np.array(side.position), side.orientation
+        )
+        if side.body in rigid:
+            bodies.append(side.body)
+        else:
+            # Without any body or collider, the parser states the frame in the world.
+            static = placement.frame(side.body) if side.body else np.eye(4)
+            frame = inverse_transform(placement.frame(robot)) @ static @ frame
+            bodies.append(None)
+        frames.append(frame)
+    return Connection(
+        prim=prim,
+        description=description,
+        bodies=(bodies[0], bodies[1]),
+        frames=(frames[0], frames[1]),
+    )
+
+
+def _transform(position: Matrix, orientation: Gf.Quatf) -> Matrix:
+    transform = np.eye(4)
+    w, (x, y, z) = orientation.GetReal(), orientation.GetImaginary()
+    transform[:3, :3] = rotation_from_quat_wxyz((w, x, y, z))
+    transform[:3, 3] = position
+    return transform

@@ -1,0 +1,193 @@
+"""Which prims are links, and what shapes they have."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from pxr import Sdf, Usd, UsdGeom, UsdPhysics
+
+from urdf_usd.converter.diagnostics import Diagnostic
+from urdf_usd.converter.robot.model import Collision, Visual
+from urdf_usd.converter.robot.rigid import compose
+from urdf_usd.converter.robot.spatial import pose_from_transform
+from urdf_usd.converter.usd.reader.extensions import read_custom
+from urdf_usd.converter.usd.reader.materials import read_material
+from urdf_usd.converter.usd.reader.names import legible_name, unique_names
+from urdf_usd.converter.usd.reader.placement import rigid_part
+from urdf_usd.converter.usd.reader.shapes import read_shape
+from urdf_usd.converter.usd.writer.custom import read_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from urdf_usd.converter.diagnostics.findings import Findings
+    from urdf_usd.converter.meshes.polygon_mesh import PolygonMesh
+    from urdf_usd.converter.usd.reader.placement import Placement
+    from urdf_usd.converter.usd.reader.shapes import PlacedShape
+
+
+@dataclass(frozen=True, slots=True)
+class LinkPrim:
+    """A prim that is a link.
+
+    Attributes:
+        path: The prim.
+        name: URDF name.
+        is_body: Whether it is a rigid body, not a frame in one or in the world.
+        body: Body that carries it; its own path for a body, None for the world.
+        above: Link whose prim contains it, if any.
+    """
+
+    path: Sdf.Path
+    name: str
+    is_body: bool
+    body: Sdf.Path | None
+    above: Sdf.Path | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LinkShapes:
+    """Shapes of one link, in the frame of its prim."""
+
+    visuals: tuple[Visual, ...]
+    collisions: tuple[Collision, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shapes:
+    """All shapes of a stage.
+
+    Attributes:
+        by_link: Shapes by link prim, of links that have some.
+        colliders: Colliders by gprim, in the frame of their rigid body.
+        meshes: Surface of every mesh, by the URI that stands for it in the shapes.
+    """
+
+    by_link: Mapping[Sdf.Path, LinkShapes]
+    colliders: Mapping[Sdf.Path, PlacedShape]
+    meshes: Mapping[str, PolygonMesh]
+
+
+NO_SHAPES = Shapes({}, {}, {})
+
+
+def read_link_prims(
+    root: Usd.Prim, bodies: Iterable[Sdf.Path], frames: Iterable[str]
+) -> Findings[tuple[LinkPrim, ...]]:
+    """Find rigid bodies, and frames that a conversion marked as links, in stage order.
+
+    Args:
+        root: Prim below which to look.
+        bodies: Paths of all rigid bodies.
+        frames: Names of frames that nothing marks; the first Xform of a name counts,
+            unless a body has that name.
+    """
+    rigid = set(bodies)
+    every = list(Usd.PrimRange(root, Usd.TraverseInstanceProxies()))
+    links = {p.GetPath() for p in every if p.GetPath() in rigid or _is_marked(p)}
+    unmarked = set(frames) - {legible_name(p) for p in every if p.GetPath() in links}
+    prims = []
+    for prim in every:
+        if prim.GetPath() in links:
+            prims.append(prim)
+        elif unmarked and (name := legible_name(prim)) in unmarked and _has_place(prim):
+            unmarked.remove(name)
+            prims.append(prim)
+    names = yield from unique_names("link", prims)
+    paths = {prim.GetPath() for prim in prims}
+    return tuple(
+        LinkPrim(
+            path=path,
+            name=name,
+            is_body=path in rigid,
+            body=nearest(path, rigid),
+            above=nearest(path.GetParentPath(), paths),
+        )
+        for path, name in zip((prim.GetPath() for prim in prims), names, strict=True)
+    )
+
+
+def _has_place(prim: Usd.Prim) -> bool:
+    return prim.IsA(UsdGeom.Xformable) and not prim.IsA(UsdGeom.Gprim)
+
+
+def _is_marked(prim: Usd.Prim) -> bool:
+    # Others keep what URDF says of <parent link=...> in an attribute of the same name,
+    # on prims that have no place.
+    return _has_place(prim) and read_text(prim, "link") is not None
+
+
+def nearest(path: Sdf.Path, among: Iterable[Sdf.Path]) -> Sdf.Path | None:
+    """Return the nearest of some prims at or above a path."""
+    while path not in {Sdf.Path.absoluteRootPath, Sdf.Path.emptyPath}:
+        if path in among:
+            return path
+        path = path.GetParentPath()
+    return None
+
+
+def read_shapes(
+    root: Usd.Prim, links: Iterable[LinkPrim], placement: Placement
+) -> Findings[Shapes]:
+    """Read all shapes below a prim.
+
+    Args:
+        root: Prim below which to look.
+        links: All links.
+        placement: Where prims are.
+    """
+    link_at = {link.path: link for link in links}
+    visuals: dict[Sdf.Path, list[Visual]] = {}
+    collisions: dict[Sdf.Path, list[Collision]] = {}
+    colliders: dict[Sdf.Path, PlacedShape] = {}
+    meshes: dict[str, PolygonMesh] = {}
+    for prim in Usd.PrimRange(root, Usd.TraverseInstanceProxies()):
+        if not prim.IsA(UsdGeom.Gprim):
+            continue
+        seen, touched = _is_seen(prim), _is_touched(prim)
+        if not (seen or touched):
+            continue
+        path = prim.GetPath()
+        owner = nearest(path, link_at)
+        if owner is None:
+            yield Diagnostic("stage-loose-shape", f"{path} belongs to no link")
+            continue
+        shape = yield from read_shape(prim, placement.within(path, owner))
+        if shape is None:
+            continue
+        if shape.mesh is not None:
+            meshes[str(path)] = shape.mesh
+        name = prim.GetDisplayName() or prim.GetName()
+        custom = read_custom(prim)
+        if touched:
+            collision = Collision(name, shape.pose, shape.geometry, custom=custom)
+            collisions.setdefault(owner, []).append(collision)
+            body = link_at[owner].body
+            if body is not None:
+                to_body = pose_from_transform(rigid_part(placement.within(owner, body)))
+                colliders[path] = replace(shape, pose=compose(to_body, shape.pose))
+        if seen:
+            look = yield from read_material(prim)
+            visual = Visual(name, shape.pose, shape.geometry, look, custom=custom)
+            visuals.setdefault(owner, []).append(visual)
+    by_link = {
+        path: LinkShapes(tuple(visuals.get(path, ())), tuple(collisions.get(path, ())))
+        for path in visuals | collisions
+    }
+    return Shapes(by_link, colliders, meshes)
+
+
+def _is_seen(prim: Usd.Prim) -> bool:
+    imageable = UsdGeom.Imageable(prim)
+    return bool(
+        imageable.ComputePurpose() != UsdGeom.Tokens.guide
+        and imageable.ComputeVisibility() != UsdGeom.Tokens.invisible
+    )
+
+
+def _is_touched(prim: Usd.Prim) -> bool:
+    return bool(
+        prim.HasAPI(UsdPhysics.CollisionAPI)
+        and UsdPhysics.CollisionAPI(prim).GetCollisionEnabledAttr().Get()
+    )

@@ -1,0 +1,299 @@
+"""Mass properties of bodies, and of the links that were counted in one.
+
+What a body states counts. What it leaves open is what OpenUSD computes from colliders
+and densities, and is reported: the stage leaves it to its consumers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+from pxr import Gf, UsdPhysics, Vt
+
+from urdf_usd.converter.diagnostics import Diagnostic
+from urdf_usd.converter.robot.model import Inertial, MeshFile, Pose
+from urdf_usd.converter.robot.solids import (
+    EMPTY,
+    Solid,
+    hull_solid,
+    mesh_solid,
+    primitive_solid,
+)
+from urdf_usd.converter.robot.spatial import (
+    inertia_tensor,
+    inertia_values,
+    quat_wxyz_from_rotation,
+    rotation_from_quat_wxyz,
+    shift_inertia,
+    transform_from_pose,
+)
+from urdf_usd.converter.usd.writer.custom import read_number, read_numbers
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+    from pxr import Sdf, Usd
+
+    from urdf_usd.converter.diagnostics.findings import Findings
+    from urdf_usd.converter.usd.reader.placement import Placement
+    from urdf_usd.converter.usd.reader.shapes import PlacedShape
+
+Matrix: TypeAlias = "NDArray[np.float64]"
+
+_UNIT_QUATERNION = 1e-3
+# What the schema's fallbacks are: nothing is stated.
+_OPEN = (-np.inf, -np.inf, -np.inf)
+_NONE = (0.0, 0.0, 0.0)
+_NO_TURN = Gf.Quatf(0.0, 0.0, 0.0, 0.0)
+# Relative excess of two moments over the third, below which a body is flat.
+_FLAT = 1e-6
+_NEWTON_ORDER = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
+_NUMBERS = (Vt.FloatArray, Vt.DoubleArray)
+# Relative to the body: float32 stores a sum, and the parts are stored in double.
+_ADDS_UP = 1e-5
+# The most that a conversion invents, as a part of the robot's mass.
+_HARMLESS = 1e-6
+# A conversion takes up to 1e-15 m L^2 for none, and invents 5e-7 m L^2 in its place.
+_NONE_BESIDE_INVENTED = 3e-9
+
+
+def body_inertial(
+    prim: Usd.Prim, placement: Placement, colliders: Mapping[Sdf.Path, PlacedShape]
+) -> Findings[Inertial | None]:
+    """Read the mass properties of a rigid body; None if it has none at all.
+
+    Args:
+        prim: The body.
+        placement: Where prims are.
+        colliders: Shapes of the stage's colliders, placed in their bodies' frames.
+    """
+    mass, center, tensor = _stated(prim)
+    if center is not None:
+        center = placement.stretch(prim.GetPath()) @ center
+    left_open = [
+        what
+        for what, stated in (
+            ("mass", mass),
+            ("centre of mass", center),
+            ("inertia", tensor),
+        )
+        if stated is None
+    ]
+    computed = None
+    if left_open:
+        computed = _computed(prim, placement, colliders)
+        if computed is None and mass is None:
+            message = f"body {prim.GetPath()} states no mass and has no collider"
+            yield Diagnostic("mass-unstated", message)
+            return None
+        said = f"body {prim.GetPath()} states no {' and no '.join(left_open)}"
+        yield Diagnostic("mass-computed", f"{said}; computed as OpenUSD does")
+    filled = computed or (0.0, np.zeros(3), _Tensor(np.zeros((3, 3)), np.eye(3)))
+    mass = filled[0] if mass is None else mass
+    center = filled[1] if center is None else center
+    tensor = filled[2] if tensor is None else tensor
+    units = placement.units
+    x, y, z = (float(c) + 0.0 for c in center)
+    return Inertial(
+        mass * units.mass,
+        Pose((x, y, z), quat_wxyz_from_rotation(tensor.frame)),
+        inertia_values(tensor.values * units.inertia),
+    )
+
+
+def states_inertial(body: Usd.Prim) -> bool:
+    """Say whether a rigid body leaves nothing open that its colliders would tell."""
+    return all(part is not None for part in _stated(body))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Tensor:
+    """An inertia tensor in units of the stage.
+
+    Attributes:
+        values: (3, 3) along the axes of a frame.
+        frame: (3, 3) rotation of that frame in the body.
+    """
+
+    values: Matrix
+    frame: Matrix
+
+
+def _stated(
+    prim: Usd.Prim,
+) -> tuple[float | None, Matrix | None, _Tensor | None]:
+    """Return mass, centre and inertia that a body states, each if it does.
+
+    The centre is in coordinates of the prim.
+    """
+    if not prim.HasAPI(UsdPhysics.MassAPI):
+        return None, None, None
+    api = UsdPhysics.MassAPI(prim)
+    # A value that is blocked is None, whatever the schema falls back to.
+    mass = float(api.GetMassAttr().Get() or 0.0)
+    place = np.array(api.GetCenterOfMassAttr().Get() or _OPEN, dtype=np.float64)
+    center = place if np.isfinite(place).all() else None
+    moments = np.array(api.GetDiagonalInertiaAttr().Get() or _NONE, dtype=np.float64)
+    if moments.any():
+        tensor = _turned(moments, api.GetPrincipalAxesAttr().Get() or _NO_TURN)
+        return mass if mass > 0 else None, center, tensor
+    return mass if mass > 0 else None, center, _newton_tensor(prim)
+
+
+def _turned(moments: Matrix, quat: Gf.Quatf) -> _Tensor:
+    """Read moments along principal axes; the tensor is along the body's if it can be.
+
+    A quaternion that is no rotation is the schema's word for none. The tensor of a flat
+    body, whose largest moment is the sum of the others, is not turned: some readers
+    take it for impossible if the last bit says so.
+    """
+    diagonal = np.diag(moments)
+    x, y, z = quat.GetImaginary()
+    if not abs(quat.GetLength() - 1) <= _UNIT_QUATERNION:
+        return _Tensor(diagonal, np.eye(3))
+    rotation = rotation_from_quat_wxyz((quat.GetReal(), x, y, z))
+    a, b, c = np.sort(moments)
+    if a + b <= c * (1 + _FLAT):
+        return _Tensor(diagonal, rotation)
+    return _Tensor(rotation @ diagonal @ rotation.T, np.eye(3))
+
+
+def _newton_tensor(prim: Usd.Prim) -> _Tensor | None:
+    """Return what Newton's schema says in place of moments and axes."""
+    values = prim.GetAttribute("newton:inertia").Get()
+    if not isinstance(values, _NUMBERS) or len(values) != len(_NEWTON_ORDER):
+        return None
+    tensor = np.zeros((3, 3))
+    for (row, column), value in zip(_NEWTON_ORDER, values, strict=True):
+        tensor[row, column] = tensor[column, row] = value
+    return _Tensor(tensor, np.eye(3))
+
+
+def _computed(
+    prim: Usd.Prim, placement: Placement, colliders: Mapping[Sdf.Path, PlacedShape]
+) -> tuple[float, Matrix, _Tensor] | None:
+    """Mass, centre [m] and tensor that OpenUSD computes, if there is anything to do."""
+    has_mass = UsdPhysics.MassAPI(prim).GetMassAttr().Get()
+    if not (has_mass or any(path.HasPrefix(prim.GetPath()) for path in colliders)):
+        return None
+
+    def answer(collider: Usd.Prim) -> UsdPhysics.RigidBodyAPI.MassInformation:
+        shape = colliders.get(collider.GetPath())
+        return _mass_information(collider, shape, placement.units.length)
+
+    mass, moments, center, axes = UsdPhysics.RigidBodyAPI(prim).ComputeMassProperties(
+        answer
+    )
+    if not (mass > 0 and np.isfinite([*moments, *center]).all()):
+        return None
+    place = placement.units.length * np.array(center, np.float64)
+    return float(mass), place, _turned(np.array(moments, np.float64), axes)
+
+
+def _mass_information(
+    collider: Usd.Prim, shape: PlacedShape | None, length: float
+) -> UsdPhysics.RigidBodyAPI.MassInformation:
+    solid = _solid(collider, shape) if shape else EMPTY
+    pose = np.eye(4) if shape is None else transform_from_pose(shape.pose)
+    said = UsdPhysics.RigidBodyAPI.MassInformation()
+    said.volume = solid.volume / length**3
+    said.inertia = Gf.Matrix3f(*(float(v) for v in (solid.inertia / length**5).flat))
+    said.centerOfMass = Gf.Vec3f(*(float(c) for c in solid.center / length))
+    said.localPos = Gf.Vec3f(*(float(c) for c in pose[:3, 3] / length))
+    said.localRot = Gf.Quatf(*quat_wxyz_from_rotation(pose[:3, :3]))
+    return said
+
+
+def _solid(collider: Usd.Prim, shape: PlacedShape) -> Solid:
+    if not isinstance(shape.geometry, MeshFile):
+        return primitive_solid(shape.geometry)
+    if shape.mesh is None:
+        return EMPTY
+    scaled = shape.mesh.points * np.array(shape.geometry.scale)
+    approximation = UsdPhysics.MeshCollisionAPI(collider).GetApproximationAttr().Get()
+    if approximation == UsdPhysics.Tokens.convexHull:
+        return hull_solid(scaled)
+    return mesh_solid(scaled, shape.mesh.face_counts, shape.mesh.face_indices)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Share:
+    """What a link says of its own part of a body.
+
+    Attributes:
+        inertial: In the link's frame; None if the link has none.
+        to_body: (4, 4) frame of the link in the frame of the body.
+    """
+
+    inertial: Inertial | None
+    to_body: Matrix
+
+
+def kept_inertial(prim: Usd.Prim) -> tuple[bool, Inertial | None]:
+    """Read the inertial that a conversion kept with a link.
+
+    Returns:
+        Whether there is a statement, and what it says: a mass alone says that the link
+        has no ``<inertial>``.
+    """
+    mass = read_number(prim, "inertial:mass")
+    if mass is None:
+        return False, None
+    position = read_numbers(prim, "inertial:origin:position", 3)
+    quat_wxyz = read_numbers(prim, "inertial:origin:quat_wxyz", 4)
+    inertia = read_numbers(prim, "inertial:inertia", 6)
+    if position is None or quat_wxyz is None or inertia is None:
+        return True, None
+    (x, y, z), (w, i, j, k) = position, quat_wxyz
+    ixx, ixy, ixz, iyy, iyz, izz = inertia
+    pose = Pose((x, y, z), (w, i, j, k))
+    return True, Inertial(mass, pose, (ixx, ixy, ixz, iyy, iyz, izz))
+
+
+def adds_up(body: Inertial, shares: Sequence[Share], robot_mass: float) -> bool:
+    """Say whether the shares of links explain what their body states.
+
+    A conversion invents mass for a body that has none, and inertia for one that has
+    mass alone; the first has to be harmless, the second cannot be told.
+
+    Args:
+        body: What the body states.
+        shares: What its links say.
+        robot_mass: Of all bodies [kg].
+    """
+    massive = [
+        (share.inertial, share.to_body)
+        for share in shares
+        if share.inertial and share.inertial.mass > 0
+    ]
+    mass = sum(inertial.mass for inertial, _ in massive)
+    if mass == 0:
+        return body.mass <= _HARMLESS * max(robot_mass, 1.0)
+    moment = sum(
+        inertial.mass * (to_body @ (*inertial.origin.position, 1.0))[:3]
+        for inertial, to_body in massive
+    )
+    tensor = sum(_about_origin(inertial, to_body) for inertial, to_body in massive)
+    stated = _about_origin(body, np.eye(4))
+    center = np.array(body.origin.position)
+    # How far the mass lies from the origin, whichever way it balances.
+    size = float(np.sqrt(np.abs(stated).max() / body.mass))
+    largest = max(abs(value) for each, _ in massive for value in each.inertia)
+    pointlike = largest <= _NONE_BESIDE_INVENTED * max(map(abs, body.inertia))
+    moments = np.abs(tensor - stated).max()
+    return bool(
+        abs(mass - body.mass) <= _ADDS_UP * body.mass
+        and np.abs(moment - body.mass * center).max() <= _ADDS_UP * body.mass * size
+        and (pointlike or moments <= _ADDS_UP * np.abs(stated).max())
+    )
+
+
+def _about_origin(inertial: Inertial, to_body: Matrix) -> Matrix:
+    """Return the inertia tensor about the body's origin, along the body's axes."""
+    pose = to_body @ transform_from_pose(inertial.origin)
+    rotation = pose[:3, :3]
+    tensor = rotation @ inertia_tensor(inertial.inertia) @ rotation.T
+    return shift_inertia(tensor, inertial.mass, pose[:3, 3])

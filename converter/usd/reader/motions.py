@@ -1,0 +1,207 @@
+"""The motions that joints allow, as URDF has them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import radians
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+from pxr import Usd, UsdPhysics
+
+from urdf_usd.converter.diagnostics import Diagnostic, StageError
+from urdf_usd.converter.robot.model import (
+    UNLIMITED,
+    Continuous,
+    Fixed,
+    Floating,
+    JointKind,
+    Planar,
+    Prismatic,
+    Range,
+    Revolute,
+    Spherical,
+    Vec3,
+)
+from urdf_usd.converter.usd.writer.custom import read_text
+from urdf_usd.converter.usd.writer.storage import FARTHEST
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from urdf_usd.converter.diagnostics.findings import Findings
+
+Matrix: TypeAlias = "NDArray[np.float64]"
+# From the token of a coordinate axis of the joint frame to a unit vector in the child.
+_AxisOf: TypeAlias = Callable[[str], Vec3]
+
+_KINDS = UsdPhysics.ObjectType
+_UNIT = {"X": (1.0, 0.0, 0.0), "Y": (0.0, 1.0, 0.0), "Z": (0.0, 0.0, 1.0)}
+_FREEDOMS = tuple(f"{motion}{axis}" for motion in ("Trans", "Rot") for axis in "XYZ")
+# A joint frame nearer than this to where its link could have it is there [m].
+_AT_ORIGIN = 1e-9
+
+
+def is_floating(prim: Usd.Prim) -> bool:
+    """Say whether a joint is switched off because a conversion let its child float."""
+    return read_text(prim, "joint:type") == "floating"
+
+
+def joint_kind(
+    prim: Usd.Prim,
+    description: UsdPhysics.JointDesc,
+    turn: Matrix,
+    length: float,
+    *,
+    backwards: bool,
+) -> Findings[JointKind]:
+    """Read how a joint lets its child move.
+
+    Args:
+        prim: The joint.
+        description: What OpenUSD's parser says of it.
+        turn: (3, 3) rotation of the joint frame in the child body.
+        length: Unit of length [m].
+        backwards: Whether the child is on side 0. Then the motion is the inverse, so
+            the axis points the other way and positions mean the same.
+
+    Raises:
+        StageError: URDF has no such motion.
+    """
+    if is_floating(prim):
+        return Floating()
+
+    def axis_of(token: str) -> Vec3:
+        unit = np.array(_UNIT[token]) * (-1.0 if backwards else 1.0)
+        x, y, z = (float(c) + 0.0 for c in turn @ unit)
+        return x, y, z
+
+    match description.type:
+        case _KINDS.FixedJoint:
+            return Fixed()
+        case _KINDS.SphericalJoint:
+            if description.limit.enabled:
+                message = f"joint {prim.GetPath()} keeps to a cone, which is dropped"
+                yield Diagnostic("joint-limit-dropped", message)
+            return Spherical()
+        case _KINDS.D6Joint:
+            return (yield from _generic(prim, description, axis_of, length))
+        case _:
+            return _limited(prim, description, axis_of, length)
+
+
+def _limited(
+    prim: Usd.Prim,
+    description: UsdPhysics.RevoluteJointDesc | UsdPhysics.PrismaticJointDesc,
+    axis_of: _AxisOf,
+    length: float,
+) -> JointKind:
+    limits = _range(description.limit)
+    said = read_text(prim, "joint:type")
+    if limits.lower > limits.upper and said is None:
+        # A conversion keeps reversed limits; elsewhere they are a lock.
+        return Fixed()
+    # A value that is blocked is None; the parser takes the schema's fallback then.
+    axis = axis_of(str(prim.GetAttribute("physics:axis").Get() or "X"))
+    if description.type == _KINDS.PrismaticJoint:
+        return Prismatic(axis, _scaled(limits, length))
+    if limits == UNLIMITED and said != "revolute":
+        return Continuous(axis)
+    return Revolute(axis, _scaled(limits, radians(1)))
+
+
+def _generic(
+    prim: Usd.Prim,
+    description: UsdPhysics.D6JointDesc,
+    axis_of: _AxisOf,
+    length: float,
+) -> Findings[JointKind]:
+    """Read a joint of six axes, each locked, limited or free."""
+    limits = {
+        str(pair.first.name): _range(pair.second)
+        for pair in description.jointLimits
+        if pair.second.enabled
+    }
+    locked = {
+        name
+        for name, limit in limits.items()
+        if limit.lower > limit.upper or (limit.lower, limit.upper) == (0.0, 0.0)
+    }
+    free = tuple(name for name in _FREEDOMS if name not in locked)
+    bounded = [name for name in free if limits.get(name, UNLIMITED) != UNLIMITED]
+    if len(free) == 1:
+        return _single(free[0], limits, axis_of, length)
+    kind = _several(free, axis_of)
+    if kind is None:
+        message = f"joint {prim.GetPath()} is free in {', '.join(free)}: no URDF motion"
+        raise StageError((Diagnostic("stage-structure", message),))
+    if bounded:
+        message = f"joint {prim.GetPath()} limits {', '.join(bounded)}; dropped"
+        yield Diagnostic("joint-limit-dropped", message)
+    return kind
+
+
+def _single(
+    name: str, limits: Mapping[str, Range], axis_of: _AxisOf, length: float
+) -> JointKind:
+    axis, limit = axis_of(name[-1]), limits.get(name, UNLIMITED)
+    if name.startswith("Trans"):
+        return Prismatic(axis, _scaled(limit, length))
+    if limit == UNLIMITED:
+        return Continuous(axis)
+    return Revolute(axis, _scaled(limit, radians(1)))
+
+
+def _several(free: tuple[str, ...], axis_of: _AxisOf) -> JointKind | None:
+    if not free:
+        return Fixed()
+    if free == _FREEDOMS:
+        return Floating()
+    if free == _FREEDOMS[3:]:
+        return Spherical()
+    for normal in "XYZ":
+        plane = {f"Trans{axis}" for axis in "XYZ" if axis != normal}
+        if set(free) == plane | {f"Rot{normal}"}:
+            return Planar(axis_of(normal))
+    return None
+
+
+def offset_from_axis(kind: JointKind, frame: Matrix) -> Vec3 | None:
+    """Return where a link's frame has to be for a joint, if not at its body's origin.
+
+    URDF turns a link about an axis through its origin. Slides and welds are the same
+    wherever the origin is.
+
+    Args:
+        kind: How the link moves.
+        frame: (4, 4) joint frame in the body [m].
+    """
+    place = frame[:3, 3]
+    match kind:
+        case Revolute(axis) | Continuous(axis) | Planar(axis):
+            away = place - np.dot(place, axis) * np.array(axis)
+        case Spherical():
+            away = place
+        case _:
+            return None
+    if np.linalg.norm(away) <= _AT_ORIGIN:
+        return None
+    x, y, z = (float(c) + 0.0 for c in place)
+    return x, y, z
+
+
+def _range(limit: UsdPhysics.JointLimit) -> Range:
+    if not limit.enabled:
+        return UNLIMITED
+    return Range(_open(limit.lower), _open(limit.upper))
+
+
+def _scaled(limits: Range, unit: float) -> Range:
+    return Range(limits.lower * unit, limits.upper * unit)
+
+
+def _open(value: float) -> float:
+    """Read a very distant limit as none, which is how one side is left open."""
+    return float(np.copysign(np.inf, value)) if abs(value) >= FARTHEST else float(value)

@@ -1,0 +1,164 @@
+"""Where prims are, in SI units: the one place that knows a stage's units and its up.
+
+Matrices act on column vectors here; those of Gf act on row vectors. Physics knows no
+scale of frames: a *frame* is a prim's place without its scale, and scale belongs to
+what lies in it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+from pxr import Usd, UsdGeom, UsdPhysics
+
+from urdf_usd.converter.robot.spatial import inverse_transform
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from pxr import Gf, Sdf
+
+Matrix: TypeAlias = "NDArray[np.float64]"
+
+# A deviation from orthogonality that is rounding, not scale or shear.
+_ROUNDING = 1e-9
+# Turns Y onto Z.
+_STANDING = np.array(
+    [
+        [1.0, 0.0, 0.0, 0.0],
+        [0.0, 0.0, 1.0, 0.0],
+        [0.0, -1.0, 0.0, 0.0],
+        [0.0, 0.0, 0.0, 1.0],
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Units:
+    """Size of a stage's units.
+
+    Attributes:
+        length: [m].
+        mass: [kg].
+    """
+
+    length: float
+    mass: float
+
+    @property
+    def inertia(self) -> float:
+        """Size of the unit of inertia [kg m^2], and of torque [N m]."""
+        return self.mass * self.length**2
+
+    @property
+    def force(self) -> float:
+        """Size of the unit of force [N]; time is in seconds everywhere."""
+        return self.mass * self.length
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Placement:
+    """Answers where prims are.
+
+    Attributes:
+        stage: The stage.
+        units: Size of its units.
+        upright: (4, 4) frame with Z up, in a frame whose up is the stage's; None where
+            that is Z.
+        cache: Transforms that were computed already.
+    """
+
+    stage: Usd.Stage
+    units: Units
+    upright: Matrix | None
+    cache: UsdGeom.XformCache
+
+    def transform(self, path: Sdf.Path) -> Matrix:
+        """Return the (4, 4) transform of a prim to the world [m], scale included."""
+        prim = self.stage.GetPrimAtPath(path)
+        return self._metric(self.cache.GetLocalToWorldTransform(prim))
+
+    def frame(self, path: Sdf.Path) -> Matrix:
+        """Return the (4, 4) frame of a prim in the world [m], without scale."""
+        return rigid_part(self.transform(path))
+
+    def standing(self, path: Sdf.Path) -> Matrix:
+        """Return the (4, 4) frame with Z up, where the stage's up is Y, in a prim's.
+
+        A prim whose Z points up more than its Y is turned that way already: what is
+        converted from Z-up to a stage with Y up often has one turn at its top.
+        """
+        if self.upright is None:
+            return np.eye(4)
+        up = self.frame(path)[1, :3]
+        return np.eye(4) if up[2] > up[1] else self.upright
+
+    def stretch(self, path: Sdf.Path) -> Matrix:
+        """Return the (3, 3) scale from a prim's own coordinates to its frame [m]."""
+        whole = self.transform(path)
+        return (inverse_transform(rigid_part(whole)) @ whole)[:3, :3]
+
+    def within(self, path: Sdf.Path, frame_of: Sdf.Path) -> Matrix:
+        """Return the (4, 4) transform of a prim into the frame of another [m].
+
+        Where one prim contains the other, what lies above both does not enter, so
+        that local numbers come out as they were written.
+        """
+        inner, outer = map(self.stage.GetPrimAtPath, (path, frame_of))
+        if not path.HasPrefix(frame_of):
+            return inverse_transform(self.frame(frame_of)) @ self.transform(path)
+        local, reset = self.cache.ComputeRelativeTransform(inner, outer)
+        if reset:
+            return inverse_transform(self.frame(frame_of)) @ self.transform(path)
+        matrix = _columns(local)
+        stretch = self.stretch(frame_of)
+        length = self.units.length
+        if np.abs(stretch - length * np.eye(3)).max() <= _ROUNDING * length:
+            stretch = length * np.eye(3)
+        matrix[:3] = stretch @ matrix[:3]
+        return matrix
+
+    def _metric(self, matrix: Gf.Matrix4d) -> Matrix:
+        metric = _columns(matrix)
+        metric[:3] *= self.units.length
+        return metric
+
+
+def placement_of(stage: Usd.Stage) -> Placement:
+    """Read a stage's units and its up axis."""
+    units = Units(
+        float(UsdGeom.GetStageMetersPerUnit(stage)),
+        float(UsdPhysics.GetStageKilogramsPerUnit(stage)),
+    )
+    stands = UsdGeom.GetStageUpAxis(stage) == UsdGeom.Tokens.y
+    upright = _STANDING if stands else None
+    return Placement(stage, units, upright, UsdGeom.XformCache())
+
+
+def rigid_part(transform: Matrix) -> Matrix:
+    """Return the rotation and translation of a (4, 4) transform that may also scale.
+
+    A mirroring transform is read as a negative scale along all three axes, the way Gf
+    factors it.
+    """
+    mirror = -1.0 if np.linalg.det(transform[:3, :3]) < 0 else 1.0
+    linear = mirror * transform[:3, :3]
+    rotation = linear
+    if not _is_rotation(rotation):
+        rotation = linear / (np.cbrt(np.linalg.det(linear)) or 1.0)
+    if not _is_rotation(rotation):
+        left, _, right = np.linalg.svd(linear)
+        rotation = left @ right
+    rigid = np.eye(4)
+    rigid[:3, :3] = rotation
+    rigid[:3, 3] = transform[:3, 3]
+    return rigid
+
+
+def _is_rotation(linear: Matrix) -> bool:
+    return bool(np.abs(linear.T @ linear - np.eye(3)).max() <= _ROUNDING)
+
+
+def _columns(matrix: Gf.Matrix4d) -> Matrix:
+    return np.array(matrix, dtype=np.float64).T.copy()

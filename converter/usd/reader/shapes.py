@@ -1,0 +1,188 @@
+"""Gprims as shapes of the model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+from pxr import UsdGeom
+
+from urdf_usd.converter.diagnostics import Diagnostic
+from urdf_usd.converter.meshes.polygon_mesh import MeshError, build_mesh, reversed_faces
+from urdf_usd.converter.robot.model import (
+    Box,
+    Capsule,
+    Cylinder,
+    MeshFile,
+    Pose,
+    Sphere,
+)
+from urdf_usd.converter.robot.spatial import pose_from_transform
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from pxr import Usd
+
+    from urdf_usd.converter.diagnostics.findings import Findings
+    from urdf_usd.converter.meshes.polygon_mesh import PolygonMesh
+    from urdf_usd.converter.robot.model import Geometry
+
+Matrix: TypeAlias = "NDArray[np.float64]"
+
+# Columns of a scaled rotation are orthogonal to float32.
+_SKEW = 1e-6
+# Rounding of a column's length.
+_ROUNDING = 1e-12
+# Turns of the Z axis, which URDF shapes have, onto the axis of the gprim.
+_ONTO_AXIS = {
+    "X": np.array([[0.0, 0.0, 1.0], [0.0, 1.0, 0.0], [-1.0, 0.0, 0.0]]),
+    "Y": np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, -1.0, 0.0]]),
+    "Z": np.eye(3),
+}
+_ROUND = (
+    (UsdGeom.Cylinder, Cylinder),
+    (UsdGeom.Capsule, Capsule),
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PlacedShape:
+    """A shape as URDF can have it.
+
+    Attributes:
+        pose: In the link frame.
+        geometry: A mesh is named by its prim.
+        mesh: Its surface, if it is one.
+    """
+
+    pose: Pose
+    geometry: Geometry
+    mesh: PolygonMesh | None = None
+
+
+def read_shape(prim: Usd.Prim, to_link: Matrix) -> Findings[PlacedShape | None]:
+    """Read a gprim; None if URDF has no such shape.
+
+    Args:
+        prim: The gprim.
+        to_link: (4, 4) transform from its coordinates to the link frame [m]; it may
+            scale, mirror and skew.
+    """
+    linear = to_link[:3, :3]
+    lengths = np.linalg.norm(linear, axis=0)
+    path = prim.GetPath()
+    if not (np.isfinite(lengths).all() and lengths.all()):
+        yield Diagnostic("geometry-invalid", f"{path} is scaled to nothing; left out")
+        return None
+    scale = _stored(lengths)
+    turn = linear / lengths
+    skewed = bool(np.abs(turn.T @ turn - np.eye(3)).max() > _SKEW)
+    mirrored = np.linalg.det(linear) < 0
+    if prim.IsA(UsdGeom.Mesh):
+        # Readers of URDF disagree about negative scales, so the points mirror.
+        baked = to_link if skewed or mirrored else None
+        return (yield from _read_mesh(prim, _pose(turn, to_link), scale, baked))
+    if skewed:
+        left, _, right = np.linalg.svd(linear)
+        turn = left @ right
+    # Primitives are their own mirror images, along any of their axes.
+    turn = turn * np.where(mirrored, [1.0, 1.0, -1.0], 1.0)
+    return (
+        yield from _read_primitive(prim, _pose(turn, to_link), scale, skewed=skewed)
+    )
+
+
+def _stored(lengths: Matrix) -> Matrix:
+    """Return the float32 factors that were turned, where only rounding is off."""
+    single = lengths.astype(np.float32).astype(np.float64)
+    return np.where(np.abs(single - lengths) <= _ROUNDING * lengths, single, lengths)
+
+
+def _pose(turn: Matrix, to_link: Matrix) -> Matrix:
+    pose = np.eye(4)
+    pose[:3, :3], pose[:3, 3] = turn, to_link[:3, 3]
+    return pose
+
+
+def _read_primitive(
+    prim: Usd.Prim, pose: Matrix, scale: Matrix, *, skewed: bool
+) -> Findings[PlacedShape | None]:
+    path = prim.GetPath()
+    uneven = skewed
+    geometry: Geometry
+    if prim.IsA(UsdGeom.Cube):
+        size = float(UsdGeom.Cube(prim).GetSizeAttr().Get())
+        x, y, z = (size * float(factor) for factor in scale)
+        geometry = Box((x, y, z))
+    elif prim.IsA(UsdGeom.Sphere):
+        radius = float(UsdGeom.Sphere(prim).GetRadiusAttr().Get())
+        geometry = Sphere(radius * float(scale.max()))
+        uneven |= _uneven(scale)
+    else:
+        found = next((pair for pair in _ROUND if prim.IsA(pair[0])), None)
+        if found is None:
+            message = f"{path} is a {prim.GetTypeName()}; left out"
+            yield Diagnostic("shape-not-urdf", message)
+            return None
+        schema, kind = found[0](prim), found[1]
+        token = str(schema.GetAxisAttr().Get())
+        along = float(scale["XYZ".index(token)])
+        across = np.delete(scale, "XYZ".index(token))
+        uneven |= _uneven(across)
+        radius = float(schema.GetRadiusAttr().Get()) * float(across.max())
+        geometry = kind(radius, float(schema.GetHeightAttr().Get()) * along)
+        pose = pose.copy()
+        pose[:3, :3] = pose[:3, :3] @ _ONTO_AXIS[token]
+    if uneven:
+        message = f"{path} is stretched out of shape; its largest extent is kept"
+        yield Diagnostic("shape-approximated", message)
+    return PlacedShape(pose_from_transform(pose), geometry)
+
+
+def _uneven(factors: Matrix) -> bool:
+    return bool(factors.max() - factors.min() > _SKEW * factors.max())
+
+
+def _read_mesh(
+    prim: Usd.Prim, pose: Matrix, scale: Matrix, baked: Matrix | None
+) -> Findings[PlacedShape | None]:
+    try:
+        mesh = _surface(prim, baked)
+    except MeshError as error:
+        message = f"mesh {prim.GetPath()} cannot be used: {error}"
+        yield Diagnostic("mesh-unreadable", message)
+        return None
+    if baked is not None:
+        # No rotation and scale would say it, so the points do.
+        return PlacedShape(Pose(), MeshFile(str(prim.GetPath()), None), mesh)
+    x, y, z = (float(factor) for factor in scale)
+    geometry = MeshFile(str(prim.GetPath()), None, (x, y, z))
+    return PlacedShape(pose_from_transform(pose), geometry, mesh)
+
+
+def _surface(prim: Usd.Prim, baked: Matrix | None) -> PolygonMesh:
+    mesh = UsdGeom.Mesh(prim)
+    values = [
+        attribute.Get()
+        for attribute in (
+            mesh.GetPointsAttr(),
+            mesh.GetFaceVertexCountsAttr(),
+            mesh.GetFaceVertexIndicesAttr(),
+        )
+    ]
+    if not all(values):
+        raise MeshError("it has no faces")
+    points = np.array(values[0], dtype=np.float64)
+    counts, indices = (np.array(value, dtype=np.int64) for value in values[1:])
+    inside_out = mesh.GetOrientationAttr().Get() == UsdGeom.Tokens.leftHanded
+    if baked is not None:
+        points = points @ baked[:3, :3].T + baked[:3, 3]
+        inside_out ^= bool(np.linalg.det(baked[:3, :3]) < 0)
+    surface = build_mesh(points, counts, indices)
+    if surface.skipped:
+        raise MeshError("; ".join(surface.skipped))
+    if not inside_out:
+        return surface
+    outwards = reversed_faces(surface.face_counts, surface.face_indices)
+    return build_mesh(surface.points, surface.face_counts, outwards)

@@ -1,0 +1,344 @@
+"""The tree of links: which joint carries which link, and where links' frames are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NoReturn, TypeAlias
+
+import numpy as np
+from pxr import Sdf, UsdPhysics
+
+from urdf_usd.converter.diagnostics import Diagnostic, StageError
+from urdf_usd.converter.robot.model import Fixed, Joint
+from urdf_usd.converter.robot.spatial import inverse_transform, pose_from_transform
+from urdf_usd.converter.usd.reader.couplings import joint_names
+from urdf_usd.converter.usd.reader.extensions import read_custom, read_joint_custom
+from urdf_usd.converter.usd.reader.motions import joint_kind, offset_from_axis
+from urdf_usd.converter.usd.reader.names import unique_names
+from urdf_usd.converter.usd.reader.placement import rigid_part
+from urdf_usd.converter.usd.reader.spanning import WORLD, components, spanning_tree
+from urdf_usd.converter.usd.reader.unsupported_attributes import (
+    has_drive,
+    read_unsupported_attributes,
+)
+from urdf_usd.converter.usd.writer.custom import read_text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from urdf_usd.converter.diagnostics.findings import Findings
+    from urdf_usd.converter.robot.model import JointKind
+    from urdf_usd.converter.usd.reader.couplings import JointNames
+    from urdf_usd.converter.usd.reader.joints import Connection
+    from urdf_usd.converter.usd.reader.links import LinkPrim
+    from urdf_usd.converter.usd.reader.placement import Placement
+    from urdf_usd.converter.usd.reader.spanning import Branch
+
+Matrix: TypeAlias = "NDArray[np.float64]"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StageTree:
+    """The links of one robot and its joints.
+
+    Attributes:
+        links: Links of the robot that are prims, in stage order.
+        world: Name of a link that stands for the world, if no prim does.
+        joints: Joints in stage order, then those towards frames.
+        moved: (4, 4) frame of a link in the frame of its prim, where they differ.
+    """
+
+    links: tuple[LinkPrim, ...]
+    world: str | None
+    joints: tuple[Joint, ...]
+    moved: Mapping[Sdf.Path, Matrix]
+
+
+def read_tree(
+    links: Sequence[LinkPrim],
+    connections: Sequence[Connection],
+    placement: Placement,
+    robot: Sdf.Path,
+) -> Findings[StageTree]:
+    """Choose the robot's links and joints.
+
+    Args:
+        links: All prims that could be links.
+        connections: All joints.
+        placement: Where prims are.
+        robot: Prim whose frame stands for the world's.
+
+    Raises:
+        StageError: There are several robots, or a motion that URDF does not have.
+    """
+    members = yield from _members(links, connections, placement)
+    held = [
+        connection
+        for connection in connections
+        if all(body is None or body in members for body in connection.bodies)
+    ]
+    root = _root(members, held, links, placement)
+    branches = spanning_tree(root, [connection.edge for connection in held])
+    chosen = {branch.edge for branch in branches}
+    for index, connection in enumerate(held):
+        if index not in chosen:
+            message = f"joint {connection.prim.GetPath()} closes a loop; left out"
+            yield Diagnostic("joint-loop-opened", message)
+    limbs = yield from _limbs(held, branches, placement)
+    kept = tuple(link for link in links if link.body is None or link.body in members)
+    resting = [link for link in kept if link.body is None and link.above is None]
+    world = resting[0] if resting else None
+    moved = yield from _moved_frames(limbs, root, world, placement)
+    return _assembled(kept, limbs, _Skeleton(root, world, moved, placement, robot))
+
+
+def _refuse(message: str) -> NoReturn:
+    raise StageError((Diagnostic("stage-structure", message),))
+
+
+def _members(
+    links: Sequence[LinkPrim], connections: Sequence[Connection], placement: Placement
+) -> Findings[frozenset[Sdf.Path]]:
+    """Choose the bodies that are the robot, where there are others beside it."""
+    bodies = [str(link.path) for link in links if link.is_body]
+    parts = components(bodies, [connection.edge for connection in connections])
+    if len(parts) < 2:  # noqa: PLR2004  nothing to choose from
+        return frozenset(map(Sdf.Path, bodies))
+    jointed = [part for part in parts if _joints_of(part, connections)]
+    marked = [part for part in jointed if _is_marked(part, connections, placement)]
+    chosen = next((some for some in (marked, jointed) if some), parts)
+    if len(chosen) > 1:
+        heads = ", ".join(min(part) for part in chosen)
+        _refuse(
+            f"the stage holds {len(chosen)} robots, with bodies {heads}; "
+            "make one of them the default prim"
+        )
+    for part in parts:
+        if part is not chosen[0]:
+            message = f"body {min(part)} is held by no joint of the robot; left out"
+            yield Diagnostic("stage-loose-body", message)
+    return frozenset(map(Sdf.Path, chosen[0]))
+
+
+def _joints_of(
+    part: frozenset[str], connections: Sequence[Connection]
+) -> list[Connection]:
+    return [
+        connection
+        for connection in connections
+        if {connection.edge.first, connection.edge.second} & part
+    ]
+
+
+def _is_marked(
+    part: frozenset[str], connections: Sequence[Connection], placement: Placement
+) -> bool:
+    """Say whether an articulation starts at one of the bodies or joints."""
+    prims = [placement.stage.GetPrimAtPath(path) for path in part]
+    prims += [connection.prim for connection in _joints_of(part, connections)]
+    return any(prim.HasAPI(UsdPhysics.ArticulationRootAPI) for prim in prims)
+
+
+def _root(
+    members: frozenset[Sdf.Path],
+    held: Sequence[Connection],
+    links: Sequence[LinkPrim],
+    placement: Placement,
+) -> str:
+    """Choose where the tree starts: at the world, or at the body that nothing carries.
+
+    Among several, the root of the articulation counts, then the first of the stage.
+    """
+    edges = [connection.edge for connection in held]
+    if not members or any(WORLD in (edge.first, edge.second) for edge in edges):
+        return WORLD
+    carried = {edge.second for edge in edges if not edge.closes}
+    bodies = [str(link.path) for link in links if link.path in members]
+    free = [body for body in bodies if body not in carried] or bodies
+    marked = [
+        body
+        for body in free
+        if placement.stage.GetPrimAtPath(body).HasAPI(UsdPhysics.ArticulationRootAPI)
+    ]
+    return (marked or free)[0]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Limb:
+    """A joint of the tree and the link it carries.
+
+    Attributes:
+        connection: The joint.
+        branch: Which way it is followed.
+        kind: How the child moves.
+        name: URDF name.
+    """
+
+    connection: Connection
+    branch: Branch
+    kind: JointKind
+    name: str
+
+    @property
+    def frames(self) -> tuple[Matrix, Matrix]:
+        """Joint frame in parent and child body."""
+        first, second = self.connection.frames
+        return (second, first) if self.branch.backwards else (first, second)
+
+
+def _limbs(
+    held: Sequence[Connection], branches: Sequence[Branch], placement: Placement
+) -> Findings[tuple[_Limb, ...]]:
+    ordered = sorted(branches, key=lambda branch: branch.edge)
+    prims = [held[branch.edge].prim for branch in ordered]
+    names = yield from unique_names("joint", prims)
+    limbs = []
+    for branch, name in zip(ordered, names, strict=True):
+        connection = held[branch.edge]
+        kind = yield from joint_kind(
+            connection.prim,
+            connection.description,
+            connection.frames[0 if branch.backwards else 1][:3, :3],
+            placement.units.length,
+            backwards=branch.backwards,
+        )
+        limbs.append(_Limb(connection, branch, kind, name))
+    driven = sum(has_drive(prim) for prim in prims)
+    if driven:
+        message = f"gains and targets of {driven} drives are not URDF; left out"
+        yield Diagnostic("joint-drive-dropped", message)
+    return tuple(limbs)
+
+
+def _moved_frames(
+    limbs: Sequence[_Limb], root: str, world: LinkPrim | None, placement: Placement
+) -> Findings[dict[Sdf.Path, Matrix]]:
+    """Place the frames of links where URDF needs them, in the frames of their prims."""
+    moved: dict[Sdf.Path, Matrix] = {}
+    if placement.upright is not None:
+        if world is not None:
+            moved[world.path] = placement.standing(world.path)
+        elif root != WORLD:
+            moved[Sdf.Path(root)] = placement.standing(Sdf.Path(root))
+    for limb in limbs:
+        place = offset_from_axis(limb.kind, limb.frames[1])
+        if place is None:
+            continue
+        frame = np.eye(4)
+        frame[:3, 3] = place
+        moved[Sdf.Path(limb.branch.child)] = frame
+        message = f"frame of {limb.branch.child} moves to joint {limb.name!r}"
+        yield Diagnostic("joint-moved", message)
+    return moved
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Skeleton:
+    """What places the links of a tree.
+
+    Attributes:
+        root: Path of the root body, or the world.
+        world: Prim that stands for the world, if there is one.
+        moved: As in :class:`StageTree`.
+        placement: Where prims are.
+        robot: Prim whose frame stands for the world's.
+    """
+
+    root: str
+    world: LinkPrim | None
+    moved: Mapping[Sdf.Path, Matrix]
+    placement: Placement
+    robot: Sdf.Path
+
+    def frame(self, link: LinkPrim | None) -> Matrix:
+        """Return the (4, 4) frame of a link in its body, or in the robot's frame.
+
+        Without a link, that of the world.
+        """
+        if link is None:
+            return self.placement.standing(self.robot)
+        moved = self.moved.get(link.path, np.eye(4))
+        if link.is_body:
+            return moved
+        carrier = self.robot if link.body is None else link.body
+        return rigid_part(self.placement.within(link.path, carrier)) @ moved
+
+
+def _assembled(
+    kept: tuple[LinkPrim, ...], limbs: Sequence[_Limb], skeleton: _Skeleton
+) -> StageTree:
+    by_name = {link.name: link for link in kept}
+    by_path = {link.path: link for link in kept}
+    world_name = "world"
+    while world_name in by_name:
+        world_name += "_"
+    invented = skeleton.root == WORLD and skeleton.world is None
+    units = skeleton.placement.units
+    named = joint_names(
+        {limb.connection.prim.GetPath(): limb.name for limb in limbs}, units.length
+    )
+    joints = []
+    for limb in limbs:
+        prim = limb.connection.prim
+        # Where a weld has no body, the joint keeps the name of its parent link.
+        parent = by_name.get(read_text(prim, "joint:parent") or "")
+        if parent is None or limb.branch.backwards:
+            at_world = limb.branch.parent == WORLD
+            parent = (
+                skeleton.world if at_world else by_path[Sdf.Path(limb.branch.parent)]
+            )
+        child = by_path[Sdf.Path(limb.branch.child)]
+        in_parent, in_child = limb.frames
+        origin = inverse_transform(skeleton.frame(parent)) @ in_parent
+        origin = origin @ inverse_transform(in_child) @ skeleton.frame(child)
+        joints.append(
+            Joint(
+                limb.name,
+                parent.name if parent else world_name,
+                child.name,
+                limb.kind,
+                pose_from_transform(origin),
+                **read_unsupported_attributes(prim, limb.kind, units, named),
+                custom=read_custom(prim),
+            )
+        )
+    joints += _frame_joints(kept, skeleton, named)
+    moved = skeleton.moved
+    return StageTree(kept, world_name if invented else None, tuple(joints), moved)
+
+
+def _frame_joints(
+    kept: Sequence[LinkPrim], skeleton: _Skeleton, named: JointNames
+) -> list[Joint]:
+    """Fixed joints towards frames, which USD expresses by prim nesting alone."""
+    placement = skeleton.placement
+    by_path = {link.path: link for link in kept}
+    taken = set(named.by_path.values())
+    joints = []
+    for link in kept:
+        if link.is_body or link.above is None:
+            continue
+        prim = placement.stage.GetPrimAtPath(link.path)
+        stem = name = read_text(prim, "joint:name") or f"{link.name}_joint"
+        number = 1
+        while name in taken:
+            number += 1
+            name = f"{stem}_{number}"
+        taken.add(name)
+        nested = rigid_part(placement.within(link.path, link.above))
+        if (moved := skeleton.moved.get(link.above)) is not None:
+            nested = inverse_transform(moved) @ nested
+        joints.append(
+            Joint(
+                name,
+                by_path[link.above].name,
+                link.name,
+                Fixed(),
+                pose_from_transform(nested),
+                **read_unsupported_attributes(prim, Fixed(), placement.units, named),
+                custom=read_joint_custom(prim),
+            )
+        )
+    return joints

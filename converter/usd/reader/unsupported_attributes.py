@@ -1,0 +1,175 @@
+"""What UsdPhysics has no schema for: from ``urdf:``, and where simulators look."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf, isclose, isfinite, pi
+from typing import TYPE_CHECKING, TypedDict
+
+from pxr import Usd, UsdPhysics
+
+from urdf_usd.converter.robot.model import (
+    Calibration,
+    Continuous,
+    Dynamics,
+    Prismatic,
+    Revolute,
+    SafetyController,
+)
+from urdf_usd.converter.usd.reader.couplings import NOTHING, SAME, read_mimic
+from urdf_usd.converter.usd.writer.custom import read_number
+
+if TYPE_CHECKING:
+    from urdf_usd.converter.robot.model import JointKind, Mimic
+    from urdf_usd.converter.usd.reader.couplings import JointNames
+    from urdf_usd.converter.usd.reader.placement import Units
+
+_DEGREE = pi / 180
+# Where Newton looks, then PhysX. Braces stand for the instance of an axis, whose schema
+# counts more than that of the joint.
+_AXIS_SCHEMA = "PhysxJointAxisAPI:"
+_VELOCITY = (
+    "newton:velocityLimit",
+    "physxJointAxis:{}:maxJointVelocity",
+    "physxJoint:maxJointVelocity",
+)
+_DAMPING = ("newton:damping", "physxJointAxis:{}:viscousFrictionCoefficient")
+_FRICTION = ("newton:friction", "physxJointAxis:{}:dynamicFrictionEffort")
+
+
+class Gaps(TypedDict):
+    """Fields of a joint that UsdPhysics has no schema for."""
+
+    effort: float | None
+    velocity: float | None
+    acceleration: float | None
+    deceleration: float | None
+    jerk: float | None
+    dynamics: Dynamics | None
+    mimic: Mimic | None
+    safety: SafetyController | None
+    calibration: Calibration | None
+    dont_collapse: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Scale:
+    """SI values of one unit of the schemas, for the motion of one joint."""
+
+    position: float
+    force: float
+
+    @property
+    def damping(self) -> float:
+        return self.force / self.position
+
+
+def read_unsupported_attributes(
+    prim: Usd.Prim,
+    kind: JointKind,
+    units: Units,
+    joints: JointNames,
+) -> Gaps:
+    """Read what a joint says beyond UsdPhysics.
+
+    ``urdf:`` attributes hold doubles; where a schema that simulators read says another
+    number, the schema counts.
+
+    Args:
+        prim: The joint, or a frame that keeps what was said of its joint.
+        kind: How the joint moves.
+        units: Units of the stage.
+        joints: Names of all joints.
+    """
+    scale = None
+    if isinstance(kind, Revolute | Continuous):
+        scale = _Scale(_DEGREE, units.inertia)
+    elif isinstance(kind, Prismatic):
+        scale = _Scale(units.length, units.force)
+    velocity = damping = friction = effort = None
+    if scale:
+        velocity = _schema(prim, _VELOCITY, scale.position)
+        damping = _schema(prim, _DAMPING, scale.damping)
+        friction = _schema(prim, _FRICTION, scale.force)
+        effort = _drive_limit(prim, scale.force)
+    dynamics = Dynamics(
+        _effective(read_number(prim, "dynamics:damping"), damping),
+        _effective(read_number(prim, "dynamics:friction"), friction),
+    )
+    safety = _safety(prim)
+    calibration = Calibration(
+        read_number(prim, "calibration:rising"),
+        read_number(prim, "calibration:falling"),
+    )
+    return Gaps(
+        effort=_effective(read_number(prim, "limit:effort"), effort),
+        velocity=_effective(read_number(prim, "limit:velocity"), velocity),
+        acceleration=read_number(prim, "limit:acceleration"),
+        deceleration=read_number(prim, "limit:deceleration"),
+        jerk=read_number(prim, "limit:jerk"),
+        dynamics=None if dynamics == Dynamics() else dynamics,
+        mimic=read_mimic(prim, joints) if scale else None,
+        safety=None if safety == SafetyController() else safety,
+        calibration=None if calibration == Calibration() else calibration,
+        dont_collapse=bool(prim.GetAttribute("urdf:joint:dont_collapse").Get()),
+    )
+
+
+def _safety(prim: Usd.Prim) -> SafetyController:
+    return SafetyController(
+        *(
+            read_number(prim, f"safety_controller:{name}")
+            for name in (
+                "k_velocity",
+                "k_position",
+                "soft_lower_limit",
+                "soft_upper_limit",
+            )
+        )
+    )
+
+
+def has_drive(prim: Usd.Prim) -> bool:
+    """Say whether a joint has a drive with gains, for which URDF has no word."""
+    return any(
+        drive.GetStiffnessAttr().Get() or drive.GetDampingAttr().Get()
+        for drive in UsdPhysics.DriveAPI.GetAll(prim)
+    )
+
+
+def _effective(custom: float | None, schema: float | None) -> float | None:
+    if schema is None or (
+        custom is not None and isclose(custom, schema, rel_tol=SAME, abs_tol=NOTHING)
+    ):
+        return custom
+    return schema
+
+
+def _schema(prim: Usd.Prim, names: tuple[str, ...], unit: float) -> float | None:
+    """Return the first finite number among attributes."""
+    for template in names:
+        for instance in _axes(prim):
+            attribute = prim.GetAttribute(template.format(instance))
+            # The fallback of a schema is no statement.
+            value = attribute.Get() if attribute.HasAuthoredValue() else None
+            if isinstance(value, int | float) and isfinite(value):
+                return float(value) * unit
+    return None
+
+
+def _axes(prim: Usd.Prim) -> list[str]:
+    """Instances of PhysX's schema for single axes; one without a name for none."""
+    applied = prim.GetPrimTypeInfo().GetAppliedAPISchemas()
+    found = [n.removeprefix(_AXIS_SCHEMA) for n in applied if _AXIS_SCHEMA in n]
+    return found or [""]
+
+
+def _drive_limit(prim: Usd.Prim, unit: float) -> float | None:
+    """Return the largest force of a drive; an infinite one is no limit."""
+    limits = [
+        float(drive.GetMaxForceAttr().Get())
+        for drive in UsdPhysics.DriveAPI.GetAll(prim)
+        if drive.GetMaxForceAttr().HasAuthoredValue()
+    ]
+    largest = max(limits, default=inf)
+    return largest * unit if isfinite(largest) else None

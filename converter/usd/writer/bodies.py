@@ -1,0 +1,118 @@
+"""Rigid bodies, their mass and their colliders."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pxr import Gf, UsdPhysics
+
+from urdf_usd.converter.robot.model import MeshFile
+from urdf_usd.converter.robot.principal_axes import principal_inertia
+from urdf_usd.converter.robot.rigid import turned_inertia
+from urdf_usd.converter.usd.writer.custom import write_number, write_numbers, write_text
+from urdf_usd.converter.usd.writer.specs import apply, over, write
+from urdf_usd.converter.usd.writer.storage import single, single_moments
+
+if TYPE_CHECKING:
+    from pxr import Sdf
+
+    from urdf_usd.converter.robot.bodies import Body, BodyAssignment
+    from urdf_usd.converter.robot.model import Inertial, Link
+    from urdf_usd.converter.robot.topology import Tree
+    from urdf_usd.converter.usd.writer.prims import Prims
+
+_MASS = "PhysicsMassAPI"
+_MESH = "PhysicsMeshCollisionAPI"
+
+
+def author_bodies(
+    layer: Sdf.Layer,
+    geometry: Sdf.Layer,
+    tree: Tree,
+    body_assignment: BodyAssignment,
+    prims: Prims,
+) -> None:
+    """Apply body, mass and collider schemas to prims that the geometry layer defines.
+
+    Args:
+        layer: The physics layer; best if no stage composes it yet.
+        geometry: The geometry layer, finished.
+        tree: The robot.
+        body_assignment: Its bodies.
+        prims: Paths of all prims.
+
+    Raises:
+        AuthoringError: A number is beyond float32.
+    """
+    for body in body_assignment.bodies:
+        prim = over(layer, prims.link[body.link])
+        apply(prim, "PhysicsRigidBodyAPI")
+        _author_mass(prim, body)
+        own = tree.link[body.link].inertial
+        if not _is_own(body, own):
+            _keep_inertial(prim, own)
+    for name in tree.links:
+        link = tree.link[name]
+        if body_assignment.body_of[name] != name:
+            # Tells a frame from the Xforms that other tools group shapes with.
+            frame = over(layer, prims.link[name])
+            write_text(frame, "link", name)
+            if link.inertial is not None:
+                _keep_inertial(frame, link.inertial)
+        _author_colliders(layer, geometry, link, prims)
+
+
+def _author_mass(prim: Sdf.PrimSpec, body: Body) -> None:
+    """Author mass, centre and inertia explicitly: a consumer has nothing to invent."""
+    what = f"of link {body.link!r}"
+    moments, quat_wxyz = principal_inertia(body.inertia)
+    mass = single(body.mass, f"the mass {what}")
+    center = (single(c, f"the centre of mass {what}") for c in body.center)
+    center_of_mass = Gf.Vec3f(*center)
+    diagonal = single_moments(moments, f"the inertia {what}")
+    apply(prim, _MASS)
+    tokens = UsdPhysics.Tokens
+    write(prim, tokens.physicsMass, mass, _MASS)
+    write(prim, tokens.physicsCenterOfMass, center_of_mass, _MASS)
+    write(prim, tokens.physicsDiagonalInertia, Gf.Vec3f(*diagonal), _MASS)
+    write(prim, tokens.physicsPrincipalAxes, Gf.Quatf(*quat_wxyz), _MASS)
+
+
+def _is_own(body: Body, own: Inertial | None) -> bool:
+    """Say whether a body is what its link says: nothing counted in, or invented."""
+    if own is None or own.mass != body.mass:
+        return False
+    turned = turned_inertia(own.inertia, own.origin.quat_wxyz)
+    slack = 1e-12 * max(body.inertia)
+    return all(
+        abs(moment - stated) <= slack + 1e-9 * abs(stated)
+        for moment, stated in zip(turned, body.inertia, strict=True)
+    )
+
+
+def _keep_inertial(prim: Sdf.PrimSpec, inertial: Inertial | None) -> None:
+    """Keep what a link says of its own mass where its body says something else.
+
+    A mass alone says that there is no ``<inertial>``.
+    """
+    if inertial is None:
+        write_number(prim, "inertial:mass", 0.0)
+        return
+    write_number(prim, "inertial:mass", inertial.mass)
+    write_numbers(prim, "inertial:origin:position", inertial.origin.position)
+    write_numbers(prim, "inertial:origin:quat_wxyz", inertial.origin.quat_wxyz)
+    write_numbers(prim, "inertial:inertia", inertial.inertia)
+
+
+def _author_colliders(
+    layer: Sdf.Layer, geometry: Sdf.Layer, link: Link, prims: Prims
+) -> None:
+    for shape, path in zip(link.collisions, prims.collision[link.name], strict=True):
+        if not geometry.GetPrimAtPath(path):
+            continue
+        prim = over(layer, path)
+        apply(prim, "PhysicsCollisionAPI")
+        if isinstance(shape.geometry, MeshFile):
+            apply(prim, _MESH)
+            tokens = UsdPhysics.Tokens
+            write(prim, tokens.physicsApproximation, tokens.convexHull, _MESH)

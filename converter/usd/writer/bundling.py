@@ -1,0 +1,146 @@
+"""Layered assets as one layer, or as one package.
+
+One layer holds all that the layered asset holds: the libraries as classes, referenced
+internally, so that each surface is stored once; and both variant sets, with the
+opinions of their layers inside the variants. A package holds that layer.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pxr import Sdf, Usd, UsdUtils
+
+from urdf_usd.converter.layout import Layout
+from urdf_usd.converter.usd.writer.interface import (
+    COLLIDERS_SET,
+    NONE,
+    PHYSICS_SET,
+    WITH_PHYSICS,
+)
+from urdf_usd.converter.usd.writer.layers import (
+    EXTENSIONS_LAYER,
+    GEOMETRY_LIBRARY,
+    MATERIALS_LIBRARY,
+    NO_COLLIDERS_LAYER,
+    PAYLOAD,
+    PHYSICS_LAYER,
+    WITHOUT_PHYSICS,
+)
+from urdf_usd.converter.usd.writer.materials.materials import TEXTURES
+from urdf_usd.converter.usd.writer.names import sibling_names
+from urdf_usd.converter.usd.writer.package import write_package
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+_ROOT = Sdf.Path.absoluteRootPath
+# What each variant holds, strongest layer first.
+_VARIANTS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
+    (PHYSICS_SET, WITH_PHYSICS, (EXTENSIONS_LAYER, PHYSICS_LAYER)),
+    (PHYSICS_SET, NONE, ()),
+    (COLLIDERS_SET, NONE, (NO_COLLIDERS_LAYER,)),
+)
+# Each library, and the class that holds it in one layer.
+_LIBRARIES = (
+    (GEOMETRY_LIBRARY, "GeometryLibrary"),
+    (MATERIALS_LIBRARY, "MaterialsLibrary"),
+)
+
+
+def bundle(layered: Path, interface: str, folder: Path, layout: Layout) -> None:
+    """Write a layered asset in another layout.
+
+    Args:
+        layered: Folder of the layered asset; its textures are moved away.
+        interface: File name of its interface layer.
+        folder: Empty folder that receives the asset.
+        layout: Not layered.
+
+    Raises:
+        OSError: The asset cannot be written.
+    """
+    file = (folder / interface).with_suffix(Layout.SINGLE.suffix)
+    _write_merged(layered, interface, file)
+    textures = folder / TEXTURES
+    if (layered / PAYLOAD / TEXTURES).is_dir():
+        (layered / PAYLOAD / TEXTURES).rename(textures)
+    if layout is Layout.USDZ:
+        files = (file, *sorted(textures.glob("*")))
+        write_package(file.with_suffix(layout.suffix), folder, files)
+        for packed in files:
+            packed.unlink()
+        if textures.is_dir():
+            textures.rmdir()
+
+
+def _write_merged(layered: Path, interface: str, file: Path) -> None:
+    """Write all layers of an asset as one.
+
+    Specs are copied into a layer that is of the binary form from the start: their order
+    there is that of copying, whereas conversion between forms follows addresses in
+    memory, and no two files would be alike.
+    """
+    payload = layered / PAYLOAD
+    front = Sdf.Layer.FindOrOpen(str(layered / interface))
+    robot = _ROOT.AppendChild(front.defaultPrim)
+    merged = Sdf.Layer.CreateNew(str(file))
+    for key in sorted(front.pseudoRoot.ListInfoKeys()):
+        merged.pseudoRoot.SetInfo(key, front.pseudoRoot.GetInfo(key))
+    Sdf.CopySpec(front, robot, merged, robot)
+    identifier = Sdf.AssetPath(f"./{file.name}")
+    merged.GetPrimAtPath(robot).assetInfo["identifier"] = identifier
+    looks = _flattened([payload / name for name in WITHOUT_PHYSICS])
+    for child in looks.GetPrimAtPath(robot).nameChildren:
+        Sdf.CopySpec(looks, child.path, merged, child.path)
+    for choice, variant, names in _VARIANTS:
+        place = robot.AppendVariantSelection(choice, variant)
+        merged.GetPrimAtPath(place).payloadList.ClearEdits()
+        layers = [payload / name for name in names if (payload / name).is_file()]
+        if layers:
+            Sdf.CopySpec(_flattened(layers), robot, merged, place)
+    names = sibling_names((name for _, name in _LIBRARIES), (robot.name,))
+    for (library, _), name in zip(_LIBRARIES, names, strict=True):
+        source = Sdf.Layer.FindOrOpen(str(payload / library))
+        origin, root = _ROOT.AppendChild(source.defaultPrim), _ROOT.AppendChild(name)
+        Sdf.CopySpec(source, origin, merged, root)
+        _refer_inside(merged, f"./{library}", origin, root)
+    _keep_order(Usd.Stage.Open(front), Usd.Stage.Open(merged))
+    merged.Save()
+
+
+def _flattened(layers: Iterable[Path]) -> Sdf.Layer:
+    """Merge layers, strongest first; asset paths stay as they are."""
+    stack = Sdf.Layer.CreateAnonymous()
+    stack.subLayerPaths = [str(layer) for layer in layers]
+    stage = Usd.Stage.Open(stack, Usd.Stage.LoadNone)
+    return UsdUtils.FlattenLayerStack(stage, lambda _, path: path)
+
+
+def _refer_inside(
+    layer: Sdf.Layer, asset: str, origin: Sdf.Path, root: Sdf.Path
+) -> None:
+    """Let references to prims of a library mean those of the layer itself."""
+    paths: list[Sdf.Path] = []
+    layer.Traverse(_ROOT, paths.append)
+    for prim in (layer.GetPrimAtPath(path) for path in paths if path.IsPrimPath()):
+        references = prim.referenceList
+        for reference in list(references.prependedItems):
+            if reference.assetPath == asset:
+                target = reference.primPath.ReplacePrefix(origin, root)
+                inside = Sdf.Reference("", target)
+                references.ReplaceItemEdits(reference, inside)
+
+
+def _keep_order(source: Usd.Stage, target: Usd.Stage) -> None:
+    """List children as on another stage.
+
+    Variants are weaker than what lies beside them, and what is weaker comes first.
+    Simulators count joints in the order of the stage.
+    """
+    for prim in Usd.PrimRange(source.GetDefaultPrim()):
+        same = target.GetPrimAtPath(prim.GetPath())
+        names = prim.GetAllChildrenNames()
+        if same.GetAllChildrenNames() != names:
+            same.SetChildrenReorder(names)

@@ -1,0 +1,188 @@
+"""What a URDF says beyond its language, on the prims of what it belongs to.
+
+Attributes become strings: ``urdf:foo`` on the owner's prim, ``urdf:limit:foo`` for what
+stands in the ``<limit>`` of a joint. Elements become Scopes below the owner's prim,
+nested as they are written, with their attributes under their own names and their text
+in ``urdf:text``. The outermost Scope says in ``urdf:within`` which URDF elements lie
+between it and its owner; none is an empty text, so the attribute marks what is custom.
+Elements of the robot lie in a Scope of their own. A name that USD does not allow, or
+that is taken, is changed, and kept as ``displayName``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from pxr import Sdf
+
+from urdf_usd.converter.usd.writer.names import legal_name, sibling_names
+from urdf_usd.converter.usd.writer.specs import (
+    declared_names,
+    define,
+    show_spec_name,
+    write_new,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from pxr import Usd
+
+    from urdf_usd.converter.robot.model import Custom, CustomElement, Robot, XmlElement
+    from urdf_usd.converter.usd.writer.prims import Prims
+
+EXTENSIONS = "Extensions"
+NAMESPACE = "urdf"
+TEXT = f"{NAMESPACE}:text"
+WITHIN = f"{NAMESPACE}:within"
+# What a link's prim keeps of the joint that leads to it, where that has no prim.
+JOINT = "joint"
+# Names with a meaning to readers of USD: there they would state something else.
+RESERVED = frozenset(
+    {
+        *("link", "mimic:joint"),
+        *("joint:name", "joint:type", "joint:parent", "joint:dont_collapse"),
+        *("inertial:mass", "inertial:inertia"),
+        *("inertial:origin:position", "inertial:origin:quat_wxyz"),
+        *("limit:acceleration", "limit:deceleration", "limit:jerk"),
+    }
+)
+
+
+def has_extensions(robot: Robot) -> bool:
+    """Say whether a robot has anything that this module would write."""
+    links = any(link.custom for link in robot.links)
+    joints = any(joint.custom for joint in robot.joints)
+    shapes = any(shape.custom for link in robot.links for shape in link.shapes)
+    return bool(robot.custom) or links or joints or shapes
+
+
+def author_extensions(
+    layer: Sdf.Layer, stage: Usd.Stage, robot: Robot, prims: Prims
+) -> None:
+    """Write everything custom, on prims that other layers define.
+
+    What belongs to a shape that is left out is left out with it.
+
+    Args:
+        layer: Where it goes: no layer of the stage.
+        stage: All that is not custom.
+        robot: The robot.
+        prims: Paths of all prims.
+    """
+    default = stage.GetPrimAtPath(prims.robot)
+    _author(layer, default, replace(robot.custom, elements=()))
+    if robot.custom.elements:
+        scope = define(layer, prims.robot.AppendChild(EXTENSIONS), "Scope")
+        _author_elements(scope, (), robot.custom.elements)
+    for link in robot.links:
+        _author(layer, stage.GetPrimAtPath(prims.link[link.name]), link.custom)
+        shapes = (*prims.visual[link.name], *prims.collision[link.name])
+        for shape, path in zip(link.shapes, shapes, strict=True):
+            prim = stage.GetPrimAtPath(path)
+            if prim:
+                _author(layer, prim, shape.custom)
+    for joint in robot.joints:
+        if joint.name in prims.joint:
+            prim = stage.GetPrimAtPath(prims.joint[joint.name])
+            _author(layer, prim, joint.custom)
+        else:
+            prim = stage.GetPrimAtPath(prims.link[joint.child])
+            _author(layer, prim, joint.custom, (JOINT,))
+
+
+def _author(
+    layer: Sdf.Layer, prim: Usd.Prim, custom: Custom, around: tuple[str, ...] = ()
+) -> None:
+    if not custom.attributes and not custom.elements:
+        return
+    spec = Sdf.CreatePrimInLayer(layer, prim.GetPath())
+    taken = {TEXT, WITHIN, *prim.GetPropertyNames(), *spec.properties.keys()}
+    for attribute in custom.attributes:
+        name = ":".join((*around, *attribute.within, attribute.name))
+        _author_text(spec, taken, name, attribute.value, NAMESPACE)
+    children = [child.GetName() for child in prim.GetAllChildren()]
+    children += spec.nameChildren.keys()
+    _author_elements(spec, children, custom.elements, around)
+
+
+def _author_elements(
+    above: Sdf.PrimSpec,
+    taken: Iterable[str],
+    elements: Iterable[CustomElement],
+    around: tuple[str, ...] = (),
+) -> None:
+    custom = tuple(elements)
+    if not custom:
+        return
+    layer, path = above.layer, above.path
+    placed = _placed(path, [one.content for one in custom], taken)
+    scopes = [(define(layer, place, "Scope"), element) for place, element in placed]
+    for scope, element in scopes:
+        _describe(scope, element)
+    outermost = (scope for scope, _ in scopes if scope.path.GetParentPath() == path)
+    for scope, one in zip(outermost, custom, strict=True):
+        _write_text(scope, WITHIN, "/".join((*around, *one.within)))
+
+
+def _placed(
+    parent: Sdf.Path, elements: Sequence[XmlElement], taken: Iterable[str] = ()
+) -> Iterator[tuple[Sdf.Path, XmlElement]]:
+    """Yield sibling elements and all inside them with their paths, parents first."""
+    if not elements:
+        return
+    names = sibling_names([element.tag for element in elements], taken)
+    for name, element in zip(names, elements, strict=True):
+        path = parent.AppendChild(name)
+        yield path, element
+        yield from _placed(path, element.children)
+
+
+def _describe(scope: Sdf.PrimSpec, element: XmlElement) -> None:
+    """Write what an element says, without those inside it."""
+    show_spec_name(scope, element.tag)
+    taken = {TEXT, WITHIN, *declared_names("Scope")}
+    for key, value in element.attributes:
+        _author_text(scope, taken, key, value)
+    if element.text:
+        _write_text(scope, TEXT, element.text)
+
+
+def _author_text(
+    spec: Sdf.PrimSpec, taken: set[str], name: str, value: str, namespace: str = ""
+) -> None:
+    """Author a text under the name nearest to its own that nothing else has.
+
+    Args:
+        spec: The prim.
+        taken: Names of its properties, by schema or authored; the name is added.
+        name: What the URDF calls it.
+        value: The text.
+        namespace: What goes before the name.
+    """
+    parts = [part for part in name.split(":") if part]
+    stem = ":".join(map(legal_name, parts)) or legal_name(name)
+    prefix = f"{namespace}:" if namespace else ""
+    free = next(
+        candidate
+        for candidate in _numbered(stem)
+        if (not namespace or candidate not in RESERVED)
+        and f"{prefix}{candidate}" not in taken
+    )
+    taken.add(f"{prefix}{free}")
+    shown = {} if free == name else {"displayName": name}
+    _write_text(spec, f"{prefix}{free}", value, **shown)
+
+
+def _numbered(stem: str) -> Iterator[str]:
+    yield stem
+    number = 1
+    while True:
+        yield f"{stem}_{number}"
+        number += 1
+
+
+def _write_text(spec: Sdf.PrimSpec, name: str, value: str, **metadata: str) -> None:
+    kind, uniform = Sdf.ValueTypeNames.String, Sdf.VariabilityUniform
+    write_new(spec, name, kind, value, uniform, custom=True, **metadata)

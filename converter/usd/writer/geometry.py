@@ -1,0 +1,189 @@
+"""Link frames and shapes: the geometry layer.
+
+No physics here: this layer suits kinematic and visual work on its own.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, assert_never
+
+from pxr import Gf, Sdf, UsdGeom, Vt
+
+from urdf_usd.converter.diagnostics import Diagnostic
+from urdf_usd.converter.robot.model import (
+    Box,
+    Capsule,
+    Cylinder,
+    MeshFile,
+    Pose,
+    Sphere,
+)
+from urdf_usd.converter.robot.rigid import compose, inverse, rest_poses
+from urdf_usd.converter.usd.writer.meshes.library import mesh_key
+from urdf_usd.converter.usd.writer.specs import define, show_spec_name, write, write_new
+from urdf_usd.converter.usd.writer.storage import keeps_positive
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from urdf_usd.converter.robot.model import Geometry, Link, Vec3
+    from urdf_usd.converter.robot.topology import Tree
+    from urdf_usd.converter.usd.writer.meshes.library import MeshLibrary
+    from urdf_usd.converter.usd.writer.prims import Prims
+
+_SCHEMAS: Mapping[type[Geometry], str] = {
+    Box: "Cube",
+    Cylinder: "Cylinder",
+    Capsule: "Capsule",
+    Sphere: "Sphere",
+    MeshFile: "Mesh",
+}
+
+
+def author_geometry(
+    layer: Sdf.Layer, tree: Tree, prims: Prims, library: MeshLibrary, library_asset: str
+) -> tuple[Diagnostic, ...]:
+    """Write the robot's prim, link frames and shapes.
+
+    Args:
+        layer: The geometry layer; best if no stage composes it yet.
+        tree: The robot.
+        prims: Paths of all prims.
+        library: The meshes.
+        library_asset: Layer of the meshes, relative to the geometry layer.
+
+    Returns:
+        What was left out.
+    """
+    define(layer, prims.robot, "Xform")
+    define(layer, prims.geometry, "Scope")
+    rest = rest_poses(tree)
+    diagnostics: list[Diagnostic] = []
+    # USD lists children in the order in which they are defined.
+    names = sorted(tree.links, key=lambda link: prims.link[link].pathElementCount)
+    for name in names:
+        xform = define(layer, prims.link[name], "Xform")
+        show_spec_name(xform, name)
+        parent = prims.link_parent[name]
+        pose = tree.parent_joint[name].origin if name != tree.root else Pose()
+        if name != tree.root and parent != tree.parent_joint[name].parent:
+            pose = (
+                rest[name]
+                if parent is None
+                else compose(inverse(rest[parent]), rest[name])
+            )
+        _place(xform, pose)
+    for name in tree.links:
+        link = tree.link[name]
+        diagnostics += _author_shapes(layer, link, prims, library, library_asset)
+    return tuple(diagnostics)
+
+
+def _author_shapes(
+    layer: Sdf.Layer, link: Link, prims: Prims, library: MeshLibrary, library_asset: str
+) -> list[Diagnostic]:
+    diagnostics = []
+    paths = (*prims.visual[link.name], *prims.collision[link.name])
+    touched = frozenset(prims.collision[link.name])
+    for shape, path in zip(link.shapes, paths, strict=True):
+        problem = shape_problem(shape.geometry, library)
+        if problem is not None:
+            rule, text = problem
+            # The reader of the URDF and the library have said so where it was found.
+            if rule == "geometry-invalid":
+                message = f"{path.name!r} of link {link.name!r} {text}"
+                diagnostics.append(Diagnostic(rule, message, link.location))
+            continue
+        gprim = define(layer, path, _SCHEMAS[type(shape.geometry)])
+        _author_shape(gprim, shape.geometry, library, library_asset)
+        _place(gprim, shape.origin, shape_scale(shape.geometry))
+        if shape.name:
+            show_spec_name(gprim, shape.name)
+        if path in touched:
+            write(gprim, UsdGeom.Tokens.purpose, UsdGeom.Tokens.guide)
+    return diagnostics
+
+
+def shape_problem(geometry: Geometry, library: MeshLibrary) -> tuple[str, str] | None:
+    """Say why a shape cannot be written: rule id and text, or None."""
+    match geometry:
+        case Box():
+            sizes: Sequence[float] = geometry.size
+        case Cylinder() | Capsule():
+            sizes = (geometry.radius, geometry.length)
+        case Sphere():
+            sizes = (geometry.radius,)
+        case MeshFile():
+            if geometry.path is None:
+                return "mesh-missing", "has no mesh file"
+            if geometry.path in library.unreadable:
+                return "mesh-unreadable", library.unreadable[geometry.path]
+            sizes = tuple(abs(factor) for factor in geometry.scale)
+        case _:
+            assert_never(geometry)
+    if not all(map(keeps_positive, sizes)):
+        text = " x ".join(f"{size:g}" for size in sizes)
+        return "geometry-invalid", f"has size {text}"
+    return None
+
+
+def shape_scale(geometry: Geometry) -> Vec3:
+    """Return the scale op of a shape's prim, all factors positive."""
+    match geometry:
+        case Box():
+            return geometry.size
+        case MeshFile():
+            x, y, z = (abs(factor) for factor in geometry.scale)
+            return x, y, z
+        case _:
+            return 1.0, 1.0, 1.0
+
+
+def _author_shape(
+    gprim: Sdf.PrimSpec, geometry: Geometry, library: MeshLibrary, library_asset: str
+) -> None:
+    tokens = UsdGeom.Tokens
+    match geometry:
+        case Box():
+            write(gprim, tokens.size, 1.0)
+            reach = (0.5, 0.5, 0.5)
+        case Cylinder():
+            _author_axial(gprim, geometry)
+            reach = (geometry.radius, geometry.radius, geometry.length / 2)
+        case Capsule():
+            _author_axial(gprim, geometry)
+            top = geometry.length / 2 + geometry.radius
+            reach = (geometry.radius, geometry.radius, top)
+        case Sphere():
+            write(gprim, tokens.radius, geometry.radius)
+            reach = (geometry.radius, geometry.radius, geometry.radius)
+        case MeshFile():
+            target = library.prims[mesh_key(geometry)]
+            reference = Sdf.Reference(library_asset, target)
+            gprim.referenceList.prependedItems = [reference]
+            return
+        case _:
+            assert_never(geometry)
+    upper = Gf.Vec3f(*reach)
+    write(gprim, tokens.extent, Vt.Vec3fArray([-upper, upper]))
+
+
+def _author_axial(gprim: Sdf.PrimSpec, geometry: Cylinder | Capsule) -> None:
+    write(gprim, UsdGeom.Tokens.axis, UsdGeom.Tokens.z)
+    write(gprim, UsdGeom.Tokens.radius, geometry.radius)
+    write(gprim, UsdGeom.Tokens.height, geometry.length)
+
+
+def _place(xform: Sdf.PrimSpec, pose: Pose, scale: Vec3 = (1.0, 1.0, 1.0)) -> None:
+    """Author translate, orient and, where it is not one, scale."""
+    w, x, y, z = pose.quat_wxyz
+    kinds = Sdf.ValueTypeNames
+    ops = {
+        "xformOp:translate": (kinds.Double3, Gf.Vec3d(*pose.position)),
+        "xformOp:orient": (kinds.Quatd, Gf.Quatd(w, x, y, z)),
+    }
+    if scale != (1.0, 1.0, 1.0):
+        ops["xformOp:scale"] = (kinds.Float3, Gf.Vec3f(*scale))
+    for name, (kind, value) in ops.items():
+        write_new(xform, name, kind, value)
+    write(xform, UsdGeom.Tokens.xformOpOrder, Vt.TokenArray(list(ops)))

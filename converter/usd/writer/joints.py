@@ -1,0 +1,232 @@
+"""Joints: frames, limits, and what is kept under ``urdf:``.
+
+A joint's frame on the child side is the child link's frame turned so that one of its
+axes is the joint's axis; on the parent side it is the same frame at position zero, seen
+from the parent's body, which may lie several welded frames up.
+"""
+
+from __future__ import annotations
+
+from math import degrees, isinf
+from typing import TYPE_CHECKING, assert_never
+
+from pxr import Gf, Sdf, UsdPhysics
+
+from urdf_usd.converter.robot.model import (
+    IDENTITY,
+    Continuous,
+    Fixed,
+    Floating,
+    Planar,
+    Pose,
+    Prismatic,
+    Revolute,
+    Spherical,
+)
+from urdf_usd.converter.robot.rigid import compose, inverse, rest_poses, turn_onto
+from urdf_usd.converter.usd.writer.custom import write_flag, write_number, write_text
+from urdf_usd.converter.usd.writer.specs import (
+    apply,
+    define,
+    over,
+    relate,
+    show_spec_name,
+    write,
+    write_new,
+)
+from urdf_usd.converter.usd.writer.storage import FARTHEST, limit, single
+
+if TYPE_CHECKING:
+    from urdf_usd.converter.robot.bodies import BodyAssignment
+    from urdf_usd.converter.robot.model import Joint, JointKind, Range, Vec3, Vec4
+    from urdf_usd.converter.robot.topology import Tree
+    from urdf_usd.converter.usd.writer.prims import Prims
+
+# UsdPhysics locks an axis whose low limit is above its high one. Infinite values do
+# not lock: OpenUSD's parser reads them as "no limit".
+_LOCKED = (1.0, -1.0)
+_FREE = (float("-inf"), float("inf"))
+_TOKENS = UsdPhysics.Tokens
+
+
+def author_joints(
+    layer: Sdf.Layer, tree: Tree, body_assignment: BodyAssignment, prims: Prims
+) -> None:
+    """Write every joint that connects bodies, and keep the names of those that do not.
+
+    Args:
+        layer: The physics layer; best if no stage composes it yet.
+        tree: The robot.
+        body_assignment: Its bodies.
+        prims: Paths of all prims.
+
+    Raises:
+        AuthoringError: A number is beyond float32.
+    """
+    rest = rest_poses(tree)
+    for name in tree.links:
+        joint = tree.parent_joint.get(name)
+        if joint is None:
+            continue
+        path = prims.joint.get(joint.name)
+        if path is None:
+            prim = over(layer, prims.link[name])
+            write_text(prim, "joint:name", joint.name)
+        else:
+            prim = define(layer, path, _schema(joint.kind))
+            show_spec_name(prim, joint.name)
+            _author_frames(prim, joint, rest, body_assignment, prims)
+            _author_freedom(prim, joint.kind)
+        write_text(prim, "joint:type", type(joint.kind).__name__.lower())
+        if joint.dont_collapse:
+            write_flag(prim, "joint:dont_collapse")
+        _author_gaps(prim, joint)
+    if prims.anchor is not None:
+        anchor = define(layer, prims.anchor, "PhysicsFixedJoint")
+        relate(anchor, _TOKENS.physicsBody0, prims.robot)
+        relate(anchor, _TOKENS.physicsBody1, prims.link[tree.root])
+        _author_pose(anchor, 0, IDENTITY, "the base")
+        _author_pose(anchor, 1, IDENTITY, "the base")
+
+
+def _schema(kind: JointKind) -> str:
+    match kind:
+        case Revolute() | Continuous():
+            return "PhysicsRevoluteJoint"
+        case Prismatic():
+            return "PhysicsPrismaticJoint"
+        case Fixed():
+            return "PhysicsFixedJoint"
+        case Spherical():
+            return "PhysicsSphericalJoint"
+        case Planar() | Floating():
+            return "PhysicsJoint"
+        case _:
+            assert_never(kind)
+
+
+def _author_frames(
+    prim: Sdf.PrimSpec,
+    joint: Joint,
+    rest: dict[str, Pose],
+    body_assignment: BodyAssignment,
+    prims: Prims,
+) -> None:
+    origin = joint.origin
+    body0 = body_assignment.body_of[joint.parent]
+    if body0 is None:
+        # The default prim stands for the world; the root link lies at its origin.
+        relate(prim, _TOKENS.physicsBody0, prims.robot)
+        origin = compose(rest[joint.parent], origin)
+    else:
+        relate(prim, _TOKENS.physicsBody0, prims.link[body0])
+        if body0 != joint.parent:
+            to_body = compose(inverse(rest[body0]), rest[joint.parent])
+            origin = compose(to_body, origin)
+    relate(prim, _TOKENS.physicsBody1, prims.link[joint.child])
+    if body0 != joint.parent:
+        write_text(prim, "joint:parent", joint.parent)
+    turn = IDENTITY
+    if isinstance(joint.kind, (Revolute, Continuous, Prismatic, Planar)):
+        turn = Pose(quat_wxyz=_turn(joint.kind.axis, origin.quat_wxyz))
+    of_parent = compose(origin, turn)
+    _author_pose(prim, 0, of_parent, f"the origin of joint {joint.name!r}")
+    _author_pose(prim, 1, turn, f"the axis of joint {joint.name!r}")
+
+
+def _turn(axis: Vec3, origin: Vec4) -> Vec4:
+    """Choose the orientation of a joint's frame in the frame of its child."""
+    _, turn = turn_onto(axis)
+    # Coordinate axes keep plain frames: legible, and safe with consumers that read
+    # the token and forget the frame.
+    if sum(c != 0 for c in axis) == 1:
+        return turn
+    # Few joints need it, and the others no numpy.
+    from urdf_usd.converter.usd.writer.joint_frames import finest_frame  # noqa: PLC0415
+
+    return finest_frame(origin, turn, axis)
+
+
+def _author_pose(joint: Sdf.PrimSpec, side: int, pose: Pose, what: str) -> None:
+    position = Gf.Vec3f(*(single(c, what) + 0.0 for c in pose.position))
+    rotation = Gf.Quatf(*pose.quat_wxyz)
+    write(joint, f"physics:localPos{side}", position)
+    write(joint, f"physics:localRot{side}", rotation)
+
+
+def _author_freedom(joint: Sdf.PrimSpec, kind: JointKind) -> None:
+    match kind:
+        case Revolute():
+            lower, upper = _limits_deg(kind.range)
+            write(joint, _TOKENS.physicsAxis, turn_onto(kind.axis)[0])
+            write(joint, _TOKENS.physicsLowerLimit, lower)
+            write(joint, _TOKENS.physicsUpperLimit, upper)
+        case Continuous():
+            write(joint, _TOKENS.physicsAxis, turn_onto(kind.axis)[0])
+        case Prismatic():
+            write(joint, _TOKENS.physicsAxis, turn_onto(kind.axis)[0])
+            write(joint, _TOKENS.physicsLowerLimit, limit(kind.range.lower))
+            write(joint, _TOKENS.physicsUpperLimit, limit(kind.range.upper))
+        case Planar():
+            _author_plane(joint, turn_onto(kind.axis)[0])
+        case Floating():
+            # A free body needs no joint. The prim keeps name and origin, and is
+            # disabled so that no simulator spends a constraint on it.
+            write(joint, _TOKENS.physicsJointEnabled, False)
+            write(joint, _TOKENS.physicsExcludeFromArticulation, True)
+        case Fixed() | Spherical():
+            pass
+        case _:
+            assert_never(kind)
+
+
+def _limits_deg(limits: Range) -> tuple[float, float]:
+    """Convert limits to degrees, keeping a limit on one side effective.
+
+    OpenUSD's parser disables both limits of a revolute joint if one is infinite, so a
+    very large angle stands for infinity there.
+    """
+    lower, upper = limit(degrees(limits.lower)), limit(degrees(limits.upper))
+    if isinf(lower) and isinf(upper):
+        return lower, upper
+    return max(lower, -FARTHEST), min(upper, FARTHEST)
+
+
+def _author_plane(joint: Sdf.PrimSpec, normal: str) -> None:
+    """Lock a D6 joint to a plane: move in it, turn about its normal."""
+    free = {f"trans{axis}" for axis in "XYZ" if axis != normal} | {f"rot{normal}"}
+    for freedom in ("transX", "transY", "transZ", "rotX", "rotY", "rotZ"):
+        # Free axes are listed too: some consumers lock what is not mentioned.
+        low, high = _FREE if freedom in free else _LOCKED
+        apply(joint, f"PhysicsLimitAPI:{freedom}")
+        for bound, value in (("low", low), ("high", high)):
+            name = f"limit:{freedom}:physics:{bound}"
+            write_new(joint, name, Sdf.ValueTypeNames.Float, value)
+
+
+def _author_gaps(prim: Sdf.PrimSpec, joint: Joint) -> None:
+    """Keep what UsdPhysics has no schema for under ``urdf:``, as the URDF says it."""
+    write_number(prim, "limit:effort", joint.effort)
+    write_number(prim, "limit:velocity", joint.velocity)
+    write_number(prim, "limit:acceleration", joint.acceleration)
+    write_number(prim, "limit:deceleration", joint.deceleration)
+    write_number(prim, "limit:jerk", joint.jerk)
+    if joint.dynamics is not None:
+        write_number(prim, "dynamics:damping", joint.dynamics.damping)
+        write_number(prim, "dynamics:friction", joint.dynamics.friction)
+    if safety := joint.safety:
+        write_number(prim, "safety_controller:k_velocity", safety.k_velocity)
+        write_number(prim, "safety_controller:k_position", safety.k_position)
+        write_number(
+            prim, "safety_controller:soft_lower_limit", safety.soft_lower_limit
+        )
+        write_number(
+            prim, "safety_controller:soft_upper_limit", safety.soft_upper_limit
+        )
+    if calibration := joint.calibration:
+        write_number(prim, "calibration:rising", calibration.rising)
+        write_number(prim, "calibration:falling", calibration.falling)
+    if mimic := joint.mimic:
+        write_text(prim, "mimic:joint", mimic.joint)
+        write_number(prim, "mimic:multiplier", mimic.multiplier)
+        write_number(prim, "mimic:offset", mimic.offset)

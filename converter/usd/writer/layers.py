@@ -1,0 +1,236 @@
+"""The layers of an asset, and the only statement of the order of authoring.
+
+``<robot>.usda`` is the interface: it says what the asset is and holds the rest behind
+payloads. Below ``payload/``, ``Contents.usda`` stacks ``Physics.usda`` over
+``Materials.usda`` over ``Geometry.usda``; the two libraries hold arrays and shader
+networks in binary form. What the URDF says beyond its language, if anything, lies above
+them in ``Extensions.usda``, where it can be taken away. Variants of the interface load
+geometry and materials alone, or ``NoColliders.usda`` besides. All references are
+relative.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pxr import Sdf, Usd, UsdGeom, UsdPhysics
+
+from urdf_usd.converter.diagnostics import AuthoringError, Diagnostic
+from urdf_usd.converter.layout import Layout
+from urdf_usd.converter.profile import Profile
+from urdf_usd.converter.usd.profiles import author_profile
+from urdf_usd.converter.usd.writer.articulation import author_articulation
+from urdf_usd.converter.usd.writer.bodies import author_bodies
+from urdf_usd.converter.usd.writer.extensions import author_extensions, has_extensions
+from urdf_usd.converter.usd.writer.geometry import author_geometry
+from urdf_usd.converter.usd.writer.interface import (
+    COLLIDERS_SET,
+    NONE,
+    PHYSICS_SET,
+    WITH_COLLIDERS,
+    WITH_PHYSICS,
+    author_inactive,
+    author_interface,
+)
+from urdf_usd.converter.usd.writer.joints import author_joints
+from urdf_usd.converter.usd.writer.materials.materials import (
+    author_material_library,
+    author_materials,
+)
+from urdf_usd.converter.usd.writer.materials.shading import MaterialNetworks
+from urdf_usd.converter.usd.writer.meshes.authoring import author_library
+from urdf_usd.converter.usd.writer.names import legal_name
+from urdf_usd.converter.usd.writer.prims import place_prims
+from urdf_usd.converter.usd.writer.scene import author_scene
+from urdf_usd.converter.usd.writer.specs import define
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    from urdf_usd.converter.robot.bodies import BodyAssignment
+    from urdf_usd.converter.robot.model import Robot
+    from urdf_usd.converter.robot.topology import Tree
+    from urdf_usd.converter.usd.writer.materials.materials import MaterialLibrary
+    from urdf_usd.converter.usd.writer.meshes.library import MeshLibrary
+    from urdf_usd.converter.usd.writer.prims import BodyNesting, Prims
+
+PAYLOAD = "payload"
+# OpenUSD composes a stage by recursion: with the stack that is usual on Linux, usd-core
+# 26.11 dies between 1500 and 2000 prims.
+DEEPEST = 1000
+GEOMETRY_LIBRARY = "GeometryLibrary.usdc"
+MATERIALS_LIBRARY = "MaterialsLibrary.usdc"
+CONTENTS = "Contents.usda"
+EXTENSIONS_LAYER = "Extensions.usda"
+PHYSICS_LAYER = "Physics.usda"
+NO_COLLIDERS_LAYER = "NoColliders.usda"
+# Strongest first.
+WITHOUT_PHYSICS = ("Materials.usda", "Geometry.usda")
+SUBLAYERS = (PHYSICS_LAYER, *WITHOUT_PHYSICS)
+PAYLOAD_LAYERS = (
+    CONTENTS,
+    EXTENSIONS_LAYER,
+    *SUBLAYERS,
+    NO_COLLIDERS_LAYER,
+    GEOMETRY_LIBRARY,
+    MATERIALS_LIBRARY,
+)
+
+
+def asset_name(robot: Robot, layout: Layout = Layout.LAYERED) -> str:
+    """Name the file of a robot's asset that consumers open."""
+    return f"{legal_name(robot.name)}{layout.suffix}"
+
+
+def author_asset(  # noqa: PLR0913  # one parameter per choice
+    robot: Robot,
+    tree: Tree,
+    body_assignment: BodyAssignment,
+    nesting: BodyNesting,
+    folder: Path,
+    *,
+    networks: MaterialNetworks = MaterialNetworks.PREVIEW,
+    profile: Profile = Profile.GENERIC,
+    scene: bool = False,
+) -> tuple[Diagnostic, ...]:
+    """Write a robot as a layered asset.
+
+    Args:
+        robot: The robot.
+        tree: Its links in order.
+        body_assignment: Its bodies.
+        nesting: How body prims are nested.
+        folder: Existing empty folder.
+        networks: Which shaders materials have.
+        profile: Which simulator's words are used beside UsdPhysics.
+        scene: Whether a physics scene goes with the robot.
+
+    Returns:
+        What was left out or changed.
+
+    Raises:
+        AuthoringError: A number cannot be stored, or the links lie too deep.
+    """
+    payload = folder / PAYLOAD
+    payload.mkdir()
+    prims = place_prims(robot.name, tree, body_assignment, nesting, scene=scene)
+    _refuse_depth(prims, tree)
+
+    shapes = _new_layer(payload / GEOMETRY_LIBRARY)
+    meshes = author_library(robot, shapes)
+    appearances = _new_stage(payload / MATERIALS_LIBRARY)
+    materials = author_material_library(robot, meshes, appearances, payload, networks)
+
+    sublayers = (EXTENSIONS_LAYER, *SUBLAYERS) if has_extensions(robot) else SUBLAYERS
+    layer = {name: _new_layer(payload / name) for name in sublayers}
+    # A stage would compose the robot anew for every prim, so it is opened afterwards.
+    left_out = _author_parts(layer, tree, body_assignment, prims, (meshes, materials))
+    _set_default_prim(layer.values(), prims.robot)
+    composed = _composed([layer[name] for name in SUBLAYERS])
+    composed.SetEditTarget(layer[PHYSICS_LAYER])
+    author_profile(composed, tree, body_assignment, prims, profile)
+    author_articulation(composed, tree, body_assignment, prims)
+    if prims.scene is not None:
+        author_scene(composed, prims.scene)
+    if EXTENSIONS_LAYER in layer:
+        author_extensions(layer[EXTENSIONS_LAYER], composed, robot, prims)
+    contents = _new_layer(payload / CONTENTS)
+    contents.subLayerPaths = [f"./{name}" for name in sublayers]
+    contents.defaultPrim = prims.robot.name
+    for written in (shapes, appearances.GetRootLayer(), contents, *layer.values()):
+        written.Save()
+    _author_front(robot, prims, composed, folder)
+    return (*meshes.diagnostics, *materials.diagnostics, *left_out)
+
+
+def _author_parts(
+    layer: Mapping[str, Sdf.Layer],
+    tree: Tree,
+    body_assignment: BodyAssignment,
+    prims: Prims,
+    libraries: tuple[MeshLibrary, MaterialLibrary],
+) -> tuple[Diagnostic, ...]:
+    """Write what needs no composed robot; return what was left out."""
+    materials_layer, geometry = (layer[name] for name in WITHOUT_PHYSICS)
+    physics = layer[PHYSICS_LAYER]
+    meshes, materials = libraries
+    left_out = author_geometry(geometry, tree, prims, meshes, f"./{GEOMETRY_LIBRARY}")
+    library_asset = f"./{MATERIALS_LIBRARY}"
+    author_materials(materials_layer, geometry, prims, materials, library_asset)
+    define(physics, prims.physics, "Scope")
+    author_bodies(physics, geometry, tree, body_assignment, prims)
+    author_joints(physics, tree, body_assignment, prims)
+    return left_out
+
+
+def _composed(layers: Sequence[Sdf.Layer]) -> Usd.Stage:
+    """Compose layers, the strongest first, on a stage that is not kept."""
+    stack = Sdf.Layer.CreateAnonymous()
+    stack.subLayerPaths = [layer.identifier for layer in layers]
+    stack.defaultPrim = layers[0].defaultPrim
+    return Usd.Stage.Open(stack)
+
+
+def _set_default_prim(layers: Iterable[Sdf.Layer], path: Sdf.Path) -> None:
+    for layer in layers:
+        # A payload of a layer without its default prim would not resolve.
+        Sdf.CreatePrimInLayer(layer, path)
+        layer.defaultPrim = path.name
+
+
+def _refuse_depth(prims: Prims, tree: Tree) -> None:
+    for name, path in prims.link.items():
+        if path.pathElementCount > DEEPEST:
+            message = f"link {name!r} lies more than {DEEPEST} prims deep"
+            raise AuthoringError(
+                (Diagnostic("tree-depth", message, tree.link[name].location),)
+            )
+
+
+def _author_front(
+    robot: Robot, prims: Prims, contents: Usd.Stage, folder: Path
+) -> None:
+    """Write the interface, and what its variants need besides."""
+    choices = {
+        COLLIDERS_SET: {
+            WITH_COLLIDERS: (),
+            NONE: _author_no_colliders(contents, prims, folder / PAYLOAD),
+        },
+        PHYSICS_SET: {
+            WITH_PHYSICS: (f"./{PAYLOAD}/{CONTENTS}",),
+            NONE: tuple(f"./{PAYLOAD}/{name}" for name in WITHOUT_PHYSICS),
+        },
+    }
+    layer = _new_layer(folder / asset_name(robot))
+    # Payloads would be loaded once per variant.
+    interface = Usd.Stage.Open(layer, Usd.Stage.LoadNone)
+    author_interface(interface, prims.robot, robot, contents, choices)
+    interface.Save()
+
+
+def _author_no_colliders(
+    contents: Usd.Stage, prims: Prims, payload: Path
+) -> tuple[str, ...]:
+    """Write the layer that takes colliders away; without colliders there is none."""
+    shapes = (path for paths in prims.collision.values() for path in paths)
+    colliders = [path for path in shapes if contents.GetPrimAtPath(path)]
+    if not colliders:
+        return ()
+    layer = _new_layer(payload / NO_COLLIDERS_LAYER)
+    author_inactive(layer, colliders)
+    layer.defaultPrim = prims.robot.name
+    layer.Save()
+    return (f"./{PAYLOAD}/{NO_COLLIDERS_LAYER}",)
+
+
+def _new_layer(path: Path) -> Sdf.Layer:
+    layer = Sdf.Layer.CreateNew(str(path))
+    layer.pseudoRoot.SetInfo("metersPerUnit", 1.0)
+    layer.pseudoRoot.SetInfo("upAxis", UsdGeom.Tokens.z)
+    layer.pseudoRoot.SetInfo("kilogramsPerUnit", UsdPhysics.MassUnits.kilograms)
+    return layer
+
+
+def _new_stage(path: Path) -> Usd.Stage:
+    return Usd.Stage.Open(_new_layer(path))

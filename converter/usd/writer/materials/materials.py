@@ -1,0 +1,304 @@
+"""Materials: a library of looks, localised in the asset and bound.
+
+A mesh file's own materials win over the URDF's, part by part; the URDF's material is
+bound to what has none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from pxr import Sdf, Usd, UsdShade
+
+from urdf_usd.converter.diagnostics import Diagnostic
+from urdf_usd.converter.meshes.mesh_material import PLAIN_SAMPLING, Slot
+from urdf_usd.converter.robot.model import MeshFile
+from urdf_usd.converter.usd.writer.materials.looks import Look, Texture
+from urdf_usd.converter.usd.writer.materials.shading import (
+    MaterialNetworks,
+    write_networks,
+)
+from urdf_usd.converter.usd.writer.materials.textures import (
+    Image,
+    copy_textures,
+    image_of,
+    is_outside,
+)
+from urdf_usd.converter.usd.writer.names import show_name, sibling_names
+from urdf_usd.converter.usd.writer.specs import apply, define, over, relate
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from pathlib import Path
+
+    from urdf_usd.converter.diagnostics import Location
+    from urdf_usd.converter.meshes.mesh_material import (
+        MeshMaterial,
+        MeshTexture,
+        Sampling,
+    )
+    from urdf_usd.converter.robot.model import Geometry, Link, Material, Robot
+    from urdf_usd.converter.usd.writer.meshes.library import MeshLibrary
+    from urdf_usd.converter.usd.writer.meshes.prims import SurfaceParts
+    from urdf_usd.converter.usd.writer.prims import Prims
+
+LIBRARY_ROOT = Sdf.Path("/Materials")
+# Beside the library.
+TEXTURES = "Textures"
+# A material that has no name in its file.
+_UNNAMED = "material"
+
+
+@dataclass(frozen=True, slots=True)
+class ImageUse:
+    """An image that a material wants to show.
+
+    Attributes:
+        slot: What it says.
+        image: The image.
+        sampling: How it lies on the surface.
+    """
+
+    slot: Slot
+    image: Image
+    sampling: Sampling = PLAIN_SAMPLING
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A part of a visual, and what it shall look like.
+
+    Attributes:
+        link: Name of the visual's link.
+        visual: Index of the visual in its link.
+        subset: Name of the subset of its mesh; None for the visual itself.
+        look: Without its textures.
+        images: The textures.
+        mesh_file: The file that brought the material; None if the URDF did.
+        location: Where to point at.
+    """
+
+    link: str
+    visual: int
+    subset: str | None
+    look: Look
+    images: tuple[ImageUse, ...]
+    mesh_file: str | None
+    location: Location | None
+
+
+@dataclass(frozen=True, slots=True)
+class MaterialLibrary:
+    """Materials of an asset.
+
+    Attributes:
+        prims: Library prim by look.
+        bindings: Every part of a visual that has a look, and the look.
+        diagnostics: What was left out.
+    """
+
+    prims: dict[Look, Sdf.Path]
+    bindings: tuple[tuple[Claim, Look], ...]
+    diagnostics: tuple[Diagnostic, ...]
+
+
+def author_material_library(
+    robot: Robot,
+    meshes: MeshLibrary,
+    stage: Usd.Stage,
+    folder: Path,
+    networks: MaterialNetworks = MaterialNetworks.PREVIEW,
+) -> MaterialLibrary:
+    """Write each distinct look of a robot to a library stage, and copy its textures.
+
+    Args:
+        robot: The robot.
+        meshes: Its meshes, with the materials that they bring.
+        stage: Empty stage of the library layer.
+        folder: Folder of the library layer.
+        networks: Which shaders materials have.
+    """
+    stage.CreateClassPrim(LIBRARY_ROOT).SetTypeName("Scope")
+    stage.SetDefaultPrim(stage.GetPrimAtPath(LIBRARY_ROOT))
+    claims = [claim for link in robot.links for claim in _claims(link, meshes)]
+    images: dict[Image, Location | None] = {}
+    for claim in claims:
+        for use in claim.images:
+            images.setdefault(use.image, claim.location)
+    textures = copy_textures(images, folder / TEXTURES)
+    bindings = []
+    for claim in claims:
+        look = replace(claim.look, textures=_textures(claim, textures.files))
+        if claim.mesh_file or look.textures or look.color:
+            bindings.append((claim, look))
+    looks = list(dict.fromkeys(look for _, look in bindings))
+    names = sibling_names(look.name or _UNNAMED for look in looks)
+    prims = {}
+    paths = [LIBRARY_ROOT.AppendChild(name) for name in names]
+    # For every prim, a stage composes its siblings again.
+    with Sdf.ChangeBlock():
+        for path in paths:
+            define(stage.GetRootLayer(), path, "Material")
+    for look, name in zip(looks, names, strict=True):
+        prims[look] = LIBRARY_ROOT.AppendChild(name)
+        material = UsdShade.Material.Define(stage, prims[look])
+        if look.name:
+            show_name(material.GetPrim(), look.name)
+        write_networks(material, look, networks)
+    remarks = (*_remarks(robot, meshes), *_from_outside(claims), *textures.diagnostics)
+    return MaterialLibrary(prims, tuple(bindings), _once(remarks))
+
+
+def author_materials(
+    layer: Sdf.Layer,
+    geometry: Sdf.Layer,
+    prims: Prims,
+    library: MaterialLibrary,
+    library_asset: str,
+) -> None:
+    """Reference the library's materials into the asset and bind them.
+
+    Bindings must stay inside the asset: one that crosses a payload is lost.
+
+    Args:
+        layer: The layer of materials; best if no stage composes it yet.
+        geometry: The geometry layer, finished.
+        prims: Paths of all prims.
+        library: The materials.
+        library_asset: Layer of the materials, relative to the first.
+    """
+    if not library.prims:
+        return
+    define(layer, prims.materials, "Scope")
+    for path in library.prims.values():
+        local = define(layer, prims.materials.AppendChild(path.name), "Material")
+        local.referenceList.prependedItems = [Sdf.Reference(library_asset, path)]
+    for claim, look in library.bindings:
+        path = prims.visual[claim.link][claim.visual]
+        if not geometry.GetPrimAtPath(path):
+            continue
+        if claim.subset is not None:
+            path = path.AppendChild(claim.subset)
+        part = over(layer, path)
+        apply(part, "MaterialBindingAPI")
+        name = library.prims[look].name
+        relate(part, UsdShade.Tokens.materialBinding, prims.materials.AppendChild(name))
+
+
+def _claims(link: Link, meshes: MeshLibrary) -> Iterator[Claim]:
+    for index, visual in enumerate(link.visuals):
+        file, parts = _surface(visual.geometry, meshes)
+        if visual.material is not None and not (parts and parts.covered):
+            yield _claim_of_urdf(link, index, visual.material, parts)
+        for subset, material in parts.materials if parts else ():
+            images = tuple(
+                ImageUse(slot, image_of(texture, file), _within(texture, parts))
+                for slot, texture in material.textures
+                if _can_show(parts)
+            )
+            look = _look(material)
+            yield Claim(link.name, index, subset, look, images, file, link.location)
+
+
+def _claim_of_urdf(
+    link: Link, index: int, material: Material, parts: SurfaceParts | None
+) -> Claim:
+    color, opacity = None, 1.0
+    if material.rgba is not None:
+        red, green, blue, opacity = (min(max(c, 0.0), 1.0) for c in material.rgba)
+        color = red, green, blue
+    images: tuple[ImageUse, ...] = ()
+    if material.texture_path and _can_show(parts):
+        image = Image(material.texture_uri or "", material.texture_path)
+        images = (ImageUse(Slot.COLOR, image),)
+    look = Look(material.name, color, opacity)
+    return Claim(link.name, index, None, look, images, None, link.location)
+
+
+def _look(material: MeshMaterial) -> Look:
+    return Look(
+        name=material.name or None,
+        color=material.color,
+        opacity=material.opacity,
+        emissive=material.emissive,
+        metallic=material.metallic,
+        roughness=material.roughness,
+        cutoff=material.cutoff,
+        shows_corners=material.shows_corners,
+    )
+
+
+def _within(texture: MeshTexture, parts: SurfaceParts | None) -> Sampling:
+    """Take the first coordinates where the surface lacks those of the texture."""
+    number = texture.sampling.coordinates
+    known = parts is not None and number in parts.coordinate_sets
+    return texture.sampling if known else replace(texture.sampling, coordinates=0)
+
+
+def _textures(
+    claim: Claim, files: Mapping[Image, str]
+) -> tuple[tuple[Slot, Texture], ...]:
+    return tuple(
+        (use.slot, Texture(f"./{TEXTURES}/{files[use.image]}", use.sampling))
+        for use in claim.images
+        if use.image in files
+    )
+
+
+def _surface(
+    geometry: Geometry, meshes: MeshLibrary
+) -> tuple[str, SurfaceParts | None]:
+    """Return the file of a mesh and what is in it; None for other shapes."""
+    if not isinstance(geometry, MeshFile) or geometry.path is None:
+        return "", None
+    return geometry.path, meshes.parts.get(geometry.path)
+
+
+def _remarks(robot: Robot, meshes: MeshLibrary) -> Iterator[Diagnostic]:
+    """Say which textures have nothing to lie on, and which materials give way."""
+    for link in robot.links:
+        for visual in link.visuals:
+            _, parts = _surface(visual.geometry, meshes)
+            material, location = visual.material, link.location
+            if material and parts and parts.covered:
+                name = f"material {material.name!r}" if material.name else "a material"
+                message = f"{name} is not used on meshes that have their own"
+                yield Diagnostic("material-overridden", message, location)
+            elif material and material.texture_path and not _can_show(parts):
+                yield _dropped(material.texture_uri, visual.geometry, location)
+            for _, own in parts.materials if parts else ():
+                for _, texture in () if _can_show(parts) else own.textures:
+                    yield _dropped(texture.reference, visual.geometry, location)
+
+
+def _can_show(parts: SurfaceParts | None) -> bool:
+    return parts is not None and 0 in parts.coordinate_sets
+
+
+def _dropped(
+    reference: str | None, geometry: Geometry, location: Location | None
+) -> Diagnostic:
+    shape = "mesh" if isinstance(geometry, MeshFile) else "shape"
+    message = (
+        f"texture {reference!r} is not converted: a {shape} it is on has no texture "
+        "coordinates; the colour stays"
+    )
+    return Diagnostic("texture-dropped", message, location)
+
+
+def _from_outside(claims: Iterable[Claim]) -> Iterator[Diagnostic]:
+    for claim in claims:
+        for use in claim.images if claim.mesh_file else ():
+            path = use.image.path
+            if path and is_outside(path, claim.mesh_file or ""):
+                message = f"{path} lies outside the folders of its mesh; it is used"
+                yield Diagnostic("file-outside", message, claim.location)
+
+
+def _once(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
+    """Keep the first of those that say the same."""
+    first: dict[tuple[str, str], Diagnostic] = {}
+    for diagnostic in diagnostics:
+        first.setdefault((diagnostic.rule, diagnostic.message), diagnostic)
+    return tuple(first.values())

@@ -1,0 +1,203 @@
+"""A look as OpenPBR, in nodes of MaterialX 1.39, for renderers that know them.
+
+The identifiers and types are those of MaterialX's own definitions; nothing of MaterialX
+is needed to write them. OpenPBR has no occlusion, so that is left to the preview.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from pxr import Gf, Sdf, UsdShade
+
+from urdf_usd.converter.meshes.mesh_material import Slot, Wrap
+from urdf_usd.converter.usd.writer.materials.looks import (
+    BLACK,
+    color_value,
+    coordinates_name,
+    define_shader,
+    set_input,
+)
+
+if TYPE_CHECKING:
+    from urdf_usd.converter.usd.writer.materials.looks import Look, Texture
+
+_KINDS = Sdf.ValueTypeNames
+_CONTEXT = "mtlx"
+_INPUTS = {
+    Slot.COLOR: ("base_color", _KINDS.Color3f),
+    Slot.EMISSION: ("emission_color", _KINDS.Color3f),
+    Slot.OPACITY: ("geometry_opacity", _KINDS.Float),
+    Slot.METALNESS: ("base_metalness", _KINDS.Float),
+    Slot.ROUGHNESS: ("specular_roughness", _KINDS.Float),
+    Slot.NORMAL: ("geometry_normal", _KINDS.Float3),
+}
+_NAMES = {
+    Slot.COLOR: "Color",
+    Slot.EMISSION: "Emission",
+    Slot.OPACITY: "Opacity",
+    Slot.METALNESS: "Metalness",
+    Slot.ROUGHNESS: "Roughness",
+    Slot.NORMAL: "Normal",
+}
+_MODES = {Wrap.MIRROR: "mirror", Wrap.CLAMP: "clamp", Wrap.BLACK: "constant"}
+
+
+def write_openpbr(material: UsdShade.Material, look: Look) -> None:
+    """Give a material an OpenPBR surface with its textures, for MaterialX renderers."""
+    identifier = "ND_open_pbr_surface_surfaceshader"
+    shader = define_shader(material, "OpenPbrSurface", identifier)
+    values = _values(material, look)
+    for slot, texture in look.textures:
+        if slot in _INPUTS:
+            values[slot] = _image(material, look, slot, texture)
+    if look.cutoff is not None and Slot.OPACITY in dict(look.textures):
+        values[Slot.OPACITY] = _cut(material, look.cutoff, values[Slot.OPACITY])
+    for slot, value in values.items():
+        name, kind = _INPUTS[slot]
+        set_input(shader, name, kind, value)
+    if Slot.EMISSION in values:
+        # Zero by default, which would hide the colour.
+        set_input(shader, "emission_luminance", _KINDS.Float, 1.0)
+    surface = shader.CreateOutput("out", _KINDS.Token)
+    material.CreateSurfaceOutput(_CONTEXT).ConnectToSource(surface)
+
+
+def _values(material: UsdShade.Material, look: Look) -> dict[Slot, object]:
+    """Return what slots show that have no image."""
+    values: dict[Slot, object] = {Slot.OPACITY: look.opacity}
+    if look.shows_corners:
+        identifier = "ND_geompropvalue_color3"
+        reader = define_shader(material, "CornerColorsProperty", identifier)
+        set_input(reader, "geomprop", _KINDS.String, "displayColor")
+        values[Slot.COLOR] = reader.CreateOutput("out", _KINDS.Color3f)
+    elif look.color is not None:
+        values[Slot.COLOR] = color_value(look.color)
+    if look.emissive != BLACK:
+        values[Slot.EMISSION] = color_value(look.emissive)
+    if look.metallic is not None:
+        values[Slot.METALNESS] = look.metallic
+    if look.roughness is not None:
+        values[Slot.ROUGHNESS] = look.roughness
+    return values
+
+
+def _image(
+    material: UsdShade.Material, look: Look, slot: Slot, texture: Texture
+) -> UsdShade.Output:
+    if slot.is_color:
+        return _color_image(material, look, slot, texture)
+    components = texture.sampling.components
+    name = _NAMES[slot]
+    fallback = look.fallback((slot,))
+    if components == "a":
+        kind, value = _KINDS.Color4f, Gf.Vec4f(*fallback)
+        image = _read(material, slot, texture, "color4", kind, value)
+    else:
+        kind, value = _KINDS.Float3, Gf.Vec3f(*fallback[:3])
+        image = _read(material, slot, texture, "vector3", kind, value)
+    pixels = image.CreateOutput("out", kind)
+    if slot is Slot.NORMAL:
+        bumps = define_shader(material, "NormalMap", "ND_normalmap_float")
+        set_input(bumps, "in", kind, pixels)
+        return bumps.CreateOutput("out", kind)
+    of_type = "color4" if components == "a" else "vector3"
+    part = define_shader(material, f"{name}Component", f"ND_extract_{of_type}")
+    set_input(part, "in", kind, pixels)
+    index = "rgba".index(components)
+    set_input(part, "index", _KINDS.Int, index)
+    out = part.CreateOutput("out", _KINDS.Float)
+    gain = texture.sampling.gain[index]
+    if gain == 1.0:
+        return out
+    return _product(material, name, "float", _KINDS.Float, (out, gain))
+
+
+def _color_image(
+    material: UsdShade.Material, look: Look, slot: Slot, texture: Texture
+) -> UsdShade.Output:
+    kind = _KINDS.Color3f
+    fallback = Gf.Vec3f(*look.fallback((slot,))[:3])
+    image = _read(material, slot, texture, "color3", kind, fallback)
+    out = image.CreateOutput("out", kind)
+    gain = texture.sampling.gain[:3]
+    if gain == (1.0, 1.0, 1.0):
+        return out
+    return _product(material, _NAMES[slot], "color3", kind, (out, Gf.Vec3f(*gain)))
+
+
+def _read(  # noqa: PLR0913, PLR0917  # one parameter per statement
+    material: UsdShade.Material,
+    slot: Slot,
+    texture: Texture,
+    type_name: str,
+    kind: Sdf.ValueTypeName,
+    fallback: object,
+) -> UsdShade.Shader:
+    name = f"{_NAMES[slot]}Image"
+    image = define_shader(material, name, f"ND_image_{type_name}")
+    file = set_input(image, "file", _KINDS.Asset, Sdf.AssetPath(texture.asset))
+    if slot.is_color:
+        file.GetAttr().SetColorSpace("srgb_texture")
+    set_input(image, "default", kind, fallback)
+    sampling = texture.sampling
+    for axis, wrap in (("u", sampling.wrap_s), ("v", sampling.wrap_t)):
+        if wrap in _MODES:
+            set_input(image, f"{axis}addressmode", _KINDS.String, _MODES[wrap])
+    coordinates = _coordinates(material, texture, name)
+    set_input(image, "texcoord", _KINDS.Float2, coordinates)
+    return image
+
+
+def _coordinates(
+    material: UsdShade.Material, texture: Texture, name: str
+) -> UsdShade.Output:
+    """Return the coordinates of an image.
+
+    Not by ``place2d``, which divides by the scale: it may be zero.
+    """
+    sampling = texture.sampling
+    suffix = str(sampling.coordinates or "")
+    identifier = "ND_geompropvalue_vector2"
+    reader = define_shader(material, f"GeometryProperty{suffix}", identifier)
+    primvar = coordinates_name(sampling.coordinates)
+    set_input(reader, "geomprop", _KINDS.String, primvar)
+    out = reader.CreateOutput("out", _KINDS.Float2)
+    if not sampling.moves:
+        return out
+    kind = _KINDS.Float2
+    factors = (out, Gf.Vec2f(*sampling.scale))
+    out = _product(material, f"{name}Scale", "vector2", kind, factors)
+    turn = define_shader(material, f"{name}Rotation", "ND_rotate2d_vector2")
+    set_input(turn, "in", kind, out)
+    # It turns coordinates clockwise.
+    set_input(turn, "amount", _KINDS.Float, -math.degrees(sampling.rotation))
+    moved = define_shader(material, f"{name}Translation", "ND_add_vector2")
+    set_input(moved, "in1", kind, turn.CreateOutput("out", kind))
+    set_input(moved, "in2", kind, Gf.Vec2f(*sampling.translation))
+    return moved.CreateOutput("out", kind)
+
+
+def _product(
+    material: UsdShade.Material,
+    name: str,
+    type_name: str,
+    kind: Sdf.ValueTypeName,
+    factors: tuple[object, object],
+) -> UsdShade.Output:
+    product = define_shader(material, f"{name}Product", f"ND_multiply_{type_name}")
+    for number, factor in enumerate(factors, start=1):
+        set_input(product, f"in{number}", kind, factor)
+    return product.CreateOutput("out", kind)
+
+
+def _cut(
+    material: UsdShade.Material, cutoff: float, opacity: object
+) -> UsdShade.Output:
+    """Return one where the opacity reaches a value, and zero elsewhere."""
+    cut = define_shader(material, "OpacityCutoff", "ND_ifgreatereq_float")
+    values = (("value1", opacity), ("value2", cutoff), ("in1", 1.0), ("in2", 0.0))
+    for name, value in values:
+        set_input(cut, name, _KINDS.Float, value)
+    return cut.CreateOutput("out", _KINDS.Float)

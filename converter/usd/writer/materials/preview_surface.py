@@ -1,0 +1,142 @@
+"""A look as UsdPreviewSurface, which every renderer of USD knows.
+
+Inputs that a look says nothing about are not written: the shader's defaults count.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from pxr import Gf, Sdf, UsdShade
+
+from urdf_usd.converter.meshes.mesh_material import Slot
+from urdf_usd.converter.usd.writer.materials.looks import (
+    BLACK,
+    color_value,
+    coordinates_name,
+    define_shader,
+    linear,
+    set_input,
+)
+
+if TYPE_CHECKING:
+    from urdf_usd.converter.usd.writer.materials.looks import Look, Texture
+
+_KINDS = Sdf.ValueTypeNames
+_NAMES = {
+    Slot.COLOR: "Diffuse",
+    Slot.EMISSION: "Emissive",
+    Slot.OPACITY: "Opacity",
+    Slot.METALNESS: "Metallic",
+    Slot.ROUGHNESS: "Roughness",
+    Slot.NORMAL: "Normal",
+    Slot.OCCLUSION: "Occlusion",
+}
+_INPUTS = {
+    Slot.COLOR: ("diffuseColor", _KINDS.Color3f),
+    Slot.EMISSION: ("emissiveColor", _KINDS.Color3f),
+    Slot.OPACITY: ("opacity", _KINDS.Float),
+    Slot.METALNESS: ("metallic", _KINDS.Float),
+    Slot.ROUGHNESS: ("roughness", _KINDS.Float),
+    Slot.NORMAL: ("normal", _KINDS.Normal3f),
+    Slot.OCCLUSION: ("occlusion", _KINDS.Float),
+}
+
+
+def write_preview_surface(material: UsdShade.Material, look: Look) -> None:
+    """Give a material a UsdPreviewSurface with its textures."""
+    shader = define_shader(material, "PreviewSurface", "UsdPreviewSurface")
+    for slot, value in (*_values(material, look).items(), *_shown(material, look)):
+        name, kind = _INPUTS[slot]
+        set_input(shader, name, kind, value)
+    if look.cutoff is not None:
+        set_input(shader, "opacityThreshold", _KINDS.Float, look.cutoff)
+    surface = shader.CreateOutput("surface", _KINDS.Token)
+    material.CreateSurfaceOutput().ConnectToSource(surface)
+
+
+def _values(material: UsdShade.Material, look: Look) -> dict[Slot, object]:
+    """Return what slots without an image show."""
+    values: dict[Slot, object] = {}
+    if look.shows_corners:
+        reader = define_shader(material, "CornerColors", "UsdPrimvarReader_float3")
+        set_input(reader, "varname", _KINDS.String, "displayColor")
+        if look.color is not None:
+            fallback = Gf.Vec3f(*linear(look.color))
+            set_input(reader, "fallback", _KINDS.Float3, fallback)
+        values[Slot.COLOR] = reader.CreateOutput("result", _KINDS.Float3)
+    elif look.color is not None:
+        values[Slot.COLOR] = color_value(look.color)
+    values[Slot.OPACITY] = look.opacity
+    if look.emissive != BLACK:
+        values[Slot.EMISSION] = color_value(look.emissive)
+    if look.metallic is not None:
+        values[Slot.METALNESS] = look.metallic
+    if look.roughness is not None:
+        values[Slot.ROUGHNESS] = look.roughness
+    with_image = {slot for slot, _ in look.textures}
+    return {slot: value for slot, value in values.items() if slot not in with_image}
+
+
+def _shown(
+    material: UsdShade.Material, look: Look
+) -> list[tuple[Slot, UsdShade.Output]]:
+    """Write the images, each once, and return what each slot takes of them."""
+    shown = []
+    for texture, is_color, slots in look.images:
+        image = _image(material, look, texture, slots, is_color=is_color)
+        for slot in slots:
+            components = look.components(slot)
+            kind = _KINDS.Float3 if components == "rgb" else _KINDS.Float
+            shown.append((slot, image.CreateOutput(components, kind)))
+    return shown
+
+
+def _image(
+    material: UsdShade.Material,
+    look: Look,
+    texture: Texture,
+    slots: tuple[Slot, ...],
+    *,
+    is_color: bool,
+) -> UsdShade.Shader:
+    name = f"{_NAMES[slots[0]]}Texture"
+    image = define_shader(material, name, "UsdUVTexture")
+    sampling = texture.sampling
+    set_input(image, "file", _KINDS.Asset, Sdf.AssetPath(texture.asset))
+    space = "sRGB" if is_color else "raw"
+    set_input(image, "sourceColorSpace", _KINDS.Token, space)
+    set_input(image, "wrapS", _KINDS.Token, sampling.wrap_s.value)
+    set_input(image, "wrapT", _KINDS.Token, sampling.wrap_t.value)
+    set_input(image, "fallback", _KINDS.Float4, Gf.Vec4f(*look.fallback(slots)))
+    if Slot.NORMAL in slots:
+        # From the numbers of an image to directions.
+        set_input(image, "scale", _KINDS.Float4, Gf.Vec4f(2.0, 2.0, 2.0, 1.0))
+        set_input(image, "bias", _KINDS.Float4, Gf.Vec4f(-1.0, -1.0, -1.0, 0.0))
+    elif sampling.gain != (1.0, 1.0, 1.0, 1.0):
+        set_input(image, "scale", _KINDS.Float4, Gf.Vec4f(*sampling.gain))
+    set_input(image, "st", _KINDS.Float2, _coordinates(material, texture, name))
+    return image
+
+
+def _coordinates(
+    material: UsdShade.Material, texture: Texture, name: str
+) -> UsdShade.Output:
+    sampling = texture.sampling
+    suffix = str(sampling.coordinates or "")
+    identifier = "UsdPrimvarReader_float2"
+    reader = define_shader(material, f"TextureCoordinates{suffix}", identifier)
+    primvar = coordinates_name(sampling.coordinates)
+    set_input(reader, "varname", _KINDS.String, primvar)
+    read = reader.CreateOutput("result", _KINDS.Float2)
+    if not sampling.moves:
+        return read
+    placement = define_shader(material, f"{name}Placement", "UsdTransform2d")
+    set_input(placement, "in", _KINDS.Float2, read)
+    degrees = math.degrees(sampling.rotation)
+    set_input(placement, "rotation", _KINDS.Float, degrees)
+    set_input(placement, "scale", _KINDS.Float2, Gf.Vec2f(*sampling.scale))
+    translation = Gf.Vec2f(*sampling.translation)
+    set_input(placement, "translation", _KINDS.Float2, translation)
+    return placement.CreateOutput("result", _KINDS.Float2)

@@ -1,0 +1,157 @@
+"""Image files, copied into the asset under names of their own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+from urdf_usd.converter.diagnostics import Diagnostic
+from urdf_usd.converter.file_content import MIB, read_file
+from urdf_usd.converter.urdf.files.packages import is_package, is_repository
+from urdf_usd.converter.usd.writer.names import sibling_names
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from urdf_usd.converter.diagnostics import Location
+    from urdf_usd.converter.meshes.mesh_material import MeshTexture
+
+# What every renderer reads, and USDZ allows.
+_SUFFIXES = {b"\x89PNG\r\n\x1a\n": ".png", b"\xff\xd8\xff": ".jpg"}
+IMAGE_SUFFIXES = frozenset(_SUFFIXES.values())
+_FILE_SCHEME = "file://"
+LARGEST_IMAGE = 128 * MIB
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """An image that a material shows.
+
+    Attributes:
+        name: Its file's name, or what stands for one.
+        path: Its file; None if it is missing or inside another file.
+        content: Its bytes, if they are inside another file.
+    """
+
+    name: str
+    path: str | None = None
+    content: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Textures:
+    """Images of an asset.
+
+    Attributes:
+        files: File name in the folder of textures by image; images that cannot be used
+            have none.
+        diagnostics: Why they cannot.
+    """
+
+    files: dict[Image, str]
+    diagnostics: tuple[Diagnostic, ...]
+
+
+def image_of(texture: MeshTexture, mesh_file: str) -> Image:
+    """Find the image that a mesh file names.
+
+    The reference is relative to the mesh file. One from the exporter's own machine is
+    looked for beside the mesh file.
+    """
+    if texture.content is not None:
+        return Image(texture.reference, content=texture.content)
+    folder = Path(mesh_file).parent
+    plain = texture.reference.removeprefix(_FILE_SCHEME)
+    for reference in (plain, unquote(plain)):
+        for candidate in (folder / reference, folder / Path(reference).name):
+            if _is_file(candidate):
+                return Image(candidate.name, str(candidate))
+    return Image(texture.reference)
+
+
+def is_outside(path: str, mesh_file: str) -> bool:
+    """Say whether a file lies, or leads, outside the folders of its mesh.
+
+    These are the package and the repository around the mesh file; where there is
+    neither, the folder above it.
+    """
+    folders = Path(mesh_file).absolute().parents
+    own = [
+        next((folder for folder in folders if marks(folder)), None)
+        for marks in (is_package, is_repository)
+    ]
+    around = [folder for folder in own if folder] or list(folders[1:2]) or [folders[0]]
+    real = Path(path).resolve()
+    return not any(real.is_relative_to(folder.resolve()) for folder in around)
+
+
+def copy_textures(images: Mapping[Image, Location | None], folder: Path) -> Textures:
+    """Copy images into a folder, equal ones once.
+
+    Args:
+        images: The images with where they are used, in order.
+        folder: Where they go; it is created if there are any.
+    """
+    contents: dict[Image, bytes] = {}
+    diagnostics = []
+    for image, location in images.items():
+        content = _content(image)
+        if content is None:
+            message = f"texture {image.name!r} is not there; the colour stays"
+            diagnostics.append(Diagnostic("texture-missing", message, location))
+        elif _suffix(content) is None:
+            message = f"texture {image.name!r} is neither PNG nor JPG; the colour stays"
+            diagnostics.append(Diagnostic("texture-dropped", message, location))
+        else:
+            contents[image] = content
+    distinct = dict(_distinct(contents))
+    names = sibling_names(Path(image.name).stem for image in distinct.values())
+    files = {}
+    for (digest, image), name in zip(distinct.items(), names, strict=True):
+        files[digest] = f"{name}{_suffix(contents[image])}"
+        folder.mkdir(exist_ok=True)
+        (folder / files[digest]).write_bytes(contents[image])
+    return Textures(
+        {image: files[_digest(content)] for image, content in contents.items()},
+        tuple(diagnostics),
+    )
+
+
+def _distinct(contents: Mapping[Image, bytes]) -> Iterable[tuple[str, Image]]:
+    """Yield each content with the first image that has it."""
+    first: dict[str, Image] = {}
+    for image, content in contents.items():
+        first.setdefault(_digest(content), image)
+    return first.items()
+
+
+def _digest(content: bytes) -> str:
+    import hashlib  # noqa: PLC0415  OpenSSL takes its time to load
+
+    return hashlib.sha256(content).hexdigest()
+
+
+def _suffix(content: bytes) -> str | None:
+    found: Iterator[str] = (
+        suffix for start, suffix in _SUFFIXES.items() if content.startswith(start)
+    )
+    return next(found, None)
+
+
+def _content(image: Image) -> bytes | None:
+    if image.content is not None or image.path is None:
+        return image.content
+    try:
+        return read_file(Path(image.path), LARGEST_IMAGE)
+    except OSError:
+        return None
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        # a name too long, or with a character that no name contains
+        return False

@@ -1,0 +1,152 @@
+"""One surface as a USD mesh: topology, primvars, and subsets where materials differ."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from pxr import Sdf, UsdGeom, UsdShade, Vt
+
+from urdf_usd.converter.colors import linear_from_srgb
+from urdf_usd.converter.usd.writer.materials.looks import coordinates_name
+from urdf_usd.converter.usd.writer.names import sibling_names
+from urdf_usd.converter.usd.writer.specs import define, show_spec_name, write, write_new
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from urdf_usd.converter.meshes.appearance import CornerValues
+    from urdf_usd.converter.meshes.mesh_material import MeshMaterial
+    from urdf_usd.converter.meshes.polygon_mesh import PolygonMesh
+
+# A material that has no name in the mesh file.
+_UNNAMED = "material"
+
+
+@dataclass(frozen=True, slots=True)
+class SurfaceParts:
+    """Which materials of its own a mesh has, and where.
+
+    Attributes:
+        materials: Material and name of the subset prim of each part; the name is None
+            if the part is the whole mesh.
+        covered: Whether every face has a material of the file.
+        coordinate_sets: Numbers of the sets of texture coordinates that it has.
+    """
+
+    materials: tuple[tuple[str | None, MeshMaterial], ...]
+    covered: bool
+    coordinate_sets: tuple[int, ...]
+
+
+def _parts(mesh: PolygonMesh, faces: Mapping[int, NDArray[np.intp]]) -> SurfaceParts:
+    covered = sum(map(len, faces.values())) == len(mesh.face_counts)
+    materials = tuple(mesh.look.materials[number] for number in faces)
+    names: tuple[str | None, ...] = sibling_names(m.name or _UNNAMED for m in materials)
+    if covered and len(materials) == 1:
+        # A subset of all faces costs renderers, and says nothing.
+        names = (None,)
+    return SurfaceParts(
+        tuple(zip(names, materials, strict=True)),
+        covered,
+        tuple(
+            number
+            for number, held in enumerate(mesh.look.coordinate_sets)
+            if held is not None
+        ),
+    )
+
+
+def write_mesh(layer: Sdf.Layer, path: Sdf.Path, mesh: PolygonMesh) -> SurfaceParts:
+    """Define a mesh prim, and tell the parts that have materials of the mesh file.
+
+    Subdivision is off, and faces are right-handed.
+    """
+    prim = define(layer, path, "Mesh")
+    points = Vt.Vec3fArray.FromNumpy(np.ascontiguousarray(mesh.points, np.float32))
+    write(prim, UsdGeom.Tokens.points, points)
+    counts, indices = map(Vt.IntArray.FromNumpy, (mesh.face_counts, mesh.face_indices))
+    write(prim, UsdGeom.Tokens.faceVertexCounts, counts)
+    write(prim, UsdGeom.Tokens.faceVertexIndices, indices)
+    write(prim, UsdGeom.Tokens.subdivisionScheme, UsdGeom.Tokens.none)
+    write(prim, UsdGeom.Tokens.orientation, UsdGeom.Tokens.rightHanded)
+    write(prim, UsdGeom.Tokens.extent, UsdGeom.PointBased.ComputeExtent(points))
+    kinds = Sdf.ValueTypeNames
+    look = mesh.look
+    if any(material.double_sided for material in look.materials):
+        write(prim, UsdGeom.Tokens.doubleSided, True)
+    for name, kind, held in (
+        # As primvars, because the normals attribute cannot be indexed.
+        ("normals", kinds.Normal3fArray, look.normals),
+        *(
+            (coordinates_name(number), kinds.TexCoord2fArray, coordinates)
+            for number, coordinates in enumerate(look.coordinate_sets)
+        ),
+    ):
+        if held is not None:
+            _write_primvar(prim, name, kind, held.values, held, mesh)
+    if look.colors is not None:
+        linear = linear_from_srgb(look.colors.values)
+        kind = kinds.Color3fArray
+        _write_primvar(prim, "displayColor", kind, linear, look.colors, mesh)
+    return _write_subsets(prim, mesh)
+
+
+def _write_primvar(  # noqa: PLR0913, PLR0917  # one parameter per statement
+    prim: Sdf.PrimSpec,
+    name: str,
+    kind: Sdf.ValueTypeName,
+    values: NDArray[np.float64],
+    held: CornerValues,
+    mesh: PolygonMesh,
+) -> None:
+    array = Vt.Vec3fArray if values.shape[1] == 3 else Vt.Vec2fArray  # noqa: PLR2004  x, y and z
+    per_point = len(values) == len(mesh.points) and np.array_equal(
+        held.indices, mesh.face_indices
+    )
+    single = array.FromNumpy(np.ascontiguousarray(values, np.float32))
+    name = f"primvars:{name}"
+    tokens = UsdGeom.Tokens
+    interpolation = tokens.vertex if per_point else tokens.faceVarying
+    write_new(prim, name, kind, single, interpolation=interpolation)
+    if not per_point:
+        numbers = Vt.IntArray.FromNumpy(held.indices)
+        write_new(prim, f"{name}:indices", Sdf.ValueTypeNames.IntArray, numbers)
+
+
+def _write_subsets(prim: Sdf.PrimSpec, mesh: PolygonMesh) -> SurfaceParts:
+    faces = _faces_by_material(mesh)
+    parts = _parts(mesh, faces)
+    if all(name is None for name, _ in parts.materials):
+        return parts
+    family = UsdShade.Tokens.materialBind
+    for (name, material), some in zip(parts.materials, faces.values(), strict=True):
+        subset = define(prim.layer, prim.path.AppendChild(name), "GeomSubset")
+        indices = Vt.IntArray.FromNumpy(some.astype(np.int32))
+        write(subset, UsdGeom.Tokens.elementType, UsdGeom.Tokens.face)
+        write(subset, UsdGeom.Tokens.indices, indices)
+        write(subset, UsdGeom.Tokens.familyName, family)
+        show_spec_name(subset, material.name or _UNNAMED)
+    write_new(
+        prim,
+        f"subsetFamily:{family}:familyType",
+        Sdf.ValueTypeNames.Token,
+        UsdGeom.Tokens.partition if parts.covered else UsdGeom.Tokens.nonOverlapping,
+        Sdf.VariabilityUniform,
+    )
+    return parts
+
+
+def _faces_by_material(mesh: PolygonMesh) -> dict[int, NDArray[np.intp]]:
+    """Faces of each material that has some and says something about the look."""
+    numbers = mesh.look.face_materials
+    if numbers is None:
+        return {}
+    return {
+        number: np.flatnonzero(numbers == number)
+        for number in np.unique(numbers[numbers >= 0]).tolist()
+        if mesh.look.materials[number].says_something
+    }

@@ -1,0 +1,97 @@
+"""What float32 does to a number before it is written."""
+
+from __future__ import annotations
+
+from struct import Struct
+from typing import TYPE_CHECKING
+
+from urdf_usd.converter.diagnostics import AuthoringError, Diagnostic
+
+if TYPE_CHECKING:
+    from urdf_usd.converter.robot.model import Vec3
+
+LARGEST = (2 - 2.0**-23) * 2.0**127
+_SMALLEST_NORMAL = 2.0**-126
+_DOUBLE_SLACK = 1e-12
+_SINGLE = Struct("<f")
+_BITS = Struct("<i")
+# A limit at or beyond this is no limit. OpenUSD's parser ignores revolute limits from
+# about 5e37 degrees on.
+FARTHEST: float = _SINGLE.unpack(_SINGLE.pack(1e37))[0]
+
+
+def single(value: float, what: str) -> float:
+    """Round to float32.
+
+    Args:
+        value: Finite number.
+        what: Subject of the message if it does not fit.
+
+    Raises:
+        AuthoringError: The magnitude is beyond float32.
+    """
+    if abs(value) > LARGEST:
+        message = f"{what} is {value:g}, which float32 cannot store"
+        raise AuthoringError((Diagnostic("value-range", message),))
+    return _rounded(value)
+
+
+def single_moments(moments: Vec3, what: str) -> Vec3:
+    """Round principal moments to float32 without making them implausible.
+
+    Engines refuse or zero an inertia that breaks A + B >= C. A flat body has A + B = C,
+    which rounding would break as often as not: there the largest moment is lowered to
+    the float32 below the sum of the others, but not below either of them.
+
+    Args:
+        moments: Principal moments [kg m^2], in any order.
+        what: Subject of the message if one does not fit.
+
+    Raises:
+        AuthoringError: A magnitude is beyond float32.
+    """
+    stored = [single(moment, what) for moment in moments]
+    largest = max(range(3), key=lambda index: moments[index])
+    others = sum(moments) - moments[largest]
+    stored_others = sum(stored) - stored[largest]
+    # The moments themselves were computed in double, to a few parts in 1e16.
+    if (
+        others >= moments[largest] * (1 - _DOUBLE_SLACK)
+        and stored_others <= stored[largest]
+    ):
+        below = _next_below(stored_others)
+        second = max(stored[:largest] + stored[largest + 1 :])
+        stored[largest] = max(second, min(stored[largest], below))
+    a, b, c = stored
+    return a, b, c
+
+
+def is_single(value: float) -> bool:
+    """Say whether float32 keeps a number, other than zero, from zero and infinity."""
+    return value == 0 or _SMALLEST_NORMAL <= abs(value) <= LARGEST
+
+
+def keeps_positive(value: float) -> bool:
+    """Say whether a number is positive in float32, and finite."""
+    return 0 < value <= LARGEST and _rounded(value) > 0
+
+
+def limit(value: float) -> float:
+    """Round a position limit to float32; a very distant one is none."""
+    if abs(value) >= FARTHEST:
+        return float("inf") if value > 0 else float("-inf")
+    return _rounded(value)
+
+
+def _rounded(value: float) -> float:
+    """Round a number within the range of float32 to the nearest one."""
+    (stored,) = _SINGLE.unpack(_SINGLE.pack(value))
+    return float(stored)
+
+
+def _next_below(value: float) -> float:
+    """Return the float32 below a number that is not negative; zero has none."""
+    # The bits of positive numbers count upwards as the numbers do.
+    (bits,) = _BITS.unpack(_SINGLE.pack(value))
+    (below,) = _SINGLE.unpack(_BITS.pack(max(bits - 1, 0)))
+    return float(below)

@@ -1,0 +1,190 @@
+"""The page that holds converters against each other, and the lines of Markdown."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from markupsafe import Markup
+
+from urdf_usd.conformance.records.record import Verdict
+from urdf_usd.reports import overview
+from urdf_usd.reports.appearance import VERDICTS
+from urdf_usd.reports.comparison import compare
+from urdf_usd.reports.html.former import sorted_changes
+from urdf_usd.reports.html.rendering import (
+    page_environment,
+    page_name,
+    script_digest,
+    template_asset,
+)
+from urdf_usd.reports.markdown import since_former
+from urdf_usd.reports.quantities import duration, size
+from urdf_usd.reports.text import markdown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from urdf_usd.conformance.records.record import RobotRecord, RunSummary
+    from urdf_usd.reports.comparison import Comparison, Seconds, Standing
+
+# Below it, each converter has the pages that a run of its own would have.
+CONVERTERS = "converters"
+_CELL = 200
+_ROWS = 50
+
+
+def write_comparison(
+    summary: RunSummary,
+    robots: Sequence[RobotRecord],
+    seconds: Seconds,
+    directory: Path,
+) -> Path:
+    """Write ``index.html`` of a run of several converters, and return its path.
+
+    Args:
+        summary: The run.
+        robots: Its records, one per robot and converter.
+        seconds: How long conversions took.
+        directory: Folder of the run, in which each converter has its pages.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    script = template_asset("filter.js")
+    environment = page_environment()
+    environment.filters.update(site=_site, sheet=_sheet, duration=duration, bytes=size)
+    compared = compare(summary, robots, seconds)
+    text = environment.get_template("comparison.html.j2").render(
+        summary=summary,
+        comparison=compared,
+        robots=len({robot.id for robot in robots}),
+        groups=overview.groups(robots),
+        verdicts=_told(compared),
+        title=headline(compared),
+        changes=sorted_changes(summary.former) if summary.former else None,
+        changed={f"{one.candidate}/{one.id}": _sheet(one) for one in robots},
+        script=Markup(script),  # noqa: S704  # our own file
+        script_digest=script_digest(script),
+    )
+    index = directory / "index.html"
+    index.write_text(text, encoding="utf-8", newline="\n")
+    return index
+
+
+def write_comparison_markdown(
+    summary: RunSummary, robots: Sequence[RobotRecord], seconds: Seconds, path: Path
+) -> None:
+    """Write the comparison short enough for a comment on a pull request."""
+    compared = compare(summary, robots, seconds)
+    lines = (
+        *_standings(compared),
+        *since_former(summary),
+        *_shortfalls(compared),
+        *_robots(compared),
+    )
+    path.write_text("\n".join((*lines, "")), encoding="utf-8", newline="\n")
+
+
+def headline(comparison: Comparison) -> str:
+    """Say how many robots conform, converter by converter."""
+    return "; ".join(
+        f"{one.converter.name}: {one.conforming} of {one.robots} robots conform"
+        for one in comparison.standings
+    )
+
+
+def _told(comparison: Comparison) -> tuple[Verdict, ...]:
+    """Return the verdicts that have a column: the usual ones, and what occurs."""
+    usual = (Verdict.EXACT, Verdict.CLOSE, Verdict.FAILS)
+    return tuple(
+        verdict
+        for verdict in VERDICTS
+        if verdict in usual
+        or any(one.verdicts[verdict] for one in comparison.standings)
+    )
+
+
+def _site(converter: str) -> str:
+    """Where the pages of a converter begin."""
+    return f"{CONVERTERS}/{quote(converter)}/index.html"
+
+
+def _sheet(robot: RobotRecord) -> str:
+    """Where the page of a robot and a converter is."""
+    place = (CONVERTERS, robot.candidate, "robots", page_name(robot))
+    return "/".join(map(quote, place))
+
+
+def _standings(comparison: Comparison) -> Iterator[str]:
+    yield f"## {markdown(headline(comparison), _CELL)}"
+    yield ""
+    yield (
+        "| Converter | Version | Converted | Exact | Close | Fails | Other "
+        "| Median time | Size |"
+    )
+    yield "|---|---|---:|---:|---:|---:|---:|---:|---:|"
+    for one in comparison.standings:
+        yield _standing_row(one)
+    yield ""
+    yield (
+        f"Times and sizes are of the {comparison.shared} robots that all converted; "
+        "the time of a command includes the start of its process."
+    )
+
+
+def _standing_row(one: Standing) -> str:
+    plain = (Verdict.EXACT, Verdict.CLOSE, Verdict.FAILS)
+    other = sum(
+        count for verdict, count in one.verdicts.items() if verdict not in plain
+    )
+    cells = (
+        markdown(one.converter.name, _CELL),
+        markdown(one.converter.title, _CELL),
+        f"{one.converted} of {one.robots}",
+        *(str(one.verdicts[verdict]) for verdict in plain),
+        str(other),
+        duration(one.median),
+        size(one.size),
+    )
+    return f"| {' | '.join(cells)} |"
+
+
+def _shortfalls(comparison: Comparison) -> Iterator[str]:
+    if not comparison.shortfalls:
+        return
+    names = [one.converter.name for one in comparison.standings]
+    yield ""
+    yield "### Checks that robots do not pass"
+    yield ""
+    yield f"| Check | {' | '.join(markdown(name, _CELL) for name in names)} |"
+    yield f"|---|{'---:|' * len(names)}"
+    for one in comparison.shortfalls:
+        counts = " | ".join(str(one.counts[name]) for name in names)
+        yield f"| {markdown(one.check.title, _CELL)} | {counts} |"
+
+
+def _robots(comparison: Comparison) -> Iterator[str]:
+    names = [one.converter.name for one in comparison.standings]
+    verdicts: dict[str, dict[str, Verdict]] = {}
+    for entry in comparison.entries:
+        robot = entry.robot
+        verdicts.setdefault(robot.source.reference, {})[robot.candidate] = robot.verdict
+    apart = {name: row for name, row in verdicts.items() if len(set(row.values())) > 1}
+    if not apart:
+        return
+    yield ""
+    yield "### Robots on which they differ"
+    yield ""
+    yield f"| Robot | {' | '.join(markdown(name, _CELL) for name in names)} |"
+    yield f"|---|{'---|' * len(names)}"
+    for reference, row in list(apart.items())[:_ROWS]:
+        cells = (
+            f"{VERDICTS[row[name]].sign} {row[name]}" if name in row else ""
+            for name in names
+        )
+        yield f"| <code>{markdown(reference, _CELL)}</code> | {' | '.join(cells)} |"
+    if len(apart) > _ROWS:
+        yield ""
+        yield f"and {len(apart) - _ROWS} more."

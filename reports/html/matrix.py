@@ -1,0 +1,158 @@
+"""All robots and checks as data, from which the page of a run draws its matrix."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, TypeAlias
+from urllib.parse import quote
+
+from urdf_usd.conformance.records.record import EngineStatus, Verdict
+from urdf_usd.reports import overview
+from urdf_usd.reports.appearance import GRADES, VERDICTS
+from urdf_usd.reports.html.rendering import page_name
+from urdf_usd.reports.text import one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from urdf_usd.conformance.records.record import CheckRecord, Grade, RobotRecord
+
+Json: TypeAlias = dict[str, object]
+
+# A name of thousands of characters is in the robot's own page.
+_NAME_LIMIT = 200
+_REASON_LIMIT = 300
+_DIGITS = 3
+_ABSENT = "."
+_GRADE_LETTERS = dict(zip(GRADES, "ecfdn-", strict=True))
+_STATUS_LETTERS = {
+    EngineStatus.OBSERVED: "o",
+    EngineStatus.ABSTAINED: "a",
+    EngineStatus.CRASHED: "c",
+    EngineStatus.UNAVAILABLE: "u",
+}
+
+
+def matrix(robots: Sequence[RobotRecord]) -> Json:
+    """Return what a page has to know to show, search, sort and plot robots.
+
+    Args:
+        robots: In the order in which they are shown at first.
+    """
+    checks = headings(robots)
+    engines = tuple(
+        dict.fromkeys(one.name for robot in robots for one in robot.engines)
+    )
+    rules = _numbered(found.rule for robot in robots for found in robot.diagnostics)
+    makers = _numbered(robot.source.maker or "" for robot in robots)
+    return {
+        "checks": [_heading(check, robots) for check in checks],
+        "grades": [
+            {
+                "letter": _GRADE_LETTERS[grade],
+                "name": grade.value,
+                "look": look.name,
+                "sign": look.sign,
+                "rank": look.rank,
+            }
+            for grade, look in GRADES.items()
+        ],
+        "verdicts": [
+            {
+                "name": verdict.value,
+                "look": look.name,
+                "sign": look.sign,
+                "rank": look.rank,
+                "conforms": verdict.conforms,
+            }
+            for verdict, look in VERDICTS.items()
+        ],
+        "engines": list(engines),
+        "rules": list(rules),
+        "makers": [one_line(maker, _NAME_LIMIT) for maker in makers],
+        "robots": [
+            {
+                **_robot(robot),
+                **_measured(robot, [check.id for check in checks]),
+                "maker": makers[robot.source.maker or ""],
+                "engines": _statuses(robot, engines),
+                "rules": sorted({rules[found.rule] for found in robot.diagnostics}),
+            }
+            for robot in robots
+        ],
+    }
+
+
+def headings(robots: Iterable[RobotRecord]) -> tuple[CheckRecord, ...]:
+    """Return one record of every check, those of a group side by side."""
+    found: dict[str, CheckRecord] = {}
+    for robot in robots:
+        for check in robot.checks:
+            found.setdefault(check.id, check)
+    groups = list(dict.fromkeys(check.group for check in found.values()))
+    return tuple(sorted(found.values(), key=lambda check: groups.index(check.group)))
+
+
+def _heading(check: CheckRecord, robots: Iterable[RobotRecord]) -> Json:
+    same = [one for robot in robots for one in robot.checks if one.id == check.id]
+    return {
+        "id": check.id,
+        "title": check.title,
+        "group": check.group,
+        "unit": check.unit,
+        "bound": _range(one.bound for one in same),
+        "tolerance": _range(one.tolerance for one in same),
+    }
+
+
+def _range(values: Iterable[float | None]) -> list[float] | None:
+    """Return the least and the greatest of what can be drawn."""
+    known = [value for value in values if value and math.isfinite(value)]
+    return [_short(min(known)), _short(max(known))] if known else None
+
+
+def _robot(robot: RobotRecord) -> Json:
+    return {
+        "title": one_line(overview.title(robot), _NAME_LIMIT),
+        "reference": one_line(robot.source.reference, _NAME_LIMIT),
+        "page": f"robots/{quote(page_name(robot))}",
+        "verdict": list(Verdict).index(robot.verdict),
+        "reason": one_line(robot.reason, _REASON_LIMIT),
+    }
+
+
+def _measured(robot: RobotRecord, checks: Sequence[str]) -> Json:
+    known = {check.id: check for check in robot.checks}
+    found = [known.get(check) for check in checks]
+    return {
+        "grades": "".join(_letter(check.grade if check else None) for check in found),
+        "worst": [
+            _number(check.worst) if check and check.unit else None for check in found
+        ],
+    }
+
+
+def _letter(grade: Grade | None) -> str:
+    return _GRADE_LETTERS[grade] if grade else _ABSENT
+
+
+def _statuses(robot: RobotRecord, engines: Sequence[str]) -> str:
+    known = {engine.name: engine.status for engine in robot.engines}
+    return "".join(
+        _STATUS_LETTERS[known[name]] if name in known else _ABSENT for name in engines
+    )
+
+
+def _number(value: float | None) -> float | str | None:
+    """Write infinity as the word that JavaScript has for it; JSON has none."""
+    if value is None or math.isnan(value):
+        return None
+    return _short(value) if math.isfinite(value) else "Infinity"
+
+
+def _short(value: float) -> float:
+    return float(f"{value:.{_DIGITS}g}")
+
+
+def _numbered(values: Iterable[str]) -> Mapping[str, int]:
+    return {value: number for number, value in enumerate(sorted(set(values)))}

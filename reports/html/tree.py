@@ -1,0 +1,174 @@
+"""The kinematic tree of a robot, with the error of every link, from its scene."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from urdf_usd.conformance.records.record import Grade
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from urdf_usd.conformance.records.record import CheckRecord
+    from urdf_usd.conformance.records.scene import LinkErrors, Scene, SceneJoint
+
+# Deeper trees are drawn no further to the right.
+_DEEPEST = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What float32 and the tolerance allow, of one check.
+
+    Attributes:
+        unit: Unit of both.
+        bound: What float32 storage allows; 0 if nothing is known.
+        tolerance: Engineering tolerance, likewise.
+    """
+
+    unit: str
+    bound: float = 0.0
+    tolerance: float = 0.0
+
+    @classmethod
+    def of(cls, check: CheckRecord | None, unit: str) -> Limits:
+        """Take the limits of a check, if it took place."""
+        if check is None:
+            return cls(unit)
+        return cls(check.unit, check.bound or 0.0, check.tolerance or 0.0)
+
+    def grade(self, value: float) -> Grade:
+        """Grade an error."""
+        if value <= self.bound:
+            return Grade.EXACT
+        return Grade.CLOSE if value <= self.tolerance else Grade.FAILS
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """One link of the tree.
+
+    Attributes:
+        link: Name.
+        joint: Joint that leads to it; None for the root.
+        kind: How that joint moves, in a word.
+        depth: Number of joints above it, as far as they are drawn.
+        position: Largest error of its position [m]; None if it was not compared.
+        rotation: Largest error of its rotation [rad], likewise.
+        grade: Grade of the worse of the two.
+        configuration: Where the larger share of its tolerance is used up.
+        first: Whether it fails although the link that carries it does not.
+        moved: Whether it is in another position than the tolerance allows.
+        turned: Whether it is turned further than that.
+    """
+
+    link: str
+    joint: str | None
+    kind: str
+    depth: int
+    position: float | None
+    rotation: float | None
+    grade: Grade
+    configuration: str
+    first: bool
+    moved: bool
+    turned: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Error:
+    position: float | None
+    rotation: float | None
+    configuration: str
+    grade: Grade
+    moved: bool = False
+    turned: bool = False
+
+
+_UNKNOWN = _Error(None, None, "", Grade.NOT_COMPARABLE)
+
+
+def tree(scene: Scene, position: Limits, rotation: Limits) -> tuple[Branch, ...]:
+    """Return the links of the URDF, each before what it carries."""
+    model = next((one for one in scene.models if one.side == "urdf"), None)
+    if model is None:
+        return ()
+    errors = _errors(scene.errors, position, rotation) if scene.errors else {}
+    below: dict[str, list[SceneJoint]] = {}
+    for joint in model.joints:
+        below.setdefault(joint.parent, []).append(joint)
+    return tuple(_branches(model.root, below, errors))
+
+
+def beginnings(branches: tuple[Branch, ...]) -> tuple[Branch, ...]:
+    """Return the links at which a wrong chain begins, the topmost first."""
+    return tuple(branch for branch in branches if branch.first)
+
+
+def _branches(
+    root: str,
+    below: Mapping[str, list[SceneJoint]],
+    errors: Mapping[str, _Error],
+) -> Iterator[Branch]:
+    waiting: list[tuple[str, SceneJoint | None, int]] = [(root, None, 0)]
+    while waiting:
+        link, joint, depth = waiting.pop()
+        error = errors.get(link, _UNKNOWN)
+        above = errors.get(joint.parent, _UNKNOWN) if joint else _UNKNOWN
+        yield Branch(
+            link=link,
+            joint=joint.name if joint else None,
+            kind=_kind(joint) if joint else "root",
+            depth=min(depth, _DEEPEST),
+            position=error.position,
+            rotation=error.rotation,
+            grade=error.grade,
+            configuration=error.configuration,
+            first=error.grade is Grade.FAILS and above.grade is not Grade.FAILS,
+            moved=error.moved,
+            turned=error.turned,
+        )
+        children = reversed(below.get(link, []))
+        waiting += [(child.child, child, depth + 1) for child in children]
+
+
+def _kind(joint: SceneJoint) -> str:
+    if not joint.motions:
+        return "fixed"
+    kinds = {motion.kind.value for motion in joint.motions}
+    word = "turns" if kinds == {"turn"} else "slides" if kinds == {"slide"} else "moves"
+    return f"{word} with {joint.mimic.leader}" if joint.mimic else word
+
+
+def _errors(
+    measured: LinkErrors, position: Limits, rotation: Limits
+) -> dict[str, _Error]:
+    found = {}
+    for index, link in enumerate(measured.links):
+        moved, at_moved = _largest(measured, measured.positions, index)
+        turned, at_turned = _largest(measured, measured.rotations, index)
+        grades = position.grade(moved), rotation.grade(turned)
+        order = [Grade.EXACT, Grade.CLOSE, Grade.FAILS]
+        # A link may stand where it should and be turned: then that is its place.
+        turn = order.index(grades[1]) > order.index(grades[0])
+        found[link] = _Error(
+            moved,
+            turned,
+            at_turned if turn else at_moved,
+            grades[1] if turn else grades[0],
+            *(grade is Grade.FAILS for grade in grades),
+        )
+    return found
+
+
+def _largest(
+    measured: LinkErrors, rows: tuple[tuple[float | None, ...], ...], link: int
+) -> tuple[float, str]:
+    values = [row[link] for row in rows]
+    if any(value is None for value in values):
+        where = next(at for at, value in enumerate(values) if value is None)
+        return float("inf"), measured.configurations[where]
+    known = [value or 0.0 for value in values]
+    worst = max(known, default=0.0)
+    return worst, measured.configurations[known.index(worst)] if known else ""

@@ -1,0 +1,82 @@
+"""The process of the command: its output is complete, and it ends as programs do."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ROBOT = '<robot name="arm"><link name="a"/></robot>'
+FAREWELL = "import atexit\natexit.register(print, 'farewell')\n"
+
+
+@pytest.fixture
+def robot(tmp_path: Path) -> Path:
+    """Write a robot of one link."""
+    file = tmp_path / "arm.urdf"
+    file.write_text(ROBOT)
+    return file
+
+
+def ended(*arguments: str, before: str = "") -> subprocess.CompletedProcess[str]:
+    """Run the command in a process of its own."""
+    program = (
+        f"{before}\nimport sys\nfrom urdf_usd.conformance.cli.program import start\n"
+        f"sys.argv = {['urdf-usd', *arguments]!r}\nstart()\n"
+    )
+    return subprocess.run(  # noqa: S603  the test's own words
+        (sys.executable, "-c", program),
+        check=False,
+        capture_output=True,
+        encoding="utf-8",
+    )
+
+
+def test_a_conversion_prints_the_root_layer_and_then_ends_python(
+    robot: Path, tmp_path: Path
+) -> None:
+    """What libraries registered for the end of the process is called."""
+    done = ended("convert", str(robot), str(tmp_path / "usd"), before=FAREWELL)
+
+    assert done.returncode == 0
+    assert done.stdout == f"{tmp_path / 'usd' / 'arm.usda'}\nfarewell\n"
+    assert "has no mass" in done.stderr
+    assert {entry.name for entry in tmp_path.iterdir()} == {"arm.urdf", "usd"}
+
+
+def test_a_failure_keeps_its_status_and_its_words(tmp_path: Path) -> None:
+    """As every other way to end."""
+    done = ended("convert", str(tmp_path / "none.urdf"), str(tmp_path / "usd"))
+
+    assert done.returncode == 2
+    assert "none.urdf" in done.stderr
+    assert not done.stdout
+
+
+def test_long_output_is_complete(tmp_path: Path) -> None:
+    """More of it than a pipe holds."""
+    links = "".join(f'<link name="link_{number}"/>' for number in range(9000))
+    file = tmp_path / "many.xacro"
+    file.write_text(f'<robot name="many">{links}</robot>')
+
+    done = ended("expand", str(file))
+
+    assert done.returncode == 0
+    assert done.stdout.rstrip().endswith("</robot>")
+
+
+def test_garbage_collection_is_as_python_has_it(robot: Path) -> None:
+    """Neither off nor blind to what was loaded."""
+    tell = (
+        "import atexit, gc\n"
+        "atexit.register(lambda: print(gc.isenabled(), gc.get_freeze_count()))\n"
+    )
+
+    done = ended("lint", str(robot), before=tell)
+
+    assert done.stdout.endswith("True 0\n")

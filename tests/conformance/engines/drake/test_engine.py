@@ -1,0 +1,119 @@
+"""What Drake reads, where it departs from the URDF, and what is stated of that."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from tests.conformance.engines import oblique_arm
+from tests.conformance.engines.deviation_files import (
+    AXIS,
+    ORIGIN,
+    TURN,
+    hinge,
+    last_pose,
+    observe,
+)
+from tests.conformance.engines.oblique_arm import request, rotation_about
+from tests.conformance.engines.optional_engines import installed
+from urdf_usd.conformance.engines.drake.engine import DrakeEngine
+from urdf_usd.conformance.engines.protocol import AbstentionError
+from urdf_usd.conformance.observation.robot import JointType
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from urdf_usd.conformance.observation.robot import Observation
+
+
+def _observe(name: str, folder: Path, **positions: object) -> Observation:
+    return observe(installed(DrakeEngine()), name, folder, **positions)
+
+
+def test_planar_joint_moves_in_its_oblique_plane(tmp_path: Path) -> None:
+    """Displacement in the joint frame first, then the turn about the axis."""
+    axis = np.array(AXIS)
+    shift = 0.7 * np.cross(axis, [1, 0, 0]) - 0.3 * np.cross(axis, [0, 0, 1])
+    observation = _observe(
+        "planar-joint", tmp_path, hinge=[[0, 0, 0, 0], [*shift, -0.8]]
+    )
+    position, rotation = last_pose(observation, "arm")
+
+    assert hinge(observation).type is JointType.PLANAR
+    np.testing.assert_allclose(position, ORIGIN + TURN @ shift, atol=1e-14)
+    np.testing.assert_allclose(rotation, TURN @ rotation_about(AXIS, -0.8), atol=1e-14)
+
+
+def test_what_a_floating_joint_carries_is_not_placed(tmp_path: Path) -> None:
+    """Drake sets its child free, and has no joint of that name."""
+    observation = _observe(
+        "floating-joint", tmp_path, hinge=[[0, 0, 0, 1, 0, 0, 0], [1, 2, 3, 1, 0, 0, 0]]
+    )
+
+    assert observation.joints == ()
+    assert observation.root == "world"
+    assert observation.frames is not None
+    assert observation.frames.links == ("world",)
+    assert any("floating" in note for note in observation.notes)
+
+
+def test_reversed_limits_do_not_kill_the_process(tmp_path: Path) -> None:
+    """They are left out, with a note."""
+    observation = _observe("reversed-limits", tmp_path)
+    joint = hinge(observation)
+
+    assert (joint.lower, joint.upper) == (-math.inf, math.inf)
+    assert any("hinge" in note for note in observation.notes)
+
+
+def test_root_called_world_keeps_name_mass_and_place(tmp_path: Path) -> None:
+    """By itself Drake drops the mass: the world has none."""
+    robot = oblique_arm.URDF.replace('"base"', '"world"')
+    observation = installed(DrakeEngine()).observe(
+        request(tmp_path, robot, shoulder=oblique_arm.SHOULDER, elbow=oblique_arm.ELBOW)
+    )
+    world = next(link for link in observation.links if link.name == "world")
+    positions, _ = oblique_arm.expected_frames()
+
+    assert observation.root == "world"
+    assert world.mass is not None
+    assert world.mass.mass == 7.5
+    np.testing.assert_allclose(
+        last_pose(observation, "tip")[0], positions[-1, -1], atol=1e-13
+    )
+    assert any("renamed" in note for note in observation.notes)
+
+
+def test_wrong_coupling_does_not_silence_it(tmp_path: Path) -> None:
+    """Drake by itself refuses the file."""
+    assert hinge(_observe("missing-mimic-leader", tmp_path)).mimic is None
+
+
+def test_warning_of_the_engine_becomes_a_note(tmp_path: Path) -> None:
+    """Instead of a line on standard error."""
+    observation = _observe("joint-friction", tmp_path)
+
+    assert any(
+        "Drake warns" in note and "friction" in note for note in observation.notes
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("number-count", "Expected 3 values for attribute xyz"),
+        ("spherical-limits", "unrecognized type: 'spherical'"),
+        ("two-roots", "2 root links"),
+    ],
+)
+def test_refusal_gives_the_reason_of_the_engine(
+    name: str, reason: str, tmp_path: Path
+) -> None:
+    """Without a line number of the copy."""
+    with pytest.raises(AbstentionError, match=reason) as abstention:
+        _observe(name, tmp_path)
+
+    assert "literal-string" not in str(abstention.value)

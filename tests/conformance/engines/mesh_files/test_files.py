@@ -1,0 +1,419 @@
+"""The harness' readers of meshes: they get files as they are, and say what fails."""
+
+from __future__ import annotations
+
+import base64
+import json
+import struct
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import collada
+import numpy as np
+import plyfile
+import pytest
+import trimesh
+
+from urdf_usd.conformance.engines.mesh_files.files import load_mesh
+from urdf_usd.conformance.engines.mesh_files.loaded_mesh import (
+    LoadedMesh,
+    UnreadMeshError,
+)
+from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
+from urdf_usd.conformance.engines.protocol import Observed, Request
+from urdf_usd.conformance.engines.reference.engine import ReferenceEngine
+from urdf_usd.conformance.observation.robot import Configurations
+from urdf_usd.conformance.records.record import Grade
+from urdf_usd.conformance.verdict.judgement import judge
+from urdf_usd.converter import convert
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+CORNERS = np.array([[0, 0, 0], [1, 0, 0], [0, 2, 0], [0, 0, 3]], np.float32)
+
+
+def areas(mesh: LoadedMesh) -> dict[int, float]:
+    """Return the area of the triangles that have each material [m^2]."""
+    a, b, c = (mesh.points[corner] for corner in mesh.triangles.T)
+    each = np.linalg.norm(np.cross(b - a, c - a), axis=1) / 2
+    return {
+        number: float(each[mesh.wearing == number].sum())
+        for number in set(mesh.wearing.tolist())
+    }
+
+
+def written(folder: Path, name: str, content: str | bytes) -> str:
+    """Write a file; return its path."""
+    path = folder / name
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return str(path)
+
+
+def unread(path: str) -> str:
+    """Return why a file is not read."""
+    with pytest.raises(UnreadMeshError) as raised:
+        load_mesh(path)
+    return str(raised.value)
+
+
+# A square of one square metre, and a triangle of three.
+PLY_HEAD = """ply
+format {form} 1.0
+element vertex 5
+property float x
+property float y
+property float z
+property uchar red
+element face 2
+property list uchar int {corners}
+end_header
+"""
+PLY_ROWS = """0 0 0 1
+1 0 0 2
+1 1 0 3
+0 1 0 4
+0 1 6 5
+4 0 1 2 3
+3 0 3 4
+"""
+
+
+@pytest.mark.parametrize("corners", ["vertex_indices", "vertex_index"])
+def test_polygons_of_ply_are_fans(tmp_path: Path, corners: str) -> None:
+    """Text, by either name that writers use."""
+    text = PLY_HEAD.format(form="ascii", corners=corners) + PLY_ROWS
+
+    mesh = load_mesh(written(tmp_path, "part.ply", text))
+
+    assert mesh.triangles.tolist() == [[0, 1, 2], [0, 2, 3], [0, 3, 4]]
+    assert areas(mesh) == {-1: pytest.approx(4.0)}
+
+
+def test_binary_ply_is_read(tmp_path: Path) -> None:
+    """As trimesh writes it."""
+    box = trimesh.creation.box((1, 2, 3))
+    box.export(tmp_path / "part.ply")
+
+    mesh = load_mesh(str(tmp_path / "part.ply"))
+
+    assert len(mesh.triangles) == 12
+    assert areas(mesh) == {-1: pytest.approx(box.area)}
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (PLY_ROWS.replace("3 0 3 4", "3 0 3"), "plyfile raises PlyElementParseError"),
+        (PLY_ROWS.replace("3 0 3 4", "3 0 3 9"), "a corner is at a point that is not"),
+        (PLY_ROWS.replace("4 0 1 2 3\n3 0 3 4", "2 0 1\n1 0"), "it holds no triangles"),
+    ],
+)
+def test_why_a_ply_file_is_not_read_is_said(
+    tmp_path: Path, text: str, reason: str
+) -> None:
+    """An error of the library has its type."""
+    head = PLY_HEAD.format(form="ascii", corners="vertex_indices")
+
+    assert unread(written(tmp_path, "part.ply", head + text)).startswith(reason)
+
+
+OBJ = """# usemtl none
+mtllib a.mtl
+v 0 0 0
+v 1 0 0
+v 0 2 0
+v 0 0 3
+vn 0 0 1
+vt 0.5 0.5
+f 1/1/1 2/1/1 3/1/1
+usemtl one
+f 1//1 2//1 4//1
+usemtl two
+f 1 3 4
+f 1 2 3
+usemtl one
+f -4 -3 -2 -1
+"""
+
+
+def test_faces_of_obj_have_the_material_that_their_statements_say(
+    tmp_path: Path,
+) -> None:
+    """Names that come again, a comment, and polygons; the library is not there."""
+    mesh = load_mesh(written(tmp_path, "part.obj", OBJ))
+
+    slope = np.sqrt(9 + 36 + 4) / 2
+    expected = {-1: 1.0, 0: 1.5 + 1.0 + 3.0, 1: 3.0 + 1.0}
+    assert slope == 3.5
+    assert areas(mesh) == pytest.approx(expected)
+    assert (mesh.corners, mesh.pieces, len(mesh.materials)) == (4, 1, 2)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ("v 1 0 0", "  v 1 0 0", "trimesh does not read vertices with other space"),
+        ("v 1 0 0", "v\t1 0 0", "trimesh does not read vertices with other space"),
+        ("-1\n", "-1\nv 1 1 1\n", "trimesh counts negative indices from the end"),
+        ("f 1 3 4", "f 0 3 4", "trimesh takes index 0 for the first point"),
+        ("f 1 3 4", "  f 1 3 4", "trimesh reads 5 triangles of 6"),
+        ("f 1 3 4", "f 1 3 9", "trimesh raises IndexError"),
+    ],
+)
+def test_obj_that_trimesh_would_misread_is_not_read(
+    tmp_path: Path, old: str, new: str, reason: str
+) -> None:
+    """Nothing of it is rewritten."""
+    assert OBJ.count(old) == 1
+
+    path = written(tmp_path, "part.obj", OBJ.replace(old, new))
+
+    assert unread(path).startswith(reason)
+
+
+def gltf(*primitives: dict[str, Any], **more: object) -> str:
+    """Write a document with primitives of the four corners."""
+    data = CORNERS.tobytes() + bytes([0, 1, 2, 0, 1, 3, 0, 2, 3, 1, 2, 3])
+    uri = "data:application/octet-stream;base64," + base64.b64encode(data).decode()
+    points = {"bufferView": 0, "componentType": 5126, "count": 4, "type": "VEC3"}
+    indices = {"bufferView": 1, "componentType": 5121, "type": "SCALAR"}
+    document = {
+        "asset": {"version": "2.0"},
+        "scene": 0,
+        "scenes": [{"nodes": [0, 1]}],
+        "nodes": [{"mesh": 1}, {"mesh": 0, "scale": [2, 2, 2]}],
+        "materials": [{"name": str(n)} for n in range(4)],
+        "meshes": [
+            {"name": "same", "primitives": primitives[:-1]},
+            {"name": "same", "primitives": primitives[-1:]},
+        ],
+        "accessors": [
+            points,
+            *(indices | {"byteOffset": 3 * n, "count": 3} for n in range(4)),
+            indices | {"count": 4},
+            points | {"sparse": {"count": 0}},
+        ],
+        "bufferViews": [
+            {"buffer": 0, "byteLength": CORNERS.nbytes},
+            {"buffer": 0, "byteOffset": CORNERS.nbytes, "byteLength": 12},
+        ],
+        "buffers": [{"byteLength": len(data), "uri": uri}],
+    }
+    return json.dumps(document | more)
+
+
+def primitive(indices: int, points: int = 0, **more: object) -> dict[str, Any]:
+    """Write a primitive."""
+    return {"attributes": {"POSITION": points}, "indices": indices, **more}
+
+
+def test_primitives_of_gltf_have_their_own_materials(tmp_path: Path) -> None:
+    """Whatever they are called, and whatever lies between them."""
+    strokes = primitive(1, mode=2, material=0)
+    dots = primitive(1, mode=0, material=0)
+    first, second = primitive(1, material=1), primitive(2, material=2)
+    text = gltf(strokes, first, dots, second, primitive(3, material=3))
+
+    mesh = load_mesh(written(tmp_path, "part.gltf", text))
+
+    assert areas(mesh) == pytest.approx({1: 4 * 1.0, 3: 4 * 1.5, 4: 3.0})
+    # Y is up.
+    assert mesh.points.max(axis=0) == pytest.approx([2, 0, 4])
+
+
+@pytest.mark.parametrize(
+    ("one", "more", "reason"),
+    [
+        (primitive(5, mode=6), {}, "trimesh does not read fans of triangles"),
+        (primitive(1, 6), {}, "trimesh does not read sparse or normalized"),
+        (
+            primitive(1),
+            {"extensionsRequired": ["KHR_draco_mesh_compression"]},
+            "trimesh does not read KHR_draco_mesh_compression",
+        ),
+        (primitive(1), {"buffers": []}, "trimesh raises IndexError"),
+        ({}, {}, "its document is malformed: KeyError: 'attributes'"),
+    ],
+)
+def test_why_gltf_is_not_read_is_said(
+    tmp_path: Path, one: dict[str, Any], more: dict[str, object], reason: str
+) -> None:
+    """What trimesh passes over in silence as well."""
+    path = written(tmp_path, "part.gltf", gltf(primitive(1), one, **more))
+
+    assert unread(path).startswith(reason)
+
+
+INSTANCE = '<instance_geometry url="#g"/>'
+SKIN = """<library_controllers><controller id="c"><skin source="#g">
+<bind_shape_matrix>1 0 0 3 0 1 0 0 0 0 1 0 0 0 0 1</bind_shape_matrix>
+<source id="j"><Name_array id="ja" count="1">bone</Name_array><technique_common>
+<accessor source="#ja" count="1" stride="1"><param name="JOINT" type="name"/></accessor>
+</technique_common></source><source id="m"><float_array id="ma" count="16">
+1 0 0 0 0 1 0 0 0 0 1 0 0 0 0 1</float_array><technique_common>
+<accessor source="#ma" count="1" stride="16"><param name="T" type="float4x4"/>
+</accessor></technique_common></source><source id="w"><float_array id="wa" count="1">1
+</float_array><technique_common><accessor source="#wa" count="1" stride="1">
+<param name="WEIGHT" type="float"/></accessor></technique_common></source><joints>
+<input semantic="JOINT" source="#j"/><input semantic="INV_BIND_MATRIX" source="#m"/>
+</joints><vertex_weights count="4"><input semantic="JOINT" source="#j" offset="0"/>
+<input semantic="WEIGHT" source="#w" offset="1"/><vcount>1 1 1 1</vcount>
+<v>0 0 0 0 0 0 0 0</v></vertex_weights></skin></controller></library_controllers>"""
+
+
+def dae(nodes: str, libraries: str = "") -> str:
+    """Write a document with a triangle of one square metre."""
+    return f"""<?xml version="1.0"?>
+<COLLADA xmlns="http://www.collada.org/2005/11/COLLADASchema" version="1.4.1">
+<asset><up_axis>Z_UP</up_axis></asset>
+<library_geometries><geometry id="g"><mesh><source id="p">
+<float_array id="q" count="12">0 0 0 1 0 0 0 2 0 0 0 3</float_array><technique_common>
+<accessor source="#q" count="4" stride="3"><param name="X" type="float"/>
+<param name="Y" type="float"/><param name="Z" type="float"/></accessor>
+</technique_common></source><vertices id="v"><input semantic="POSITION" source="#p"/>
+</vertices><triangles count="1"><input semantic="VERTEX" source="#v" offset="0"/>
+<p>0 1 2</p></triangles></mesh></geometry></library_geometries>{libraries}
+<library_visual_scenes><visual_scene id="s">{nodes}</visual_scene>
+</library_visual_scenes><scene><instance_visual_scene url="#s"/></scene></COLLADA>"""
+
+
+def test_skins_of_collada_are_in_their_bind_pose(tmp_path: Path) -> None:
+    """The bind shape matrix stands between geometry and node."""
+    nodes = '<node><scale>2 2 2</scale><instance_controller url="#c"/></node>'
+
+    mesh = load_mesh(written(tmp_path, "part.dae", dae(nodes, SKIN)))
+
+    assert mesh.points.min(axis=0) == pytest.approx([6, 0, 0])
+    assert areas(mesh) == {-1: pytest.approx(4.0)}
+
+
+def test_what_is_not_in_a_document_is_not_missed(tmp_path: Path) -> None:
+    """A light, and an instance of a geometry that is nowhere."""
+    nodes = f"""<node><instance_light url="#x"/><instance_geometry url="#x"/><!-- -->
+      <rotate>0 0 0 0</rotate>{INSTANCE}</node>"""
+
+    mesh = load_mesh(written(tmp_path, "part.dae", dae(nodes)))
+
+    assert areas(mesh) == {-1: pytest.approx(1.0)}
+
+
+BOUND = """<instance_geometry url="#g"><bind_material><technique_common>
+<instance_material symbol="s" target="#none"/></technique_common></bind_material>
+</instance_geometry>"""
+
+
+@pytest.mark.parametrize(
+    ("node", "reason"),
+    [
+        (
+            "<rotate>0 0 3 90</rotate>" + INSTANCE,
+            "pycollada takes the length of a <rotate> axis for a scale",
+        ),
+        (
+            "<lookat>1 0 0 0 0 0 0 0 1</lookat>" + INSTANCE,
+            "pycollada transposes <lookat>",
+        ),
+        (
+            "<skew>45 1 0 0 0 1 0</skew>" + INSTANCE,
+            "pycollada leaves out parts of node None: Unknown scene node",
+        ),
+        (BOUND, "pycollada leaves out parts of node None: Material #none not found"),
+    ],
+)
+def test_what_pycollada_leaves_out_or_misreads_is_not_read(
+    tmp_path: Path, node: str, reason: str
+) -> None:
+    """Nothing of the document is repaired."""
+    path = written(tmp_path, "part.dae", dae(f"<node>{node}</node>"))
+
+    assert unread(path).startswith(reason)
+
+
+def test_positions_that_are_no_numbers_are_not_taken_for_zero(tmp_path: Path) -> None:
+    """Those of normals would not matter."""
+    text = dae(f"<node>{INSTANCE}</node>").replace("0 0 0 3<", "0 NaN 0 3<")
+
+    assert unread(written(tmp_path, "a.dae", text)) == "pycollada takes NaN for zero"
+
+
+def glb(text: str) -> bytes:
+    """Wrap a document."""
+    chunk = text.encode() + b" " * (-len(text.encode()) % 4)
+    head = struct.pack("<4sIIII", b"glTF", 2, 20 + len(chunk), len(chunk), 0x4E4F534A)
+    return head + chunk
+
+
+FILES: dict[str, bytes] = {
+    "part.obj": b"# \xe4\r\n" + OBJ.replace("\n", "\r\n").encode(),
+    "part.gltf": gltf(primitive(1), primitive(2)).encode(),
+    "part.glb": glb(gltf(primitive(1), primitive(2))),
+    "part.dae": dae(f"<node>{INSTANCE}</node>").encode(),
+    "part.ply": (
+        PLY_HEAD.format(form="ascii", corners="vertex_index") + PLY_ROWS
+    ).encode(),
+}
+READERS: dict[str, tuple[object, str]] = {
+    "obj": (trimesh, "load_scene"),
+    "gltf": (trimesh, "load_scene"),
+    "glb": (trimesh, "load_scene"),
+    "dae": (collada, "Collada"),
+    "ply": (plyfile.PlyData, "read"),
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_libraries_get_files_as_they_are(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Byte for byte; the text of OBJ, which can be in any encoding."""
+    owner, function = READERS[Path(name).suffix[1:]]
+    real: Callable[..., object] = getattr(owner, function)
+    given: list[bytes | str] = []
+
+    def record(stream: Any, **options: object) -> object:  # noqa: ANN401
+        given.append(stream.getvalue())
+        return real(stream, **options)
+
+    monkeypatch.setattr(owner, function, record)
+
+    assert len(load_mesh(written(tmp_path, name, FILES[name])).triangles)
+    text = FILES[name].decode("latin-1")
+    assert given == ([text] if name.endswith("obj") else [FILES[name]])
+
+
+def test_a_byte_order_mark_is_no_statement_of_obj(tmp_path: Path) -> None:
+    """The first line after it counts."""
+    text = "\ufeffv 0 0 0\nv 1 0 0\nv 0 2 0\nv 0 0 3\nf 1 2 3\n"
+
+    mesh = load_mesh(written(tmp_path, "part.obj", text))
+
+    assert areas(mesh) == {-1: pytest.approx(1.0)}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_an_error_of_a_library_is_in_the_record(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its type and its words, beside shapes that are not compared."""
+
+    def fail(*_: object, **__: object) -> None:
+        raise RuntimeError("out of\nluck")
+
+    path = written(tmp_path, name, FILES[name])
+    urdf = tmp_path / "robot.urdf"
+    urdf.write_text(
+        f'<robot name="r"><link name="a"><visual><geometry><mesh filename="{path}"/>'
+        "</geometry></visual></link></robot>"
+    )
+    layer = convert(urdf, tmp_path / "asset").root_layer
+    still = Configurations((), (), ("zero",))
+    monkeypatch.setattr(*READERS[Path(name).suffix[1:]], fail)
+    reading = ReferenceEngine().observe(Request(str(urdf), still))
+    usd = OpenusdEngine().observe(Request(str(layer), still))
+
+    checks = judge({"spec": Observed(reading)}, Observed(usd)).checks
+
+    (kinds,) = (check for check in checks if check.id == "visual.shapes")
+    assert kinds.grade is Grade.NOT_COMPARABLE
+    assert "raises RuntimeError: out of luck, so it is not compared" in str(kinds)

@@ -1,0 +1,332 @@
+"""What MuJoCo reads, where it departs from the URDF, and what is stated of that."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from tests.conformance.engines import oblique_arm
+from tests.conformance.engines.deviation_files import (
+    AXIS,
+    ORIGIN,
+    TURN,
+    hinge,
+    last_pose,
+    observe,
+    text,
+)
+from tests.conformance.engines.oblique_arm import request, rotation_about
+from urdf_usd.conformance.engines.mujoco.engine import MujocoEngine
+from urdf_usd.conformance.engines.protocol import AbstentionError, Available, Request
+from urdf_usd.conformance.observation.robot import Configurations, JointType
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from urdf_usd.conformance.observation.robot import Observation
+
+_AXIS = np.array(AXIS)
+
+
+def _observe(name: str, folder: Path, **positions: object) -> Observation:
+    return observe(MujocoEngine(), name, folder, **positions)
+
+
+def test_version_is_known_without_a_robot() -> None:
+    """The engine is a requirement of the project."""
+    assert isinstance(MujocoEngine().availability(), Available)
+
+
+@pytest.mark.parametrize(
+    "name", ["reversed-limits", "absent-bounds", "upper-bound-alone", "zero-range"]
+)
+def test_odd_limits_are_read_as_unlimited(name: str, tmp_path: Path) -> None:
+    """MuJoCo limits a joint only if lower is below upper and both are written."""
+    joint = hinge(_observe(name, tmp_path))
+
+    assert (joint.lower, joint.upper) == (-math.inf, math.inf)
+    assert joint.type is JointType.CONTINUOUS
+    assert joint.note is not None
+
+
+def test_warning_of_the_engine_becomes_a_note(tmp_path: Path) -> None:
+    """It says itself that it ignores equal limits."""
+    observation = _observe("zero-range", tmp_path)
+
+    assert any("equal lower and upper limits" in note for note in observation.notes)
+
+
+def test_warnings_leave_no_log_file_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """MuJoCo by itself writes them into the working directory."""
+    monkeypatch.chdir(tmp_path)
+
+    _observe("zero-range", tmp_path)
+
+    assert [file.name for file in tmp_path.iterdir()] == ["robot.urdf"]
+
+
+def test_effort_of_zero_is_read_as_none(tmp_path: Path) -> None:
+    """MuJoCo limits the force only if the effort is positive."""
+    assert hinge(_observe("zero-effort", tmp_path)).effort is None
+
+
+def test_limits_of_a_continuous_joint_are_ignored(tmp_path: Path) -> None:
+    """As the specification has it."""
+    joint = hinge(_observe("continuous-with-bounds", tmp_path))
+
+    assert joint.type is JointType.CONTINUOUS
+    assert joint.upper == math.inf
+
+
+@pytest.mark.parametrize("name", ["implausible-inertia", "zero-inertia"])
+def test_placeholder_for_a_refused_tensor_is_not_stated(
+    name: str, tmp_path: Path
+) -> None:
+    """Mass and centre are the file's; the rest of the robot is still read."""
+    observation = _observe(name, tmp_path, hinge=[0.0, 0.5])
+    base, arm = observation.links
+
+    assert base.mass is not None
+    assert base.mass.inertia is not None
+    assert arm.mass is not None
+    assert arm.mass.mass == 2
+    assert arm.mass.center == pytest.approx((0.1, 0.2, 0.3))
+    assert arm.mass.inertia is None
+    assert any(
+        note.startswith("MuJoCo refuses") and "arm" in note
+        for note in observation.notes
+    )
+    expected = TURN @ rotation_about(AXIS, 0.5)
+    np.testing.assert_allclose(last_pose(observation, "arm")[1], expected, atol=1e-14)
+
+
+def test_of_many_links_those_that_are_refused_alone_get_placeholders(
+    tmp_path: Path,
+) -> None:
+    """Wherever they are among the others."""
+    sound = '<inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/>'
+    flat = '<inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="9"/>'
+    refused = {0, 3, 4, 10}
+    links = "".join(
+        f'<link name="l{i}"><inertial><mass value="{i + 1}"/>'
+        f"{flat if i in refused else sound}</inertial></link>"
+        for i in range(11)
+    )
+    joints = "".join(
+        f'<joint name="j{i}" type="fixed"><parent link="l{i}"/>'
+        f'<child link="l{i + 1}"/></joint>'
+        for i in range(10)
+    )
+    path = tmp_path / "robot.urdf"
+    path.write_text(f'<robot name="r">{links}{joints}</robot>')
+
+    nowhere = Configurations((), (), ("zero",))
+    seen = MujocoEngine().observe(Request(str(path), nowhere))
+
+    without = {link.name for link in seen.links if link.mass and not link.mass.inertia}
+    assert without == {f"l{i}" for i in refused}
+    assert any(note.endswith("l0, l10, l3, l4.") for note in seen.notes)
+
+
+def test_placeholder_for_a_massless_moving_link_is_not_stated(tmp_path: Path) -> None:
+    """The link has no mass of its own, whatever it took to compile."""
+    observation = _observe("massless-moving-link", tmp_path)
+
+    assert [link.mass is None for link in observation.links] == [False, True]
+
+
+def test_massless_fixed_link_needs_no_placeholder(tmp_path: Path) -> None:
+    """Nothing had to be done, so nothing is said."""
+    observation = _observe("massless-link", tmp_path)
+
+    assert observation.links[1].mass is None
+    assert observation.notes == ()
+
+
+def test_planar_joint_moves_in_its_oblique_plane(tmp_path: Path) -> None:
+    """Displacement in the joint frame first, then the turn about the axis."""
+    shift = 0.7 * np.cross(_AXIS, [1, 0, 0]) - 0.3 * np.cross(_AXIS, [0, 0, 1])
+    observation = _observe(
+        "planar-joint", tmp_path, hinge=[[0, 0, 0, 0], [*shift, -0.8]]
+    )
+    position, rotation = last_pose(observation, "arm")
+
+    assert hinge(observation).type is JointType.PLANAR
+    assert hinge(observation).axis == pytest.approx(AXIS)
+    np.testing.assert_allclose(position, ORIGIN + TURN @ shift, atol=1e-14)
+    np.testing.assert_allclose(rotation, TURN @ rotation_about(AXIS, -0.8), atol=1e-14)
+
+
+def test_floating_joint_starts_at_its_origin(tmp_path: Path) -> None:
+    """MuJoCo's free joint holds a pose in the world; URDF's one is relative."""
+    shift = np.array([0.3, -0.2, 0.9])
+    quat_wxyz = [0.5, -0.1, 0.7, 0.5]  # unit: 0.25 + 0.01 + 0.49 + 0.25
+    turn = np.array(  # of that quaternion, by the textbook formula
+        [[-0.48, -0.64, 0.6], [0.36, 0.48, 0.8], [-0.8, 0.6, 0.0]]
+    )
+    observation = _observe(
+        "floating-joint",
+        tmp_path,
+        hinge=[[0, 0, 0, 1, 0, 0, 0], [*shift, *quat_wxyz]],
+    )
+    position, rotation = last_pose(observation, "arm")
+
+    assert observation.root == "world"
+    assert hinge(observation).type is JointType.FLOATING
+    np.testing.assert_allclose(position, ORIGIN + TURN @ shift, atol=1e-14)
+    np.testing.assert_allclose(rotation, TURN @ turn, atol=1e-14)
+
+
+def test_spherical_joint_takes_its_quaternion(tmp_path: Path) -> None:
+    """Scalar first on both sides."""
+    angle = 0.9
+    quat_wxyz = [math.cos(angle / 2), *(math.sin(angle / 2) * _AXIS)]
+    unlimited = text("spherical-limits").replace(
+        '<limit lower="-0.5" upper="0.5"/>', ""
+    )
+    observation = MujocoEngine().observe(
+        request(tmp_path, unlimited, hinge=[[1, 0, 0, 0], quat_wxyz])
+    )
+
+    expected = TURN @ rotation_about(AXIS, angle)
+    np.testing.assert_allclose(last_pose(observation, "arm")[1], expected, atol=1e-14)
+
+
+def test_root_called_world_is_a_link(tmp_path: Path) -> None:
+    """MuJoCo merges it into its world body; its mass stays."""
+    urdf = oblique_arm.URDF.replace('"base"', '"world"')
+    observation = MujocoEngine().observe(
+        request(tmp_path, urdf, shoulder=oblique_arm.SHOULDER, elbow=oblique_arm.ELBOW)
+    )
+    world = next(link for link in observation.links if link.name == "world")
+    positions, _ = oblique_arm.expected_frames()
+
+    assert observation.root == "world"
+    assert world.mass is not None
+    assert world.mass.mass == 7.5
+    np.testing.assert_allclose(
+        last_pose(observation, "tip")[0], positions[-1, -1], atol=1e-13
+    )
+
+
+def test_inner_link_called_world_stays_where_it_is(tmp_path: Path) -> None:
+    """MuJoCo by itself would make it the root."""
+    observation = _observe("inner-world", tmp_path)
+
+    assert observation.root == "base"
+    assert {(j.name, j.parent, j.child) for j in observation.joints} == {
+        ("mount", "base", "world"),
+        ("hinge", "world", "arm"),
+    }
+    np.testing.assert_allclose(last_pose(observation, "world")[0], ORIGIN, atol=1e-14)
+    assert any("renamed" in note for note in observation.notes)
+
+
+def test_quaternion_of_an_origin_is_ignored(tmp_path: Path) -> None:
+    """MuJoCo knows URDF 1.0 only."""
+    rotation = last_pose(_observe("quaternion-origin", tmp_path), "arm")[1]
+
+    np.testing.assert_array_equal(rotation, np.eye(3))
+
+
+def test_coupling_to_a_missing_joint_is_dropped_with_a_note(tmp_path: Path) -> None:
+    """MuJoCo warns and goes on."""
+    observation = _observe("missing-mimic-leader", tmp_path)
+
+    assert hinge(observation).mimic is None
+    assert any("<mimic>" in note for note in observation.notes)
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("floating-inner-joint", "free joint can only be used on top level"),
+        ("number-punctuation", "bad format in attribute 'xyz'"),
+        ("number-count", "attribute 'xyz' has too much data"),
+        ("repeated-axis", "repeated element: 'axis'"),
+        ("spherical-limits", "range\\[0\\] should be 0 in ball joint"),
+        ("self-mimic", "repeated in equality constraint"),
+        ("two-roots", "2 root links"),
+    ],
+)
+def test_refusal_gives_the_reason_of_the_engine(
+    name: str, reason: str, tmp_path: Path
+) -> None:
+    """One line, without a line number of the copy."""
+    with pytest.raises(AbstentionError, match=reason) as abstention:
+        _observe(name, tmp_path)
+
+    assert "\n" not in str(abstention.value)
+    assert ", line" not in str(abstention.value)
+
+
+@pytest.mark.parametrize(
+    ("inertial", "mass"),
+    [
+        ('<mass value="2"/>', 2),
+        ('<mass value="2"/><inertia ixx="1" iyy="1" izz="1"/>', 2),
+        ('<inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/>', None),
+    ],
+)
+def test_incomplete_inertial_silences_only_what_it_lacks(
+    inertial: str, mass: float | None, tmp_path: Path
+) -> None:
+    """MuJoCo by itself refuses the whole file."""
+    urdf = f"""<robot name="r"><link name="a"><inertial>{inertial}</inertial></link>
+    </robot>"""
+    link = MujocoEngine().observe(request(tmp_path, urdf)).links[0]
+
+    assert (link.mass.mass if link.mass else None) == mass
+    assert link.mass is None or link.mass.inertia is None
+
+
+def test_repeated_inertial_is_not_stated(tmp_path: Path) -> None:
+    """MuJoCo by itself refuses the whole file."""
+    one = """<inertial><mass value="2"/>
+    <inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>"""
+    urdf = f'<robot name="r"><link name="a">{one}{one}</link></robot>'
+    observation = MujocoEngine().observe(request(tmp_path, urdf))
+
+    assert observation.links[0].mass is None
+    assert any("Repeated <inertial>" in note for note in observation.notes)
+
+
+def test_extension_for_mujoco_does_not_change_the_reading(tmp_path: Path) -> None:
+    """A robot is what the URDF says, not what a compiler option makes of it."""
+    extension = """<mujoco><compiler balanceinertia="true" boundmass="50"
+    fusestatic="true" discardvisual="false"/></mujoco></robot>"""
+    urdf = oblique_arm.URDF.replace("</robot>", extension)
+    observation = MujocoEngine().observe(request(tmp_path, urdf))
+
+    assert {link.name for link in observation.links} == set(oblique_arm.LINKS)
+    assert sum(link.mass.mass for link in observation.links if link.mass) == 10.5
+
+
+def test_repeated_joint_name_is_a_reason_to_abstain(tmp_path: Path) -> None:
+    """MuJoCo keeps such a joint but drops its name."""
+    urdf = oblique_arm.URDF.replace('name="elbow"', 'name="shoulder"')
+
+    with pytest.raises(AbstentionError):
+        MujocoEngine().observe(request(tmp_path, urdf))
+
+
+def test_frames_stop_at_a_joint_that_the_engine_lacks(tmp_path: Path) -> None:
+    """Asked to move a joint that it has not read, it can speak of the root alone."""
+    observation = _observe("massless-link", tmp_path, ghost=[0.0, 1.0])
+
+    assert observation.frames is not None
+    assert observation.frames.links == ("base",)
+    assert any("ghost" in note for note in observation.notes)
+
+
+def test_zero_is_always_in_reach(tmp_path: Path) -> None:
+    """A joint that stays at zero need not be one that the engine has."""
+    observation = _observe("massless-link", tmp_path, ghost=[0.0, 0.0])
+
+    assert observation.frames is not None
+    assert observation.frames.links == ("base", "arm")

@@ -1,0 +1,348 @@
+"""MuJoCo made of statements moves as the equations of motion say."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import mujoco
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from tests.conformance.miniatures import CONFIGURATIONS, ROBOT, with_joint
+from tests.converter.strategies import robots
+from urdf_usd.conformance.engines.mujoco import motion as mujoco_motion
+from urdf_usd.conformance.engines.mujoco.model import (
+    UnbuildableError,
+    build,
+    with_motion,
+)
+from urdf_usd.conformance.engines.mujoco.motion import equations_of_motion, roll_out
+from urdf_usd.conformance.engines.reference.engine import observe_robot, structure
+from urdf_usd.conformance.observation.free_motion import RolloutPlan
+from urdf_usd.conformance.observation.robot import (
+    Frames,
+    JointObservation,
+    JointType,
+    LinkObservation,
+    MassProperties,
+    Observation,
+)
+from urdf_usd.conformance.tolerance.sampling import configurations
+from urdf_usd.converter.robot.model import (
+    Continuous,
+    Dynamics,
+    Fixed,
+    Joint,
+    Mimic,
+    Prismatic,
+    Range,
+    Robot,
+)
+
+if TYPE_CHECKING:
+    from urdf_usd.conformance.observation.robot import Configurations
+
+_X = (1.0, 0.0, 0.0)
+
+
+@settings(deadline=None, max_examples=60)
+@given(robots())
+def test_equations_agree_with_our_own(robot: Robot) -> None:
+    """Every joint type, massless links, mimic offsets, moving joints."""
+    asked = configurations(structure(robot), 6)
+    reading = observe_robot(robot, asked)
+    ours = reading.dynamics
+    theirs = equations_of_motion(build(reading, asked), asked)
+
+    assert ours is not None
+    order = _order(theirs.joints, ours.joints)
+    for mine, found in (
+        (ours.inertia, theirs.inertia[:, order][:, :, order]),
+        (ours.bias, theirs.bias[:, order]),
+    ):
+        np.testing.assert_allclose(found, mine, atol=1e-10 * (1 + np.abs(mine).max()))
+    # What a planar joint is given along its normal has no effect, and is not stated.
+    single = [
+        index for index, name in enumerate(ours.joints) if ours.joints.count(name) == 1
+    ]
+    np.testing.assert_allclose(
+        theirs.velocities[:, order][:, single], ours.velocities[:, single], atol=1e-12
+    )
+
+
+def _order(names: tuple[str, ...], wanted: tuple[str, ...]) -> list[int]:
+    """Find the velocities of ``wanted`` among ``names``."""
+    return [
+        names.index(name) + wanted[:at].count(name) for at, name in enumerate(wanted)
+    ]
+
+
+def _pendulum(anchor: float) -> Observation:
+    """A link that swings about Y; its frame is below the axis by ``anchor`` [m]."""
+    positions = np.array([[[0.0, 0.0, 0.0], [0.0, 0.0, -anchor]]])
+    center = (0.0, 0.0, anchor - 0.5)
+    moments = (0.1, 0.0, 0.0, 0.2, 0.0, 0.3)
+    swing = JointObservation(
+        "swing",
+        JointType.CONTINUOUS,
+        "wall",
+        "bob",
+        axis=(0.0, 1.0, 0.0),
+        anchor=(0.0, 0.0, anchor),
+    )
+    return Observation(
+        engine="test",
+        robot="pendulum",
+        root="wall",
+        states=frozenset(),
+        links=(
+            LinkObservation("wall"),
+            LinkObservation("bob", MassProperties(2.0, center, moments)),
+        ),
+        joints=(swing,),
+        frames=Frames(("wall", "bob"), positions, np.tile(np.eye(3), (1, 2, 1, 1))),
+    )
+
+
+@pytest.mark.parametrize("anchor", [0.0, 0.2])
+def test_a_body_turns_about_its_anchor(anchor: float) -> None:
+    """Wherever its own frame is."""
+    asked = configurations(_pendulum(anchor).joints, 4)
+    dynamics = equations_of_motion(build(_pendulum(anchor), asked), asked)
+    swing = dynamics.joints.index("swing")
+    angles = asked.positions[0][:, 0]
+
+    np.testing.assert_allclose(dynamics.inertia[:, swing, swing], 0.2 + 2 * 0.25)
+    np.testing.assert_allclose(
+        dynamics.bias[:, swing], 2 * 9.81 * 0.5 * np.sin(angles), atol=1e-12
+    )
+
+
+def _roll(
+    reading: Observation, asked: Configurations, plan: RolloutPlan
+) -> dict[str, tuple[float, ...]]:
+    rollout = roll_out(build(reading, asked), replace(asked, rollout=plan))
+    assert rollout is not None
+    return dict(zip(rollout.joints, rollout.moments[-1].positions, strict=True))
+
+
+def test_pendulum_swings_with_its_period() -> None:
+    """From a small angle, w^2 = m g l / I."""
+    reading = _pendulum(0.0)
+    asked = configurations(reading.joints, 4)
+    start = np.full((asked.count, 1), 1e-3)
+    asked = replace(asked, positions=(np.vstack([asked.positions[0][:1], start[1:]]),))
+
+    (angle,) = _roll(reading, asked, RolloutPlan(3, step=1e-4, moments=(10_000,)))[
+        "swing"
+    ]
+
+    rate = math.sqrt(2 * 9.81 * 0.5 / 0.7)
+    assert angle == pytest.approx(1e-3 * math.cos(rate), abs=3e-6)
+
+
+def test_friction_holds_what_gravity_does_not_overcome() -> None:
+    """And damping slows it; a held joint does not move at all."""
+    base = _pendulum(0.0)
+    asked = configurations(base.joints, 4)
+    start = np.ones((asked.count, 1))
+    start[0] = 0.0
+    asked = replace(asked, positions=(start,))
+    plan = RolloutPlan(3)
+    moved = []
+    for damping, friction in ((0.0, 0.0), (30.0, 0.0), (0.0, 20.0)):
+        (swing,) = base.joints
+        joint = replace(swing, damping=damping, friction=friction)
+        (end,) = _roll(replace(base, joints=(joint,)), asked, plan)["swing"]
+        moved.append(1.0 - end)
+
+    # Free, it passes the lowest point; damped, it creeps at torque / damping.
+    assert moved[0] > 1.0
+    assert 0.15 < moved[1] < 9.81 * math.sin(1.0) / 30
+    assert moved[2] < 0.05
+    (held,) = _roll(base, asked, replace(plan, held=("swing",)))["swing"]
+    assert held == pytest.approx(1.0, abs=1e-9)
+
+
+def test_mimic_joints_follow_in_a_rollout() -> None:
+    """Offset, multiplier and sign; from configurations that are not all at zero."""
+    fall = Prismatic((0.0, 0.0, 1.0), Range(-10.0, 10.0))
+    links = tuple(
+        replace(link, name=name)
+        for name, link in zip(("a", "b", "c"), ROBOT.links, strict=False)
+    )
+    robot = Robot(
+        "r",
+        links,
+        (
+            Joint("lead", "a", "b", fall),
+            Joint("follow", "a", "c", Continuous(_X), mimic=Mimic("lead", -0.2, 0.3)),
+        ),
+    )
+    asked = configurations(structure(robot), 4)
+    ends = _roll(observe_robot(robot, asked), asked, RolloutPlan(3, moments=(300,)))
+
+    ((led,), (followed,)) = ends["lead"], ends["follow"]
+    assert led < -0.1
+    assert followed == pytest.approx(-0.2 * led + 0.3, abs=2e-2)
+
+
+def test_the_solver_stops_where_nothing_is_left_to_gain(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Friction and coupling, as when it may go on for as long as it likes."""
+    rub = Dynamics(damping=0.1, friction=0.4)
+    robot = replace(
+        ROBOT,
+        joints=tuple(
+            replace(joint, dynamics=None if isinstance(joint.kind, Fixed) else rub)
+            for joint in ROBOT.joints
+        ),
+    )
+    asked = configurations(structure(robot), 6)
+    reading = observe_robot(robot, asked)
+    stopped = _roll(reading, asked, RolloutPlan(3))
+    monkeypatch.setattr(mujoco_motion, "_SOLVED", 0.0)
+
+    for name, end in _roll(reading, asked, RolloutPlan(3)).items():
+        np.testing.assert_allclose(stopped[name], end, rtol=0.0, atol=1e-9)
+
+
+def test_neighbours_are_near_and_always_the_same() -> None:
+    """They are drawn at random, from one seed."""
+    reading = observe_robot(ROBOT, CONFIGURATIONS)
+    mechanism = build(reading, CONFIGURATIONS)
+    first, second = (
+        roll_out(mechanism, CONFIGURATIONS, neighbours=True) for _ in range(2)
+    )
+
+    assert first is not None
+    assert first == second
+    assert len(first.neighbours) == 3
+    for nearby in first.neighbours:
+        assert nearby != first.moments
+        for here, there in zip(first.moments, nearby, strict=True):
+            for mine, other in zip(here.positions, there.positions, strict=True):
+                np.testing.assert_allclose(other, mine, atol=1e-3)
+
+
+def test_neighbours_of_a_massless_joint_have_some_mass() -> None:
+    """What a USD has to invent, nearby robots have as well."""
+    bare = replace(
+        ROBOT,
+        links=tuple(
+            replace(link, inertial=None) if link.name == "wheel" else link
+            for link in ROBOT.links
+        ),
+    )
+    point = replace(
+        ROBOT,
+        links=tuple(
+            replace(link, inertial=replace(link.inertial, inertia=(0.0,) * 6))
+            if link.name == "wheel" and link.inertial
+            else link
+            for link in ROBOT.links
+        ),
+    )
+    for robot in (bare, point):
+        asked = replace(CONFIGURATIONS, rollout=RolloutPlan(3, held=("wheel",)))
+        mechanism = build(observe_robot(robot, asked), asked)
+        rollout = roll_out(mechanism, asked, neighbours=True)
+        assert rollout is not None
+        assert all(len(nearby) == 5 for nearby in rollout.neighbours)
+
+
+def test_explosion_ends_a_rollout() -> None:
+    """A joint without inertia that is not held."""
+    light = replace(
+        ROBOT,
+        links=tuple(
+            replace(link, inertial=None) if link.name == "wheel" else link
+            for link in ROBOT.links
+        ),
+    )
+    asked = replace(CONFIGURATIONS, rollout=RolloutPlan(3))
+    rollout = roll_out(build(observe_robot(light, asked), asked), asked)
+
+    assert rollout is not None
+    assert rollout.moments == ()
+
+
+def test_nothing_is_rolled_out_without_a_plan() -> None:
+    """Equations of motion are stated all the same."""
+    asked = replace(CONFIGURATIONS, rollout=None)
+    reading = replace(observe_robot(ROBOT, asked), dynamics=None)
+    moving = with_motion(reading, asked, neighbours=False)
+
+    assert moving.rollout is None
+    assert moving.dynamics is not None
+
+
+def _unbuildable(reading: Observation) -> str:
+    with pytest.raises(UnbuildableError) as raised:
+        build(reading, CONFIGURATIONS)
+    return str(raised.value)
+
+
+def test_what_is_not_one_tree_with_all_masses_is_not_simulated() -> None:
+    """And says why."""
+    whole = observe_robot(ROBOT, CONFIGURATIONS)
+    frames = whole.frames
+    assert frames is not None
+    elbow = next(joint for joint in whole.joints if joint.name == "elbow")
+    loop = replace(elbow, name="loop", parent="wheel")
+    lost = tuple(joint for joint in whole.joints if joint.name != "wheel")
+    vague = tuple(replace(joint, axis=None) for joint in whole.joints)
+    unknown = tuple(
+        replace(link, mass=replace(link.mass, inertia=None)) if link.mass else link
+        for link in whole.links
+    )
+    renamed = ("?", *frames.links[1:])
+
+    assert _unbuildable(replace(whole, frames=None)) == "no link frames are stated"
+    assert "two joints lead to link forearm" in _unbuildable(
+        replace(whole, joints=(*whole.joints, loop))
+    )
+    assert "no joint leads to link wheel" in _unbuildable(replace(whole, joints=lost))
+    assert "the axis of joint" in _unbuildable(replace(whole, joints=vague))
+    assert "inertia is not stated" in _unbuildable(replace(whole, links=unknown))
+    assert "the frame of link base is not stated" in _unbuildable(
+        replace(whole, frames=replace(frames, links=renamed))
+    )
+
+
+def test_reading_that_cannot_be_simulated_keeps_what_it_says() -> None:
+    """With a note."""
+    whole = observe_robot(ROBOT, CONFIGURATIONS)
+    silent = replace(whole, frames=None)
+    moving = with_motion(silent, CONFIGURATIONS, neighbours=False)
+
+    assert moving.dynamics is silent.dynamics
+    assert moving.rollout is None
+    assert moving.notes == (
+        "MuJoCo cannot simulate what was read: no link frames are stated",
+    )
+
+
+def test_axis_that_is_none_is_refused_by_mujoco() -> None:
+    """The reason is the compiler's."""
+    flat = with_joint(ROBOT, "wheel", kind=Continuous((0.0, 0.0, 0.0)))
+
+    assert "axis" in _unbuildable(observe_robot(flat, CONFIGURATIONS))
+
+
+def test_damping_and_friction_are_those_of_the_reading() -> None:
+    """Absent is zero for a simulator."""
+    moving = with_joint(ROBOT, "elbow", dynamics=Dynamics(0.25, None))
+    mechanism = build(observe_robot(moving, CONFIGURATIONS), CONFIGURATIONS)
+    at = {joint.name: joint.dofs.start for joint in mechanism.joints}
+
+    assert mechanism.model.dof_damping[at["shoulder"]] == 0.7
+    assert mechanism.model.dof_frictionloss[at["shoulder"]] == 0.3
+    assert mechanism.model.dof_damping[at["elbow"]] == 0.25
+    assert mechanism.model.dof_frictionloss[at["elbow"]] == 0.0
+    assert mechanism.model.neq == 1
+    assert mechanism.model.eq_type[0] == mujoco.mjtEq.mjEQ_JOINT

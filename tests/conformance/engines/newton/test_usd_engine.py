@@ -1,0 +1,246 @@
+"""What Newton makes of converted robots, next to OpenUSD's own reading of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from pxr import Usd, UsdGeom
+
+from tests.conformance.engines import oblique_arm
+from tests.conformance.engines.deviation_files import (
+    AXIS,
+    ORIGIN,
+    TURN,
+    last_pose,
+    text,
+)
+from tests.conformance.engines.oblique_arm import request, rotation_about
+from tests.conformance.engines.optional_engines import installed
+from urdf_usd.conformance.engines.newton.usd_engine import NewtonUsdEngine
+from urdf_usd.conformance.engines.protocol import AbstentionError
+from urdf_usd.conformance.observation.robot import SINGLE_PRECISION, JointType, Quantity
+from urdf_usd.converter import ConvertOptions, Profile, convert
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from urdf_usd.conformance.engines.protocol import Request
+    from urdf_usd.conformance.observation.robot import Observation
+
+_TOLD = ConvertOptions(profile=Profile.NEWTON)
+# A hundred operations on stored numbers of the size of one.
+_ROUNDING = 100 * SINGLE_PRECISION
+
+
+@pytest.fixture
+def engine() -> NewtonUsdEngine:
+    """The engine, if its engine is installed."""
+    return NewtonUsdEngine(installed(NewtonUsdEngine()).name)
+
+
+def _converted(folder: Path, urdf: str, **positions: object) -> Request:
+    asked = request(folder, urdf, **positions)
+    layer = convert(asked.path, folder / "usd", _TOLD).root_layer
+    return replace(asked, path=str(layer))
+
+
+def _arm(folder: Path, urdf: str = oblique_arm.URDF) -> Request:
+    return _converted(
+        folder, urdf, shoulder=oblique_arm.SHOULDER, elbow=oblique_arm.ELBOW
+    )
+
+
+def _bodies(observation: Observation) -> set[str]:
+    return {link.name for link in observation.links}
+
+
+def test_link_frames_follow_the_formulas(
+    engine: NewtonUsdEngine, tmp_path: Path
+) -> None:
+    """Of all links that are bodies; the tip is a frame of the forearm."""
+    observation = engine.observe(_arm(tmp_path))
+    frames = observation.frames
+    assert frames is not None
+    placed = [name for name in oblique_arm.LINKS if name != "tip"]
+    order = [frames.links.index(link) for link in placed]
+    positions, rotations = oblique_arm.expected_frames()
+
+    assert _bodies(observation) == set(placed)
+    np.testing.assert_allclose(
+        frames.positions[:, order], positions[:, :3], atol=_ROUNDING
+    )
+    np.testing.assert_allclose(
+        frames.rotations[:, order], rotations[:, :3], atol=_ROUNDING
+    )
+
+
+def test_mass_is_the_one_that_newton_uses(
+    engine: NewtonUsdEngine, tmp_path: Path
+) -> None:
+    """Along the axes of the link, from single precision."""
+    observation = engine.observe(_arm(tmp_path))
+    arm = next(link for link in observation.links if link.name == "arm").mass
+    assert arm is not None
+
+    assert arm.mass == 2.25
+    assert arm.center == pytest.approx((-0.05, 0.15, 0.25), abs=1e-7)
+    assert arm.inertia == pytest.approx(oblique_arm.ARM_INERTIA, abs=1e-7)
+
+
+def test_joints_are_stated_in_the_units_of_the_urdf(
+    engine: NewtonUsdEngine, tmp_path: Path
+) -> None:
+    """The schemas count in degrees."""
+    joints = {j.name: j for j in engine.observe(_arm(tmp_path)).joints}
+    shoulder, elbow = joints["shoulder"], joints["elbow"]
+
+    assert shoulder.type is JointType.REVOLUTE
+    assert elbow.type is JointType.PRISMATIC
+    assert (shoulder.lower, shoulder.upper) == pytest.approx((-1.25, 0.75), rel=1e-7)
+    assert (shoulder.velocity, elbow.velocity) == pytest.approx((3.5, 0.8), rel=1e-7)
+    assert (shoulder.effort, elbow.effort) == (12, 55)
+    assert (shoulder.damping, shoulder.friction) == pytest.approx((0.7, 0.3), rel=1e-6)
+
+
+def test_root_that_is_no_body_is_where_the_stage_has_it(
+    engine: NewtonUsdEngine, tmp_path: Path
+) -> None:
+    """A bare link called world, to which the arm is fixed."""
+    urdf = oblique_arm.URDF.replace('"base"', '"world"')
+    bare = urdf[: urdf.index("<visual>")] + urdf[urdf.index("</inertial>") + 11 :]
+    observation = engine.observe(_arm(tmp_path, bare))
+    positions, _ = oblique_arm.expected_frames()
+
+    assert observation.root == "world"
+    assert "world" not in _bodies(observation)
+    np.testing.assert_allclose(
+        last_pose(observation, "forearm")[0], positions[-1, 2], atol=_ROUNDING
+    )
+
+
+def test_planar_joint_slides_and_turns_in_its_plane(
+    engine: NewtonUsdEngine, tmp_path: Path
+) -> None:
+    """Unlike the one that Newton reads in a URDF."""
+    axis = np.array(AXIS)
+    shift = 0.7 * np.cross(axis, [1, 0, 0]) - 0.3 * np.cross(axis, [0, 0, 1])
+    observation = engine.observe(
+        _converted(tmp_path, text("planar-joint"), hinge=[[0, 0, 0, 0], [*shift, -0.8]])
+    )
+    position, rotation = last_pose(observation, "arm")
+
+    np.testing.assert_allclose(position, ORIGIN + TURN @ shift, atol=_ROUNDING)
+    np.testing.assert_allclose(
+        rotation, TURN @ rotation_about(AXIS, -0.8), atol=_ROUNDING
+    )
+
+
+def test_spherical_joint_takes_its_quaternion(
+    engine: NewtonUsdEngine, tmp_path: Path
+) -> None:
+    """In the frame of the link, whatever frame the joint has."""
+    unlimited = text("spherical-limits").replace(
+        '<limit lower="-0.5" upper="0.5"/>', ""
+    )
+    half = 0.45
+    quat_wxyz = [np.cos(half), *(np.sin(half) * np.array(AXIS))]
+    observation = engine.observe(
+        _converted(tmp_path, unlimited, hinge=[[1, 0, 0, 0], quat_wxyz])
+    )
+
+    np.testing.assert_allclose(
+        last_pose(observation, "arm")[1],
+        TURN @ rotation_about(AXIS, 2 * half),
+        atol=_ROUNDING,
+    )
+
+
+def test_joint_outside_articulations_is_not_moved(
+    engine: NewtonUsdEngine, tmp_path: Path
+) -> None:
+    """Newton makes none of one body on the world, and its kinematics leave it alone."""
+    urdf = """<robot name="r"><link name="world"/><link name="wheel"><inertial>
+    <mass value="2"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/>
+    </inertial></link><joint name="hinge" type="continuous"><parent link="world"/>
+    <child link="wheel"/></joint></robot>"""
+    observation = engine.observe(_converted(tmp_path, urdf, hinge=[0.0, 1.5]))
+
+    assert observation.frames is not None
+    assert observation.frames.links == ("world",)
+    assert any("hinge" in note for note in observation.notes)
+
+
+def test_stage_in_other_units_is_a_reason_to_abstain(
+    engine: NewtonUsdEngine, tmp_path: Path
+) -> None:
+    """Newton only warns, and goes on."""
+    asked = _arm(tmp_path)
+    stage = Usd.Stage.Open(asked.path)
+    UsdGeom.SetStageMetersPerUnit(stage, 0.01)
+    stage.GetRootLayer().Save()
+
+    with pytest.raises(AbstentionError, match="SI units"):
+        engine.observe(asked)
+
+
+def test_scenery_is_a_reason_to_abstain(
+    engine: NewtonUsdEngine, tmp_path: Path
+) -> None:
+    """There is no body."""
+    scenery = '<robot name="r"><link name="a"/></robot>'
+
+    with pytest.raises(AbstentionError, match="no body"):
+        engine.observe(_converted(tmp_path, scenery))
+
+
+def test_it_states_nothing_that_is_only_a_name(
+    engine: NewtonUsdEngine, tmp_path: Path
+) -> None:
+    """Names of frames come from prims, not from Newton."""
+    states = engine.observe(_arm(tmp_path)).states
+
+    assert not states & {Quantity.LINKS, Quantity.JOINTS, Quantity.BASE}
+
+
+def test_coupling_is_stated_in_radians(engine: NewtonUsdEngine, tmp_path: Path) -> None:
+    """The schema has degrees."""
+    joints = {joint.name: joint for joint in _chain(engine, tmp_path).joints}
+    mimic = joints["second"].mimic
+
+    assert mimic is not None
+    assert mimic.leader == "hinge"
+    assert (mimic.multiplier, mimic.offset) == pytest.approx((-0.5, 0.1), rel=1e-6)
+
+
+def test_chain_of_couplings_arrives_at_its_head(
+    engine: NewtonUsdEngine, tmp_path: Path
+) -> None:
+    """Newton refuses a leader that follows: 0.8 (-0.5 q + 0.1) - 0.2."""
+    joints = {joint.name: joint for joint in _chain(engine, tmp_path).joints}
+    mimic = joints["third"].mimic
+
+    assert mimic is not None
+    assert mimic.leader == "hinge"
+    assert (mimic.multiplier, mimic.offset) == pytest.approx((-0.4, -0.12), rel=1e-6)
+
+
+def _chain(engine: NewtonUsdEngine, folder: Path) -> Observation:
+    urdf = text("mimic-chain")
+    return engine.observe(
+        _converted(folder, urdf, hinge=[0.0], second=[0.0], third=[0.0])
+    )
+
+
+def test_asset_for_anybody_is_not_asked_what_newton_is_not_told(
+    engine: NewtonUsdEngine, tmp_path: Path
+) -> None:
+    """Newton would say that nothing limits or damps, which is not news."""
+    asked = request(tmp_path, oblique_arm.URDF)
+    layer = convert(asked.path, tmp_path / "usd").root_layer
+    observation = engine.observe(replace(asked, path=str(layer)))
+
+    assert not observation.states & {Quantity.EFFORT, Quantity.MIMIC}
+    assert any("is not told" in note for note in observation.notes)

@@ -1,0 +1,341 @@
+"""Effort, velocity, damping and friction: what simulators are told, in SI units.
+
+Units are those that the schemas document: newton-usd-schemas, physxSchema and
+physxSchemaAddition count angles in degrees.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.conformance.engines.single_joints import PRISMATIC, REVOLUTE, only_joint
+from tests.conformance.engines.usd_readings import (
+    DATA,
+    ask,
+    body,
+    joint,
+    joint_named,
+    stage,
+)
+from urdf_usd.conformance.observation.robot import JointType
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+DEGREE = math.pi / 180
+CUSTOM = """
+    custom uniform double urdf:limit:effort = 0.1
+    custom uniform double urdf:limit:velocity = 0.2
+    custom uniform double urdf:dynamics:damping = 0.3
+    custom uniform double urdf:dynamics:friction = 0.4
+"""
+PHYSX = ("PhysicsDriveAPI:angular", "PhysxJointAPI", "PhysxJointAxisAPI:angular")
+
+
+def _axis(axis: str, **numbers: float) -> str:
+    """Return attributes of PhysX's schema for an axis."""
+    return "\n".join(
+        f"float physxJointAxis:{axis}:{name} = {value}"
+        for name, value in numbers.items()
+    )
+
+
+def test_newtons_velocity_and_damping_are_per_degree() -> None:
+    """Friction is a torque."""
+    elbow = joint_named(ask(DATA / "nested_arm.usda"), "elbow")
+
+    assert elbow.velocity == pytest.approx(math.pi)
+    assert elbow.damping == pytest.approx(0.1 / DEGREE)
+    assert elbow.friction == pytest.approx(0.3)
+    assert elbow.effort == 12.5
+    assert elbow.note is None
+
+
+def test_linear_velocity_and_damping_stay() -> None:
+    """Absent is absent, not zero."""
+    slide = joint_named(ask(DATA / "nested_arm.usda"), "slide")
+
+    assert (slide.velocity, slide.damping) == (0.75, 4.0)
+    assert (slide.effort, slide.friction) == (None, None)
+
+
+def test_physxs_velocity_and_viscous_friction_are_per_degree(tmp_path: Path) -> None:
+    """Dry friction and the bound of a drive are torques."""
+    text = "float drive:angular:physics:maxForce = 9\n" + _axis(
+        "angular",
+        maxJointVelocity=90,
+        viscousFrictionCoefficient=0.02,
+        staticFrictionEffort=0.5,
+        dynamicFrictionEffort=0.5,
+    )
+    found = only_joint(tmp_path, REVOLUTE, text, schemas=PHYSX)
+
+    assert found.velocity == pytest.approx(math.pi / 2)
+    assert found.damping == pytest.approx(0.02 / DEGREE)
+    assert (found.friction, found.effort) == (0.5, 9.0)
+    assert found.note is None
+
+
+def test_physx_slides_in_metres(tmp_path: Path) -> None:
+    """Its instance is called linear."""
+    text = "float physxJoint:maxJointVelocity = 0.75\n" + _axis(
+        "linear", viscousFrictionCoefficient=3, maxJointVelocity=0.5
+    )
+    schemas = ("PhysxJointAPI", "PhysxJointAxisAPI:linear")
+    found = only_joint(tmp_path, PRISMATIC, text, schemas=schemas)
+
+    assert (found.velocity, found.damping) == (0.5, 3.0)
+
+
+def test_joint_of_physx_has_a_speed_where_its_axis_has_no_schema(
+    tmp_path: Path,
+) -> None:
+    """In degrees as well."""
+    text = "float physxJoint:maxJointVelocity = 90"
+    found = only_joint(tmp_path, REVOLUTE, text, schemas=("PhysxJointAPI",))
+
+    assert found.velocity == pytest.approx(math.pi / 2)
+
+
+def test_axis_without_a_speed_has_none_whatever_its_joint_says(tmp_path: Path) -> None:
+    """PhysX looks at the axis alone, as soon as that has a schema."""
+    text = """
+        float physxJoint:maxJointVelocity = 90
+        custom uniform double urdf:limit:velocity = 1.5707963267948966
+    """
+    found = only_joint(tmp_path, REVOLUTE, text, schemas=PHYSX[1:])
+
+    assert found.velocity is None
+    assert found.note is not None
+    assert "physxJointAxis:angular:maxJointVelocity is silent" in found.note
+
+
+@pytest.mark.parametrize(
+    ("attribute", "number"),
+    [
+        ("drive:angular:physics:maxForce", "effort"),
+        ("physxJoint:maxJointVelocity", "velocity"),
+        ("physxJointAxis:angular:viscousFrictionCoefficient", "damping"),
+        ("physxJointAxis:angular:dynamicFrictionEffort", "friction"),
+    ],
+)
+def test_attributes_of_a_schema_that_is_not_applied_say_nothing(
+    tmp_path: Path, attribute: str, number: str
+) -> None:
+    """Simulators look at applied schemas."""
+    found = only_joint(tmp_path, REVOLUTE, f"float {attribute} = 4")
+
+    assert getattr(found, number) is None
+
+
+@pytest.mark.parametrize(
+    "text", ["float newton:velocityLimit = inf", "float newton:velocityLimit = 1e38"]
+)
+def test_infinite_velocity_limit_is_absent(tmp_path: Path, text: str) -> None:
+    """The schema's fallback, authored, says no more than its absence."""
+    assert only_joint(tmp_path, REVOLUTE, text).velocity is None
+
+
+def test_drive_limits_the_effort(tmp_path: Path) -> None:
+    """A drive's largest force acts; the custom attribute only tells."""
+    text = """
+        float drive:angular:physics:maxForce = 4
+        custom uniform double urdf:limit:effort = 5
+    """
+    schemas = ("PhysicsDriveAPI:angular",)
+    driven = only_joint(tmp_path, REVOLUTE, text, schemas=schemas)
+
+    assert driven.effort == 4.0
+    assert driven.note == (
+        "drive:angular:physics:maxForce is 4, urdf:limit:effort is 5"
+    )
+
+
+def test_drive_of_a_joint_without_a_type_is_named_after_its_axis(
+    tmp_path: Path,
+) -> None:
+    """One that leaves a turn about Y free."""
+    locked = ("transX", "transY", "transZ", "rotX", "rotZ")
+    text = "float drive:rotY:physics:maxForce = 4\n" + "\n".join(
+        f"float limit:{freedom}:physics:low = 1\n"
+        f"float limit:{freedom}:physics:high = -1"
+        for freedom in locked
+    )
+    schemas = ("PhysicsDriveAPI:rotY", *(f"PhysicsLimitAPI:{f}" for f in locked))
+    found = only_joint(tmp_path, "PhysicsJoint", text, schemas=schemas)
+
+    assert (found.type, found.effort) == (JointType.CONTINUOUS, 4.0)
+
+
+def test_asset_for_anybody_has_custom_attributes_alone(tmp_path: Path) -> None:
+    """There is no other word, so they count."""
+    found = only_joint(tmp_path, REVOLUTE, CUSTOM)
+
+    assert (found.effort, found.velocity) == (0.1, 0.2)
+    assert (found.damping, found.friction, found.note) == (0.3, 0.4, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "schemas", "silent"),
+    [
+        ("", ("NewtonJointAPI",), "newton:damping"),
+        ("float newton:armature = 0.1", (), "newton:damping"),
+        ("", ("PhysxJointAPI",), "physxJointAxis:angular:viscousFrictionCoefficient"),
+        (
+            "float physxLimit:angular:stiffness = 1",
+            (),
+            "physxJointAxis:angular:viscousFrictionCoefficient",
+        ),
+    ],
+)
+def test_asset_that_speaks_to_a_simulator_is_held_to_it(
+    tmp_path: Path, text: str, schemas: tuple[str, ...], silent: str
+) -> None:
+    """What it could be told, and is not, is lost on it."""
+    found = only_joint(tmp_path, REVOLUTE, text + CUSTOM, schemas=schemas)
+
+    assert (found.effort, found.velocity) == (0.1, None)
+    assert (found.damping, found.friction) == (None, None)
+    assert found.note is not None
+    assert f"urdf:dynamics:damping is 0.3, and {silent} is silent" in found.note
+
+
+def test_any_joint_speaks_for_the_asset(tmp_path: Path) -> None:
+    """Beside one that Newton is told of, another is not for anybody."""
+    bodies = body("a") + body("b") + body("c")
+    told = joint(REVOLUTE, "told", schemas=("NewtonJointAPI",))
+    it = joint(REVOLUTE, "it", CUSTOM, ("b", "c"))
+    found = joint_named(ask(stage(tmp_path, bodies + told + it)), "it")
+
+    assert (found.velocity, found.damping) == (None, None)
+
+
+def test_asset_that_speaks_to_two_simulators_is_held_to_both(tmp_path: Path) -> None:
+    """What one of them is not told is lost on that one."""
+    text = f"""
+        float newton:damping = {0.3 * DEGREE}
+        float newton:friction = 0.4
+        custom uniform double urdf:dynamics:damping = 0.3
+        custom uniform double urdf:dynamics:friction = 0.4
+    """ + _axis("angular", staticFrictionEffort=0.4, dynamicFrictionEffort=0.4)
+    found = only_joint(tmp_path, REVOLUTE, text, schemas=PHYSX[2:])
+
+    assert found.damping is None
+    assert found.friction == pytest.approx(0.4)
+
+
+def test_simulators_that_are_told_different_numbers_have_none_in_common(
+    tmp_path: Path,
+) -> None:
+    """Neither number is effective."""
+    text = """
+        float newton:velocityLimit = 90
+        float physxJoint:maxJointVelocity = 45
+    """
+    schemas = ("NewtonJointAPI", "PhysxJointAPI")
+    found = only_joint(tmp_path, REVOLUTE, text, schemas=schemas)
+
+    assert found.velocity is None
+    assert found.note is not None
+    assert found.note.startswith("newton:velocityLimit is 1.5708")
+
+
+def test_friction_at_rest_is_that_in_motion(tmp_path: Path) -> None:
+    """URDF has one number; of PhysX's two, either alone is another joint."""
+    text = _axis("angular", staticFrictionEffort=0.5, dynamicFrictionEffort=0.25)
+    found = only_joint(tmp_path, REVOLUTE, text, schemas=PHYSX[2:])
+
+    assert found.friction is None
+    assert found.note is not None
+    assert "dynamicFrictionEffort is 0.25" in found.note
+
+
+@pytest.mark.parametrize("schemas", [("NewtonJointAPI",), ("PhysxJointAPI",)])
+def test_custom_attributes_count_where_no_schema_can_say_it(
+    tmp_path: Path, schemas: tuple[str, ...]
+) -> None:
+    """A speed of zero would freeze the joint; nothing negative has a meaning."""
+    text = """
+        custom uniform double urdf:limit:effort = -1
+        custom uniform double urdf:limit:velocity = 0
+        custom uniform double urdf:dynamics:damping = 3e-41
+    """
+    found = only_joint(tmp_path, REVOLUTE, text, schemas=schemas)
+
+    assert (found.effort, found.velocity, found.damping) == (-1.0, 0.0, 3e-41)
+    assert found.note is None
+
+
+def test_an_effort_of_zero_is_lost_where_a_drive_could_say_it(tmp_path: Path) -> None:
+    """A joint without motor is another than one without a bound."""
+    text = "custom uniform double urdf:limit:effort = 0"
+    drive = ("PhysicsDriveAPI:angular",)
+    found = only_joint(tmp_path, REVOLUTE, text, schemas=drive)
+
+    assert found.effort is None
+
+
+@pytest.mark.parametrize(
+    ("other", "expected"),
+    [
+        ("", 7.0),
+        ("float drive:angular:physics:maxForce = 4", None),
+    ],
+)
+def test_effort_needs_a_drive_only_where_an_asset_has_drives(
+    tmp_path: Path, other: str, expected: float | None
+) -> None:
+    """An asset of another converter may leave all motors to whoever uses it."""
+    bodies = body("a") + body("b") + body("c")
+    moved = joint(REVOLUTE, "moved", f"float newton:damping = 0.1\n{other}")
+    text = "custom float urdf:limit:effort = 7"
+    it = joint(REVOLUTE, "it", text, ("b", "c"))
+    found = joint_named(ask(stage(tmp_path, bodies + moved + it)), "it")
+
+    assert found.effort == expected
+
+
+def test_custom_attributes_count_on_joints_without_one_axis(tmp_path: Path) -> None:
+    """A schema's value would hold for displacements and angles alike."""
+    text = "custom uniform double urdf:dynamics:damping = 0.2"
+    schemas = ("NewtonJointAPI",)
+    found = only_joint(tmp_path, "PhysicsSphericalJoint", text, schemas=schemas)
+
+    assert found.damping == 0.2
+
+
+def test_planar_joint_reads_no_schema_that_mixes_units(tmp_path: Path) -> None:
+    """Newton's values hold for every degree of freedom, in its own unit."""
+    locks = "\n".join(
+        f"float limit:{freedom}:physics:low = 1\n"
+        f"float limit:{freedom}:physics:high = -1"
+        for freedom in ("transZ", "rotX", "rotY")
+    )
+    schemas = [f"PhysicsLimitAPI:{each}" for each in ("transZ", "rotX", "rotY")]
+    text = locks + "\nfloat newton:damping = 7\nfloat newton:friction = 8"
+    found = only_joint(tmp_path, "PhysicsJoint", text, schemas=schemas)
+
+    assert found.type is JointType.PLANAR
+    assert (found.damping, found.friction, found.lower) == (None, None, None)
+
+
+def test_forces_of_a_stage_in_centimetres_become_newtons(tmp_path: Path) -> None:
+    """1 kg cm/s^2 is 0.01 N, 1 kg cm^2/s^2 is 1e-4 N m."""
+    rail = only_joint(
+        tmp_path,
+        PRISMATIC,
+        "float newton:friction = 3\nfloat newton:damping = 5\n"
+        "float newton:velocityLimit = 7",
+        "metersPerUnit = 0.01",
+    )
+    hinge = only_joint(
+        tmp_path, REVOLUTE, "float newton:friction = 3", "metersPerUnit = 0.01"
+    )
+
+    assert rail.friction == pytest.approx(0.03)
+    assert rail.damping == pytest.approx(5.0)
+    assert rail.velocity == pytest.approx(0.07)
+    assert hinge.friction == pytest.approx(3e-4)

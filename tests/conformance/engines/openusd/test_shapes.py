@@ -1,0 +1,222 @@
+"""Shapes of hand-written stages: which they are, whose, and where."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.conformance.engines.usd_readings import ask, body, stage
+from urdf_usd.conformance.observation.shapes import Role, ShapeKind, ShapeObservation
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+COLLIDER = '(prepend apiSchemas = ["PhysicsCollisionAPI"])'
+GUIDE = 'uniform token purpose = "guide"'
+SQUARE = """
+    point3f[] points = [(0, 0, 0), (2, 0, 0), (2, 3, 0), (0, 3, 0)]
+    int[] faceVertexCounts = [4]
+    int[] faceVertexIndices = [0, 1, 2, 3]
+"""
+
+
+def _shapes(
+    folder: Path, content: str, header: str = "metersPerUnit = 1"
+) -> list[ShapeObservation]:
+    path = stage(folder, body("a", _lines(content)), header)
+    return [shape for shape in ask(path).shapes if shape.link == "a"]
+
+
+def _lines(content: str) -> str:
+    """End statements before brackets close, as the grammar of usda wants it."""
+    return content.replace("}", "\n}")
+
+
+def _only(folder: Path, content: str, **options: str) -> ShapeObservation:
+    (shape,) = _shapes(folder, content, **options)
+    return shape
+
+
+def test_purpose_and_schema_decide_the_role(tmp_path: Path) -> None:
+    """A prim may be both, and what is disabled or hidden is neither."""
+    found = _shapes(
+        tmp_path,
+        f"""
+        def Sphere "both" {COLLIDER} {{ }}
+        def Sphere "touched" {COLLIDER} {{ {GUIDE} }}
+        def Sphere "seen" {{ uniform token purpose = "render" }}
+        def Sphere "nothing" {{ {GUIDE} }}
+        def Sphere "disabled" {COLLIDER} {{
+            bool physics:collisionEnabled = 0
+            {GUIDE}
+        }}
+        def Sphere "hidden" {{ token visibility = "invisible" }}
+        def Sphere "proxy" {{ uniform token purpose = "proxy" }}
+        """,
+    )
+
+    assert [(shape.name, shape.role) for shape in found] == [
+        ("both", Role.COLLISION),
+        ("both", Role.VISUAL),
+        ("touched", Role.COLLISION),
+        ("seen", Role.VISUAL),
+    ]
+
+
+def test_scale_units_and_axis_are_in_the_size(tmp_path: Path) -> None:
+    """In metres, with the axis along Z."""
+    cylinder = _only(
+        tmp_path,
+        """
+        def Cylinder "c" {
+            double radius = 10
+            double height = 40
+            uniform token axis = "Y"
+            float3 xformOp:scale = (2, 3, 2)
+            double3 xformOp:translate = (100, 0, 50)
+            uniform token[] xformOpOrder = ["xformOp:translate", "xformOp:scale"]
+        }
+        """,
+        header="metersPerUnit = 0.01",
+    )
+
+    assert cylinder.kind is ShapeKind.CYLINDER
+    assert cylinder.size == pytest.approx((0.2, 1.2))
+    assert cylinder.position == pytest.approx((1.0, 0.0, 0.5))
+    assert cylinder.surface is not None
+    assert cylinder.surface.lower == pytest.approx((0.8, -0.6, 0.3))
+    assert cylinder.surface.upper == pytest.approx((1.2, 0.6, 0.7))
+    assert cylinder.surface.volume == pytest.approx(math.pi * 0.04 * 1.2)
+
+
+@pytest.mark.parametrize(
+    ("prim", "kind", "size"),
+    [
+        ('def Cube "p" { double size = 3 }', ShapeKind.BOX, (3.0, 3.0, 3.0)),
+        ('def Cube "p" { }', ShapeKind.BOX, (2.0, 2.0, 2.0)),
+        ('def Sphere "p" { double radius = 0.3 }', ShapeKind.SPHERE, (0.3,)),
+        (
+            'def Capsule "p" { double radius = 0.3 \n double height = 0.7 }',
+            ShapeKind.CAPSULE,
+            (0.3, 0.7),
+        ),
+    ],
+)
+def test_primitives_have_their_dimensions(
+    tmp_path: Path, prim: str, kind: ShapeKind, size: tuple[float, ...]
+) -> None:
+    """Those of the schema where none is authored."""
+    shape = _only(tmp_path, prim)
+
+    assert (shape.kind, shape.size) == (kind, size)
+
+
+def test_left_handed_faces_look_the_other_way(tmp_path: Path) -> None:
+    """The square of six square metres looks up, or down."""
+    up = _only(tmp_path, f'def Mesh "m" {{ {SQUARE} }}')
+    handed = f'{SQUARE}\n uniform token orientation = "leftHanded"'
+    down = _only(tmp_path, f'def Mesh "m" {{ {handed} }}')
+
+    assert up.surface is not None
+    assert down.surface is not None
+    assert up.surface.oriented_area == pytest.approx((0.0, 0.0, 6.0))
+    assert down.surface.oriented_area == pytest.approx((0.0, 0.0, -6.0))
+    assert up.surface.triangles == 2
+
+
+def test_shapes_in_folders_are_the_links_too(tmp_path: Path) -> None:
+    """The folder comes first, for it might be a link; poses are those of each frame."""
+    path = stage(
+        tmp_path,
+        body(
+            "a",
+            _lines("""
+            def Xform "visuals" {
+                double3 xformOp:translate = (0, 0, 1)
+                uniform token[] xformOpOrder = ["xformOp:translate"]
+                def Scope "group" { def Sphere "ball" { double radius = 0.5 } }
+            }
+            """),
+        ),
+    )
+    found = [(s.link, s.source, s.position) for s in ask(path).shapes]
+
+    ball = "/robot/a/visuals/group/ball"
+    assert found == [("visuals", ball, (0, 0, 0)), ("a", ball, (0, 0, 1))]
+
+
+def test_instances_are_shapes(tmp_path: Path) -> None:
+    """Their prims are proxies."""
+    path = tmp_path / "robot.usda"
+    path.write_text(
+        _lines("""#usda 1.0
+(
+    defaultPrim = "robot"
+    metersPerUnit = 1
+)
+class Xform "Ball" { def Sphere "ball" { double radius = 0.5 } }
+def Xform "robot" {
+    def Xform "a" (prepend apiSchemas = ["PhysicsRigidBodyAPI"]) {
+        def "shown" (
+            instanceable = true
+            references = </Ball>
+        ) {
+            double3 xformOp:translate = (0, 2, 0)
+            uniform token[] xformOpOrder = ["xformOp:translate"]
+        }
+    }
+}
+""")
+    )
+    (ball,) = (shape for shape in ask(path).shapes if shape.link == "a")
+
+    assert ball.name == "ball"
+    assert ball.position == (0.0, 2.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("prim", "problem"),
+    [
+        ('def Cone "p" { }', "a Cone cannot be measured"),
+        ('def Mesh "p" { }', "its points and faces do not fit together"),
+        (
+            """def Sphere "p" {
+                float3 xformOp:scale = (1, 2, 1)
+                uniform token[] xformOpOrder = ["xformOp:scale"]
+            }""",
+            "its scale makes no sphere of it",
+        ),
+    ],
+)
+def test_what_cannot_be_measured_says_why(
+    tmp_path: Path, prim: str, problem: str
+) -> None:
+    """It is there, and has no surface."""
+    shape = _only(tmp_path, prim)
+
+    assert shape.surface is None
+    assert shape.problem == problem
+
+
+def test_a_bounding_volume_is_not_the_collider(tmp_path: Path) -> None:
+    """A hull reaches as far as its mesh, a bounding cube further."""
+    for approximation, problem in (
+        ("boundingCube", "its bounding cube stands for it"),
+        ("convexHull", None),
+    ):
+        shape = _only(
+            tmp_path,
+            f"""
+            def Mesh "m" (
+                prepend apiSchemas = ["PhysicsCollisionAPI", "PhysicsMeshCollisionAPI"]
+            ) {{
+                {SQUARE}
+                {GUIDE}
+                uniform token physics:approximation = "{approximation}"
+            }}
+            """,
+        )
+
+        assert shape.problem == problem

@@ -1,0 +1,33 @@
+"""Engines whose engines need not be installed: tests of them are skipped without."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from urdf_usd.conformance.engines.drake.engine import DrakeEngine
+from urdf_usd.conformance.engines.newton.urdf_engine import NewtonEngine
+from urdf_usd.conformance.engines.newton.usd_engine import NewtonUsdEngine
+from urdf_usd.conformance.engines.pinocchio.engine import PinocchioEngine
+from urdf_usd.conformance.engines.protocol import Unavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from urdf_usd.conformance.engines.protocol import Engine
+
+ENGINES: dict[str, Callable[[], Engine]] = {
+    "drake": DrakeEngine,
+    "newton": NewtonEngine,
+    "newton-usd": NewtonUsdEngine,
+    "pinocchio": PinocchioEngine,
+}
+
+
+def installed(engine: Engine) -> Engine:
+    """Return an engine that can be asked; skip the test if it cannot."""
+    match engine.availability():
+        case Unavailable(reason, remedy):
+            pytest.skip(f"{reason}; {remedy}")
+    return engine

@@ -1,0 +1,234 @@
+"""The specification's reading, against formulas and the words of the specification."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from tests.conformance.engines import oblique_arm
+from urdf_usd.conformance.engines.protocol import AbstentionError, Available, Side
+from urdf_usd.conformance.engines.reference.engine import (
+    ReferenceEngine,
+    observe_robot,
+    structure,
+)
+from urdf_usd.conformance.observation.robot import (
+    Base,
+    JointType,
+    MimicObservation,
+    Quantity,
+)
+from urdf_usd.conformance.tolerance.sampling import configurations
+from urdf_usd.converter.urdf.parse import parse
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from urdf_usd.conformance.observation.robot import Observation
+
+_ARM = (
+    '<link name="arm"><inertial><mass value="2"/><inertia ixx="1" ixy="0" ixz="0" '
+    'iyy="1" iyz="0" izz="1"/></inertial></link>'
+)
+_BALL = '<visual><geometry><sphere radius="1"/></geometry></visual>'
+
+
+@pytest.fixture
+def observation(tmp_path: Path) -> Observation:
+    """What the specification says about the oblique arm."""
+    return ReferenceEngine().observe(
+        oblique_arm.request(
+            tmp_path,
+            oblique_arm.URDF,
+            shoulder=oblique_arm.SHOULDER,
+            elbow=oblique_arm.ELBOW,
+        )
+    )
+
+
+def _observe(folder: Path, body: str) -> Observation:
+    path = folder / "robot.urdf"
+    path.write_text(f'<robot name="r">{body}</robot>')
+    robot = parse(path).robot
+    return observe_robot(robot, configurations(structure(robot)))
+
+
+def _joint(kind: str, parent: str = "world", inner: str = "") -> str:
+    return (
+        f'<joint name="j" type="{kind}"><parent link="{parent}"/>'
+        f'<child link="arm"/>{inner}</joint>'
+    )
+
+
+def test_motion_is_that_of_the_robot_and_configurations_that_are_asked(
+    tmp_path: Path,
+) -> None:
+    """Though it is kept for who asks the same again, with or without shapes."""
+    path = tmp_path / "robot.urdf"
+    path.write_text(f'<robot name="r"><link name="world"/>{_joint("continuous")}{_ARM}')
+    path.write_text(path.read_text() + "</robot>")
+    robot = parse(path).robot
+    few, many = (configurations(structure(robot), count) for count in (4, 9))
+    first = observe_robot(robot, few, shapes=False)
+    assert first.frames is observe_robot(robot, few).frames
+    assert first.dynamics is observe_robot(robot, few).dynamics
+
+    light = replace(robot, links=robot.links[:1] + parse(path).robot.links[1:])
+    other = observe_robot(robot, many).frames
+    again = observe_robot(light, few).frames
+
+    assert first.frames is not None
+    assert other is not None
+    assert other.labels == many.labels
+    assert len(other.positions) == many.count != few.count
+    assert again is not first.frames
+
+
+def test_everything_is_stated(observation: Observation) -> None:
+    """The reference may not be silent."""
+    assert observation.states == frozenset(Quantity)
+    assert ReferenceEngine().side is Side.URDF
+    assert isinstance(ReferenceEngine().availability(), Available)
+
+
+def test_link_frames_follow_the_formulas(observation: Observation) -> None:
+    """Products of elementary rotations and Rodrigues' formula."""
+    frames = observation.frames
+    assert frames is not None
+    order = [frames.links.index(link) for link in oblique_arm.LINKS]
+    positions, rotations = oblique_arm.expected_frames()
+
+    np.testing.assert_allclose(frames.positions[:, order], positions, atol=1e-14)
+    np.testing.assert_allclose(frames.rotations[:, order], rotations, atol=1e-14)
+    assert frames.labels == ("zero", "sample 0", "sample 1")
+    assert not frames.positions.flags.writeable
+
+
+def test_inertia_is_turned_into_the_link_frame(observation: Observation) -> None:
+    """R I R^T, with the products."""
+    arm = next(link for link in observation.links if link.name == "arm").mass
+    assert arm is not None
+
+    assert arm.mass == 2.25
+    assert arm.center == (-0.05, 0.15, 0.25)
+    assert arm.inertia == pytest.approx(oblique_arm.ARM_INERTIA, abs=1e-15)
+
+
+def test_absent_is_absent(observation: Observation) -> None:
+    """No inertial, no dynamics: None, not zero."""
+    tip = next(link for link in observation.links if link.name == "tip")
+    elbow = next(joint for joint in observation.joints if joint.name == "elbow")
+
+    assert tip.mass is None
+    assert elbow.damping is None
+    assert elbow.mimic == MimicObservation("shoulder", -0.2, 0.05)
+    assert elbow.axis == pytest.approx((-0.48, 0.6, 0.64))
+
+
+def test_fixed_joint_has_neither_axis_nor_limits(observation: Observation) -> None:
+    """It does not move."""
+    wrist = next(joint for joint in observation.joints if joint.name == "wrist")
+
+    assert wrist.type is JointType.FIXED
+    assert (wrist.axis, wrist.lower, wrist.upper) == (None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("body", "base"),
+    [
+        (f'<link name="world"/>{_ARM}{_joint("fixed")}', Base.FIXED),
+        (f'<link name="world"/>{_ARM}{_joint("floating")}', Base.FLOATING),
+        (f'<link name="world"/>{_ARM}{_joint("continuous")}', Base.FIXED),
+        ('<link name="world"/>', None),
+        (f'<link name="bench"/>{_ARM}{_joint("fixed", "bench")}', None),
+        (
+            f'<link name="world">{_BALL}</link>{_ARM}{_joint("fixed")}',
+            None,
+        ),
+        (_ARM, None),
+    ],
+)
+def test_base_is_stated_by_a_bare_world_alone(
+    tmp_path: Path, body: str, base: Base | None
+) -> None:
+    """URDF has no other word for it."""
+    assert _observe(tmp_path, body).base is base
+
+
+def test_continuous_joint_has_no_limits(tmp_path: Path) -> None:
+    """Whatever <limit> says about positions."""
+    limit = '<limit lower="-1" upper="1" effort="3" velocity="4"/>'
+    body = f'<link name="world"/>{_ARM}{_joint("continuous", inner=limit)}'
+    (joint,) = _observe(tmp_path, body).joints
+
+    assert (joint.lower, joint.upper) == (None, None)
+    assert (joint.effort, joint.velocity) == (3, 4)
+
+
+def test_robot_that_does_not_move_has_one_placement(tmp_path: Path) -> None:
+    """However many configurations there are."""
+    origin = '<origin xyz="1 2 3" rpy="0 0 1.5"/>'
+    body = f'<link name="bench"/>{_ARM}{_joint("fixed", "bench", origin)}'
+    frames = _observe(tmp_path, body).frames
+    assert frames is not None
+
+    assert frames.positions.shape == (1, 2, 3)
+    assert frames.positions[0, 1].tolist() == [1, 2, 3]
+    assert frames.rotations[0, 1, 0, 0] == pytest.approx(math.cos(1.5))
+
+
+def test_repaired_text_is_said(tmp_path: Path) -> None:
+    """Other readers may repair it otherwise."""
+    origin = '\n<origin xyz="${x} 2 3"/>'
+    request = oblique_arm.request(
+        tmp_path,
+        '<robot name="r"><link name="bench"/>\n'
+        f"{_ARM}\n{_joint('fixed', 'bench', origin)}</robot>",
+    )
+
+    assert ReferenceEngine().observe(request).repaired == ("j",)
+
+
+@pytest.mark.parametrize(
+    ("head", "rules"),
+    [
+        ("", ()),
+        ('<?xml version="0.0"?>', ()),
+        ("<!-- a -- b -->", ("xml-comment",)),
+        ('\n<?xml version="1.0"?><!-- -- -->', ("xml-declaration", "xml-comment")),
+    ],
+)
+def test_a_repair_that_the_converter_shares_is_stated(
+    tmp_path: Path, head: str, rules: tuple[str, ...]
+) -> None:
+    """With the rules, in a note that reports show."""
+    request = oblique_arm.request(tmp_path, f'{head}<robot name="r">{_ARM}</robot>')
+
+    reading = ReferenceEngine().observe(request)
+
+    assert reading.malformed == rules
+    shared = [note for note in reading.notes if "shares the repair" in note]
+    assert len(shared) == bool(rules)
+    assert all(rule in shared[0] for rule in rules)
+
+
+def test_quaternions_are_said(tmp_path: Path) -> None:
+    """Engines ignore them."""
+    origin = '<origin xyz="1 2 3" quat_xyzw="0.5 0.5 0.5 0.5"/>'
+    request = oblique_arm.request(
+        tmp_path,
+        '<robot name="r" version="1.1"><link name="bench"/>'
+        f"{_ARM}{_joint('fixed', 'bench', origin)}</robot>",
+    )
+
+    assert ReferenceEngine().observe(request).quaternions == ("j",)
+
+
+def test_urdf_without_meaning_is_refused(tmp_path: Path) -> None:
+    """With the first reason."""
+    with pytest.raises(AbstentionError, match="no links"):
+        ReferenceEngine().observe(oblique_arm.request(tmp_path, '<robot name="r"/>'))

@@ -1,0 +1,223 @@
+"""Engines and the specification state the same shapes of one URDF."""
+
+from __future__ import annotations
+
+import math
+import struct
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+import trimesh
+
+from urdf_usd.conformance.engines.mesh_files.files import load_mesh
+from urdf_usd.conformance.engines.mesh_files.loaded_mesh import UnreadMeshError
+from urdf_usd.conformance.engines.mujoco.engine import MujocoEngine
+from urdf_usd.conformance.engines.protocol import Request
+from urdf_usd.conformance.engines.pybullet.engine import PybulletEngine
+from urdf_usd.conformance.engines.reference.engine import ReferenceEngine
+from urdf_usd.conformance.observation.robot import Configurations, Quantity
+from urdf_usd.conformance.observation.shapes import Role, ShapeKind
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from urdf_usd.conformance.engines.protocol import Engine
+    from urdf_usd.conformance.observation.robot import Observation
+    from urdf_usd.conformance.observation.shapes import ShapeObservation
+
+ORIGIN = '<origin xyz="0.1 -0.2 0.3" rpy="0.4 -0.5 0.6"/>'
+PRIMITIVES = {
+    ShapeKind.BOX: ('<box size="0.2 0.5 0.3"/>', (0.2, 0.5, 0.3)),
+    ShapeKind.CYLINDER: ('<cylinder radius="0.1" length="0.6"/>', (0.1, 0.6)),
+    ShapeKind.CAPSULE: ('<capsule radius="0.1" length="0.6"/>', (0.1, 0.6)),
+    ShapeKind.SPHERE: ('<sphere radius="0.1"/>', (0.1,)),
+}
+MASS = """<inertial><mass value="1"/>
+<inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>"""
+ENGINES = (ReferenceEngine(), MujocoEngine(), PybulletEngine())
+
+
+def _ask(engine: Engine, folder: Path, *shapes: str) -> Observation:
+    urdf = folder / "robot.urdf"
+    urdf.write_text(
+        f'<robot name="r"><link name="a">{MASS}{"".join(shapes)}</link></robot>'
+    )
+    return engine.observe(Request(str(urdf), Configurations((), (), ("zero",))))
+
+
+def _of(reading: Observation, role: Role) -> tuple[ShapeObservation, ...]:
+    return tuple(shape for shape in reading.shapes if shape.role is role)
+
+
+def _both(geometry: str) -> tuple[str, str]:
+    content = f"{ORIGIN}<geometry>{geometry}</geometry>"
+    return f"<visual>{content}</visual>", f"<collision>{content}</collision>"
+
+
+@pytest.mark.parametrize("engine", ENGINES, ids=lambda each: each.name)
+@pytest.mark.parametrize("kind", PRIMITIVES, ids=str)
+def test_primitives_have_the_sizes_of_the_file(
+    kind: ShapeKind, engine: Engine, tmp_path: Path
+) -> None:
+    """In both roles, at the place of the file."""
+    text, size = PRIMITIVES[kind]
+    reading = _ask(engine, tmp_path, *_both(text))
+
+    for role in Role:
+        (shape,) = _of(reading, role)
+        assert shape.kind is kind
+        assert shape.size == pytest.approx(size)
+        assert shape.position == pytest.approx((0.1, -0.2, 0.3))
+        assert shape.surface is not None
+        assert shape.surface.center == pytest.approx((0.1, -0.2, 0.3))
+
+
+@pytest.mark.parametrize("kind", PRIMITIVES, ids=str)
+def test_engines_turn_shapes_as_the_specification_does(
+    kind: ShapeKind, tmp_path: Path
+) -> None:
+    """The support functions tell orientations apart."""
+    text, _ = PRIMITIVES[kind]
+    supports = []
+    for engine in ENGINES:
+        (shape,) = _of(_ask(engine, tmp_path, *_both(text)), Role.COLLISION)
+        assert shape.surface is not None
+        supports.append(shape.surface.support)
+
+    np.testing.assert_allclose(supports[1], supports[0], atol=1e-9)
+    np.testing.assert_allclose(supports[2], supports[0], atol=1e-9)
+
+
+@pytest.mark.parametrize("suffix", ["stl", "obj"])
+@pytest.mark.parametrize("mirror", [1.0, -1.0])
+def test_mujoco_undoes_what_it_does_to_meshes(
+    suffix: str, mirror: float, tmp_path: Path
+) -> None:
+    """It centres and turns them, and its float32 points are where the file has them."""
+    mesh = trimesh.creation.box((0.2, 0.5, 0.3))
+    mesh.vertices[0] += (0.1, 0.05, -0.02)
+    mesh.export(tmp_path / f"part.{suffix}")
+    text = f'<mesh filename="part.{suffix}" scale="{mirror} 2 0.5"/>'
+    readings = [
+        _ask(w, tmp_path, *_both(text)) for w in (ReferenceEngine(), MujocoEngine())
+    ]
+    (spec,), (mujoco,) = (_of(reading, Role.VISUAL) for reading in readings)
+
+    assert spec.surface is not None
+    assert mujoco.surface is not None
+    np.testing.assert_allclose(mujoco.surface.support, spec.surface.support, atol=1e-6)
+    assert mujoco.surface.area == pytest.approx(spec.surface.area, rel=1e-6)
+    assert mujoco.surface.volume == pytest.approx(mesh.volume, rel=1e-5)
+
+
+def test_pybullet_says_nothing_of_meshes(tmp_path: Path) -> None:
+    """Neither engine says anything of a mesh that is not there."""
+    text = '<mesh filename="gone.stl"/>'
+    for engine in (MujocoEngine(), PybulletEngine()):
+        (shape,) = _of(_ask(engine, tmp_path, *_both(text)), Role.COLLISION)
+        assert not shape.stated
+
+    (shape,) = _of(_ask(ReferenceEngine(), tmp_path, *_both(text)), Role.COLLISION)
+    assert shape.stated
+    assert shape.problem == "it is not found"
+
+
+def test_mujoco_that_refuses_a_mesh_still_states_primitives(tmp_path: Path) -> None:
+    """And says why in a note."""
+    (tmp_path / "bad.stl").write_bytes(b"\0" * 84)
+    bad, good = '<mesh filename="bad.stl"/>', PRIMITIVES[ShapeKind.BOX][0]
+    reading = _ask(MujocoEngine(), tmp_path, *_both(bad), *_both(good))
+
+    assert Quantity.COLLISION in reading.states
+    assert [s.stated for s in _of(reading, Role.COLLISION)] == [True, False]
+    assert any("MuJoCo refuses shapes" in note for note in reading.notes)
+
+
+def test_mujoco_that_refuses_primitives_states_no_shapes(tmp_path: Path) -> None:
+    """A radius of zero; the rest of the robot is stated all the same."""
+    reading = _ask(MujocoEngine(), tmp_path, *_both('<sphere radius="0"/>'))
+
+    assert Quantity.COLLISION not in reading.states
+    assert Quantity.MASS in reading.states
+
+
+COLLADA = """<?xml version="1.0"?>
+<COLLADA xmlns="http://www.collada.org/2005/11/COLLADASchema" version="1.4.1">
+  <asset><unit meter="0.01"/><up_axis>Y_UP</up_axis></asset>
+  <library_geometries><geometry id="g"><mesh>
+    <source id="p">
+      <float_array id="q" count="12">0 0 0 10 0 0 0 20 0 0 0 30</float_array>
+      <technique_common><accessor source="#q" count="4" stride="3">
+        <param name="X" type="float"/><param name="Y" type="float"/>
+        <param name="Z" type="float"/></accessor></technique_common></source>
+    <vertices id="v"><input semantic="POSITION" source="#p"/></vertices>
+    <triangles count="4"><input semantic="VERTEX" source="#v" offset="0"/>
+      <p>0 2 1 0 1 3 0 3 2 1 2 3</p></triangles>
+  </mesh></geometry></library_geometries>
+  <library_visual_scenes><visual_scene id="s"><node>
+    <scale>-1 1 1</scale><instance_geometry url="#g"/></node></visual_scene>
+  </library_visual_scenes>
+  <scene><instance_visual_scene url="#s"/></scene>
+</COLLADA>"""
+
+
+def test_collada_is_in_metres_and_keeps_its_axes(tmp_path: Path) -> None:
+    """A mirroring node turns nothing inside out."""
+    file = tmp_path / "part.dae"
+    file.write_text(COLLADA)
+    text = '<mesh filename="part.dae"/>'
+    (shape,) = _of(_ask(ReferenceEngine(), tmp_path, *_both(text)), Role.COLLISION)
+
+    assert shape.surface is not None
+    assert shape.surface.volume == pytest.approx(0.1 * 0.2 * 0.3 / 6)
+    low, high = (
+        load_mesh(str(file)).points.min(axis=0),
+        load_mesh(str(file)).points.max(axis=0),
+    )
+    np.testing.assert_allclose((low, high), ((-0.1, 0, 0), (0, 0.2, 0.3)), atol=1e-7)
+
+
+def test_content_decides_the_format(tmp_path: Path) -> None:
+    """A binary STL that is called something else, and begins like a text one."""
+    triangle = struct.pack("<12fH", 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0)
+    file = tmp_path / "part.obj"
+    file.write_bytes(b"solid".ljust(80) + struct.pack("<I", 1) + triangle)
+
+    assert len(load_mesh(str(file)).triangles) == 1
+
+
+def test_obj_polygons_and_pieces_are_counted(tmp_path: Path) -> None:
+    """An object without faces is no piece."""
+    file = tmp_path / "part.obj"
+    file.write_text(
+        "mtllib a.mtl\no first\nv 0 0 0\nv 1 0 0\nv 1 1 0\nv 0 1 0\nvn 0 0 1\n"
+        "g\nusemtl x\nf 1//1 2//1 3//1 4//1\no nothing\no second\nf 1/1/1 3 2/2\n"
+    )
+    mesh = load_mesh(str(file))
+
+    assert mesh.pieces == 2
+    assert len(mesh.triangles) == 3
+
+
+@pytest.mark.parametrize("content", [b"", b"nonsense", b"solid\nendsolid\n"])
+def test_a_damaged_mesh_says_so(content: bytes, tmp_path: Path) -> None:
+    """In one line, whatever is raised inside."""
+    file = tmp_path / "part.stl"
+    file.write_bytes(content)
+
+    with pytest.raises(UnreadMeshError) as raised:
+        load_mesh(str(file))
+    assert "\n" not in str(raised.value)
+
+
+def test_colours_are_linear_light(tmp_path: Path) -> None:
+    """Half of sRGB is a fifth of the light."""
+    paint = '<material name="m"><color rgba="0.5 0 1 0.25"/></material>'
+    text = f"<visual><geometry><sphere radius='1'/></geometry>{paint}</visual>"
+    (shape,) = _of(_ask(ReferenceEngine(), tmp_path, text), Role.VISUAL)
+    (look,) = shape.looks
+
+    assert look.color == pytest.approx((0.21404, 0.0, 1.0), abs=1e-5)
+    assert look.opacity == 0.25
+    assert look.area == pytest.approx(4 * math.pi)

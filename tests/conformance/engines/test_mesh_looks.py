@@ -1,0 +1,498 @@
+"""What mesh files say about looks is stated as their formats define it."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import struct
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from tests.converter.usd.mesh_looks import png
+from urdf_usd.conformance.engines.mesh_files.files import load_mesh
+from urdf_usd.conformance.engines.mesh_files.materials import FileMaterial
+from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
+from urdf_usd.conformance.engines.protocol import Observed, Request
+from urdf_usd.conformance.engines.reference.engine import ReferenceEngine
+from urdf_usd.conformance.observation.robot import Configurations
+from urdf_usd.conformance.observation.shapes import Role
+from urdf_usd.conformance.records.record import Grade
+from urdf_usd.conformance.verdict.judgement import judge
+from urdf_usd.converter import convert
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from urdf_usd.conformance.observation.robot import Observation
+    from urdf_usd.conformance.observation.shapes import Look
+    from urdf_usd.conformance.records.record import CheckRecord
+
+STILL = Configurations((), (), ("zero",))
+# sRGB components and their light, from the table of IEC 61966-2-1.
+HALF, HALF_LIGHT = 0.5, 0.21404114
+FIFTH, FIFTH_LIGHT = 0.2, 0.03310477
+PAINT = '<material name="own"><color rgba="0.5 0 1 0.25"/></material>'
+
+BARE_OBJ = """o convex_0
+v 0 0 0
+v 1 0 0
+v 0 1 0
+f 1 2 3
+o 1
+v 0 0 2
+f 1 2 4
+"""
+BARE_STL = """solid 0
+facet normal 0 0 0
+outer loop
+vertex 0 0 0
+vertex 1 0 0
+vertex 0 1 0
+endloop
+endfacet
+endsolid 0
+"""
+# Triangles of half, one and one and a half square metres.
+OBJ = """mtllib looks.mtl
+v 0 0 0
+v 1 0 0
+v 0 1 0
+v 0 0 2
+v 0 0 3
+vt 0.1 0.2
+f 1/1 2/1 3/1
+usemtl red paint
+f 1/1 2/1 4/1
+usemtl skin
+f 1/1 3/1 5/1
+"""
+LIBRARY = """newmtl red paint
+Kd 0.5 0.2 1
+Tr 0.25
+newmtl skin
+Kd 0.2 0.5 0.5
+map_Kd -s 2 2 -clamp on skin image.png
+map_d mask.png
+d 0.5
+"""
+
+
+def _read(folder: Path, mesh: str, material: str = "", scale: str = "") -> Observation:
+    (folder / "robot.urdf").write_text(
+        f'<robot name="r"><link name="a"><visual><geometry><mesh filename="{mesh}" '
+        f"{scale}/></geometry>{material}</visual></link></robot>"
+    )
+    return ReferenceEngine().observe(Request(str(folder / "robot.urdf"), STILL))
+
+
+def _looks(reading: Observation) -> tuple[Look, ...]:
+    (shape,) = (shape for shape in reading.shapes if shape.role is Role.VISUAL)
+    return tuple(sorted(shape.looks, key=lambda look: look.area))
+
+
+def _checks(folder: Path, reading: Observation) -> dict[str, CheckRecord]:
+    """Convert the robot that was read, and compare."""
+    layer = convert(folder / "robot.urdf", folder / "asset").root_layer
+    usd = OpenusdEngine().observe(Request(str(layer), STILL))
+    judgement = judge({"spec": Observed(reading)}, Observed(usd))
+    return {check.id: check for check in judgement.checks}
+
+
+def _obj(folder: Path, library: str = LIBRARY) -> None:
+    (folder / "part.obj").write_text(OBJ)
+    (folder / "looks.mtl").write_text(library)
+    (folder / "skin image.png").write_bytes(png(80))
+    (folder / "mask.png").write_bytes(png(120))
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def test_an_obj_file_has_its_materials_by_area_and_the_urdf_the_rest(
+    tmp_path: Path,
+) -> None:
+    """A scale of the mesh is one of the areas."""
+    _obj(tmp_path)
+    reading = _read(tmp_path, "part.obj", PAINT, 'scale="2 2 2"')
+    own, red, skin = _looks(reading)
+
+    assert (own.area, red.area, skin.area) == pytest.approx((2.0, 4.0, 6.0))
+    assert own.color == pytest.approx((HALF_LIGHT, 0.0, 1.0), abs=1e-7)
+    assert (own.opacity, red.opacity, skin.opacity) == (0.25, 0.75, 0.5)
+    assert red.color == pytest.approx((HALF_LIGHT, FIFTH_LIGHT, 1.0), abs=1e-7)
+    # The colour is a factor of the image.
+    assert skin.color == pytest.approx((FIFTH_LIGHT, HALF_LIGHT, HALF_LIGHT), abs=1e-7)
+    assert (skin.texture, skin.image) == (_digest(png(80)), "skin image.png")
+    assert skin.mask == _digest(png(120))
+
+
+def test_material_libraries_are_read_as_they_are_on_disk(tmp_path: Path) -> None:
+    """A library can change while the mesh that names it does not."""
+    _obj(tmp_path)
+    before = load_mesh(str(tmp_path / "part.obj"))
+    (tmp_path / "looks.mtl").write_text("newmtl skin\nKd 1\n")
+    after = load_mesh(str(tmp_path / "part.obj"))
+
+    assert before.materials[1].image is not None
+    assert after.materials == (FileMaterial(), FileMaterial((1, 1, 1), (1, 1, 1)))
+
+
+@pytest.mark.parametrize(
+    ("statements", "expected"),
+    [
+        ("Kd 0.5", FileMaterial((HALF_LIGHT,) * 3, (HALF_LIGHT,) * 3)),
+        ("Kd xyz 0.1 0.2 0.3", FileMaterial()),
+        ("Kd 0 0 0", FileMaterial((0, 0, 0), None)),
+        ("d -halo 0.25", FileMaterial(opacity=0.25)),
+        ("d 0.75\nTr 0.9", FileMaterial(opacity=0.75)),
+        ("d 0", FileMaterial()),
+        ("Ke 0 0 0", FileMaterial()),
+        ("Ke 0 0.5 0", FileMaterial(says_more=True)),
+    ],
+)
+def test_statements_of_mtl(
+    statements: str, expected: FileMaterial, tmp_path: Path
+) -> None:
+    """Colours that are no RGB, and factors of black, cannot be decided."""
+    _obj(tmp_path, f"newmtl skin\n{statements}\n")
+    material = load_mesh(str(tmp_path / "part.obj")).materials[1]
+
+    assert material.color == (
+        None if expected.color is None else pytest.approx(expected.color, abs=1e-7)
+    )
+    assert (material.factor is None) == (expected.factor is None)
+    assert material.opacity == expected.opacity
+    assert material.speaks == expected.speaks
+
+
+def _dae(folder: Path, *effects: str, params: str = "") -> None:
+    """Write a document with two triangles, of half and one square metre."""
+    materials, bound, triangles = "", "", ""
+    for number, effect in enumerate(effects):
+        materials += f"""<effect id="e{number}"><profile_COMMON>{params}
+          <technique sid="t"><lambert>{effect}</lambert></technique>
+          </profile_COMMON></effect>"""
+        bound += f"""<instance_material symbol="s{number}" target="#m{number}"/>"""
+        corner = 3 + number
+        triangles += f"""<triangles count="1" material="s{number}">
+          <input semantic="VERTEX" source="#v" offset="0"/>
+          <input semantic="TEXCOORD" source="#t" offset="1" set="0"/>
+          <p>0 0 1 0 {corner} 0</p></triangles>"""
+    library = "".join(
+        f'<material id="m{n}"><instance_effect url="#e{n}"/></material>'
+        for n in range(len(effects))
+    )
+    (folder / "skin.png").write_bytes(png(80))
+    (folder / "part.dae").write_text(f"""<?xml version="1.0"?>
+<COLLADA xmlns="http://www.collada.org/2005/11/COLLADASchema" version="1.4.1">
+  <asset><up_axis>Z_UP</up_axis></asset>
+  <library_images><image id="i"><init_from>skin.png</init_from></image></library_images>
+  <library_effects>{materials}</library_effects>
+  <library_materials>{library}</library_materials>
+  <library_geometries><geometry id="g"><mesh>
+    <source id="p"><float_array id="q" count="15">
+      0 0 0 1 0 0 0 0 9 0 1 0 0 0 2</float_array>
+      <technique_common><accessor source="#q" count="5" stride="3">
+        <param name="X" type="float"/><param name="Y" type="float"/>
+        <param name="Z" type="float"/></accessor></technique_common></source>
+    <source id="t"><float_array id="u" count="2">0.3 0.4</float_array>
+      <technique_common><accessor source="#u" count="1" stride="2">
+        <param name="S" type="float"/><param name="T" type="float"/>
+        </accessor></technique_common></source>
+    <vertices id="v"><input semantic="POSITION" source="#p"/></vertices>{triangles}
+  </mesh></geometry></library_geometries>
+  <library_visual_scenes><visual_scene id="s"><node><instance_geometry url="#g">
+    <bind_material><technique_common>{bound}</technique_common></bind_material>
+  </instance_geometry></node></visual_scene></library_visual_scenes>
+  <scene><instance_visual_scene url="#s"/></scene>
+</COLLADA>""")
+
+
+SAMPLER = """<newparam sid="f"><surface type="2D"><init_from>i</init_from></surface>
+  </newparam><newparam sid="l"><sampler2D><source>f</source></sampler2D></newparam>"""
+TEXTURE = '<texture texture="l" texcoord="c"/>'
+
+
+def test_a_collada_file_has_its_materials_by_area(tmp_path: Path) -> None:
+    """A texture takes the place of the colour."""
+    red = "<diffuse><color>0.5 0.2 1 1</color></diffuse>"
+    _dae(tmp_path, red, f"<diffuse>{TEXTURE}</diffuse>", params=SAMPLER)
+    first, second = _looks(_read(tmp_path, "part.dae", PAINT))
+
+    assert (first.area, second.area) == pytest.approx((0.5, 1.0))
+    assert first.color == pytest.approx((HALF_LIGHT, FIFTH_LIGHT, 1.0), abs=1e-7)
+    assert (first.texture, second.texture) == (None, _digest(png(80)))
+    assert second.color == (1.0, 1.0, 1.0)
+
+
+LUMINANCE = 0.212671 * 0.5 + 0.715160 * 0.25 + 0.072169
+
+
+# COLLADA 1.5, chapter 7, "Determining Transparency".
+@pytest.mark.parametrize(
+    ("words", "opacity"),
+    [
+        ("<transparency><float>0.75</float></transparency>", 0.75),
+        ("<transparent><color>0.5 0.25 1 0.5</color></transparent>", 0.5),
+        (
+            (
+                '<transparent opaque="A_ONE"><color>1 1 1 0.5</color></transparent>'
+                "<transparency><float>0.5</float></transparency>"
+            ),
+            0.25,
+        ),
+        (
+            (
+                '<transparent opaque="A_ZERO"><color>1 1 1 0.5</color></transparent>'
+                "<transparency><float>0.5</float></transparency>"
+            ),
+            0.75,
+        ),
+        (
+            (
+                '<transparent opaque="RGB_ZERO"><color>0.5 0.25 1 1</color>'
+                "</transparent><transparency><float>0.5</float></transparency>"
+            ),
+            1 - LUMINANCE / 2,
+        ),
+        (
+            '<transparent opaque="RGB_ZERO"><color>0.5 0.25 1 1</color></transparent>',
+            1 - LUMINANCE,
+        ),
+        (
+            '<transparent opaque="RGB_ONE"><color>0.5 0.25 1 1</color></transparent>',
+            LUMINANCE,
+        ),
+        ("<transparency><float>0</float></transparency>", 1.0),
+        (f'<transparent opaque="RGB_ZERO">{TEXTURE}</transparent>', None),
+    ],
+)
+def test_opacity_of_collada_is_counted_in_the_mode_that_is_named(
+    words: str, opacity: float | None, tmp_path: Path
+) -> None:
+    """Zero is taken for one; the luminance of an image cannot be decided."""
+    paint = f"<diffuse><color>1 0 0 1</color></diffuse>{words}"
+    _dae(tmp_path, paint, params=SAMPLER)
+    (look,) = _looks(_read(tmp_path, "part.dae"))
+
+    assert look.opacity == (None if opacity is None else pytest.approx(opacity))
+
+
+def test_an_image_of_opacities_is_stated_with_its_factor(tmp_path: Path) -> None:
+    """The alpha of one image can serve both."""
+    words = f"""<diffuse>{TEXTURE}</diffuse><transparent>{TEXTURE}</transparent>
+      <transparency><float>0.5</float></transparency>"""
+    _dae(tmp_path, words, params=SAMPLER)
+    (look,) = _looks(_read(tmp_path, "part.dae"))
+
+    assert (look.opacity, look.mask) == (0.5, look.texture)
+    assert look.texture == _digest(png(80))
+
+
+def _gltf(folder: Path, *materials: Mapping[str, object], corners: bool = False) -> str:
+    """Write a GLB whose primitives, of growing size, have these materials."""
+    image = png(80)
+    binary, views, accessors, primitives = b"", [], [], []
+
+    def add(numbers: bytes, count: int, form: str, **more: object) -> int:
+        nonlocal binary
+        views.append({"buffer": 0, "byteOffset": len(binary)})
+        views[-1]["byteLength"] = len(numbers)
+        accessors.append(
+            {"bufferView": len(views) - 1, "componentType": 5126, "count": count}
+            | {"type": form, **more}
+        )
+        binary += numbers
+        return len(accessors) - 1
+
+    for number in range(len(materials)):
+        points = np.array([[0, 0, 0], [1, 0, 0], [0, 1 + number, 0]], "<f4")
+        bounds = {"min": points.min(0).tolist(), "max": points.max(0).tolist()}
+        attributes = {"POSITION": add(points.tobytes(), 3, "VEC3", **bounds)}
+        attributes["TEXCOORD_0"] = add(points[:, :2].tobytes(), 3, "VEC2")
+        if corners:
+            shades = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1]], "<f4")
+            attributes["COLOR_0"] = add(shades.tobytes(), 3, "VEC3")
+        primitives.append({"attributes": attributes, "material": number})
+    views.append({"buffer": 0, "byteOffset": len(binary), "byteLength": len(image)})
+    binary += image + bytes(-len(image) % 4)
+    text = json.dumps(
+        {
+            "asset": {"version": "2.0"},
+            "scene": 0,
+            "scenes": [{"nodes": [0]}],
+            "nodes": [{"mesh": 0}],
+            "meshes": [{"primitives": primitives}],
+            "materials": materials,
+            "textures": [{"source": 0}],
+            "images": [{"bufferView": len(views) - 1, "mimeType": "image/png"}],
+            "bufferViews": views,
+            "accessors": accessors,
+            "buffers": [{"byteLength": len(binary)}],
+        }
+    ).encode()
+    text += b" " * (-len(text) % 4)
+    chunks = struct.pack("<II", len(text), 0x4E4F534A) + text
+    chunks += struct.pack("<II", len(binary), 0x004E4942) + binary
+    head = struct.pack("<4sII", b"glTF", 2, 12 + len(chunks))
+    (folder / "part.glb").write_bytes(head + chunks)
+    return "part.glb"
+
+
+BLENDING: dict[str, object] = {
+    "pbrMetallicRoughness": {"baseColorFactor": [0.123456789, 0.5, 1, 0.25]},
+    "alphaMode": "BLEND",
+}
+IMAGE: dict[str, object] = {
+    "pbrMetallicRoughness": {
+        "baseColorFactor": [0.5, 0.25, 1, 0.25],
+        "baseColorTexture": {"index": 0},
+    }
+}
+
+
+def test_factors_of_gltf_are_linear_and_count_alpha_where_it_blends(
+    tmp_path: Path,
+) -> None:
+    """The default material mode is opaque, and the default colour white."""
+    cut = IMAGE | {"alphaMode": "MASK"}
+    plain, blending, image, mask = _looks(
+        _read(tmp_path, _gltf(tmp_path, {}, BLENDING, IMAGE, cut), PAINT)
+    )
+
+    assert (plain.area, blending.area, image.area) == pytest.approx((0.5, 1.0, 1.5))
+    assert (plain.color, plain.opacity) == ((1.0, 1.0, 1.0), 1.0)
+    assert (blending.color, blending.opacity) == ((0.123456789, 0.5, 1.0), 0.25)
+    assert (image.color, image.opacity) == ((0.5, 0.25, 1.0), 1.0)
+    assert (image.texture, image.mask) == (_digest(png(80)), None)
+    assert (mask.texture, mask.mask, mask.opacity) == (*[_digest(png(80))] * 2, 0.25)
+
+
+def test_where_corners_are_coloured_no_colour_is_stated(tmp_path: Path) -> None:
+    """The URDF's does not stand in for it."""
+    (look,) = _looks(_read(tmp_path, _gltf(tmp_path, {}, corners=True), PAINT))
+
+    assert (look.color, look.opacity) == (None, 1.0)
+
+
+def test_gltf_text_with_numbers_inside_stands_upright(tmp_path: Path) -> None:
+    """Its Y axis is up."""
+    points = np.array([[0, 0, 0], [1, 0, 0], [0, 3, 0]], "<f4").tobytes()
+    data = base64.b64encode(points).decode()
+    document = {
+        "asset": {"version": "2.0"},
+        "scene": 0,
+        "scenes": [{"nodes": [0]}],
+        "nodes": [{"mesh": 0}],
+        "meshes": [{"primitives": [{"attributes": {"POSITION": 0}}]}],
+        "accessors": [
+            {"bufferView": 0, "componentType": 5126, "count": 3, "type": "VEC3"}
+        ],
+        "bufferViews": [{"buffer": 0, "byteLength": len(points)}],
+        "buffers": [
+            {
+                "byteLength": len(points),
+                "uri": f"data:application/octet-stream;base64,{data}",
+            }
+        ],
+    }
+    (tmp_path / "part.gltf").write_text(json.dumps(document))
+    mesh = load_mesh(str(tmp_path / "part.gltf"))
+
+    np.testing.assert_allclose(mesh.points.max(axis=0), (1, 0, 3), atol=1e-12)
+
+
+@pytest.mark.parametrize("form", ["obj", "dae", "glb"])
+def test_a_conversion_keeps_looks_exactly(form: str, tmp_path: Path) -> None:
+    """Colours, factors, opacities, images and their masks."""
+    _obj(tmp_path)
+    red = "<diffuse><color>0.5 0.2 1 1</color></diffuse>"
+    skin = f"<diffuse>{TEXTURE}</diffuse><transparent>{TEXTURE}</transparent>"
+    _dae(tmp_path, red, skin, params=SAMPLER)
+    _gltf(tmp_path, BLENDING, IMAGE, IMAGE | {"alphaMode": "MASK"})
+    checks = _checks(tmp_path, _read(tmp_path, f"part.{form}", PAINT))
+
+    for check in ("colour", "opacity", "texture"):
+        assert checks[f"visual.{check}"].grade is Grade.EXACT
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [(None, "is not found"), (b"GIF89a", "is neither PNG nor JPEG")],
+)
+def test_an_image_that_cannot_be_shown_is_a_finding_and_no_fault(
+    content: bytes | None, reason: str, tmp_path: Path
+) -> None:
+    """The USD cannot have it."""
+    _obj(tmp_path)
+    (tmp_path / "skin image.png").unlink()
+    if content:
+        (tmp_path / "skin image.png").write_bytes(content)
+    reading = _read(tmp_path, "part.obj")
+    check = _checks(tmp_path, reading)["visual.texture"]
+
+    assert _looks(reading)[-1].problem == f"texture skin image.png {reason}"
+    assert check.grade is Grade.CLOSE
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("damaged.obj", OBJ.replace("v 0 0 3", "v nan 0 3")),
+        ("damaged.obj", OBJ.replace("v 0 0 3", "v 0 1e39 3")),
+    ],
+)
+def test_faces_that_are_nowhere_are_missed_in_no_usd(
+    tmp_path: Path, name: str, text: str
+) -> None:
+    """The triangles of half and of one square metre are left."""
+    (tmp_path / name).write_text(text)
+
+    reading = _read(tmp_path, name)
+
+    (shape,) = (shape for shape in reading.shapes if shape.role is Role.VISUAL)
+    assert shape.surface is not None
+    assert shape.surface.area == pytest.approx(1.5)
+    checks = _checks(tmp_path, reading)
+    assert not [check for check in checks.values() if check.grade == "fails"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("0.obj", BARE_OBJ), ("0.obj", BARE_OBJ.replace("o ", "g ")), ("0.stl", BARE_STL)],
+)
+def test_no_triangle_wears_a_material_of_a_file_that_has_none(
+    tmp_path: Path, name: str, text: str
+) -> None:
+    """Whatever its parts and its folder are called, after which trimesh calls it."""
+    folder = tmp_path / "000"
+    folder.mkdir()
+    (folder / name).write_text(text)
+
+    mesh = load_mesh(str(folder / name))
+
+    assert not mesh.materials
+    assert set(mesh.wearing.tolist()) == {-1}
+
+
+@pytest.mark.parametrize("libraries", [("twice.mtl",), ("red.mtl", "blue.mtl")])
+def test_the_first_material_of_a_name_counts(
+    tmp_path: Path, libraries: tuple[str, ...]
+) -> None:
+    """As tinyobjloader has it, in one library and across several."""
+    red, blue = "newmtl paint\nKd 1 0 0\n", "newmtl paint\nKd 0 0 1\n"
+    (tmp_path / "twice.mtl").write_text(red + blue)
+    (tmp_path / "red.mtl").write_text(red)
+    (tmp_path / "blue.mtl").write_text(blue)
+    lines = [*(f"mtllib {name}" for name in libraries), BARE_OBJ.splitlines()[1]]
+    lines += ["v 1 0 0", "v 0 1 0", "usemtl paint", "f 1 2 3", ""]
+    (tmp_path / "part.obj").write_text("\n".join(lines))
+
+    (paint,) = load_mesh(str(tmp_path / "part.obj")).materials
+
+    assert paint.color == (1.0, 0.0, 0.0)

@@ -1,0 +1,209 @@
+"""MuJoCo's own reading of a URDF moves as our own equations of motion say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pybullet_data
+import pytest
+
+from tests.conformance.engines.deviation_files import text
+from tests.conformance.engines.usd_readings import body, joint, stage
+from urdf_usd.conformance.checks.dynamics import bias_forces, inertia_matrices
+from urdf_usd.conformance.checks.rollouts import states
+from urdf_usd.conformance.engines.mujoco.engine import MujocoEngine
+from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
+from urdf_usd.conformance.engines.protocol import Request
+from urdf_usd.conformance.engines.reference.engine import ReferenceEngine
+from urdf_usd.conformance.execution.tasks import questions
+from urdf_usd.conformance.observation.robot import ROOT_MOTION, Configurations
+from urdf_usd.conformance.records.record import Grade
+from urdf_usd.conformance.tolerance.bounds import Tolerance
+from urdf_usd.conformance.tolerance.comparison import Compared, tolerance_model
+from urdf_usd.converter import convert
+from urdf_usd.converter.urdf.parse import parse
+
+if TYPE_CHECKING:
+    from urdf_usd.conformance.observation.robot import Observation
+
+_ROOT = Path(pybullet_data.getDataPath())
+# One for each: chains, loops of mimics, spheres, floating bases, point masses.
+_ROBOTS = (
+    "kuka_iiwa/model.urdf",
+    "humanoid/humanoid.urdf",
+    "laikago/laikago.urdf",
+    "racecar/racecar.urdf",
+    "pr2_gripper.urdf",
+    "r2d2.urdf",
+)
+
+
+def _readings(path: Path) -> tuple[Observation, Observation]:
+    request = Request(str(path), questions(parse(path).robot))
+    return ReferenceEngine().observe(request), MujocoEngine().observe(request)
+
+
+def _written(folder: Path, name: str, old: str = "", new: str = "") -> Path:
+    """Write a small file, with some of its text replaced."""
+    path = folder / f"{name}.urdf"
+    path.write_text(text(name).replace(old, new) if old else text(name))
+    return path
+
+
+def _agree(spec: Observation, stated: Observation) -> dict[str, Grade]:
+    """Compare all that both state; return the grades of the inertia matrix."""
+    measure = tolerance_model(spec, Tolerance())
+    for compare in (bias_forces, states):
+        comparison = compare(spec, stated, measure)
+        if isinstance(comparison, Compared):
+            grades = {each.grade for each in comparison.differences}
+            assert grades <= {Grade.EXACT, Grade.NOT_COMPARABLE}
+    comparison = inertia_matrices(spec, stated, measure)
+    assert isinstance(comparison, Compared)
+    return {each.item: each.grade for each in comparison.differences}
+
+
+_CHAIN_LINK = """<link name="l{n}"><inertial><origin xyz="0.1 -0.05 0.2"/>
+  <mass value="1.3"/><inertia ixx="0.02" iyy="0.03" izz="0.035" ixy="0.001" ixz="-0.002"
+  iyz="0.003"/></inertial></link>"""
+_CHAIN_JOINT = """<joint name="j{n}" type="continuous"><parent link="l{before}"/>
+  <child link="l{n}"/><origin xyz="0.2 -0.1 0.15" rpy="{n} -0.5 0.7"/>
+  <axis xyz="0.4 {n} -0.6"/>{mimic}</joint>"""
+
+
+def test_couplings_give_way_alike_wherever_bodies_stand(tmp_path: Path) -> None:
+    """With offsets, the bodies of the two models stand in different configurations."""
+    parts = [_CHAIN_LINK.format(n=0)]
+    for n in range(1, 7):
+        leader = f'<mimic joint="j{n - 1}" multiplier="-0.8" offset="0.4"/>'
+        mimic = leader if n > 1 else ""
+        parts.append(_CHAIN_LINK.format(n=n))
+        parts.append(_CHAIN_JOINT.format(n=n, before=n - 1, mimic=mimic))
+    path = tmp_path / "chain.urdf"
+    path.write_text(f'<robot name="chain">{"".join(parts)}</robot>')
+
+    spec, stated = _readings(path)
+
+    assert spec.rollout is not None
+    assert stated.rollout is not None
+    assert spec.rollout.joints == stated.rollout.joints
+    assert len(spec.rollout.moments) == len(stated.rollout.moments) == 5
+    for ours, theirs in zip(spec.rollout.moments, stated.rollout.moments, strict=True):
+        apart = np.abs(np.subtract(ours.positions, theirs.positions)).max()
+        assert apart < 1e-9
+
+
+@pytest.mark.parametrize("file", _ROBOTS)
+def test_real_robots(file: str) -> None:
+    """Every velocity, every configuration, and a second of motion."""
+    spec, stated = _readings(_ROOT / file)
+
+    assert set(_agree(spec, stated).values()) == {Grade.EXACT}
+    assert stated.rollout is not None
+    assert stated.rollout.neighbours == ()
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "planar-joint",
+        "zero-inertia",
+        "massless-moving-link",
+        "implausible-inertia",
+        "inner-world",
+    ],
+)
+def test_oblique_files(name: str, tmp_path: Path) -> None:
+    """Mass and inertia that the compiler refuses count as they are read."""
+    spec, stated = _readings(_written(tmp_path, name))
+
+    assert set(_agree(spec, stated).values()) == {Grade.EXACT}
+
+
+def test_what_depends_on_an_unknown_mass_is_left_out(tmp_path: Path) -> None:
+    """Root and hinge move the arm, which has none that MuJoCo could know."""
+    path = _written(tmp_path, "planar-joint", '<mass value="2"/>', "")
+    spec, stated = _readings(path)
+
+    assert stated.dynamics is not None
+    assert stated.dynamics.joints == ()
+    assert stated.rollout is None
+    assert _agree(spec, stated) == {"hinge": Grade.NOT_COMPARABLE}
+
+
+def test_a_negative_mass_is_no_mass(tmp_path: Path) -> None:
+    """The specification refuses it; MuJoCo is asked all the same."""
+    path = _written(tmp_path, "planar-joint", '"2"', '"-2"')
+    at_rest = Configurations((), (), ("zero",))
+    stated = MujocoEngine().observe(Request(str(path), at_rest))
+
+    assert stated.dynamics is not None
+    assert stated.dynamics.joints == ()
+
+
+def test_a_root_called_world_does_not_move(tmp_path: Path) -> None:
+    """MuJoCo takes it for its world: the root's own motion is left out."""
+    path = _written(tmp_path, "zero-range", '"base"', '"world"')
+    spec, stated = _readings(path)
+
+    assert _agree(spec, stated) == {"hinge": Grade.EXACT}
+
+
+def test_a_free_joint_counts_from_its_origin(tmp_path: Path) -> None:
+    """Positions, velocities and forces of a floating joint, with a turned origin."""
+    spec, stated = _readings(_written(tmp_path, "floating-joint"))
+    grades = _agree(spec, stated)
+
+    assert grades["hinge"] is Grade.EXACT
+
+
+def test_joint_that_cannot_be_set_leaves_motion_unstated(tmp_path: Path) -> None:
+    """Nothing is made up for what it carries."""
+    path = _written(tmp_path, "zero-range")
+    other = questions(parse(_written(tmp_path, "planar-joint")).robot)
+    stated = MujocoEngine().observe(Request(str(path), other))
+
+    assert stated.dynamics is None
+    assert stated.rollout is None
+
+
+def test_usd_moves_as_the_urdf(tmp_path: Path) -> None:
+    """MuJoCo made of what was read back, against our own equations."""
+    path = _ROOT / "racecar/racecar.urdf"
+    asked = questions(parse(path).robot)
+    spec = ReferenceEngine().observe(Request(str(path), asked))
+    layer = convert(path, tmp_path / "usd").root_layer
+    usd = OpenusdEngine().observe(Request(str(layer), asked))
+
+    grades = _agree(spec, usd)
+
+    assert set(grades.values()) == {Grade.EXACT}
+    assert ROOT_MOTION in grades
+
+
+def test_usd_body_turns_about_its_joint_frame(tmp_path: Path) -> None:
+    """It lies beside the body's own frame: 2 kg, half a metre from the axis."""
+    mass = """
+        float physics:mass = 2
+        point3f physics:centerOfMass = (0.2, 0, 0)
+        float3 physics:diagonalInertia = (0.1, 0.2, 0.3)
+        quatf physics:principalAxes = (1, 0, 0, 0)
+    """
+    frame = "    point3f physics:localPos1 = (-0.3, 0, 0)\n"
+    parts = (
+        body("a", mass, ["PhysicsMassAPI"])
+        + body("b", mass, ["PhysicsMassAPI"])
+        + joint("PhysicsRevoluteJoint", "hinge", frame + '    token physics:axis = "Y"')
+    )
+    asked = Configurations((), (), ("zero",))
+    reading = OpenusdEngine().observe(Request(str(stage(tmp_path, parts)), asked))
+
+    (found,) = [each for each in reading.joints if each.name == "hinge"]
+    assert found.anchor == pytest.approx((-0.3, 0.0, 0.0))
+    assert reading.dynamics is not None
+    hinge = reading.dynamics.joints.index("hinge")
+    np.testing.assert_allclose(
+        reading.dynamics.inertia[:, hinge, hinge], 0.2 + 2 * 0.25, rtol=1e-6
+    )

@@ -1,0 +1,112 @@
+"""Both engines state what the formulas say about a robot without round numbers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from tests.conformance.engines import oblique_arm
+from urdf_usd.conformance.engines.mujoco.engine import MujocoEngine
+from urdf_usd.conformance.engines.pybullet.engine import PybulletEngine
+from urdf_usd.conformance.observation.robot import JointType, MimicObservation, Quantity
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from urdf_usd.conformance.engines.protocol import Engine
+    from urdf_usd.conformance.observation.robot import JointObservation, Observation
+
+
+@pytest.fixture(params=[MujocoEngine, PybulletEngine])
+def observation(request: pytest.FixtureRequest, tmp_path: Path) -> Observation:
+    """What one engine says about the oblique arm."""
+    engine: Engine = request.param()
+    return engine.observe(
+        oblique_arm.request(
+            tmp_path,
+            oblique_arm.URDF,
+            shoulder=oblique_arm.SHOULDER,
+            elbow=oblique_arm.ELBOW,
+        )
+    )
+
+
+def _joint(observation: Observation, name: str) -> JointObservation:
+    return next(joint for joint in observation.joints if joint.name == name)
+
+
+def test_names_and_root_are_those_of_the_file(observation: Observation) -> None:
+    """Neither the order of the file nor fusing hides a link or joint."""
+    assert observation.robot == "oblique_arm"
+    assert observation.root == "base"
+    assert {link.name for link in observation.links} == set(oblique_arm.LINKS)
+    assert {
+        (joint.name, joint.type, joint.parent, joint.child)
+        for joint in observation.joints
+    } == {
+        ("shoulder", JointType.REVOLUTE, "base", "arm"),
+        ("elbow", JointType.PRISMATIC, "arm", "forearm"),
+        ("wrist", JointType.FIXED, "forearm", "tip"),
+    }
+
+
+def test_link_frames_follow_the_formulas(observation: Observation) -> None:
+    """Link frames, not inertial ones, in double precision."""
+    frames = observation.frames
+    assert frames is not None
+    order = [frames.links.index(link) for link in oblique_arm.LINKS]
+    positions, rotations = oblique_arm.expected_frames()
+
+    assert frames.labels == ("zero", "sample 0", "sample 1")
+    np.testing.assert_allclose(frames.positions[:, order], positions, atol=1e-13)
+    np.testing.assert_allclose(frames.rotations[:, order], rotations, atol=1e-13)
+    assert not frames.positions.flags.writeable
+
+
+def test_inertia_is_stated_along_the_axes_of_the_link(observation: Observation) -> None:
+    """The rotated tensor with its products, not the principal moments."""
+    arm = next(link for link in observation.links if link.name == "arm").mass
+    assert arm is not None
+
+    assert arm.mass == pytest.approx(2.25)
+    assert arm.center == pytest.approx((-0.05, 0.15, 0.25))
+    assert arm.inertia == pytest.approx(oblique_arm.ARM_INERTIA, abs=1e-14)
+
+
+def test_mass_of_the_root_is_stated(observation: Observation) -> None:
+    """The root is neither fixed nor fused away."""
+    base = next(link for link in observation.links if link.name == "base").mass
+    assert base is not None
+
+    assert base.mass == pytest.approx(7.5)
+    assert base.center == pytest.approx((0.1, -0.2, 0.3))
+
+
+def test_limits_effort_and_dynamics_are_as_written(observation: Observation) -> None:
+    """In SI units, with the sign of each side."""
+    shoulder = _joint(observation, "shoulder")
+
+    assert (shoulder.lower, shoulder.upper) == (-1.25, 0.75)
+    assert (shoulder.effort, shoulder.damping, shoulder.friction) == (12, 0.7, 0.3)
+    assert shoulder.axis == pytest.approx(np.array([1, -2, 3]) / np.sqrt(14))
+    assert _joint(observation, "elbow").axis == pytest.approx((-0.48, 0.6, 0.64))
+
+
+def test_only_fields_of_the_engine_are_stated(observation: Observation) -> None:
+    """MuJoCo has no velocity limit, PyBullet no mimic coupling."""
+    elbow = _joint(observation, "elbow")
+    if observation.engine == "mujoco":
+        assert Quantity.VELOCITY not in observation.states
+        assert elbow.velocity is None
+        assert elbow.mimic == MimicObservation("shoulder", -0.2, 0.05)
+    else:
+        assert Quantity.MIMIC not in observation.states
+        assert elbow.mimic is None
+        assert elbow.velocity == 0.8
+
+
+def test_shapes_and_missing_meshes_do_not_matter(observation: Observation) -> None:
+    """They are left out of the copy, which is said."""
+    assert any("Shapes" in note for note in observation.notes)

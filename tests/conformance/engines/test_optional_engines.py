@@ -1,0 +1,138 @@
+"""Optional engines state what the formulas say about a robot without round numbers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from tests.conformance.engines import oblique_arm
+from tests.conformance.engines.optional_engines import ENGINES, installed
+from urdf_usd.conformance.engines.optional_engine import optional_engine
+from urdf_usd.conformance.engines.protocol import Available, Side, Unavailable
+from urdf_usd.conformance.observation.robot import (
+    DOUBLE_PRECISION,
+    JointObservation,
+    JointType,
+    Quantity,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from urdf_usd.conformance.observation.robot import Observation
+
+_URDF = [name for name, make in ENGINES.items() if make().side is Side.URDF]
+
+
+@pytest.fixture(params=_URDF)
+def observation(request: pytest.FixtureRequest, tmp_path: Path) -> Observation:
+    """What one engine says about the oblique arm."""
+    engine = installed(ENGINES[request.param]())
+    return engine.observe(
+        oblique_arm.request(
+            tmp_path,
+            oblique_arm.URDF,
+            shoulder=oblique_arm.SHOULDER,
+            elbow=oblique_arm.ELBOW,
+        )
+    )
+
+
+def _joint(observation: Observation, name: str) -> JointObservation:
+    return next(joint for joint in observation.joints if joint.name == name)
+
+
+def _rounding(observation: Observation) -> float:
+    """Twenty rounded operations on numbers of the size of one."""
+    return 20 * max(observation.precision, DOUBLE_PRECISION)
+
+
+def test_names_and_root_are_those_of_the_file(observation: Observation) -> None:
+    """Engines lump, reorder and label them."""
+    assert observation.robot == "oblique_arm"
+    assert observation.root == "base"
+    assert {link.name for link in observation.links} == set(oblique_arm.LINKS)
+    assert {
+        (joint.name, joint.type, joint.parent, joint.child)
+        for joint in observation.joints
+    } == {
+        ("shoulder", JointType.REVOLUTE, "base", "arm"),
+        ("elbow", JointType.PRISMATIC, "arm", "forearm"),
+        ("wrist", JointType.FIXED, "forearm", "tip"),
+    }
+
+
+def test_link_frames_follow_the_formulas(observation: Observation) -> None:
+    """To the precision of the engine's arithmetic."""
+    frames = observation.frames
+    assert frames is not None
+    order = [frames.links.index(link) for link in oblique_arm.LINKS]
+    positions, rotations = oblique_arm.expected_frames()
+    slack = _rounding(observation)
+
+    assert frames.labels == ("zero", "sample 0", "sample 1")
+    np.testing.assert_allclose(frames.positions[:, order], positions, atol=slack)
+    np.testing.assert_allclose(frames.rotations[:, order], rotations, atol=slack)
+    assert not frames.positions.flags.writeable
+
+
+def test_inertia_is_stated_along_the_axes_of_the_link(observation: Observation) -> None:
+    """About the centre of mass, products included."""
+    arm = next(link for link in observation.links if link.name == "arm").mass
+    assert arm is not None
+    slack = _rounding(observation)
+
+    assert arm.mass == pytest.approx(2.25, rel=slack)
+    assert arm.center == pytest.approx((-0.05, 0.15, 0.25), abs=slack)
+    assert arm.inertia == pytest.approx(oblique_arm.ARM_INERTIA, abs=slack)
+
+
+def test_mass_of_the_root_is_stated(observation: Observation) -> None:
+    """The root is neither fixed nor fused away."""
+    total = sum(link.mass.mass for link in observation.links if link.mass)
+
+    assert total == pytest.approx(10.5)
+
+
+def test_limits_are_those_of_the_file(observation: Observation) -> None:
+    """What an engine has no place for is not among what it states."""
+    shoulder, elbow = (_joint(observation, name) for name in ("shoulder", "elbow"))
+
+    assert (shoulder.lower, shoulder.upper) == (-1.25, 0.75)
+    assert (elbow.lower, elbow.upper) == (-0.2, 0.4)
+    assert (shoulder.velocity, elbow.velocity) == (3.5, 0.8)
+    if Quantity.EFFORT in observation.states:
+        assert (shoulder.effort, elbow.effort) == (12, 55)
+    assert shoulder.damping == 0.7
+
+
+def test_what_was_left_out_for_the_engine_is_told(observation: Observation) -> None:
+    """Shapes, for one."""
+    assert any("Shapes" in note for note in observation.notes)
+
+
+def test_engine_that_is_not_installed_comes_with_a_remedy() -> None:
+    """The command that installs it, in one piece."""
+    found = optional_engine("surely_no_module", "no-engine", "newton")
+
+    assert found == Unavailable(
+        "no-engine is not installed", "pip install 'urdf-usd-conformance[newton]'"
+    )
+
+
+def test_engine_without_metadata_can_be_asked() -> None:
+    """As one that was built from source; any module will do here."""
+    found = optional_engine("json", "surely-no-distribution", "newton")
+
+    assert found == Available("surely-no-distribution of unknown version")
+
+
+def test_engine_that_is_installed_says_its_version() -> None:
+    """By the name that it has on PyPI."""
+    match optional_engine("numpy", "numpy", "newton"):
+        case Available(version):
+            assert version == f"numpy {np.__version__}"
+        case Unavailable():
+            pytest.fail("numpy is a requirement")

@@ -1,0 +1,34 @@
+"""Engines are found by name, through entry points."""
+
+from __future__ import annotations
+
+import pytest
+
+from urdf_usd.conformance.engines import registry
+from urdf_usd.conformance.engines.protocol import Available, Side
+
+
+def test_every_engine_of_the_project_is_registered() -> None:
+    """Each under the name that it gives itself."""
+    found = registry.engines()
+
+    assert [engine.name for engine in found] == list(registry.names())
+    required = {"mujoco", "pybullet", "spec", "usdphysics"}
+    here = {w.name for w in found if isinstance(w.availability(), Available)}
+
+    assert required <= here
+
+
+def test_engine_is_made_by_name() -> None:
+    """With the side that it reads."""
+    assert registry.engine("mujoco").side is Side.URDF
+    assert registry.engine("usdphysics").side is Side.USD
+
+
+def test_unknown_name_is_answered_with_the_valid_ones() -> None:
+    """So that a typing error on the command line explains itself."""
+    with pytest.raises(registry.UnknownEngineError, match="mujocco") as error:
+        registry.engine("mujocco")
+
+    assert "mujoco, " in str(error.value)
+    assert "pybullet, spec" in str(error.value)

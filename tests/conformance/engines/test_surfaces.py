@@ -1,0 +1,203 @@
+"""Measures of surfaces, against trimesh, formulas and each other."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+import trimesh
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.conformance.engines.usd_readings import pose
+from urdf_usd.conformance.engines.surfaces import (
+    fans,
+    mesh_surface,
+    primitive_surface,
+    stretched,
+)
+from urdf_usd.conformance.observation.shapes import DIRECTIONS, ShapeKind
+
+if TYPE_CHECKING:
+    from tests.conformance.engines.usd_readings import Array
+    from urdf_usd.conformance.observation.shapes import Surface
+
+OBLIQUE = pose((0.3, -0.7, 0.2), (0.5, -0.1, 0.7, 0.5))
+MESHES = {
+    ShapeKind.BOX: ((0.2, 0.5, 0.3), trimesh.creation.box((0.2, 0.5, 0.3))),
+    ShapeKind.SPHERE: ((0.4,), trimesh.creation.icosphere(6, 0.4)),
+    ShapeKind.CYLINDER: (
+        (0.3, 0.8),
+        trimesh.creation.cylinder(0.3, 0.8, sections=512),
+    ),
+    ShapeKind.CAPSULE: ((0.3, 0.8), trimesh.creation.capsule(0.8, 0.3, (256, 256))),
+}
+
+
+def _measured(mesh: trimesh.Trimesh, transform: Array) -> Surface:
+    surface = mesh_surface(mesh.vertices, mesh.faces, transform)
+    assert surface is not None
+    return surface
+
+
+def test_directions_are_units_that_cover_the_sphere() -> None:
+    """No direction is further than 13 degrees from one of them."""
+    towards = np.array(DIRECTIONS)
+    probes = np.random.default_rng(1).normal(size=(2000, 3))
+    probes /= np.linalg.norm(probes, axis=1, keepdims=True)
+
+    np.testing.assert_allclose(np.linalg.norm(towards, axis=1), 1.0, atol=1e-15)
+    assert len(set(DIRECTIONS)) == 134
+    assert (probes @ towards.T).max(axis=1).min() > math.cos(math.radians(13))
+
+
+@pytest.mark.parametrize("kind", MESHES, ids=str)
+def test_primitives_measure_as_their_meshes(kind: ShapeKind) -> None:
+    """Meshes of round shapes lie inside of them, by less than a part in a thousand."""
+    size, mesh = MESHES[kind]
+    mesh = mesh.copy()
+    if kind is ShapeKind.CAPSULE:
+        # trimesh begins a capsule at the origin.
+        mesh.apply_translation(-mesh.bounds.mean(axis=0))
+    analytic = primitive_surface(kind, size, OBLIQUE)
+    meshed = _measured(mesh, OBLIQUE)
+
+    assert analytic is not None
+    np.testing.assert_allclose(analytic.support, meshed.support, atol=1e-3)
+    np.testing.assert_allclose(analytic.center, meshed.center, atol=1e-3)
+    assert analytic.area == pytest.approx(meshed.area, rel=1e-3)
+    assert analytic.volume == pytest.approx(meshed.volume, rel=1e-3)
+
+
+def test_mesh_measures_as_trimesh_says() -> None:
+    """Area, volume, bounds and centre, far from the origin and turned."""
+    mesh = trimesh.creation.annulus(0.2, 0.5, 0.3)
+    placed = mesh.copy()
+    placed.apply_transform(OBLIQUE)
+    surface = _measured(mesh, OBLIQUE)
+
+    assert surface.area == pytest.approx(placed.area, rel=1e-12)
+    assert surface.volume == pytest.approx(placed.volume, rel=1e-12)
+    np.testing.assert_allclose((surface.lower, surface.upper), placed.bounds)
+    np.testing.assert_allclose(surface.center, placed.centroid, atol=1e-12)
+    np.testing.assert_allclose(surface.oriented_area, 0.0, atol=1e-12)
+    sides = np.linalg.norm(np.diff(placed.triangles[:, [0, 1, 2, 0]], axis=1), axis=2)
+    assert surface.edges == pytest.approx(sides.sum())
+    assert surface.triangles == len(mesh.faces)
+
+
+def test_mesh_of_many_triangles_measures_as_trimesh_says() -> None:
+    """More of them than are measured at once."""
+    mesh = trimesh.creation.icosphere(subdivisions=5, radius=0.7)
+    mesh.vertices *= (1.0, 2.0, 0.5)
+    placed = mesh.copy()
+    placed.apply_transform(OBLIQUE)
+    surface = _measured(mesh, OBLIQUE)
+
+    assert surface.area == pytest.approx(placed.area, rel=1e-12)
+    assert surface.volume == pytest.approx(placed.volume, rel=1e-12)
+    np.testing.assert_allclose(surface.center, placed.centroid, atol=1e-12)
+    assert surface.triangles == len(mesh.faces) == 20480
+
+
+def test_mirror_turns_nothing_inside_out() -> None:
+    """Outside stays outside, as in USD and in URDF."""
+    mirror = np.diag([-1.0, 1.0, 1.0, 1.0])
+
+    assert _measured(trimesh.creation.box(), mirror).volume == pytest.approx(1.0)
+
+
+def test_open_surface_says_where_it_looks() -> None:
+    """A single triangle, counter-clockwise seen from above."""
+    points = np.array([(0.0, 0, 5), (2, 0, 5), (0, 3, 5), (9, 9, 9)])
+    surface = mesh_surface(points, np.array([(0, 1, 2)]), np.eye(4))
+
+    assert surface is not None
+    assert surface.oriented_area == pytest.approx((0.0, 0.0, 3.0))
+    assert surface.volume == pytest.approx(5.0)
+    # The point that no face uses is not reached.
+    assert surface.upper == (2.0, 3.0, 5.0)
+
+
+def test_triangles_without_three_corners_do_not_count() -> None:
+    """Neither repeated indices nor repeated points."""
+    points = np.array([(0.0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 1, 1e-60)])
+    faces = np.array([(0, 1, 2), (0, 1, 1), (1, 2, 3)])
+    surface = mesh_surface(points, faces, np.eye(4))
+
+    assert surface is not None
+    assert surface.triangles == 1
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
+def test_corners_that_float32_makes_one_do_not_count(scale: float) -> None:
+    """Whatever the size of the triangles in the link's frame."""
+    points = np.array([(700.0, 0, 1), (700.00001, 0, 1), (0, 900, 1), (0, 0, 1)])
+    faces = np.array([(0, 1, 2), (3, 0, 2), (1, 3, 0)])
+    surface = mesh_surface(points, faces, np.diag([scale, scale, scale, 1.0]) @ OBLIQUE)
+
+    assert surface is not None
+    assert surface.triangles == 1
+
+
+def test_surfaces_that_are_none_are_not_measured() -> None:
+    """No faces, and points that are nowhere."""
+    faces = np.array([(0, 1, 2)])
+
+    assert mesh_surface(np.zeros((3, 3)), faces[:0], np.eye(4)) is None
+    assert mesh_surface(np.full((3, 3), np.nan), faces, np.eye(4)) is None
+    assert primitive_surface(ShapeKind.SPHERE, (math.inf,), np.eye(4)) is None
+
+
+def test_polygons_fan_out_from_their_first_corner() -> None:
+    """A triangle, nothing, a pentagon."""
+    counts, corners = np.array([3, 2, 5]), np.arange(10) * 10
+
+    assert fans(counts, corners).tolist() == [
+        [0, 10, 20],
+        [50, 60, 70],
+        [50, 70, 80],
+        [50, 80, 90],
+    ]
+    assert fans(np.array([3, 3]), corners[:6]).tolist() == [[0, 10, 20], [30, 40, 50]]
+
+
+@given(st.floats(0.1, 10.0), st.floats(0.1, 10.0), st.sampled_from([-1.0, 1.0]))
+def test_scale_of_a_cylinder_becomes_its_size(
+    across: float, along: float, sign: float
+) -> None:
+    """The unit cylinder in a scaled frame is another cylinder."""
+    transform = OBLIQUE @ np.diag([sign * across, across, along, 1.0])
+    kind, size, rigid = stretched(ShapeKind.CYLINDER, (0.5, 2.0), transform)
+
+    assert kind is ShapeKind.CYLINDER
+    assert size == pytest.approx((0.5 * across, 2.0 * along))
+    np.testing.assert_allclose(rigid[:3, :3].T @ rigid[:3, :3], np.eye(3), atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("kind", "scale"),
+    [
+        (ShapeKind.CYLINDER, (1.0, 1.1, 1.0)),
+        (ShapeKind.SPHERE, (1.0, 1.0, 1.1)),
+        (ShapeKind.CAPSULE, (1.0, 1.0, 1.1)),
+        (ShapeKind.BOX, (1.0, 0.0, 1.0)),
+    ],
+)
+def test_what_a_scale_distorts_is_another_shape(
+    kind: ShapeKind, scale: tuple[float, float, float]
+) -> None:
+    """An ellipsoid is no sphere."""
+    transform = np.diag([*scale, 1.0])
+
+    assert stretched(kind, (1.0, 1.0), transform)[0] is ShapeKind.OTHER
+
+
+def test_a_sheared_box_is_another_shape() -> None:
+    """Its edges are not at right angles."""
+    sheared = np.eye(4)
+    sheared[0, 1] = 0.3
+
+    assert stretched(ShapeKind.BOX, (1.0, 1.0, 1.0), sheared)[0] is ShapeKind.OTHER

@@ -1,0 +1,390 @@
+"""Where the USD engine places links; expectations are products of known transforms.
+
+Quaternions in the stages have exact cosines: (0.8, 0.6, 0, 0) turns by acos(0.28).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.conformance.engines.usd_readings import (
+    DATA,
+    ask,
+    body,
+    joint,
+    joint_named,
+    placed,
+    pose,
+    spin,
+    stage,
+)
+from urdf_usd.conformance.engines.openusd.transforms import (
+    inverses,
+    rigid_part,
+    rotations,
+    separation,
+    transforms,
+    turns,
+)
+from urdf_usd.conformance.observation.robot import Base, JointType
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.conformance.engines.usd_readings import Array
+
+# float32 quaternions of the stages, carried over a few joints.
+CLOSE = 5e-7
+ELBOW, SLIDE, WRIST = [[0.0], [0.7]], [[0.0], [0.11]], [[0.0], [-1.3]]
+
+# Motion in a plane whose normal is oblique in the child's frame: the joint's Z axis,
+# turned by (0.8, 0.6, 0, 0), is (0, -0.96, 0.28) there.
+PLANE = """
+    point3f physics:localPos0 = (0.1, 0.2, 0.3)
+    quatf physics:localRot0 = (0.8, 0.6, 0, 0)
+    quatf physics:localRot1 = (0.8, 0.6, 0, 0)
+"""
+NORMAL = np.array((0.0, -0.96, 0.28))
+
+
+def limits(ranges: dict[str, tuple[str, str]]) -> str:
+    """Return the limit attributes of degrees of freedom."""
+    return "\n".join(
+        f"    float limit:{freedom}:physics:low = {low}\n"
+        f"    float limit:{freedom}:physics:high = {high}"
+        for freedom, (low, high) in ranges.items()
+    )
+
+
+def six(ranges: dict[str, tuple[str, str]], content: str = "") -> str:
+    """Return the text of two bodies and a joint without a type of its own."""
+    schemas = [f"PhysicsLimitAPI:{freedom}" for freedom in ranges]
+    text = joint("PhysicsJoint", "six", content + limits(ranges), schemas=schemas)
+    return body("a") + body("b") + text
+
+
+LOCKED = ("1", "-1")
+IN_PLANE = {"transZ": LOCKED, "rotX": LOCKED, "rotY": LOCKED}
+
+
+def test_frames_follow_the_joints_of_a_nested_asset() -> None:
+    """An oblique axis acts along the turned joint frame; a frame rides on its body."""
+    arm = ask(
+        DATA / "nested_arm.usda", {"elbow": ELBOW, "slide": SLIDE, "wrist_turn": WRIST}
+    )
+
+    for k in (0, 1):
+        base = pose((0.1, 0.2, 0.3), (0.8, 0.6, 0, 0))
+        tool = base @ pose((0.4, -0.3, 0.2), (0.8, 0, 0, 0.6))
+        bent = spin((0.28, 0, -0.96), ELBOW[k][0])
+        upper = tool @ pose((0.5, 0.1, -0.2), (0.5, 0.5, 0.5, 0.5)) @ bent
+        slid = pose((0.05, 0.06, 0.07), (0.8, 0, 0, -0.6)) @ pose((0, 0, SLIDE[k][0]))
+        slider = upper @ slid
+        wrist = slider @ pose((0, 0, 0.2)) @ spin((0, 1, 0), WRIST[k][0])
+        expected = {
+            "world": np.eye(4),
+            "base-link": base,
+            "tool": tool,
+            "upper": upper,
+            "slider": slider,
+            "wrist": wrist,
+        }
+        for link, transform in expected.items():
+            np.testing.assert_allclose(placed(arm, link, k), transform, atol=CLOSE)
+
+
+def test_axis_is_stated_in_the_child_frame() -> None:
+    """The elbow's X axis, turned by localRot1."""
+    elbow = joint_named(ask(DATA / "nested_arm.usda"), "elbow")
+
+    assert elbow.axis == pytest.approx((0.28, 0, -0.96), abs=CLOSE)
+
+
+def test_frames_follow_the_joints_of_a_flat_asset() -> None:
+    """With the child on side 0, a positive position turns it the other way."""
+    cart = ask(DATA / "flat_cart.usda", {"tilt": [[0.0], [0.4]]})
+    pole = pose((1, 0, 0.5)) @ spin((0, 1, 0), -0.4)
+
+    np.testing.assert_allclose(placed(cart, "pole", 1), pole, atol=CLOSE)
+    tip = pole @ pose((0, 0, 0.75))
+    np.testing.assert_allclose(placed(cart, "tip", 1), tip, atol=CLOSE)
+    assert joint_named(cart, "tilt").axis == pytest.approx((0, -1, 0))
+
+
+def test_planar_joint_moves_in_its_plane_and_turns_about_its_normal(
+    tmp_path: Path,
+) -> None:
+    """What a displacement has along the normal is locked, so it is not followed."""
+    in_plane = np.cross(NORMAL, (1.0, 0.0, 0.0)) * 0.3 + np.array((0.2, 0, 0))
+    asked = [[*(in_plane + 0.5 * NORMAL), 0.6]]
+    reading = ask(stage(tmp_path, six(IN_PLANE, PLANE)), {"six": asked})
+
+    assert joint_named(reading, "six").type is JointType.PLANAR
+    assert joint_named(reading, "six").axis == pytest.approx(tuple(NORMAL), abs=CLOSE)
+    expected = pose((0.1, 0.2, 0.3)) @ pose(in_plane) @ spin(NORMAL, 0.6)
+    np.testing.assert_allclose(placed(reading, "b", 0), expected, atol=CLOSE)
+
+
+def test_planar_displacement_is_that_of_the_child_not_of_the_anchor(
+    tmp_path: Path,
+) -> None:
+    """The anchor may lie apart from the child's origin; URDF moves the origin."""
+    apart = "    point3f physics:localPos1 = (0.3, 0.1, 0)\n"
+    asked = [[0.2, -0.1, 0.0, 0.6]]
+    reading = ask(stage(tmp_path, six(IN_PLANE, apart)), {"six": asked})
+
+    start = pose((-0.3, -0.1, 0))
+    expected = start @ pose((0.2, -0.1, 0)) @ spin((0, 0, 1), 0.6)
+    np.testing.assert_allclose(placed(reading, "b", 0), expected, atol=CLOSE)
+
+
+@pytest.mark.parametrize(
+    ("ranges", "expected"),
+    [
+        ({}, JointType.FLOATING),
+        (dict.fromkeys(("transX", "transY", "transZ"), LOCKED), JointType.SPHERICAL),
+        (IN_PLANE, JointType.PLANAR),
+        (IN_PLANE | {"transX": ("-inf", "inf")}, JointType.PLANAR),
+        (IN_PLANE | {"transX": LOCKED, "transY": LOCKED}, JointType.CONTINUOUS),
+        (
+            IN_PLANE | {"transX": LOCKED, "transY": ("0", "0"), "rotZ": ("-90", "45")},
+            JointType.REVOLUTE,
+        ),
+        (IN_PLANE | {"transX": LOCKED, "rotZ": LOCKED}, JointType.PRISMATIC),
+        (
+            IN_PLANE | {"transX": LOCKED, "transY": LOCKED, "rotZ": LOCKED},
+            JointType.FIXED,
+        ),
+    ],
+)
+def test_joint_without_a_type_is_named_by_what_it_leaves_free(
+    tmp_path: Path, ranges: dict[str, tuple[str, str]], expected: JointType
+) -> None:
+    """Low above high locks; no limit, or an infinite one, is free."""
+    reading = ask(stage(tmp_path, six(ranges)))
+
+    assert joint_named(reading, "six").type is expected
+
+
+def test_infinite_locks_turn_a_planar_joint_inside_out(tmp_path: Path) -> None:
+    """Inf to -inf is meant as a lock by some writers; OpenUSD reads it as free."""
+    meant = dict.fromkeys(IN_PLANE, ("inf", "-inf"))
+    reading = ask(stage(tmp_path, six(meant)))
+
+    assert joint_named(reading, "six").type is JointType.FLOATING
+
+
+def test_freedoms_without_a_word_in_urdf_are_noted(tmp_path: Path) -> None:
+    """A plane that may not turn is no URDF joint; the links still get a place."""
+    reading = ask(stage(tmp_path, six(IN_PLANE | {"rotZ": LOCKED})))
+
+    assert reading.joints == ()
+    assert "joint six is not stated: it leaves TransX, TransY free" in reading.notes
+
+
+def test_floating_joint_moves_its_body(tmp_path: Path) -> None:
+    """Displacement in the frame at zero, then a rotation about the body's origin."""
+    text = """
+        bool physics:jointEnabled = false
+        point3f physics:localPos0 = (0.1, 0.2, 0.3)
+        quatf physics:localRot0 = (0.8, 0.6, 0, 0)
+        custom uniform string urdf:joint:type = "floating"
+    """
+    content = body("a") + body("b") + joint("PhysicsJoint", "loose", text)
+    asked = [[0.4, 0.5, 0.6, 0.8, 0.0, 0.6, 0.0]]
+    reading = ask(stage(tmp_path, content), {"loose": asked})
+
+    expected = (
+        pose((0.1, 0.2, 0.3), (0.8, 0.6, 0, 0))
+        @ pose((0.4, 0.5, 0.6))
+        @ pose(wxyz=(0.8, 0, 0.6, 0))
+    )
+    np.testing.assert_allclose(placed(reading, "b", 0), expected, atol=CLOSE)
+
+
+def test_floating_body_starts_where_it_is_authored(tmp_path: Path) -> None:
+    """Without a joint prim, the body's own place is its zero."""
+    marked = """
+        double3 xformOp:translate = (0.1, 0.2, 0.3)
+        uniform token[] xformOpOrder = ["xformOp:translate"]
+        custom uniform string urdf:joint:name = "loose"
+        custom uniform string urdf:joint:type = "floating"
+        custom uniform string urdf:joint:parent = "a"
+    """
+    path = stage(tmp_path, body("a") + body("b", marked))
+    reading = ask(path, {"loose": [[0.4, 0.5, 0.6, 0.8, 0.0, 0.6, 0.0]]})
+
+    expected = pose((0.5, 0.7, 0.9), (0.8, 0, 0.6, 0))
+    np.testing.assert_allclose(placed(reading, "b", 0), expected, atol=CLOSE)
+
+
+def test_spherical_joint_turns_the_child_about_its_anchor(tmp_path: Path) -> None:
+    """The rotation is given along the child's axes."""
+    text = """
+        point3f physics:localPos1 = (0, 0, 0.25)
+        quatf physics:localRot0 = (0.8, 0.6, 0, 0)
+        quatf physics:localRot1 = (0.8, 0.6, 0, 0)
+    """
+    content = body("a") + body("b") + joint("PhysicsSphericalJoint", "ball", text)
+    reading = ask(stage(tmp_path, content), {"ball": [[0.8, 0.0, 0.6, 0.0]]})
+
+    expected = pose(wxyz=(0.8, 0, 0.6, 0)) @ pose((0, 0, -0.25))
+    np.testing.assert_allclose(placed(reading, "b", 0), expected, atol=CLOSE)
+
+
+def test_joint_frames_count_not_where_a_body_is_drawn(tmp_path: Path) -> None:
+    """A simulator snaps a misplaced body to its joint; the gap is stated."""
+    moved = """
+        double3 xformOp:translate = (0.003, 0, 0.504)
+        quatf xformOp:orient = (0.8, 0, 0, 0.6)
+        uniform token[] xformOpOrder = ["xformOp:translate", "xformOp:orient"]
+    """
+    hinge = "    point3f physics:localPos0 = (0, 0, 0.5)\n"
+    content = body("a") + body("b", moved) + joint("PhysicsFixedJoint", "glue", hinge)
+    reading = ask(stage(tmp_path, content))
+
+    np.testing.assert_allclose(placed(reading, "b", 0), pose((0, 0, 0.5)), atol=CLOSE)
+    (gap,) = reading.assembly
+    assert gap.joint == "glue"
+    assert gap.position == pytest.approx(0.005)
+    assert gap.rotation == pytest.approx(np.arccos(0.28), abs=CLOSE)
+    assert "joints that do not meet: 1, worst glue (0.005 m, 1.29 rad)" in reading.notes
+
+
+def test_sound_assets_have_no_assembly_gap() -> None:
+    """Prims lie where the joints hold them, within float32."""
+    for name in ("nested_arm.usda", "flat_cart.usda"):
+        gaps = ask(DATA / name).assembly
+        assert gaps
+        assert all(max(gap.position, gap.rotation) < CLOSE for gap in gaps)
+
+
+def test_lengths_of_a_stage_in_centimetres_become_metres(tmp_path: Path) -> None:
+    """The up axis does not matter: everything is relative to the root link."""
+    text = """
+        point3f physics:localPos0 = (10, 20, 30)
+        uniform token physics:axis = "Y"
+        float physics:lowerLimit = -5
+    """
+    tip = 'def Xform "tip"\n{\n    double3 xformOp:translate = (0, 0, 75)\n'
+    tip += '    uniform token[] xformOpOrder = ["xformOp:translate"]\n}\n'
+    content = body("a") + body("b", tip) + joint("PhysicsPrismaticJoint", "rail", text)
+    path = stage(tmp_path, content, 'metersPerUnit = 0.01\n    upAxis = "Y"')
+    reading = ask(path, {"rail": [[0.5]]})
+
+    np.testing.assert_allclose(
+        placed(reading, "tip", 0), pose((0.1, 0.7, 1.05)), atol=CLOSE
+    )
+    assert joint_named(reading, "rail").lower == pytest.approx(-0.05)
+
+
+def test_scale_of_a_body_scales_its_joint_positions(tmp_path: Path) -> None:
+    """OpenUSD's parser does so: local positions live in the scaled space."""
+    scaled = """
+        float3 xformOp:scale = (2, 2, 2)
+        uniform token[] xformOpOrder = ["xformOp:scale"]
+    """
+    hinge = "    point3f physics:localPos0 = (0, 0, 0.5)\n"
+    content = body("a", scaled) + body("b") + joint("PhysicsFixedJoint", "g", hinge)
+    reading = ask(stage(tmp_path, content))
+
+    np.testing.assert_allclose(placed(reading, "b", 0), pose((0, 0, 1)), atol=CLOSE)
+
+
+numbers = st.floats(-10, 10)
+quats = st.tuples(numbers, numbers, numbers, numbers).filter(
+    lambda quat: np.linalg.norm(quat) > 1e-3
+)
+positions = st.tuples(numbers, numbers, numbers)
+
+
+@given(quats, positions)
+def test_inverse_undoes_a_transform(
+    quat: tuple[float, ...], position: tuple[float, ...]
+) -> None:
+    """A law of rigid motions."""
+    rigid = transforms(rotations(quat), position)
+
+    np.testing.assert_allclose(rigid @ inverses(rigid), np.eye(4), atol=1e-12)
+
+
+@given(quats, positions, st.sampled_from([1.0, -1.0]))
+def test_rigid_part_is_what_scale_leaves(
+    quat: tuple[float, ...], position: tuple[float, ...], sign: float
+) -> None:
+    """A mirror counts as a negative scale along all axes."""
+    rigid = transforms(rotations(quat), position)
+    scaled: Array = rigid @ np.diag((sign * 0.5, sign * 2.0, sign * 3.0, 1.0))
+
+    np.testing.assert_allclose(rigid_part(scaled), rigid, atol=1e-12)
+
+
+@given(st.integers(0, 2), st.floats(0, np.pi))
+def test_separation_recovers_distance_and_angle(axis: int, angle: float) -> None:
+    """Tiny and half-turn angles included."""
+    first = pose((0.1, 0.2, 0.3), (0.8, 0.6, 0, 0))
+    second = first @ transforms(turns(axis, np.array([angle]))[0], (0, 0.3, 0.4))
+
+    assert separation(first, second) == pytest.approx((0.5, angle), abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("kind", "rows"),
+    [
+        ("PhysicsRevoluteJoint", [[0.1, 0.2, 0.3, 0.4]]),
+        ("PhysicsFixedJoint", [[]]),
+        ("PhysicsDistanceJoint", [[0.5]]),
+    ],
+)
+def test_joint_that_has_other_coordinates_stays_at_zero(
+    tmp_path: Path, kind: str, rows: list[list[float]]
+) -> None:
+    """Its type is wrong, which is stated elsewhere; the links still get a place."""
+    hinge = "    point3f physics:localPos0 = (0, 0, 0.5)\n"
+    content = body("a") + body("b") + joint(kind, "it", hinge)
+    reading = ask(stage(tmp_path, content), {"it": rows})
+
+    np.testing.assert_allclose(placed(reading, "b", 0), pose((0, 0, 0.5)), atol=CLOSE)
+
+
+def test_limits_on_a_plane_are_noted(tmp_path: Path) -> None:
+    """URDF's planar joint has none."""
+    reading = ask(stage(tmp_path, six(IN_PLANE | {"transX": ("-1", "2")})))
+
+    assert joint_named(reading, "six").type is JointType.PLANAR
+    assert joint_named(reading, "six").note == "some of its free axes have limits"
+
+
+def test_joint_at_a_static_collider_is_anchored_where_that_stands(
+    tmp_path: Path,
+) -> None:
+    """It moves as little as the world; its scale applies to the joint's position."""
+    post = """
+    def Cube "post" (prepend apiSchemas = ["PhysicsCollisionAPI"])
+    {
+        double3 xformOp:translate = (1, 2, 3)
+        quatf xformOp:orient = (0.8, 0.6, 0, 0)
+        float3 xformOp:scale = (2, 2, 2)
+        uniform token[] xformOpOrder = [
+            "xformOp:translate", "xformOp:orient", "xformOp:scale"
+        ]
+    }
+    """
+    held = joint(
+        "PhysicsFixedJoint",
+        "hold",
+        "    point3f physics:localPos0 = (0.1, 0.2, 0.3)",
+        ("post", "a"),
+    )
+    reading = ask(stage(tmp_path, post + body("a") + held))
+
+    assert reading.base is Base.FIXED
+    (gap,) = reading.assembly
+    expected = pose((1, 2, 3), (0.8, 0.6, 0, 0)) @ pose((0.2, 0.4, 0.6))
+    assert gap.position == pytest.approx(np.linalg.norm(expected[:3, 3]), abs=1e-6)
+    assert not any("does not exist" in note for note in reading.notes)

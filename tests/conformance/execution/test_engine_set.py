@@ -1,0 +1,62 @@
+"""Who is asked about a robot."""
+
+from __future__ import annotations
+
+import pytest
+
+from urdf_usd.conformance.engines.protocol import Available, Side, Unavailable
+from urdf_usd.conformance.engines.registry import MissingEngineError
+from urdf_usd.conformance.execution.engine_set import select_engines
+from urdf_usd.conformance.execution.tasks import InstalledEngine
+from urdf_usd.conformance.execution.workers.confinement import Completed
+from urdf_usd.conformance.execution.workers.isolation import Isolation
+
+_HERE = Available("1.0")
+_ABSENT = Unavailable("it is not installed", "install it")
+_INSTALLED = (
+    InstalledEngine("drake", Side.URDF, _ABSENT),
+    InstalledEngine("mujoco", Side.URDF, _HERE),
+    InstalledEngine("newton-usd", Side.USD, _HERE),
+    InstalledEngine("spec", Side.URDF, _HERE),
+    InstalledEngine("usdphysics", Side.USD, _HERE),
+)
+
+
+class _Listing(Isolation):
+    """Answers who is installed, without a child process."""
+
+    def __init__(self, found: tuple[InstalledEngine, ...]) -> None:
+        self.found = found
+
+    def call(self, *_: object, **__: object) -> Completed[object]:  # type: ignore[override]  # whatever is asked
+        return Completed(self.found)
+
+
+@pytest.fixture(autouse=True)
+def _names(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = tuple(engine.name for engine in _INSTALLED)
+    monkeypatch.setattr("urdf_usd.conformance.engines.registry.names", lambda: names)
+
+
+def _chosen(*wanted: str) -> list[str]:
+    return [w.name for w in select_engines(_Listing(_INSTALLED), wanted)]
+
+
+def test_optional_engine_that_is_absent_is_not_missed() -> None:
+    """Records say nothing of it."""
+    assert _chosen() == ["mujoco", "newton-usd", "spec", "usdphysics"]
+
+
+def test_engine_that_was_asked_for_is_missed() -> None:
+    """The record says why it is silent."""
+    assert _chosen("drake") == ["drake", "spec", "usdphysics"]
+
+
+def test_verdict_needs_its_two_readers() -> None:
+    """Without them nothing can be said."""
+    without = (*_INSTALLED[:-1], InstalledEngine("usdphysics", Side.USD, _ABSENT))
+
+    with pytest.raises(
+        MissingEngineError, match="usdphysics cannot work here: it is not"
+    ):
+        select_engines(_Listing(without))

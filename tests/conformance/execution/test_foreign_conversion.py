@@ -1,0 +1,226 @@
+"""Programs that are run, and folders that are looked into."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conformance.runs import wait_until
+from urdf_usd.conformance.converters.candidates import CommandConverter, ReadyUsds
+from urdf_usd.conformance.execution.foreign_conversion import (
+    ConverterDiedError,
+    Made,
+    NoUsdError,
+    call_registered,
+    files_of,
+    find_ready,
+    root_layer_in,
+    run_command,
+)
+
+NAMES = ("dir--arm", "arm")
+
+
+def _run(script: str, tmp_path: Path, timeout: float = 60.0) -> Made:
+    words = (sys.executable, "-c", script, "{urdf}", "{out}")
+    return run_command(
+        CommandConverter("tool", words),
+        tmp_path / "arm.urdf",
+        tmp_path / "out",
+        packages={},
+        names=NAMES,
+        timeout=timeout,
+    )
+
+
+def _touch(folder: Path, *names: str) -> None:
+    for name in names:
+        file = folder / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("#usda 1.0\n")
+
+
+def test_program_gets_the_urdf_and_an_empty_folder(tmp_path: Path) -> None:
+    """What a former conversion left there is gone; what it prints is kept."""
+    _touch(tmp_path / "out", "former.usda")
+    script = (
+        "import pathlib, sys\n"
+        "urdf, out = sys.argv[1:]\n"
+        "print(pathlib.Path(urdf).name, list(pathlib.Path(out).iterdir()))\n"
+        "pathlib.Path(out, 'arm.usd').touch()\n"
+    )
+    made = _run(script, tmp_path)
+
+    assert made == Made(tmp_path / "out" / "arm.usd", "arm.urdf []")
+
+
+def test_program_finds_files_that_are_named_from_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Although it works in a folder of its own."""
+    monkeypatch.chdir(tmp_path)
+    Path("arm.urdf").write_text("<robot/>")
+    script = (
+        "import pathlib, sys\n"
+        "urdf, out = map(pathlib.Path, sys.argv[1:])\n"
+        "(out / 'arm.usd').write_bytes(urdf.read_bytes())\n"
+    )
+    made = _run(script, Path())
+
+    assert made.root_layer.read_text() == "<robot/>"
+
+
+def test_program_that_fails_is_quoted(tmp_path: Path) -> None:
+    """Its last line is the reason; all of it is kept."""
+    script = "import sys; print('reading'); sys.exit('no such mesh')"
+    with pytest.raises(NoUsdError, match=r"^exit code 1: no such mesh$") as error:
+        _run(script, tmp_path)
+
+    assert not isinstance(error.value, ConverterDiedError)
+    assert error.value.output is not None
+    assert set(error.value.output.split("\n")) == {"reading", "no such mesh"}
+
+
+def test_program_that_dies_is_told_from_one_that_refuses(tmp_path: Path) -> None:
+    """A signal is a crash."""
+    script = "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)"
+    with pytest.raises(ConverterDiedError, match="SIGSEGV"):
+        _run(script, tmp_path)
+
+
+def test_program_has_the_time_that_it_is_given(tmp_path: Path) -> None:
+    """It does nothing else, so nothing can be too slow."""
+    with pytest.raises(ConverterDiedError, match=r"no end after 0\.2 s"):
+        _run("import time; time.sleep(600)", tmp_path, timeout=0.2)
+
+
+def test_program_that_hangs_is_ended_with_its_children(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody is left to fill the disk."""
+    child = tmp_path / "out" / "pid"
+    wait = subprocess.Popen.wait
+
+    def wait_for_child(
+        process: subprocess.Popen[bytes], timeout: float | None = None
+    ) -> int:
+        """Have the time be over once there is a child."""
+        if timeout is None:
+            return wait(process)
+        wait_until(lambda: child.exists() and child.read_text() != "")
+        raise subprocess.TimeoutExpired("tool", timeout)
+
+    monkeypatch.setattr(subprocess.Popen, "wait", wait_for_child)
+    script = (
+        "import pathlib, subprocess, sys, time\n"
+        "child = subprocess.Popen(['sleep', '600'])\n"
+        "pathlib.Path(sys.argv[2], 'pid').write_text(str(child.pid))\n"
+        "time.sleep(600)\n"
+    )
+    with pytest.raises(ConverterDiedError, match="no end after 60 s"):
+        _run(script, tmp_path, timeout=60.0)
+
+    pid = int(child.read_text())
+    wait_until(lambda: not _runs(pid))
+
+
+def _runs(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
+
+
+def test_program_that_writes_nothing_made_no_usd(tmp_path: Path) -> None:
+    """Whatever its exit code says."""
+    with pytest.raises(NoUsdError, match="wrote no USD") as error:
+        _run("print('done')", tmp_path)
+
+    assert error.value.output == "done"
+
+
+@pytest.mark.parametrize(
+    ("files", "root"),
+    [
+        (("anything.usdc",), "anything.usdc"),
+        (("arm.usda", "configuration/arm_base.usd"), "arm.usda"),
+        (("inner/robot.usd", "inner/deeper/x.usd"), "inner/robot.usd"),
+        (("arm.usda", "arm_physics.usda"), "arm.usda"),
+        (("ARM.usd", "meshes.usd"), "ARM.usd"),
+        (("dir__arm.usd", "arm.usd"), "dir__arm.usd"),
+        (("arm.usdz", "arm.usda", "arm.usdc"), "arm.usda"),
+        (("two/two.usd", "two/materials.usd"), "two/two.usd"),
+    ],
+)
+def test_root_layer_is_found_by_place_and_name(
+    tmp_path: Path, files: tuple[str, ...], root: str
+) -> None:
+    """The only one at the least depth, or the one called like robot or folder."""
+    _touch(tmp_path, *files)
+
+    assert root_layer_in(tmp_path, NAMES) == tmp_path / root
+
+
+def test_root_layer_is_not_guessed(tmp_path: Path) -> None:
+    """Two that could be meant are named."""
+    _touch(tmp_path, "left.usd", "right.usd")
+
+    with pytest.raises(NoUsdError, match=r"several .*: left\.usd, right\.usd$"):
+        root_layer_in(tmp_path, NAMES)
+
+
+@pytest.mark.parametrize(
+    ("files", "found", "owned"),
+    [
+        (("arm.usd", "leg.usd"), "arm.usd", 1),
+        (("dir--arm.usda", "arm.usd"), "dir--arm.usda", 1),
+        (("arm/arm.usd", "arm/parts/a.usd", "leg/leg.usd"), "arm/arm.usd", 2),
+        (("dir--arm/scene.usd",), "dir--arm/scene.usd", 1),
+    ],
+)
+def test_usds_made_elsewhere_are_found_by_id_or_stem(
+    tmp_path: Path, files: tuple[str, ...], found: str, owned: int
+) -> None:
+    """As files, or as folders; the id is the surer name."""
+    _touch(tmp_path, *files)
+    made = find_ready(ReadyUsds("isaac", tmp_path), NAMES)
+
+    assert made == Made(tmp_path / found)
+    assert len(files_of(made.root_layer, tmp_path)) == owned
+
+
+def test_robot_that_nobody_made_is_missing(tmp_path: Path) -> None:
+    """It says under which names it was looked for."""
+    _touch(tmp_path, "leg.usd")
+
+    with pytest.raises(NoUsdError, match="has no USD named 'dir--arm' or 'arm'"):
+        find_ready(ReadyUsds("isaac", tmp_path), NAMES)
+
+
+def test_callable_returns_the_root_layer(tmp_path: Path) -> None:
+    """It is given paths as text, and packages by name."""
+    given: list[object] = []
+
+    def make(urdf: str, directory: str, packages: dict[str, str]) -> str:
+        given.extend((urdf, packages))
+        _touch(Path(directory), "a.usda", "b.usda")
+        return os.path.join(directory, "b.usda")  # noqa: PTH118  as others do
+
+    urdf, out = tmp_path / "arm.urdf", tmp_path / "out"
+    made = call_registered(make, urdf, out, {"arm": "/ros/arm"})
+
+    assert made == Made(out / "b.usda")
+    assert given == [str(urdf), {"arm": "/ros/arm"}]
+
+
+def test_callable_that_returns_no_file_made_no_usd(tmp_path: Path) -> None:
+    """Rather than a crash of whoever opens it."""
+    with pytest.raises(NoUsdError, match=r"'robot\.usda', which is no file"):
+        call_registered(
+            lambda *_: "robot.usda", tmp_path / "arm.urdf", tmp_path / "out", {}
+        )

@@ -1,0 +1,186 @@
+"""What is unpacked elsewhere is found as it was here."""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import pytest
+
+from tests.conformance.runs import ROBOT, write_mesh
+from urdf_usd.conformance.execution.examination import Assignment, Unchanged, subject_of
+from urdf_usd.conformance.execution.parcels import (
+    Delivery,
+    Parcel,
+    deliver,
+    pack,
+    unpacked,
+)
+from urdf_usd.conformance.execution.tasks import Reading, read_robot
+from urdf_usd.conformance.execution.workers.confinement import Completed
+from urdf_usd.conformance.execution.workers.journal import Steps
+from urdf_usd.converter import ConvertOptions
+from urdf_usd.corpus import RobotSource
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from urdf_usd.conformance.execution.workers.journal import Step
+
+_Result = TypeVar("_Result")
+
+
+class _Here(Steps):
+    """Steps in this process."""
+
+    def begin(self, *steps: Step[Any]) -> None:
+        """There is never room."""
+
+    def _finished(self, step: Step[_Result]) -> Completed[_Result]:
+        return Completed(step.task())
+
+
+def _packed(source: RobotSource, out: Path, **options: object) -> Parcel:
+    parcel = pack(_Here(), Assignment(source, out, ConvertOptions(**options), ()))  # type: ignore[arg-type]  # what the test says
+    assert parcel is not None
+    return parcel
+
+
+def _read(assignment: Assignment) -> tuple[Reading, list[str]]:
+    """Read a robot; return what was said of it as well."""
+    subject = subject_of(assignment)
+    reading = read_robot(
+        str(assignment.source.path), subject.packages, subject.arguments
+    )
+    assert isinstance(reading, Reading)
+    return reading, [found.rule for found in reading.diagnostics]
+
+
+@pytest.fixture
+def there(tmp_path: Path) -> Path:
+    """A folder that is gone by the time that its robots are unpacked."""
+    folder = tmp_path / "there"
+    folder.mkdir()
+    return folder
+
+
+def test_a_robot_brings_the_files_that_it_is_made_of(
+    there: Path, tmp_path: Path
+) -> None:
+    """And nothing else that lies beside it."""
+    urdf = there / "robot" / "urdf" / "arm.urdf"
+    urdf.parent.mkdir(parents=True)
+    urdf.write_text(ROBOT.format(name="../meshes/arm"))
+    (there / "robot" / "meshes").mkdir()
+    write_mesh(there / "robot" / "meshes" / "arm.stl", 1.0)
+    (there / "robot" / "meshes" / "secret.stl").write_text("of somebody else")
+    parcel = _packed(RobotSource("arm", "file:arm.urdf", urdf), tmp_path / "out")
+    shutil.rmtree(there)
+
+    with unpacked(parcel) as (assignment, variables):
+        reading, rules = _read(assignment)
+        root = assignment.source.path.parents[2]
+
+        assert variables == {}
+        assert sorted(p.name for p in root.rglob("*.*")) == ["arm.stl", "arm.urdf"]
+        assert len(reading.inputs) == 2
+        assert "mesh-missing" not in rules
+        assert not assignment.out.exists()
+    assert not root.exists()
+
+
+def test_packages_of_the_environment_are_found_again(
+    there: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the name that their manifest declares, wherever they lie."""
+    package = there / "workspace" / "deep" / "folder_of_another_name"
+    package.mkdir(parents=True)
+    (package / "package.xml").write_text("<package><name>arm_meshes</name></package>")
+    write_mesh(package / "arm.stl", 1.0)
+    urdf = there / "elsewhere" / "arm.urdf"
+    urdf.parent.mkdir()
+    urdf.write_text(ROBOT.format(name="package://arm_meshes/arm"))
+    monkeypatch.setenv("ROS_PACKAGE_PATH", str(there / "workspace"))
+    parcel = _packed(RobotSource("arm", "file:arm.urdf", urdf), tmp_path / "out")
+    shutil.rmtree(there)
+
+    with unpacked(parcel) as (assignment, variables):
+        monkeypatch.setenv("ROS_PACKAGE_PATH", variables["ROS_PACKAGE_PATH"])
+        reading, rules = _read(assignment)
+
+    assert [file.sha256 for file in reading.inputs] == [
+        file.sha256 for file in parcel.source.files
+    ]
+    assert rules == []
+
+
+def test_packages_that_are_named_are_found_again(there: Path, tmp_path: Path) -> None:
+    """Those of the corpus and those of the user, also where they are empty."""
+    meshes, empty = there / "meshes", there / "empty"
+    meshes.mkdir()
+    empty.mkdir()
+    write_mesh(meshes / "arm.stl", 1.0)
+    urdf = there / "arm.urdf"
+    urdf.write_text(ROBOT.format(name="package://arm_meshes/arm"))
+    source = RobotSource("arm", "file:arm.urdf", urdf, (("none", empty),))
+    packages = (("arm_meshes", str(meshes)),)
+    parcel = _packed(source, tmp_path / "out", packages=packages)
+    shutil.rmtree(there)
+
+    with unpacked(parcel) as (assignment, _):
+        reading, _ = _read(assignment)
+
+        assert len(reading.inputs) == 2
+        assert assignment.source.packages[0][1].is_dir()
+
+
+def test_a_link_that_leads_out_leads_out_again(there: Path, tmp_path: Path) -> None:
+    """What is said of that is said there as well."""
+    (there / "package" / "urdf").mkdir(parents=True)
+    (there / "package" / "package.xml").write_text("<package><name>p</name></package>")
+    (there / "outside").mkdir()
+    write_mesh(there / "outside" / "mesh.stl", 1.0)
+    (there / "package" / "meshes").symlink_to(there / "outside")
+    urdf = there / "package" / "urdf" / "arm.urdf"
+    urdf.write_text(ROBOT.format(name="../meshes/mesh"))
+    source = RobotSource("arm", "file:arm.urdf", urdf)
+    parcel = _packed(source, tmp_path / "out")
+    _, said = _read(Assignment(source, tmp_path / "out", ConvertOptions(), ()))
+    shutil.rmtree(there)
+
+    with unpacked(parcel) as (assignment, _):
+        reading, rules = _read(assignment)
+
+        assert len(reading.inputs) == 2
+    assert rules == said
+    assert any("outside" in rule for rule in said)
+
+
+def test_what_cannot_be_read_is_not_packed(tmp_path: Path) -> None:
+    """What was looked for in vain is not known, so it is examined here."""
+    urdf = tmp_path / "bad.urdf"
+    urdf.write_text("<robot/>")
+    source = RobotSource("bad", "file:bad.urdf", urdf)
+
+    assert pack(_Here(), Assignment(source, tmp_path, ConvertOptions(), ())) is None
+
+
+def test_a_delivery_replaces_what_was_there(tmp_path: Path) -> None:
+    """A file that the new result lacks is gone, and those of others stay."""
+    for name in ("assets/arm/old.usda", "assets/leg/leg.usda", "expanded/arm.urdf"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("former")
+    files = (
+        ("assets/arm/arm.usda", b"root"),
+        ("assets/arm/payload/Physics.usda", b"joints"),
+        ("expanded/arm.urdf", b"text"),
+    )
+
+    deliver(Delivery(Unchanged(), files), tmp_path)
+
+    found = {
+        path.relative_to(tmp_path).as_posix(): path.read_bytes()
+        for path in tmp_path.rglob("*")
+        if path.is_file()
+    }
+    assert found == dict(files) | {"assets/leg/leg.usda": b"former"}

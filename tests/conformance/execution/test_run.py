@@ -1,0 +1,414 @@
+"""The whole path: URDF, conversion, engines, verdict, record."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import pybullet_data
+import pytest
+
+from urdf_usd.conformance.engines.protocol import Crashed
+from urdf_usd.conformance.engines.registry import UnknownEngineError
+from urdf_usd.conformance.execution.run import CheckOptions, RunOptions, check, run
+from urdf_usd.conformance.execution.tasks import convert_robot, lint_robot, read_robot
+from urdf_usd.conformance.execution.workers.confinement import Completed
+from urdf_usd.conformance.execution.workers.journal import Steps
+from urdf_usd.conformance.records.record import (
+    EngineStatus,
+    Grade,
+    RobotRecord,
+    Verdict,
+)
+from urdf_usd.conformance.verdict.judgement import judge
+from urdf_usd.converter import ConvertOptions, convert
+from urdf_usd.converter.diagnostics import SourceError
+from urdf_usd.converter.robot.bodies import BaseOption, MasslessOption
+from urdf_usd.converter.usd.writer.prims import BodyNesting
+from urdf_usd.corpus import UnavailableSource, resolve_corpora
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from urdf_usd.conformance.execution.workers.isolation import Isolation
+    from urdf_usd.conformance.execution.workers.journal import Step
+    from urdf_usd.corpus import Resolved
+
+_Result = TypeVar("_Result")
+
+BULLET = Path(pybullet_data.getDataPath())
+# A serial arm without mass at its root, a robot with prismatic and continuous joints,
+# a quadruped with welded links, an object without joints.
+ROBOTS = (
+    "pybullet:kuka_iiwa/model.urdf",
+    "pybullet:r2d2.urdf",
+    "pybullet:a1/a1.urdf",
+    "pybullet:cube.urdf",
+)
+ENGINES = ("mujoco", "pybullet", "spec", "usdphysics")
+# Of the default corpus: one has no link at all.
+NOT_READ = {"pybullet--torus_deform": "robot-empty"}
+
+
+def _run(
+    sources: Sequence[Resolved], out: Path, options: RunOptions | None = None
+) -> dict[str, RobotRecord]:
+    records: dict[str, RobotRecord] = {}
+
+    def keep(record: RobotRecord) -> None:
+        records[record.id] = record
+
+    run(sources, out, options or RunOptions(jobs=2), progress=keep)
+    return records
+
+
+@pytest.fixture(scope="module")
+def few(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> tuple[Path, dict[str, RobotRecord]]:
+    """Run four robots once."""
+    out = tmp_path_factory.mktemp("few")
+    return out, _run(resolve_corpora(ROBOTS), out)
+
+
+def test_real_robots_conform_by_the_word_of_all_engines(
+    few: tuple[Path, dict[str, RobotRecord]],
+) -> None:
+    """Engines that nobody here wrote agree with the USD; more may be installed."""
+    for record in few[1].values():
+        statuses = {w.name: w.status for w in record.engines}
+
+        assert record.verdict.conforms, (record.id, record.reason)
+        assert set(ENGINES) <= statuses.keys()
+        assert set(statuses.values()) == {EngineStatus.OBSERVED}
+
+
+@pytest.mark.parametrize(
+    ("robot", "size"),
+    [
+        # Links, joints, degrees of freedom and kilograms, counted in the files' text.
+        ("pybullet--kuka_iiwa--model", (8, 7, 7, 17.5)),
+        ("pybullet--r2d2", (16, 15, 8, 65.25)),
+        ("pybullet--cube", (1, 0, 0, 1.0)),
+    ],
+)
+def test_a_record_says_what_robot_it_is_about(
+    few: tuple[Path, dict[str, RobotRecord]],
+    robot: str,
+    size: tuple[int, int, int, float],
+) -> None:
+    """Sizes come from the URDF, the base from the USD."""
+    record = few[1][robot]
+
+    assert (record.links, record.joints, record.degrees_of_freedom) == size[:3]
+    assert record.total_mass == pytest.approx(size[3])
+    assert record.base == "floating"
+    assert record.configurations is not None
+    assert record.configurations >= (32 if record.joints else 1)
+
+
+def test_records_on_disk_are_those_that_were_reported(
+    few: tuple[Path, dict[str, RobotRecord]],
+) -> None:
+    """One file per robot, named by its id."""
+    out, records = few
+    for name, record in records.items():
+        stored = json.loads((out / "results" / f"{name}.json").read_text())
+        assert stored["verdict"] == record.verdict.value
+        assert stored["schema_version"] == record.schema_version
+    assert len(list((out / "results").iterdir())) == len(records)
+
+
+def test_the_same_input_gives_the_same_bytes(
+    few: tuple[Path, dict[str, RobotRecord]], tmp_path: Path
+) -> None:
+    """In another folder, with another number of jobs, in another order."""
+    sources = tuple(reversed(resolve_corpora(ROBOTS)))
+    first = few[0]
+
+    _run(sources, tmp_path, RunOptions(jobs=3))
+
+    written = [path.relative_to(tmp_path) for path in _files(tmp_path)]
+    assert written == [path.relative_to(first) for path in _files(first)]
+    for path in written:
+        assert (tmp_path / path).read_bytes() == (first / path).read_bytes(), path
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*") if path.is_file())
+
+
+def test_times_are_written_down_where_they_are_asked_for(
+    few: tuple[Path, dict[str, RobotRecord]], tmp_path: Path
+) -> None:
+    """A robot's whole examination takes longer than its conversion."""
+    options = RunOptions(engines=("mujoco",), timed=True)
+    _run(resolve_corpora(["pybullet:cartpole.urdf"]), tmp_path, options)
+
+    (file,) = (tmp_path / "timings").iterdir()
+    times = json.loads(file.read_text())
+    assert 0 < times["seconds"] < times["examination"]
+    assert not (few[0] / "timings").exists()
+
+
+def test_records_hold_no_path_of_this_machine(
+    few: tuple[Path, dict[str, RobotRecord]],
+) -> None:
+    """Neither of the robot, nor of the report, nor of the home folder."""
+    for path in (few[0] / "results").iterdir():
+        text = path.read_text()
+        for folder in (BULLET, few[0], Path.home()):
+            assert str(folder) not in text
+
+
+def test_a_summary_is_ordered_and_complete(tmp_path: Path) -> None:
+    """Whatever order robots finish in; one that could not be had is listed."""
+    sources = (
+        UnavailableSource("z", "rd:z_description", "no network"),
+        *reversed(resolve_corpora(["pybullet:cube.urdf", "pybullet:block.urdf"])),
+    )
+
+    summary = run(sources, tmp_path, RunOptions(jobs=2), corpus=("pybullet", "rd"))
+
+    assert [robot.id for robot in summary.robots] == [
+        "pybullet--block",
+        "pybullet--cube",
+        "z",
+    ]
+    assert summary.robots[2].verdict is Verdict.NOT_AVAILABLE
+    assert summary.robots[2].reason == "no network"
+    assert summary.verdicts == {"exact": 2, "not available": 1}
+    assert summary.corpus == ("pybullet", "rd")
+    assert summary.options["base"] == "auto"
+    assert {"python", "usd-core", "mujoco", "pybullet"} <= summary.environment.keys()
+    assert summary.checks
+
+
+def test_a_urdf_without_meaning_is_unreadable_and_says_who_reads_it(
+    tmp_path: Path,
+) -> None:
+    """PyBullet takes a mass below zero; nobody a torus without links."""
+    light = tmp_path / "light.urdf"
+    light.write_text(
+        '<robot name="r"><link name="a"><inertial><mass value="-1"/>'
+        '<inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/>'
+        "</inertial></link></robot>"
+    )
+    sources = resolve_corpora([str(light), "pybullet:torus_deform.urdf"])
+
+    records = _run(sources, tmp_path)
+
+    refused = records["file--light"]
+    torus = records["pybullet--torus_deform"]
+    assert refused.verdict is torus.verdict is Verdict.UNREADABLE
+    assert refused.reason.endswith("pybullet read it all the same")
+    assert "all the same" not in torus.reason
+    assert torus.diagnostics[0].rule == "robot-empty"
+    assert torus.diagnostics[0].file == "torus_deform.urdf"
+    assert not (tmp_path / "assets").exists()
+
+
+def test_a_robot_that_the_converter_refuses_is_not_comparable(tmp_path: Path) -> None:
+    """It could be read, so a gate must not pass over it."""
+    options = RunOptions(convert=ConvertOptions(massless=MasslessOption.ERROR), jobs=1)
+
+    record = _run(resolve_corpora(ROBOTS[:1]), tmp_path, options)[
+        "pybullet--kuka_iiwa--model"
+    ]
+
+    assert record.verdict is Verdict.NOT_COMPARABLE
+    assert record.reason.startswith("no USD was written: ")
+    assert "lbr_iiwa_link_0" in record.reason
+    assert "link-massless-moving" in [d.rule for d in record.diagnostics]
+
+
+def test_only_the_engines_that_are_wanted_are_asked(tmp_path: Path) -> None:
+    """Besides the two that every verdict needs."""
+    options = RunOptions(engines=("mujoco",), jobs=1)
+
+    (record,) = _run(
+        resolve_corpora(["pybullet:cube.urdf"]), tmp_path, options
+    ).values()
+
+    assert [w.name for w in record.engines] == ["mujoco", "spec", "usdphysics"]
+
+
+def test_an_engine_that_is_not_installed_is_refused(tmp_path: Path) -> None:
+    """The message lists those that are."""
+    with pytest.raises(UnknownEngineError, match=r"mujoco, .*pybullet, spec"):
+        run((), tmp_path, RunOptions(engines=("oracle",), jobs=1))
+
+
+# check
+
+
+@pytest.fixture(scope="module")
+def anchored(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Convert r2d2 with its base fixed to the world."""
+    options = ConvertOptions(base=BaseOption.FIXED)
+    folder = tmp_path_factory.mktemp("anchored")
+    return convert(BULLET / "r2d2.urdf", folder / "usd", options).root_layer
+
+
+@pytest.mark.parametrize(
+    ("base", "grade"),
+    [
+        # The URDF says nothing of the base, so either may be meant.
+        (BaseOption.AUTO, Grade.NOT_APPLICABLE),
+        (BaseOption.FIXED, Grade.EXACT),
+        (BaseOption.FLOATING, Grade.FAILS),
+    ],
+)
+def test_a_base_counts_where_the_user_says_which(
+    anchored: Path, base: BaseOption, grade: Grade
+) -> None:
+    """A USD from elsewhere may hold its base as it likes, unless told otherwise."""
+    options = CheckOptions(base=base, engines=("spec",))
+
+    record = check(BULLET / "r2d2.urdf", anchored, options)
+
+    grades = {entry.id: entry.grade for entry in record.checks}
+    assert grades["structure.base"] is grade
+    assert record.base == "fixed"
+
+
+def test_a_run_requires_a_floating_base_where_the_urdf_says_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Our converter must not weld a quadruped to the world."""
+    _stand_in(monkeypatch, {convert_robot: _weld})
+
+    (record,) = _run(resolve_corpora(["pybullet:r2d2.urdf"]), tmp_path).values()
+
+    assert record.verdict is Verdict.FAILS
+    assert "base" in record.reason
+
+
+def test_check_raises_where_the_urdf_has_no_meaning(
+    anchored: Path, tmp_path: Path
+) -> None:
+    """The diagnostics are in the exception."""
+    (tmp_path / "bad.urdf").write_text("<robot/>")
+
+    with pytest.raises(SourceError, match="robot-empty"):
+        check(tmp_path / "bad.urdf", anchored)
+
+
+# Deaths in child processes, by steps that are done in this process.
+
+
+def test_a_death_costs_one_robot(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The others are judged, and the record says who died."""
+
+    def die_on_cubes(path: str, *rest: Any) -> object:  # noqa: ANN401  # passed on
+        if path.endswith("cube.urdf"):
+            return Crashed("the process died: SIGSEGV")
+        return convert_robot(path, *rest)
+
+    _stand_in(monkeypatch, {convert_robot: die_on_cubes})
+    sources = resolve_corpora(["pybullet:cube.urdf", "pybullet:block.urdf"])
+
+    records = _run(sources, tmp_path, RunOptions(engines=("spec",), jobs=1))
+
+    assert records["pybullet--block"].verdict is Verdict.EXACT
+    assert records["pybullet--cube"].verdict is Verdict.CRASHED
+    assert records["pybullet--cube"].reason == (
+        "the converter died: the process died: SIGSEGV"
+    )
+
+
+@pytest.mark.parametrize(
+    ("task", "reason"),
+    [
+        (read_robot, "the URDF reader died: x"),
+        (lint_robot, "lint died: x"),
+        (judge, "the comparison died: x"),
+    ],
+)
+def test_every_step_may_die(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    task: Callable[..., object],
+    reason: str,
+) -> None:
+    """Reading, lint and judging as well as converting."""
+    _stand_in(monkeypatch, {task: lambda *_, **__: Crashed("x")})
+
+    (record,) = _run(
+        resolve_corpora(["pybullet:cube.urdf"]),
+        tmp_path,
+        RunOptions(engines=("spec",), jobs=1),
+    ).values()
+
+    assert (record.verdict, record.reason) == (Verdict.CRASHED, reason)
+
+
+def _weld(path: str, directory: str, options: ConvertOptions) -> object:
+    return convert_robot(path, directory, replace(options, base=BaseOption.FIXED))
+
+
+class _Here(Steps):
+    """Steps in this process, of which some are exchanged for others."""
+
+    def __init__(self, tasks: dict[Callable[..., Any], Callable[..., Any]]) -> None:
+        super().__init__()
+        self._tasks = tasks
+
+    def begin(self, *steps: Step[Any]) -> None:
+        """There is never room."""
+
+    def _finished(self, step: Step[_Result]) -> Completed[_Result] | Crashed:
+        task = step.task
+        function: Callable[..., Any] = self._tasks.get(task.func, task.func)
+        result = function(*task.args, **task.keywords)
+        return result if isinstance(result, Crashed) else Completed(result)
+
+
+def _stand_in(
+    monkeypatch: pytest.MonkeyPatch,
+    tasks: dict[Callable[..., Any], Callable[..., Any]],
+) -> None:
+    """Do all steps in this process, and exchange some."""
+
+    def outlive_here(
+        _: Isolation, work: Callable[..., object], *arguments: object, timeout: float
+    ) -> Completed[object]:
+        del timeout
+        return Completed(work(_Here(tasks), *arguments))
+
+    monkeypatch.setattr(
+        "urdf_usd.conformance.execution.examination.outlive", outlive_here
+    )
+
+
+# Whole corpora.
+
+
+@pytest.mark.corpus
+def test_the_default_corpus_conforms(tmp_path: Path) -> None:
+    """All that are XML with a link in it; the rest is named, each with its rule."""
+    records = _run(resolve_corpora(["pybullet"]), tmp_path, RunOptions())
+
+    assert len(records) == 95
+    unread = {
+        name: record.diagnostics[0].rule
+        for name, record in records.items()
+        if record.verdict is Verdict.UNREADABLE
+    }
+    assert unread == NOT_READ
+    for name in records.keys() - NOT_READ:
+        assert records[name].verdict.agrees, (name, records[name].reason)
+
+
+@pytest.mark.corpus
+def test_both_ways_to_place_bodies_conform(tmp_path: Path) -> None:
+    """Flat bodies are what PhysX wants."""
+    options = RunOptions(convert=ConvertOptions(bodies=BodyNesting.FLAT))
+    records = _run(resolve_corpora(["pybullet"]), tmp_path, options)
+
+    for name in records.keys() - NOT_READ:
+        assert records[name].verdict.agrees, (name, records[name].reason)

@@ -1,0 +1,306 @@
+"""USDs of strangers end in a message that names the layer, whatever they refer to.
+
+What could hang runs in a process with a time limit: a failure costs seconds.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from typing import TYPE_CHECKING
+
+import pytest
+from click.testing import CliRunner
+
+from urdf_usd.conformance.cli.main import main
+from urdf_usd.conformance.engines.protocol import Crashed
+from urdf_usd.conformance.execution.export_process import export_within
+from urdf_usd.conformance.execution.run import CheckOptions, check
+from urdf_usd.conformance.execution.usd_limits import compose, is_limit
+from urdf_usd.conformance.execution.workers.confinement import OUT_OF_MEMORY, Completed
+from urdf_usd.conformance.execution.workers.isolation import Isolation
+from urdf_usd.conformance.execution.workers.limits import Limits
+from urdf_usd.converter.diagnostics import StageError
+from urdf_usd.converter.usd.loading.layer_growth import find_growth
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+_SOON = 30.0
+_HEAD = '#usda 1.0\n(\n    defaultPrim = "r"\n    metersPerUnit = 1\n    upAxis = "Z"\n'
+_BODY = """def Xform "r"{arcs}
+{{
+    def Xform "a" (apiSchemas = ["PhysicsRigidBodyAPI", "PhysicsMassAPI"])
+    {{
+        float physics:mass = 2
+        point3f physics:centerOfMass = (0.1, 0.2, 0.3)
+        float3 physics:diagonalInertia = (3, 4, 5)
+        quatf physics:principalAxes = (1, 0, 0, 0)
+{inside}
+    }}
+}}
+"""
+_VARIANT = """def Xform "r" (
+    prepend variantSets = "v"
+)
+{
+    variantSet "v" = {
+        "unused" (
+            references = @odd.usda@
+        ) {
+        }
+    }
+}
+"""
+_CLIPS = """ (
+    clips = {
+        dictionary default = {
+            asset[] assetPaths = [@odd.usda@]
+            string primPath = "/r"
+        }
+    }
+)"""
+_FOLD = 30
+
+
+def robot(head: str = "", arcs: str = "", inside: str = "") -> str:
+    """Return a stage of one body."""
+    return f"{_HEAD}{head})\n{_BODY.format(arcs=arcs, inside=inside)}"
+
+
+_NAMING = {
+    "sublayer": robot("    subLayers = [@odd.usda@]\n"),
+    "reference": robot(arcs=" (references = @odd.usda@)"),
+    "payload": robot(arcs=" (payload = @./odd.usda@)"),
+    "unselected variant": f"{_HEAD})\n{_VARIANT}",
+    "value clip": robot(arcs=_CLIPS),
+    "asset attribute": robot(inside="asset picture = @odd.usda@"),
+    "list of assets": robot(inside="asset[] pictures = [@fine.png@, @odd.usda@]"),
+    "layer in a package": robot(arcs=" (references = @odd.usda[inner.usda]@)"),
+}
+
+
+@pytest.fixture(scope="module")
+def isolation() -> Iterator[Isolation]:
+    """One pool for all tests."""
+    with Isolation() as pool:
+        yield pool
+
+
+def told(isolation: Isolation, usd: Path) -> list[str]:
+    """Compose a USD within the limits; return what is said against it."""
+    ending = isolation.call(compose, str(usd), timeout=_SOON)
+    assert isinstance(ending, Completed), ending
+    return [diagnostic.message for diagnostic in ending.value]
+
+
+@pytest.mark.parametrize("way", _NAMING)
+def test_pipe_is_refused_however_a_layer_names_it(
+    isolation: Isolation, tmp_path: Path, way: str
+) -> None:
+    """Nobody writes to it, so reading would never end."""
+    os.mkfifo(tmp_path / "odd.usda")
+    usd = tmp_path / "robot.usda"
+    usd.write_text(_NAMING[way])
+
+    (message,) = told(isolation, usd)
+
+    assert message.startswith(f"{usd} refers to @")
+    assert "odd.usda" in message.removeprefix(str(usd))
+    assert message.endswith("@, which is a pipe (FIFO)")
+
+
+def test_layer_that_names_the_pipe_is_the_one_that_is_named(
+    isolation: Isolation, tmp_path: Path
+) -> None:
+    """It need not be the root layer."""
+    os.mkfifo(tmp_path / "odd.usda")
+    (tmp_path / "below.usda").write_text(_NAMING["payload"])
+    usd = tmp_path / "robot.usda"
+    usd.write_text(robot(arcs=" (references = @below.usda@)"))
+
+    (message,) = told(isolation, usd)
+
+    assert message == (
+        f"{tmp_path}/below.usda refers to @./odd.usda@, which is a pipe (FIFO)"
+    )
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device", "socket", "folder", "link"])
+def test_root_layer_that_is_no_file_is_refused(
+    isolation: Isolation, tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By its kind, symbolic links resolved."""
+    monkeypatch.chdir(tmp_path)
+    odd = tmp_path / "odd.usda"
+    words = {"pipe": "a pipe (FIFO)", "link": "a pipe (FIFO)"}
+    match kind:
+        case "pipe":
+            os.mkfifo(odd)
+        case "device":
+            odd.symlink_to("/dev/zero")
+        case "socket":
+            with socket.socket(socket.AF_UNIX) as made:
+                # The path of a socket must be short.
+                made.bind("odd.usda")
+        case "folder":
+            odd.mkdir()
+        case _:
+            os.mkfifo(tmp_path / "pipe")
+            odd.symlink_to("pipe")
+
+    assert told(isolation, odd) == [f"{odd} is {words.get(kind, f'a {kind}')}"]
+
+
+@pytest.mark.parametrize(
+    "asset", ["gone.usda", "http://example.com/x.usda", "/etc/passwd", "robot.usda"]
+)
+def test_what_is_missing_or_no_layer_is_left_to_composition(
+    isolation: Isolation, tmp_path: Path, asset: str
+) -> None:
+    """Nor is a layer that refers to itself refused: OpenUSD says so and goes on."""
+    usd = tmp_path / "robot.usda"
+    usd.write_text(robot(arcs=f" (references = @{asset}@)"))
+
+    assert told(isolation, usd) == []
+
+
+def test_folder_that_an_attribute_names_is_nobodys_business(
+    isolation: Isolation, tmp_path: Path
+) -> None:
+    """It cannot be read by mistake, and vendors do write such attributes."""
+    usd = tmp_path / "robot.usda"
+    usd.write_text(robot(inside="asset folder = @./@"))
+
+    assert told(isolation, usd) == []
+
+
+def test_layers_that_are_too_large_are_refused_unread(
+    isolation: Isolation, tmp_path: Path
+) -> None:
+    """A sparse file is large and takes no room."""
+    large = tmp_path / "large.usda"
+    large.write_text("#usda 1.0\n")
+    os.truncate(large, 10 * 2**30)
+    usd = tmp_path / "robot.usda"
+    usd.write_text(robot("    subLayers = [@large.usda@]\n"))
+
+    (message,) = told(isolation, usd)
+
+    assert f"up to {large} are 10.0 GiB, more than 4 GiB" in message
+
+
+def write_doubling_layers(folder: Path) -> Path:
+    """Write layers that refer twice to the next; composed, 2^30 prims."""
+    for level in range(_FOLD):
+        twice = "".join(
+            f'def Xform "{name}" (references = @{level + 1}.usda@)\n{{\n}}\n'
+            for name in "ab"
+        )
+        text = f'{_HEAD})\ndef Xform "r"\n{{\n{twice}}}\n'
+        (folder / f"{level}.usda").write_text(text)
+    (folder / f"{_FOLD}.usda").write_text(robot())
+    return folder / "0.usda"
+
+
+def test_level_at_which_layers_multiply_is_found(tmp_path: Path) -> None:
+    """Level k has 2^k, and 2^17 is the first above a hundred thousand."""
+    growth = find_growth(write_doubling_layers(tmp_path))
+
+    assert growth is not None
+    assert (growth.level, growth.uses) == (17, 2**17)
+    assert growth.layer == str(tmp_path / "17.usda")
+
+
+def test_references_within_one_layer_multiply_as_well(tmp_path: Path) -> None:
+    """A layer can refer to its own prims."""
+    prims = [
+        f'def Xform "p{level}"\n{{\n'
+        + "".join(
+            f'def Xform "{name}" (references = </p{level + 1}>)\n{{\n}}\n'
+            for name in "ab"
+        )
+        + "}\n"
+        for level in range(_FOLD)
+    ]
+    usd = tmp_path / "own.usda"
+    usd.write_text(f'{_HEAD})\n{"".join(prims)}def Xform "p{_FOLD}"\n{{\n}}\n')
+
+    growth = find_growth(usd)
+
+    assert growth is not None
+    assert growth.layer == str(usd)
+
+
+def test_robots_have_no_level_at_which_layers_multiply(tmp_path: Path) -> None:
+    """Nor have layers in a cycle."""
+    (tmp_path / "one.usda").write_text(robot(arcs=" (references = @two.usda@)"))
+    (tmp_path / "two.usda").write_text(robot(arcs=" (references = @one.usda@)"))
+
+    assert find_growth(tmp_path / "one.usda") is None
+
+
+def test_export_that_never_ends_is_ended_and_writes_nothing(tmp_path: Path) -> None:
+    """The message has the root layer, the limit and where layers multiply."""
+    bomb = write_doubling_layers(tmp_path)
+    target = tmp_path / "out" / "robot.urdf"
+
+    with pytest.raises(StageError) as caught:
+        export_within(bomb, target, Limits(time=2.0))
+
+    (late,) = caught.value.diagnostics
+    assert late.rule == "stage-limits"
+    assert late.message.startswith(
+        f"{bomb} cannot be composed and read: no answer after 2 s"
+    )
+    assert "17 levels below the root layer" in late.message
+    assert not target.parent.exists()
+
+
+@pytest.mark.parametrize("command", ["export", "check"])
+def test_commands_refuse_a_pipe_and_change_nothing(
+    tmp_path: Path, command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With exit status 2 and the layer's name."""
+    monkeypatch.chdir(tmp_path)
+    os.mkfifo("odd.usda")
+    (tmp_path / "robot.usda").write_text(_NAMING["sublayer"])
+    (tmp_path / "robot.urdf").write_text('<robot name="r"><link name="a"/></robot>')
+    before = (tmp_path / "robot.urdf").read_bytes()
+    words = ["robot.usda", "robot.urdf"]
+    force = ["--force"] if command == "export" else []
+
+    result = CliRunner().invoke(
+        main,
+        [command, *(words if force else words[::-1]), "--timeout", "60", *force],
+    )
+
+    said = " ".join(result.output.split())
+    assert result.exit_code == 2, said
+    assert "robot.usda refers to @odd.usda@, which is a pipe (FIFO)" in said
+    assert (tmp_path / "robot.urdf").read_bytes() == before
+
+
+def test_check_asks_no_engine_about_a_usd_that_cannot_be_composed(
+    tmp_path: Path,
+) -> None:
+    """Each would wait for it in turn."""
+    bomb = write_doubling_layers(tmp_path)
+    urdf = tmp_path / "robot.urdf"
+    urdf.write_text('<robot name="r"><link name="a"/></robot>')
+
+    # Reading the URDF has the same limit, on however busy a machine.
+    record = check(urdf, bomb, CheckOptions(limits=Limits(time=8.0), jobs=1))
+
+    assert not record.checks
+    assert not record.engines
+    assert f"{bomb.name} cannot be composed" in record.reason
+
+
+def test_exceptions_are_no_limits() -> None:
+    """They are bugs, and told as such."""
+    assert is_limit(Crashed("no answer after 5 s"))
+    assert is_limit(Crashed(OUT_OF_MEMORY))
+    assert is_limit(Crashed("the process died: SIGSEGV"))
+    assert not is_limit(Crashed("KeyError: '/World/box0'"))

@@ -1,0 +1,135 @@
+"""Files of known failures."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from urdf_usd.conformance.gate.baseline import (
+    OWNER,
+    REASON,
+    Baseline,
+    Expectation,
+    read_baseline,
+)
+from urdf_usd.corpus.toml_tables import TableError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_ENTRY = """[[expected]]
+robot = "arm"
+check = "mass.link.mass"
+grade = "fails"
+reason = "upstream says grams"
+owner = "ada"
+"""
+
+
+def _read(tmp_path: Path, text: str) -> Baseline:
+    file = tmp_path / "known.toml"
+    file.write_text(text, encoding="utf-8")
+    return read_baseline(file)
+
+
+def test_a_baseline_is_read(tmp_path: Path) -> None:
+    """With the comment at its beginning."""
+    baseline = _read(tmp_path, f"# Ours.\n# Reviewed.\n\n{_ENTRY}")
+
+    assert baseline.expectations == (
+        Expectation("arm", "mass.link.mass", "fails", "upstream says grams", "ada"),
+    )
+    assert baseline.header == "# Ours.\n# Reviewed.\n"
+    assert baseline.unexplained == ()
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "message"),
+    [
+        ('reason = "upstream says grams"\n', "", "known.toml:1: 'reason' is missing"),
+        ('owner = "ada"\n', "", "known.toml:1: 'owner' is missing"),
+        ("upstream says grams", " ", "known.toml:5: 'reason' is not text that is"),
+        (
+            "mass.link.mass",
+            "mass.link.mas",
+            "known.toml:3: there is no check 'mass.link.mas'; did",
+        ),
+        ('"fails"', '"exact"', "known.toml:4: 'exact' is none of close, fails"),
+        ('"fails"', '"crashed"', "known.toml:4: 'crashed' is none of"),
+        ("robot", "robots", "known.toml:2: 'robots' is not known here; did you mean"),
+        ("[[expected]]", "[[expect]]", "known.toml:1: 'expect' is not known here"),
+        ('"ada"', "ada", "known.toml:6:9: invalid value"),
+    ],
+)
+def test_what_is_wrong_with_a_baseline_is_said_with_its_line(
+    tmp_path: Path, before: str, after: str, message: str
+) -> None:
+    """Reason and owner are required."""
+    with pytest.raises(TableError) as refusal:
+        _read(tmp_path, _ENTRY.replace(before, after))
+
+    assert message in str(refusal.value)
+
+
+def test_a_failure_is_expected_once(tmp_path: Path) -> None:
+    """Two reasons for one thing are a mistake of a merge."""
+    with pytest.raises(
+        TableError, match=r"known\.toml:8: arm mass\.link\.mass is expected t"
+    ):
+        _read(tmp_path, f"{_ENTRY}\n{_ENTRY}")
+
+
+def test_a_converter_is_ours_unless_it_is_named(tmp_path: Path) -> None:
+    """The same failure of two converters is two expectations."""
+    theirs = _ENTRY.replace("[[expected]]", '[[expected]]\nconverter = "peer"')
+
+    baseline = _read(tmp_path, f"{theirs}\n{_ENTRY}")
+
+    assert [one.converter for one in baseline.expectations] == ["peer", "urdf-usd"]
+    written = baseline.as_toml().partition("\n\n")[2]
+    assert written == f"{theirs}\n{_ENTRY}"
+    assert list(baseline.about(["peer"])) == [("arm", "mass.link.mass", "peer")]
+
+
+def test_what_nobody_has_explained_is_accepted_with_a_warning(tmp_path: Path) -> None:
+    """So that a rewritten file can be used at once, and is not forgotten."""
+    baseline = Baseline().holding(
+        [Expectation("arm", "verdict", "crashed", REASON, OWNER)]
+    )
+
+    read = _read(tmp_path, baseline.as_toml())
+
+    assert read.expectations == baseline.expectations
+    assert [warning.partition("known.toml:")[2] for warning in read.unexplained] == [
+        "8: warning: the reason of arm verdict is missing",
+        "9: warning: the owner of arm verdict is missing",
+    ]
+
+
+_texts = st.text(
+    st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20
+).filter(str.strip)
+
+
+@given(st.lists(st.tuples(_texts, _texts), max_size=4, unique_by=lambda pair: pair[0]))
+def test_a_baseline_that_is_written_reads_back(
+    tmp_path_factory: pytest.TempPathFactory, entries: list[tuple[str, str]]
+) -> None:
+    """Whatever reasons hold; in sorted order."""
+    written = Baseline().holding(
+        Expectation(robot, "mass.link.mass", "fails", reason, "ada")
+        for robot, reason in entries
+    )
+    file = tmp_path_factory.mktemp("b") / "known.toml"
+    file.write_bytes(written.as_toml().encode())
+
+    read = read_baseline(file)
+
+    assert read.expectations == written.expectations
+    assert read.header == written.header
+    robots = [expectation.robot for expectation in read.expectations]
+    assert robots == sorted(robots)
+    assert read.as_toml() == written.as_toml()

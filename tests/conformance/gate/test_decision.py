@@ -1,0 +1,295 @@
+"""Whether a run may pass."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from msgspec import structs
+
+from urdf_usd.conformance.converters.candidates import OURS
+from urdf_usd.conformance.gate.baseline import (
+    OWNER,
+    REASON,
+    VERDICT,
+    Baseline,
+    Expectation,
+)
+from urdf_usd.conformance.gate.decision import (
+    FailOn,
+    Gate,
+    baseline_record,
+    failures,
+    rule,
+    settled,
+)
+from urdf_usd.conformance.records.record import (
+    CheckRecord,
+    FindingRecord,
+    Grade,
+    RobotRecord,
+    SourceRecord,
+    Verdict,
+)
+
+NOT_READ = (Verdict.UNREADABLE, Verdict.NOT_AVAILABLE)
+MASS = "mass.link"
+POSITION = "kinematics.position"
+
+
+def _check(name: str, grade: Grade) -> CheckRecord:
+    finding = FindingRecord(subject="link a", message=f"{name} is off", grade=grade)
+    return CheckRecord(
+        id=name,
+        title=name,
+        group="",
+        unit="1",
+        grade=grade,
+        compared=1,
+        findings=() if grade is Grade.EXACT else (finding,),
+    )
+
+
+def robot(name: str, verdict: Verdict, **grades: Grade) -> RobotRecord:
+    """Build a record; a double underscore in a check's name stands for a dot."""
+    return RobotRecord(
+        id=name,
+        name=name,
+        source=SourceRecord(reference=f"file:{name}.urdf"),
+        converter="none",
+        verdict=verdict,
+        reason=f"{name} is {verdict}",
+        checks=tuple(
+            _check(key.replace("__", "."), grade) for key, grade in grades.items()
+        ),
+    )
+
+
+def _expected(name: str, check: str, grade: str) -> Expectation:
+    return Expectation(name, check, grade, "upstream", "ada")
+
+
+def _baseline(*expectations: Expectation) -> Baseline:
+    return Baseline().holding(expectations)
+
+
+GOOD = robot("good", Verdict.EXACT, mass__link=Grade.EXACT)
+BAD = robot(
+    "bad", Verdict.FAILS, mass__link=Grade.FAILS, kinematics__position=Grade.CLOSE
+)
+BAD_MASS = _expected("bad", MASS, "fails")
+
+
+@pytest.mark.parametrize("verdict", Verdict)
+def test_one_robot_that_does_not_conform_fails_a_run(verdict: Verdict) -> None:
+    """Exact, close and incomplete pass; what could not be read is not counted."""
+    passes = verdict.agrees or verdict in NOT_READ
+
+    ruling = rule([GOOD, robot("a", verdict)])
+
+    assert ruling.gate is (Gate.PASSES if passes else Gate.FAILS)
+
+
+@pytest.mark.parametrize("verdict", NOT_READ)
+def test_strict_counts_what_could_not_be_read(verdict: Verdict) -> None:
+    """A release may insist on every file."""
+    ruling = rule([GOOD, robot("a", verdict)], strict=True)
+
+    assert ruling.gate is Gate.FAILS
+    assert ruling.new[0].place == ("a", VERDICT, OURS)
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize("verdicts", [(), NOT_READ])
+def test_a_run_that_read_nothing_does_not_pass(
+    verdicts: tuple[Verdict, ...],
+    strict: bool,  # noqa: FBT001  # a pytest parameter
+) -> None:
+    """Nothing wrong was seen because nothing was seen."""
+    records = [robot(verdict.name, verdict) for verdict in verdicts]
+
+    assert rule(records, strict=strict).gate is Gate.NOTHING_READ
+
+
+def test_close_passes_unless_the_gate_says_otherwise() -> None:
+    """And is named then, with the value that is only close."""
+    near = robot("near", Verdict.CLOSE, mass__link=Grade.CLOSE)
+
+    assert rule([near]).gate is Gate.PASSES
+    ruling = rule([near], fail_on=FailOn.CLOSE)
+    assert ruling.gate is Gate.FAILS
+    assert [(f.place, f.message) for f in ruling.new] == [
+        (("near", MASS, OURS), "mass.link is off")
+    ]
+
+
+def test_incomplete_passes_unless_the_gate_says_otherwise() -> None:
+    """And is named then, with the check of which a part could not be made."""
+    parts = robot(
+        "parts",
+        Verdict.INCOMPLETE,
+        mass__link=Grade.NOT_COMPARABLE,
+        kinematics__position=Grade.CLOSE,
+        limits__effort=Grade.NOT_APPLICABLE,
+    )
+
+    assert rule([parts]).gate is Gate.PASSES
+    ruling = rule([parts], fail_on=FailOn.INCOMPLETE)
+    assert ruling.gate is Gate.FAILS
+    assert [failure.place for failure in ruling.new] == [("parts", MASS, OURS)]
+    checks = {f.check for f in rule([parts], fail_on=FailOn.CLOSE).new}
+    assert checks == {MASS, "kinematics.position"}
+
+
+def test_an_expected_failure_passes_and_another_one_does_not() -> None:
+    """Per robot and check: one that is known does not cover the others."""
+    records = [GOOD, BAD]
+
+    assert rule(records).gate is Gate.FAILS
+    known = rule(records, baseline=_baseline(BAD_MASS))
+    assert known.gate is Gate.PASSES
+    assert [failure.place for failure in known.expected] == [BAD_MASS.place]
+    other = rule(records, baseline=_baseline(_expected("good", MASS, "fails")))
+    assert other.gate is Gate.FAILS
+    assert [failure.place for failure in other.new] == [BAD_MASS.place]
+
+
+@pytest.mark.parametrize(
+    ("expected", "actual", "worse"),
+    [
+        ("fails", Grade.FAILS, False),
+        ("disputed", Grade.FAILS, True),
+        ("not comparable", Grade.DISPUTED, True),
+        ("fails", Grade.DISPUTED, False),
+        ("close", Grade.NOT_COMPARABLE, True),
+    ],
+)
+def test_a_graver_grade_than_expected_fails(
+    expected: str,
+    actual: Grade,
+    worse: bool,  # noqa: FBT001  # a pytest parameter
+) -> None:
+    """What was in dispute and is now wrong is news."""
+    record = robot("a", Verdict(actual.value), mass__link=actual)
+
+    ruling = rule([record], baseline=_baseline(_expected("a", MASS, expected)))
+
+    assert ruling.gate is (Gate.FAILS if worse else Gate.PASSES)
+    assert len(ruling.worse) == worse
+
+
+def test_with_a_baseline_a_robot_that_ceases_to_be_readable_fails() -> None:
+    """Otherwise a reader that refuses everything would pass every gate."""
+    records = [GOOD, robot("a", Verdict.UNREADABLE)]
+
+    assert rule(records).gate is Gate.PASSES
+    assert rule(records, baseline=_baseline()).gate is Gate.FAILS
+    known = _baseline(_expected("a", VERDICT, "unreadable"))
+    assert rule(records, baseline=known).gate is Gate.PASSES
+    died = [GOOD, robot("a", Verdict.CRASHED)]
+    assert rule(died, baseline=known).gate is Gate.FAILS
+
+
+def test_an_unexpected_pass_is_told_and_passes() -> None:
+    """Of a check, and of a robot that had none; not of one that could not be had."""
+    baseline = _baseline(
+        _expected("good", MASS, "fails"),
+        _expected("good", VERDICT, "crashed"),
+        _expected("gone", MASS, "fails"),
+        _expected("elsewhere", MASS, "fails"),
+    )
+
+    ruling = rule([GOOD, robot("gone", Verdict.NOT_AVAILABLE)], baseline=baseline)
+
+    assert ruling.gate is Gate.PASSES
+    assert [one.place for one in ruling.passing] == [
+        ("good", MASS, OURS),
+        ("good", VERDICT, OURS),
+    ]
+    assert ruling.absent == 1
+
+
+def test_what_is_close_as_expected_is_no_unexpected_pass() -> None:
+    """A baseline of a stricter gate serves a milder one."""
+    near = robot("near", Verdict.CLOSE, mass__link=Grade.CLOSE)
+
+    ruling = rule([near], baseline=_baseline(_expected("near", MASS, "close")))
+
+    assert ruling.passing == ()
+
+
+def test_each_converter_has_expectations_of_its_own() -> None:
+    """What is known of one excuses no other; theirs are kept, and are not absent."""
+    ours, theirs = (structs.replace(BAD, candidate=name) for name in (OURS, "peer"))
+    peers = replace(BAD_MASS, converter="peer", reason="tells grams", owner="bob")
+    known = _baseline(peers)
+
+    assert rule([ours], baseline=known).gate is Gate.FAILS
+    assert rule([ours], baseline=known).absent == 0
+    assert rule([theirs], baseline=known).gate is Gate.PASSES
+    assert rule([theirs], baseline=_baseline(BAD_MASS)).gate is Gate.FAILS
+    both = settled([ours], known, rule([ours], baseline=known).new)
+    assert both.expectations == (
+        replace(peers, converter="peer"),
+        Expectation("bad", MASS, "fails", REASON, OWNER),
+    )
+    assert rule([ours, theirs], baseline=both).gate is Gate.PASSES
+
+
+def test_an_updated_baseline_lets_the_same_run_pass() -> None:
+    """Reasons stay, new entries wait for theirs, what is not in the run is kept."""
+    records = [
+        GOOD,
+        BAD,
+        robot("broken", Verdict.UNREADABLE),
+        robot("gone", Verdict.NOT_AVAILABLE),
+    ]
+    before = _baseline(
+        _expected("good", MASS, "fails"),
+        _expected("bad", MASS, "disputed"),
+        _expected("gone", MASS, "fails"),
+        _expected("elsewhere", POSITION, "fails"),
+    )
+    found = failures(records, fail_on=FailOn.FAILS, strict=False, unreadable=True)
+
+    after = settled(records, before, found)
+
+    assert after.expectations == (
+        BAD_MASS,
+        Expectation("broken", VERDICT, "unreadable", REASON, OWNER),
+        _expected("elsewhere", POSITION, "fails"),
+        _expected("gone", MASS, "fails"),
+    )
+    assert rule(records, baseline=after).gate is Gate.PASSES
+
+
+def test_a_ruling_is_stated_with_grades_and_reasons() -> None:
+    """What is new, worse and fixed, and why what was expected is accepted."""
+    known = _baseline(
+        _expected("bad", MASS, "close"),
+        _expected("good", MASS, "fails"),
+        _expected("elsewhere", MASS, "fails"),
+    )
+    bad = robot("bad", Verdict.FAILS, mass__link=Grade.FAILS)
+    worse = robot("new", Verdict.FAILS, kinematics__position=Grade.FAILS)
+    records = (GOOD, bad, worse)
+
+    stated = baseline_record(rule(records, baseline=known), known)
+
+    (new,) = stated.new
+    assert (new.robot, new.check, new.grade, new.expected) == (
+        "new",
+        POSITION,
+        "fails",
+        "",
+    )
+    (graver,) = stated.worse
+    assert (graver.grade, graver.expected, graver.reason) == (
+        "fails",
+        "close",
+        "upstream",
+    )
+    (fixed,) = stated.fixed
+    assert (fixed.robot, fixed.grade, fixed.expected) == ("good", "", "fails")
+    assert stated.expected == ()
+    assert stated.absent == 1

@@ -1,0 +1,234 @@
+"""USDs that call links and joints otherwise than the URDF."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+from pxr import Sdf, Usd
+
+from tests.conformance.miniatures import urdf_reading
+from urdf_usd.conformance.execution.run import CheckOptions, check
+from urdf_usd.conformance.matching.naming import Labels, match_names
+from urdf_usd.conformance.observation.named_prims import (
+    NamedJoint,
+    NamedPrim,
+    NamedPrims,
+)
+from urdf_usd.conformance.observation.robot import JointType
+from urdf_usd.conformance.records.record import Grade, RobotRecord
+from urdf_usd.converter import convert
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+# Names that no prim may have, on links of every kind; a mimic, a weld and a frame.
+NAMES = """<robot name="spelled">
+<link name="base-link"><inertial><origin xyz="0.1 -0.2 0.3"/><mass value="2.5"/>
+<inertia ixx="0.02" iyy="0.03" izz="0.04" ixy="0.001" ixz="0" iyz="-0.002"/></inertial>
+</link>
+<link name="1st.arm"><inertial><origin xyz="0 0.05 0"/><mass value="0.75"/>
+<inertia ixx="0.002" iyy="0.001" izz="0.0025" ixy="0" ixz="0" iyz="0"/></inertial>
+</link>
+<link name="2nd.arm"><inertial><origin xyz="0 0.05 0.02"/><mass value="0.5"/>
+<inertia ixx="0.003" iyy="0.001" izz="0.0035" ixy="0" ixz="0" iyz="0"/></inertial>
+</link>
+<link name="tool 0"/>
+<joint name="el/bow" type="revolute"><parent link="base-link"/><child link="1st.arm"/>
+<origin xyz="0.3 0.1 -0.2" rpy="0.4 -0.5 0.6"/><axis xyz="0.6 0 0.8"/>
+<limit lower="-0.7" upper="1.1" effort="9" velocity="3"/></joint>
+<joint name="wr.ist" type="revolute"><parent link="1st.arm"/><child link="2nd.arm"/>
+<origin xyz="0 0.1 -0.25" rpy="-0.4 0.5 1.6"/><axis xyz="0 0.6 0.8"/>
+<limit lower="-0.4" upper="0.6" effort="4" velocity="2"/></joint>
+<joint name="to-tool" type="fixed"><parent link="2nd.arm"/><child link="tool 0"/>
+<origin xyz="0.01 0.02 0.03" rpy="0.1 0.2 0.3"/></joint>
+</robot>"""
+
+
+def _converted(folder: Path) -> tuple[Path, Path]:
+    urdf = folder / "spelled.urdf"
+    urdf.write_text(NAMES)
+    return urdf, convert(urdf, folder / "usd").root_layer
+
+
+def _edit(root_layer: Path, edit: object) -> Path:
+    """Flatten a USD without what says URDF names, after an edit of its prims."""
+    stage = Usd.Stage.Open(str(root_layer))
+    layer = stage.Flatten()
+
+    def forget(path: Sdf.Path) -> None:
+        spec = layer.GetPrimAtPath(path) if path.IsPrimPath() else None
+        if spec is None:
+            return
+        spec.ClearInfo("displayName")
+        for name in [key for key in spec.properties.keys() if "urdf:joint" in key]:  # noqa: SIM118  a proxy
+            del spec.properties[name]
+
+    layer.Traverse("/", forget)
+    if callable(edit):
+        edit(layer)
+    target = root_layer.with_name("anonymous.usda")
+    layer.Export(str(target))
+    return target
+
+
+def _graded(record: RobotRecord, grade: Grade) -> dict[str, list[str]]:
+    return {
+        one.id: [finding.message for finding in one.findings]
+        for one in record.checks
+        if one.grade is grade
+    }
+
+
+def _check(urdf: Path, usd: Path) -> RobotRecord:
+    return check(urdf, usd, CheckOptions(engines=("mujoco",)))
+
+
+def test_names_that_are_only_spelled_otherwise_are_the_same(tmp_path: Path) -> None:
+    """Nothing says them but the names of prims, which know letters and digits alone."""
+    urdf, usd = _converted(tmp_path)
+    record = _check(urdf, _edit(usd, None))
+
+    failing = _graded(record, Grade.FAILS)
+    # The weld is no joint prim: without its custom attributes nothing has its name.
+    assert {check for check in failing if "joints" not in check} == set()
+    (reader,) = (w for w in record.engines if w.name == "usdphysics")
+    assert "link base-link is called 'base_link'" in reader.notes
+
+
+def test_names_that_are_lost_are_told_and_nothing_else(tmp_path: Path) -> None:
+    """One finding for each; all other values are compared."""
+    urdf, usd = _converted(tmp_path)
+
+    def rename(layer: Sdf.Layer) -> None:
+        text = layer.ExportToString()
+        text = re.sub(r"\b(tn__)?\w*2nd\w*", "Body7", text)
+        text = re.sub(r"\b(tn__)?\w*wr_?\w*ist\w*", "Joint3", text)
+        layer.ImportFromString(text)
+
+    record = _check(urdf, _edit(usd, rename))
+
+    failing = _graded(record, Grade.FAILS)
+    assert failing["structure.links"] == [
+        "link 2nd.arm is called 'Body7': only its place tells which it is"
+    ]
+    assert (
+        "joint wr.ist is called 'Joint3': only its place tells which it is"
+        in (failing["structure.joints"])
+    )
+    assert {each for each in failing if not each.startswith("structure.")} <= {
+        "round-trip.structure.joints"
+    }
+
+
+# The wrist turns about a frame that is welded to the first arm and has no mass.
+_MOUNTED = NAMES.replace(
+    '<parent link="1st.arm"/><child link="2nd.arm"/>',
+    '<parent link="mount"/><child link="2nd.arm"/>',
+).replace(
+    "</robot>",
+    """<link name="mount"/><joint name="weld" type="fixed"><parent link="1st.arm"/>
+<child link="mount"/><origin xyz="0.02 0.03 0.1" rpy="0.2 0.1 -0.3"/></joint>
+</robot>""",
+)
+
+
+@pytest.mark.parametrize(
+    ("lost", "check_of_names", "name"),
+    [
+        (r"\b(tn__)?\w*2nd\w*", "structure.links", "link 2nd.arm"),
+        (r"\b(tn__)?\w*wr_?\w*ist\w*", "structure.joints", "joint wr.ist"),
+    ],
+)
+def test_structure_leads_through_frames_that_bodies_carry(
+    tmp_path: Path, lost: str, check_of_names: str, name: str
+) -> None:
+    """A joint of the USD is tied to the body, and one of the URDF to the frame."""
+    urdf = tmp_path / "mounted.urdf"
+    urdf.write_text(_MOUNTED)
+    usd = convert(urdf, tmp_path / "usd").root_layer
+
+    def rename(layer: Sdf.Layer) -> None:
+        layer.ImportFromString(re.sub(lost, "Other", layer.ExportToString()))
+
+    record = _check(urdf, _edit(usd, rename))
+
+    failing = _graded(record, Grade.FAILS)
+    told = f"{name} is called 'Other': only its place tells which it is"
+    assert told in failing[check_of_names]
+    assert "structure.parents" not in failing
+    assert not any("mass" in check or "kinematics" in check for check in failing)
+
+
+def _prims(
+    *links: tuple[str, bool], joints: tuple[tuple[str, str, str], ...]
+) -> NamedPrims:
+    return NamedPrims(
+        tuple(NamedPrim(f"/{name}", name, is_body) for name, is_body in links),
+        tuple(
+            NamedJoint(f"/joints/{name}", name, (first, second), JointType.REVOLUTE)
+            for name, first, second in joints
+        ),
+    )
+
+
+def test_names_that_are_there_are_left_alone() -> None:
+    """Also where another prim would do."""
+    reading = urdf_reading()
+    prims = _prims(
+        *((link.name, True) for link in reading.links),
+        ("ARM", True),
+        joints=tuple(
+            (joint.name, f"/{joint.parent}", f"/{joint.child}")
+            for joint in reading.joints
+        ),
+    )
+
+    assert match_names(reading, prims) == Labels()
+
+
+def test_a_name_that_two_prims_share_is_not_guessed() -> None:
+    """But a body comes before a frame."""
+    two = _prims(("Arm", True), ("ARM", True), joints=())
+    frame = _prims(("Arm", False), ("ARM", True), joints=())
+
+    assert match_names(urdf_reading(), two) == Labels()
+    assert match_names(urdf_reading(), frame) == Labels({"/ARM": "arm"})
+
+
+def test_structure_leads_from_what_is_known_to_what_is_not() -> None:
+    """From a joint to its links, from links to the joint between, and on."""
+    prims = _prims(
+        ("base", True),
+        ("Body1", True),
+        ("Body2", True),
+        joints=(("shoulder", "/base", "/Body1"), ("J2", "/Body1", "/Body2")),
+    )
+    found = match_names(urdf_reading(), prims)
+
+    assert found == Labels(
+        found={"/Body1": "arm", "/joints/J2": "elbow", "/Body2": "forearm"}
+    )
+
+
+@pytest.mark.parametrize("ends", [("/arm", "/forearm"), ("/forearm", "/arm")])
+def test_joint_between_known_links_is_known(ends: tuple[str, str]) -> None:
+    """Whichever of its bodies comes first."""
+    prims = _prims(
+        ("arm", True), ("forearm", True), ("hand", True), joints=(("J", *ends),)
+    )
+
+    assert match_names(urdf_reading(), prims).found == {"/joints/J": "elbow"}
+
+
+def test_what_holds_the_base_is_no_weld_below_it() -> None:
+    """A converter may count a link in the base, and leave its weld out."""
+    reading = urdf_reading()
+    weld = next(joint for joint in reading.joints if joint.type is JointType.FIXED)
+    prims = NamedPrims(
+        (NamedPrim(f"/{weld.parent}", weld.parent, is_body=True),),
+        (NamedJoint("/root_joint", "root_joint", ("", f"/{weld.parent}"), weld.type),),
+    )
+
+    assert match_names(reading, prims) == Labels()

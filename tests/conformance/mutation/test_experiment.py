@@ -1,0 +1,174 @@
+"""Faults are caught by the checks that answer for them, and nothing else is."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pybullet_data
+import pytest
+
+from urdf_usd.conformance import mutation as mutations
+from urdf_usd.conformance.checks import COMPARERS
+from urdf_usd.conformance.checks.catalogue import CHECKS
+from urdf_usd.conformance.mutation import experiment
+from urdf_usd.conformance.mutation.catalogue import FAULTS
+from urdf_usd.conformance.mutation.experiment import Examination, Plan, examine
+from urdf_usd.conformance.mutation.fault import REFUSED
+from urdf_usd.conformance.tolerance.comparison import Compared, Difference, Words
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from urdf_usd.conformance.mutation.fault import Speech
+
+OWN = Path(mutations.__file__).parent / "robots"
+PENDULUM = Path(pybullet_data.getDataPath()) / "pendulum5.urdf"
+# What other checks say as well, or what nothing in a USD decides.
+UNAIMED = {
+    "mass.group.mass",
+    "mass.group.center",
+    "mass.group.inertia",
+    "dynamics.inertia_matrix",
+    "dynamics.bias",
+    "dynamics.rollout",
+}
+
+
+def _examine(
+    urdf: Path, folder: Path, faults: Iterable[str] | None = None, places: int = 1
+) -> Examination:
+    only = None if faults is None else frozenset(faults)
+    return examine(urdf.stem, str(urdf), str(folder), Plan(places, frozenset(), only))
+
+
+def _benches(urdf: Path, folder: Path) -> dict[Speech, experiment._Bench]:
+    speeches = dict.fromkeys(fault.speech for fault in FAULTS)
+    return experiment._benches(str(urdf), str(folder), speeches)
+
+
+def test_faults_have_distinct_names_and_real_aims() -> None:
+    """At least forty kinds."""
+    known = {check.id for check in CHECKS} | {REFUSED}
+
+    assert len(FAULTS) >= 40
+    assert len({fault.id for fault in FAULTS}) == len(FAULTS)
+    assert len({fault.title for fault in FAULTS}) == len(FAULTS)
+    for fault in FAULTS:
+        assert fault.aims
+        assert set(fault.aims) <= known
+
+
+def test_every_check_answers_for_a_fault() -> None:
+    """A check that no fault aims at is not examined."""
+    aims = {aim for fault in FAULTS for aim in fault.aims}
+
+    assert {check.id for check in CHECKS} - aims <= UNAIMED
+
+
+@pytest.mark.parametrize("robot", ["drifter", "oblique_arm"])
+def test_every_fault_of_an_oblique_robot_is_caught(robot: str, tmp_path: Path) -> None:
+    """One place per kind; the good USD raises nothing."""
+    found = _examine(OWN / f"{robot}.urdf", tmp_path)
+
+    assert found.raised == ()
+    assert [trial for trial in found.trials if not trial.caught] == []
+    assert len(found.trials) > 80
+
+
+def test_own_robots_have_a_place_for_every_fault(tmp_path: Path) -> None:
+    """Between them."""
+    seeded: Counter[str] = Counter()
+    for robot in ("drifter", "oblique_arm"):
+        folder = tmp_path / robot
+        folder.mkdir()
+        benches = _benches(OWN / f"{robot}.urdf", folder)
+        for fault in FAULTS:
+            seeds = fault.seeds(benches[fault.speech].specimen)
+            seeded[fault.id] += sum(not seed.equivalent for seed in seeds)
+
+    # A leader of the same kind, a mass that is a sphere's: what only others have.
+    assert {fault.id for fault in FAULTS if not seeded[fault.id]} == set()
+
+
+@pytest.mark.parametrize("urdf", [PENDULUM, OWN / "oblique_arm.urdf"], ids=["5", "arm"])
+def test_what_is_moot_raises_nothing(urdf: Path, tmp_path: Path) -> None:
+    """Said by construction, borne out by the verdict."""
+    benches = _benches(urdf, tmp_path)
+    equivalent = [
+        (fault.id, benches[fault.speech], seed)
+        for fault in FAULTS
+        for seed in fault.seeds(benches[fault.speech].specimen)
+        if seed.equivalent
+    ]
+    raised = {
+        fault: failed
+        for fault, bench, seed in equivalent
+        if (failed := bench.failed(bench.write("equivalent", seed, 0.0)))
+    }
+
+    assert raised == {}
+    assert equivalent
+
+
+def test_a_base_that_is_made_a_frame_costs_a_joint_and_nothing_else(
+    tmp_path: Path,
+) -> None:
+    """All else holds, since the pendulum hangs on the world, which has no mass."""
+    found = _examine(PENDULUM, tmp_path, ["base.dissolved"])
+
+    assert [(trial.subject, trial.failed) for trial in found.trials] == [
+        ("link world", ("structure.world",))
+    ]
+
+
+def test_a_blind_check_is_found_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its faults are reported as missed, others are not."""
+    monkeypatch.setitem(COMPARERS, "structure.mimic", lambda *_: Compared(()))
+    found = _examine(
+        OWN / "oblique_arm.urdf", tmp_path, ["mimic.dropped", "mass.halved"]
+    )
+
+    assert {trial.fault: trial.caught for trial in found.trials} == {
+        "mimic.dropped": False,
+        "mass.halved": True,
+    }
+
+
+def test_a_check_that_cries_wolf_is_found_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It fails on the good USD."""
+    alarm = Difference("robot", "robot", math.inf, partial(Words, "wolf"))
+    monkeypatch.setitem(COMPARERS, "limits.lower", lambda *_: Compared((alarm,)))
+
+    assert _examine(PENDULUM, tmp_path, []).raised == ("limits.lower",)
+
+
+def test_smallest_size_is_the_tolerance(tmp_path: Path) -> None:
+    """A shift of a frame moves its link by as much."""
+    faults = frozenset({"joint.pos0-shifted", "mass.scaled", "body.shifted"})
+    urdf = OWN / "oblique_arm.urdf"
+    found = examine("arm", str(urdf), str(tmp_path), Plan(1, faults, faults))
+    sizes = {trial.fault: trial.smallest for trial in found.trials}
+
+    assert sizes["joint.pos0-shifted"] == pytest.approx(1e-5, rel=0.02)
+    assert sizes["body.shifted"] == pytest.approx(1e-5, rel=0.02)
+    assert sizes["mass.scaled"] == pytest.approx(1e-4, rel=0.02)
+
+
+def test_examination_is_deterministic(tmp_path: Path) -> None:
+    """Same robot, same result."""
+    faults = ["joint.axis-negated", "topology.joint-rehung", "mass.axes-turned"]
+    twice = []
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        twice.append(_examine(OWN / "drifter.urdf", tmp_path / name, faults, 3))
+
+    assert twice[0] == twice[1]
+    assert len(twice[0].trials) > 3

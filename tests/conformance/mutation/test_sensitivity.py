@@ -1,0 +1,158 @@
+"""What became of all faults, counted, shown and written."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from click.testing import CliRunner
+from rich.console import Console
+
+from urdf_usd.conformance.cli.main import main
+from urdf_usd.conformance.cli.output.sensitivity import as_json, rendered
+from urdf_usd.conformance.mutation.catalogue import FAULTS
+from urdf_usd.conformance.mutation.experiment import Examination, Trial
+from urdf_usd.conformance.mutation.sensitivity import (
+    ROBOTS,
+    Sensitivity,
+    measure,
+    summary,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def _caught(robot: str) -> Examination:
+    """Every fault once, caught, at its tolerance."""
+    trials = tuple(
+        Trial(
+            fault.id,
+            robot,
+            "link arm",
+            fault.aims[:1],
+            caught=True,
+            smallest=fault.scale.tolerance if fault.scale else None,
+        )
+        for fault in FAULTS
+    )
+    return Examination(robot, (), trials, ("joint.axis-negated",))
+
+
+GOOD = _caught("a")
+
+
+def _changed(found: Examination, fault: str, **changes: object) -> Examination:
+    trials = tuple(
+        replace(trial, **changes) if trial.fault == fault else trial  # type: ignore[arg-type]  # fields of Trial, by name
+        for trial in found.trials
+    )
+    return replace(found, trials=trials)
+
+
+def _text(found: Sensitivity) -> str:
+    console = Console(width=200, highlight=False)
+    with console.capture() as capture:
+        console.print(rendered(found))
+    return capture.get()
+
+
+def test_at_least_ten_robots_are_spoilt() -> None:
+    """Each once."""
+    assert len(set(ROBOTS)) == len(ROBOTS) >= 10
+
+
+def test_all_caught_is_passed() -> None:
+    """Counts add up over robots."""
+    found = summary([GOOD, _caught("b")])
+    negated = next(kind for kind in found.kinds if kind.fault == "joint.axis-negated")
+
+    assert found.passed
+    assert found.robots == ("a", "b")
+    assert (negated.seeded, negated.caught, negated.robots) == (2, 2, 2)
+    assert (negated.equivalent, negated.checks) == (2, (("kinematics.position", 2),))
+    assert f"{2 * len(FAULTS)} of {2 * len(FAULTS)} faults" in _text(found)
+
+
+def test_one_miss_fails_and_is_named() -> None:
+    """With robot and part."""
+    found = summary([GOOD, _changed(_caught("b"), "mass.halved", caught=False)])
+
+    assert not found.passed
+    assert "mass halved: missed on b, link arm" in _text(found)
+
+
+def test_a_false_alarm_fails_and_is_named() -> None:
+    """A harness that always fails catches everything."""
+    found = summary([replace(GOOD, raised=("limits.upper",))])
+
+    assert not found.passed
+    assert "a: nothing is wrong, but limits.upper failed" in _text(found)
+
+
+def test_a_kind_that_is_seeded_nowhere_fails() -> None:
+    """It proves nothing."""
+    rest = tuple(trial for trial in GOOD.trials if trial.fault != "asset.up")
+    found = summary([replace(GOOD, trials=rest)])
+
+    assert not found.passed
+    assert "up axis Y: seeded nowhere" in _text(found)
+
+
+def test_what_is_caught_only_far_above_tolerance_fails() -> None:
+    """A fifth more than the tolerance is too much."""
+    found = summary([_changed(GOOD, "mass.scaled", smallest=1.2e-4)])
+
+    assert not found.passed
+    assert "mass scaled: caught only from 0.00012 relative on" in _text(found)
+
+
+def test_sizes_may_come_from_searches_of_their_own() -> None:
+    """Their trials are not counted twice."""
+    rough = _changed(GOOD, "mass.scaled", smallest=None)
+    found = summary([rough], [GOOD])
+    scaled = next(kind for kind in found.kinds if kind.fault == "mass.scaled")
+
+    assert (scaled.seeded, scaled.smallest) == (1, (1e-4, 1e-4))
+
+
+def test_json_holds_everything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command exits with 1 where a fault was missed."""
+    missed = summary([_changed(GOOD, "mass.halved", caught=False)])
+    monkeypatch.setattr(
+        "urdf_usd.conformance.cli.output.sensitivity.measure", lambda **_: missed
+    )
+    file = tmp_path / "found.json"
+    result = CliRunner().invoke(main, ["doctor", "--sensitivity", "--json", str(file)])
+    document = json.loads(file.read_text())
+
+    assert result.exit_code == 1
+    assert document["schema_version"] == 1
+    assert document["passed"] is False
+    assert len(document["kinds"]) == len(FAULTS)
+    assert document["robots"] == ["a"]
+    assert as_json(missed) == file.read_text()
+
+
+@pytest.mark.parametrize("option", ["--full", "--json=x.json"])
+def test_options_of_the_examination_need_it(option: str) -> None:
+    """Rather than to be ignored."""
+    result = CliRunner().invoke(main, ["doctor", option])
+
+    assert result.exit_code == 2
+    assert "need --sensitivity" in result.stderr
+
+
+@pytest.mark.corpus
+def test_default_sample_is_caught() -> None:
+    """What the command does without options."""
+    found = measure()
+
+    assert _failed(found) == []
+    assert found.passed
+
+
+def _failed(found: Sensitivity) -> list[str]:
+    return [kind.fault for kind in found.kinds if not kind.passed]

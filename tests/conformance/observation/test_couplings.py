@@ -1,0 +1,58 @@
+"""Chains of couplings, followed to their heads."""
+
+from __future__ import annotations
+
+import pytest
+
+from urdf_usd.conformance.observation.couplings import head_coupling
+from urdf_usd.conformance.observation.robot import MimicObservation
+
+CHAIN = {
+    "b": MimicObservation("a", -0.5, 0.1),
+    "c": MimicObservation("b", 0.8, -0.2),
+    "d": MimicObservation("c", 2.0, 0.3),
+}
+
+
+def test_a_leader_follows_nothing() -> None:
+    """Nor does a joint that nobody knows."""
+    assert head_coupling("a", CHAIN.get) is None
+
+
+@pytest.mark.parametrize("position", [-1.25, 0.0, 0.75])
+def test_the_head_moves_a_joint_as_the_chain_does(position: float) -> None:
+    """Step by step, or at once."""
+    moved = position
+    for name in ("b", "c", "d"):
+        moved = CHAIN[name].multiplier * moved + CHAIN[name].offset
+    head = head_coupling("d", CHAIN.get)
+
+    assert head is not None
+    assert (head.leader, head.steps) == ("a", 3)
+    assert head.multiplier * position + head.offset == pytest.approx(moved)
+
+
+def test_terms_of_an_offset_may_cancel_and_still_be_rounded() -> None:
+    """The bound of their sum is that of their sizes."""
+    cancel = {
+        "b": MimicObservation("a", 1.0, 1e3),
+        "c": MimicObservation("b", 1.0, -1e3),
+    }
+    head = head_coupling("c", cancel.get)
+
+    assert head is not None
+    assert (head.offset, head.terms) == (0.0, 2e3)
+
+
+@pytest.mark.parametrize("leader", ["a", "b"])
+def test_a_loop_is_followed_once_around(leader: str) -> None:
+    """Of one joint or of two."""
+    loop = {
+        "a": MimicObservation(leader, 2.0, 0.1),
+        "b": MimicObservation("a", 3.0, 0.2),
+    }
+    head = head_coupling("a", loop.get)
+
+    assert head is not None
+    assert head.leader == "a"
+    assert head.multiplier == (2.0 if leader == "a" else 6.0)

@@ -1,0 +1,293 @@
+"""Robots as tests, and the fixture, as people use them: in projects of their own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from urdf_usd.converter import convert
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+# A mass that no USD loses, and a joint with every number.
+ARM = """<robot name="arm">
+<link name="base"><inertial><origin xyz="0.1 -0.2 0.3"/><mass value="2.5"/>
+<inertia ixx="0.02" iyy="0.03" izz="0.04" ixy="0.001" ixz="0" iyz="-0.002"/></inertial>
+</link>
+<link name="tip"><inertial><origin xyz="0 0.05 0"/><mass value="0.75"/>
+<inertia ixx="0.002" iyy="0.001" izz="0.0025" ixy="0" ixz="0" iyz="0"/></inertial>
+</link>
+<joint name="elbow" type="revolute"><parent link="base"/><child link="tip"/>
+<origin xyz="0.3 0.1 -0.2" rpy="0.4 -0.5 0.6"/><axis xyz="0.6 0 0.8"/>
+<limit lower="-0.7" upper="1.1" effort="9" velocity="3"/></joint></robot>"""
+OTHER = ARM.replace('"2.5"', '"3.5"').replace('"arm"', '"other"')
+FLAGS = ("-p", "no:cacheprovider", "-p", "no:benchmark")
+# Not one of them is imported by a session that does not ask for it.
+HEAVY = (
+    "numpy",
+    "pxr",
+    "mujoco",
+    "pybullet",
+    "msgspec",
+    "lxml",
+    "urdf_usd.conformance.execution.run",
+)
+
+
+@pytest.fixture
+def project(pytester: pytest.Pytester) -> pytest.Pytester:
+    """A project with two robots."""
+    robots = pytester.mkdir("robots")
+    (robots / "arm.urdf").write_text(ARM)
+    (robots / "other.urdf").write_text(OTHER)
+    return pytester
+
+
+def _suite(project: pytest.Pytester, *words: str) -> pytest.RunResult:
+    return project.runpytest_subprocess(
+        *("--pyargs", "urdf_usd.conformance.suite", "--robots", "dir:robots"),
+        *("--conformance-engine", "mujoco", *FLAGS, *words),
+    )
+
+
+def _wrong_usd(folder: Path) -> Path:
+    """Convert the other robot, which has another mass."""
+    source = folder / "robots" / "other.urdf"
+    return convert(source, folder / "usd").root_layer
+
+
+def test_corpus_becomes_a_test_per_robot_and_group(project: pytest.Pytester) -> None:
+    """All pass, or have nothing to compare, and are known by robot and group."""
+    result = _suite(project, "-v")
+
+    outcomes = result.parseoutcomes()
+    assert "failed" not in outcomes
+    assert outcomes["passed"] >= 10
+    result.stdout.fnmatch_lines(["*test_conforms?dir--arm-mass? PASSED*"])
+    result.stdout.fnmatch_lines(["*test_conforms?dir--other-kinematics? PASSED*"])
+
+
+def test_tests_are_selected_by_name_and_mark(project: pytest.Pytester) -> None:
+    """As people know it."""
+    by_name = _suite(project, "--collect-only", "-q", "-k", "arm and mass")
+    by_mark = _suite(project, "--collect-only", "-q", "-m", "conformance_limits")
+
+    by_name.stdout.fnmatch_lines(["*test_conforms?dir--arm-mass?", "*1/*"])
+    by_mark.stdout.fnmatch_lines(["*?dir--arm-limits?", "*?dir--other-limits?", "*2/*"])
+
+
+def test_robots_that_are_not_to_be_had_are_skipped(project: pytest.Pytester) -> None:
+    """With the reason; what is no robot is no failure either."""
+    (project.path / "robots" / "other.urdf").write_text("<robot name='none'/>")
+    result = _suite(project, "-rs", "-k", "other")
+
+    assert set(result.parseoutcomes()) == {"skipped", "deselected"}
+    result.stdout.fnmatch_lines(["*unreadable: *has no links*"])
+
+
+def test_workers_share_robots_and_not_their_tests(project: pytest.Pytester) -> None:
+    """Each robot is examined by one of them."""
+    result = _suite(project, "-n", "2", "-v", "-m", "conformance_mass")
+
+    result.assert_outcomes(passed=2)
+    result.stdout.fnmatch_lines(["*LoadGroupScheduling*"])
+
+
+def test_corpus_that_is_not_there_is_a_usage_error(project: pytest.Pytester) -> None:
+    """Not a test that fails, and not a traceback."""
+    result = project.runpytest_subprocess(
+        *("--pyargs", "urdf_usd.conformance.suite", "--robots", "dir:nowhere", *FLAGS)
+    )
+
+    assert result.ret != pytest.ExitCode.OK
+    result.stdout.fnmatch_lines(["*nowhere*"])
+    result.stdout.no_fnmatch_line("*Traceback*")
+
+
+BASELINE = """
+[[expected]]
+robot = "{robot}"
+check = "{check}"
+grade = "{grade}"
+reason = "known since May"
+owner = "ann"
+"""
+
+
+def _refused(project: pytest.Pytester) -> None:
+    """Make a robot that every converter has to refuse."""
+    (project.path / "robots" / "other.urdf").write_text("<robot name='none'/>")
+
+
+def test_known_failures_are_expected_to_fail(project: pytest.Pytester) -> None:
+    """For the reason that the baseline gives."""
+    _refused(project)
+    (project.path / "known.toml").write_text(
+        BASELINE.format(robot="dir--other", check="verdict", grade="unreadable")
+    )
+    words = ("--conformance-baseline", "known.toml", "-k", "conversion", "-rx")
+    result = _suite(project, *words)
+
+    result.assert_outcomes(passed=1, xfailed=1)
+    result.stdout.fnmatch_lines(["*known since May (ann)*"])
+
+
+def test_a_failure_that_nobody_knows_fails(project: pytest.Pytester) -> None:
+    """With a baseline, also what cannot be read."""
+    _refused(project)
+    (project.path / "known.toml").write_text(
+        BASELINE.format(robot="dir--arm", check="mass.total", grade="fails")
+    )
+    words = ("--conformance-baseline", "known.toml", "-k", "conversion")
+    result = _suite(project, *words)
+
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(["*unreadable*has no links*"])
+
+
+def test_a_known_failure_that_passes_has_to_leave_the_baseline(
+    project: pytest.Pytester,
+) -> None:
+    """A strict one: the gate would hide the next fault."""
+    (project.path / "known.toml").write_text(
+        BASELINE.format(robot="dir--arm", check="mass.total", grade="fails")
+    )
+    words = ("--conformance-baseline", "known.toml", "-k", "arm and mass")
+    result = _suite(project, *words)
+
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*XPASS(strict)*known since May*"])
+
+
+def test_baseline_that_is_none_is_a_usage_error(project: pytest.Pytester) -> None:
+    """With the line of what is wrong."""
+    (project.path / "known.toml").write_text("[[expected]]\nrobot = 'a'\n")
+    result = _suite(project, "--conformance-baseline", "known.toml")
+
+    result.stdout.fnmatch_lines(["*known.toml:1*"])
+
+
+def test_three_lines_gate_a_robot(project: pytest.Pytester) -> None:
+    """The path is relative to the test."""
+    project.makepyfile(
+        """
+        def test_my_robot(conformance):
+            conformance("robots/arm.urdf").assert_conforms()
+        """
+    )
+    result = project.runpytest_subprocess(*FLAGS)
+
+    result.assert_outcomes(passed=1)
+
+
+def test_wrong_usd_is_told_by_its_worst_findings(project: pytest.Pytester) -> None:
+    """What was expected, what is there, and what to do."""
+    usd = _wrong_usd(project.path)
+    project.makepyfile(
+        f"""
+        def test_my_robot(conformance):
+            examined = conformance("robots/arm.urdf", usd={str(usd)!r})
+            examined.assert_conforms()
+        """
+    )
+    result = project.runpytest_subprocess(*FLAGS)
+
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "*AssertionError: * fails: *",
+            "*[[]mass.link.mass]*",
+            "*expected (URDF): 2.5 kg*",
+            "*actual (USD):    3.5 kg*",
+            "*If the values on the URDF side are what the file says*",
+        ]
+    )
+    result.stdout.no_fnmatch_line("*conformance/pytest_plugin/examined.py*")
+
+
+def test_options_are_keywords(project: pytest.Pytester) -> None:
+    """Of the conversion, by name or as texts; a slip is told."""
+    project.makepyfile(
+        """
+        import pytest
+
+        def test_options(conformance):
+            examined = conformance(
+                "robots/arm.urdf", base="fixed", bodies="flat", layout="single"
+            )
+            assert examined.record.base == "fixed"
+            assert examined.record.asset.root_layer == "arm.usdc"
+
+        def test_slip(conformance):
+            with pytest.raises(TypeError, match="no choice 'layuot'; there are "):
+                conformance("robots/arm.urdf", layuot="single")
+        """
+    )
+    result = project.runpytest_subprocess(*FLAGS)
+
+    result.assert_outcomes(passed=2)
+
+
+def test_sessions_that_do_not_ask_pay_nothing(project: pytest.Pytester) -> None:
+    """No engine and no library is imported."""
+    project.makepyfile(
+        f"""
+        import sys
+
+        def test_nothing_is_loaded():
+            assert not [name for name in {HEAVY!r} if name in sys.modules]
+        """
+    )
+    # Plugins of this environment, but for ours, load what they like.
+    code = "import sys, pytest; sys.exit(pytest.main(sys.argv[1:]))"
+    result = subprocess.run(  # noqa: S603  our own command
+        [
+            sys.executable,
+            "-c",
+            code,
+            "-p",
+            "urdf_usd.conformance.pytest_plugin.plugin",
+            *FLAGS,
+        ],
+        cwd=project.path,
+        env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert result.returncode == 0, result.stdout
+
+
+def test_option_of_somebody_else_is_left_to_them(project: pytest.Pytester) -> None:
+    """The long name is ours alone."""
+    project.makeconftest(
+        """
+        def pytest_addoption(parser):
+            parser.addoption("--robots", action="store", dest="theirs")
+        """
+    )
+    project.makepyfile(
+        """
+        def test_theirs(request):
+            assert request.config.getoption("theirs") == "three"
+        """
+    )
+    result = project.runpytest_subprocess("--robots", "three", *FLAGS)
+    ours = project.runpytest_subprocess(
+        *(
+            "--pyargs",
+            "urdf_usd.conformance.suite",
+            "--conformance-robots",
+            "dir:robots",
+        ),
+        *("--collect-only", "-q", "-k", "arm-mass", *FLAGS),
+    )
+
+    result.assert_outcomes(passed=1)
+    ours.stdout.fnmatch_lines(["*arm-mass*"])

@@ -1,0 +1,200 @@
+"""What changed between two runs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from msgspec import structs
+
+from urdf_usd.conformance.records.change_record import Kind
+from urdf_usd.conformance.records.changes import compare_runs, former_record
+from urdf_usd.conformance.records.record import (
+    CheckRecord,
+    FileRecord,
+    Grade,
+    RobotRecord,
+    RobotSummary,
+    RunSummary,
+    SourceRecord,
+    Verdict,
+)
+from urdf_usd.conformance.records.results import write_record
+from urdf_usd.conformance.records.stored_run import StoredRun, StoredRunError, read_run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def _check(grade: Grade, worst: float | None, bound: float | None) -> CheckRecord:
+    return CheckRecord(
+        id="mass.link",
+        title="link mass",
+        group="mass",
+        unit="1",
+        grade=grade,
+        compared=1,
+        worst=worst,
+        bound=bound,
+    )
+
+
+def _robot(
+    verdict: Verdict,
+    grade: Grade | None = None,
+    worst: float | None = None,
+    bound: float | None = None,
+) -> RobotRecord:
+    return RobotRecord(
+        id="arm",
+        name="arm",
+        source=SourceRecord(reference="file:arm.urdf"),
+        converter="none",
+        verdict=verdict,
+        reason="",
+        checks=() if grade is None else (_check(grade, worst, bound),),
+    )
+
+
+def _run(*robots: RobotRecord, base: str = "auto") -> StoredRun:
+    summary = RunSummary(
+        corpus=(),
+        environment={"mujoco": "4"},
+        options={"base": base},
+        verdicts={},
+        robots=(),
+    )
+    return StoredRun(summary, {robot.id: robot for robot in robots})
+
+
+EXACT = _robot(Verdict.EXACT, Grade.EXACT, 1e-8, 5e-8)
+CLOSE = _robot(Verdict.CLOSE, Grade.CLOSE, 2e-6, 5e-8)
+WRONG = _robot(Verdict.FAILS, Grade.FAILS, 0.5, 5e-8)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "kinds", "worse"),
+    [
+        ((EXACT,), (EXACT,), [], False),
+        ((EXACT,), (WRONG,), [Kind.NEWLY_FAILING, Kind.WORSE], True),
+        ((WRONG,), (EXACT,), [Kind.FIXED, Kind.BETTER], False),
+        ((EXACT,), (CLOSE,), [Kind.WORSE, Kind.WORSE], True),
+        ((EXACT,), (), [Kind.REMOVED], True),
+        ((WRONG,), (), [Kind.REMOVED], False),
+        ((), (WRONG,), [Kind.ADDED], False),
+        ((EXACT,), (_robot(Verdict.EXACT, Grade.EXACT, 4e-8, 5e-8),), [], False),
+        (
+            (CLOSE,),
+            (_robot(Verdict.CLOSE, Grade.CLOSE, 3e-6, 5e-8),),
+            [Kind.WORSE],
+            True,
+        ),
+        (
+            (CLOSE,),
+            (_robot(Verdict.CLOSE, Grade.CLOSE, 1e-6, 5e-8),),
+            [Kind.BETTER],
+            False,
+        ),
+        (
+            (_robot(Verdict.NOT_AVAILABLE),),
+            (_robot(Verdict.CRASHED),),
+            [Kind.WORSE],
+            True,
+        ),
+    ],
+)
+def test_a_change_is_named_and_judged(
+    before: tuple[RobotRecord, ...],
+    after: tuple[RobotRecord, ...],
+    kinds: list[Kind],
+    worse: bool,  # noqa: FBT001  # a pytest parameter
+) -> None:
+    """Figures that rounding explains are no change; the gravest comes first."""
+    changes = compare_runs(_run(*before), _run(*after))
+
+    assert [change.kind for change in changes] == kinds
+    assert any(change.worse for change in changes) == worse
+
+
+def test_other_files_and_settings_are_told_and_are_no_step_back() -> None:
+    """They explain the rest."""
+
+    def made_of(digest: str) -> RobotRecord:
+        file = FileRecord(path="a.stl", sha256=digest, size=1)
+        source = SourceRecord(reference="file:arm.urdf", files=(file,))
+        return structs.replace(EXACT, source=source)
+
+    changes = compare_runs(_run(made_of("1")), _run(made_of("2"), base="fixed"))
+
+    assert [(c.kind, c.subject, c.detail or c.after) for c in changes] == [
+        (Kind.FILES, "arm", "a.stl"),
+        (Kind.SETTING, "option base", "fixed"),
+    ]
+    assert not any(change.worse for change in changes)
+
+
+def test_a_run_reads_back_from_its_folder(tmp_path: Path) -> None:
+    """Also where a number is infinite, which JSON cannot express."""
+    robot = _robot(Verdict.FAILS, Grade.FAILS, 0.5, float("inf"))
+    _store(tmp_path, robot)
+
+    assert read_run(tmp_path).records == {"arm": robot}
+
+
+def _store(folder: Path, robot: RobotRecord, version: str = "1.0") -> None:
+    line = RobotSummary(
+        id=robot.id,
+        name=robot.name,
+        reference=robot.source.reference,
+        verdict=robot.verdict,
+        reason=robot.reason,
+        grades={},
+        worst={},
+        engines={},
+    )
+    summary = RunSummary(
+        schema_version=version,
+        corpus=(),
+        environment={},
+        options={},
+        verdicts={},
+        robots=(line,),
+    )
+    write_record(summary, folder / "summary.json")
+    write_record(robot, folder / "results" / f"{robot.id}.json")
+
+
+@pytest.mark.parametrize(
+    ("damage", "reason"),
+    [
+        ("empty", "holds no summary.json"),
+        ("version", "is of schema 9.0"),
+        ("missing", "No such file"),
+        ("broken", "is no record"),
+    ],
+)
+def test_what_is_no_run_is_refused(tmp_path: Path, damage: str, reason: str) -> None:
+    """With the file and the reason."""
+    if damage != "empty":
+        _store(tmp_path, EXACT, "9.0" if damage == "version" else "1.0")
+    record = tmp_path / "results" / "arm.json"
+    if damage == "missing":
+        record.unlink()
+    if damage == "broken":
+        record.write_text('{"schema_version": "1.0", "id": 3}')
+
+    with pytest.raises(StoredRunError, match=reason):
+        read_run(tmp_path)
+
+
+def test_a_record_of_what_changed_is_what_is_said_of_it() -> None:
+    """As plain words, in the same order."""
+    first = _run(_robot(Verdict.EXACT))
+    second = _run(_robot(Verdict.FAILS), base="fixed")
+    record = former_record("before", first, second)
+    told = [(one.kind, one.worse, one.subject, one.after) for one in record.changes]
+    assert record.name == "before"
+    assert told == [
+        ("newly failing", True, "arm", "fails"),
+        ("setting", False, "option base", "fixed"),
+    ]

@@ -1,0 +1,328 @@
+"""What is held in a rollout, and how far apart two rollouts are."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.conformance.miniatures import ROBOT, urdf_reading, usd_reading
+from urdf_usd.conformance.checks.rollouts import states
+from urdf_usd.conformance.engines.reference.engine import observe_robot
+from urdf_usd.conformance.execution.tasks import questions
+from urdf_usd.conformance.observation.free_motion import Moment
+from urdf_usd.conformance.observation.robot import JointType
+from urdf_usd.conformance.records.record import Grade
+from urdf_usd.conformance.tolerance.bounds import Tolerance
+from urdf_usd.conformance.tolerance.comparison import (
+    Compared,
+    Incomparable,
+    tolerance_model,
+)
+from urdf_usd.conformance.tolerance.rollout import (
+    distance,
+    plan_rollout,
+    rollout_spread,
+)
+from urdf_usd.converter.robot.model import (
+    UNLIMITED,
+    Continuous,
+    Fixed,
+    Inertial,
+    Joint,
+    Link,
+    Planar,
+    Pose,
+    Prismatic,
+    Robot,
+)
+
+if TYPE_CHECKING:
+    from urdf_usd.conformance.observation.free_motion import Rollout, RolloutPlan
+    from urdf_usd.conformance.observation.robot import Observation
+
+_X = (1.0, 0.0, 0.0)
+_BODY = Inertial(2.0, Pose((0.1, 0.2, 0.3)), (0.1, 0.0, 0.0, 0.2, 0.0, 0.25))
+_HALF = math.sqrt(0.5)
+
+
+def _plan(*joints: Joint, bare: frozenset[str] = frozenset()) -> RolloutPlan | None:
+    names = dict.fromkeys(
+        name for joint in joints for name in (joint.parent, joint.child)
+    )
+    links = tuple(Link(name, None if name in bare else _BODY) for name in names)
+    return questions(Robot("r", links, joints)).rollout
+
+
+def test_massive_joints_are_free() -> None:
+    """Planar joints too, of whose three displacements two count."""
+    turn = Joint("turn", "a", "b", Continuous(_X))
+    table = Joint("table", "b", "c", Planar((0.6, 0.0, 0.8)))
+    plan = _plan(turn, table)
+
+    assert plan is not None
+    assert plan.held == ()
+    assert plan.moments[-1] * plan.step == pytest.approx(1.0)
+
+
+def test_robot_of_hundreds_of_joints_is_left_to_itself_for_a_shorter_time() -> None:
+    """A step takes time with the square of their number."""
+    spread = [
+        Joint(f"joint{i}", str((i - 1) // 9), str(i), Continuous(_X), Pose(_X))
+        for i in range(1, 401)
+    ]
+    plan = _plan(*spread)
+
+    assert plan is not None
+    assert plan.held == ()
+    assert plan.moments == (50, 100, 200, 500)
+
+
+def test_joint_that_carries_no_mass_is_held() -> None:
+    """It would be flung by nothing."""
+    turn = Joint("turn", "a", "b", Continuous(_X))
+    idle = Joint("idle", "b", "c", Continuous(_X))
+    plan = _plan(turn, idle, bare=frozenset({"c"}))
+
+    assert plan is not None
+    assert plan.held == ("idle",)
+
+
+def test_massless_link_between_massive_ones_moves() -> None:
+    """As in the two joints of a hip; but of two joints about one axis one is held."""
+    offset = Pose((0.0, 0.3, -0.4))
+    pitch = Joint("pitch", "a", "b", Continuous((0.0, 1.0, 0.0)), offset)
+    roll = Joint("roll", "b", "c", Continuous(_X))
+    twin = replace(pitch, name="twin", parent="b", child="c", origin=Pose())
+    free = _plan(pitch, roll, bare=frozenset({"b"}))
+    double = _plan(pitch, twin, bare=frozenset({"b"}))
+
+    assert free is not None
+    assert free.held == ()
+    assert double is not None
+    assert len(double.held) == 1
+
+
+@pytest.mark.parametrize(
+    "joints",
+    [
+        (Joint("weld", "a", "b", Fixed()),),
+        (Joint("slide", "a", "b", Prismatic(_X, UNLIMITED)),),
+    ],
+)
+def test_robot_in_which_nothing_can_move_is_not_rolled_out(
+    joints: tuple[Joint, ...],
+) -> None:
+    """No moving joint, or none that carries mass."""
+    assert _plan(*joints, bare=frozenset({"b"})) is None
+
+
+def test_reading_without_equations_gives_no_plan() -> None:
+    """Nothing says what could move."""
+    spec = replace(observe_robot(ROBOT, questions(ROBOT)), dynamics=None)
+
+    assert plan_rollout(spec, tolerance_model(spec, Tolerance()).motion) is None
+
+
+@pytest.mark.parametrize(
+    ("joint_type", "first", "second", "expected"),
+    [
+        (JointType.REVOLUTE, (0.5,), (0.75,), 0.25),
+        (JointType.PRISMATIC, (0.5,), (0.75,), 0.25),
+        (JointType.PLANAR, (3.0, 0.0, 0.0, 1.0), (0.0, 4.0, 0.0, 1.5), 5.0),
+        (JointType.SPHERICAL, (1.0, 0, 0, 0), (-_HALF, _HALF, 0, 0), math.pi / 2),
+        (
+            JointType.FLOATING,
+            (0.0, 0, 0, 1.0, 0, 0, 0),
+            (0.1, 0, 0, -_HALF, 0, 0, -_HALF),
+            math.pi / 2,
+        ),
+    ],
+)
+def test_distance_of_positions(
+    joint_type: JointType,
+    first: tuple[float, ...],
+    second: tuple[float, ...],
+    expected: float,
+) -> None:
+    """Quaternions of either sign are one rotation."""
+    still = ((0.0,) * 6,)
+    here, there = (Moment(1.0, (each,), still) for each in (first, second))
+
+    assert distance(here, there, (0, 0), joint_type) == pytest.approx(expected)
+
+
+def test_distance_of_velocities() -> None:
+    """The larger of translation and rotation."""
+    here = Moment(1.0, ((0.0, 0, 0, 1.0, 0, 0, 0),), ((3.0, 4.0, 0, 0, 0, 0),))
+    there = Moment(1.0, here.positions, ((0.0, 0, 0, 0, 1.0, 0),))
+
+    assert distance(here, there, (0, 0), JointType.FLOATING) == pytest.approx(5.0)
+
+
+def _rollout(reading: Observation) -> Rollout:
+    assert reading.rollout is not None
+    return reading.rollout
+
+
+def _compared(expected: Observation, actual: Observation) -> Compared:
+    comparison = states(expected, actual, tolerance_model(expected, Tolerance()))
+    assert isinstance(comparison, Compared)
+    return comparison
+
+
+def test_spread_ends_where_a_neighbour_explodes() -> None:
+    """What follows says nothing of the robot."""
+    whole = _rollout(urdf_reading())
+    first, *others = whole.neighbours
+    torn = replace(whole, neighbours=(first[:2], *others))
+    joints = {joint.name: joint for joint in urdf_reading().joints}
+
+    assert {len(each) for each in rollout_spread(whole, joints).values()} == {5}
+    assert {len(each) for each in rollout_spread(torn, joints).values()} == {2}
+    assert rollout_spread(replace(whole, neighbours=()), joints) == {}
+
+
+def test_rollout_that_explodes_although_the_robot_does_not_fails() -> None:
+    """Whatever it was before."""
+    usd = usd_reading()
+    torn = replace(_rollout(usd), moments=_rollout(usd).moments[:2])
+    differences = _compared(urdf_reading(), replace(usd, rollout=torn)).differences
+
+    assert {difference.grade for difference in differences} == {Grade.FAILS}
+    assert "has exploded after 1 s" in differences[0].words().message
+
+
+def _shifted(moment: Moment, joint: int) -> Moment:
+    positions = list(moment.positions)
+    positions[joint] = (positions[joint][0] + 1.0,)
+    return replace(moment, positions=tuple(positions))
+
+
+@pytest.mark.parametrize(("reached", "until"), [(3, 3), (1, 1), (5, 5)])
+def test_explosion_where_the_urdf_is_chaotic_itself_says_nothing(
+    reached: int, until: int
+) -> None:
+    """From 0.2 s on robots near it are elsewhere, so the USD may end after that.
+
+    Every joint is compared at the last moment that the USD reaches, not only the one
+    that is chaotic: a simulation ends as a whole.
+    """
+    spec, usd = urdf_reading(), usd_reading()
+    whole = _rollout(spec)
+    wheel = whole.joints.index("wheel")
+    first, *others = whole.neighbours
+    apart = (first[:1] + tuple(_shifted(one, wheel) for one in first[1:]), *others)
+    chaotic = replace(spec, rollout=replace(whole, neighbours=apart))
+    torn = replace(_rollout(usd), moments=_rollout(usd).moments[:reached])
+    found = {
+        d.item: d for d in _compared(chaotic, replace(usd, rollout=torn)).differences
+    }
+    time = whole.moments[until - 1].time
+
+    assert Grade.FAILS not in {difference.grade for difference in found.values()}
+    assert f"after {time:g} s" in found["elbow"].words().message
+    assert f"after {whole.moments[0].time:g} s" in found["wheel"].words().message
+
+
+def test_rollout_that_ends_before_the_urdf_becomes_chaotic_fails() -> None:
+    """Nothing on the side of the URDF explains it."""
+    spec, usd = urdf_reading(), usd_reading()
+    whole = _rollout(spec)
+    wheel = whole.joints.index("wheel")
+    first, *others = whole.neighbours
+    apart = (first[:3] + tuple(_shifted(one, wheel) for one in first[3:]), *others)
+    chaotic = replace(spec, rollout=replace(whole, neighbours=apart))
+    torn = replace(_rollout(usd), moments=_rollout(usd).moments[:2])
+    differences = _compared(chaotic, replace(usd, rollout=torn)).differences
+
+    assert {difference.grade for difference in differences} == {Grade.FAILS}
+    assert "has exploded after 0.2 s" in differences[0].words().message
+
+
+def test_rollout_that_diverges_for_the_urdf_is_not_applicable() -> None:
+    """Where it explodes before the first moment, or robots near it do."""
+    spec, usd = urdf_reading(), usd_reading()
+    whole = _rollout(spec)
+    for diverging in (
+        replace(whole, moments=()),
+        replace(whole, neighbours=((), *whole.neighbours[1:])),
+    ):
+        comparison = _compared(replace(spec, rollout=diverging), usd)
+
+        assert comparison.differences == ()
+        assert comparison.note
+
+
+def test_joint_that_is_not_rolled_out_is_not_comparable() -> None:
+    """It is missing among the moving joints."""
+    usd = usd_reading()
+    joints = tuple(f"other {name}" for name in _rollout(usd).joints)
+    lost = replace(_rollout(usd), joints=joints)
+    differences = _compared(urdf_reading(), replace(usd, rollout=lost)).differences
+
+    assert {difference.grade for difference in differences} == {Grade.NOT_COMPARABLE}
+
+
+def test_joint_with_other_coordinates_is_not_comparable() -> None:
+    """A hinge in the URDF may be a ball in the USD: four numbers against one."""
+    usd = usd_reading()
+    rollout = _rollout(usd)
+    wheel = rollout.joints.index("wheel")
+
+    def as_ball(moment: Moment) -> Moment:
+        positions, velocities = list(moment.positions), list(moment.velocities)
+        positions[wheel], velocities[wheel] = (1.0, 0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
+        return replace(moment, positions=tuple(positions), velocities=tuple(velocities))
+
+    ball = replace(rollout, moments=tuple(map(as_ball, rollout.moments)))
+    found = _compared(urdf_reading(), replace(usd, rollout=ball)).differences
+    grades = {difference.item: difference.grade for difference in found}
+
+    assert grades.pop("wheel") is Grade.NOT_COMPARABLE
+    assert Grade.NOT_COMPARABLE not in grades.values()
+
+
+def test_sensitive_joint_is_compared_earlier_or_not_at_all() -> None:
+    """Where nearby robots are far apart, nothing follows from a difference."""
+    spec = urdf_reading()
+    whole = _rollout(spec)
+    wheel = whole.joints.index("wheel")
+
+    def elsewhere(moment: Moment) -> Moment:
+        positions = list(moment.positions)
+        positions[wheel] = (positions[wheel][0] + 1.0,)
+        return replace(moment, positions=tuple(positions))
+
+    first, *others = whole.neighbours
+    late = (*first[:3], *map(elsewhere, first[3:]))
+    always = tuple(map(elsewhere, first))
+    sensitive, chaotic = (
+        replace(spec, rollout=replace(whole, neighbours=(each, *others)))
+        for each in (late, always)
+    )
+
+    earlier = {d.item: d for d in _compared(sensitive, usd_reading()).differences}
+    assert "after 0.2 s" in earlier["wheel"].words().message
+    assert "after 1 s" in earlier["elbow"].words().message
+    without = _compared(chaotic, usd_reading())
+    assert "wheel" not in {d.item for d in without.differences}
+    assert without.note == "too sensitive to say anything: joint wheel"
+
+
+def test_one_silent_side_is_not_comparable() -> None:
+    """Two have been asked nothing."""
+    spec, usd = urdf_reading(), usd_reading()
+    silent = replace(usd, rollout=None)
+    measure = tolerance_model(spec, Tolerance())
+
+    assert states(spec, silent, measure) == Incomparable(
+        "usd does not say where joints go"
+    )
+    assert states(replace(spec, rollout=None), usd, measure) == Incomparable(
+        "spec does not say where joints go"
+    )
+    nothing = states(replace(spec, rollout=None), silent, measure)
+    assert nothing == Compared((), note="nothing was left to itself")

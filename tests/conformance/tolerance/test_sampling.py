@@ -1,0 +1,238 @@
+"""Configurations cover the joint ranges, follow couplings and stay inside limits."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from urdf_usd.conformance.observation.robot import (
+    JointObservation,
+    JointType,
+    MimicObservation,
+)
+from urdf_usd.conformance.tolerance.sampling import configurations
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from urdf_usd.conformance.observation.robot import Configurations
+
+R, P = JointType.REVOLUTE, JointType.PRISMATIC
+
+
+def _joint(
+    name: str,
+    joint_type: JointType = R,
+    lower: float | None = None,
+    upper: float | None = None,
+    mimic: MimicObservation | None = None,
+) -> JointObservation:
+    return JointObservation(
+        name, joint_type, "parent", "child", lower=lower, upper=upper, mimic=mimic
+    )
+
+
+def _of(asked: Configurations, name: str) -> NDArray[np.float64]:
+    return asked.positions[asked.joints.index(name)]
+
+
+def test_zero_and_both_limits_come_first() -> None:
+    """Then samples, at least thirty-two configurations in all."""
+    asked = configurations([_joint("a", R, -0.5, 1.25), _joint("b", P, 0.1, 0.3)])
+
+    assert asked.labels[:4] == ("zero", "lower", "upper", "sample 0")
+    assert asked.count == len(asked.labels) == 3 + 32
+    assert _of(asked, "a")[:3, 0].tolist() == [0.0, -0.5, 1.25]
+    assert _of(asked, "b")[:3, 0].tolist() == [0.0, 0.1, 0.3]
+
+
+@pytest.mark.parametrize("count", [1, 200, 300, 1200])
+def test_inertia_matrices_stay_within_memory(count: int) -> None:
+    """Sixteen megabytes of doubles, or the four configurations without which none."""
+    asked = configurations([_joint(f"joint{i}") for i in range(count)])
+    weighed = asked.for_motion
+
+    size = weighed.count * (count + 6) ** 2 * 8
+    assert size <= 16e6 or weighed.count == 4
+    assert weighed.labels == asked.labels[: weighed.count]
+    assert (weighed.count == asked.count) is (count <= 200)
+    for values in (*weighed.positions, *weighed.velocities):
+        assert len(values) == weighed.count
+
+
+def test_configurations_are_the_same_in_every_run() -> None:
+    """They are arguments of a comparison, not chance."""
+    joints = [_joint("a", R, -0.5, 1.25), _joint("b", JointType.FLOATING)]
+    first, second = configurations(joints), configurations(joints)
+
+    for ours, theirs in zip(first.positions, second.positions, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+def test_samples_differ_between_joints_and_from_the_middle() -> None:
+    """Joints that move together hide one another's faults."""
+    asked = configurations([_joint("a", R, -1.0, 1.0), _joint("b", R, -1.0, 1.0)])
+    a, b = _of(asked, "a")[3:, 0], _of(asked, "b")[3:, 0]
+
+    assert len(set(a)) == len(a) == 32
+    assert np.abs(a - b).max() > 0.5
+    assert np.abs(a).min() > 1e-6
+    assert abs(np.corrcoef(a, b)[0, 1]) < 0.5
+
+
+def test_robot_without_moving_joints_has_one_configuration() -> None:
+    """There is nothing to sample."""
+    asked = configurations([_joint("a", JointType.FIXED)])
+
+    assert asked.count == 1
+    assert asked.joints == ()
+    assert asked.labels == ("zero",)
+
+
+@pytest.mark.parametrize(
+    ("joint", "lower", "upper"),
+    [
+        (_joint("a", R), -math.pi, math.pi),
+        (_joint("a", JointType.CONTINUOUS), -math.pi, math.pi),
+        (_joint("a", P), -1.0, 1.0),
+        (_joint("a", P, 0.25, math.inf), 0.25, 2.25),
+        (_joint("a", R, -math.inf, 1.0), 1.0 - 2 * math.pi, 1.0),
+        (_joint("a", R, -1e16, 1e16), -math.pi, math.pi),
+        (_joint("a", P, -1e16, 0.5), -1.5, 0.5),
+        (_joint("a", R, -40.0, 50.0), -40.0, 50.0),
+        (_joint("a", R, 1.5, -0.5), -0.5, 1.5),
+        (_joint("a", R, 0.7, 0.7), 0.7, 0.7),
+    ],
+)
+def test_range_that_is_sampled(
+    joint: JointObservation, lower: float, upper: float
+) -> None:
+    """Unlimited joints get a window, huge limits are none, reversed ones are turned."""
+    positions = _of(configurations([joint]), "a")[:, 0]
+
+    assert positions[0] == 0.0
+    assert positions[1] == pytest.approx(lower)
+    assert positions[2] == pytest.approx(upper)
+    assert positions[3:].min() >= lower - 1e-12
+    assert positions[3:].max() <= upper + 1e-12
+
+
+def test_followers_follow_through_chains() -> None:
+    """Declared before their leaders, with offsets, a sign and a chain."""
+    asked = configurations(
+        [
+            _joint("c", R, -9.0, 9.0, MimicObservation("b", -2.0, 0.25)),
+            _joint("b", R, -9.0, 9.0, MimicObservation("a", 1.5, -0.1)),
+            _joint("a", R, -0.5, 0.75),
+        ]
+    )
+    a, b, c = (_of(asked, name) for name in "abc")
+
+    np.testing.assert_allclose(b, 1.5 * a - 0.1, atol=1e-15)
+    np.testing.assert_allclose(c, -2.0 * b + 0.25, atol=1e-15)
+    assert c[0, 0] == pytest.approx(0.45)
+
+
+def test_leader_keeps_to_what_its_followers_allow() -> None:
+    """A follower's range is a limit as well, where both leave anything."""
+    asked = configurations(
+        [
+            _joint("a", R, -1.0, 1.0),
+            _joint("b", R, -0.2, 0.6, MimicObservation("a", -2.0, 0.1)),
+        ]
+    )
+
+    assert _of(asked, "a")[1:3, 0] == pytest.approx([-0.25, 0.15])
+    assert _of(asked, "b")[3:].min() >= -0.2 - 1e-12
+
+
+def test_leader_keeps_its_own_range_where_followers_leave_nothing() -> None:
+    """Contradictory ranges are the file's, not ours to mend."""
+    asked = configurations(
+        [
+            _joint("a", R, -1.0, 1.0),
+            _joint("b", R, 5.0, 6.0, MimicObservation("a", 1.0, 0.0)),
+        ]
+    )
+
+    assert _of(asked, "a")[1:3, 0].tolist() == [-1.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    "mimic",
+    [MimicObservation("a", 2.0, 0.0), MimicObservation("missing", 2.0, 0.0)],
+)
+def test_coupling_that_leads_nowhere_is_none(mimic: MimicObservation) -> None:
+    """Of itself, or of a joint that does not exist."""
+    asked = configurations([_joint("a", R, -0.5, 0.5, mimic)])
+
+    assert _of(asked, "a")[1:3, 0].tolist() == [-0.5, 0.5]
+
+
+def test_loop_of_couplings_is_sampled_freely() -> None:
+    """Nobody leads, so each is on its own."""
+    asked = configurations(
+        [
+            _joint("a", R, -0.5, 0.5, MimicObservation("b", 2.0, 0.0)),
+            _joint("b", R, -0.3, 0.3, MimicObservation("a", 2.0, 0.0)),
+        ]
+    )
+
+    assert _of(asked, "b")[2, 0] == 0.3
+
+
+def test_planar_joints_stay_in_their_plane() -> None:
+    """Displacement normal to an oblique axis, and an angle about it."""
+    axis = (0.6, 0.0, 0.8)
+    joint = JointObservation("a", JointType.PLANAR, "parent", "child", axis=axis)
+    positions = _of(configurations([joint]), "a")
+
+    assert positions.shape[1] == 4
+    np.testing.assert_allclose(positions[:, :3] @ np.array(axis), 0.0, atol=1e-15)
+    assert np.ptp(positions[:, 0]) > 0.5
+    assert np.ptp(positions[:, 1]) > 0.5
+    assert np.ptp(positions[:, 3]) > math.pi
+
+
+@pytest.mark.parametrize(
+    ("joint_type", "start"), [(JointType.FLOATING, 3), (JointType.SPHERICAL, 0)]
+)
+def test_rotations_are_unit_quaternions(joint_type: JointType, start: int) -> None:
+    """Zero is the identity, w first; samples are all over the sphere."""
+    quats = _of(configurations([_joint("a", joint_type)]), "a")[:, start:]
+
+    np.testing.assert_allclose(np.linalg.norm(quats, axis=1), 1.0, atol=1e-15)
+    assert quats[0].tolist() == [1.0, 0.0, 0.0, 0.0]
+    assert (np.ptp(quats[3:], axis=0) > 0.9).all()
+
+
+def test_positions_cannot_be_edited() -> None:
+    """Every engine is asked the same question."""
+    positions = _of(configurations([_joint("a", R, -1.0, 1.0)]), "a")
+
+    with pytest.raises(ValueError, match="read-only"):
+        positions[0, 0] = 1.0
+
+
+_LIMIT = st.floats(-50, 50, allow_nan=False)
+
+
+@given(st.lists(st.tuples(st.sampled_from([R, P]), _LIMIT, _LIMIT), max_size=6))
+def test_samples_lie_within_limits(
+    ranges: list[tuple[JointType, float, float]],
+) -> None:
+    """Whatever the limits, in either order; zero alone may lie outside."""
+    joints = [_joint(f"j{i}", *each) for i, each in enumerate(ranges)]
+    asked = configurations(joints)
+
+    for joint in joints:
+        lower, upper = sorted([joint.lower or 0.0, joint.upper or 0.0])
+        positions = _of(asked, joint.name)
+        assert positions.shape == (35, 1)
+        assert (positions[1:] >= lower - 1e-9).all()
+        assert (positions[1:] <= upper + 1e-9).all()

@@ -1,0 +1,304 @@
+"""Who is at fault when readings of one robot differ."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from itertools import permutations
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from tests.conformance.miniatures import (
+    ROBOT,
+    engine_reading,
+    restating_joint,
+    urdf_reading,
+    usd_reading,
+    with_inertial,
+)
+from urdf_usd.conformance.engines.protocol import Abstained, Observed, Outcome
+from urdf_usd.conformance.observation.robot import DOUBLE_PRECISION, SINGLE_PRECISION
+from urdf_usd.conformance.records.record import CheckRecord, Grade, Verdict
+from urdf_usd.conformance.tolerance.bounds import Tolerance
+from urdf_usd.conformance.tolerance.comparison import tolerance_model
+from urdf_usd.conformance.verdict.deviations import UNEXPLAINED
+from urdf_usd.conformance.verdict.judgement import Judgement, judge
+
+if TYPE_CHECKING:
+    from urdf_usd.conformance.observation.robot import Observation
+
+SPEC = Observed(urdf_reading())
+# Three values of one limit: the specification's, and two others.
+RIGHT, WRONG, OTHER = 2.4, 2.0, 1.7
+
+
+def _says(reading: Observation, upper: float) -> Observation:
+    return restating_joint(reading, "elbow", upper=upper)
+
+
+def _judge(usd: float, **engines: float) -> Judgement:
+    urdf: dict[str, Outcome] = {"spec": SPEC}
+    for name, upper in engines.items():
+        urdf[name] = Observed(_says(engine_reading(name), upper))
+    return judge(urdf, Observed(_says(usd_reading(), usd)))
+
+
+def _upper(judgement: Judgement) -> CheckRecord:
+    return next(check for check in judgement.checks if check.id == "limits.upper")
+
+
+def _unexplained(judgement: Judgement) -> set[str]:
+    return {d.engine for d in judgement.deviations if d.id == UNEXPLAINED}
+
+
+@pytest.mark.parametrize(
+    ("usd", "mujoco", "pybullet", "grade", "deviating"),
+    [
+        (RIGHT, RIGHT, RIGHT, Grade.EXACT, set()),
+        (RIGHT, WRONG, RIGHT, Grade.EXACT, {"mujoco"}),
+        (RIGHT, RIGHT, WRONG, Grade.EXACT, {"pybullet"}),
+        (RIGHT, WRONG, WRONG, Grade.DISPUTED, {"mujoco", "pybullet"}),
+        (RIGHT, WRONG, OTHER, Grade.DISPUTED, {"mujoco", "pybullet"}),
+        (WRONG, RIGHT, RIGHT, Grade.FAILS, set()),
+        (WRONG, WRONG, RIGHT, Grade.FAILS, {"mujoco"}),
+        (WRONG, WRONG, WRONG, Grade.DISPUTED, {"mujoco", "pybullet"}),
+        (WRONG, WRONG, OTHER, Grade.FAILS, {"mujoco", "pybullet"}),
+        (WRONG, OTHER, OTHER, Grade.FAILS, {"mujoco", "pybullet"}),
+    ],
+)
+def test_two_engines_decide_whose_fault_it_is(
+    usd: float, mujoco: float, pybullet: float, grade: Grade, deviating: set[str]
+) -> None:
+    """One engine that supports the specification settles the matter."""
+    judgement = _judge(usd, mujoco=mujoco, pybullet=pybullet)
+
+    assert _upper(judgement).grade is grade
+    assert _unexplained(judgement) == deviating
+
+
+@pytest.mark.parametrize(
+    ("usd", "engine", "grade"),
+    [
+        (RIGHT, RIGHT, Grade.EXACT),
+        (RIGHT, WRONG, Grade.DISPUTED),
+        (WRONG, RIGHT, Grade.FAILS),
+        (WRONG, WRONG, Grade.DISPUTED),
+        (WRONG, OTHER, Grade.FAILS),
+    ],
+)
+def test_only_engine_that_reads_the_file_is_heard(
+    usd: float, engine: float, grade: Grade
+) -> None:
+    """The other one abstained."""
+    urdf: dict[str, Outcome] = {
+        "spec": SPEC,
+        "mujoco": Abstained("bad origin"),
+        "pybullet": Observed(_says(engine_reading("pybullet"), engine)),
+    }
+    judgement = judge(urdf, Observed(_says(usd_reading(), usd)))
+
+    assert _upper(judgement).grade is grade
+
+
+@pytest.mark.parametrize("order", list(permutations(("mujoco", "pybullet", "drake"))))
+def test_order_of_engines_does_not_matter(order: tuple[str, ...]) -> None:
+    """Nor does their number: one supporter is enough."""
+    values = {"mujoco": WRONG, "pybullet": WRONG, "drake": RIGHT}
+    judgement = _judge(RIGHT, **{name: values[name] for name in order})
+
+    assert _upper(judgement).grade is Grade.EXACT
+    assert _unexplained(judgement) == {"mujoco", "pybullet"}
+
+
+ENGINES = ("drake", "mujoco", "newton", "pinocchio", "pybullet", "third-party")
+
+
+@pytest.mark.parametrize("count", [3, 4, 5, 6])
+@pytest.mark.parametrize("usd", [RIGHT, WRONG])
+def test_one_supporter_settles_it_among_many_engines(usd: float, count: int) -> None:
+    """Whichever engine it is, and however many contradict."""
+    for supporters in range(count + 1):
+        for first in (0, count // 2):
+            order = ENGINES[first:count] + ENGINES[:first]
+            says = [RIGHT] * supporters + [WRONG] * (count - supporters)
+            judgement = _judge(usd, **dict(zip(order, says, strict=True)))
+            settled = Grade.EXACT if usd == RIGHT else Grade.FAILS
+
+            assert _upper(judgement).grade is (
+                settled if supporters else Grade.DISPUTED
+            )
+            assert _unexplained(judgement) == set(order[supporters:])
+
+
+def test_engines_with_known_deviations_do_not_make_a_majority() -> None:
+    """Five engines that each lose an empty range say nothing about it."""
+    spec = restating_joint(urdf_reading(), "elbow", lower=0.0, upper=0.0)
+    urdf: dict[str, Outcome] = {"spec": Observed(spec)}
+    for name in ("drake", "mujoco", "newton", "pybullet"):
+        urdf[name] = Observed(
+            restating_joint(engine_reading(name), "elbow", lower=-math.inf, upper=None)
+        )
+    usd = restating_joint(usd_reading(), "elbow", lower=0.0, upper=0.0)
+    judgement = judge(urdf, Observed(usd))
+
+    assert _upper(judgement).grade is Grade.EXACT
+    assert _unexplained(judgement) == set()
+
+
+def _drifting(reading: Observation, precision: float) -> Observation:
+    """An engine whose links are off by several times what storage in float32 costs."""
+    frames = reading.frames
+    assert frames is not None
+    bounds = tolerance_model(urdf_reading(FAR), Tolerance()).bounds
+    drift = [8 * bounds[link].position for link in frames.links]
+    positions = frames.positions + np.array(drift)[:, None] * [0.48, -0.6, 0.64]
+    return replace(
+        reading, frames=replace(frames, positions=positions), precision=precision
+    )
+
+
+# A robot of which every part is half a kilometre from the next.
+FAR = replace(
+    ROBOT,
+    joints=tuple(
+        replace(joint, origin=replace(joint.origin, position=(300.0, -200.0, 400.0)))
+        for joint in ROBOT.joints
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("precision", "verdict", "deviating"),
+    [
+        (SINGLE_PRECISION, Verdict.EXACT, set()),
+        (DOUBLE_PRECISION, Verdict.DISPUTED, {"newton"}),
+    ],
+)
+def test_rounding_of_single_precision_is_no_contradiction(
+    precision: float, verdict: Verdict, deviating: set[str]
+) -> None:
+    """A reader in double precision has no such excuse."""
+    urdf: dict[str, Outcome] = {
+        "spec": Observed(urdf_reading(FAR)),
+        "newton": Observed(_drifting(engine_reading("newton", FAR), precision)),
+    }
+    judgement = judge(urdf, Observed(usd_reading(FAR)))
+
+    assert judgement.verdict is verdict
+    assert _unexplained(judgement) == deviating
+
+
+def test_further_reader_of_the_usd_changes_no_verdict() -> None:
+    """Its departure is named, whether the USD is right or wrong."""
+    other = replace(_says(usd_reading(), OTHER), engine="newton-usd")
+    for usd, verdict in ((RIGHT, Verdict.EXACT), (WRONG, Verdict.FAILS)):
+        judgement = judge(
+            {"spec": SPEC},
+            Observed(_says(usd_reading(), usd)),
+            further_usd=[Observed(other), Abstained("another cannot read it")],
+        )
+        (deviation,) = judgement.deviations
+
+        assert judgement.verdict is verdict
+        assert (deviation.engine, deviation.check) == ("newton-usd", "limits.upper")
+        assert deviation.subjects == ("joint elbow",)
+
+
+def test_further_reader_that_sees_the_same_fault_does_not_deviate() -> None:
+    """It is compared with the USD's own reading, not with the URDF."""
+    wrong = _says(usd_reading(), WRONG)
+    same = replace(wrong, engine="newton-usd")
+    judgement = judge({"spec": SPEC}, Observed(wrong), further_usd=[Observed(same)])
+
+    assert judgement.verdict is Verdict.FAILS
+    assert judgement.deviations == ()
+
+
+def test_specification_decides_where_no_engine_read_the_file() -> None:
+    """It is the only reading there is."""
+    judgement = judge(
+        {"spec": SPEC, "mujoco": Abstained("x"), "pybullet": Abstained("y")},
+        Observed(_says(usd_reading(), WRONG)),
+    )
+
+    assert judgement.verdict is Verdict.FAILS
+
+
+def test_known_deviation_is_not_heard() -> None:
+    """MuJoCo's way with empty ranges is no evidence, alone or against a wrong USD."""
+    spec = restating_joint(urdf_reading(), "elbow", lower=0.0, upper=0.0)
+    unlimited = restating_joint(
+        engine_reading("mujoco"), "elbow", lower=float("-inf"), upper=float("inf")
+    )
+    for usd, verdict in (
+        (restating_joint(usd_reading(), "elbow", lower=0.0, upper=0.0), Verdict.EXACT),
+        (
+            restating_joint(usd_reading(), "elbow", lower=None, upper=None),
+            Verdict.FAILS,
+        ),
+    ):
+        urdf = {"spec": Observed(spec), "mujoco": Observed(unlimited)}
+        judgement = judge(urdf, Observed(usd))
+
+        assert judgement.verdict is verdict
+        assert {d.id for d in judgement.deviations} == {"mujoco-empty-range"}
+
+
+def test_deviation_of_another_reader_does_not_excuse_this_one() -> None:
+    """PyBullet does read empty ranges."""
+    spec = restating_joint(urdf_reading(), "elbow", lower=-0.5, upper=0.0)
+    unlimited = restating_joint(
+        engine_reading("pybullet"), "elbow", lower=float("-inf"), upper=float("inf")
+    )
+    usd = restating_joint(usd_reading(), "elbow", lower=-0.5, upper=0.0)
+    judgement = judge(
+        {"spec": Observed(spec), "pybullet": Observed(unlimited)}, Observed(usd)
+    )
+
+    assert _unexplained(judgement) == {"pybullet"}
+    assert judgement.verdict is Verdict.DISPUTED
+
+
+def test_dispute_names_both_readers_and_the_value() -> None:
+    """The reader of the report can look it up."""
+    check = _upper(_judge(RIGHT, mujoco=WRONG, pybullet=WRONG))
+    (finding,) = check.findings
+
+    assert finding.subject == "joint elbow"
+    assert finding.grade is Grade.DISPUTED
+    assert (
+        "mujoco says joint elbow: upper limit is 2 rad, not 2.4 rad" in finding.message
+    )
+    assert check.reason == "mujoco and pybullet contradict spec, which nobody supports"
+
+
+def test_dispute_of_one_value_does_not_hide_the_failure_of_another() -> None:
+    """Items are judged one by one."""
+    urdf: dict[str, Outcome] = {"spec": SPEC}
+    urdf["mujoco"] = Observed(_says(engine_reading("mujoco"), WRONG))
+    usd = restating_joint(usd_reading(), "shoulder", upper=0.5)
+    check = _upper(judge(urdf, Observed(usd)))
+
+    assert check.grade is Grade.FAILS
+    assert [(f.subject, f.grade) for f in check.findings] == [
+        ("joint shoulder", Grade.FAILS),
+        ("joint elbow", Grade.DISPUTED),
+    ]
+
+
+def test_deviation_states_its_size_and_all_it_concerns() -> None:
+    """One record per engine, cause and check."""
+    robot = with_inertial(with_inertial(ROBOT, "arm", mass=2.5), "wheel", mass=3.0)
+    urdf: dict[str, Outcome] = {
+        "spec": SPEC,
+        "drake": Observed(engine_reading("drake")),
+    }
+    urdf["mujoco"] = Observed(engine_reading("mujoco", robot))
+    judgement = judge(urdf, Observed(usd_reading()))
+    (deviation,) = (d for d in judgement.deviations if d.check == "mass.link.mass")
+
+    assert judgement.verdict is Verdict.EXACT
+    assert deviation.subjects == ("link arm", "link wheel")
+    assert deviation.largest == pytest.approx(0.5)

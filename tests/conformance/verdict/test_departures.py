@@ -1,0 +1,81 @@
+"""Whatever an name makes of the robots of pybullet_data, there is a cause for it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pybullet_data
+import pytest
+
+from tests.conformance.engines.optional_engines import ENGINES, installed
+from urdf_usd.conformance.engines.mujoco.engine import MujocoEngine
+from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
+from urdf_usd.conformance.engines.protocol import (
+    AbstentionError,
+    Observed,
+    Request,
+    Side,
+)
+from urdf_usd.conformance.engines.pybullet.engine import PybulletEngine
+from urdf_usd.conformance.engines.reference.engine import ReferenceEngine, structure
+from urdf_usd.conformance.tolerance.sampling import configurations
+from urdf_usd.conformance.verdict.deviations import UNEXPLAINED
+from urdf_usd.conformance.verdict.judgement import judge
+from urdf_usd.converter import ConvertOptions, Profile, convert
+from urdf_usd.converter.diagnostics import SourceError
+from urdf_usd.converter.urdf.parse import parse
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from urdf_usd.conformance.engines.protocol import Engine
+
+# Readers of the USD know what they are told.
+_TOLD = ConvertOptions(profile=Profile.NEWTON)
+_ROOT = Path(pybullet_data.getDataPath())
+_FILES = sorted(
+    file.relative_to(_ROOT).as_posix()
+    for file in _ROOT.rglob("*.urdf")
+    if "random_urdfs" not in file.parts
+)
+_MAKERS: dict[str, Callable[[], Engine]] = {
+    "mujoco": MujocoEngine,
+    "pybullet": PybulletEngine,
+    **ENGINES,
+}
+
+
+@pytest.mark.corpus
+@pytest.mark.parametrize("file", _FILES)
+@pytest.mark.parametrize("name", sorted(_MAKERS))
+def test_every_departure_is_explained(name: str, file: str, tmp_path: Path) -> None:
+    """One that is not is news: of the name, of our reader, or of the converter."""
+    engine = installed(_MAKERS[name]())
+    path = str(_ROOT / file)
+    try:
+        asked = Request(path, configurations(structure(parse(path).robot)))
+    except SourceError:
+        pytest.skip("no robot")
+    spec = Observed(ReferenceEngine().observe(asked))
+    usd, further = spec, []
+    if engine.side is Side.USD:
+        root_layer = convert(path, tmp_path / "usd", _TOLD).root_layer
+        asked = Request(str(root_layer), asked.configurations)
+        usd = Observed(OpenusdEngine().observe(asked))
+    try:
+        stated = Observed(engine.observe(asked))
+    except AbstentionError as abstention:
+        pytest.skip(str(abstention))
+    urdf = {"spec": spec}
+    if engine.side is Side.URDF:
+        urdf[name] = stated
+    else:
+        further.append(stated)
+    judgement = judge(urdf, usd, further_usd=further)
+
+    assert [
+        (deviation.check, deviation.subjects)
+        for deviation in judgement.deviations
+        if deviation.id == UNEXPLAINED
+    ] == []

@@ -1,0 +1,85 @@
+"""Each known deviation shows in the engine, on its minimal file.
+
+Optional engines that are not installed are skipped.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.conformance.engines.optional_engines import ENGINES, installed
+from urdf_usd.conformance.checks.catalogue import CHECKS
+from urdf_usd.conformance.engines.mujoco.engine import MujocoEngine
+from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
+from urdf_usd.conformance.engines.protocol import Observed, Request, Side
+from urdf_usd.conformance.engines.pybullet.engine import PybulletEngine
+from urdf_usd.conformance.engines.reference.engine import ReferenceEngine, structure
+from urdf_usd.conformance.records.record import Verdict
+from urdf_usd.conformance.tolerance.sampling import configurations
+from urdf_usd.conformance.verdict.deviations import DEVIATIONS, UNEXPLAINED, Deviation
+from urdf_usd.conformance.verdict.judgement import Judgement, judge
+from urdf_usd.converter import ConvertOptions, Profile, convert
+from urdf_usd.converter.urdf.parse import parse
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from urdf_usd.conformance.engines.protocol import Engine
+
+# Readers of the USD know what they are told.
+_TOLD = ConvertOptions(profile=Profile.NEWTON)
+FOLDER = Path(__file__).parents[2] / "data/deviations"
+_MAKERS: dict[str, Callable[[], Engine]] = {
+    "mujoco": MujocoEngine,
+    "pybullet": PybulletEngine,
+    **ENGINES,
+}
+
+
+def _judge(deviation: Deviation, folder: Path) -> Judgement:
+    """Judge a good USD beside one engine.
+
+    For a reader of the URDF it is one that says what the specification says; for one of
+    the USD, what OpenUSD reads in the converted file.
+    """
+    engine = installed(_MAKERS[deviation.engine]())
+    path = FOLDER / f"{deviation.file}.urdf"
+    request = Request(str(path), configurations(structure(parse(path).robot)))
+    spec = Observed(ReferenceEngine().observe(request))
+    if engine.side is Side.URDF:
+        stated = Observed(engine.observe(request))
+        return judge({"spec": spec, deviation.engine: stated}, spec)
+    root_layer = convert(path, folder / "usd", _TOLD).root_layer
+    asked = Request(str(root_layer), request.configurations)
+    usd = Observed(OpenusdEngine().observe(asked))
+    return judge({"spec": spec}, usd, further_usd=[Observed(engine.observe(asked))])
+
+
+@pytest.mark.parametrize("deviation", DEVIATIONS, ids=lambda each: each.id)
+def test_deviation_shows_on_its_file(deviation: Deviation, tmp_path: Path) -> None:
+    """It is explained, under a check that the table names, and disputes nothing."""
+    judgement = _judge(deviation, tmp_path)
+    shown = {d.check for d in judgement.deviations if d.id == deviation.id}
+
+    assert shown
+    assert all(check.startswith(deviation.checks) for check in shown)
+    assert UNEXPLAINED not in {d.id for d in judgement.deviations}
+    assert judgement.verdict is not Verdict.DISPUTED
+
+
+def test_identifiers_are_unique_and_name_their_reader() -> None:
+    """They are cited in records."""
+    identifiers = [deviation.id for deviation in DEVIATIONS]
+
+    assert len(set(identifiers)) == len(identifiers)
+    assert all(each.id.startswith(f"{each.engine}-") for each in DEVIATIONS)
+
+
+def test_table_cites_checks_that_exist() -> None:
+    """By the beginning of their identifiers."""
+    for deviation in DEVIATIONS:
+        for beginning in deviation.checks:
+            assert any(check.id.startswith(beginning) for check in CHECKS)

@@ -1,0 +1,477 @@
+"""Every check can fail, fails on what it is about, and passes what is right."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.conformance.miniatures import (
+    MINIATURES,
+    ROBOT,
+    Miniature,
+    engine_reading,
+    joint_of,
+    mass_of,
+    restating_joint,
+    restating_mass,
+    urdf_reading,
+    usd_reading,
+    with_inertial,
+)
+from tests.conformance.shape_miniatures import SHAPE_MINIATURES
+from urdf_usd.conformance.checks.catalogue import CHECKS
+from urdf_usd.conformance.engines.protocol import Abstained, Crashed, Observed
+from urdf_usd.conformance.execution.tasks import questions
+from urdf_usd.conformance.observation.robot import (
+    Base,
+    Departure,
+    MassProperties,
+    Quantity,
+)
+from urdf_usd.conformance.records.record import Grade, Verdict
+from urdf_usd.conformance.tolerance.rigid_groups import lumps
+from urdf_usd.conformance.verdict.judgement import MOST_FINDINGS, Judgement, judge
+from urdf_usd.converter.robot.model import Joint, Link, Mimic, Robot
+
+if TYPE_CHECKING:
+    from urdf_usd.conformance.engines.protocol import Outcome
+    from urdf_usd.conformance.observation.robot import Observation
+
+WRONG = (*MINIATURES, *SHAPE_MINIATURES)
+SPEC = Observed(urdf_reading())
+
+
+def _judge(miniature: Miniature) -> Judgement:
+    return judge(
+        {"spec": SPEC}, Observed(miniature.reading()), expected_base=Base.FLOATING
+    )
+
+
+def _failed(judgement: Judgement) -> set[str]:
+    return {check.id for check in judgement.checks if check.grade is Grade.FAILS}
+
+
+def test_faithful_usd_is_exact() -> None:
+    """All checks, each with the number of values it compared."""
+    judgement = judge(
+        {"spec": SPEC}, Observed(usd_reading()), expected_base=Base.FLOATING
+    )
+
+    assert judgement.verdict is Verdict.EXACT
+    assert judgement.deviations == ()
+    compared = {check.id: check.compared for check in judgement.checks}
+    assert compared["structure.links"] == len(ROBOT.links)
+    assert compared["kinematics.position"] == len(ROBOT.links)
+    assert compared["mass.group.inertia"] == 1
+    assert compared["limits.lower"] == 5
+    assert [check.id for check in judgement.checks] == [check.id for check in CHECKS]
+
+
+def test_a_repair_that_no_engine_confirms_is_in_the_reason() -> None:
+    """The reference shares it with the converter; an engine that read the file not."""
+    repaired = Observed(replace(SPEC.observation, malformed=("xml-comment",)))
+    usd = Observed(usd_reading())
+    engine = Observed(engine_reading("engine"))
+    refusal = Abstained("the text is not XML")
+
+    def reason(spec: Outcome, other: Outcome) -> str:
+        outcomes = {"spec": spec, "engine": other}
+        return judge(outcomes, usd, expected_base=Base.FLOATING).reason
+
+    assert "malformed XML (xml-comment)" in reason(repaired, refusal)
+    assert "malformed" not in reason(repaired, engine)
+    assert "malformed" not in reason(SPEC, refusal)
+
+
+@pytest.mark.parametrize("miniature", WRONG, ids=lambda each: each.name)
+def test_wrong_converter_is_caught(miniature: Miniature) -> None:
+    """By the check that is about it, which names the part at fault."""
+    judgement = _judge(miniature)
+
+    assert judgement.verdict is Verdict.FAILS
+    assert set(miniature.trips) <= _failed(judgement)
+    checks = {check.id: check for check in judgement.checks}
+    for check, subject in miniature.trips.items():
+        failing = [f for f in checks[check].findings if f.grade is Grade.FAILS]
+        assert failing[0].subject == subject
+    first = checks[next(iter(miniature.trips))].findings[0]
+    assert miniature.says in first.message
+
+
+def test_every_check_has_a_wrong_converter_that_trips_it() -> None:
+    """A check that cannot fail is not a check."""
+    tripped = {check for miniature in WRONG for check in miniature.trips}
+
+    assert tripped == {check.id for check in CHECKS}
+
+
+def test_one_wrong_joint_is_one_finding() -> None:
+    """Seven links are displaced by the shoulder or by what hangs on it, one is told."""
+    negated = next(each for each in MINIATURES if each.name == "axis negated")
+    checks = {check.id: check for check in _judge(negated).checks}
+    position = checks["kinematics.position"]
+
+    assert [finding.subject for finding in position.findings] == ["joint shoulder"]
+    assert "more behind it" in position.findings[0].message
+    assert position.findings[0].configuration is not None
+    assert position.worst is not None
+    assert position.worst > 0.1
+
+
+def test_two_wrong_joints_in_one_chain_are_both_told() -> None:
+    """The second is not hidden behind the first."""
+    joints = {joint.name: joint for joint in ROBOT.joints}
+    elbow, weld = (
+        replace(
+            joints[name],
+            origin=replace(joints[name].origin, position=(0.3, 0.2, 0.1)),
+        )
+        for name in ("elbow", "weld")
+    )
+    changed = tuple(
+        {"elbow": elbow, "weld": weld}.get(joint.name, joint) for joint in ROBOT.joints
+    )
+    usd = usd_reading(replace(ROBOT, joints=changed))
+    judgement = judge({"spec": SPEC}, Observed(usd))
+    position = next(c for c in judgement.checks if c.id == "kinematics.position")
+
+    assert {f.subject for f in position.findings} == {"joint elbow", "joint weld"}
+
+
+def test_verdict_does_not_depend_on_names_or_order() -> None:
+    """Renaming and reordering both sides changes nothing but names."""
+    renamed = _renamed(ROBOT)
+    robot = replace(
+        renamed,
+        links=tuple(reversed(renamed.links)),
+        joints=tuple(reversed(renamed.joints)),
+    )
+    asked = questions(robot)
+    here = judge(
+        {"spec": SPEC}, Observed(usd_reading(with_inertial(ROBOT, "arm", mass=1.125)))
+    )
+    there = judge(
+        {"spec": Observed(urdf_reading(robot, asked))},
+        Observed(usd_reading(with_inertial(robot, "x_arm", mass=1.125), asked)),
+    )
+
+    assert here.verdict is Verdict.FAILS
+    for ours, theirs in zip(here.checks, there.checks, strict=True):
+        assert ours.grade is theirs.grade, ours.id
+        assert ours.compared == theirs.compared, ours.id
+
+
+def _renamed(robot: Robot) -> Robot:
+    def link(part: Link) -> Link:
+        return replace(part, name=f"x_{part.name}")
+
+    def joint(part: Joint) -> Joint:
+        mimic = part.mimic and Mimic(
+            f"y_{part.mimic.joint}", part.mimic.multiplier, part.mimic.offset
+        )
+        return replace(
+            part,
+            name=f"y_{part.name}",
+            parent=f"x_{part.parent}",
+            child=f"x_{part.child}",
+            mimic=mimic,
+        )
+
+    return replace(
+        robot,
+        links=tuple(map(link, robot.links)),
+        joints=tuple(map(joint, robot.joints)),
+    )
+
+
+def test_mass_counted_with_its_group_is_the_groups_business() -> None:
+    """The forearm's body carries the hand: links differ, the group agrees."""
+    faithful = usd_reading()
+    lumped = _lumped_reading()
+    judgement = judge({"spec": SPEC}, Observed(lumped))
+    checks = {check.id: check for check in judgement.checks}
+
+    assert mass_of(lumped, "forearm").mass > mass_of(faithful, "forearm").mass
+    assert checks["mass.group.mass"].grade is Grade.EXACT
+    assert checks["mass.group.center"].grade is Grade.EXACT
+    assert checks["mass.group.inertia"].grade is Grade.EXACT
+    assert checks["mass.link.mass"].grade is Grade.EXACT
+    assert checks["mass.link.mass"].compared == len(ROBOT.links) - 3
+
+
+def _lumped_reading() -> Observation:
+    reading = usd_reading()
+    (whole,) = lumps(reading, (("forearm", "hand", "sensor"),), reading.joints)
+    assert whole is not None
+    x, y, z = whole.center.tolist()
+    t = whole.tensor
+    six = (t[0, 0], t[0, 1], t[0, 2], t[1, 1], t[1, 2], t[2, 2])
+    carried = restating_mass(
+        reading, "forearm", MassProperties(whole.mass, (x, y, z), six)
+    )
+    return restating_mass(carried, "hand", None)
+
+
+@pytest.mark.parametrize("part", [4e-7, 0.9e-6])
+def test_harmless_invented_mass_is_close(part: float) -> None:
+    """A massless link that moves needs a mass in USD."""
+    bare = replace(
+        ROBOT,
+        links=tuple(
+            Link("wheel") if link.name == "wheel" else link for link in ROBOT.links
+        ),
+    )
+    usd = usd_reading(bare)
+    total = sum(link.mass for link in bare.links)
+    tiny = replace(mass_of(usd_reading(), "wheel"), mass=part * total)
+    judgement = judge(
+        {"spec": Observed(urdf_reading(bare))},
+        Observed(restating_mass(usd, "wheel", tiny)),
+    )
+
+    assert judgement.verdict is Verdict.CLOSE
+    assert "regularised" in judgement.reason
+    assert "wheel" in judgement.reason
+
+
+def test_harmful_invented_mass_fails() -> None:
+    """A hundred-thousandth of the robot is more than was asked for."""
+    bare = replace(
+        ROBOT,
+        links=tuple(
+            Link("wheel") if link.name == "wheel" else link for link in ROBOT.links
+        ),
+    )
+    tiny = replace(mass_of(usd_reading(), "wheel"), mass=1.3e-4)
+    usd = restating_mass(usd_reading(bare), "wheel", tiny)
+    judgement = judge({"spec": Observed(urdf_reading(bare))}, Observed(usd))
+
+    assert "mass.link.mass" in _failed(judgement)
+
+
+@pytest.mark.parametrize("rounding", [0.0, 1e-20, -1e-20])
+def test_invented_inertia_of_a_point_mass_is_close(rounding: float) -> None:
+    """Up to a millionth of its mass times the robot's size squared."""
+    inertia = (0.0, 0.0, rounding, 0.0, 0.0, 0.0)
+    point = with_inertial(ROBOT, "wheel", inertia=inertia)
+    spec, usd = urdf_reading(point), usd_reading(point)
+    moment = 1.5 * 1e-7
+    mass = replace(
+        mass_of(usd, "wheel"), inertia=(moment, 0.0, 0.0, moment, 0.0, moment)
+    )
+    small = judge(
+        {"spec": Observed(spec)}, Observed(restating_mass(usd, "wheel", mass))
+    )
+    ball = replace(mass, inertia=(0.006, 0.0, 0.0, 0.006, 0.0, 0.006))
+    large = judge(
+        {"spec": Observed(spec)}, Observed(restating_mass(usd, "wheel", ball))
+    )
+
+    assert small.verdict is Verdict.CLOSE
+    assert _failed(large) == {"mass.link.inertia"}
+
+
+def test_usd_within_engineering_tolerance_is_close() -> None:
+    """A micrometre is above rounding and below what anybody notices."""
+    joints = tuple(
+        replace(
+            joint,
+            origin=replace(joint.origin, position=(0.500003, -0.6, 0.7)),
+        )
+        if joint.name == "shoulder"
+        else joint
+        for joint in ROBOT.joints
+    )
+    usd = usd_reading(replace(ROBOT, joints=joints))
+    judgement = judge({"spec": SPEC}, Observed(usd))
+
+    assert judgement.verdict is Verdict.CLOSE
+    position = next(c for c in judgement.checks if c.id == "kinematics.position")
+    assert position.worst == pytest.approx(3e-6, rel=1e-6)
+    assert position.bound is not None
+    assert position.bound < 3e-6
+
+
+def test_silent_usd_is_incomplete() -> None:
+    """Absent is not equal: what the reader of the USD does not state is not passed."""
+    usd = usd_reading()
+    silent = replace(usd, states=usd.states - {Quantity.EFFORT})
+    judgement = judge({"spec": SPEC}, Observed(silent))
+    effort = next(check for check in judgement.checks if check.id == "limits.effort")
+
+    assert effort.grade is Grade.NOT_COMPARABLE
+    assert effort.reason == "usd does not state effort"
+    assert judgement.verdict is Verdict.INCOMPLETE
+
+
+def test_check_that_compares_nothing_is_not_applicable() -> None:
+    """It says why, counts for nothing, and is not among those that pass."""
+    plain = [
+        replace(
+            reading,
+            joints=tuple(replace(joint, mimic=None) for joint in reading.joints),
+        )
+        for reading in (urdf_reading(), usd_reading())
+    ]
+    judgement = judge({"spec": Observed(plain[0])}, Observed(plain[1]))
+    mimic = next(check for check in judgement.checks if check.id == "structure.mimic")
+    made = [check for check in judgement.checks if check.compared]
+
+    assert mimic.grade is Grade.NOT_APPLICABLE
+    assert mimic.compared == 0
+    assert mimic.reason == "no joint mimics another"
+    assert judgement.verdict is Verdict.EXACT
+    assert judgement.reason == f"all {len(made)} checks are exact"
+
+
+def test_value_that_the_usd_does_not_state_as_a_number_fails() -> None:
+    """The URDF has it, so it is lost; to no other reader is that a departure."""
+    usd = usd_reading()
+    arm = next(link for link in usd.links if link.name == "arm")
+    assert arm.mass is not None
+    for lost in (replace(arm.mass, mass=math.nan), replace(arm.mass, inertia=None)):
+        judgement = judge({"spec": SPEC}, Observed(restating_mass(usd, "arm", lost)))
+        failing = {c.id for c in judgement.checks if c.grade is Grade.FAILS}
+
+        assert judgement.verdict is Verdict.FAILS
+        assert {"mass.link.mass", "mass.link.inertia"} & failing
+
+
+def test_failure_outweighs_silence() -> None:
+    """The verdict is the worst check."""
+    usd = restating_joint(usd_reading(), "elbow", upper=1.0)
+    silent = replace(usd, states=usd.states - {Quantity.EFFORT})
+
+    assert judge({"spec": SPEC}, Observed(silent)).verdict is Verdict.FAILS
+
+
+@pytest.mark.parametrize(
+    ("spec", "usd", "verdict"),
+    [
+        (Abstained("no links"), Observed(usd_reading()), Verdict.UNREADABLE),
+        (Crashed("killed"), Observed(usd_reading()), Verdict.CRASHED),
+        (SPEC, Crashed("signal 11"), Verdict.CRASHED),
+        (SPEC, Abstained("no default prim"), Verdict.NOT_COMPARABLE),
+    ],
+)
+def test_without_two_readings_there_are_no_checks(
+    spec: Outcome, usd: Outcome, verdict: Verdict
+) -> None:
+    """The reason is the reader's own."""
+    judgement = judge({"spec": spec}, usd)
+
+    assert judgement.verdict is verdict
+    assert judgement.checks == ()
+    silent = usd if isinstance(spec, Observed) else spec
+    assert isinstance(silent, Abstained | Crashed)
+    assert silent.reason in judgement.reason
+
+
+def test_reference_must_be_asked() -> None:
+    """Without the specification there is nothing to measure with."""
+    with pytest.raises(ValueError, match="spec"):
+        judge({}, Observed(usd_reading()))
+
+
+def test_engines_that_did_not_read_the_file_say_why() -> None:
+    """Their columns are empty, with the reason."""
+    judgement = judge(
+        {"spec": SPEC, "mujoco": Abstained("bad origin"), "pybullet": Crashed("-11")},
+        Observed(usd_reading()),
+    )
+    links = judgement.checks[0]
+
+    assert [(d.engine, d.compared, d.reason) for d in links.differences] == [
+        ("spec", len(ROBOT.links), None),
+        ("mujoco", 0, "abstained: bad origin"),
+        ("pybullet", 0, "crashed: -11"),
+    ]
+
+
+def test_largest_difference_of_each_engine_is_stated() -> None:
+    """With the part in which it occurs."""
+    shifted = usd_reading(with_inertial(ROBOT, "arm", mass=2.250001))
+    urdf = {"spec": SPEC, "mujoco": Observed(engine_reading("mujoco"))}
+    judgement = judge(urdf, Observed(shifted))
+    mass = next(check for check in judgement.checks if check.id == "mass.link.mass")
+
+    for difference in mass.differences:
+        assert difference.largest == pytest.approx(1e-6 / 2.25, rel=1e-3)
+        assert difference.subject == "link arm"
+        assert difference.unequal == 0
+
+
+def test_number_of_findings_is_capped_and_stated() -> None:
+    """The worst come first, the rest are counted."""
+    usd = usd_reading()
+    strangers = tuple(
+        replace(usd.links[0], name=f"stranger_{index}", body=f"stranger_{index}")
+        for index in range(MOST_FINDINGS + 5)
+    )
+    judgement = judge(
+        {"spec": SPEC}, Observed(replace(usd, links=(*usd.links, *strangers)))
+    )
+    links = judgement.checks[0]
+
+    assert len(links.findings) == MOST_FINDINGS
+    assert links.reason == f"{MOST_FINDINGS} of {MOST_FINDINGS + 5} findings are shown"
+
+
+def test_base_is_free_where_nobody_says_how_it_is_held() -> None:
+    """URDF has no word for the base."""
+    for base in (Base.FIXED, Base.FLOATING):
+        usd = replace(usd_reading(), base=base)
+        judgement = judge({"spec": SPEC}, Observed(usd))
+
+        assert judgement.verdict is Verdict.EXACT
+
+
+def test_usd_readers_own_departure_is_a_deviation() -> None:
+    """The file is right; a utility that ignores it is named."""
+    departure = Departure(
+        "arm",
+        (1.0, 0.0, 0.0, 2.0, 0.5, 2.0),
+        (1.0, 0.0, 0.0, 2.0, -0.5, 2.0),
+        "OpenUSD ignores small moments",
+    )
+    usd = replace(usd_reading(), departures=(departure,))
+    judgement = judge({"spec": SPEC}, Observed(usd))
+
+    assert judgement.verdict is Verdict.EXACT
+    (deviation,) = judgement.deviations
+    assert deviation.engine == "usd"
+    assert deviation.subjects == ("link arm",)
+    # Of moments 1, 1.5 and 2.5, two are exchanged: by 1 in 2.5.
+    assert deviation.largest == pytest.approx(1 / 2.5)
+    (value,) = deviation.values
+    assert value.difference == deviation.largest
+    assert value.stated == value.computed == "(1, 1.5, 2.5) kg m^2"
+
+
+def test_departure_that_is_not_finite_has_no_size() -> None:
+    """It is named all the same."""
+    departure = Departure("arm", (1.0,) * 6, (math.nan,) * 6, "overflow")
+    judgement = judge(
+        {"spec": SPEC}, Observed(replace(usd_reading(), departures=(departure,)))
+    )
+
+    (deviation,) = judgement.deviations
+    assert deviation.largest is None
+    assert deviation.values[0].computed == "not finite"
+
+
+def test_joint_on_a_frame_is_a_joint_on_its_body() -> None:
+    """USD attaches joints to bodies; the sensor is a frame of the hand."""
+    joints = tuple(
+        replace(joint, parent="sensor") if joint.name == "finger_a" else joint
+        for joint in ROBOT.joints
+    )
+    robot = replace(ROBOT, joints=joints)
+    usd = restating_joint(usd_reading(robot), "finger_a", parent="hand")
+    judgement = judge({"spec": Observed(urdf_reading(robot))}, Observed(usd))
+
+    assert joint_of(usd, "finger_a").parent == "hand"
+    assert "structure.parents" not in _failed(judgement)

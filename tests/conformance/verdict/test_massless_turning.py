@@ -1,0 +1,101 @@
+"""What counting the inertia of massless links does to the equations of motion."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from urdf_usd.conformance.engines.mujoco.engine import MujocoEngine
+from urdf_usd.conformance.engines.protocol import Request
+from urdf_usd.conformance.engines.reference.engine import ReferenceEngine
+from urdf_usd.conformance.execution.tasks import questions
+from urdf_usd.conformance.verdict.massless_turning import counts_massless
+from urdf_usd.converter.urdf.parse import parse
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from urdf_usd.conformance.observation.robot import Dynamics, Observation
+
+_BODY = """<inertial><origin xyz="0.1 0.2 0.3" rpy="0.1 0.2 0.3"/><mass value="2"/>
+  <inertia ixx="1" ixy="0.1" ixz="0.05" iyy="2" iyz="-0.2" izz="2.5"/></inertial>"""
+_PLATE = """<inertial><origin xyz="-0.2 0.1 0.05" rpy="0.3 -0.1 0.2"/><mass value="0"/>
+  <inertia ixx="0.5" ixy="0.02" ixz="0.01" iyy="0.4" iyz="-0.03" izz="0.6"/>
+  </inertial>"""
+_PLACE = '<origin xyz="0.4 -0.5 0.6" rpy="0.3 -0.2 0.1"/>'
+# A plate without mass at the end of a chain that turns, slides, turns and floats.
+_CHAIN = f"""<robot name="chain">
+  <link name="base">{_BODY}</link>
+  <link name="arm">{_BODY}</link>
+  <joint name="turn" type="continuous"><parent link="base"/><child link="arm"/>{_PLACE}
+    <axis xyz="0.48 0.6 0.64"/></joint>
+  <link name="rod">{_BODY}</link>
+  <joint name="slide" type="prismatic"><parent link="arm"/><child link="rod"/>{_PLACE}
+    <axis xyz="0 0.6 0.8"/><limit lower="-1" upper="1" effort="1" velocity="1"/></joint>
+  <link name="hand">{_BODY}</link>
+  <joint name="wrist" type="revolute"><parent link="rod"/><child link="hand"/>{_PLACE}
+    <axis xyz="0.6 0 0.8"/><limit lower="-1" upper="2" effort="1" velocity="1"/></joint>
+  <link name="plate">{_PLATE}</link>
+  <joint name="weld" type="fixed"><parent link="hand"/><child link="plate"/>{_PLACE}
+  </joint></robot>"""
+_CHECKS = ("dynamics.inertia_matrix", "dynamics.bias")
+
+
+@pytest.fixture(scope="module")
+def readings(tmp_path_factory: pytest.TempPathFactory) -> list[Observation]:
+    """Read the chain by the specification and by MuJoCo, which counts the plate."""
+    file: Path = tmp_path_factory.mktemp("chain") / "chain.urdf"
+    file.write_text(_CHAIN)
+    request = Request(str(file), questions(parse(file).robot))
+    return [engine.observe(request) for engine in (ReferenceEngine(), MujocoEngine())]
+
+
+def _dynamics(reading: Observation) -> Dynamics:
+    assert reading.dynamics is not None
+    return reading.dynamics
+
+
+@pytest.mark.parametrize("check", _CHECKS)
+def test_mujoco_states_what_counting_the_plate_predicts(
+    check: str, readings: list[Observation]
+) -> None:
+    """At rest and in motion, of every joint and of the root."""
+    spec, mujoco = readings
+
+    assert _dynamics(spec).velocities.any()
+    assert counts_massless(spec, mujoco, check)
+    assert not counts_massless(spec, spec, check)
+
+
+@pytest.mark.parametrize(
+    ("check", "field"),
+    [("dynamics.inertia_matrix", "inertia"), ("dynamics.bias", "bias")],
+)
+def test_another_value_is_not_predicted(
+    check: str, field: str, readings: list[Observation]
+) -> None:
+    """An engine is excused for what the plate does to it, and for nothing else."""
+    spec, mujoco = readings
+    dynamics = _dynamics(mujoco)
+    wrong = getattr(dynamics, field) * 1.001
+    stated = replace(mujoco, dynamics=replace(dynamics, **{field: wrong}))
+
+    assert not counts_massless(spec, stated, check)
+
+
+def test_without_massless_inertia_nothing_is_predicted(
+    readings: list[Observation],
+) -> None:
+    """Then MuJoCo and the specification agree, and there is nothing to excuse."""
+    spec, mujoco = readings
+    bare = replace(
+        spec,
+        links=tuple(
+            replace(link, mass=None) if link.name == "plate" else link
+            for link in spec.links
+        ),
+    )
+
+    assert not any(counts_massless(bare, mujoco, check) for check in _CHECKS)

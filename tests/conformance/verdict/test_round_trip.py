@@ -1,0 +1,337 @@
+"""What engines say of the URDF that is written back from a USD."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.conformance.miniatures import (
+    MINIATURES,
+    Miniature,
+    restating_joint,
+    restating_mass,
+    urdf_reading,
+    usd_reading,
+)
+from urdf_usd.conformance.checks.catalogue import CHECKS, ROUND_TRIP_CHECKS
+from urdf_usd.conformance.engines.protocol import Abstained, Crashed, Observed
+from urdf_usd.conformance.observation.robot import (
+    SINGLE_PRECISION,
+    Base,
+    MassProperties,
+    Quantity,
+)
+from urdf_usd.conformance.records.record import CheckRecord, Grade
+from urdf_usd.conformance.verdict import deviations
+from urdf_usd.conformance.verdict.deviations import DEVIATIONS
+from urdf_usd.conformance.verdict.judgement import judge
+from urdf_usd.conformance.verdict.round_trip import Back
+
+if TYPE_CHECKING:
+    from urdf_usd.conformance.engines.protocol import Outcome
+    from urdf_usd.conformance.observation.robot import Observation
+
+_DIRECT = {check.direct for check in ROUND_TRIP_CHECKS}
+_TRIPPING = [each for each in MINIATURES if _DIRECT & set(each.trips)]
+
+
+def _judged(
+    there: Observation, back: Outcome | Back, engine: str = "engine"
+) -> dict[str, CheckRecord]:
+    """Judge a faithful USD, with one engine before and after; checks of the trip."""
+    if not isinstance(back, Back):
+        if isinstance(back, Observed):
+            back = Observed(replace(back.observation, engine=engine))
+        back = Back({engine: back})
+    judgement = judge(
+        {
+            "spec": Observed(urdf_reading()),
+            engine: Observed(replace(there, engine=engine)),
+        },
+        Observed(usd_reading()),
+        back=back,
+        expected_base=Base.FLOATING,
+    )
+    return {
+        check.id: check
+        for check in judgement.checks
+        if check.id.startswith("round-trip.")
+    }
+
+
+def test_every_question_to_engines_is_asked_of_the_round_trip() -> None:
+    """But for the base, of which URDF has no word, and shapes, which are left out."""
+    asked = {check.id for check in CHECKS if not check.usd_alone}
+    shapes = {c for c in asked if c.startswith(("collision.", "visual."))}
+
+    assert asked - {"structure.base"} - shapes == _DIRECT
+
+
+def test_headings_are_those_of_the_group() -> None:
+    """So a report can be read without the list."""
+    assert {check.group for check in ROUND_TRIP_CHECKS} == {"round-trip"}
+    assert all(check.id == f"round-trip.{check.direct}" for check in ROUND_TRIP_CHECKS)
+
+
+def test_a_faithful_round_trip_is_exact() -> None:
+    """In every quantity, and the record says which engine was heard."""
+    checks = _judged(usd_reading(), Observed(usd_reading()))
+
+    stated = usd_reading().states
+    wanted = [check.id for check in ROUND_TRIP_CHECKS if check.quantity in stated]
+    assert list(checks) == wanted
+    assert {check.grade for check in checks.values()} <= {
+        Grade.EXACT,
+        Grade.NOT_APPLICABLE,
+    }
+    (difference,) = checks["round-trip.kinematics.position"].differences
+    assert difference.engine == "engine"
+    assert difference.compared == len(urdf_reading().links)
+
+
+@pytest.mark.parametrize("miniature", _TRIPPING, ids=lambda each: each.name)
+def test_a_wrong_round_trip_is_caught(miniature: Miniature) -> None:
+    """By the same checks, on the same parts, that catch a wrong USD."""
+    checks = _judged(usd_reading(), Observed(miniature.reading()))
+
+    for check, subject in miniature.trips.items():
+        if check not in _DIRECT:
+            continue
+        record = checks[f"round-trip.{check}"]
+        assert record.grade is Grade.FAILS
+        assert record.findings[0].subject == subject
+        assert record.findings[0].message.startswith("engine: ")
+
+
+def test_every_check_of_the_round_trip_can_fail() -> None:
+    """A check that nothing trips is not a check."""
+    tripped = {check for miniature in _TRIPPING for check in miniature.trips}
+
+    assert tripped >= _DIRECT
+
+
+def test_an_engine_that_refuses_what_is_written_back_fails_the_trip() -> None:
+    """It has read the URDF, so the fault is not the file's."""
+    checks = _judged(usd_reading(), Abstained("no such joint"))
+
+    links = checks["round-trip.structure.links"]
+    assert links.grade is Grade.FAILS
+    assert "engine reads the URDF, but not what is written back" in (
+        links.findings[0].message
+    )
+    assert checks["round-trip.limits.lower"].grade is Grade.NOT_COMPARABLE
+
+
+def test_an_engine_that_refuses_the_urdf_has_no_part() -> None:
+    """Nor does its silence about the second file mean anything."""
+    judgement = judge(
+        {"spec": Observed(urdf_reading()), "engine": Crashed("killed")},
+        Observed(usd_reading()),
+        back=Back(),
+    )
+
+    assert not any(check.id.startswith("round-trip.") for check in judgement.checks)
+
+
+def test_without_a_urdf_written_back_nothing_is_comparable() -> None:
+    """A motion that URDF does not have, for example; the reason is told."""
+    checks = _judged(usd_reading(), Back(failure="joint /a/b is free in RotX, RotY"))
+
+    assert {check.grade for check in checks.values()} == {Grade.NOT_COMPARABLE}
+    assert "RotX, RotY" in str(checks["round-trip.mass.total"].reason)
+
+
+def test_an_engine_that_misreads_the_urdf_is_not_held_against_the_usd() -> None:
+    """It reads 0.3 where the URDF says otherwise, and the right number afterwards."""
+    wrong = restating_joint(usd_reading(), "elbow", upper=0.3)
+
+    checks = _judged(wrong, Observed(usd_reading()))
+
+    record = checks["round-trip.limits.upper"]
+    assert record.grade is Grade.EXACT
+    assert record.compared == 4
+    assert record.reason == "1 left out, where engine departs from the URDF"
+
+
+def test_an_engine_that_misreads_both_files_alike_agrees_with_itself() -> None:
+    """That is what the round trip is for: its quirks cancel."""
+    wrong = restating_joint(usd_reading(), "elbow", upper=0.3)
+
+    record = _judged(wrong, Observed(wrong))["round-trip.limits.upper"]
+
+    assert record.grade is Grade.EXACT
+    assert record.compared == 5
+    assert record.reason is None
+
+
+_ZERO = (0.0,) * 6
+_KILOGRAM = MassProperties(1.0, (0.0, 0.0, 0.0), (1.0, 0.0, 0.0, 1.0, 0.0, 1.0))
+
+
+@pytest.mark.parametrize(
+    ("link", "mass", "failing"),
+    [
+        ("sensor", 1.0, set()),
+        ("sensor", 0.5, {"mass.group.mass", "mass.total"}),
+        ("arm", 1.0, {"mass.link.mass", "mass.total"}),
+    ],
+)
+def test_a_kilogram_for_a_frame_is_the_engines_own(
+    link: str, mass: float, failing: set[str]
+) -> None:
+    """PyBullet invents one; no other mass, and none of a link that lost its own."""
+    reading = restating_mass(usd_reading(), link, replace(_KILOGRAM, mass=mass))
+    back = Observed(replace(reading, invented=(link,)))
+    checks = _judged(usd_reading(), back, "pybullet")
+
+    wrong = {name for name, check in checks.items() if check.grade is Grade.FAILS}
+    asked = {"mass.link.mass", "mass.group.mass", "mass.total"}
+    assert {name.removeprefix("round-trip.") for name in wrong} & asked == failing
+
+
+def _flat(reading: Observation, changes: dict[str, Any]) -> Observation:
+    """Give the arm an inertia whose smaller moments add up to the largest."""
+    flat = MassProperties(2.0, (0.1, 0.0, 0.0), (0.1, 0.0, 0.0, 0.3, 0.0, 0.4))
+    return restating_mass(reading, "arm", replace(flat, **changes))
+
+
+@pytest.mark.parametrize(
+    ("changes", "failing"),
+    [
+        ({"inertia": None}, set()),
+        ({"inertia": _ZERO}, set()),
+        ({"inertia": None, "mass": 1.0}, {"mass.link.mass"}),
+        ({"inertia": _ZERO, "mass": 1.0}, {"mass.link.mass", "mass.link.inertia"}),
+        ({"inertia": None, "center": (0.2, 0.0, 0.0)}, {"mass.link.center"}),
+        ({"inertia": (0.05, 0.0, 0.0, 0.15, 0.0, 0.2)}, {"mass.link.inertia"}),
+    ],
+)
+def test_a_tensor_that_engines_refuse_excuses_nothing_else(
+    changes: dict[str, Any], failing: set[str]
+) -> None:
+    """Rounding may break A + B >= C of a flat body; it does not halve a mass."""
+    engines = ("mujoco", "pybullet")
+    # MuJoCo states no tensor where PyBullet states zero.
+    of_mujoco = dict(changes)
+    if changes.get("inertia") == _ZERO:
+        of_mujoco["inertia"] = None
+    spec, usd = _flat(urdf_reading(), {}), _flat(usd_reading(), {})
+    judgement = judge(
+        {
+            "spec": Observed(spec),
+            **{name: Observed(replace(usd, engine=name)) for name in engines},
+        },
+        Observed(usd),
+        back=Back(
+            {
+                name: Observed(replace(_flat(usd, stated), engine=name))
+                for name, stated in zip(engines, (of_mujoco, changes), strict=True)
+            }
+        ),
+        expected_base=Base.FLOATING,
+    )
+    found = {
+        check.id.removeprefix("round-trip.")
+        for check in judgement.checks
+        if check.grade is Grade.FAILS and check.id.startswith("round-trip.mass.link")
+    }
+
+    assert found == failing
+
+
+def test_an_absent_number_that_is_read_as_zero_is_the_engines_own() -> None:
+    """PyBullet cannot tell them apart; another number is the USD's doing."""
+    spec = restating_joint(usd_reading(), "elbow", effort=None)
+    checks = {
+        effort: _trip_of(spec, restating_joint(spec, "elbow", effort=effort))
+        for effort in (None, 0.0, 5.0)
+    }
+
+    assert checks[None].grade is Grade.EXACT
+    assert checks[0.0].grade is Grade.EXACT
+    assert checks[0.0].reason == "1 left out, where pybullet departs from the URDF"
+    assert checks[5.0].grade is Grade.FAILS
+
+
+def _trip_of(first: Observation, second: Observation) -> CheckRecord:
+    """Judge efforts that PyBullet reads in two files, of which the first is right."""
+    judgement = judge(
+        {
+            "spec": Observed(replace(first, engine="spec")),
+            "pybullet": Observed(replace(first, engine="pybullet")),
+        },
+        Observed(first),
+        back=Back({"pybullet": Observed(replace(second, engine="pybullet"))}),
+    )
+    return next(c for c in judgement.checks if c.id == "round-trip.limits.effort")
+
+
+def test_what_two_engines_find_alike_is_the_usds_doing() -> None:
+    """Each of them has a known deviation that would explain it alone."""
+    spec = restating_joint(usd_reading(), "elbow", velocity=None)
+    again = restating_joint(spec, "elbow", velocity=0.0)
+    twice = replace(
+        next(one for one in DEVIATIONS if one.id == "pybullet-absent-velocity"),
+        id="mujoco-absent-velocity",
+        engine="mujoco",
+    )
+    engines = ("mujoco", "pybullet")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(deviations, "DEVIATIONS", (*DEVIATIONS, twice))
+        judgement = judge(
+            {
+                "spec": Observed(replace(spec, engine="spec")),
+                **{name: Observed(replace(spec, engine=name)) for name in engines},
+            },
+            Observed(spec),
+            back=Back(
+                {name: Observed(replace(again, engine=name)) for name in engines}
+            ),
+        )
+
+    check = next(c for c in judgement.checks if c.id == "round-trip.limits.velocity")
+    assert check.grade is Grade.FAILS
+
+
+def test_what_an_engine_does_not_state_of_the_urdf_is_not_applicable() -> None:
+    """It has no part in the check; it is incomplete if only the second is silent."""
+    whole, silent = usd_reading(), replace(usd_reading(), rollout=None)
+
+    for there, again, grade in (
+        (silent, whole, Grade.NOT_APPLICABLE),
+        (silent, silent, Grade.NOT_APPLICABLE),
+        (whole, silent, Grade.NOT_COMPARABLE),
+    ):
+        record = _judged(there, Observed(again))["round-trip.dynamics.rollout"]
+        assert record.grade is grade
+        assert record.reason
+
+
+def test_an_engine_in_single_precision_is_allowed_its_rounding() -> None:
+    """Frames that are a few of its last bits apart are the same to it."""
+    reading = usd_reading()
+    frames = reading.frames
+    assert frames is not None
+    positions = frames.positions * (1 + 2.0**-24)
+    moved = replace(
+        reading,
+        precision=SINGLE_PRECISION,
+        frames=replace(frames, positions=positions),
+    )
+    reading = replace(reading, precision=SINGLE_PRECISION)
+
+    assert (
+        _judged(reading, Observed(moved))["round-trip.kinematics.position"].grade
+        is Grade.EXACT
+    )
+
+
+def test_what_no_engine_states_is_left_out() -> None:
+    """An empty check would look like a passed one."""
+    silent = usd_reading()
+    silent = replace(silent, states=silent.states - {Quantity.MIMIC})
+
+    assert "round-trip.structure.mimic" not in _judged(silent, Observed(silent))

@@ -1,0 +1,161 @@
+"""The closed list of rules: each is broken by a file, and the page lists them all."""
+
+from __future__ import annotations
+
+import errno
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.converter.diagnostics.rules.smallest_files import (
+    SMALLEST_FILES,
+    A,
+    SmallestFile,
+    robot,
+)
+from tests.converter.diagnostics.rules.smallest_stages import SMALLEST_STAGES
+from urdf_usd.conformance.engines.protocol import Crashed
+from urdf_usd.conformance.execution.usd_limits import over_limits
+from urdf_usd.conformance.execution.workers.confinement import Completed
+from urdf_usd.converter import convert
+from urdf_usd.converter.diagnostics import ConversionError, Diagnostic
+from urdf_usd.converter.diagnostics.rules import RULES, Severity
+from urdf_usd.converter.diagnostics.rules.page import rules_page
+from urdf_usd.converter.robot.model import Fixed, Joint, Link, Robot
+from urdf_usd.converter.robot.topology import problems
+from urdf_usd.converter.usd.reader.read import read_usd
+
+_TESTS = Path(__file__).parents[3]
+# A URDF whose joint names no link is read without that joint.
+_BY_ROBOT = {
+    "link-undefined": Robot("r", (Link("a"),), (Joint("j", "a", "z", Fixed()),))
+}
+_BY_LIMITS = ("stage-limits",)
+_BY_TEXT = [
+    rule
+    for rule, case in SMALLEST_FILES.items()
+    if case.content is not None and case.target == "usd"
+]
+
+
+def _converted(case: SmallestFile, folder: Path) -> tuple[Diagnostic, ...]:
+    """Return everything that is said of a file."""
+    written = dict(case.beside)
+    if case.content is not None:
+        content = case.content
+        text = content if isinstance(content, bytes) else content.encode()
+        written[case.name] = text
+    for name, data in written.items():
+        file = folder / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(data)
+    if case.name == "loop":
+        (folder / "loop").symlink_to("loop")
+    try:
+        return convert(
+            folder / case.name, folder / case.target, case.options
+        ).diagnostics
+    except ConversionError as error:
+        return error.diagnostics
+
+
+@pytest.mark.parametrize("rule", SMALLEST_FILES)
+def test_the_smallest_file_that_breaks_a_rule_is_told_so(
+    rule: str, tmp_path: Path
+) -> None:
+    """Once, with its place, and an output only if nothing is an error."""
+    found = _converted(SMALLEST_FILES[rule], tmp_path)
+
+    assert [d.rule for d in found].count(rule) == 1
+    errors = [d.rule for d in found if d.severity is Severity.ERROR]
+    assert errors == ([rule] if RULES[rule].severity is Severity.ERROR else [])
+    assert bool(list(tmp_path.rglob("*.usd*"))) == (not errors)
+
+
+@pytest.mark.parametrize(
+    "rule", [r for r in _BY_TEXT if RULES[r].severity is Severity.WARNING]
+)
+def test_every_warning_is_an_error_on_demand(rule: str, tmp_path: Path) -> None:
+    """And then nothing is written."""
+    case = SMALLEST_FILES[rule]
+
+    found = _converted(
+        replace(case, options=replace(case.options, strict=True)), tmp_path
+    )
+
+    assert rule in {d.rule for d in found}
+    assert not (tmp_path / "usd").exists()
+
+
+@pytest.mark.parametrize("rule", SMALLEST_STAGES)
+def test_the_smallest_stage_that_breaks_a_rule_is_told_so(
+    rule: str, tmp_path: Path
+) -> None:
+    """Once, and read all the same unless that is an error."""
+    file = tmp_path / "robot.usda"
+    file.write_text(SMALLEST_STAGES[rule], encoding="utf-8")
+    try:
+        found = read_usd(file).diagnostics
+    except ConversionError as error:
+        found = error.diagnostics
+
+    assert [d.rule for d in found].count(rule) == 1
+    errors = [d.rule for d in found if d.severity is Severity.ERROR]
+    assert errors == ([rule] if RULES[rule].severity is Severity.ERROR else [])
+
+
+def test_a_full_disk_is_told_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And nothing is left of the attempt."""
+
+    def fail(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("tempfile.TemporaryDirectory", fail)
+
+    found = _converted(SmallestFile(robot(A)), tmp_path)
+
+    assert [d.rule for d in found] == ["target-unwritable"]
+    assert [path.name for path in tmp_path.iterdir()] == ["robot.urdf"]
+
+
+@pytest.mark.parametrize("rule", _BY_ROBOT)
+def test_the_smallest_robot_that_breaks_a_rule_is_told_so(rule: str) -> None:
+    """Where no file can: robots are also made without one."""
+    assert [d.rule for d in problems(_BY_ROBOT[rule])] == [rule]
+
+
+def test_a_usd_that_takes_too_long_is_told_so() -> None:
+    """No file does so by itself: it depends on the limits."""
+    late = over_limits("arm.usda", Crashed("no answer after 5 s"), Completed(None))
+
+    assert late.rule in _BY_LIMITS
+    assert late.message == "arm.usda cannot be composed and read: no answer after 5 s"
+
+
+def test_every_rule_has_a_smallest_input() -> None:
+    """And just one table has it."""
+    tables = (SMALLEST_FILES, SMALLEST_STAGES, _BY_ROBOT, _BY_LIMITS)
+
+    assert sorted(rule for table in tables for rule in table) == sorted(RULES)
+
+
+def test_the_page_of_rules_is_up_to_date() -> None:
+    """Generated by ``python -m urdf_usd.converter.diagnostics.rules``."""
+    page = _TESTS.parent / "docs/rules.md"
+
+    assert page.read_text(encoding="utf-8") == rules_page()
+
+
+def test_identifiers_and_sentences_have_one_form() -> None:
+    """Lower case with hyphens; a sentence, and what to do about it."""
+    for rule in RULES.values():
+        assert rule.id.replace("-", "").isalpha()
+        assert rule.id == rule.id.lower()
+        for text in (rule.summary, rule.remedy):
+            assert (
+                text[0].isupper() or not text[0].isalpha() or text.startswith("xacro")
+            )
+            assert text.endswith((".", ">."))

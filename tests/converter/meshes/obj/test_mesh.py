@@ -1,0 +1,240 @@
+"""OBJ: polygons, indices, and what does not belong to the surface."""
+
+from __future__ import annotations
+
+from io import BytesIO
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+import trimesh
+from hypothesis import given
+from hypothesis import strategies as st
+
+from urdf_usd.converter.meshes import MeshError, PolygonMesh, read_mesh
+from urdf_usd.converter.meshes.obj.mesh import read_obj
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+VERTICES = """v 0.1 0.2 0.3
+v 1.4 0.0 -0.2
+v 1.2 1.1 0.1
+v -0.1 0.9 0.2
+v 0.5 0.4 1.6
+"""
+POINTS = np.array([line.split()[1:] for line in VERTICES.splitlines()], dtype=float)
+PYRAMID = [[3, 2, 1, 0], [0, 1, 4], [1, 2, 4], [2, 3, 4], [3, 0, 4]]
+
+
+def read(tmp_path: Path, text: str | bytes, name: str = "part.obj") -> PolygonMesh:
+    """Read text as a file of that name."""
+    path = tmp_path / name
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return read_mesh(path)
+
+
+def faces(mesh: PolygonMesh) -> list[list[int]]:
+    """Corners of each face."""
+    pieces = np.split(mesh.face_indices, np.cumsum(mesh.face_counts)[:-1])
+    return [piece.tolist() for piece in pieces]
+
+
+def assert_points(mesh: PolygonMesh) -> None:
+    """Assert that the points are the pyramid's, in the single precision of USD."""
+    np.testing.assert_array_equal(mesh.points.astype("f4"), POINTS.astype("f4"))
+
+
+def face_lines(form: str) -> str:
+    """Write the pyramid's faces; ``form`` makes a corner of a number from one."""
+    rows = (" ".join(form.format(i + 1) for i in face) for face in PYRAMID)
+    return "".join(f"f {row}\n" for row in rows)
+
+
+@pytest.mark.parametrize("form", ["{}", "{}/1", "{}//2", "{}/1/2", "{}/", "{}//"])
+def test_polygons_are_kept_in_every_form_of_index(tmp_path: Path, form: str) -> None:
+    """Texture and normal indices do not split points or faces."""
+    mesh = read(tmp_path, VERTICES + "vt 0 0\nvn 0 0 1\nvn 1 0 0\n" + face_lines(form))
+
+    assert_points(mesh)
+    assert faces(mesh) == PYRAMID
+
+
+def test_polygons_may_have_hundreds_of_corners(tmp_path: Path) -> None:
+    """The count of corners does not end with a byte."""
+    turns = np.linspace(0, 2 * np.pi, 300, endpoint=False)
+    rows = [f"v {x} {y} 0.5" for x, y in zip(np.cos(turns), np.sin(turns), strict=True)]
+    order = range(1, 301)
+
+    mesh = read(tmp_path, "\n".join([*rows, f"f {' '.join(map(str, order))}"]))
+
+    assert mesh.face_counts.tolist() == [300]
+    assert mesh.face_indices.tolist() == list(range(300))
+
+
+@given(
+    st.lists(
+        st.floats(min_value=-1e30, max_value=1e30, width=64), min_size=9, max_size=9
+    ),
+    st.sampled_from(["r", ".6f", ".9e", "+g", ".17G"]),
+)
+def test_numbers_are_those_of_python_in_single_precision(
+    numbers: list[float], form: str
+) -> None:
+    """Whatever way an exporter writes them."""
+    words = [repr(x) if form == "r" else format(x, form) for x in numbers]
+    rows = "".join(f"v {' '.join(words[i : i + 3])}\n" for i in (0, 3, 6))
+    expected = np.array([float(word) for word in words]).reshape(3, 3)
+
+    mesh = read_obj(f"{rows}f 1 2 3\n".encode())
+
+    # Halfway cases aside, which the last bit of a double decides.
+    np.testing.assert_allclose(mesh.points, expected, rtol=4e-15, atol=1e-300)
+
+
+def test_negative_indices_count_from_their_own_line(tmp_path: Path) -> None:
+    """The specification's relative form: -1 is the vertex read last."""
+    text = """
+        v 0 0 0
+        v 1 0 0
+        v 0 1 0
+        f -3 -2 -1
+        v 0 0 5
+        v 1 0 5
+        v 0 1 5
+        f -3 -2 -1
+    """
+
+    mesh = read(tmp_path, text)
+
+    assert faces(mesh) == [[0, 1, 2], [3, 4, 5]]
+    assert mesh.points[3:, 2].tolist() == [5, 5, 5]
+
+
+def test_objects_groups_and_materials_become_one_mesh(tmp_path: Path) -> None:
+    """The order of the file is kept, and the material library need not exist."""
+    lines = face_lines("{}").splitlines()
+    text = f"""# exported
+mtllib missing.mtl
+o base
+{VERTICES}s off
+usemtl red
+{lines[0]}
+g side one
+usemtl blue
+{lines[1]}
+{lines[2]}
+o top
+usemtl red
+{lines[3]}
+{lines[4]}
+l 1 2
+p 3
+"""
+
+    assert faces(read(tmp_path, text)) == PYRAMID
+
+
+@pytest.mark.parametrize(
+    "line", ["l 0 9", "l -9 1", "p x", "vw 1 a b", "vt", "vn x", "t a 9/9/9", "curv a"]
+)
+def test_what_is_not_surface_does_not_cost_the_surface(
+    tmp_path: Path, line: str
+) -> None:
+    """However broken it is."""
+    mesh = read(tmp_path, f"{VERTICES}{line}\n{face_lines('{}')}")
+
+    assert_points(mesh)
+    assert faces(mesh) == PYRAMID
+
+
+def test_colours_and_weights_after_a_position_are_ignored(tmp_path: Path) -> None:
+    """Both are common extensions, also mixed in one file."""
+    tails = [" 1 0 0", " 1.0", "", " 0.5 0.5 0.5 1", " 1"]
+    rows = zip(VERTICES.splitlines(), tails, strict=True)
+    text = "\n".join(row + tail for row, tail in rows) + "\n" + face_lines("{}")
+
+    assert_points(read(tmp_path, text))
+
+
+def test_a_byte_order_mark_costs_no_vertex(tmp_path: Path) -> None:
+    """Even if the first line is a vertex."""
+    mesh = read(tmp_path, "\ufeff" + VERTICES + face_lines("{}"))
+
+    assert_points(mesh)
+    assert faces(mesh) == PYRAMID
+
+
+def test_lines_may_be_continued_and_end_in_any_way(tmp_path: Path) -> None:
+    """A backslash joins lines; tabs separate as spaces do."""
+    text = (VERTICES + face_lines("{}")).replace(" 2 1\n", " \\\n2 1\n")
+    text = text.replace("v 1.4 ", "v\t1.4\t").replace("\n", "\r\n")
+
+    mesh = read(tmp_path, text)
+
+    assert_points(mesh)
+    assert faces(mesh) == PYRAMID
+
+
+def test_faces_may_precede_their_vertices(tmp_path: Path) -> None:
+    """Positive numbers count over the whole file."""
+    assert faces(read(tmp_path, face_lines("{}") + VERTICES)) == PYRAMID
+
+
+def test_area_is_the_one_of_an_independent_reader(tmp_path: Path) -> None:
+    """Compare with trimesh, which cuts the base into two triangles."""
+    text = VERTICES + face_lines("{}")
+    mesh = read(tmp_path, text)
+    other = trimesh.load_mesh(BytesIO(text.encode()), file_type="obj")
+    fans = [
+        (face[0], *face[i : i + 2])
+        for face in faces(mesh)
+        for i in range(1, len(face) - 1)
+    ]
+
+    assert len(fans) == len(other.faces)
+    assert np.ptp(mesh.points, axis=0) == pytest.approx(other.extents)
+    assert trimesh.Trimesh(mesh.points, fans).volume == pytest.approx(other.volume)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (VERTICES, "no faces"),
+        ("f 1 2 3\n", "none of its 0 vertices"),
+        (VERTICES + "f 1 2 6\n", "none of its 5 vertices"),
+        (VERTICES + "f -6 1 2\n", "invalid relative vertex index"),
+        (VERTICES + "f 0 1 2\n", "zero value for vertex index"),
+        (VERTICES + "f 1 b 2\n", "no vertex: 'f 1 b 2'"),
+        (VERTICES + "f 1 2/\0 3\nf 1 2 3\n", "no vertex: 'f 1 2/"),
+        (VERTICES + "f 1 2.5 3\n", "no vertex: 'f 1 2.5 3'"),
+        (VERTICES + f"f 1 2 {10**30}\n", "no vertex: 'f 1 2 1000"),
+        (VERTICES + f"f 1 2 {2**32 + 1}\n", "no vertex: 'f 1 2 4294967297'"),
+        ("v 1 2\n" + VERTICES + "f 1 2 3\n", "not three numbers: 'v 1 2'"),
+        ("v\n" + VERTICES + "f 1 2 3\n", "not three numbers: 'v'"),
+        ("v 1 2 z\n" + VERTICES + "f 1 2 3\n", "not three numbers: 'v 1 2 z'"),
+        ("v 1,5 2 3\n" + VERTICES + "f 1 2 3\n", "not three numbers: 'v 1,5 2 3'"),
+        ("v 1 nan x\n" + VERTICES + "f 1 2 3\n", "not three numbers: 'v 1 nan x'"),
+        ("v 1 2 nan\n" + VERTICES + "f 1 2 3\n", "not finite"),
+        ("v 1 2 1e999\n" + VERTICES + "f 1 2 3\n", "not finite"),
+    ],
+)
+def test_damaged_files_are_refused_with_a_reason(
+    tmp_path: Path, text: str, reason: str
+) -> None:
+    """The reason names the damage."""
+    with pytest.raises(MeshError, match=reason):
+        read(tmp_path, text)
+
+
+@pytest.mark.parametrize("number", ["nan", "-NaN(ind)", "-Infinity", "-1.#IND00"])
+def test_a_vertex_that_is_not_finite_costs_its_faces(
+    tmp_path: Path, number: str
+) -> None:
+    """Whatever the C library of the exporter called it."""
+    text = VERTICES + f"v 0.1 {number} 0.2\nf 1 2 3\nf 1 2 6\nf 2 4 3\n"
+
+    mesh = read(tmp_path, text)
+
+    assert len(mesh.face_counts) == 2
+    assert "not finite: 1 of 3" in " ".join(mesh.skipped)

@@ -1,0 +1,336 @@
+"""Equations of motion agree with formulas, with the laws of mechanics, and PyBullet."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+import pybullet
+import pybullet_data
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.spatial.transform import Rotation
+
+from tests.converter.strategies import robots
+from urdf_usd.converter.robot.dynamics import (
+    ROOT,
+    bias_forces,
+    degrees_of_freedom,
+    inertia_matrices,
+    width,
+)
+from urdf_usd.converter.robot.kinematics import link_transforms
+from urdf_usd.converter.robot.model import (
+    UNLIMITED,
+    Continuous,
+    Fixed,
+    Floating,
+    Inertial,
+    Joint,
+    Link,
+    Planar,
+    Pose,
+    Prismatic,
+    Robot,
+    Spherical,
+)
+from urdf_usd.converter.robot.spatial import inertia_tensor, rotation_from_quat_wxyz
+from urdf_usd.converter.urdf.parse import parse
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from urdf_usd.converter.robot.model import JointKind
+
+    Values: TypeAlias = Mapping[str, NDArray[np.float64]]
+
+_GRAVITY = (1.5, -2.5, -9.0)
+_OBLIQUE = (2 / 7, 3 / 7, 6 / 7)
+_BODY = Inertial(1.0, Pose((0.1, 0.2, 0.3)), (1.0, 0.0, 0.0, 1.0, 0.0, 1.0))
+
+
+def _pendulum() -> Robot:
+    """Two rods that hang along -Z and swing about Y; their centres are halfway."""
+    rods = ((2.0, 0.7, 0.11), (0.5, 0.4, 0.03))
+    links = tuple(
+        Link(
+            f"rod {index}",
+            Inertial(
+                mass, Pose((0.0, 0.0, -length / 2)), (1.0, 0.0, 0.0, moment, 0.0, 1.0)
+            ),
+        )
+        for index, (mass, length, moment) in enumerate(rods)
+    )
+    swing = Continuous((0.0, 1.0, 0.0))
+    return Robot(
+        "double pendulum",
+        (Link("wall"), *links),
+        (
+            Joint("shoulder", "wall", "rod 0", swing, Pose((0.2, 0.3, 0.4))),
+            Joint("elbow", "rod 0", "rod 1", swing, Pose((0.0, 0.0, -0.7))),
+        ),
+    )
+
+
+def test_double_pendulum_obeys_its_textbook_equations() -> None:
+    """Both angles relative to the parent, measured from hanging."""
+    m1, l1, i1, m2, l2, i2 = 2.0, 0.7, 0.11, 0.5, 0.4, 0.03
+    a, b, ra, rb = 0.4, -1.1, 1.3, -0.7
+    at = {"shoulder": np.array([[a]]), "elbow": np.array([[b]])}
+    rates = {"shoulder": np.array([[ra]]), "elbow": np.array([[rb]])}
+
+    inertia = inertia_matrices(_pendulum(), at)[0, 6:, 6:]
+    bias = bias_forces(_pendulum(), at, rates)[0, 6:]
+
+    c1, c2, g = l1 / 2, l2 / 2, 9.81
+    outer = i2 + m2 * c2**2
+    mixed = m2 * l1 * c2 * math.cos(b)
+    inner = i1 + m1 * c1**2 + m2 * l1**2
+    twist = m2 * l1 * c2 * math.sin(b)
+    second = m2 * g * c2 * math.sin(a + b)
+    expected_inertia = [[inner + outer + 2 * mixed, outer + mixed], [0.0, outer]]
+    expected_inertia[1][0] = expected_inertia[0][1]
+    np.testing.assert_allclose(inertia, expected_inertia, rtol=1e-13)
+    first = (m1 * c1 + m2 * l1) * g * math.sin(a) + second
+    expected_bias = [first - twist * rb * (2 * ra + rb), second + twist * ra**2]
+    np.testing.assert_allclose(bias, expected_bias, rtol=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("kind", "columns"),
+    [
+        (Fixed(), 0),
+        (Continuous(_OBLIQUE), 1),
+        (Prismatic(_OBLIQUE, UNLIMITED), 1),
+        (Spherical(), 3),
+        (Planar(_OBLIQUE), 4),
+        (Floating(), 6),
+    ],
+)
+def test_degrees_of_freedom_follow_the_tree(kind: JointKind, columns: int) -> None:
+    """The root's six come first, whatever the order of the file."""
+    robot = Robot(
+        "r",
+        (Link("c"), Link("b"), Link("a")),
+        (
+            Joint("last", "b", "c", Continuous(_OBLIQUE)),
+            Joint("first", "a", "b", kind),
+        ),
+    )
+
+    assert width(kind) == columns
+    assert degrees_of_freedom(robot) == (
+        *[ROOT] * 6,
+        *["first"] * columns,
+        "last",
+    )
+
+
+def test_a_free_body_weighs_the_same_in_all_directions() -> None:
+    """The root's block is the spatial inertia of the whole robot."""
+    robot = Robot("r", (Link("a", _BODY),), ())
+
+    (inertia,), (bias,) = inertia_matrices(robot, {}), bias_forces(robot, {}, {})
+
+    np.testing.assert_allclose(inertia[:3, :3], np.eye(3), atol=1e-15)
+    # About the link's origin: I + m (|c|^2 1 - c c^T).
+    expected = np.eye(3) + 0.14 * np.eye(3) - np.outer((0.1, 0.2, 0.3), (0.1, 0.2, 0.3))
+    np.testing.assert_allclose(inertia[3:, 3:], expected, rtol=1e-13)
+    np.testing.assert_allclose(bias, [0, 0, 9.81, 1.962, -0.981, 0], atol=1e-14)
+
+
+def test_a_link_without_mass_has_no_inertia() -> None:
+    """Whatever its tensor says."""
+    ghost = Inertial(0.0, Pose((0.1, 0.2, 0.3)), (1.0, 0.0, 0.0, 1.0, 0.0, 1.0))
+
+    assert not inertia_matrices(Robot("r", (Link("a", ghost),), ()), {}).any()
+
+
+def test_a_planar_joint_does_nothing_along_its_normal() -> None:
+    """Neither force nor inertia."""
+    joint = Joint("slab", "a", "b", Planar(_OBLIQUE))
+    robot = Robot("r", (Link("a", _BODY), Link("b", _BODY)), (joint,))
+    at = {"slab": np.array([[0.3, -0.2, 0.0, 0.7]])}
+    normal = np.zeros(10)
+    normal[6:9] = _OBLIQUE
+
+    (inertia,), (bias,) = inertia_matrices(robot, at), bias_forces(robot, at, {})
+
+    np.testing.assert_allclose(inertia @ normal, 0.0, atol=1e-15)
+    assert abs(bias @ normal) < 1e-14
+    assert np.linalg.matrix_rank(inertia[6:, 6:]) == 3
+
+
+def _state(robot: Robot, seed: int) -> tuple[dict[str, NDArray[np.float64]], Values]:
+    """Draw positions and velocities of all moving joints."""
+    random = np.random.default_rng(seed)
+    positions, velocities = {}, {}
+    for joint in robot.joints:
+        columns = width(joint.kind)
+        if not columns:
+            continue
+        velocities[joint.name] = random.uniform(-1, 1, (1, columns))
+        positions[joint.name] = _moved(
+            joint.kind, None, random.uniform(-1, 1, (1, columns))
+        )
+    return positions, velocities
+
+
+def _moved(
+    kind: JointKind, start: NDArray[np.float64] | None, step: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Follow a constant velocity for a unit of time; from zero if no start is given."""
+    match kind:
+        case Spherical():
+            own = np.array([[1.0, 0, 0, 0]]) if start is None else start
+            return _turned(own, step)
+        case Floating():
+            own = np.array([[0.0, 0, 0, 1, 0, 0, 0]]) if start is None else start
+            return np.hstack(
+                [own[:, :3] + step[:, :3], _turned(own[:, 3:], step[:, 3:])]
+            )
+        case Planar():
+            flat = np.eye(3) - np.outer(kind.axis, kind.axis)
+            step = np.hstack([step[:, :3] @ flat, step[:, 3:]])
+    return step if start is None else start + step
+
+
+def _turned(
+    quats: NDArray[np.float64], vectors: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    turned = Rotation.from_quat(quats, scalar_first=True) * Rotation.from_rotvec(
+        vectors
+    )
+    result: NDArray[np.float64] = turned.as_quat(scalar_first=True)
+    return result
+
+
+def _at(robot: Robot, positions: Values, velocities: Values, time: float) -> Values:
+    kinds = {joint.name: joint.kind for joint in robot.joints}
+    return {
+        name: _moved(kinds[name], start, time * velocities[name])
+        for name, start in positions.items()
+    }
+
+
+def _energies(
+    robot: Robot, positions: Values, velocities: Values
+) -> tuple[float, float]:
+    """Kinetic energy by differences of link frames, and potential energy."""
+    step = 1e-5
+    before, now, after = (
+        link_transforms(robot, _at(robot, positions, velocities, time))
+        for time in (-step, 0.0, step)
+    )
+    kinetic = potential = 0.0
+    for link in robot.links:
+        if link.inertial is None:
+            continue
+        center = np.array([*link.inertial.origin.position, 1.0])
+        velocity = (after[link.name][0] - before[link.name][0]) @ center / (2 * step)
+        turn = before[link.name][0, :3, :3].T @ after[link.name][0, :3, :3]
+        spin = Rotation.from_matrix(turn).as_rotvec() / (2 * step)
+        axes = rotation_from_quat_wxyz(link.inertial.origin.quat_wxyz)
+        tensor = axes @ inertia_tensor(link.inertial.inertia) @ axes.T
+        kinetic += link.inertial.mass * (velocity @ velocity) / 2
+        kinetic += spin @ tensor @ spin / 2
+        place = (now[link.name][0] @ center)[:3]
+        potential -= link.inertial.mass * float(np.dot(_GRAVITY, place))
+    return kinetic, potential
+
+
+def _stacked(robot: Robot, velocities: Values) -> NDArray[np.float64]:
+    names = [name for name in dict.fromkeys(degrees_of_freedom(robot)) if name]
+    return np.concatenate([np.zeros(6), *(velocities[name][0] for name in names)])
+
+
+@settings(deadline=None, max_examples=50)
+@given(robots(), st.integers(0, 2**32 - 1))
+def test_inertia_matrix_gives_the_kinetic_energy(robot: Robot, seed: int) -> None:
+    """E = u M u / 2, with M symmetric and never negative."""
+    positions, velocities = _state(robot, seed)
+    (inertia,) = inertia_matrices(robot, positions)
+    speed = _stacked(robot, velocities)
+    scale = max(float(np.abs(inertia).max()), 1.0)
+
+    kinetic, _ = _energies(robot, positions, velocities)
+
+    np.testing.assert_array_equal(inertia, inertia.T)
+    assert np.linalg.eigvalsh(inertia).min() >= -1e-12 * scale
+    assert speed @ inertia @ speed / 2 == pytest.approx(kinetic, rel=1e-6, abs=1e-7)
+
+
+@settings(deadline=None, max_examples=50)
+@given(robots(), st.integers(0, 2**32 - 1))
+def test_bias_forces_conserve_energy(robot: Robot, seed: int) -> None:
+    """What holds the velocities constant does the work that changes the energy."""
+    positions, velocities = _state(robot, seed)
+    speed = _stacked(robot, velocities)
+    (bias,) = bias_forces(robot, positions, velocities, _GRAVITY)
+    step = 1e-4
+
+    def energy(time: float) -> float:
+        there = _at(robot, positions, velocities, time)
+        (inertia,) = inertia_matrices(robot, there)
+        return (
+            float(speed @ inertia @ speed / 2) + _energies(robot, there, velocities)[1]
+        )
+
+    power = (energy(step) - energy(-step)) / (2 * step)
+    scale = float(np.abs(bias) @ np.abs(speed)) + 1.0
+
+    assert bias @ speed == pytest.approx(power, abs=1e-5 * scale)
+
+
+@pytest.mark.parametrize("file", ["kuka_iiwa/model.urdf", "a1/a1.urdf"])
+def test_pybullet_says_the_same_of_real_robots(file: str) -> None:
+    """Joint blocks, with gravity and with velocities; the base is held."""
+    path = str(Path(pybullet_data.getDataPath(), file))
+    robot = parse(path).robot
+    names = [name for name in degrees_of_freedom(robot) if name]
+    random = np.random.default_rng(7)
+    positions, velocities = random.uniform(-1, 1, (2, len(names)))
+    at, rates = (
+        {name: np.array([[value]]) for name, value in zip(names, values, strict=True)}
+        for values in (positions, velocities)
+    )
+
+    engine = pybullet.connect(pybullet.DIRECT)
+    body = pybullet.loadURDF(
+        path,
+        useFixedBase=True,
+        flags=pybullet.URDF_USE_INERTIA_FROM_FILE,
+        physicsClientId=engine,
+    )
+    pybullet.setGravity(0, 0, -9.81, physicsClientId=engine)
+    count = pybullet.getNumJoints(body, physicsClientId=engine)
+    order = [
+        info[1].decode()
+        for info in (
+            pybullet.getJointInfo(body, i, physicsClientId=engine) for i in range(count)
+        )
+        if info[2] != pybullet.JOINT_FIXED
+    ]
+    index = [names.index(name) for name in order]
+    inertia = pybullet.calculateMassMatrix(
+        body, list(positions[index]), physicsClientId=engine
+    )
+    bias = pybullet.calculateInverseDynamics(
+        body,
+        list(positions[index]),
+        list(velocities[index]),
+        [0.0] * len(names),
+        physicsClientId=engine,
+    )
+    pybullet.disconnect(engine)
+
+    columns = 6 + np.array(index)
+    ours = inertia_matrices(robot, at)[0][np.ix_(columns, columns)]
+    np.testing.assert_allclose(ours, inertia, atol=1e-6 * np.abs(ours).max())
+    ours = bias_forces(robot, at, rates)[0, columns]
+    np.testing.assert_allclose(ours, bias, atol=1e-6 * np.abs(ours).max())

@@ -1,0 +1,117 @@
+"""Forward kinematics agrees with chains multiplied out by scipy."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from hypothesis import given
+from scipy.spatial.transform import Rotation
+
+from tests.converter.strategies import robots
+from urdf_usd.converter.robot.kinematics import link_transforms, motion, rest_transforms
+from urdf_usd.converter.robot.model import (
+    UNLIMITED,
+    Continuous,
+    Fixed,
+    Floating,
+    Joint,
+    Link,
+    Planar,
+    Pose,
+    Prismatic,
+    Robot,
+    Spherical,
+)
+from urdf_usd.converter.robot.topology import build_tree
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from urdf_usd.converter.robot.model import JointKind, Vec3
+
+_OBLIQUE: Vec3 = (2 / 7, 3 / 7, 6 / 7)
+_TURN = Rotation.from_euler("xyz", (0.3, -0.4, 0.5))
+
+
+def _homogeneous(rotation: Rotation, position: Vec3) -> NDArray[np.float64]:
+    transform = np.eye(4)
+    transform[:3, :3], transform[:3, 3] = rotation.as_matrix(), position
+    return transform
+
+
+def test_a_chain_is_origin_times_motion_from_the_root_outwards() -> None:
+    """Oblique axes, rotated origins, two configurations at once."""
+    w, x, y, z = _TURN.as_quat(scalar_first=True)
+    origin = Pose((0.1, -0.2, 0.3), (w, x, y, z))
+    robot = Robot(
+        "r",
+        (Link("c"), Link("a"), Link("b")),
+        (
+            Joint("slide", "b", "c", Prismatic(_OBLIQUE, UNLIMITED), origin),
+            Joint("turn", "a", "b", Continuous(_OBLIQUE), origin),
+        ),
+    )
+    turns, slides = np.array([[0.7], [-2.0]]), np.array([[0.25], [0.5]])
+
+    actual = link_transforms(robot, {"turn": turns, "slide": slides})
+
+    step = _homogeneous(_TURN, origin.position)
+    for k in range(2):
+        turn = Rotation.from_rotvec(turns[k, 0] * np.array(_OBLIQUE))
+        slide = np.eye(4)
+        slide[:3, 3] = slides[k, 0] * np.array(_OBLIQUE)
+        expected = step @ _homogeneous(turn, (0.0, 0.0, 0.0)) @ step @ slide
+        np.testing.assert_allclose(actual["c"][k], expected, atol=1e-14)
+    np.testing.assert_array_equal(actual["a"], np.tile(np.eye(4), (2, 1, 1)))
+
+
+@pytest.mark.parametrize(
+    ("kind", "position", "expected"),
+    [
+        (Fixed(), [], np.eye(4)),
+        (
+            Planar((0.0, 0.0, 1.0)),
+            [0.1, 0.2, 0.0, np.pi / 2],
+            _homogeneous(Rotation.from_euler("z", np.pi / 2), (0.1, 0.2, 0.0)),
+        ),
+        (
+            Floating(),
+            [0.1, 0.2, 0.3, *_TURN.as_quat(scalar_first=True)],
+            _homogeneous(_TURN, (0.1, 0.2, 0.3)),
+        ),
+        (
+            Spherical(),
+            list(_TURN.as_quat(scalar_first=True)),
+            _homogeneous(_TURN, (0.0, 0.0, 0.0)),
+        ),
+    ],
+)
+def test_joints_of_several_or_no_freedoms_move_as_their_coordinates_say(
+    kind: JointKind, position: list[float], expected: NDArray[np.float64]
+) -> None:
+    """Displacement in the joint frame, then rotation."""
+    actual = motion(kind, np.array([position]))
+
+    np.testing.assert_allclose(actual[0], expected, atol=1e-15)
+
+
+@given(robots())
+def test_at_position_zero_the_chain_is_the_rest_pose(robot: Robot) -> None:
+    """Zero is the identity motion of every joint type."""
+    still = {
+        Floating: [[0.0, 0, 0, 1, 0, 0, 0]],
+        Spherical: [[1.0, 0, 0, 0]],
+        Planar: [[0.0] * 4],
+    }
+    positions = {
+        joint.name: np.array(still.get(type(joint.kind), [[0.0]]))
+        for joint in robot.joints
+        if not isinstance(joint.kind, Fixed)
+    }
+
+    moved = link_transforms(robot, positions)
+
+    for name, rest in rest_transforms(build_tree(robot)).items():
+        np.testing.assert_allclose(moved[name][0], rest, atol=1e-13)

@@ -1,0 +1,414 @@
+"""Finding the files that a URDF refers to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+
+from urdf_usd.converter.urdf import parse
+from urdf_usd.converter.urdf.files.uris import Found, Surroundings
+
+
+@pytest.fixture
+def urdf(tmp_path: Path) -> Path:
+    """A workspace with two packages; the first one's folder has another name."""
+    for file in (
+        "ws/arm-main/package.xml",
+        "ws/arm-main/urdf/arm.urdf",
+        "ws/arm-main/urdf/beside.stl",
+        "ws/arm-main/urdf/local/part.stl",
+        "ws/arm-main/meshes/my link.stl",
+        "ws/arm-main/meshes/50%25.stl",
+        "ws/hand/meshes/palm.stl",
+        "ws/hand/package.xml",
+        "elsewhere/share/eye/lens.obj",
+    ):
+        path = tmp_path / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("<package><name> arm </name></package>", encoding="utf-8")
+    return tmp_path / "ws/arm-main/urdf/arm.urdf"
+
+
+def _resolve(uri: str, urdf: Path, **options: dict[str, str]) -> str | None:
+    """Path below the workspace's folder."""
+    found = _find(uri, urdf, **options)
+    return found.path.relative_to(urdf.parents[3]).as_posix() if found else None
+
+
+def _find(uri: str, urdf: Path, **options: dict[str, str]) -> Found | None:
+    return _around(urdf, **options).find(uri)
+
+
+def _around(urdf: Path, **options: dict[str, str]) -> Surroundings:
+    options.setdefault("packages", {})
+    options.setdefault("environment", {})
+    return Surroundings(urdf, **options)
+
+
+@pytest.mark.parametrize(
+    ("uri", "file"),
+    [
+        ("beside.stl", "ws/arm-main/urdf/beside.stl"),
+        ("../meshes/my link.stl", "ws/arm-main/meshes/my link.stl"),
+        ("../meshes/my%20link.stl", "ws/arm-main/meshes/my link.stl"),
+        ("..\\meshes\\my link.stl", "ws/arm-main/meshes/my link.stl"),
+        ("../meshes/50%25.stl", "ws/arm-main/meshes/50%25.stl"),
+        ("meshes/my link.stl", "ws/arm-main/meshes/my link.stl"),
+        ("../../hand/meshes/palm.stl", "ws/hand/meshes/palm.stl"),
+        ("package://arm/meshes/my link.stl", "ws/arm-main/meshes/my link.stl"),
+        ("package://arm-main/urdf/beside.stl", "ws/arm-main/urdf/beside.stl"),
+        ("package://hand/meshes/palm.stl", "ws/hand/meshes/palm.stl"),
+        ("PACKAGE://hand//meshes/palm.stl", "ws/hand/meshes/palm.stl"),
+        ("model://hand/meshes/palm.stl", "ws/hand/meshes/palm.stl"),
+        ("package://local/part.stl", "ws/arm-main/urdf/local/part.stl"),
+        ("package:///hand/meshes/palm.stl", "ws/hand/meshes/palm.stl"),
+        ("package:\\\\hand\\meshes\\palm.stl", "ws/hand/meshes/palm.stl"),
+        ("file://beside.stl", "ws/arm-main/urdf/beside.stl"),
+        ("file:beside.stl", "ws/arm-main/urdf/beside.stl"),
+    ],
+)
+def test_references_are_found_where_repositories_keep_them(
+    urdf: Path, uri: str, file: str
+) -> None:
+    """Packages beside and above the URDF, by folder or by manifest."""
+    assert _resolve(uri, urdf) == file
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "",
+        "no.stl",
+        "/no/such.stl",
+        "package://",
+        "package:///",
+        "package://arm",
+        "package://hand/meshes/no.stl",
+        "package://rm/meshes/my link.stl",
+        "http://localhost/meshes/palm.stl",
+        "../meshes",
+        "C:\\robots\\palm.stl",
+        "file:///C:/robots/palm.stl",
+        "x" * 5000,
+        "nul\0",
+    ],
+)
+def test_what_is_not_there_is_none(urdf: Path, uri: str) -> None:
+    """Folders, other machines' paths and half a package name are not files."""
+    assert _resolve(uri, urdf) is None
+
+
+@pytest.mark.parametrize("prefix", ["", "file://", "file://localhost", "file:"])
+def test_absolute_paths_are_found(urdf: Path, prefix: str) -> None:
+    """Percent-encoded in a URI."""
+    file = urdf.parent.parent / "meshes/my link.stl"
+    text = quote(str(file)) if prefix else str(file)
+
+    assert _resolve(prefix + text, urdf) == "ws/arm-main/meshes/my link.stl"
+
+
+def test_a_named_package_wins_and_is_final(urdf: Path) -> None:
+    """Who names a folder means that folder."""
+    packages = {"arm": str(urdf.parents[2] / "hand")}
+
+    found = _resolve("package://arm/meshes/palm.stl", urdf, packages=packages)
+    missing = _resolve("package://arm/meshes/my link.stl", urdf, packages=packages)
+
+    assert (found, missing) == ("ws/hand/meshes/palm.stl", None)
+
+
+@pytest.mark.parametrize(
+    ("variable", "folder"),
+    [
+        ("ROS_PACKAGE_PATH", "elsewhere/share"),
+        ("ROS_PACKAGE_PATH", "elsewhere/share/eye"),
+        ("AMENT_PREFIX_PATH", "elsewhere"),
+    ],
+)
+def test_the_variables_of_ros_are_followed(
+    urdf: Path, variable: str, folder: str
+) -> None:
+    """A path of packages, a package itself, or an install prefix."""
+    value = f":/nowhere:{urdf.parents[3] / folder}"
+
+    found = _resolve("package://eye/lens.obj", urdf, environment={variable: value})
+
+    assert found == "elsewhere/share/eye/lens.obj"
+
+
+def test_a_package_that_says_it_is_another_is_not_searched(urdf: Path) -> None:
+    """Its own link.stl is not the one of a package that is not here."""
+    assert _resolve("package://leg/meshes/my link.stl", urdf) is None
+
+
+def test_links_in_the_file_system_keep_their_name(urdf: Path) -> None:
+    """Stores of build systems have names without suffix."""
+    link = urdf.parent / "linked.stl"
+    link.symlink_to(urdf.parent / "beside.stl")
+
+    assert _resolve("./linked.stl", urdf) == "ws/arm-main/urdf/linked.stl"
+
+
+def test_a_relative_urdf_gives_absolute_paths(
+    urdf: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The working folder may change later."""
+    monkeypatch.chdir(urdf.parent)
+
+    found = _find("beside.stl", Path("arm.urdf"))
+
+    assert found
+    assert found.path == urdf.parent / "beside.stl"
+    assert not found.outside
+
+
+@pytest.mark.parametrize(
+    ("uri", "file"),
+    [
+        ("BESIDE.STL", "ws/arm-main/urdf/beside.stl"),
+        ("../Meshes/My Link.stl", "ws/arm-main/meshes/my link.stl"),
+        ("package://ARM-main/Meshes/my link.stl", "ws/arm-main/meshes/my link.stl"),
+        ("package://hand/MESHES/Palm.Stl", "ws/hand/meshes/palm.stl"),
+    ],
+)
+def test_letter_case_may_differ_and_is_said(urdf: Path, uri: str, file: str) -> None:
+    """Windows and macOS do not tell the cases apart, so files come like that."""
+    found = _find(uri, urdf)
+
+    assert found
+    assert found.other_case
+    assert found.path.relative_to(urdf.parents[3]).as_posix() == file
+
+
+def test_an_exact_name_wins_over_one_in_other_case(urdf: Path) -> None:
+    """Also where the other one comes first on the way."""
+    (urdf.parent / "PART.stl").touch()
+    exact = urdf.parents[1] / "part.stl"
+    exact.touch()
+
+    found = _find("part.stl", urdf)
+
+    assert found == Found(exact)
+
+
+def test_of_two_names_in_other_case_none_is_chosen(urdf: Path) -> None:
+    """That would be a guess."""
+    for name in ("Two.stl", "tWo.stl"):
+        (urdf.parent / name).touch()
+
+    assert _find("two.stl", urdf) is None
+
+
+@pytest.mark.parametrize(
+    ("uri", "outside"),
+    [
+        ("beside.stl", False),
+        ("../meshes/my link.stl", False),
+        ("package://arm/meshes/my link.stl", False),
+        ("../../hand/meshes/palm.stl", True),
+        ("package://hand/meshes/palm.stl", False),
+        ("package://local/part.stl", False),
+        ("package://arm/../hand/meshes/palm.stl", True),
+        ("../../../elsewhere/share/eye/lens.obj", True),
+    ],
+)
+def test_what_lies_outside_the_package_is_told_apart(
+    urdf: Path, uri: str, *, outside: bool
+) -> None:
+    """Files of other folders are found, but not without a word."""
+    found = _find(uri, urdf)
+
+    assert found
+    assert found.outside is outside
+
+
+def test_a_folder_beside_the_package_that_is_none_is_outside(urdf: Path) -> None:
+    """``package://`` in front of its name does not make it a package."""
+    (urdf.parents[2] / "hand/package.xml").unlink()
+
+    found = _find("package://hand/meshes/palm.stl", urdf)
+
+    assert found
+    assert found.outside
+
+
+def test_absolute_paths_to_other_folders_are_outside(urdf: Path) -> None:
+    """A URDF may name any file of the machine."""
+    lens = urdf.parents[3] / "elsewhere/share/eye/lens.obj"
+
+    inside = _find(str(urdf.parent / "beside.stl"), urdf)
+
+    assert _find(str(lens), urdf) == Found(lens, outside=True)
+    assert inside
+    assert not inside.outside
+
+
+def test_a_link_that_leads_out_is_outside(urdf: Path) -> None:
+    """Whatever folder it lies in."""
+    link = urdf.parent / "link.stl"
+    link.symlink_to(urdf.parents[2] / "hand/meshes/palm.stl")
+
+    assert _find("link.stl", urdf) == Found(link, outside=True)
+
+
+def test_the_packages_that_a_user_names_are_the_robots_own(urdf: Path) -> None:
+    """So are those of the ROS environment."""
+    folder = urdf.parents[2] / "hand"
+    variable = {"AMENT_PREFIX_PATH": str(urdf.parents[3] / "elsewhere")}
+    uri = "package://hand/meshes/palm.stl"
+
+    named = _find(uri, urdf, packages={"hand": str(folder)})
+    installed = _find("package://eye/lens.obj", urdf, environment=variable)
+
+    assert named
+    assert not named.outside
+    assert installed
+    assert not installed.outside
+
+
+def test_a_repository_is_the_robots_own(urdf: Path) -> None:
+    """Its packages belong together."""
+    (urdf.parents[2] / ".git").mkdir()
+
+    found = _find("../../hand/meshes/palm.stl", urdf)
+
+    assert found
+    assert not found.outside
+
+
+def test_without_package_or_repository_the_folder_above_is_its_own(
+    tmp_path: Path,
+) -> None:
+    """Robots are handed around as a folder with urdf/ and meshes/ in it."""
+    for file in ("bot/urdf/bot.urdf", "bot/meshes/a.stl", "b.stl"):
+        path = tmp_path / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    urdf = tmp_path / "bot/urdf/bot.urdf"
+
+    near, far = _find("../meshes/a.stl", urdf), _find("../../b.stl", urdf)
+
+    assert near
+    assert far
+    assert (near.outside, far.outside) == (False, True)
+
+
+def test_a_workspace_is_searched_as_ros_does(urdf: Path) -> None:
+    """Packages lie at any depth, but not within packages or ignored folders."""
+    workspace = urdf.parents[3] / "src"
+    for name, folder in (
+        ("deep", "stack/group/deep_folder"),
+        ("inner", "stack/group/deep_folder/inner"),
+        ("ignored", "old/ignored"),
+        ("hidden", ".cache/hidden"),
+    ):
+        path = workspace / folder
+        path.mkdir(parents=True)
+        (path / "package.xml").write_text(f"<package><name>{name}</name></package>")
+        (path / "part.stl").touch()
+    (workspace / "old/COLCON_IGNORE").touch()
+    environment = {"ROS_PACKAGE_PATH": str(workspace)}
+
+    found = {
+        name: _resolve(f"package://{name}/part.stl", urdf, environment=environment)
+        for name in ("deep", "inner", "ignored", "hidden")
+    }
+
+    assert found == {
+        "deep": "src/stack/group/deep_folder/part.stl",
+        "inner": None,
+        "ignored": None,
+        "hidden": None,
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "folder"),
+    [
+        ("arm", "ws/arm-main"),
+        ("arm-main", "ws/arm-main"),
+        ("hand", "ws/hand"),
+        ("local", "ws/arm-main/urdf/local"),
+        ("eye", None),
+        ("", None),
+    ],
+)
+def test_packages_are_found_as_their_files_are(
+    urdf: Path, name: str, folder: str | None
+) -> None:
+    """For ``$(find NAME)``."""
+    found = _around(urdf).package(name)
+
+    assert found == (urdf.parents[3] / folder if folder else None)
+
+
+def test_a_named_package_is_final_for_its_folder_too(urdf: Path) -> None:
+    """Even if it is not there."""
+    eye = urdf.parents[3] / "elsewhere/share/eye"
+
+    assert _around(urdf, packages={"arm": str(eye)}).package("arm") == eye
+    assert _around(urdf, packages={"arm": "/no/such"}).package("arm") is None
+
+
+@pytest.mark.parametrize(
+    ("uri", "read_as"),
+    [
+        ("..\\meshes\\my link.stl", "../meshes/my link.stl"),
+        ("package:///hand/meshes/palm.stl", "package://hand/meshes/palm.stl"),
+        (" ../meshes/my%20link.stl\n", None),
+    ],
+)
+def test_a_malformed_reference_says_how_it_is_read(
+    urdf: Path, uri: str, read_as: str | None
+) -> None:
+    """Blanks around it and percent-encoding are no mistake."""
+    found = _find(uri, urdf)
+
+    assert found
+    assert found.read_as == read_as
+
+
+def _rules_for(urdf: Path, mesh: str) -> dict[str, str]:
+    urdf.write_text(
+        '<robot name="r"><link name="a"><visual><geometry>'
+        f'<mesh filename="{mesh}"/></geometry></visual></link></robot>'
+    )
+    return {found.rule: found.message for found in parse(urdf).diagnostics}
+
+
+def test_a_file_in_other_letter_case_is_used_with_a_warning(urdf: Path) -> None:
+    """The rule is ``file-letter-case``."""
+    found = _rules_for(urdf, "Beside.STL")
+
+    assert found == {
+        "file-letter-case": "'Beside.STL' is found as 'beside.stl' (used once)"
+    }
+
+
+def test_a_malformed_reference_is_used_with_a_warning(urdf: Path) -> None:
+    """The rule is ``file-reference``."""
+    found = _rules_for(urdf, "local\\part.stl")
+
+    assert found == {
+        "file-reference": r"'local\\part.stl' is read as 'local/part.stl' (used once)"
+    }
+
+
+def test_a_file_outside_is_used_with_a_warning(urdf: Path) -> None:
+    """The rule is ``file-outside``."""
+    found = _rules_for(urdf, "package://arm/../hand/meshes/palm.stl")
+
+    assert found == {
+        "file-outside": "'package://arm/../hand/meshes/palm.stl' leads out of the "
+        "robot's own folders (used once)"
+    }
+
+
+@pytest.mark.parametrize(
+    "mesh", ["/dev/zero", "/proc", "../../../../../../dev/stdin", "file:///dev/null"]
+)
+def test_devices_and_folders_are_no_files(urdf: Path, mesh: str) -> None:
+    """Reading them would never end."""
+    assert list(_rules_for(urdf, mesh)) == ["mesh-missing"]

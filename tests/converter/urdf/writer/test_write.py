@@ -1,0 +1,339 @@
+"""What is written is read as the same robot, by us and by others."""
+
+from __future__ import annotations
+
+import math
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from lxml import etree
+from scipy.spatial.transform import Rotation
+
+from tests.converter.strategies import robots
+from urdf_usd.converter.robot.model import (
+    UNLIMITED,
+    Calibration,
+    Capsule,
+    Collision,
+    Continuous,
+    Custom,
+    CustomAttribute,
+    CustomElement,
+    Dynamics,
+    Fixed,
+    Inertial,
+    Joint,
+    Link,
+    Material,
+    MeshFile,
+    Mimic,
+    Planar,
+    Pose,
+    Prismatic,
+    Range,
+    Revolute,
+    Robot,
+    SafetyController,
+    Visual,
+    XmlElement,
+)
+from urdf_usd.converter.robot.rigid import quat_wxyz_from_rpy
+from urdf_usd.converter.urdf.angles import rpy_from_quat_wxyz
+from urdf_usd.converter.urdf.parse import parse
+from urdf_usd.converter.urdf.writer.write import write
+
+if TYPE_CHECKING:
+    from urdf_usd.converter.robot.model import JointKind, Vec3, Vec4
+
+FLT_MAX = float(np.finfo(np.float32).max)
+OBLIQUE = Pose((0.1, -0.2, 0.3), quat_wxyz_from_rpy((0.4, -0.5, 0.6)))
+
+
+def _again(robot: Robot) -> Robot:
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "robot.urdf")
+        file.write_bytes(write(robot))
+        return parse(file).robot
+
+
+def _pair(kind: JointKind, **fields: object) -> Robot:
+    joint = Joint("joint", "a", "b", kind, OBLIQUE)
+    links = (Link("a"), Link("b"))
+    return Robot("pair", links, (replace(joint, **fields),))  # type: ignore[arg-type]  # any field
+
+
+def _limit(robot: Robot) -> dict[str, str] | None:
+    """Attributes of the only ``<limit>`` in the text."""
+    found = etree.fromstring(write(robot)).find("joint/limit")
+    return None if found is None else {str(k): str(v) for k, v in found.items()}
+
+
+def _angle(first: Vec4, second: Vec4) -> float:
+    """Angle between two rotations, by scipy."""
+    one, two = (Rotation.from_quat(q, scalar_first=True) for q in (first, second))
+    return float((one.inv() * two).magnitude())
+
+
+def _poses(robot: Robot) -> list[Pose]:
+    poses = [joint.origin for joint in robot.joints]
+    for link in robot.links:
+        poses += [shape.origin for shape in link.shapes]
+        poses += [link.inertial.origin] if link.inertial else []
+    return poses
+
+
+def _unplaced(robot: Robot) -> Robot:
+    """Leave out what is the same only up to rounding: rotations and axes."""
+    still = Pose()
+    links = tuple(
+        replace(
+            link,
+            inertial=link.inertial and replace(link.inertial, origin=still),
+            visuals=tuple(replace(v, origin=still) for v in link.visuals),
+            collisions=tuple(replace(c, origin=still) for c in link.collisions),
+        )
+        for link in robot.links
+    )
+    joints = tuple(
+        replace(
+            joint,
+            origin=still,
+            kind=replace(joint.kind, axis=(1.0, 0.0, 0.0))
+            if isinstance(joint.kind, Revolute | Continuous | Prismatic | Planar)
+            else joint.kind,
+        )
+        for joint in robot.joints
+    )
+    return replace(robot, links=links, joints=joints)
+
+
+@settings(max_examples=80, deadline=None)
+@given(robots())
+def test_reading_the_text_gives_the_robot_again(robot: Robot) -> None:
+    """Every number exactly; rotations and unit vectors to the rounding of a double."""
+    again = _again(robot)
+
+    assert _unplaced(again) == _unplaced(robot)
+    for pose, pose_again in zip(_poses(robot), _poses(again), strict=True):
+        assert pose_again.position == pose.position
+        assert _angle(pose.quat_wxyz, pose_again.quat_wxyz) < 4e-15
+    for joint, joint_again in zip(robot.joints, again.joints, strict=True):
+        axis = getattr(joint.kind, "axis", (0.0, 0.0, 0.0))
+        axis_again = getattr(joint_again.kind, "axis", (0.0, 0.0, 0.0))
+        assert axis_again == pytest.approx(axis, abs=4e-16)
+
+
+@given(robots())
+def test_the_same_robot_gives_the_same_text(robot: Robot) -> None:
+    """And the text of what was read from it has not drifted."""
+    assert write(robot) == write(robot)
+    assert _unplaced(_again(_again(robot))) == _unplaced(robot)
+
+
+@given(
+    st.floats(-math.pi, math.pi),
+    st.sampled_from([math.pi / 2, -math.pi / 2]),
+    st.floats(-1e-6, 1e-6) | st.floats(-1e-15, 1e-15),
+    st.floats(-math.pi, math.pi),
+)
+def test_rotations_at_gimbal_lock_keep_all_digits(
+    roll: float, pitch: float, off: float, yaw: float
+) -> None:
+    """Where roll and yaw turn about nearly the same line."""
+    quat = quat_wxyz_from_rpy((roll, pitch + off, yaw))
+
+    again = Rotation.from_euler("xyz", rpy_from_quat_wxyz(quat))
+
+    assert _angle(tuple(again.as_quat(scalar_first=True)), quat) < 4e-15
+
+
+@pytest.mark.parametrize(
+    "rpy", [(1.5708, 0.0, 0.0), (0.1, -0.2, 3.14159), (0.0, 1.57, 0.0)]
+)
+def test_angles_that_people_wrote_come_back_as_they_were(rpy: Vec3) -> None:
+    """And not with sixteen digits."""
+    assert rpy_from_quat_wxyz(quat_wxyz_from_rpy(rpy)) == rpy
+
+
+@pytest.mark.parametrize("kind", [Continuous, lambda axis: Revolute(axis, UNLIMITED)])
+def test_unlimited_rotation_is_a_continuous_joint(kind: type[Continuous]) -> None:
+    """No number would say so to every reader."""
+    robot = _pair(kind((0.0, 1.0, 0.0)), effort=3.0, velocity=None)
+
+    assert _again(robot).joints[0].kind == Continuous((0.0, 1.0, 0.0))
+    assert _limit(robot) == {"effort": "3"}
+
+
+def test_a_limit_open_on_one_side_is_the_largest_float32() -> None:
+    """Not inf, which ROS and Drake refuse; nor absent, which means zero."""
+    open_above = Range(-0.25, math.inf)
+
+    assert _limit(_pair(Prismatic((0.0, 0.0, 1.0), open_above))) == {
+        "lower": "-0.25",
+        "upper": repr(FLT_MAX),
+    }
+    assert _limit(_pair(Prismatic((0.0, 0.0, 1.0), UNLIMITED))) == {
+        "lower": repr(-FLT_MAX),
+        "upper": repr(FLT_MAX),
+    }
+
+
+def test_what_is_absent_is_left_out_and_zero_is_written() -> None:
+    """Of effort and velocity, damping and friction."""
+    kind = Revolute((1.0, 0.0, 0.0), Range(-1.0, 2.0))
+
+    assert _limit(_pair(kind)) == {"lower": "-1", "upper": "2"}
+    assert _limit(_pair(kind, effort=0.0)) == {
+        "lower": "-1",
+        "upper": "2",
+        "effort": "0",
+    }
+    assert _limit(_pair(Fixed())) is None
+    robot = _pair(kind, dynamics=Dynamics(friction=0.5))
+    assert _again(robot).joints[0].dynamics == Dynamics(None, 0.5)
+
+
+def test_everything_else_about_a_joint_survives() -> None:
+    """Couplings, soft limits, edges, and the wish not to be merged."""
+    slide = Prismatic((0.0, 0.0, 1.0), Range(-0.1, 0.2))
+    leader = Joint("leader", "b", "c", slide)
+    robot = _pair(
+        slide,
+        mimic=Mimic("leader", -0.5, 0.125),
+        safety=SafetyController(1.5, None, -0.05, 0.1),
+        calibration=Calibration(rising=0.01),
+        dont_collapse=True,
+        acceleration=2.5,
+        deceleration=0.0,
+        jerk=30.0,
+    )
+    robot = replace(
+        robot, links=(*robot.links, Link("c")), joints=(*robot.joints, leader)
+    )
+
+    assert _unplaced(_again(robot)) == _unplaced(robot)
+
+
+def test_materials_keep_their_own_colour_even_under_one_name() -> None:
+    """A reference by name would give both the first one."""
+    geometry = MeshFile("meshes/part.obj", None, (0.001, 0.001, -0.002))
+    looks = (
+        Material("paint", (0.25, 0.5, 0.75, 0.5)),
+        Material("paint", (1.0, 0.0, 0.0, 1.0)),
+        Material(None, (0.0, 1.0, 0.0, 1.0), "skin.png"),
+    )
+    visuals = tuple(Visual(None, OBLIQUE, geometry, look) for look in looks)
+    robot = Robot("painted", (Link("body", visuals=visuals),), ())
+
+    assert [visual.material for visual in _again(robot).links[0].visuals] == list(looks)
+
+
+def test_a_file_says_the_first_version_that_has_what_it_holds() -> None:
+    """Readers drop what is newer, or refuse a newer version than they know."""
+    plain = Robot(
+        "plain", (Link("body", Inertial(1.0, OBLIQUE, (1, 0, 0, 1, 0, 1))),), ()
+    )
+    pill = Collision(None, OBLIQUE, Capsule(0.1, 0.3))
+    round_robot = Robot("pill", (Link("body", collisions=(pill,)),), ())
+
+    jerky = _pair(Prismatic((0.0, 0.0, 1.0), Range(-0.1, 0.2)), jerk=3.0)
+
+    assert etree.fromstring(write(plain)).get("version") is None
+    assert etree.fromstring(write(round_robot)).get("version") == "1.1"
+    assert etree.fromstring(write(jerky)).get("version") == "1.2"
+
+
+_WORDS = st.text(st.characters(exclude_categories=("C", "Z")) | st.just(" "))
+_STRIPPED = _WORDS.map(str.strip)
+_TAGS = st.sampled_from(["foo", "x:y", "a-b", "\u00e9", "_1", "gazebo", "Box"])
+_GIVEN = st.dictionaries(_TAGS, _WORDS, max_size=2).map(lambda d: tuple(d.items()))
+_ELEMENT = st.recursive(
+    st.builds(XmlElement, _TAGS, _GIVEN, _STRIPPED),
+    lambda inner: st.builds(
+        XmlElement, _TAGS, _GIVEN, _STRIPPED, st.lists(inner, max_size=2).map(tuple)
+    ),
+    max_leaves=3,
+)
+
+
+def _customs(*within: tuple[str, ...]) -> st.SearchStrategy[Custom]:
+    places = st.sampled_from([(), *within])
+    attributes = st.dictionaries(st.tuples(_TAGS, places), _WORDS, max_size=3)
+    return st.builds(
+        Custom,
+        attributes.map(
+            lambda found: tuple(
+                CustomAttribute(name, text, place)
+                for (name, place), text in found.items()
+            )
+        ),
+        st.lists(st.builds(CustomElement, _ELEMENT, places), max_size=3).map(tuple),
+    )
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    _customs(),
+    _customs(("inertial", "mass")),
+    _customs(("geometry", "capsule"), ("origin",)),
+    _customs(("limit",), ("dynamics",), ("axis",)),
+)
+def test_custom_data_is_read_again_from_every_owner(
+    robots_own: Custom, links: Custom, shapes: Custom, joints: Custom
+) -> None:
+    """Names with and without prefixes, texts, nesting and the order of elements."""
+    shape = Collision("c", OBLIQUE, Capsule(0.1, 0.3), custom=shapes)
+    inertial = Inertial(1.0, OBLIQUE, (1, 0, 0, 1, 0, 1))
+    kind = Revolute((1.0, 0.0, 0.0), Range(-1.0, 2.0))
+    robot = replace(
+        _pair(kind, dynamics=Dynamics(0.5), custom=joints),
+        links=(Link("a", inertial, (), (shape,), custom=links), Link("b")),
+        custom=robots_own,
+    )
+
+    again = _again(robot)
+
+    link = again.links[0]
+    shape, joint = link.collisions[0], again.joints[0]
+    customs = (again.custom, link.custom, shape.custom, joint.custom)
+    for found, custom in zip(customs, (robots_own, links, shapes, joints), strict=True):
+        mine = [one for one in found.attributes if one.name != "version"]
+        assert sorted(mine, key=repr) == sorted(custom.attributes, key=repr)
+        elements = sorted(found.elements, key=repr)
+        assert elements == sorted(custom.elements, key=repr)
+
+
+def test_custom_data_does_not_speak_the_language() -> None:
+    """What a USD of others calls custom changes neither numbers nor parts."""
+    attributes = (
+        CustomAttribute("effort", "7", ("limit",)),
+        CustomAttribute("rpy", "1 2 3", ("origin",)),
+        CustomAttribute("type", "fixed"),
+        CustomAttribute("not a name", "x"),
+        CustomAttribute("foo", "x", ("mimic",)),
+    )
+    elements = (
+        CustomElement(XmlElement("mimic", (("joint", "joint"),))),
+        CustomElement(XmlElement("<", ())),
+    )
+    kind = Revolute((1.0, 0.0, 0.0), Range(-1.0, 2.0))
+    robot = _pair(kind, custom=Custom(attributes, elements))
+
+    again = _again(robot)
+
+    assert _unplaced(again) == _unplaced(robot)
+    assert not again.joints[0].custom
+
+
+def test_a_comment_comes_first() -> None:
+    """Above the robot, below the declaration."""
+    lines = write(Robot("r", (Link("a"),), ()), comment="made by hand").splitlines()
+
+    assert lines[1] == b"<!-- made by hand -->"
+    assert lines[2] == b'<robot name="r">'

@@ -1,0 +1,309 @@
+"""Bytes to elements."""
+
+from __future__ import annotations
+
+import codecs
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+import pytest
+
+from urdf_usd.converter.diagnostics import Diagnostic, SourceError
+from urdf_usd.converter.diagnostics.findings import drain
+from urdf_usd.converter.urdf.xml.elements import LONGEST_VALUE, MOST_PARTS
+from urdf_usd.converter.urdf.xml.source import MOST_REPAIRS, load, parse_markup
+
+if TYPE_CHECKING:
+    from urdf_usd.converter.urdf.xml.elements import Element
+
+
+def _elements(data: bytes) -> tuple[Element, tuple[Diagnostic, ...]]:
+    return drain(parse_markup(data, "r.urdf"))
+
+
+def _refusal(data: bytes) -> Diagnostic:
+    with pytest.raises(SourceError) as caught:
+        _elements(data)
+    (diagnostic,) = caught.value.diagnostics
+    return diagnostic
+
+
+def _place(diagnostic: Diagnostic) -> tuple[int, int]:
+    assert diagnostic.location is not None
+    return diagnostic.location.line, diagnostic.location.column
+
+
+def test_every_element_knows_line_and_column_of_its_bracket() -> None:
+    """Counted by hand; comments, umlauts and tabs are one column per character."""
+    text = '<?xml version="1.0"?>\n<!-- é --><robot>\n\t<link\n name="ä"/><b/></robot>'
+
+    root, found = _elements(text.encode())
+
+    assert not found
+    places = [
+        (e.tag, e.location.line, e.location.column) for e in (root, *root.children)
+    ]
+    assert places == [("robot", 2, 11), ("link", 3, 2), ("b", 4, 12)]
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
+def test_every_kind_of_line_end_counts_as_one(newline: str) -> None:
+    """Files come from three families of systems."""
+    root, _ = _elements(newline.join(["<robot>", "", "<a/>", "</robot>"]).encode())
+
+    assert root.children[0].location.line == 3
+
+
+def test_an_unknown_xml_version_is_read_as_1_0_and_said() -> None:
+    """PyBullet's exporter writes version 0.0; the declaration keeps its place."""
+    root, found = _elements(b'<?xml version="0.0" ?><robot/>')
+
+    assert root.location.column == 23
+    assert [(d.rule, _place(d)) for d in found] == [("xml-version", (1, 1))]
+
+
+@pytest.mark.parametrize(
+    "encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-32", "iso-8859-1"]
+)
+def test_encodings_are_recognised(encoding: str) -> None:
+    """By mark, by pattern, or by the declaration."""
+    text = f'<?xml version="1.0" encoding="{encoding}"?><robot name="Bär"/>'
+
+    root, found = _elements(text.encode(encoding))
+
+    assert root.get("name") == "Bär"
+    assert not found
+
+
+def test_a_multibyte_encoding_that_expat_does_not_know_is_read() -> None:
+    """Comments in Chinese files."""
+    text = '<?xml version="1.0" encoding="gb2312"?><robot name="机器人"/>'
+
+    root, _ = _elements(text.encode("gb2312"))
+
+    assert root.get("name") == "机器人"
+
+
+@pytest.mark.parametrize(
+    ("data", "place"),
+    [
+        (b"solid cube\n facet", (1, 1)),
+        (b"\x00\x01\x02", (1, 1)),
+        (b"<robot>\n<link", (2, 1)),
+        (b"<robot>\n <!-- \xc3\xa9 ->", (2, 2)),
+        (b"<robot><link name='a></robot>", (1, 19)),
+    ],
+)
+def test_text_without_one_reading_is_refused_with_its_place(
+    data: bytes, place: tuple[int, int]
+) -> None:
+    """The place is where reading had to stop."""
+    found = _refusal(data)
+
+    assert (found.rule, _place(found)) == ("xml-syntax", place)
+
+
+@pytest.mark.parametrize(
+    ("data", "place", "name"),
+    [
+        (b'<?xml version="1.0" encoding="klingon"?><robot name="B"/>', (1, 1), "B"),
+        (b'<?xml version="1.0" encoding="utf-16"?><robot name="B"/>', (1, 1), "B"),
+        (
+            b'<?xml version="1.0" encoding="ascii"?>\n<robot name="B\xe9"/>',
+            (2, 15),
+            "Bé",
+        ),
+        (b'<robot\n name="B\xe9"/>', (2, 9), "Bé"),
+    ],
+)
+def test_a_wrong_encoding_is_said_and_another_used(
+    data: bytes, place: tuple[int, int], name: str
+) -> None:
+    """UTF-8 if the bytes are that, else Latin-1, in which all bytes are characters."""
+    root, found = _elements(data)
+
+    assert [(d.rule, _place(d)) for d in found] == [("xml-encoding", place)]
+    assert root.get("name") == name
+
+
+@pytest.mark.parametrize(
+    ("head", "bad", "name"),
+    [
+        (b"", b"\xe9", "B\u00e4r"),
+        (b'<?xml version="1.0" encoding="ascii"?>', "\u00e9".encode(), "B\u00e4r"),
+        (b'<?xml version="1.0" encoding="gb2312"?>', b"\xff", "\u673a"),
+    ],
+)
+def test_bytes_of_another_encoding_do_not_change_names(
+    head: bytes, bad: bytes, name: str
+) -> None:
+    """A comment from another system; the names are as they should be."""
+    encoding = "gb2312" if b"gb2312" in head else "utf-8"
+    written = f'<robot name="{name}"/>'.encode(encoding)
+
+    root, found = _elements(head + b"<!-- " + bad + b" -->" + written)
+
+    assert root.get("name") == name
+    assert [d.rule for d in found] == ["xml-encoding"]
+
+
+@pytest.mark.parametrize("data", [b"", b" \n\t", codecs.BOM_UTF8])
+def test_blank_files_are_empty(data: bytes) -> None:
+    """A byte order mark alone is nothing either."""
+    found = _refusal(data)
+
+    assert (found.rule, _place(found)) == ("file-empty", (1, 1))
+
+
+def test_entities_are_refused_before_they_can_grow() -> None:
+    """The billion laughs."""
+    levels = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">' for n in range(1, 10))
+    text = f'<!DOCTYPE r [<!ENTITY l0 "ha">{levels}]><robot>&l9;</robot>'
+
+    assert _refusal(text.encode()).rule == "xml-entity"
+
+
+@pytest.mark.parametrize(
+    "doctype",
+    [
+        '<!DOCTYPE r [<!ENTITY x SYSTEM "file:///etc/passwd">]>',
+        '<!DOCTYPE r [<!ENTITY % p SYSTEM "http://localhost/p">%p;]>',
+        '<!DOCTYPE r SYSTEM "http://localhost/r.dtd">',
+        '<!DOCTYPE r PUBLIC "-//X" "r.dtd">',
+    ],
+)
+def test_nothing_outside_the_file_is_read(doctype: str) -> None:
+    """Neither files nor addresses."""
+    found = _refusal(f"{doctype}\n<robot>&x;</robot>".encode())
+
+    assert found.rule == "xml-entity"
+
+
+def test_a_document_type_without_entities_does_no_harm() -> None:
+    """Some editors write one."""
+    root, found = _elements(b"<!DOCTYPE robot><robot/>")
+
+    assert (root.tag, found) == ("robot", ())
+
+
+def test_bottomless_nesting_is_refused() -> None:
+    """Where it goes too deep is said."""
+    found = _refusal(b"<robot>" + b"<a>" * 5000 + b"</a>" * 5000 + b"</robot>")
+
+    assert found.rule == "xml-syntax"
+
+
+def test_prefixes_need_no_declaration() -> None:
+    """Old ROS files use some that are not declared; each is said once."""
+    root, found = _elements(b'<robot><s:camera x:a="1"/><s:b/></robot>')
+
+    assert [child.tag for child in root.children] == ["s:camera", "s:b"]
+    assert [(d.rule, d.message.split("'")[1]) for d in found] == [
+        ("xml-prefix", "s"),
+        ("xml-prefix", "x"),
+    ]
+
+
+def test_a_default_namespace_does_not_change_tags() -> None:
+    """The schema of URDF declares one."""
+    root, _ = _elements(b'<robot xmlns="http://www.ros.org"><link/></robot>')
+
+    assert [root.tag, root.children[0].tag] == ["robot", "link"]
+
+
+def test_a_missing_file_is_said(tmp_path: Path) -> None:
+    """Also below something that is no folder, and with an impossible name."""
+    (tmp_path / "file").touch()
+    for name in ("no.urdf", "file/no.urdf", "\0"):
+        with pytest.raises(SourceError) as caught:
+            load(str(tmp_path / name))
+
+        assert [d.rule for d in caught.value.diagnostics] == ["file-missing"]
+
+
+def test_a_folder_is_said(tmp_path: Path) -> None:
+    """A package is not a robot."""
+    with pytest.raises(SourceError) as caught:
+        load(str(tmp_path))
+
+    (found,) = caught.value.diagnostics
+    assert (found.rule, _place(found)) == ("file-not-regular", (1, 1))
+
+
+def test_a_device_is_not_read() -> None:
+    """Some never end."""
+    with pytest.raises(SourceError) as caught:
+        load("/dev/null")
+
+    assert [d.rule for d in caught.value.diagnostics] == ["file-not-regular"]
+
+
+def test_an_unreadable_file_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Simulated, because a superuser may read everything."""
+    file = tmp_path / "r.urdf"
+    file.touch()
+
+    def deny(*_: object) -> NoReturn:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "open", deny)
+    with pytest.raises(SourceError, match=r"Permission denied.*\[file-unreadable\]"):
+        load(str(file))
+
+
+def test_a_file_that_is_too_large_is_not_read(tmp_path: Path) -> None:
+    """It is sparse here: a terabyte of nothing."""
+    file = tmp_path / "r.urdf"
+    with file.open("wb") as sparse:
+        sparse.truncate(1 << 40)
+
+    with pytest.raises(SourceError, match=r"larger than 64 MiB.*\[file-size\]"):
+        load(str(file))
+
+
+def test_too_many_elements_are_refused_where_they_become_too_many() -> None:
+    """A million links are no robot, and would take all memory."""
+    data = b"<robot>" + b"<link/>" * (MOST_PARTS + 1) + b"</robot>"
+
+    found = _refusal(data)
+
+    assert found.rule == "file-size"
+    assert _place(found) == (1, len("<robot>") + (MOST_PARTS - 1) * len("<link/>") + 1)
+
+
+def test_attributes_count_as_elements_do() -> None:
+    """One element may have as many."""
+    attributes = " ".join(f'a{index}=""' for index in range(MOST_PARTS))
+
+    assert _refusal(f"<robot {attributes}/>".encode()).rule == "file-size"
+
+
+def test_a_value_of_a_megabyte_is_refused() -> None:
+    """The limit itself is not."""
+    longest = "n" * LONGEST_VALUE
+
+    root, _ = _elements(f'<robot name="{longest}"/>'.encode())
+
+    assert root.get("name") == longest
+    assert _refusal(f'<robot name="{longest}n"/>'.encode()).rule == "file-size"
+
+
+def test_text_that_needs_endless_repair_is_no_xml() -> None:
+    """Not every fault of a picture is told."""
+    with pytest.raises(SourceError) as caught:
+        _elements(b"<robot>" + b"<" * 100_000 + b"</robot>")
+
+    assert len(caught.value.diagnostics) == MOST_REPAIRS + 1
+    assert caught.value.diagnostics[-1].rule == "xml-syntax"
+
+
+def test_a_merge_conflict_is_refused_and_named() -> None:
+    """Either side could be meant, and both together hardly ever are."""
+    sides = b'<<<<<<< HEAD\n<link name="a"/>\n=======\n<link name="b"/>\n>>>>>>> b\n'
+
+    found = _refusal(b'<robot name="r">\n' + sides + b"</robot>")
+
+    assert (found.rule, found.location and found.location.line) == ("xml-syntax", 2)
+    assert found.message == "a merge conflict is not resolved"

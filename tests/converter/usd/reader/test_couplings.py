@@ -1,0 +1,94 @@
+"""Couplings are read from wherever they are told, and chains are given back."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import pytest
+from pxr import Sdf, Usd, UsdPhysics
+
+from tests.converter.usd.authored import author
+from tests.converter.usd.profiles.joints_of_two_kinds import chain
+from tests.converter.usd.scenes import Scene, joint_of
+from urdf_usd.converter.profile import Profile
+from urdf_usd.converter.robot.model import Mimic
+from urdf_usd.converter.usd.reader.read import read_stage
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+DEGREE = math.pi / 180
+TURN, SLIDE = UsdPhysics.RevoluteJoint, UsdPhysics.PrismaticJoint
+
+
+def _told(
+    kinds: tuple[type[UsdPhysics.Joint], type[UsdPhysics.Joint]], length: float = 1.0
+) -> Mimic | None:
+    """Return how a joint follows that PhysX is told of."""
+    scene = Scene(length=length)
+    for path in ("/r/a", "/r/b", "/r/c"):
+        scene.body(path)
+    scene.joint(kinds[0], "/r/lead", ("/r/a", "/r/b"))
+    prim = scene.joint(kinds[1], "/r/it", ("/r/b", "/r/c")).GetPrim()
+    prim.AddAppliedSchema("PhysxMimicJointAPI:rotX")
+    prefix = "physxMimicJoint:rotX"
+    prim.CreateRelationship(f"{prefix}:referenceJoint").SetTargets(["/r/lead"])
+    for name, value in (("gearing", 0.5), ("offset", 30.0)):
+        prim.CreateAttribute(f"{prefix}:{name}", Sdf.ValueTypeNames.Float).Set(value)
+    return joint_of(scene.read(), "it").mimic
+
+
+@pytest.mark.parametrize(
+    ("kinds", "multiplier", "offset"),
+    [
+        ((TURN, TURN), -0.5, -30 * DEGREE),
+        ((SLIDE, SLIDE), -0.5, -0.3),
+        ((TURN, SLIDE), -0.5 * 0.01 / DEGREE, -0.3),
+        ((SLIDE, TURN), -0.5 * DEGREE / 0.01, -30 * DEGREE),
+    ],
+)
+def test_a_coupling_of_physx_has_the_opposite_signs(
+    kinds: tuple[type[UsdPhysics.Joint], type[UsdPhysics.Joint]],
+    multiplier: float,
+    offset: float,
+) -> None:
+    """In degrees, and the stage's units of length: centimetres here."""
+    mimic = _told(kinds, length=0.01)
+
+    assert mimic is not None
+    assert mimic.joint == "lead"
+    assert (mimic.multiplier, mimic.offset) == pytest.approx((multiplier, offset))
+
+
+@pytest.mark.parametrize("profile", Profile)
+def test_a_chain_is_given_back_as_it_was(tmp_path: Path, profile: Profile) -> None:
+    """Although simulators are told of its head."""
+    stage = author(tmp_path, *chain(), profile=profile)
+    joints = {joint.name: joint for joint in read_stage(stage).robot.joints}
+
+    assert joints["second"].mimic == Mimic("first", -0.5, 0.1)
+    assert joints["third"].mimic == Mimic("second", 0.8, -0.2)
+
+
+def test_a_coupling_that_was_edited_counts_more_than_the_chain(tmp_path: Path) -> None:
+    """Simulators follow it."""
+    stage = author(tmp_path, *chain(), profile=Profile.NEWTON)
+    prim: Usd.Prim = stage.GetPrimAtPath("/r/Physics/third")
+    prim.GetAttribute("newton:mimicCoef1").Set(0.75)
+    joints = {joint.name: joint for joint in read_stage(stage).robot.joints}
+    mimic = joints["third"].mimic
+
+    assert mimic is not None
+    assert (mimic.joint, mimic.multiplier) == ("first", 0.75)
+
+
+def test_a_disabled_coupling_is_not_told(tmp_path: Path) -> None:
+    """What the conversion kept is left."""
+    stage = author(tmp_path, *chain(), profile=Profile.NEWTON)
+    prim: Usd.Prim = stage.GetPrimAtPath("/r/Physics/second")
+    prim.GetRelationship("newton:mimicJoint").SetTargets(["/r/Physics/third"])
+    prim.GetAttribute("newton:mimicEnabled").Set(False)
+    joints = {joint.name: joint for joint in read_stage(stage).robot.joints}
+
+    assert joints["second"].mimic == Mimic("first", -0.5, 0.1)

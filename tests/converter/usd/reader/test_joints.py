@@ -1,0 +1,286 @@
+"""Joints of others are read as URDF has them, wherever their frames lie."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from pxr import Gf, Sdf, UsdGeom, UsdPhysics
+
+from tests.converter.usd.scenes import (
+    TURN,
+    Scene,
+    joint_of,
+    link_of,
+    pose_of,
+    quat,
+    rules_of,
+)
+from urdf_usd.converter.diagnostics import StageError
+from urdf_usd.converter.robot.model import (
+    Continuous,
+    Fixed,
+    Floating,
+    Planar,
+    Prismatic,
+    Revolute,
+    Spherical,
+)
+
+if TYPE_CHECKING:
+    from urdf_usd.converter.robot.model import JointKind
+
+
+def test_a_joint_apart_from_its_child_moves_the_childs_frame() -> None:
+    """The body turns about the joint, wherever its own origin is."""
+    scene = Scene()
+    scene.body("/r/a")
+    scene.body("/r/b", (0.3, 0.2, 0.0))
+    cube = UsdGeom.Cube.Define(scene.stage, "/r/b/box")
+    cube.AddTranslateOp().Set(Gf.Vec3d(0.1, 0.0, 0.0))
+    scene.body("/r/c", (0.3, 0.2, 0.5))
+    scene.joint(
+        UsdPhysics.RevoluteJoint,
+        "/r/hinge",
+        ("/r/a", "/r/b"),
+        Axis="Z",
+        LocalPos0=Gf.Vec3f(0.1, 0.2, 0.0),
+        LocalPos1=Gf.Vec3f(-0.2, 0.0, 0.0),
+    )
+    scene.joint(
+        UsdPhysics.FixedJoint,
+        "/r/weld",
+        ("/r/b", "/r/c"),
+        LocalPos0=Gf.Vec3f(0, 0, 0.5),
+    )
+
+    reading = scene.read()
+
+    assert rules_of(reading) == ["joint-moved"]
+    hinge, weld = joint_of(reading, "hinge"), joint_of(reading, "weld")
+    assert hinge.origin.position == pytest.approx((0.1, 0.2, 0.0))
+    assert weld.origin.position == pytest.approx((0.2, 0.0, 0.5))
+    (visual,) = link_of(reading, "b").visuals
+    assert visual.origin.position == pytest.approx((0.3, 0.0, 0.0))
+    inertial = link_of(reading, "b").inertial
+    assert inertial is not None
+    assert inertial.origin.position == pytest.approx((0.21, -0.02, 0.03))
+    # A quarter turn about (0.1, 0.2) carries the box from x = 0.4 to y = 0.5.
+    turned = pose_of(reading, "b", hinge=math.pi / 2) @ (*visual.origin.position, 1.0)
+    assert turned[:3] == pytest.approx((0.1, 0.5, 0.0))
+
+
+def test_slides_and_welds_leave_the_childs_frame_where_it_is() -> None:
+    """Their motion is the same wherever its origin is."""
+    scene = Scene()
+    for path in ("/r/a", "/r/b", "/r/c"):
+        scene.body(path)
+    apart = {"LocalPos1": Gf.Vec3f(0.2, 0.3, 0.4)}
+    scene.joint(UsdPhysics.PrismaticJoint, "/r/slide", ("/r/a", "/r/b"), **apart)
+    scene.joint(UsdPhysics.FixedJoint, "/r/weld", ("/r/a", "/r/c"), **apart)
+
+    reading = scene.read()
+
+    assert rules_of(reading) == []
+    for name in ("slide", "weld"):
+        assert joint_of(reading, name).origin.position == pytest.approx(
+            (-0.2, -0.3, -0.4)
+        )
+
+
+def test_swapped_bodies_turn_the_axis_and_keep_the_positions() -> None:
+    """The child lies on side 0, so the joint moves the other way round."""
+    forwards, backwards = Scene(), Scene()
+    sides = {
+        "LocalPos0": Gf.Vec3f(0.1, 0.2, 0.3),
+        "LocalRot0": quat(TURN),
+        "LocalPos1": Gf.Vec3f(-0.3, 0.1, 0.2),
+        "LocalRot1": quat(TURN * TURN),
+    }
+    swapped = {f"{name[:-1]}{1 - int(name[-1])}": pose for name, pose in sides.items()}
+    limits = {"Axis": "Y", "LowerLimit": -30.0, "UpperLimit": 60.0}
+    for scene, ends, frames in (
+        (forwards, ("/r/a", "/r/b"), sides),
+        (backwards, ("/r/b", "/r/a"), swapped),
+    ):
+        scene.body("/r/a")
+        scene.body("/r/b")
+        scene.joint(UsdPhysics.FixedJoint, "/r/base", ("/r", "/r/a"))
+        scene.joint(UsdPhysics.RevoluteJoint, "/r/hinge", ends, **frames, **limits)
+
+    one, other = forwards.read(), backwards.read()
+
+    for reading in (one, other):
+        hinge = joint_of(reading, "hinge")
+        assert (hinge.parent, hinge.child) == ("a", "b")
+        assert isinstance(hinge.kind, Revolute)
+        assert hinge.kind.range.lower == pytest.approx(math.radians(-30))
+        assert hinge.kind.range.upper == pytest.approx(math.radians(60))
+    # Position q of the swapped joint is the inverse motion, so it is where -q led.
+    np.testing.assert_allclose(
+        pose_of(one, "b", hinge=0.4), pose_of(other, "b", hinge=-0.4), atol=1e-6
+    )
+
+
+def _limit(joint: UsdPhysics.Joint, **axes: tuple[float, float]) -> None:
+    for axis, (low, high) in axes.items():
+        api = UsdPhysics.LimitAPI.Apply(joint.GetPrim(), axis)
+        api.CreateLowAttr(low)
+        api.CreateHighAttr(high)
+
+
+_LOCK = (1.0, -1.0)
+_AXES = ("transX", "transY", "transZ", "rotX", "rotY", "rotZ")
+
+
+@pytest.mark.parametrize(
+    ("free", "kind"),
+    [
+        ({}, Fixed()),
+        ({"rotY": (-90.0, 45.0)}, Revolute),
+        ({"rotZ": None}, Continuous),
+        ({"transX": (-0.5, 0.25)}, Prismatic),
+        ({"transX": None, "transY": None, "rotZ": None}, Planar),
+        ({"rotX": None, "rotY": None, "rotZ": None}, Spherical()),
+        (dict.fromkeys(_AXES), Floating()),
+    ],
+)
+def test_generic_joints_are_read_by_what_they_leave_free(
+    free: dict[str, tuple[float, float] | None], kind: JointKind | type[JointKind]
+) -> None:
+    """Axes are those of the joint frame, in the child."""
+    scene = Scene()
+    scene.body("/r/a")
+    scene.body("/r/b")
+    joint = scene.joint(
+        UsdPhysics.Joint,
+        "/r/j",
+        ("/r/a", "/r/b"),
+        LocalRot0=quat(TURN),
+        LocalRot1=quat(TURN),
+    )
+    _limit(joint, **{axis: _LOCK for axis in _AXES if axis not in free})
+    _limit(joint, **{axis: value for axis, value in free.items() if value})
+
+    found = scene.read().robot.joints[0].kind
+
+    assert found == kind if not isinstance(kind, type) else isinstance(found, kind)
+    if isinstance(found, Revolute | Prismatic | Continuous | Planar):
+        column = "XYZ".index("Z" if len(free) > 1 else next(iter(free))[-1])
+        assert found.axis == pytest.approx(tuple(TURN.as_matrix()[:, column]), abs=1e-6)
+    if isinstance(found, Revolute):
+        assert found.range.lower == pytest.approx(-math.pi / 2)
+    if isinstance(found, Prismatic):
+        assert (found.range.lower, found.range.upper) == (-0.5, 0.25)
+
+
+def test_a_motion_that_urdf_does_not_have_is_refused() -> None:
+    """A cardan joint; the message names the joint and its axes."""
+    scene = Scene()
+    scene.body("/r/a")
+    scene.body("/r/b")
+    joint = scene.joint(UsdPhysics.Joint, "/r/cardan", ("/r/a", "/r/b"))
+    _limit(joint, **dict.fromkeys(("transX", "transY", "transZ", "rotZ"), _LOCK))
+
+    with pytest.raises(StageError, match=r"/r/cardan is free in RotX, RotY"):
+        scene.read()
+
+
+def test_limits_of_a_ball_joint_are_dropped_with_a_word() -> None:
+    """URDF has none for it."""
+    scene = Scene()
+    scene.body("/r/a")
+    scene.body("/r/b")
+    cone = {"ConeAngle0Limit": 30.0, "ConeAngle1Limit": 40.0}
+    scene.joint(UsdPhysics.SphericalJoint, "/r/ball", ("/r/a", "/r/b"), **cone)
+
+    reading = scene.read()
+
+    assert reading.robot.joints[0].kind == Spherical()
+    assert rules_of(reading) == ["joint-limit-dropped"]
+
+
+def test_limits_the_wrong_way_round_lock_a_joint_of_others() -> None:
+    """So says UsdPhysics; a URDF's reversed limits are kept by a mark."""
+    scene = Scene()
+    scene.body("/r/a")
+    scene.body("/r/b")
+    locked = {"LowerLimit": 1.0, "UpperLimit": -1.0}
+    scene.joint(UsdPhysics.RevoluteJoint, "/r/j", ("/r/a", "/r/b"), **locked)
+
+    assert scene.read().robot.joints[0].kind == Fixed()
+
+
+def test_joint_at_a_static_collider_is_held_to_the_world_there() -> None:
+    """A collider without a body stands still; its scale applies to the joint frame.
+
+    The anchor is the joint's local position through OpenUSD's own transform.
+    """
+    scene = Scene(length=0.01)
+    post = UsdGeom.Cube.Define(scene.stage, "/r/post")
+    post.AddTranslateOp().Set(Gf.Vec3d(20.0, -30.0, 50.0))
+    post.AddOrientOp().Set(quat(TURN))
+    post.AddScaleOp().Set(Gf.Vec3f(0.5, 2.0, 3.0))
+    UsdPhysics.CollisionAPI.Apply(post.GetPrim())
+    scene.body("/r/arm")
+    local = Gf.Vec3f(4.0, 5.0, -6.0)
+    scene.joint(
+        UsdPhysics.RevoluteJoint,
+        "/r/hinge",
+        ("/r/post", "/r/arm"),
+        Axis="Z",
+        LocalPos0=local,
+    )
+    anchor = UsdGeom.XformCache().GetLocalToWorldTransform(post.GetPrim())
+
+    reading = scene.read()
+
+    hinge = joint_of(reading, "hinge")
+    assert (hinge.parent, hinge.child) == ("world", "arm")
+    place = [0.01 * along for along in anchor.Transform(Gf.Vec3d(local))]
+    assert hinge.origin.position == pytest.approx(place, rel=1e-6)
+    w, x, y, z = TURN.as_quat(scalar_first=True)
+    assert hinge.origin.quat_wxyz == pytest.approx((w, x, y, z), abs=1e-6)
+    assert "stage-loose-shape" in rules_of(reading)
+
+
+def test_joint_to_nowhere_is_held_to_the_world_and_said() -> None:
+    """OpenUSD's parser takes a target that does not exist for the world."""
+    scene = Scene()
+    scene.body("/r/arm")
+    scene.joint(UsdPhysics.FixedJoint, "/r/weld", ("/r/misspelt", "/r/arm"))
+
+    reading = scene.read()
+
+    assert rules_of(reading) == ["joint-target-missing"]
+    assert "/r/misspelt" in reading.diagnostics[0].message
+    assert joint_of(reading, "weld").parent == "world"
+
+
+_ABSENT = {
+    "inactive": "/r/off",
+    "abstract": "/r/kind",
+    "undefined": "/r/over",
+    "outside": "/table",
+}
+
+
+@pytest.mark.parametrize("why", _ABSENT)
+def test_joint_at_a_body_that_is_not_simulated_is_left_out(why: str) -> None:
+    """Nothing of the robot is there that could hold it."""
+    scene = Scene()
+    scene.body("/r/arm")
+    for path in _ABSENT.values():
+        scene.body(path)
+    scene.stage.GetPrimAtPath("/r/off").SetActive(False)
+    scene.stage.GetPrimAtPath("/r/kind").SetSpecifier(Sdf.SpecifierClass)
+    scene.stage.GetPrimAtPath("/r/over").SetSpecifier(Sdf.SpecifierOver)
+    scene.joint(UsdPhysics.FixedJoint, "/r/weld", (_ABSENT[why], "/r/arm"))
+
+    reading = scene.read()
+
+    assert rules_of(reading) == ["joint-body-outside"]
+    assert _ABSENT[why] in reading.diagnostics[0].message
+    assert [link.name for link in reading.robot.links] == ["arm"]

@@ -1,0 +1,99 @@
+"""Masses that a stage leaves open, and masses that links kept."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from pxr import Gf, Sdf, UsdGeom, UsdPhysics, Vt
+
+from tests.converter.usd.scenes import (
+    Scene,
+    link_of,
+    rules_of,
+)
+from urdf_usd.converter.robot.model import Inertial, Pose
+from urdf_usd.converter.usd.reader.masses import Share, adds_up
+
+
+def test_a_body_without_mass_weighs_what_its_colliders_do() -> None:
+    """A box of two cubic decimetres of water, off the origin, and a warning."""
+    scene = Scene()
+    scene.body("/r/a", mass=None)
+    box = UsdGeom.Cube.Define(scene.stage, "/r/a/box")
+    box.CreateSizeAttr(0.1)
+    box.AddTranslateOp().Set(Gf.Vec3d(0.3, 0.0, 0.0))
+    box.AddScaleOp().Set(Gf.Vec3f(1.0, 1.0, 2.0))
+    UsdPhysics.CollisionAPI.Apply(box.GetPrim())
+
+    reading = scene.read()
+
+    assert rules_of(reading) == ["mass-computed"]
+    inertial = link_of(reading, "a").inertial
+    assert inertial is not None
+    assert inertial.mass == pytest.approx(2.0)
+    assert inertial.origin.position == pytest.approx((0.3, 0.0, 0.0))
+    moments = (2 / 12 * 0.05, 0, 0, 2 / 12 * 0.05, 0, 2 / 12 * 0.02)
+    assert inertial.inertia == pytest.approx(moments, abs=1e-9)
+
+
+def test_a_body_with_nothing_to_weigh_has_no_inertial() -> None:
+    """A kilogram would be an invention."""
+    scene = Scene()
+    scene.body("/r/a", mass=None)
+
+    reading = scene.read()
+
+    assert link_of(reading, "a").inertial is None
+    assert rules_of(reading) == ["mass-unstated"]
+
+
+def test_edited_masses_count_more_than_what_links_kept() -> None:
+    """Parts that no longer add up are history."""
+    scene = Scene()
+    body = scene.body("/r/a", mass=3.0)
+    frame = UsdGeom.Xform.Define(scene.stage, "/r/a/b").GetPrim()
+    kinds = Sdf.ValueTypeNames
+    frame.CreateAttribute("urdf:link", kinds.String).Set("b")
+    for prim, mass in ((body, 1.0), (frame, 1.5)):
+        prim.CreateAttribute("urdf:inertial:mass", kinds.Double).Set(mass)
+        for name, values in (
+            ("origin:position", (0.0, 0.0, 0.0)),
+            ("origin:quat_wxyz", (1.0, 0.0, 0.0, 0.0)),
+            ("inertia", (1.0, 0.0, 0.0, 1.0, 0.0, 1.0)),
+        ):
+            attribute = prim.CreateAttribute(f"urdf:inertial:{name}", kinds.DoubleArray)
+            attribute.Set(Vt.DoubleArray(values))
+
+    reading = scene.read()
+
+    assert rules_of(reading) == ["inertial-outdated"]
+    inertial = link_of(reading, "a").inertial
+    assert inertial is not None
+    assert inertial.mass == 3.0
+    assert link_of(reading, "b").inertial is None
+
+
+def test_links_at_one_place_get_their_own_mass_back() -> None:
+    """Their centres balance but for rounding, which no distance excuses."""
+    tensor = (1.0, 0.0, 0.0, 1.0, 0.0, 1.0)
+    body = Inertial(0.1, Pose(), (2.0, 0.0, 0.0, 2.0, 0.0, 2.0))
+    place = np.eye(4)
+    place[1, 3] = -3.469447e-18
+    shares = [
+        Share(Inertial(0.05, Pose(), tensor), np.eye(4)),
+        Share(Inertial(0.05, Pose(), tensor), place),
+    ]
+
+    assert adds_up(body, shares, robot_mass=65.0)
+    assert not adds_up(body, shares[:1], robot_mass=65.0)
+
+
+def test_rounding_of_no_inertia_explains_what_was_invented_for_it() -> None:
+    """A head of 1.3 kg that states 1e-20 kg m^2, of either sign."""
+    place = Pose((0.1, -0.2, 0.05))
+    body = Inertial(1.3, place, (6e-7, 0.0, 0.0, 6e-7, 0.0, 6e-7))
+    noise = Inertial(1.3, place, (1e-20, 0.0, 0.0, -1e-20, 0.0, 0.0))
+    real = Inertial(1.3, place, (1e-3, 0.0, 0.0, 1e-3, 0.0, 1e-3))
+
+    assert adds_up(body, [Share(noise, np.eye(4))], robot_mass=30.0)
+    assert not adds_up(body, [Share(real, np.eye(4))], robot_mass=30.0)

@@ -1,0 +1,172 @@
+"""What UsdPhysics does not say is read from where others say it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from pxr import Sdf, UsdPhysics
+
+from tests.converter.usd.scenes import Scene, joint_of, rules_of
+from urdf_usd.converter import read_usd
+from urdf_usd.converter.robot.bodies import assign_bodies
+from urdf_usd.converter.robot.model import (
+    Calibration,
+    Fixed,
+    Inertial,
+    Joint,
+    Link,
+    Pose,
+    Prismatic,
+    Range,
+    Robot,
+    SafetyController,
+)
+from urdf_usd.converter.robot.topology import build_tree
+from urdf_usd.converter.usd.writer.layers import author_asset
+from urdf_usd.converter.usd.writer.prims import BodyNesting
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_a_mimic_of_newton_is_a_mimic() -> None:
+    """Its offset is in degrees; the leader is named as the URDF names it."""
+    scene = Scene()
+    for path in ("/r/a", "/r/b", "/r/c"):
+        scene.body(path)
+    leader = scene.joint(UsdPhysics.RevoluteJoint, "/r/one", ("/r/a", "/r/b"))
+    leader.GetPrim().SetDisplayName("lead er")
+    prim = scene.joint(UsdPhysics.RevoluteJoint, "/r/two", ("/r/b", "/r/c")).GetPrim()
+    prim.CreateRelationship("newton:mimicJoint").SetTargets(["/r/one"])
+    prim.CreateAttribute("newton:mimicCoef0", Sdf.ValueTypeNames.Float).Set(90.0)
+    prim.CreateAttribute("newton:mimicCoef1", Sdf.ValueTypeNames.Float).Set(-0.5)
+
+    mimic = joint_of(scene.read(), "two").mimic
+
+    assert mimic
+    assert (mimic.joint, mimic.multiplier) == ("lead er", -0.5)
+    assert mimic.offset == pytest.approx(math.pi / 2)
+
+
+def test_a_schema_that_was_edited_counts_more_than_what_the_urdf_said() -> None:
+    """Simulators read the schema."""
+    scene = Scene()
+    scene.body("/r/a")
+    scene.body("/r/b")
+    prim = scene.joint(UsdPhysics.RevoluteJoint, "/r/j", ("/r/a", "/r/b")).GetPrim()
+    kinds = Sdf.ValueTypeNames
+    limit = prim.CreateAttribute("newton:velocityLimit", kinds.Float)
+    prim.CreateAttribute("urdf:limit:velocity", kinds.Double).Set(1.2)
+
+    limit.Set(math.degrees(1.2))
+    kept = scene.read().robot.joints[0].velocity
+    limit.Set(math.degrees(3.4))
+    edited = scene.read().robot.joints[0].velocity
+
+    assert kept == 1.2
+    assert edited == pytest.approx(3.4)
+
+
+def test_drives_give_the_effort_and_lose_their_gains() -> None:
+    """URDF has no word for gains; an infinite force is no limit."""
+    scene = Scene()
+    for path in ("/r/a", "/r/b", "/r/c"):
+        scene.body(path)
+    for name, ends, force in (
+        ("weak", ("/r/a", "/r/b"), 12.5),
+        ("strong", ("/r/b", "/r/c"), math.inf),
+    ):
+        joint = scene.joint(UsdPhysics.RevoluteJoint, f"/r/{name}", ends)
+        drive = UsdPhysics.DriveAPI.Apply(joint.GetPrim(), "angular")
+        drive.CreateMaxForceAttr(force)
+        drive.CreateStiffnessAttr(100.0)
+
+    reading = scene.read()
+
+    assert joint_of(reading, "weak").effort == 12.5
+    assert joint_of(reading, "strong").effort is None
+    assert rules_of(reading) == ["joint-drive-dropped"]
+
+
+def test_what_only_urdf_says_of_a_joint_survives(tmp_path: Path) -> None:
+    """Newer limits, soft limits, edges, and the wish not to be merged."""
+    kind = Prismatic((0.6, 0.0, 0.8), Range(-0.1, 0.2))
+    slide = Joint(
+        "slide",
+        "a",
+        "b",
+        kind,
+        safety=SafetyController(1.5, None, -0.05, 0.1),
+        calibration=Calibration(rising=0.01),
+        acceleration=2.5,
+        deceleration=0.0,
+        jerk=30.0,
+    )
+    weld = Joint("weld", "b", "c", Fixed(), dont_collapse=True)
+    body = Inertial(2.0, Pose(), (1.0, 0.1, 0.2, 1.5, 0.3, 2.0))
+    links = (Link("a", body), Link("b", body), Link("c"))
+    robot = Robot("r", links, (slide, weld))
+    tree = build_tree(robot)
+    author_asset(robot, tree, assign_bodies(tree), BodyNesting.NESTED, tmp_path)
+
+    again = read_usd(tmp_path / "r.usda")
+
+    kept = joint_of(again, "slide")
+    assert replace(kept, kind=kind) == slide
+    assert joint_of(again, "weld") == weld
+    assert not kept.dont_collapse
+
+
+def _speaking(
+    kind: type[UsdPhysics.Joint], schemas: tuple[str, ...], **numbers: float
+) -> Joint:
+    """Read a joint that says numbers in schemas; two underscores stand for a colon."""
+    scene = Scene()
+    scene.body("/r/a")
+    scene.body("/r/b")
+    prim = scene.joint(kind, "/r/j", ("/r/a", "/r/b")).GetPrim()
+    for schema in schemas:
+        prim.AddAppliedSchema(schema)
+    for name, value in numbers.items():
+        name_in_full = name.replace("__", ":")
+        prim.CreateAttribute(name_in_full, Sdf.ValueTypeNames.Float).Set(value)
+    return scene.read().robot.joints[0]
+
+
+def test_numbers_of_physx_are_those_of_the_axis_in_degrees() -> None:
+    """Which has the word where both the axis and the joint say something."""
+    joint = _speaking(
+        UsdPhysics.RevoluteJoint,
+        ("PhysxJointAPI", "PhysxJointAxisAPI:angular"),
+        physxJoint__maxJointVelocity=10.0,
+        physxJointAxis__angular__maxJointVelocity=90.0,
+        physxJointAxis__angular__viscousFrictionCoefficient=0.02,
+        physxJointAxis__angular__dynamicFrictionEffort=0.5,
+        physxJoint__jointFriction=0.9,
+    )
+
+    assert joint.velocity == pytest.approx(math.pi / 2)
+    assert joint.dynamics is not None
+    assert joint.dynamics.damping == pytest.approx(0.02 * 180 / math.pi)
+    assert joint.dynamics.friction == 0.5
+
+
+def test_numbers_of_a_slide_stay_in_metres() -> None:
+    """PhysX's joint may say its speed alone."""
+    joint = _speaking(
+        UsdPhysics.PrismaticJoint, ("PhysxJointAPI",), physxJoint__maxJointVelocity=0.75
+    )
+
+    assert joint.velocity == 0.75
+    assert joint.dynamics is None
+
+
+def test_fallbacks_of_a_schema_are_no_statement() -> None:
+    """NewtonJointAPI has zeros for what nobody said."""
+    joint = _speaking(UsdPhysics.RevoluteJoint, ("NewtonJointAPI",))
+
+    assert joint.dynamics is None
+    assert joint.velocity is None

@@ -1,0 +1,330 @@
+"""Shader networks: what they compute, and that their nodes are what they say."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pxr import Sdf, Usd, UsdShade
+
+from tests.converter.usd.mesh_looks import shaders
+from tests.converter.usd.networks import CORNER_COLOR, Point, pixel
+from urdf_usd.converter.colors import linear_from_srgb
+from urdf_usd.converter.meshes.mesh_material import Sampling, Slot, Wrap
+from urdf_usd.converter.usd.writer.materials.looks import Look, Texture
+from urdf_usd.converter.usd.writer.materials.shading import (
+    MaterialNetworks,
+    write_networks,
+)
+
+# Inputs and outputs as MaterialX 1.39 defines them (stdlib_defs.mtlx and
+# open_pbr_surface.mtlx), in the types that OpenUSD's own MaterialX reader gives them.
+_IMAGE = {
+    "file": "asset",
+    "texcoord": "float2",
+    "uaddressmode": "string",
+    "vaddressmode": "string",
+}
+_DEFINITIONS = {
+    "ND_image_color3": {**_IMAGE, "default": "color3f", "out": "color3f"},
+    "ND_image_color4": {**_IMAGE, "default": "color4f", "out": "color4f"},
+    "ND_image_vector3": {**_IMAGE, "default": "float3", "out": "float3"},
+    "ND_geompropvalue_vector2": {"geomprop": "string", "out": "float2"},
+    "ND_geompropvalue_color3": {"geomprop": "string", "out": "color3f"},
+    "ND_rotate2d_vector2": {"in": "float2", "amount": "float", "out": "float2"},
+    "ND_multiply_vector2": {"in1": "float2", "in2": "float2", "out": "float2"},
+    "ND_multiply_color3": {"in1": "color3f", "in2": "color3f", "out": "color3f"},
+    "ND_multiply_float": {"in1": "float", "in2": "float", "out": "float"},
+    "ND_add_vector2": {"in1": "float2", "in2": "float2", "out": "float2"},
+    "ND_extract_color4": {"in": "color4f", "index": "int", "out": "float"},
+    "ND_extract_vector3": {"in": "float3", "index": "int", "out": "float"},
+    "ND_normalmap_float": {"in": "float3", "out": "float3"},
+    "ND_ifgreatereq_float": {
+        **dict.fromkeys(("value1", "value2", "in1", "in2"), "float"),
+        "out": "float",
+    },
+    "ND_open_pbr_surface_surfaceshader": {
+        "base_color": "color3f",
+        "base_metalness": "float",
+        "specular_roughness": "float",
+        "emission_color": "color3f",
+        "emission_luminance": "float",
+        "geometry_opacity": "float",
+        "geometry_normal": "float3",
+        "out": "token",
+    },
+    # Those of USD, from the specification of UsdPreviewSurface.
+    "UsdPreviewSurface": {
+        "diffuseColor": "color3f",
+        "emissiveColor": "color3f",
+        "metallic": "float",
+        "roughness": "float",
+        "opacity": "float",
+        "opacityThreshold": "float",
+        "normal": "normal3f",
+        "occlusion": "float",
+        "surface": "token",
+    },
+    "UsdUVTexture": {
+        "file": "asset",
+        "st": "float2",
+        "wrapS": "token",
+        "wrapT": "token",
+        "fallback": "float4",
+        "scale": "float4",
+        "bias": "float4",
+        "sourceColorSpace": "token",
+        "rgb": "float3",
+        **dict.fromkeys("rgba", "float"),
+    },
+    "UsdTransform2d": {
+        "in": "float2",
+        "rotation": "float",
+        "scale": "float2",
+        "translation": "float2",
+        "result": "float2",
+    },
+    "UsdPrimvarReader_float2": {"varname": "string", "result": "float2"},
+    "UsdPrimvarReader_float3": {
+        "varname": "string",
+        "fallback": "float3",
+        "result": "float3",
+    },
+}
+# What both networks compute: input of the preview, of OpenPBR.
+_SHARED = {
+    Slot.COLOR: ("diffuseColor", "base_color"),
+    Slot.EMISSION: ("emissiveColor", "emission_color"),
+    Slot.OPACITY: ("opacity", "geometry_opacity"),
+    Slot.METALNESS: ("metallic", "base_metalness"),
+    Slot.ROUGHNESS: ("roughness", "specular_roughness"),
+    Slot.NORMAL: ("normal", "geometry_normal"),
+}
+POINT = Point({"st": (0.3, 0.8), "st1": (-1.2, 0.4), "st2": (2.5, -0.7)})
+
+units = st.floats(0, 1).map(lambda x: round(x, 6))
+pairs = st.tuples(st.floats(-2, 2), st.floats(-2, 2))
+
+
+@st.composite
+def samplings(draw: st.DrawFn, slot: Slot) -> Sampling:
+    """Draw any way for an image to lie."""
+    whole = slot.is_color or slot is Slot.NORMAL
+    gain = draw(st.tuples(units, units, units, units))
+    return Sampling(
+        components="rgb" if whole else draw(st.sampled_from("rgba")),
+        wrap_s=draw(st.sampled_from(Wrap)),
+        wrap_t=draw(st.sampled_from(Wrap)),
+        coordinates=draw(st.integers(0, 2)),
+        scale=draw(pairs),
+        rotation=draw(st.floats(-4, 4)),
+        translation=draw(pairs),
+        gain=(1.0, 1.0, 1.0, 1.0) if slot is Slot.NORMAL else gain,
+    )
+
+
+@st.composite
+def looks(draw: st.DrawFn) -> Look:
+    """Draw any look."""
+    slots = draw(st.lists(st.sampled_from(Slot), unique=True))
+    return Look(
+        name="x",
+        color=draw(st.none() | st.tuples(units, units, units)),
+        opacity=draw(units),
+        emissive=draw(st.tuples(units, units, units)),
+        metallic=draw(st.none() | units),
+        roughness=draw(st.none() | units),
+        shows_corners=draw(st.booleans()),
+        textures=tuple(
+            (
+                slot,
+                Texture(f"./{draw(st.sampled_from('ab'))}.png", draw(samplings(slot))),
+            )
+            for slot in slots
+        ),
+    )
+
+
+def written(look: Look) -> UsdShade.Material:
+    """Give a new material both networks."""
+    # The stage lives as long as something on it is in use.
+    stage = Usd.Stage.CreateInMemory()
+    material = UsdShade.Material.Define(stage, "/m")
+    write_networks(material, look, MaterialNetworks.OPENPBR)
+    _STAGES[:] = [stage]
+    return material
+
+
+_STAGES: list[Usd.Stage] = []
+
+
+def surface(material: UsdShade.Material, context: str = "") -> UsdShade.Shader:
+    """Return the surface of a render context."""
+    return material.ComputeSurfaceSource(context)[0]
+
+
+@given(looks())
+def test_both_networks_compute_what_the_look_says(look: Look) -> None:
+    """Numbers where there is no image; else the image, where and as it is taken."""
+    material = written(look)
+
+    for slot, names in _SHARED.items():
+        found = [
+            POINT.value(shader.GetInput(name))
+            for shader, name in zip(
+                (surface(material), surface(material, "mtlx")), names, strict=True
+            )
+            if shader.GetInput(name)
+        ]
+        expected = _expected(look, slot)
+        if expected is None:
+            assert found == [], slot
+            continue
+        assert len(found) == 2, slot
+        for value in found:
+            np.testing.assert_allclose(value, expected, atol=1e-5, err_msg=slot)
+
+
+def _expected(look: Look, slot: Slot) -> np.ndarray | None:
+    texture = dict(look.textures).get(slot)
+    if texture is None:
+        return _number(look, slot)
+    sampling = texture.sampling
+    name = f"st{sampling.coordinates or ''}"
+    turn = np.exp(1j * sampling.rotation)
+    scaled = np.array(POINT.coordinates[name]) * sampling.scale
+    turned = turn * complex(*scaled)
+    place = np.array([turned.real, turned.imag]) + sampling.translation
+    rgba = pixel(place, is_color=slot.is_color) * sampling.gain
+    if slot is Slot.NORMAL:
+        return rgba[:3] * 2 - 1
+    if sampling.components == "rgb":
+        return rgba[:3]
+    return np.array(rgba["rgba".index(sampling.components)])
+
+
+def _number(look: Look, slot: Slot) -> np.ndarray | None:
+    color = None if look.color is None else linear_from_srgb(look.color)
+    numbers = {
+        Slot.COLOR: CORNER_COLOR if look.shows_corners else color,
+        Slot.EMISSION: linear_from_srgb(look.emissive) if any(look.emissive) else None,
+        Slot.OPACITY: look.opacity,
+        Slot.METALNESS: look.metallic,
+        Slot.ROUGHNESS: look.roughness,
+        Slot.NORMAL: None,
+    }
+    value = numbers[slot]
+    return None if value is None else np.array(value)
+
+
+@given(looks())
+def test_nodes_have_the_inputs_and_types_of_their_definitions(look: Look) -> None:
+    """And connections lead from an output of one type to an input of the same."""
+    material = written(look)
+
+    for shader in shaders(material):
+        definition = _DEFINITIONS[shader.GetIdAttr().Get()]
+        for attribute in (*shader.GetInputs(), *shader.GetOutputs()):
+            assert definition[attribute.GetBaseName()] == attribute.GetTypeName()
+        for one in shader.GetInputs():
+            for info in one.GetConnectedSources()[0]:
+                given_type = Sdf.ValueTypeNames.Find(str(info.typeName))
+                assert given_type.type == one.GetTypeName().type
+
+
+@pytest.mark.parametrize(
+    ("wrap", "preview", "mode"),
+    [
+        (Wrap.REPEAT, "repeat", None),
+        (Wrap.MIRROR, "mirror", "mirror"),
+        (Wrap.CLAMP, "clamp", "clamp"),
+        (Wrap.BLACK, "black", "constant"),
+    ],
+)
+def test_wrap_modes_have_a_word_in_both(
+    wrap: Wrap, preview: str, mode: str | None
+) -> None:
+    """``periodic`` is the default of MaterialX."""
+    texture = Texture("./a.png", Sampling(wrap_t=wrap))
+    found = {
+        shader.GetIdAttr().Get(): shader
+        for shader in shaders(written(Look("x", textures=((Slot.COLOR, texture),))))
+    }
+
+    image = found["UsdUVTexture"]
+    assert image.GetInput("wrapT").Get() == preview
+    assert image.GetInput("wrapS").Get() == "repeat"
+    stated = found["ND_image_color3"].GetInput("vaddressmode")
+    assert (stated.Get() if stated else None) == mode
+
+
+def test_one_image_is_read_once_for_all_that_it_says() -> None:
+    """Alpha goes with the colour; roughness and metal share raw numbers."""
+
+    def part(components: str) -> Texture:
+        return Texture("./a.png", Sampling(components))
+
+    look = Look(
+        "x",
+        (0.5, 0.25, 0.0),
+        opacity=0.75,
+        metallic=0.5,
+        textures=(
+            (Slot.COLOR, part("rgb")),
+            (Slot.OPACITY, part("a")),
+            (Slot.ROUGHNESS, part("g")),
+            (Slot.METALNESS, part("b")),
+        ),
+    )
+
+    images = [
+        shader
+        for shader in shaders(written(look))
+        if shader.GetIdAttr().Get() == "UsdUVTexture"
+    ]
+
+    assert {
+        image.GetInput("sourceColorSpace").Get(): {
+            output.GetBaseName() for output in image.GetOutputs()
+        }
+        for image in images
+    } == {"sRGB": {"rgb", "a"}, "raw": {"g", "b"}}
+    fallbacks = [tuple(image.GetInput("fallback").Get()) for image in images]
+    # The sRGB values 0.5 and 0.25 in linear light; the default roughness.
+    assert fallbacks[0] == pytest.approx((0.21404114, 0.05087609, 0, 0.75))
+    assert fallbacks[1] == (1, 0.5, 0.5, 1)
+
+
+def test_a_cutoff_leaves_all_or_nothing() -> None:
+    """By a threshold of the preview, by a comparison in MaterialX."""
+    texture = Texture("./a.png", Sampling("a"))
+    opacity = float(pixel(np.array(POINT.coordinates["st"]), is_color=False)[3])
+
+    for cutoff, left in ((opacity - 0.01, 1.0), (opacity + 0.01, 0.0)):
+        look = Look("x", cutoff=cutoff, textures=((Slot.OPACITY, texture),))
+        material = written(look)
+        threshold = surface(material).GetInput("opacityThreshold").Get()
+        assert threshold == pytest.approx(cutoff)
+        whole = surface(material, "mtlx").GetInput("geometry_opacity")
+        assert float(POINT.value(whole)) == left
+
+
+def test_emission_is_lit_in_openpbr_only_where_there_is_some() -> None:
+    """Its luminance is zero by default."""
+    dark = surface(written(Look("x", (1.0, 0.0, 0.0))), "mtlx")
+    assert not dark.GetInput("emission_luminance")
+
+    bright = surface(written(Look("x", emissive=(0.5, 0.0, 0.0))), "mtlx")
+    assert bright.GetInput("emission_luminance").Get() == 1.0
+
+
+def test_the_preview_stands_alone_unless_more_is_asked_for() -> None:
+    """A consumer of MaterialX then takes the preview surface."""
+    stage = Usd.Stage.CreateInMemory()
+    material = UsdShade.Material.Define(stage, "/m")
+
+    write_networks(material, Look("x", (1.0, 0.0, 0.0)), MaterialNetworks.PREVIEW)
+
+    assert not material.GetSurfaceOutput("mtlx")
+    assert surface(material, "mtlx").GetIdAttr().Get() == "UsdPreviewSurface"

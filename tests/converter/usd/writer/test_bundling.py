@@ -1,0 +1,202 @@
+"""Assets of one layer or one package say what the layered asset says."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import zipfile
+from typing import TYPE_CHECKING
+
+import pytest
+from pxr import Sdf, Usd, UsdShade, UsdUtils, UsdValidation
+
+from tests.converter.usd.composed import composed
+from tests.converter.usd.whole_robot import write_whole_robot
+from urdf_usd.converter import ConvertOptions, convert, read_usd
+from urdf_usd.converter.exporting import export
+from urdf_usd.converter.layout import Layout
+from urdf_usd.converter.usd.writer.materials.shading import MaterialNetworks
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+OTHERS = [Layout.SINGLE, Layout.USDZ]
+_CONVERT = """
+import sys
+from urdf_usd.converter import ConvertOptions, convert
+from urdf_usd.converter.layout import Layout
+for layout in Layout:
+    convert(sys.argv[1], f"{sys.argv[2]}/{layout}", ConvertOptions(layout=layout))
+"""
+
+
+def _asset(folder: Path, layout: Layout) -> Path:
+    options = ConvertOptions(layout=layout, materials=MaterialNetworks.OPENPBR)
+    urdf = write_whole_robot(folder)
+    return convert(urdf, folder / f"{layout}", options).root_layer
+
+
+def _files(folder: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+def test_one_layer_has_its_textures_beside_it(tmp_path: Path) -> None:
+    """And nothing else."""
+    asset = _asset(tmp_path, Layout.SINGLE)
+
+    assert set(_files(asset.parent)) == {"whole_robot.usdc", "Textures/skin.png"}
+    assert Sdf.Layer.FindOrOpen(str(asset)).GetFileFormat().formatId == "usdc"
+
+
+def test_a_package_is_one_file(tmp_path: Path) -> None:
+    """Its root layer is its first file."""
+    asset = _asset(tmp_path, Layout.USDZ)
+
+    assert [path.name for path in asset.parent.iterdir()] == ["whole_robot.usdz"]
+    with zipfile.ZipFile(asset) as package:
+        assert package.namelist() == ["whole_robot.usdc", "Textures/skin.png"]
+
+
+@pytest.mark.parametrize("layout", OTHERS)
+@pytest.mark.parametrize("physics", ["physics", "none"])
+@pytest.mark.parametrize("colliders", ["colliders", "none"])
+def test_every_choice_composes_to_the_same(
+    tmp_path: Path, layout: Layout, physics: str, colliders: str
+) -> None:
+    """Prims, types, schemas, values, targets, connections, colour spaces, names."""
+    stages = [Usd.Stage.Open(str(_asset(tmp_path, Layout.LAYERED)))]
+    stages.append(Usd.Stage.Open(str(_asset(tmp_path, layout))))
+    for stage in stages:
+        sets = stage.GetDefaultPrim().GetVariantSets()
+        sets.SetSelection("Physics", physics)
+        sets.SetSelection("Colliders", colliders)
+
+    layered, other = map(composed, stages)
+    assert other == layered
+    assert list(other) == list(layered)
+
+
+@pytest.mark.parametrize("layout", OTHERS)
+def test_nothing_outside_is_referred_to(tmp_path: Path, layout: Layout) -> None:
+    """But the textures; each surface is stored once, in a class."""
+    asset = _asset(tmp_path, layout)
+    layer = Sdf.Layer.FindOrOpen(str(asset))
+
+    # An empty path stands for the layer itself.
+    assert layer.GetCompositionAssetDependencies() == [""]
+    assert [prim.name for prim in layer.rootPrims] == [
+        "whole_robot",
+        "GeometryLibrary",
+        "MaterialsLibrary",
+    ]
+    library = layer.GetPrimAtPath("/GeometryLibrary")
+    assert library.specifier == Sdf.SpecifierClass
+    assert [mesh.name for mesh in library.nameChildren] == ["part", "part_1"]
+    holders: list[Sdf.Path] = []
+    layer.Traverse("/", holders.append)
+    assert [str(path) for path in holders if path.name == "points"] == [
+        "/GeometryLibrary/part.points",
+        "/GeometryLibrary/part_1.points",
+    ]
+
+
+def test_a_robot_may_be_called_like_a_library(tmp_path: Path) -> None:
+    """The class takes another name."""
+    urdf = write_whole_robot(tmp_path)
+    urdf.write_text(urdf.read_text().replace("whole robot", "GeometryLibrary"))
+    options = ConvertOptions(layout=Layout.SINGLE)
+
+    stage = Usd.Stage.Open(str(convert(urdf, tmp_path / "usd", options).root_layer))
+
+    assert stage.GetPrimAtPath("/GeometryLibrary").GetKind() == "component"
+    visual = stage.GetPrimAtPath("/GeometryLibrary/Geometry/torso/visual")
+    assert len(visual.GetAttribute("points").Get()) == 4
+
+
+@pytest.mark.parametrize("layout", list(Layout))
+def test_it_is_whole_in_another_folder(tmp_path: Path, layout: Layout) -> None:
+    """Textures as well; what was named by the first folder is gone."""
+    asset = _asset(tmp_path, layout)
+    (tmp_path / "elsewhere").mkdir()
+    moved = asset.parent.rename(tmp_path / "elsewhere/robot") / asset.name
+
+    stage = Usd.Stage.Open(str(moved))
+    _, _, unresolved = UsdUtils.ComputeAllDependencies(str(moved))
+
+    assert stage.GetCompositionErrors() == []
+    assert unresolved == []
+    subset = stage.GetPrimAtPath("/whole_robot/Geometry/torso/visual/skin_one")
+    look, _ = UsdShade.MaterialBindingAPI(subset).ComputeBoundMaterial()
+    color = look.ComputeSurfaceSource()[0].GetInput("diffuseColor")
+    (source,) = color.GetValueProducingAttributes()
+    image = UsdShade.Shader(source.GetPrim()).GetInput("file").Get()
+    assert image.resolvedPath.endswith(("Textures/skin.png", "Textures/skin.png]"))
+
+
+def test_equal_input_gives_equal_bytes(tmp_path: Path) -> None:
+    """In any process, at any time, for any time zone."""
+    urdf = write_whole_robot(tmp_path)
+    made = []
+    for seed in ("1", "2", "3"):
+        folder = tmp_path / seed
+        environment = {**os.environ, "PYTHONHASHSEED": seed, "TZ": f"UTC{seed}"}
+        command = [sys.executable, "-c", _CONVERT, str(urdf), str(folder)]
+        subprocess.run(command, check=True, env=environment)  # noqa: S603  our own
+        made.append(_files(folder))
+
+    assert made[0] == made[1] == made[2]
+    assert len(made[0]) == 13
+
+
+@pytest.mark.parametrize("layout", list(Layout))
+def test_openusd_finds_nothing_wrong_with_any_choice(
+    tmp_path: Path, layout: Layout
+) -> None:
+    """All registered validators, those of packages and variants among them."""
+    urdf = write_whole_robot(tmp_path)
+    asset = convert(urdf, tmp_path / "usd", ConvertOptions(layout=layout)).root_layer
+    validators = UsdValidation.ValidationRegistry().GetOrLoadAllValidators()
+    context = UsdValidation.ValidationContext(validators)
+    stage = Usd.Stage.Open(str(asset))
+    sets = stage.GetDefaultPrim().GetVariantSets()
+
+    for physics, colliders in (("physics", "colliders"), ("none", "none")):
+        sets.SetSelection("Physics", physics)
+        sets.SetSelection("Colliders", colliders)
+        errors = context.Validate(stage)
+        assert [f"{e.GetName()}: {e.GetMessage()}" for e in errors] == []
+
+
+@pytest.mark.parametrize("layout", OTHERS)
+def test_any_layout_is_read_and_exported_alike(tmp_path: Path, layout: Layout) -> None:
+    """Links, joints, masses, surfaces, and the URDF that is written from them."""
+    layered, other = _asset(tmp_path, Layout.LAYERED), _asset(tmp_path, layout)
+
+    first, second = read_usd(layered), read_usd(other)
+    texts = [
+        export(a, tmp_path / "u" / a.suffix[1:] / "r.urdf") for a in (layered, other)
+    ]
+
+    assert repr(second.robot) == repr(first.robot)
+    assert [str(uri) for uri in second.meshes] == [str(uri) for uri in first.meshes]
+    assert texts[1].urdf.read_bytes() == texts[0].urdf.read_bytes()
+
+
+@pytest.mark.parametrize("layout", list(Layout))
+@pytest.mark.parametrize("former", list(Layout))
+def test_any_layout_replaces_any_other(
+    tmp_path: Path, former: Layout, layout: Layout
+) -> None:
+    """Nothing of the former one stays."""
+    urdf = write_whole_robot(tmp_path)
+    convert(urdf, tmp_path / "usd", ConvertOptions(layout=former))
+    asset = convert(urdf, tmp_path / "usd", ConvertOptions(layout=layout)).root_layer
+    fresh = convert(urdf, tmp_path / "new", ConvertOptions(layout=layout))
+
+    assert asset.is_file()
+    assert _files(tmp_path / "usd") == _files(fresh.root_layer.parent)

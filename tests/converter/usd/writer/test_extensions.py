@@ -1,0 +1,276 @@
+"""Custom data on the stage: its place, its names, and that it is read back."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pxr import Sdf, Usd, UsdPhysics, UsdValidation
+
+from urdf_usd.converter import convert
+from urdf_usd.converter.robot.bodies import assign_bodies
+from urdf_usd.converter.robot.model import (
+    Box,
+    Collision,
+    Continuous,
+    Custom,
+    CustomAttribute,
+    CustomElement,
+    Fixed,
+    Inertial,
+    Joint,
+    Link,
+    Pose,
+    Robot,
+    Visual,
+    XmlElement,
+)
+from urdf_usd.converter.robot.topology import build_tree
+from urdf_usd.converter.usd.reader.extensions import read_custom, read_joint_custom
+from urdf_usd.converter.usd.writer.layers import (
+    EXTENSIONS_LAYER,
+    PAYLOAD,
+    asset_name,
+    author_asset,
+)
+from urdf_usd.converter.usd.writer.prims import BodyNesting
+
+_BEYOND = Path(__file__).parents[3] / "data/urdf/beyond.urdf"
+_INERTIAL = Inertial(2.0, Pose((0.1, 0.2, 0.3)), (3.0, 0.1, 0.2, 4.0, 0.3, 5.0))
+_BOX = Box((0.1, 0.2, 0.3))
+
+
+def _stage(robot: Robot, folder: Path) -> Usd.Stage:
+    tree = build_tree(robot)
+    author_asset(robot, tree, assign_bodies(tree), BodyNesting.NESTED, folder)
+    return Usd.Stage.Open(str(folder / asset_name(robot)))
+
+
+def _robot(custom: Custom = Custom()) -> Robot:  # noqa: B008  a value that cannot change
+    """Return a robot in which everything that can have custom data has the same."""
+    shape = Pose((0.1, 0.2, 0.3)), _BOX
+    visual = Visual("seen", *shape, custom=custom)
+    collision = Collision("touched", *shape, custom=custom)
+    base = Link("base", _INERTIAL, (visual,), (collision,), custom=custom)
+    return Robot(
+        "r",
+        (base, Link("frame", custom=custom), Link("arm", _INERTIAL, custom=custom)),
+        (
+            Joint("weld", "base", "frame", Fixed(), custom=custom),
+            Joint("elbow", "frame", "arm", Continuous((0.0, 0.6, 0.8)), custom=custom),
+        ),
+        custom=custom,
+    )
+
+
+_OWNERS = (
+    "/r",
+    "/r/Geometry/base",
+    "/r/Geometry/base/seen",
+    "/r/Geometry/base/touched",
+    "/r/Geometry/base/frame",
+    "/r/Geometry/base/frame/arm",
+    "/r/Physics/elbow",
+)
+
+
+def test_a_robot_without_custom_data_has_no_layer_for_it(tmp_path: Path) -> None:
+    """The asset is what it would be without this module."""
+    stage = _stage(_robot(), tmp_path)
+
+    assert not (tmp_path / PAYLOAD / EXTENSIONS_LAYER).exists()
+    assert not stage.GetPrimAtPath("/r/Extensions")
+
+
+def test_the_layer_alone_holds_what_is_custom(tmp_path: Path) -> None:
+    """Without it the stage is that of the robot without custom data."""
+    custom = Custom(
+        (CustomAttribute("a", "1"),), (CustomElement(XmlElement("e", (("b", "2"),))),)
+    )
+    (tmp_path / "with").mkdir()
+    (tmp_path / "without").mkdir()
+
+    stage = _stage(_robot(custom), tmp_path / "with")
+    plain = _stage(_robot(), tmp_path / "without")
+
+    layer = str(tmp_path / "with" / PAYLOAD / EXTENSIONS_LAYER)
+    stage.MuteLayer(layer)
+    texts = [one.Flatten().ExportToString().splitlines() for one in (stage, plain)]
+    with_layer, without = (
+        [line for line in text if str(tmp_path) not in line] for text in texts
+    )
+    assert with_layer == without
+
+
+def test_attributes_are_uniform_custom_strings(tmp_path: Path) -> None:
+    """As the mapping of URDF to USD wants them."""
+    custom = Custom((CustomAttribute("a", "0.50", ("limit",)),))
+
+    stage = _stage(_robot(custom), tmp_path)
+
+    attribute = stage.GetAttributeAtPath("/r/Physics/elbow.urdf:limit:a")
+    assert attribute.Get() == "0.50"
+    assert attribute.IsCustom()
+    assert attribute.GetTypeName() == Sdf.ValueTypeNames.String
+    assert attribute.GetVariability() == Sdf.VariabilityUniform
+
+
+def test_elements_are_scopes_that_nest(tmp_path: Path) -> None:
+    """With attributes under their own names, and siblings told apart."""
+    bars = tuple(XmlElement("bar", (("baz", text),)) for text in ("bongo", "qux"))
+    custom = Custom(elements=(CustomElement(XmlElement("foo", children=bars)),))
+
+    stage = _stage(_robot(custom), tmp_path)
+
+    for place in ("/r/Extensions", "/r/Geometry/base", "/r/Physics/elbow"):
+        for name, text in (("bar", "bongo"), ("bar_1", "qux")):
+            prim = stage.GetPrimAtPath(f"{place}/foo/{name}")
+            assert prim.GetTypeName() == "Scope"
+            assert prim.GetAttribute("baz").Get() == text
+            assert (prim.GetDisplayName() or prim.GetName()) == "bar"
+
+
+@pytest.mark.parametrize(
+    ("name", "written"),
+    [
+        ("plain", "urdf:plain"),
+        ("drake:acceleration", "urdf:drake:acceleration"),
+        ("a-b", "urdf:a_b"),
+        ("1st", "urdf:_1st"),
+        ("link", "urdf:link_1"),
+        ("joint:type", "urdf:joint:type_1"),
+        ("text", "urdf:text_1"),
+        ("within", "urdf:within_1"),
+    ],
+)
+def test_names_that_cannot_be_are_changed_and_shown(
+    tmp_path: Path, name: str, written: str
+) -> None:
+    """What USD does not allow, and what means something to readers of these stages."""
+    custom = Custom((CustomAttribute(name, "v"),))
+
+    stage = _stage(_robot(custom), tmp_path)
+
+    prim = stage.GetPrimAtPath("/r/Geometry/base")
+    attribute = prim.GetAttribute(written)
+    assert attribute.Get() == "v"
+    assert attribute.GetDisplayName() == ("" if written == f"urdf:{name}" else name)
+
+
+def test_names_that_a_schema_has_are_left_to_it(tmp_path: Path) -> None:
+    """Visibility of a Scope is not a text."""
+    element = XmlElement("sensor", (("visibility", "far"), ("purpose", "test")))
+
+    stage = _stage(_robot(Custom(elements=(CustomElement(element),))), tmp_path)
+
+    prim = stage.GetPrimAtPath("/r/Extensions/sensor")
+    assert prim.GetAttribute("visibility").Get() == "inherited"
+    assert prim.GetAttribute("visibility_1").Get() == "far"
+    assert prim.GetAttribute("purpose_1").GetDisplayName() == "purpose"
+
+
+def test_elements_give_way_to_links_and_shapes(tmp_path: Path) -> None:
+    """Users look for those."""
+    custom = Custom(
+        elements=tuple(
+            CustomElement(XmlElement(tag)) for tag in ("frame", "seen", "touched")
+        )
+    )
+
+    stage = _stage(_robot(custom), tmp_path)
+
+    base = stage.GetPrimAtPath("/r/Geometry/base")
+    types = {child.GetName(): child.GetTypeName() for child in base.GetChildren()}
+    assert types == {
+        "frame": "Xform",
+        "seen": "Cube",
+        "touched": "Cube",
+        "frame_1": "Scope",
+        "seen_1": "Scope",
+        "touched_1": "Scope",
+    }
+
+
+_NAMES = st.sampled_from(
+    ["a", "b", "x:y", "a-b", "a_b", "1", "link", "visibility", "text", "é", "urdf:text"]
+)
+_TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=("Cc", "Cs")))
+_ATTRIBUTES = st.dictionaries(_NAMES, _TEXTS, max_size=3).map(
+    lambda found: tuple(found.items())
+)
+_ELEMENTS = st.recursive(
+    st.builds(XmlElement, _NAMES, _ATTRIBUTES, _TEXTS),
+    lambda inner: st.builds(
+        XmlElement,
+        _NAMES,
+        _ATTRIBUTES,
+        _TEXTS,
+        st.lists(inner, max_size=3).map(tuple),
+    ),
+    max_leaves=4,
+)
+_WITHIN = st.sampled_from([(), ("limit",), ("geometry", "mesh"), ("inertial", "mass")])
+_CUSTOM = st.builds(
+    Custom,
+    st.dictionaries(st.tuples(_NAMES, _WITHIN), _TEXTS, max_size=3).map(
+        lambda found: tuple(
+            CustomAttribute(name, text, within)
+            for (name, within), text in found.items()
+        )
+    ),
+    st.lists(st.builds(CustomElement, _ELEMENTS, _WITHIN), max_size=3).map(tuple),
+)
+
+
+def _sorted(custom: Custom) -> Custom:
+    """Attributes have no order in USD."""
+
+    def element(one: XmlElement) -> XmlElement:
+        return replace(
+            one,
+            attributes=tuple(sorted(one.attributes)),
+            children=tuple(map(element, one.children)),
+        )
+
+    return Custom(
+        tuple(sorted(custom.attributes, key=repr)),
+        tuple(replace(one, content=element(one.content)) for one in custom.elements),
+    )
+
+
+@settings(max_examples=40, deadline=None)
+@given(_CUSTOM)
+def test_custom_data_is_read_back_from_every_owner(custom: Custom) -> None:
+    """Names, texts, nesting and order of elements; OpenUSD has nothing to object to."""
+    registry = UsdValidation.ValidationRegistry()
+    validators = registry.GetOrLoadAllValidators()
+    with tempfile.TemporaryDirectory() as folder:
+        stage = _stage(_robot(custom), Path(folder))
+
+        errors = UsdValidation.ValidationContext(validators).Validate(stage)
+        for path in _OWNERS:
+            prim = stage.GetPrimAtPath("/r/Extensions" if path == "/r" else path)
+            elements = read_custom(prim).elements if prim else ()
+            attributes = read_custom(stage.GetPrimAtPath(path)).attributes
+            assert _sorted(Custom(attributes, elements)) == _sorted(custom)
+        frame = stage.GetPrimAtPath("/r/Geometry/base/frame")
+        assert _sorted(read_joint_custom(frame)) == _sorted(custom)
+        bodies = [p for p in stage.Traverse() if p.HasAPI(UsdPhysics.RigidBodyAPI)]
+        assert len(bodies) == 2
+
+    assert [f"{e.GetName()}: {e.GetMessage()}" for e in errors] == []
+
+
+def test_the_same_file_gives_the_same_bytes(tmp_path: Path) -> None:
+    """In the layer of custom data as well."""
+    layers = []
+    for name in ("one", "two"):
+        convert(_BEYOND, tmp_path / name)
+        layers.append((tmp_path / name / PAYLOAD / EXTENSIONS_LAYER).read_bytes())
+
+    assert layers[0] == layers[1]
+    assert b"mu1" in layers[0]

@@ -1,0 +1,78 @@
+"""Prim names are legal, unique and as near to the URDF's as can be."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hypothesis import given
+from hypothesis import strategies as st
+from pxr import Sdf, Usd
+
+from urdf_usd.converter.usd.writer.names import legal_name, show_name, sibling_names
+
+if TYPE_CHECKING:
+    from random import Random
+
+
+def test_names_that_are_legal_keep_their_spelling_wherever_they_stand() -> None:
+    """The mangled neighbour takes the number, not the name that was right."""
+    assert sibling_names(["a-b", "a_b", "a b"]) == ("a_b_2", "a_b", "a_b_1")
+
+
+def test_digits_and_other_scripts_become_legal() -> None:
+    """ASCII, for DCC tools that accept no more."""
+    assert sibling_names(["1", "", "äΩ", "tcp"]) == ("_1", "_", "__", "tcp")
+
+
+def test_names_that_are_taken_are_left_alone() -> None:
+    """Children that exist already keep their names."""
+    assert sibling_names(["visual", "visual"], ["visual"]) == ("visual_1", "visual_2")
+
+
+@given(st.lists(st.text()), st.lists(st.text()))
+def test_all_siblings_are_legal_and_different(
+    names: list[str], taken: list[str]
+) -> None:
+    """OpenUSD itself is the judge of what is legal."""
+    result = sibling_names(names, taken)
+
+    assert len(result) == len(names)
+    assert all(Sdf.Path.IsValidIdentifier(name) for name in result)
+    assert all(name.isascii() for name in result)
+    assert len({*result, *taken}) == len(result) + len(set(taken))
+
+
+@given(st.lists(st.text(), unique=True), st.randoms())
+def test_a_name_does_not_depend_on_the_order(names: list[str], chance: Random) -> None:
+    """Reordering a file renames no prim, whether its name is legal or not."""
+    shuffled = chance.sample(names, len(names))
+
+    first = dict(zip(names, sibling_names(names), strict=True))
+    second = dict(zip(shuffled, sibling_names(shuffled), strict=True))
+
+    assert first == second
+    for name in names:
+        if legal_name(name) == name:
+            assert first[name] == name
+
+
+# What XML 1.0 allows, which is what URDF can have.
+_XML = st.text(
+    st.characters(min_codepoint=32, exclude_categories=["Cs"])
+    | st.sampled_from("\t\n\r"),
+    min_size=1,
+).filter(lambda text: not set(text) & {"\ufffe", "\uffff"})
+
+
+@given(_XML)
+def test_the_name_itself_is_kept_exactly(name: str) -> None:
+    """As displayName wherever the prim cannot have it, in memory and in text."""
+    stage = Usd.Stage.CreateInMemory()
+    prim = stage.DefinePrim(Sdf.Path.absoluteRootPath.AppendChild(legal_name(name)))
+    show_name(prim, name)
+
+    assert (prim.GetDisplayName() or prim.GetName()) == name
+    again = Sdf.Layer.CreateAnonymous(".usda")
+    again.ImportFromString(stage.GetRootLayer().ExportToString())
+    spec = again.GetPrimAtPath(prim.GetPath())
+    assert (spec.GetInfo("displayName") or spec.name) == name

@@ -1,0 +1,115 @@
+"""What reports say of a former run."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING
+
+from lxml import html
+from msgspec import structs
+from rich.console import Console
+
+from tests.reports import records
+from urdf_usd.conformance.records.change_record import (
+    ChangeRecord,
+    FormerRunRecord,
+    Kind,
+)
+from urdf_usd.reports import terminal_summary, write_markdown, write_site
+from urdf_usd.reports.html.former import MOST_ROWS, look, sign, sorted_changes
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FAILING = ChangeRecord(
+    kind=Kind.NEWLY_FAILING,
+    worse=True,
+    subject="shifted",
+    before="exact",
+    after="fails",
+    detail="link <wrist> moved",
+)
+FIXED = ChangeRecord(kind=Kind.FIXED, worse=False, subject="zeta", after="exact")
+WORSE = ChangeRecord(
+    kind=Kind.WORSE,
+    worse=True,
+    subject="alpha",
+    check="kinematics.position",
+    before="1e-08 m",
+    after="3e-06 m",
+)
+GONE = ChangeRecord(kind=Kind.REMOVED, worse=True, subject="gone", before="exact")
+SETTING = ChangeRecord(
+    kind=Kind.SETTING, worse=False, subject="environment mujoco", before="3", after="4"
+)
+FORMER = FormerRunRecord(name="before", changes=(FAILING, GONE, WORSE, FIXED, SETTING))
+ROBOTS = records.corpus()
+SUMMARY = structs.replace(records.summary(ROBOTS), former=FORMER)
+COUNTS = "1 newly failing, 1 removed, 1 worse, 1 fixed"
+
+
+def test_the_page_of_a_run_tells_what_changed(tmp_path: Path) -> None:
+    """With the way to each robot that is still there, and to the check at issue."""
+    path = write_site(SUMMARY, ROBOTS, tmp_path)
+    page = html.fromstring(path.read_text("utf-8"))
+    table = page.get_element_by_id("former-table")
+    rows = [
+        [" ".join(cell.text_content().split()) for cell in row]
+        for row in table.xpath("tbody/tr")
+    ]
+    nothing = "\N{EN DASH}"
+    assert rows == [
+        ["✗ newly failing", "shifted", "all", "exact", "fails", "link <wrist> moved"],
+        ["✗ removed", "gone", "all", "exact", nothing, ""],
+        ["✗ worse", "alpha", "kinematics.position", "1e-08 m", "3e-06 m", ""],
+        ["✓ fixed", "zeta", "all", nothing, "exact", ""],
+    ]
+    assert table.xpath(".//a/@href") == [
+        "robots/shifted.html",
+        "robots/alpha.html#check-kinematics.position",
+        "robots/zeta.html",
+    ]
+    settings = page.get_element_by_id("former-settings").text_content()
+    assert "environment mujoco" in settings
+    (section,) = page.xpath("//section[h2/@id='former']")
+    assert f"the run in before: {COUNTS}." in section.text_content()
+
+
+def test_a_pull_request_is_told_too(tmp_path: Path) -> None:
+    """In Markdown, with names as they are."""
+    write_markdown(SUMMARY, tmp_path / "summary.md")
+    lines = (tmp_path / "summary.md").read_text("utf-8").splitlines()
+    assert f"{COUNTS}." in lines
+    row = (
+        "| ✗ newly failing | <code>shifted</code> |  | exact | fails "
+        "| link &#60;wrist&#62; moved |"
+    )
+    assert row in lines
+
+
+def test_the_terminal_has_one_line_for_it() -> None:
+    """The page has all."""
+    stream = io.StringIO()
+    Console(file=stream, width=100).print(terminal_summary(SUMMARY, ROBOTS))
+    assert f"Since before: {COUNTS}" in stream.getvalue()
+
+
+def test_no_change_is_said_as_well() -> None:
+    """Other versions alone are none."""
+    told = sorted_changes(FormerRunRecord(name="a", changes=(SETTING,)))
+    assert told.sentence == "nothing changed"
+    assert told.settings == (SETTING,)
+
+
+def test_very_many_changes_are_counted() -> None:
+    """A table of all would be no help."""
+    many = sorted_changes(FormerRunRecord(name="a", changes=(WORSE,) * (MOST_ROWS + 7)))
+    assert (len(many.rows), many.hidden) == (MOST_ROWS, 7)
+    assert many.sentence == f"{MOST_ROWS + 7} worse"
+
+
+def test_signs_go_with_colours() -> None:
+    """For the worse, for the better, and neither."""
+    added = structs.replace(FIXED, kind=Kind.ADDED)
+    told = [(sign(one), look(one)) for one in (WORSE, FIXED, added)]
+    assert told == [("✗", "fails"), ("✓", "exact"), ("·", "not-comparable")]

@@ -1,0 +1,523 @@
+"""Tests of the pages, by what a reader sees."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+from lxml import html
+from msgspec import structs
+
+from tests.reports import records
+from urdf_usd.conformance.records.baseline_record import (
+    BaselineRecord,
+    KnownFailureRecord,
+)
+from urdf_usd.conformance.records.ledger_record import CoverageStatus, LedgerRecord
+from urdf_usd.conformance.records.record import (
+    DepartureRecord,
+    DeviationRecord,
+    FindingRecord,
+    Grade,
+    Verdict,
+)
+from urdf_usd.reports import render_robot, write_site
+from urdf_usd.reports.appearance import appearance
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from urdf_usd.conformance.records.record import RobotRecord
+
+_HOSTILE = "<script>alert(1)</script>"
+_TURNED = "left\u202egnorw"
+_LONG = "wrist_" * 1_700
+_SCRIPT = "../scripts/pages.js"
+
+
+def _text(element: html.HtmlElement) -> str:
+    return " ".join(element.text_content().split())
+
+
+def _one(page: html.HtmlElement, path: str) -> html.HtmlElement:
+    (found,) = page.xpath(path)
+    assert isinstance(found, html.HtmlElement)
+    return found
+
+
+def _index(robots: tuple[RobotRecord, ...], folder: Path) -> html.HtmlElement:
+    path = write_site(records.summary(robots), robots, folder)
+    return html.fromstring(path.read_text("utf-8"))
+
+
+def _rows(page: html.HtmlElement, table: str) -> list[list[str]]:
+    rows = page.xpath(f"//table[@id='{table}']/tbody/tr")
+    return [[_text(cell) for cell in row] for row in rows]
+
+
+def _page(robot: RobotRecord) -> html.HtmlElement:
+    return html.fromstring(render_robot(robot))
+
+
+def _named(name: str) -> RobotRecord:
+    return next(robot for robot in records.corpus() if robot.name == name)
+
+
+def test_the_index_says_at_once_how_many_conform(tmp_path: Path) -> None:
+    """Two of the eight do."""
+    page = _index(records.corpus(), tmp_path)
+    assert _text(_one(page, "//h1")) == "2 of 7 robots conform, 1 more is not available"
+    counts = [_text(item) for item in page.xpath("//ul[@class='counts']/li")]
+    assert counts[:4] == ["1 ✓ exact", "1 ≈ close", "1 ✗ fails", "1 ? disputed"]
+
+
+def test_the_matrix_shows_grades_reason_and_position_error(tmp_path: Path) -> None:
+    """The row of the robot that fails is the first."""
+    page = _index(records.corpus(), tmp_path)
+    header = [_text(th) for th in page.xpath("//table[@id='matrix']/thead//th")]
+    assert header[2:6] == ["structure", "kinematics", "mass", "limits"]
+    assert _rows(page, "matrix")[0] == [
+        "Shifted pybullet:Shifted.urdf",
+        "✗ fails",
+        "✓ exact",
+        "✗ fails",
+        "✓ exact, not comparable in 1 of its checks",
+        "",
+        "3.1 mm",
+        "link wrist: position differs by 3.1 mm",
+    ]
+
+
+def test_worst_errors_name_robot_place_and_exact_value(tmp_path: Path) -> None:
+    """The abbreviated value carries every digit in its title."""
+    page = _index(records.corpus(), tmp_path)
+    rows = {row[0]: row for row in _rows(page, "worst")}
+    assert rows["link position"][2:] == [
+        "3.1 mm",
+        "0.21 µm",
+        "10 µm",
+        "pybullet:Shifted.urdf",
+        "link wrist",
+    ]
+    amount = _one(page, "//table[@id='worst']//data[@value='0.0031']")
+    assert amount.get("title", "").split() == ["0.0031", "m"]
+
+
+def test_engines_are_counted_with_percentage_and_reason(tmp_path: Path) -> None:
+    """One of the six readable robots killed the reader of the USD."""
+    page = _index(records.corpus(), tmp_path)
+    rows = {row[0]: row[1:] for row in _rows(page, "participation")}
+    assert rows["usdphysics"] == [
+        "USD",
+        "26.11",
+        "5 (83 %)",
+        "0",
+        "1",
+        "0",
+        "1 \N{MULTIPLICATION SIGN} signal 11",
+    ]
+    assert rows["pybullet"][2:4] == ["0 (0 %)", "6"]
+
+
+def test_reader_deviations_are_collected(tmp_path: Path) -> None:
+    """Engine, cause, and the number of robots."""
+    (row,) = _rows(_index(records.corpus(), tmp_path), "reader-deviations")
+    assert row[0] == "pybullet"
+    assert "gives a link without inertial a mass of 1 kg" in row[1]
+    assert row[3] == "2"
+
+
+def test_the_environment_and_the_command_are_stated(tmp_path: Path) -> None:
+    """Enough to run it again."""
+    page = _index(records.corpus(), tmp_path)
+    assert ["mujoco", "4.0.0"] in _rows(page, "versions")
+    assert ["bodies", "nested"] in _rows(page, "options")
+    command = "urdf-usd run pybullet --bodies nested --base auto --out report"
+    assert command in _text(page)
+    page = html.fromstring((tmp_path / "robots" / "zeta.html").read_text("utf-8"))
+    assert command.replace("pybullet", "pybullet:Zeta.urdf") in _text(page)
+
+
+def test_every_link_leads_somewhere(tmp_path: Path) -> None:
+    """Also where an id needs quoting in an address."""
+    robots = (*records.corpus(), records.robot(name="50% #1", id="50% #1?"))
+    page = _index(robots, tmp_path)
+    for path in tmp_path.rglob("*.html"):
+        page = html.fromstring(path.read_text("utf-8"))
+        page.make_links_absolute(path.as_uri())
+        ids = set(page.xpath("//@id"))
+        for _, _, link, _ in page.iterlinks():
+            if link.startswith("data:"):
+                continue
+            target, _, fragment = link.partition("#")
+            there = set(html.parse(target).xpath("//@id")) if target else ids
+            assert not fragment or fragment in there
+
+
+@pytest.mark.parametrize("identity", ["", ".", "..", "../evil", "a\\b", "a\0b"])
+def test_an_id_that_is_no_file_name_is_refused(identity: str, tmp_path: Path) -> None:
+    """A record cannot write outside the folder."""
+    robot = records.robot(id=identity)
+    with pytest.raises(ValueError, match="no file name"):
+        write_site(records.summary((robot,)), (robot,), tmp_path / "site")
+
+
+def test_a_robot_page_begins_with_what_is_wrong() -> None:
+    """Where, expected, actual, difference and tolerance, before anything else."""
+    page = _page(_named("Shifted"))
+    assert _text(_one(page, "//h1")) == "Shifted"
+    assert _text(page.xpath("//main//h2")[0]) == "What is wrong"
+    (row,) = _rows(page, "finding-fails-kinematics-position")
+    assert row[0] == "✗ fails"
+    assert row[1].startswith("link wrist The wrist stands 3.1 mm away")
+    assert row[1].endswith("(configuration: sample 4)")
+    assert row[2:] == [
+        "(0.1, -0.2, 0.3)",
+        "(0.1, -0.2, 0.3031)",
+        "3.1 mm",
+        "10 µm",
+        "0.21 µm",
+    ]
+
+
+@pytest.mark.parametrize("profile", ["physx", None])
+def test_a_robot_page_names_the_profile_of_our_own_usd(profile: str | None) -> None:
+    """A USD from elsewhere has none."""
+    (robot, *_) = records.corpus()
+    page = _page(structs.replace(robot, profile=profile))
+    named = page.xpath("//dt[text()='Profile']/following-sibling::dd")
+
+    assert [_text(name) for name in named] == ([profile] if profile else [])
+
+
+def test_a_finding_names_its_subject_once() -> None:
+    """And has no column for values that nobody states."""
+    finding = FindingRecord(
+        subject="joint elbow", message="joint elbow: is missing", grade=Grade.FAILS
+    )
+    check = records.joint_types(Grade.FAILS, (finding,))
+    page = _page(records.robot(Verdict.FAILS, checks=(check,)))
+    table = "finding-fails-structure-joint_types"
+    assert _rows(page, table) == [["✗ fails", "joint elbow is missing"]]
+    assert len(page.xpath(f"//table[@id='{table}']/thead//th")) == 2
+
+
+def test_a_robot_page_shows_each_engine_per_quantity() -> None:
+    """Largest difference and its place; a reason where nothing was compared."""
+    page = _page(_named("Shifted"))
+    header = [_text(th) for th in page.xpath("//table[@id='check-table']/thead//th")]
+    rows = {
+        row[0].split(" the ")[0]: dict(zip(header, row, strict=True))
+        for row in _rows(page, "check-table")
+        if len(row) > 1
+    }
+    assert rows["link position"]["mujoco"] == "3.4 mm link wrist"
+    assert rows["link position"]["pybullet"].endswith("loses the axis of planar joints")
+    assert rows["link mass"]["mujoco"] == "0"
+    assert rows["link mass"]["pybullet"] == "50 % link camera reader deviation"
+    assert rows["joint types"]["spec"] == "equal"
+    assert rows["link inertia"]["pybullet"] == ""
+
+
+def test_what_a_reader_of_the_usd_computes_instead_is_shown_link_by_link() -> None:
+    """With the size, in the unit of the check."""
+    values = tuple(
+        DepartureRecord(
+            subject=f"link {name}",
+            stated="(1e-06, 2e-06, 3e-06) kg m^2",
+            computed="(4e-05, 4e-05, 4e-05) kg m^2",
+            difference=size,
+        )
+        for name, size in (("toe", 13.0), ("heel", None))
+    )
+    deviation = DeviationRecord(
+        engine="usdphysics",
+        id="usdphysics-inertia",
+        cause="OpenUSD takes moments below 1e-5 for unauthored",
+        check="mass.link",
+        subjects=("link toe", "link heel"),
+        largest=13.0,
+        values=values,
+    )
+    page = _page(records.robot(deviations=(deviation,)))
+    (row,) = _rows(page, "deviation-table")
+
+    assert row[3] == "1300 %"
+    assert row[4].startswith("link toe, link heel")
+    assert "link toe: (1e-06, 2e-06, 3e-06) kg m^2 is stated" in row[4]
+    assert "(4e-05, 4e-05, 4e-05) kg m^2 is computed (1300 %)" in row[4]
+
+
+def test_a_robot_page_that_conforms_says_so_and_keeps_what_is_close() -> None:
+    """Text values such as inf are shown as they are."""
+    page = _page(_named("Alpha"))
+    assert "Nothing: every value that could be compared" in _text(page)
+    (row,) = _rows(page, "finding-close-limits-upper")
+    assert row[2:4] == ["inf", "2.8973"]
+
+
+def test_diagnostics_point_into_the_file() -> None:
+    """File, line and column, as compilers write them, and what stands there."""
+    (row,) = _rows(_page(_named("Alpha")), "diagnostic-table")
+    message = "joint 'elbow' is revolute and has no <limit>"
+    line = '<joint name="elbow" type="revolute">'
+    assert row == [
+        "warning",
+        "arm.urdf:41:5",
+        f"{message}{line}",
+        "joint-limit-missing",
+    ]
+
+
+def test_an_unreadable_robot_shows_its_diagnostics() -> None:
+    """There is nothing else to show."""
+    page = _page(_named("Broken"))
+    assert "broken.urdf:12:3" in _text(page)
+    assert not page.xpath("//table[@id='check-table']")
+
+
+def test_a_crashed_engine_shows_what_it_printed() -> None:
+    """The end of its output is all there is to go on."""
+    assert "Segmentation fault" in _text(_page(_named("Fatal")))
+
+
+def test_a_single_page_has_no_link_to_an_index(tmp_path: Path) -> None:
+    """Only a page of a site has one to go back to."""
+    robot = _named("Zeta")
+    assert not _page(robot).xpath("//a[contains(@href, 'index.html')]")
+    write_site(records.summary((robot,)), (robot,), tmp_path)
+    page = html.fromstring((tmp_path / "robots" / "zeta.html").read_text("utf-8"))
+    assert page.xpath("//a[@href='../index.html']")
+
+
+def test_more_findings_than_anybody_reads_are_counted() -> None:
+    """The page stays small; the record has them all."""
+    findings = tuple(
+        FindingRecord(subject=f"link {i}", message="moved", grade=Grade.FAILS)
+        for i in range(130)
+    )
+    check = records.position(Grade.FAILS, findings=findings)
+    page = _page(records.robot(Verdict.FAILS, checks=(check,)))
+    assert len(_rows(page, "finding-fails-kinematics-position")) == 100
+    assert "30 more are in the JSON record." in _text(page)
+
+
+@pytest.mark.parametrize(
+    "name", [_HOSTILE, _TURNED, _LONG, "a\x00b", "\ud800", "{{ 7*7 }}"]
+)
+def test_hostile_names_are_shown_as_text(name: str, tmp_path: Path) -> None:
+    """Wherever a name may stand, on both pages."""
+    finding = FindingRecord(
+        subject=f"link {name}",
+        message=f"{name} moved",
+        grade=Grade.FAILS,
+        expected=name,
+        actual=name,
+    )
+    robot = records.robot(
+        Verdict.FAILS,
+        name=name,
+        id="hostile",
+        reason=f"link {name} moved",
+        checks=(records.position(Grade.FAILS, 1.0, name, (finding,)),),
+    )
+    index = _index((robot,), tmp_path)
+    page = html.fromstring((tmp_path / "robots" / "hostile.html").read_text("utf-8"))
+    shown = name.replace("\x00", "␀").replace("\ud800", "\ufffd")
+    shown = shown.replace("\u202e", "\\u202e")
+    assert [script.get("id") for script in index.xpath("//script")] == ["report", None]
+    assert [script.get("src") for script in page.xpath("//script")] == [_SCRIPT]
+    assert _one(page, "//h1").text_content() == shown
+    for where in (index, page):
+        holders = [e for e in where.xpath("//bdi") if shown in e.text_content()]
+        assert holders
+        assert all(("long" in e.classes) == (len(name) > 300) for e in holders)
+        # Outside <bdi> no name is left that could turn or stretch the page.
+        for element in where.xpath("//bdi"):
+            element.drop_tree()
+        body = _one(where, "//main").text_content().replace("pybullet:", "")
+        if name not in {"\ud800", "{{ 7*7 }}"}:
+            assert shown not in re.sub(r"urdf-usd run .*", "", body)
+
+
+@pytest.mark.parametrize("verdict", list(Verdict))
+def test_every_verdict_is_shown_as_sign_word_and_colour(
+    verdict: Verdict, tmp_path: Path
+) -> None:
+    """In the matrix and at the top of its page."""
+    robot = records.robot(verdict)
+    chip = _one(
+        _index((robot,), tmp_path),
+        "//table[@id='matrix']//span[contains(@class,'chip')]",
+    )
+    look = appearance(verdict)
+    assert _text(chip) == f"{look.sign} {verdict}"
+    assert look.name in chip.classes
+    banner = _one(_page(robot), "//div[contains(@class,'verdict')]")
+    assert look.name in banner.classes
+    assert _text(banner).startswith(f"{look.sign} {verdict}")
+
+
+@pytest.mark.parametrize("grade", list(Grade))
+def test_every_grade_is_shown_as_sign_word_and_colour(
+    grade: Grade, tmp_path: Path
+) -> None:
+    """The word is there for screen readers."""
+    robot = records.robot(checks=(records.mass(grade),))
+    cell = _one(
+        _index((robot,), tmp_path),
+        "//table[@id='matrix']//td[contains(@class,'grade')]",
+    )
+    look = appearance(grade)
+    assert _text(cell) == f"{look.sign} {grade}"
+    assert look.name in cell.classes
+
+
+def test_pages_are_self_contained_and_can_be_operated(tmp_path: Path) -> None:
+    """No address leaves the folder; tables, headings and controls are labelled."""
+    _index(records.corpus(), tmp_path)
+    for path in tmp_path.rglob("*.html"):
+        text = path.read_text("utf-8")
+        page = html.fromstring(text)
+        # A name space is no address; what a browser asks for is tested in one.
+        markup = re.sub(
+            r"(<script>).*?</script>", r"\1</script>", text, flags=re.DOTALL
+        )
+        assert not re.search(r"https?://|@import|url\(", markup)
+        assert page.get("lang") == "en"
+        assert page.xpath("//title/text()")
+        assert len(page.xpath("//h1")) == 1
+        assert len(page.xpath("//main[@id='main']")) == 1
+        assert page.xpath("//body/a[@href='#main']")
+        for table in page.xpath("//table"):
+            assert _text(_one(table, "./caption"))
+            assert all(th.get("scope") for th in table.iter("th"))
+            region = table.getparent()
+            assert region is not None
+            assert region.get("tabindex") == "0"
+            assert region.get("aria-labelledby") in page.xpath("//@id")
+        for control in page.xpath("//input | //select"):
+            assert page.xpath(f"//label[@for='{control.get('id')}']")
+        ids = page.xpath("//@id")
+        assert len(set(ids)) == len(ids)
+
+
+def test_the_index_works_without_scripts(tmp_path: Path) -> None:
+    """Filters and plots show themselves; a plain table is there where nothing does."""
+    page = _index(records.corpus(), tmp_path)
+    assert _one(page, "//*[@id='explorer']").get("hidden") is not None
+    plots = _one(page, "//*[@id='distributions']/parent::section")
+    assert plots.get("hidden") is not None
+    assert page.xpath("//noscript//table[@id='matrix']/tbody/tr")
+    policy = _one(page, "//meta[@http-equiv='Content-Security-Policy']").get("content")
+    assert policy is not None
+    assert "default-src 'none'" in policy
+    assert "script-src 'sha256-" in policy
+
+
+def test_the_same_records_give_the_same_bytes(tmp_path: Path) -> None:
+    """Reports can be compared and cached."""
+    first, second = tmp_path / "first", tmp_path / "second"
+    for folder in (first, second):
+        _index(records.corpus(), folder)
+    names = sorted(p.relative_to(first) for p in first.rglob("*.html"))
+    assert len(names) == 9
+    assert all((first / n).read_bytes() == (second / n).read_bytes() for n in names)
+
+
+def test_an_empty_run_has_an_index_too(tmp_path: Path) -> None:
+    """A corpus may match nothing."""
+    page = _index((), tmp_path)
+    assert _text(_one(page, "//h1")) == "0 of 0 robots conform"
+
+
+def test_an_index_of_1200_robots_stays_small(tmp_path: Path) -> None:
+    """A page that opens from disk on a phone."""
+    checks = (
+        records.joint_types(),
+        records.position(),
+        records.mass(),
+        records.limits(),
+    )
+    robots = tuple(
+        records.robot(name=f"Robot {i:04d}", checks=checks) for i in range(1_200)
+    )
+    page = _index(robots, tmp_path)
+    assert len(page.xpath("//table[@id='matrix']/tbody/tr")) == 1_200
+    assert (tmp_path / "index.html").stat().st_size < 5_000_000
+
+
+def test_a_run_is_shown_next_to_its_baseline(tmp_path: Path) -> None:
+    """New, worse, fixed and expected, each with the way to its place."""
+
+    def known(robot: str, grade: str, expected: str) -> KnownFailureRecord:
+        return KnownFailureRecord(
+            robot=robot,
+            check="kinematics.position",
+            grade=grade,
+            expected=expected,
+            message="link wrist moved",
+            reason="an upstream bug" if expected else "",
+        )
+
+    baseline = BaselineRecord(
+        new=(known("shifted", "fails", ""),),
+        worse=(known("alpha", "fails", "close"),),
+        fixed=(known("zeta", "", "fails"),),
+        expected=(known("ambiguous", "disputed", "disputed"),),
+        absent=3,
+    )
+    robots = records.corpus()
+    summary = structs.replace(records.summary(robots), baseline=baseline)
+    path = write_site(summary, robots, tmp_path)
+    page = html.fromstring(path.read_text("utf-8"))
+    rows = _rows(page, "baseline-table")
+
+    assert [row[:5] for row in rows] == [
+        ["✗ new", "shifted", "kinematics.position", "fails", "\N{EN DASH}"],
+        ["✗ worse", "alpha", "kinematics.position", "fails", "close"],
+        ["✓ fixed", "zeta", "kinematics.position", "passes", "fails"],
+        ["as expected", "ambiguous", "kinematics.position", "disputed", "disputed"],
+    ]
+    assert "an upstream bug" in rows[1][5]
+    links = page.xpath("//table[@id='baseline-table']//a/@href")
+    assert links[0] == "robots/shifted.html#check-kinematics.position"
+
+
+def test_provenance_states_licence_and_origin() -> None:
+    """As far as they are known."""
+    robot = _named("Zeta")
+    source = structs.replace(robot.source, license="BSD-3-Clause", commit="c0ffee")
+    page = _text(_one(_page(structs.replace(robot, source=source)), "//main"))
+    assert "LicenceBSD-3-Clause" in page
+    assert "Commitc0ffee" in page
+    assert "Licencenot stated" in _text(_one(_page(robot), "//main"))
+
+
+def test_lint_and_ledger_have_tables_of_their_own() -> None:
+    """What is likely wrong, and what went where."""
+    finding = structs.replace(
+        records.DIAGNOSTIC, rule="mass-implausible", remedy="Write kilograms."
+    )
+    entries = (
+        LedgerRecord(
+            part="link", count=9, fate=CoverageStatus.CONVERTED, where="a prim each"
+        ),
+        LedgerRecord(
+            part="<gazebo>", count=4, fate=CoverageStatus.KEPT, where="custom data"
+        ),
+        LedgerRecord(
+            part="mesh-missing", count=1, fate=CoverageStatus.LEFT_OUT, where="gone"
+        ),
+    )
+    robot = structs.replace(_named("Zeta"), lint=(finding,), ledger=entries)
+    page = _page(robot)
+    (row,) = _rows(page, "lint-table")
+    assert (row[0], row[1], row[3]) == ("warning", "arm.urdf:41:5", "mass-implausible")
+    assert row[2].endswith("What to do: Write kilograms.")
+    assert _rows(page, "ledger-table") == [
+        ["link", "9", "converted", "a prim each"],
+        ["<gazebo>", "4", "kept", "custom data"],
+        ["mesh-missing", "1", "left out", "gone"],
+    ]
