@@ -128,7 +128,7 @@ def test_task_of_the_main_module_is_refused(folder: Path) -> None:
     """Workers would look for it in vain, wherever in the task it is."""
     program = """
 from functools import partial
-from urdf_usd.conformance.isolation import Isolation
+from urdf_usd.conformance.execution.workers.isolation import Isolation
 
 def double(number):
     return 2 * number

@@ -272,7 +272,7 @@ def test_a_terminal_says_what_is_done_before_anything_large_is_loaded(
 import sys
 from unittest.mock import patch
 from urdf_usd.conformance.cli import main
-from urdf_usd.conformance.commands import status
+from urdf_usd.conformance.cli.output import status
 
 def shown(self, text):
     assert text.endswith(" ...") and text.isascii()
@@ -302,7 +302,7 @@ class Interrupting:
         if name == "click":
             raise KeyboardInterrupt
 
-from urdf_usd.conformance.program import start
+from urdf_usd.conformance.cli.program import start
 sys.meta_path.insert(0, Interrupting())
 start()
 """
@@ -319,7 +319,7 @@ def _started(
     return _run(
         f"""
 import sys
-from urdf_usd.conformance import isolation
+from urdf_usd.conformance.execution.workers import isolation
 from urdf_usd.conformance.cli import main
 LARGE = {LARGE!r}
 isolation.start_loading = {loading}

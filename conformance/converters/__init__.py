@@ -1,1 +1,1 @@
-"""."""
+"""The converters that a run compares."""

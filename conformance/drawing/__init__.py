@@ -1,1 +1,1 @@
-"""."""
+"""URDF and USD as 3D models for the report."""

@@ -1,1 +1,1 @@
-"""."""
+"""Engines: the protocol, the registry and one folder per engine."""

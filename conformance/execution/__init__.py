@@ -1,1 +1,1 @@
-"""."""
+"""One robot from start to record, and runs over many."""

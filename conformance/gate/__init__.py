@@ -1,1 +1,1 @@
-"""."""
+"""What fails a run, and which failures are expected."""

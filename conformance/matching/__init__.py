@@ -1,1 +1,1 @@
-"""."""
+"""Which prim stands for which link and joint."""

@@ -1,1 +1,1 @@
-"""."""
+"""What an engine states about one robot, by URDF name."""

@@ -1,1 +1,1 @@
-"""."""
+"""Robots as tests: the pytest plugin."""

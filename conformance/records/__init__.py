@@ -1,1 +1,1 @@
-"""."""
+"""Run records: their types, JSON Schema, files and differences."""

@@ -1,1 +1,1 @@
-"""."""
+"""Tolerances, sampled configurations and the quantities compared."""

@@ -1,1 +1,1 @@
-"""."""
+"""From differences to grades: known deviations, attribution, round trip."""

@@ -1,1 +1,1 @@
-"""."""
+"""HTML reports: templates, pages and the 3D viewer."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from urdf_usd.conformance import mutation as mutations
+from urdf_usd.conformance import mutation
 from urdf_usd.conformance.engines.mujoco.model import with_motion
 from urdf_usd.conformance.engines.reference.engine import observe_robot
 from urdf_usd.conformance.execution.tasks import questions
@@ -98,7 +98,7 @@ def _origin(joint: str, xyz: Vec3) -> Pose:
 
 
 # A closed mesh that no rotation and no mirror brings onto itself.
-WEDGE = Path(mutations.__file__).parent / "robots" / "wedge.obj"
+WEDGE = Path(mutation.__file__).parent / "robots" / "wedge.obj"
 _PLACE = _pose((0.03, -0.02, 0.06), (0.5, -0.4, 1.2))
 _WEDGE = MeshFile(WEDGE.name, str(WEDGE), (0.5, 1.5, 2.0))
 _PEN = Capsule(0.01, 0.08)

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 from pxr import Usd, UsdPhysics
 
-from urdf_usd.conformance import mutation as mutations
+from urdf_usd.conformance import mutation
 from urdf_usd.conformance.cli.main import main
 from urdf_usd.conformance.execution.run import RunOptions, run
 from urdf_usd.conformance.records.record import RobotRecord, Verdict
@@ -18,7 +18,7 @@ from urdf_usd.converter.usd.writer.prims import BodyNesting
 from urdf_usd.corpus import resolve_corpora
 
 # Oblique axes, chained couplings, couplings between kinds, a massless base.
-ARM = Path(mutations.__file__).parent / "robots" / "oblique_arm.urdf"
+ARM = Path(mutation.__file__).parent / "robots" / "oblique_arm.urdf"
 
 
 def _invoke(*arguments: str) -> Result:

@@ -1,1 +1,1 @@
-"""."""
+"""Subcommands of ``urdf-usd``, one module each."""

@@ -1,1 +1,1 @@
-"""."""
+"""Options and arguments that subcommands share."""

@@ -1,1 +1,1 @@
-"""."""
+"""Drake, on the URDF."""

@@ -1,1 +1,1 @@
-"""."""
+"""MuJoCo, on the URDF."""

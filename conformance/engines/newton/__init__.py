@@ -1,1 +1,1 @@
-"""."""
+"""Newton, on the URDF and on the USD."""

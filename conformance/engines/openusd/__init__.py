@@ -1,1 +1,1 @@
-"""."""
+"""OpenUSD's physics parser, on the USD."""

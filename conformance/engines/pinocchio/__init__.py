@@ -1,1 +1,1 @@
-"""."""
+"""Pinocchio, on the URDF."""

@@ -1,1 +1,1 @@
-"""."""
+"""PyBullet, on the URDF."""

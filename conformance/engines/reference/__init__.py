@@ -1,1 +1,1 @@
-"""."""
+"""The URDF as its specification defines it."""

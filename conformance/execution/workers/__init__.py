@@ -1,1 +1,1 @@
-"""."""
+"""Worker processes with limits of time and memory."""

@@ -53,7 +53,7 @@ _ALLOCATION_FAILED = "std::bad_alloc"
 _TIME_RAN_OUT = "printed-when-time-ran-out.txt"
 # The frames below a task are ours, and say nothing.
 _OUR_FRAMES = re.compile(
-    r'\n +File \S*conformance.confinement\.py", line \d+ in (?:attempt|run_task)'
+    r'\n +File \S*workers.confinement\.py", line \d+ in (?:attempt|run_task)'
     r"(?:\n +File .*)*"
 )
 

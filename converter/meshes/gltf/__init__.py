@@ -1,1 +1,1 @@
-"""."""
+"""glTF and GLB files."""

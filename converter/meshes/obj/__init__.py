@@ -1,1 +1,1 @@
-"""."""
+"""Wavefront OBJ files and their MTL."""

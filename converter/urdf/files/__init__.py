@@ -1,1 +1,1 @@
-"""."""
+"""Files and packages that a URDF refers to."""

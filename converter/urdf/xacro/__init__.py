@@ -1,1 +1,1 @@
-"""."""
+"""Xacro files, expanded in a process of their own."""

@@ -1,1 +1,1 @@
-"""."""
+"""A USD stage as a robot."""

@@ -1,1 +1,1 @@
-"""."""
+"""A robot as a USD stage."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pybullet_data
 import pytest
 
-from urdf_usd.conformance import mutation as mutations
+from urdf_usd.conformance import mutation
 from urdf_usd.conformance.checks import COMPARERS
 from urdf_usd.conformance.checks.catalogue import CHECKS
 from urdf_usd.conformance.mutation import experiment
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from urdf_usd.conformance.mutation.fault import Speech
 
-OWN = Path(mutations.__file__).parent / "robots"
+OWN = Path(mutation.__file__).parent / "robots"
 PENDULUM = Path(pybullet_data.getDataPath()) / "pendulum5.urdf"
 # What other checks say as well, or what nothing in a USD decides.
 UNAIMED = {

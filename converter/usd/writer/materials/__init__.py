@@ -1,1 +1,1 @@
-"""."""
+"""Materials as preview surfaces and OpenPBR."""

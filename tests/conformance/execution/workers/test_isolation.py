@@ -341,7 +341,7 @@ def test_interruption_leaves_no_process_behind(tmp_path: Path) -> None:
         textwrap.dedent(
             """
             import sys, time
-            from urdf_usd.conformance.isolation import Isolation
+            from urdf_usd.conformance.execution.workers.isolation import Isolation
 
             if __name__ == "__main__":
                 with Isolation(workers=2) as isolation:
@@ -377,7 +377,7 @@ def test_interruption_while_libraries_load_says_nothing_of_its_own(
         textwrap.dedent(
             """
             import time
-            from urdf_usd.conformance.isolation import Isolation
+            from urdf_usd.conformance.execution.workers.isolation import Isolation
 
             if __name__ == "__main__":
                 try:

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.skipif(
 
 _HOLDER = """
 import sys
-from urdf_usd.conformance.slots import Slots
+from urdf_usd.conformance.execution.workers.slots import Slots
 assert Slots(sys.argv[1], 1).take() is not None
 print("taken", flush=True)
 sys.stdin.read()
