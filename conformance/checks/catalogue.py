@@ -1,8 +1,7 @@
 """The closed list of checks: what is compared, in which unit, and why.
 
-How each is compared is in :mod:`urdf_usd.conformance.checks`, under the
-same identifier.
-Identifiers are stable and never reused.
+How each compares is in :mod:`urdf_usd.conformance.checks.comparers`, by the same
+identifier. Identifiers are stable and never reused.
 """
 
 from __future__ import annotations

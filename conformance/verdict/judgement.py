@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import TYPE_CHECKING, assert_never
 
-from urdf_usd.conformance.checks.asking import compare
 from urdf_usd.conformance.checks.catalogue import CHECKS, ROUND_TRIP_CHECKS
+from urdf_usd.conformance.checks.comparers import compare
 from urdf_usd.conformance.engines.protocol import Abstained, Crashed, Observed
 from urdf_usd.conformance.records.record import (
     CheckRecord,

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from msgspec import structs
 
-from urdf_usd.conformance.checks.asking import compare
+from urdf_usd.conformance.checks.comparers import compare
 from urdf_usd.conformance.engines.protocol import Abstained, Crashed, Observed
 from urdf_usd.conformance.observation.robot import JointType
 from urdf_usd.conformance.records.record import Grade

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from urdf_usd.conformance.checks import COMPARERS
 from urdf_usd.conformance.checks.catalogue import CHECKS
+from urdf_usd.conformance.checks.comparers import COMPARERS
 
 
 def test_every_check_is_compared_in_one_way() -> None:

@@ -12,8 +12,8 @@ import pybullet_data
 import pytest
 
 from urdf_usd.conformance import mutation
-from urdf_usd.conformance.checks import COMPARERS
 from urdf_usd.conformance.checks.catalogue import CHECKS
+from urdf_usd.conformance.checks.comparers import COMPARERS
 from urdf_usd.conformance.mutation import experiment
 from urdf_usd.conformance.mutation.catalogue import FAULTS
 from urdf_usd.conformance.mutation.experiment import Examination, Plan, examine
