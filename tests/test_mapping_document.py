@@ -98,8 +98,11 @@ def known_to_the_grammar(
 
 def test_what_is_not_there_would_be_found() -> None:
     """A lost function, a lost module and a lost test are each named."""
-    cell = "`usd/joints.author_joints`, `usd/joints.author_dreams`, `no/where.at_all`"
+    cell = (
+        "`usd/writer/joints.author_joints`, `usd/writer/joints.author_dreams`, "
+        "`no/where.at_all`"
+    )
 
     found = list(missing(ROOT / "converter", cell))
 
-    assert found == ["usd/joints.author_dreams", "no/where.at_all"]
+    assert found == ["usd/writer/joints.author_dreams", "no/where.at_all"]

@@ -189,6 +189,8 @@ def test_random_names_change_no_other_check(
     """Whatever the robot, and however its bodies are written."""
     # Where something that moves is called like the world, only names tell.
     assume(all(joint.child != "world" for joint in robot.joints))
+    # A floating joint is no constraint in USD: the name of its parent is all there is.
+    assume(not any(isinstance(joint.kind, Floating) for joint in robot.joints))
     tree = build_tree(robot)
     body_assignment = assign_bodies(tree, base, merge_fixed=merge_fixed)
     asked = replace(configurations(structure(robot)), root=tree.root)
@@ -206,6 +208,11 @@ def test_random_names_change_no_other_check(
         reading = OpenusdEngine().observe(Request(str(labelled), asked))
 
     changed = _judged(spec, replace(reading, renamed=labels.found))
+    # Massless links that are welded are no bodies, and nothing tells their joints apart
+    # once the names are lost. Where no joint is left to compare, that is the grade.
+    found = {joint.name for joint in reading.joints}
+    if not any(joint.name in found for joint in robot.joints):
+        changed = {c: g for c, g in changed.items() if g is not Grade.NOT_APPLICABLE}
     assert {
         check: grade
         for check, grade in changed.items()

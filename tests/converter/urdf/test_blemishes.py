@@ -195,9 +195,9 @@ def test_rules_of_xml_are_cited_through_the_table_alone() -> None:
     folder = Path(__file__).parents[3] / "converter/urdf"
     citing = {
         (file.name, rule)
-        for file in folder.glob("*.py")
+        for file in folder.rglob("*.py")
         for rule in of_xml
-        if file.name != "xml_repairs.py" and f'"{rule}"' in file.read_text("utf-8")
+        if file != folder / "xml/repairs.py" and f'"{rule}"' in file.read_text("utf-8")
     }
 
     # What became of parts after that is no repair.
