@@ -35,6 +35,7 @@ from urdf_usd.converter.robot.model import (
     Box,
     Continuous,
     Fixed,
+    Floating,
     Inertial,
     Joint,
     Link,
