@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from tests.converter.urdf.blemishes import Blemish, Document
 
 _OF_LINK = ("robot", "link")
+_WITH_ORIGIN = frozenset({"inertial", "visual", "collision", "joint"})
 _OF_ORIGIN = re.compile(
     rb"(xyz\s*=\s*[\"'])\s*([-+\d.eE]+\s+[-+\d.eE]+\s+[-+\d.eE]+)\s*"
 )
@@ -76,12 +77,17 @@ def _joint_type(file: Document) -> Iterator[Pair]:
 
 
 def _origins(file: Document, end: bytes) -> Pair:
-    def edit(tag: bytes) -> bytes:
-        return (
-            _OF_ORIGIN.sub(rb"\1\2" + end, tag) if tag.startswith(b"<origin") else tag
-        )
-
-    return file.in_start_tags(edit)
+    # An origin elsewhere is custom data, which is kept as it is written.
+    starts = [
+        tag
+        for tag in file.tags
+        if tag.name == "origin" and tag.path[-1] in _WITH_ORIGIN
+    ]
+    blemished = bytearray(file.data)
+    for tag in reversed(starts):
+        start = _OF_ORIGIN.sub(rb"\1\2" + end, file.data[tag.start : tag.inside])
+        blemished[tag.start : tag.inside] = start
+    return Pair(file.data, bytes(blemished))
 
 
 def _punctuation(file: Document) -> Iterator[Pair]:
