@@ -169,6 +169,8 @@ QUARANTINE = {
         "urdf_usd.converter.usd",
         "urdf_usd.conformance.engines.openusd",
     ),
+    "ovphysx": ("urdf_usd.conformance.engines.physx.program",),
+    "ovstage": ("urdf_usd.conformance.engines.physx.program",),
     "pebble": ("urdf_usd.conformance.execution.workers.isolation",),
     # Faults are edits of USDs; nothing in there is ever compared with.
     "pxr": (

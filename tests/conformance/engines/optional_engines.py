@@ -9,6 +9,7 @@ import pytest
 from urdf_usd.conformance.engines.drake.engine import DrakeEngine
 from urdf_usd.conformance.engines.newton.urdf_engine import NewtonEngine
 from urdf_usd.conformance.engines.newton.usd_engine import NewtonUsdEngine
+from urdf_usd.conformance.engines.physx.engine import PhysxEngine
 from urdf_usd.conformance.engines.pinocchio.engine import PinocchioEngine
 from urdf_usd.conformance.engines.protocol import Unavailable
 
@@ -21,6 +22,7 @@ ENGINES: dict[str, Callable[[], Engine]] = {
     "drake": DrakeEngine,
     "newton": NewtonEngine,
     "newton-usd": NewtonUsdEngine,
+    "physx": PhysxEngine,
     "pinocchio": PinocchioEngine,
 }
 

@@ -1,0 +1,1 @@
+"""PhysX, on the USD."""

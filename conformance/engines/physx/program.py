@@ -1,0 +1,228 @@
+"""Loads a USD into PhysX and writes what PhysX reports: ``program.py REQUEST ANSWER``.
+
+A program of its own: ovphysx brings its own build of OpenUSD, which cannot share a
+process with usd-core. It imports nothing of this package but the file format.
+
+Units are those of ovphysx: degrees for joint positions, velocities and limits of
+rotational joints, radians in mass matrix and generalised forces. Gravity is that of the
+stage; quaternions are xyzw.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypedDict
+
+import numpy as np
+import ovphysx
+import ovstage
+from ovphysx import PhysX
+from ovphysx.samples.python_samples.schema_support import physx_schema_paths
+from ovphysx.types import ObjectScope, SimObjectType
+
+if TYPE_CHECKING:
+    from ovphysx.api import ReadGroup, WriteGroup
+
+LINK_ATTRIBUTES = {
+    "link_mass": "mass",
+    "link_center": "centerOfMassPosition",
+    "link_inertia": "inertia",
+}
+JOINT_ATTRIBUTES = {
+    "joint_limit": "jointLimit",
+    "joint_velocity": "jointMaxVelocity",
+    "joint_effort": "jointMaxForce",
+    "joint_drive": "jointDriveType",
+    "joint_damping": "jointViscousFriction",
+    "joint_friction": "jointDynamicFriction",
+}
+FORCE_ATTRIBUTES = {
+    "mass_matrix": "massMatrix",
+    "gravity": "gravityForce",
+    "coriolis": "coriolisForce",
+}
+
+
+class Request(TypedDict):
+    """What is read.
+
+    Attributes:
+        usd: Root layer.
+        joints: (n) paths of joints with one degree of freedom.
+        positions: (K, n) their positions.
+        velocities: (W, n) their velocities at the first W configurations, for forces.
+    """
+
+    usd: str
+    joints: list[str]
+    positions: list[list[float]]
+    velocities: list[list[float]]
+
+
+class Scene:
+    """A stage in PhysX.
+
+    Args:
+        path: Root layer.
+    """
+
+    def __init__(self, path: str) -> None:
+        PhysX.set_cpu_mode(True)
+        schemas = [str(folder) for folder in physx_schema_paths()]
+        schemas.append(str(ovphysx.newton_schema_root()))
+        ovstage.population.register_usd_schemas(schemas)
+        self._stage = ovstage.Stage("robot")
+        ovstage.population.open_usd(
+            self._stage, path, ordinal=1, domains=ovstage.PopulationDomain.ALL
+        )
+        self._stage.advance_write_floor(ordinal=1).wait()
+        self._physx = PhysX()
+        self._physx.wait_task(self._physx.attach_ovstage(self._stage, read_ordinal=1))
+        self._physx.wait_all()
+        self._paths = ovstage.PathDictionary(self._stage)
+
+    def _own_paths(self, group: ReadGroup | WriteGroup) -> list[str]:
+        listed: list[str] = self._paths.get_path_strings(group.prim_list)
+        return listed[group.prim_offset : group.prim_offset + group.prim_count]
+
+    def read(self, kind: SimObjectType, name: str) -> dict[str, np.ndarray]:
+        """Return an attribute of all objects of a kind, by prim path."""
+        values: dict[str, np.ndarray] = {}
+        with self._physx.read_sync(kind, [name], scope=ObjectScope.ALL) as result:
+            for group in result.groups:
+                if group.is_delete or not group.tensors:
+                    continue
+                rows = (
+                    [tensor.numpy() for tensor in group.tensors]
+                    if group.is_array
+                    else list(group.tensors[0].numpy())
+                )
+                paths = self._own_paths(group)
+                values |= {p: np.array(row) for p, row in zip(paths, rows, strict=True)}
+        return values
+
+    def dof_paths(self) -> dict[str, list[str]]:
+        """Return the joint of each degree of freedom, by path of the articulation."""
+        handles = self.read(SimObjectType.ARTICULATION, "dofJointPath")
+        # Rows are padded with zeros.
+        return {
+            path: [self._paths.path_to_string(int(h)) for h in row.ravel() if h]
+            for path, row in handles.items()
+        }
+
+    def write(self, name: str, values: dict[str, float]) -> None:
+        """Set an attribute of joints with one degree of freedom, by prim path."""
+        with self._physx.write_sync(SimObjectType.ARTICULATION_JOINT, name) as session:
+            for group in session.groups:
+                paths = self._own_paths(group)
+                for path, tensor in zip(paths, group.tensors, strict=True):
+                    value = values.get(path, 0.0)
+                    tensor.assign(np.full(tensor.shape, value, np.float32))
+                session.commit_sync(group)
+
+    def hold_root(self, root: dict[str, np.ndarray]) -> None:
+        """Put the root back where it was, at rest.
+
+        Args:
+            root: (N, 3) ``rootPosition`` and (N, 4) ``rootOrientation`` of the
+                articulations.
+        """
+        still = {"rootLinearVelocity": np.zeros(3), "rootAngularVelocity": np.zeros(3)}
+        for name, value in (root | still).items():
+            with self._physx.write_sync(SimObjectType.ARTICULATION, name) as session:
+                for group in session.groups:
+                    for tensor in group.tensors:
+                        rows = np.broadcast_to(value, tensor.shape)
+                        tensor.assign(np.ascontiguousarray(rows, np.float32))
+                    session.commit_sync(group)
+
+    def place(self) -> None:
+        """Bring links to where joint positions put them."""
+        self._physx.update_articulations_kinematic()
+
+    def warm_up(self) -> None:
+        """Simulate the first step."""
+        self._physx.warmup()
+        self._physx.wait_all()
+
+
+def observe(request: Request) -> dict[str, np.ndarray]:
+    """Return all arrays of an answer, by name.
+
+    Args:
+        request: In the units of ovphysx.
+    """
+    scene = Scene(request["usd"])
+    link, joint = SimObjectType.ARTICULATION_LINK, SimObjectType.ARTICULATION_JOINT
+    articulation = SimObjectType.ARTICULATION
+    masses = scene.read(link, "mass")
+    links = sorted(masses)
+    dofs = scene.dof_paths()
+    fixed = scene.read(articulation, "isFixedBase")
+    answer = {
+        "links": np.array(links, dtype=str),
+        "articulations": np.array(sorted(fixed), dtype=str),
+        "fixed": np.array([int(fixed[path].item()) for path in sorted(fixed)]),
+        "loose": np.array(sorted(scene.read(SimObjectType.RIGID_BODY, "mass")), str),
+    }
+    for name, attribute in LINK_ATTRIBUTES.items():
+        values = scene.read(link, attribute)
+        answer[name] = np.array([values[path].ravel() for path in links])
+    columns = [path for own in sorted(dofs) for path in dofs[own]]
+    answer["dofs"] = np.array(columns, dtype=str)
+    moving = sorted(scene.read(joint, "jointLimit"))
+    answer["joints"] = np.array(moving, dtype=str)
+    answer["joint_axes"] = np.array([columns.count(path) for path in moving])
+    for name, attribute in JOINT_ATTRIBUTES.items():
+        values = scene.read(joint, attribute)
+        answer[name] = np.array([np.ravel(values[path])[:2] for path in moving])
+    answer |= _configurations(scene, request, links)
+    return answer
+
+
+def _configurations(
+    scene: Scene, request: Request, links: list[str]
+) -> dict[str, np.ndarray]:
+    link, articulation = SimObjectType.ARTICULATION_LINK, SimObjectType.ARTICULATION
+    root = {
+        name: np.array(list(scene.read(articulation, name).values()))
+        for name in ("rootPosition", "rootOrientation")
+    }
+    # PhysX simulates a step before it accepts positions.
+    scene.warm_up()
+    positions, turns = [], []
+    forces: dict[str, list[np.ndarray]] = {name: [] for name in FORCE_ATTRIBUTES}
+    velocities = request["velocities"]
+    for row, values in enumerate(request["positions"]):
+        scene.write("jointPosition", dict(zip(request["joints"], values, strict=True)))
+        speeds = velocities[row] if row < len(velocities) else [0.0] * len(values)
+        scene.write("jointVelocity", dict(zip(request["joints"], speeds, strict=True)))
+        scene.hold_root(root)
+        scene.place()
+        origins = scene.read(link, "position")
+        orientations = scene.read(link, "orientation")
+        positions.append([origins[path] for path in links])
+        turns.append([orientations[path] for path in links])
+        if row < len(velocities):
+            for name, attribute in FORCE_ATTRIBUTES.items():
+                found = scene.read(articulation, attribute)
+                if len(found) == 1:
+                    forces[name] += [row.ravel() for row in found.values()]
+    return {
+        "positions": np.array(positions),
+        "orientations": np.array(turns),
+        **{name: np.array(rows) for name, rows in forces.items()},
+    }
+
+
+def main(request: str, answer: str) -> None:
+    """Read a request from a file, and write the answer to another."""
+    asked = json.loads(Path(request).read_text(encoding="utf-8"))
+    arrays: dict[str, Any] = observe(asked)
+    np.savez(answer, **arrays)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
