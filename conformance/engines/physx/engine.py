@@ -66,21 +66,20 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _PROGRAM = Path(__file__).with_name("program.py")
-_STATES = frozenset(
-    {
-        Quantity.JOINT_TYPES,
-        Quantity.BASE,
-        Quantity.FRAMES,
-        Quantity.MASS,
-        Quantity.LIMITS,
-        Quantity.MOTION,
-    }
-)
+# Of bodies in no articulation.
+_OF_BODIES = frozenset({Quantity.FRAMES, Quantity.MASS})
+_STATES = _OF_BODIES | {
+    Quantity.JOINT_TYPES,
+    Quantity.BASE,
+    Quantity.LIMITS,
+    Quantity.MOTION,
+}
 # Stated only if the asset uses schemas that PhysX reads.
 _BY_SCHEMA = frozenset({Quantity.EFFORT, Quantity.VELOCITY})
 _LANGUAGES = frozenset({Language.NEWTON, Language.PHYSX})
 _ANGULAR = frozenset({JointType.REVOLUTE, JointType.CONTINUOUS})
 _ONE_AXIS = _ANGULAR | {JointType.PRISMATIC}
+_SEVERAL_AXES = frozenset(JointType) - _ONE_AXIS - {JointType.FIXED}
 # PhysX reports the largest float where there is no limit.
 _UNLIMITED = float(np.finfo(np.float32).max) * (1 - 1e-6)
 _SI = Units(1.0, 1.0)
@@ -119,7 +118,7 @@ class PhysxEngine:
 
         Raises:
             AbstentionError: PhysX or OpenUSD refuses the stage, it is not in SI units,
-                or PhysX makes no articulation of it or several.
+                or PhysX finds no body or several articulations.
         """
         names = OpenusdEngine().observe(Request(request.path, _AT_REST))
         with captured_diagnostics():
@@ -140,7 +139,7 @@ class PhysxEngine:
         ]
         answer = _ask(request, {name: joints[name] for name in movable}, types)
         count = len(answer.paths["articulations"])
-        if count != 1:
+        if count > 1:
             raise AbstentionError(f"PhysX makes {count} articulations of the stage")
         rows = {
             links.by_path[path].name: row
@@ -148,30 +147,41 @@ class PhysxEngine:
             if path in links.by_path
         }
         reported = _joints(answer, names.joints, joints, by_schema=by_schema)
-        blocked = unreachable_joints(reported, request.configurations)
+        blocked = unreachable_joints(reported, request.configurations, _SEVERAL_AXES)
         reach = links_in_reach(names.root, reported, blocked)
         framed = [link for link in reach if link in rows or link == names.root]
 
         def place(row: int) -> tuple[_Array, _Array]:
             return _placed(answer, row, [rows.get(link) for link in framed], outside)
 
-        fixed = bool(answer.numbers["fixed"][0])
+        if not rows:
+            raise AbstentionError("PhysX finds no body")
+        fixed = bool(np.any(answer.numbers["fixed"]))
         return Observation(
             engine=self.name,
             robot=names.robot,
             root=names.root,
-            states=_STATES | _BY_SCHEMA if by_schema else _STATES,
+            states=(_STATES if count else _OF_BODIES)
+            | (_BY_SCHEMA if by_schema else frozenset()),
             links=tuple(
                 LinkObservation(link, _mass(answer, row), body=link)
                 for link, row in rows.items()
             ),
             joints=reported,
             frames=stated_frames(framed, request.configurations, place),
-            base=Base.FIXED if fixed else Base.FLOATING,
-            articulation_roots=1,
+            base=(Base.FIXED if fixed else Base.FLOATING) if count else None,
+            articulation_roots=count,
             notes=blocked_note("PhysX", blocked),
-            dynamics=_dynamics(
-                answer, {path: name for name, path in joints.items()}, request, fixed
+            # They depend on the positions of all joints.
+            dynamics=(
+                None
+                if blocked
+                else _dynamics(
+                    answer,
+                    {path: name for name, path in joints.items()},
+                    request,
+                    fixed,
+                )
             ),
             precision=SINGLE_PRECISION,
         )

@@ -103,6 +103,11 @@ class Scene:
                 values |= {p: np.array(row) for p, row in zip(paths, rows, strict=True)}
         return values
 
+    def read_bodies(self, name: str) -> dict[str, np.ndarray]:
+        """Return an attribute of links of articulations and of other rigid bodies."""
+        links = self.read(SimObjectType.ARTICULATION_LINK, name)
+        return links | self.read(SimObjectType.RIGID_BODY, name)
+
     def dof_paths(self) -> dict[str, list[str]]:
         """Return the joint of each degree of freedom, by path of the articulation."""
         handles = self.read(SimObjectType.ARTICULATION, "dofJointPath")
@@ -155,20 +160,17 @@ def observe(request: Request) -> dict[str, np.ndarray]:
         request: In the units of ovphysx.
     """
     scene = Scene(request["usd"])
-    link, joint = SimObjectType.ARTICULATION_LINK, SimObjectType.ARTICULATION_JOINT
-    articulation = SimObjectType.ARTICULATION
-    masses = scene.read(link, "mass")
-    links = sorted(masses)
+    joint, articulation = SimObjectType.ARTICULATION_JOINT, SimObjectType.ARTICULATION
+    links = sorted(scene.read_bodies("mass"))
     dofs = scene.dof_paths()
     fixed = scene.read(articulation, "isFixedBase")
     answer = {
         "links": np.array(links, dtype=str),
         "articulations": np.array(sorted(fixed), dtype=str),
         "fixed": np.array([int(fixed[path].item()) for path in sorted(fixed)]),
-        "loose": np.array(sorted(scene.read(SimObjectType.RIGID_BODY, "mass")), str),
     }
     for name, attribute in LINK_ATTRIBUTES.items():
-        values = scene.read(link, attribute)
+        values = scene.read_bodies(attribute)
         answer[name] = np.array([values[path].ravel() for path in links])
     columns = [path for own in sorted(dofs) for path in dofs[own]]
     answer["dofs"] = np.array(columns, dtype=str)
@@ -177,7 +179,9 @@ def observe(request: Request) -> dict[str, np.ndarray]:
     answer["joint_axes"] = np.array([columns.count(path) for path in moving])
     for name, attribute in JOINT_ATTRIBUTES.items():
         values = scene.read(joint, attribute)
-        answer[name] = np.array([np.ravel(values[path])[:2] for path in moving])
+        # The first axis is enough: joints with several have neither limits nor drives
+        # in URDF.
+        answer[name] = np.array([values[path][0].ravel() for path in moving])
     answer |= _configurations(scene, request, links)
     return answer
 
@@ -185,7 +189,7 @@ def observe(request: Request) -> dict[str, np.ndarray]:
 def _configurations(
     scene: Scene, request: Request, links: list[str]
 ) -> dict[str, np.ndarray]:
-    link, articulation = SimObjectType.ARTICULATION_LINK, SimObjectType.ARTICULATION
+    articulation = SimObjectType.ARTICULATION
     root = {
         name: np.array(list(scene.read(articulation, name).values()))
         for name in ("rootPosition", "rootOrientation")
@@ -201,8 +205,8 @@ def _configurations(
         scene.write("jointVelocity", dict(zip(request["joints"], speeds, strict=True)))
         scene.hold_root(root)
         scene.place()
-        origins = scene.read(link, "position")
-        orientations = scene.read(link, "orientation")
+        origins = scene.read_bodies("position")
+        orientations = scene.read_bodies("orientation")
         positions.append([origins[path] for path in links])
         turns.append([orientations[path] for path in links])
         if row < len(velocities):
