@@ -29,7 +29,6 @@ from urdf_usd.conformance.execution.portable_text import (
     portable,
     portable_path,
 )
-from urdf_usd.conformance.execution.source_lines import source_lines
 from urdf_usd.conformance.observation.robot import JointType
 from urdf_usd.conformance.records.environment import environment
 from urdf_usd.conformance.records.record import (
@@ -66,6 +65,9 @@ if TYPE_CHECKING:
     from urdf_usd.converter.inputs import InputFile
     from urdf_usd.corpus import UnavailableSource
 
+# Largest file of which lines are quoted, in bytes, and longest quote.
+_LARGEST_QUOTED = 16 * 1024 * 1024
+_LONGEST_QUOTE = 240
 # Independent coordinates per joint type.
 _FREEDOMS = {
     JointType.REVOLUTE: 1,
@@ -371,3 +373,41 @@ def _engine(
         output=None if output is None else portable(output, names),
         notes=tuple(portable(note, names) for note in notes),
     )
+
+
+def source_lines(places: Iterable[tuple[str, int]]) -> dict[tuple[str, int], str]:
+    """Read the lines at places, without the blanks around them.
+
+    Args:
+        places: File and line, counted from 1.
+
+    Returns:
+        Text of each line, truncated if it is long; nothing of files that cannot be
+        read.
+    """
+    wanted: dict[str, set[int]] = {}
+    for file, line in places:
+        wanted.setdefault(file, set()).add(line)
+    found = {}
+    for file, numbers in wanted.items():
+        lines = _lines(Path(file))
+        for number in numbers:
+            if 0 < number <= len(lines):
+                found[file, number] = _cut(lines[number - 1])
+    return found
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        # Devices and pipes have no size, or no end.
+        if not path.is_file() or path.stat().st_size > _LARGEST_QUOTED:
+            return []
+        content = path.read_bytes()
+    except (OSError, ValueError):
+        return []
+    return content.decode("utf-8", "replace").replace("\r\n", "\n").split("\n")
+
+
+def _cut(line: str) -> str:
+    text = line.strip()
+    return text if len(text) <= _LONGEST_QUOTE else f"{text[: _LONGEST_QUOTE - 1]}…"

@@ -22,7 +22,7 @@ from distributed.comm.addressing import get_address_host_port
 from distributed.diagnostics.plugin import WorkerPlugin
 
 from urdf_usd.conformance.engines.protocol import Crashed
-from urdf_usd.conformance.execution.examination import Unchanged, survive
+from urdf_usd.conformance.execution.examination import Unchanged, examine_isolated
 from urdf_usd.conformance.execution.fingerprint import present_versions
 from urdf_usd.conformance.execution.parcels import (
     ClusterError,
@@ -32,8 +32,7 @@ from urdf_usd.conformance.execution.parcels import (
     examine_parcel,
     pack,
 )
-from urdf_usd.conformance.execution.workers.isolation import Isolation
-from urdf_usd.conformance.execution.workers.journal import outlive
+from urdf_usd.conformance.execution.workers.worker import WorkerPool
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator
@@ -63,45 +62,47 @@ class _Outpost(WorkerPlugin):
 
     def __init__(self, memory: int | None) -> None:
         self.memory = memory
-        self.isolation: Isolation | None = None
+        self.pool: WorkerPool | None = None
 
     def setup(self, worker: Worker) -> None:
-        """Begin."""
-        # Dask's workers are daemons, of which Python wants that they have no children.
+        """Start a pool."""
+        del worker
+        # Dask's workers are daemons, and Python does not let daemons have children.
         # Ours end by themselves when the worker does.
         current_process().daemon = False
-        self.isolation = Isolation(worker.state.nthreads, self.memory)
+        self.pool = WorkerPool(self.memory)
 
     def teardown(self, worker: Worker) -> None:
-        """Stop what is worked on."""
+        """Close the pool."""
         del worker
-        if self.isolation is not None:
-            self.isolation.__exit__(None, None, None)
+        if self.pool is not None:
+            self.pool.close()
 
 
-def _isolation() -> Isolation:
+def _pool() -> WorkerPool:
     outpost = get_worker().plugins[_OUTPOST]
-    if not isinstance(outpost, _Outpost) or outpost.isolation is None:
+    if not isinstance(outpost, _Outpost) or outpost.pool is None:
         raise ClusterError("the worker was not set up")
-    return outpost.isolation
+    return outpost.pool
 
 
 def _examine_there(parcel: Parcel) -> Delivery | None:
-    return examine_parcel(_isolation(), parcel)
+    return examine_parcel(_pool(), parcel)
 
 
 def _examine_shared(assignment: Assignment) -> Delivery | None:
     if not (assignment.source.path.exists() and assignment.out.is_dir()):
         return None
-    return Delivery(survive(_isolation(), assignment, {}))
+    return Delivery(examine_isolated(_pool(), assignment, {}))
 
 
 def examined_on(  # noqa: PLR0913  # what, where, and by whom
     address: str,
     assignments: Iterable[Assignment],
     *,
-    isolation: Isolation,
+    pool: WorkerPool,
     threads: Executor,
+    jobs: int,
     shared: bool,
     announce: Callable[[str], None],
 ) -> Generator[_Result]:
@@ -110,16 +111,17 @@ def examined_on(  # noqa: PLR0913  # what, where, and by whom
     Args:
         address: Of the scheduler, such as ``tcp://host:8786``.
         assignments: What is to be done.
-        isolation: Where robots are packed, and examined if need be.
-        threads: That wait for that; as many as robots are worked on here at a time.
+        pool: Packs robots here, and examines those that the cluster could not.
+        threads: Wait for the pool.
+        jobs: Number of these threads.
         shared: Whether workers see the same files under the same paths.
         announce: Told what happens otherwise than expected.
 
     Raises:
         ClusterError: The cluster cannot be used, or is gone.
     """
-    with _connected(address) as client, _outposts(client, isolation.memory):
-        dispatch = _Dispatch(client, isolation, threads, announce, shared=shared)
+    with _connected(address) as client, _outposts(client, pool.memory):
+        dispatch = _Dispatch(client, pool, threads, announce, jobs=jobs, shared=shared)
         try:
             yield from dispatch.results(iter(assignments))
         finally:
@@ -186,14 +188,16 @@ class _Dispatch:
     def __init__(
         self,
         client: Client,
-        isolation: Isolation,
+        pool: WorkerPool,
         threads: Executor,
         announce: Callable[[str], None],
         *,
+        jobs: int,
         shared: bool,
     ) -> None:
         self._client = client
-        self._isolation = isolation
+        self._pool = pool
+        self._jobs = jobs
         self._threads = threads
         self._announce = announce
         self._shared = shared
@@ -208,7 +212,7 @@ class _Dispatch:
         lonely_since: float | None = None
         while True:
             # A worker has its next robot before it is through with the last one.
-            room = 2 * self._capacity() + self._isolation.workers
+            room = 2 * self._capacity() + self._jobs
             while len(self._here) + len(self._there) < room:
                 assignment = next(waiting, None)
                 if assignment is None:
@@ -257,11 +261,11 @@ class _Dispatch:
 
     def _packed(self, assignment: Assignment) -> Parcel | None:
         limit = assignment.limits.time
-        ending = outlive(self._isolation, pack, assignment, timeout=limit)
+        ending = self._pool.call(pack, assignment, timeout=limit)
         return None if isinstance(ending, Crashed) else ending.value
 
     def _examined(self, assignment: Assignment) -> RobotRecord | Unchanged:
-        return survive(self._isolation, assignment, {})
+        return examine_isolated(self._pool, assignment, {})
 
     def _do_here(
         self,

@@ -1,4 +1,4 @@
-"""How a USD of a robot comes about, whatever makes it, and what became of that."""
+"""Conversion of one robot, with our converter or another, and its outcome."""
 
 from __future__ import annotations
 
@@ -33,26 +33,31 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from urdf_usd.conformance.converters.candidates import Candidate
-    from urdf_usd.conformance.execution.workers.journal import Step, Steps
+    from urdf_usd.conformance.execution.workers.serving import Completed
+    from urdf_usd.conformance.execution.workers.steps import Steps
     from urdf_usd.converter import ConvertOptions, Diagnostic
 
     _Foreign: TypeAlias = CommandConverter | RegisteredConverter | ReadyUsds
 
-# A program is stopped before the process that waits for it is.
+# Share of the time limit after which a program is stopped: before its worker is.
 _SHARE_OF_TIME = 0.95
+# Begin of the reason of a crash.
+CONVERTER_DIED = "the converter died"
+# Purpose of the worker that runs converters of others.
+_WORKER = "converter"
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What is asked of a converter.
+    """Input and output of one conversion.
 
     Attributes:
         urdf: URDF or xacro file.
-        plain: What it says as URDF; the same file if it is URDF.
+        plain: The URDF that a xacro file expands to; the same file if it is URDF.
         directory: Folder of the asset.
-        options: Choices of our converter.
+        options: Options of our converter.
         packages: Folder of each ROS package that the robot names.
-        names: What ready USDs of the robot, and root layers, may be called.
+        names: Names of root layers, and of the robot among ready USDs.
         timeout: Time limit [s].
     """
 
@@ -67,13 +72,13 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A USD that is there.
+    """A USD was written.
 
     Attributes:
         root_layer: The file that consumers open.
-        asset: What the record says of its files.
-        seconds: How long it took to make; None if it was made elsewhere.
-        diagnostics: What our converter says of the robot.
+        asset: Its files, for the record.
+        seconds: Time of the conversion; None of a USD that was there before [s].
+        diagnostics: Of our converter.
         output: End of what another converter printed.
     """
 
@@ -86,12 +91,12 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class Unwritten:
-    """A USD that is not there.
+    """No USD was written.
 
     Attributes:
-        verdict: What that makes of the robot.
-        reason: Why.
-        diagnostics: What our converter says of the robot; None if it is silent.
+        verdict: Of the robot.
+        reason: Why there is none.
+        diagnostics: Of our converter; None of others.
         output: End of what another converter printed.
     """
 
@@ -101,75 +106,77 @@ class Unwritten:
     output: str | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Making:
-    """A USD that is made, at once or when it is asked for.
-
-    Attributes:
-        candidate: By whom.
-        order: What is asked.
-        step: What does it.
-    """
-
-    candidate: Candidate
-    order: Order
-    step: Step[Conversion | ConversionError | Made | NoUsdError]
-
-    def outcome(self) -> Written | Unwritten:
-        """Return what came of it."""
-        ending = self.step.ending()
-        if isinstance(ending, Crashed):
-            died = f"the converter died: {ending.reason}"
-            own = isinstance(self.candidate, OwnConverter)
-            output = None if own else ending.output
-            return Unwritten(Verdict.CRASHED, died, output=output)
-        match ending.value:
-            case ConversionError(diagnostics=found):
-                reason = f"no USD was written: {first_error(found)}"
-                return Unwritten(Verdict.NOT_COMPARABLE, reason, found)
-            case Conversion(root_layer=layer, diagnostics=found):
-                return Written(
-                    root_layer=layer,
-                    asset=_whole(layer, self.order.directory),
-                    seconds=ending.seconds,
-                    diagnostics=found,
-                )
-            case Made(root_layer, output):
-                return self._written_elsewhere(root_layer, output, ending.seconds)
-            case ConverterDiedError() as error:
-                died = f"the converter died: {error}"
-                return Unwritten(Verdict.CRASHED, died, output=error.output)
-            case NoUsdError() as error:
-                reason = f"no USD was written: {error}"
-                return Unwritten(Verdict.NOT_COMPARABLE, reason, output=error.output)
-
-    def _written_elsewhere(
-        self, root_layer: Path, output: str | None, seconds: float
-    ) -> Written:
-        if isinstance(self.candidate, ReadyUsds):
-            folder = self.candidate.folder
-            files = files_of(root_layer, folder)
-            return Written(root_layer, _asset(root_layer, folder, files), None)
-        asset = _whole(root_layer, self.order.directory)
-        return Written(root_layer, asset, seconds, output=output)
-
-
-def plan_making(steps: Steps, candidate: Candidate, order: Order) -> Making:
-    """Plan to have a converter make the USD of a robot.
+def make_usd(steps: Steps, candidate: Candidate, order: Order) -> Written | Unwritten:
+    """Convert a robot: with our converter as a step, with another in a worker.
 
     Args:
-        steps: Where it is done.
-        candidate: By whom.
-        order: What is asked.
+        steps: Runs the conversion.
+        candidate: The converter.
+        order: Input and output.
     """
     if isinstance(candidate, OwnConverter):
         arguments = str(order.urdf), str(order.directory), order.options
-        return Making(candidate, order, steps.plan(convert_robot, *arguments))
-    return Making(candidate, order, steps.plan(make_elsewhere, candidate, order))
+        return _outcome(candidate, order, steps.call(convert_robot, *arguments))
+    # Ready USDs are only looked up.
+    if isinstance(candidate, ReadyUsds):
+        return _outcome(candidate, order, steps.call(make_elsewhere, candidate, order))
+    ending = steps.request(_WORKER, make_elsewhere, candidate, order).result()
+    # Nothing that a converter left running may write to the asset from now on.
+    steps.stop(_WORKER)
+    return _outcome(candidate, order, ending)
+
+
+def _outcome(
+    candidate: Candidate,
+    order: Order,
+    ending: Completed[Conversion | ConversionError]
+    | Completed[Made | NoUsdError]
+    | Crashed,
+) -> Written | Unwritten:
+    if isinstance(ending, Crashed):
+        reason = f"{CONVERTER_DIED}: {ending.reason}"
+        own = isinstance(candidate, OwnConverter)
+        output = None if own else ending.output
+        return Unwritten(Verdict.CRASHED, reason, output=output)
+    match ending.value:
+        case ConversionError(diagnostics=found):
+            reason = f"no USD was written: {first_error(found)}"
+            return Unwritten(Verdict.NOT_COMPARABLE, reason, found)
+        case Conversion(root_layer=layer, diagnostics=found):
+            return Written(
+                root_layer=layer,
+                asset=_whole(layer, order.directory),
+                seconds=ending.seconds,
+                diagnostics=found,
+            )
+        case Made(root_layer, output):
+            return _written_elsewhere(
+                candidate, order, root_layer, output, ending.seconds
+            )
+        case ConverterDiedError() as error:
+            reason = f"{CONVERTER_DIED}: {error}"
+            return Unwritten(Verdict.CRASHED, reason, output=error.output)
+        case NoUsdError() as error:
+            reason = f"no USD was written: {error}"
+            return Unwritten(Verdict.NOT_COMPARABLE, reason, output=error.output)
+
+
+def _written_elsewhere(
+    candidate: Candidate,
+    order: Order,
+    root_layer: Path,
+    output: str | None,
+    seconds: float,
+) -> Written:
+    if isinstance(candidate, ReadyUsds):
+        files = files_of(root_layer, candidate.folder)
+        return Written(root_layer, _asset(root_layer, candidate.folder, files), None)
+    asset = _whole(root_layer, order.directory)
+    return Written(root_layer, asset, seconds, output=output)
 
 
 def make_elsewhere(candidate: _Foreign, order: Order) -> Made | NoUsdError:
-    """Convert a URDF with another converter; done in a child process."""
+    """Convert a URDF with another converter; runs in a worker."""
     try:
         match candidate:
             case CommandConverter():
@@ -182,7 +189,7 @@ def make_elsewhere(candidate: _Foreign, order: Order) -> Made | NoUsdError:
                     timeout=order.timeout * _SHARE_OF_TIME,
                 )
             case RegisteredConverter(name):
-                # What is registered under this group is such a callable.
+                # Entry points of this group are such callables.
                 make = cast("Callable[..., str]", load_registered(name))
                 return call_registered(
                     make, order.plain, order.directory, order.packages
@@ -196,7 +203,7 @@ def make_elsewhere(candidate: _Foreign, order: Order) -> Made | NoUsdError:
 
 
 def first_error(diagnostics: Sequence[Diagnostic]) -> str:
-    """Say in one line what stands in the way the most."""
+    """Return the first error, else the first diagnostic, as one line."""
     errors = [found for found in diagnostics if found.severity is Severity.ERROR]
     first = (errors or list(diagnostics))[0]
     place = f"line {first.location.line}: " if first.location else ""

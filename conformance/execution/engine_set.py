@@ -1,9 +1,11 @@
-"""The engines of a run, and how one robot is put before them."""
+"""The engines of a run, and their requests about one robot."""
 
 from __future__ import annotations
 
+import tempfile
 from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from urdf_usd.conformance.engines import registry
@@ -16,48 +18,43 @@ from urdf_usd.conformance.engines.protocol import (
 )
 from urdf_usd.conformance.execution.tasks import (
     InstalledEngine,
-    Reading,
     draw_robot,
     installed_engines,
-    lint_robot,
-    read_robot,
+    observe,
+    write_back,
 )
-from urdf_usd.conformance.execution.workers.confinement import OUT_OF_MEMORY, Completed
-from urdf_usd.conformance.execution.workers.inquiry import Inquiry, inquire
-from urdf_usd.conformance.execution.written_back import run_round_trip
+from urdf_usd.conformance.execution.workers.serving import OUT_OF_MEMORY, Completed
 from urdf_usd.conformance.matching.labelling import label_robot
 from urdf_usd.conformance.matching.naming import missing_names
 from urdf_usd.conformance.observation.robot import Configurations
 from urdf_usd.conformance.verdict.judgement import REFERENCE, Judgement, judge
+from urdf_usd.conformance.verdict.round_trip import Back
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Iterable, Mapping, Sequence
 
     from urdf_usd.conformance.engines.protocol import Outcome
-    from urdf_usd.conformance.execution.workers.isolation import Isolation
-    from urdf_usd.conformance.execution.workers.journal import Step, Steps
+    from urdf_usd.conformance.execution.workers import steps as working
+    from urdf_usd.conformance.execution.workers.worker import WorkerPool
     from urdf_usd.conformance.matching.labelling import Labelled
     from urdf_usd.conformance.observation.robot import Base, Observation
-    from urdf_usd.conformance.verdict.round_trip import Back
-    from urdf_usd.converter.diagnostics import SourceError
-    from urdf_usd.converter.lint import Finding
 
-# The reader of USDs whose word is judged; others are compared with it.
+# The engine that reads USDs for the verdict; further ones are compared with it. Other
+# work on a USD that may end a process runs in its worker as well.
 USD_READER = "usdphysics"
 AT_REST = Configurations((), (), ("zero",))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EngineResults:
-    """What every engine of one robot said.
+    """The outcomes of all engines for one robot.
 
     Attributes:
-        engines: All that should have been asked.
+        engines: The engines of the sides that were read, available or not.
         outcomes: By name, of those that are available.
-        configurations: Number of configurations at which they were asked.
-        back: What became of the URDF written back from the USD, if both were there.
-        files: What they read.
+        configurations: Number of configurations of the robot.
+        back: Outcomes for the URDF written back from the USD, if there are both files.
+        files: The file of each side.
     """
 
     engines: tuple[InstalledEngine, ...]
@@ -67,148 +64,146 @@ class EngineResults:
     files: Mapping[Side, Path] = field(default_factory=dict)
 
     def observation(self, name: str) -> Observation | None:
-        """Return what an engine observed, if it did."""
+        """Return the observation of an engine, if there is one."""
         outcome = self.outcomes.get(name)
         return outcome.observation if isinstance(outcome, Observed) else None
 
     @property
-    def heard(self) -> tuple[str, ...]:
-        """Names of those that read their file."""
+    def observed(self) -> tuple[str, ...]:
+        """Names of the engines that read their file."""
         return tuple(name for name in self.outcomes if self.observation(name))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class EngineSet:
-    """Engines, and where one robot is put before them.
+class EngineRequests:
+    """Requests to the available engines of one side, about one file.
 
     Attributes:
-        steps: Where everything is done.
-        engines: Those that are asked about every robot.
+        side: Kind of the file.
+        file: The file.
+        requests: By name of the engine.
     """
 
-    steps: Steps
+    side: Side
+    file: Path
+    requests: Mapping[str, working.Request[Outcome]]
+
+    def outcomes(self) -> dict[str, Outcome]:
+        """Wait for all outcomes, in the order of the engines."""
+        return {name: _outcome(request) for name, request in self.requests.items()}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EngineSet:
+    """The engines of a run, for one robot.
+
+    Attributes:
+        steps: Runs requests.
+        engines: The engines, sorted by name.
+    """
+
+    steps: working.Steps
     engines: tuple[InstalledEngine, ...]
 
-    def read(
-        self, urdf: Path, packages: Mapping[str, str], arguments: Mapping[str, str]
-    ) -> Reading | SourceError | Crashed:
-        """Read a URDF as far as the engines' questions need it."""
-        ending = self.steps.call(read_robot, str(urdf), packages, arguments)
-        return ending.value if isinstance(ending, Completed) else ending
-
-    def lint(
-        self, urdf: Path, packages: Mapping[str, str], arguments: Mapping[str, str]
-    ) -> Step[tuple[Finding, ...]]:
-        """Plan to find out what is likely wrong with a URDF that was read."""
-        return self.steps.plan(lint_robot, str(urdf), packages, arguments)
-
-    def inquire(
+    def request(
         self,
         side: Side,
         file: Path,
         packages: Mapping[str, str],
         configurations: Configurations = AT_REST,
-    ) -> Inquiry:
-        """Plan to ask every engine of a side that is available.
+    ) -> EngineRequests:
+        """Request an observation of a file from every available engine of its side.
 
         Args:
             side: Kind of the file.
-            file: What they read.
+            file: The file.
             packages: Folder of each ROS package, by name.
             configurations: Where link frames are compared.
         """
-        request = Request(str(file), configurations, packages)
-        steps = {
-            engine.name: inquire(self.steps, engine.name, request)
+        request = Request(str(file), configurations, dict(packages))
+        available = (
+            engine.name
             for engine in self.engines
             if engine.side is side and isinstance(engine.availability, Available)
+        )
+        return EngineRequests(side, file, self._requests(available, request))
+
+    def _requests(
+        self, engines: Iterable[str], request: Request
+    ) -> dict[str, working.Request[Outcome]]:
+        # The reference runs in the process of the robot, where the URDF is parsed
+        # already, and where its meshes are drawn later.
+        return {
+            name: self.steps.request(
+                None if name == REFERENCE else name, observe, name, request
+            )
+            for name in engines
         }
-        return Inquiry(side, file, steps)
-
-    def begin(self, *inquiries: Inquiry) -> None:
-        """Have engines asked: the reference here, the others beside it.
-
-        What the reference reads of meshes is there when the robot is drawn.
-        """
-        for inquiry in inquiries:
-            others = [step for name, step in inquiry.steps.items() if name != REFERENCE]
-            self.steps.begin(*others)
-        for inquiry in inquiries:
-            if REFERENCE in inquiry.steps:
-                inquiry.steps[REFERENCE].ending()
 
     def observe(
         self,
-        inquiries: Sequence[Inquiry],
+        requests: Sequence[EngineRequests],
         packages: Mapping[str, str],
         configurations: Configurations = AT_REST,
         scratch: Path | None = None,
     ) -> EngineResults:
-        """Hear what engines say, of one side or of both.
+        """Wait for the outcomes of one side or of both.
 
-        Engines that read the URDF are asked again about the one that is written back
-        from the USD. Where a USD calls links or joints otherwise, its readers are asked
-        again about one in which they are called as in the URDF.
+        With both sides, the URDF is written back from the USD, and the engines that
+        read the URDF read that one too. Where the USD has other names of links or
+        joints than the URDF, its engines read it again with the names of the URDF.
 
         Args:
-            inquiries: What they were asked.
+            requests: Of each side.
             packages: Folder of each ROS package, by name.
             configurations: Where link frames are compared.
-            scratch: Folder for what is written on the way; names stay as they are
-                without one.
+            scratch: Folder for files that are written on the way; None to leave names
+                as they are.
         """
-        files = {inquiry.side: inquiry.file for inquiry in inquiries}
-        asked = tuple(engine for engine in self.engines if engine.side in files)
-        outcomes = {
-            name: outcome
-            for inquiry in inquiries
-            if inquiry.side is Side.URDF
-            for name, outcome in inquiry.outcomes().items()
-        }
-        # Those who read the USD may be at it meanwhile.
-        back = self._back(outcomes, files.get(Side.USD), configurations)
-        for inquiry in inquiries:
-            outcomes |= inquiry.outcomes()
-        results = EngineResults(asked, outcomes, configurations.count, back, files)
-        named = self._by_their_names(results, packages, configurations, scratch)
-        if named is results:
-            return results
-        usd = named.files[Side.USD]
-        return replace(named, back=self._back(named.outcomes, usd, configurations))
+        files = {request.side: request.file for request in requests}
+        engines = tuple(engine for engine in self.engines if engine.side in files)
+        outcomes: dict[str, Outcome] = {}
+        for request in requests:
+            outcomes |= request.outcomes()
+        results = EngineResults(engines, outcomes, configurations.count, files=files)
+        named = self._with_names_of_urdf(results, packages, configurations, scratch)
+        return replace(named, back=self._round_trip(named, configurations))
 
-    def _back(
-        self,
-        outcomes: Mapping[str, Outcome],
-        usd: Path | None,
-        configurations: Configurations,
+    def _round_trip(
+        self, results: EngineResults, configurations: Configurations
     ) -> Back | None:
-        """Have the URDF written back, if there is a USD, and who could compare it."""
-        spec = outcomes.get(REFERENCE)
+        """Write the URDF back from the USD; have it read by the engines of the URDF."""
+        spec = results.observation(REFERENCE)
         engines = [
             engine.name
             for engine in self.engines
             if engine.side is Side.URDF
             and engine.name != REFERENCE
-            and isinstance(outcomes.get(engine.name), Observed)
+            and results.observation(engine.name)
         ]
-        if usd is None or not engines or not isinstance(spec, Observed):
+        if Side.USD not in results.files or not engines or spec is None:
             return None
-        return run_round_trip(
-            self.steps,
-            engines,
-            usd,
-            links=tuple(link.name for link in spec.observation.links),
-            configurations=configurations,
-        )
+        usd = str(results.files[Side.USD])
+        links = tuple(link.name for link in spec.links)
+        ending = self.steps.request(USD_READER, write_back, usd, links).result()
+        if isinstance(ending, Crashed):
+            return Back(failure=ending.reason)
+        if isinstance(ending.value, str):
+            return Back(failure=ending.value)
+        with tempfile.TemporaryDirectory(prefix="urdf-usd-") as folder:
+            urdf = Path(folder, "back.urdf")
+            urdf.write_bytes(ending.value)
+            requests = self._requests(engines, Request(str(urdf), configurations))
+            return Back({name: _outcome(each) for name, each in requests.items()})
 
-    def _by_their_names(
+    def _with_names_of_urdf(
         self,
         results: EngineResults,
         packages: Mapping[str, str],
         configurations: Configurations,
         scratch: Path | None,
     ) -> EngineResults:
-        """Ask the readers of a USD again if it has links or joints by other names."""
+        """Have a USD with other names of links or joints read again, with the URDF's."""
         spec = results.observation(REFERENCE)
         usd = results.observation(USD_READER)
         if scratch is None or spec is None or usd is None:
@@ -216,16 +211,18 @@ class EngineSet:
         if not missing_names(spec, usd):
             return results
         path = str(results.files[Side.USD].absolute())
-        ending = self.steps.call(label_robot, path, _at_rest(spec))
+        ending = self.steps.request(
+            USD_READER, label_robot, path, _at_rest(spec)
+        ).result()
         if isinstance(ending, Crashed) or ending.value is None:
             return results
         labels = ending.value
         file = scratch / "labelled.usda"
         file.write_text(labels.text, encoding="utf-8")
-        asked = self.inquire(Side.USD, file, packages, configurations)
+        requests = self.request(Side.USD, file, packages, configurations)
         again = {
             name: _relabelled(outcome, labels)
-            for name, outcome in asked.outcomes().items()
+            for name, outcome in requests.outcomes().items()
         }
         return replace(
             results,
@@ -240,11 +237,11 @@ class EngineSet:
         configurations: Configurations,
         target: Path,
     ) -> None:
-        """Have a robot drawn; where that fails, there is no drawing.
+        """Draw the robot as a step; there is no drawing if that fails.
 
         Args:
             packages: Folder of each ROS package, by name.
-            results: What was said, and of which files.
+            results: Outcomes and files.
             configurations: Where link frames were compared.
             target: File of the scene.
         """
@@ -273,12 +270,14 @@ class EngineSet:
                 str(target),
             )
 
-    def judge(self, results: EngineResults, base: Base | None) -> Step[Judgement]:
-        """Plan to have a results judged.
+    def judge(
+        self, results: EngineResults, base: Base | None
+    ) -> Completed[Judgement] | Crashed:
+        """Compare the outcomes as a step.
 
         Args:
-            results: With the word of the reference and of the reader of USDs.
-            base: How the base has to be held; None if the URDF alone decides.
+            results: Outcomes, among them those of the reference and of the USD reader.
+            base: The base that the USD has to have; None if the URDF decides.
         """
         urdf = {
             engine.name: results.outcomes[engine.name]
@@ -293,7 +292,7 @@ class EngineSet:
             and engine.name != USD_READER
             and engine.name in results.outcomes
         )
-        return self.steps.plan(
+        return self.steps.call(
             partial(
                 judge,
                 urdf,
@@ -306,7 +305,7 @@ class EngineSet:
 
 
 def _at_rest(reading: Observation) -> Observation:
-    """Leave of a reading what is needed to tell links and joints by their places."""
+    """Reduce an observation to what tells links and joints by their positions."""
     frames = reading.frames
     return replace(
         reading,
@@ -326,7 +325,7 @@ def _at_rest(reading: Observation) -> Observation:
 
 
 def _relabelled(outcome: Outcome, labels: Labelled) -> Outcome:
-    """Say in an observation what is called otherwise in the file."""
+    """Note in an observation which names differ in the file."""
     if not isinstance(outcome, Observed):
         return outcome
     notes = [f"{what} is called {name!r}" for what, name in labels.spelled]
@@ -342,8 +341,13 @@ def _relabelled(outcome: Outcome, labels: Labelled) -> Outcome:
     return Observed(observation)
 
 
+def _outcome(request: working.Request[Outcome]) -> Outcome:
+    ending = request.result()
+    return ending if isinstance(ending, Crashed) else ending.value
+
+
 def require_installed(wanted: Sequence[str]) -> None:
-    """Refuse names that are not those of engines; none is loaded.
+    """Refuse names of engines that are not installed; no engine is loaded.
 
     Raises:
         UnknownEngineError: An engine of that name is not installed.
@@ -357,24 +361,24 @@ def require_installed(wanted: Sequence[str]) -> None:
 
 
 def select_engines(
-    isolation: Isolation, wanted: Sequence[str] = ()
+    pool: WorkerPool, wanted: Sequence[str] = ()
 ) -> tuple[InstalledEngine, ...]:
-    """Choose the engines: those wanted, and the two that every verdict needs.
+    """Choose the engines of a run: those wanted, and the two that verdicts need.
 
     Args:
-        isolation: Where it is found out which can be asked.
-        wanted: Names; all engines whose engines are installed if empty.
+        pool: Engines are loaded in one of its workers.
+        wanted: Names; all available engines if empty.
 
     Raises:
         UnknownEngineError: A name is not that of an installed engine.
-        MissingEngineError: The reference or the reader of USDs cannot work here.
+        MissingEngineError: The reference or the USD reader is not available.
     """
     require_installed(wanted)
-    ending = isolation.call(installed_engines)
+    ending = pool.call(installed_engines)
     match ending:
         case Crashed(reason) if reason == OUT_OF_MEMORY:
             raise registry.MissingEngineError(
-                f"engines and libraries alone take more than {isolation.memory} MiB "
+                f"engines and libraries alone take more than {pool.memory} MiB "
                 "of memory: allow more, see --memory"
             )
         case Crashed(reason):
@@ -386,7 +390,7 @@ def select_engines(
             raise registry.MissingEngineError(
                 f"engine {engine.name} cannot work here: {reason}"
             )
-    # An optional engine that is not installed is only missed where it is asked for.
+    # An optional engine that is not installed is only reported if it was wanted.
     chosen = (
         {*wanted, *needed}
         if wanted

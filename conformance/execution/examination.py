@@ -1,7 +1,7 @@
-"""What is done with one robot: read, convert, ask, judge, record.
+"""One robot from its source to its record: read, convert, observe, judge, draw.
 
-Everything that an engine, OpenUSD or a hostile file could bring down is a step (see
-:mod:`urdf_usd.conformance.execution.workers.journal`).
+Everything that a library or a hostile file could bring down is a step, or a request to
+a worker (:mod:`urdf_usd.conformance.execution.workers.steps`).
 """
 
 from __future__ import annotations
@@ -25,16 +25,19 @@ from urdf_usd.conformance.execution.assembly import (
     with_output,
 )
 from urdf_usd.conformance.execution.conversion import (
+    CONVERTER_DIED,
     Order,
     Unwritten,
     first_error,
-    plan_making,
+    make_usd,
 )
 from urdf_usd.conformance.execution.engine_set import EngineResults, EngineSet
 from urdf_usd.conformance.execution.fingerprint import fingerprint
+from urdf_usd.conformance.execution.tasks import lint_robot, read_robot
 from urdf_usd.conformance.execution.usd_limits import refused_record
-from urdf_usd.conformance.execution.workers.journal import outlive
 from urdf_usd.conformance.execution.workers.limits import DEFAULT_LIMITS, Limits
+from urdf_usd.conformance.execution.workers.serving import Completed
+from urdf_usd.conformance.execution.workers.steps import Interrupted, run_steps
 from urdf_usd.conformance.observation.robot import COORDINATES, Base
 from urdf_usd.conformance.records.record import RobotRecord, Verdict
 from urdf_usd.conformance.records.results import write_seconds
@@ -46,34 +49,39 @@ from urdf_usd.converter.robot.bodies import BaseOption
 from urdf_usd.converter.urdf.xacro.expansion import is_part, is_xacro
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from urdf_usd.conformance.converters.candidates import Candidate
     from urdf_usd.conformance.execution.tasks import InstalledEngine, Reading
-    from urdf_usd.conformance.execution.workers.isolation import Isolation
-    from urdf_usd.conformance.execution.workers.journal import Step, Steps
+    from urdf_usd.conformance.execution.workers.steps import Steps
+    from urdf_usd.conformance.execution.workers.worker import WorkerPool
     from urdf_usd.conformance.observation.robot import Observation
     from urdf_usd.converter import ConvertOptions, Diagnostic
-    from urdf_usd.converter.lint import Finding
     from urdf_usd.corpus import RobotSource
+
+# Begin of the reason of a crash, by step; for converters see `conversion`.
+_READER_DIED = "the URDF reader died"
+_LINT_DIED = "lint died"
+_REFERENCE_CRASHED = f"{REFERENCE} crashed"
+_COMPARISON_DIED = "the comparison died"
 
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """One robot of a run, and what is to be done with it.
+    """One robot of a run, and how it is examined.
 
     Attributes:
         source: The robot.
         out: Folder of the run.
-        options: How it is converted.
-        engines: Who is asked.
-        limits: What its process may take.
-        former: Fingerprint of a result that is there already.
-        retry: Whether a robot is examined again if something broke the last time.
-        candidate: Who makes its USD.
-        compared: Whether other converters do so too in this run.
-        names: What a USD of it may be called that was made elsewhere.
-        timed: Whether to write down how long it takes.
+        options: Options of the conversion.
+        engines: The engines of the run.
+        limits: Of each process.
+        former: Fingerprint of the result in the folder of the run, if there is one.
+        retry: Whether to examine a robot again of which something crashed before.
+        candidate: The converter.
+        compared: Whether the run has several converters.
+        names: Names that a USD of it may have that was made elsewhere.
+        timed: Whether to write how long it takes.
     """
 
     source: RobotSource
@@ -90,37 +98,76 @@ class Assignment:
 
     @property
     def place(self) -> str:
-        """Where the folder of the run keeps what concerns it, below each folder."""
+        """Its path within each folder of the run, without a suffix."""
         name = self.source.id
         return f"{self.candidate.name}/{name}" if self.compared else name
 
 
 @dataclass(frozen=True, slots=True)
 class Unchanged:
-    """The result that is there already is the one that there would be."""
+    """The result in the folder of the run is still valid."""
 
 
-def survive(
-    isolation: Isolation, assignment: Assignment, variables: Mapping[str, str]
+@dataclass(frozen=True, slots=True)
+class _Fallback:
+    """The record of a robot whose process ends in a step.
+
+    Attributes:
+        record: The record.
+        died: Begin of the reason; None if the record is complete without the step.
+    """
+
+    record: RobotRecord
+    died: str | None
+
+
+def examine_isolated(
+    pool: WorkerPool,
+    assignment: Assignment,
+    variables: Mapping[str, str],
+    *,
+    parallel: bool = False,
 ) -> RobotRecord | Unchanged:
-    """Examine a robot in processes of its own, whatever becomes of them.
+    """Examine a robot in a worker; a crash becomes part of the record.
 
     Args:
-        isolation: Where they are started.
-        assignment: What is to be done.
-        variables: Of the environment, to be set there.
+        pool: Where workers are started.
+        assignment: The robot.
+        variables: To be set in the environment of the workers.
+        parallel: Whether its engines run at the same time.
+
+    Raises:
+        CancelledError: The pool was closed meanwhile.
     """
-    ending = outlive(
-        isolation,
+    ending = run_steps(
+        pool,
         _examine_with,
         assignment,
         variables,
         timeout=assignment.limits.time,
+        parallel=parallel,
     )
-    if isinstance(ending, Crashed):
-        subject = subject_of(assignment)
-        return unread_record(subject, Verdict.CRASHED, ending.reason)
-    return ending.value
+    if isinstance(ending, Completed):
+        return ending.value
+    return crashed_record(subject_of(assignment), ending)
+
+
+def crashed_record(subject: Subject, ending: Crashed | Interrupted) -> RobotRecord:
+    """Record a robot whose process crashed.
+
+    Args:
+        subject: The robot, of which nothing was read.
+        ending: How the process crashed.
+    """
+    match ending:
+        case Interrupted(_, _Fallback(record, None)):
+            return record
+        case Interrupted(crash, _Fallback(record, died)):
+            return structs.replace(record, reason=f"{died}: {crash.reason}")
+        case Interrupted(crash):
+            return unread_record(subject, Verdict.CRASHED, crash.reason)
+        case Crashed(reason):
+            return unread_record(subject, Verdict.CRASHED, reason)
 
 
 def _examine_with(
@@ -140,49 +187,68 @@ def examine(steps: Steps, assignment: Assignment) -> RobotRecord | Unchanged:
     """Convert a robot and compare the USD with it.
 
     Args:
-        steps: Where it is done.
-        assignment: What is to be done.
+        steps: Runs the work.
+        assignment: The robot.
     """
     subject = subject_of(assignment)
     options = replace(
         assignment.options,
-        base=_held(assignment.options.base, assignment.source),
+        base=_base_option(assignment.options.base, assignment.source),
         packages=tuple(subject.packages.items()),
         arguments=tuple(subject.arguments.items()),
     )
-    engine_set = EngineSet(steps, assignment.engines)
-    reading = engine_set.read(
-        assignment.source.path, subject.packages, subject.arguments
+
+    def fingerprint_of(subject: Subject, limits: Limits | None) -> str:
+        by = assignment.candidate
+        made_by = by.name, by.title, by.recipe
+        source = source_record(subject)
+        return fingerprint(source, options, assignment.engines, limits, made_by)
+
+    # Limits only matter to a result if something crashed.
+    in_limits = fingerprint_of(subject, assignment.limits)
+
+    def fall_back(record: RobotRecord, died: str | None) -> None:
+        if died is not None:
+            record = structs.replace(record, verdict=Verdict.CRASHED)
+        record = structs.replace(record, fingerprint=in_limits)
+        steps.fall_back(_Fallback(record, died))
+
+    fall_back(_crashed(subject), _READER_DIED)
+    reading = steps.call(
+        read_robot,
+        str(assignment.source.path),
+        subject.packages,
+        subject.arguments,
     )
-    if not isinstance(reading, SourceError | Crashed):
+    if isinstance(reading, Crashed):
+        reason = f"{_READER_DIED}: {reading.reason}"
+        record = unread_record(subject, Verdict.CRASHED, reason)
+        return structs.replace(record, fingerprint=in_limits)
+    if not isinstance(reading.value, SourceError):
         own = assignment.candidate == OWN
         subject = replace(
             subject,
-            inputs=reading.inputs,
-            ledger=reading.ledger if own else (),
+            inputs=reading.value.inputs,
+            ledger=reading.value.ledger if own else (),
         )
-    source = source_record(subject)
-
-    def print_of(limits: Limits | None) -> str:
-        by = assignment.candidate
-        made_by = by.name, by.title, by.recipe
-        return fingerprint(source, options, assignment.engines, limits, made_by)
-
-    # How long something may take matters where it took too long.
-    same = {print_of(None)}
+        in_limits = fingerprint_of(subject, assignment.limits)
+    without_limits = fingerprint_of(subject, None)
+    same = {without_limits}
     if not assignment.retry:
-        same.add(print_of(assignment.limits))
-    # Nobody says whether files that were made elsewhere are still the same.
+        same.add(in_limits)
+    # Ready USDs may have changed since.
     ready = isinstance(assignment.candidate, ReadyUsds)
     if assignment.former in same and not ready:
         return Unchanged()
-    record = _examined(engine_set, subject, reading, assignment, options)
+    examination = _Examination(
+        steps, EngineSet(steps, assignment.engines), assignment, options, fall_back
+    )
+    record = examination.examine(subject, reading.value)
     broke = steps.crashed or record.verdict is Verdict.CRASHED
-    limits = assignment.limits if broke else None
-    return structs.replace(record, fingerprint=print_of(limits))
+    return structs.replace(record, fingerprint=in_limits if broke else without_limits)
 
 
-def examine_pair(  # noqa: PLR0913, PLR0917  # a call to a process of its own
+def examine_pair(  # noqa: PLR0913, PLR0917  # a call from another process
     steps: Steps,
     subject: Subject,
     usd: Path,
@@ -193,48 +259,168 @@ def examine_pair(  # noqa: PLR0913, PLR0917  # a call to a process of its own
     """Compare a USD, from any converter, with its URDF.
 
     Args:
-        steps: Where it is done.
-        subject: The URDF, and what the record says of it.
+        steps: Runs the work.
+        subject: The URDF, and what else the record says of the robot.
         usd: Root layer of the USD.
-        engines: Who is asked.
-        base: How the base has to be held; ``auto`` if the URDF alone decides.
-        scene: File of the drawing, if there shall be one.
+        engines: The engines.
+        base: The base that the USD has to have; ``auto`` if the URDF decides.
+        scene: File of the drawing, if there is to be one.
 
     Returns:
-        The record; or why the URDF cannot be understood.
+        The record; or why the URDF cannot be read.
     """
     urdf = subject.urdf
     if urdf is None:
         raise ValueError("there is nothing to compare with")
+
+    def fall_back(record: RobotRecord, died: str | None) -> None:
+        if died is not None:
+            record = structs.replace(record, verdict=Verdict.CRASHED)
+        steps.fall_back(_Fallback(record, died))
+
     engine_set = EngineSet(steps, engines)
-    reading = engine_set.read(urdf, subject.packages, subject.arguments)
-    match reading:
-        case SourceError():
-            return reading
-        case Crashed(reason):
-            return unread_record(subject, Verdict.CRASHED, _reader_died(reason))
+    fall_back(_crashed(subject), _READER_DIED)
+    ending = steps.call(read_robot, str(urdf), subject.packages, subject.arguments)
+    if isinstance(ending, Crashed):
+        reason = f"{_READER_DIED}: {ending.reason}"
+        return unread_record(subject, Verdict.CRASHED, reason)
+    reading = ending.value
+    if isinstance(reading, SourceError):
+        return reading
     subject = replace(subject, inputs=reading.inputs)
     if refused := refused_record(steps, subject, usd):
         return refused
-    packages, asked = subject.packages, reading.configurations
-    lint = engine_set.lint(urdf, packages, subject.arguments)
-    steps.begin(lint)
-    wanted = None if base is BaseOption.AUTO else Base(base.value)
+    packages, configurations = subject.packages, reading.configurations
     with tempfile.TemporaryDirectory(prefix="urdf-usd-") as work:
-        said = _plain_urdf(urdf, reading, Path(work, f"{subject.id}.urdf"))
-        there = engine_set.inquire(Side.URDF, said, packages, asked)
-        here = engine_set.inquire(Side.USD, usd, packages, asked)
-        engine_set.begin(there, here)
-        results = engine_set.observe((there, here), packages, asked, Path(work))
-        judging = engine_set.judge(results, wanted)
+        plain = _plain_urdf(urdf, reading, Path(work, f"{subject.id}.urdf"))
+        requests = (
+            engine_set.request(Side.URDF, plain, packages, configurations),
+            engine_set.request(Side.USD, usd, packages, configurations),
+        )
+        linted = _lint(steps, subject, fall_back)
+        if isinstance(linted, RobotRecord):
+            return linted
+        fall_back(_crashed(linted, reading.diagnostics), _REFERENCE_CRASHED)
+        results = engine_set.observe(requests, packages, configurations, Path(work))
+        wanted = None if base is BaseOption.AUTO else Base(base.value)
+        record = _judge(
+            engine_set, linted, results, wanted, reading.diagnostics, fall_back
+        )
         if scene:
-            steps.begin(judging)
-            engine_set.draw(packages, results, asked, scene)
-    return _judged(subject, results, judging, lint, reading.diagnostics)
+            fall_back(record, None)
+            engine_set.draw(packages, results, configurations, scene)
+    return record
+
+
+@dataclass(frozen=True, slots=True)
+class _Examination:
+    """The conversion and comparison of a robot that was read.
+
+    Attributes:
+        steps: Runs the work.
+        engine_set: The engines.
+        assignment: The robot.
+        options: Of the conversion.
+        fall_back: Sets the record for the case that the process ends.
+    """
+
+    steps: Steps
+    engine_set: EngineSet
+    assignment: Assignment
+    options: ConvertOptions
+    fall_back: Callable[[RobotRecord, str | None], None]
+
+    def examine(self, subject: Subject, reading: Reading | SourceError) -> RobotRecord:
+        """Convert and compare."""
+        if isinstance(reading, SourceError):
+            return self._unreadable(subject, reading.diagnostics)
+        out, place = self.assignment.out, self.assignment.place
+        own = self.assignment.candidate == OWN
+        packages, configurations = subject.packages, reading.configurations
+        urdf = self.assignment.source.path
+        plain = _plain_urdf(urdf, reading, out / "expanded" / f"{place}.urdf")
+        # In parallel, the engines of the URDF run during lint and conversion.
+        there = self.engine_set.request(Side.URDF, plain, packages, configurations)
+        linted = _lint(self.steps, subject, self.fall_back)
+        if isinstance(linted, RobotRecord):
+            return linted
+        order = Order(
+            urdf=urdf,
+            plain=plain,
+            directory=out / "assets" / place,
+            options=self.options,
+            packages=dict(reading.packages) | dict(packages),
+            names=self.assignment.names,
+            timeout=self.assignment.limits.time,
+        )
+        self.fall_back(_crashed(linted, reading.diagnostics), CONVERTER_DIED)
+        made = make_usd(self.steps, self.assignment.candidate, order)
+        if isinstance(made, Unwritten):
+            found = made.diagnostics
+            if found is None:
+                found = reading.diagnostics
+            record = unread_record(linted, made.verdict, made.reason, found)
+            return with_output(record, linted, made.output)
+        if made.seconds is not None and (
+            self.assignment.compared or self.assignment.timed
+        ):
+            write_seconds(out, place, made.seconds)
+        if not own and (
+            refused := refused_record(self.steps, subject, made.root_layer)
+        ):
+            return with_output(refused, subject, made.output)
+        diagnostics = made.diagnostics if own else reading.diagnostics
+        self.fall_back(_crashed(linted, diagnostics), _REFERENCE_CRASHED)
+        here = self.engine_set.request(
+            Side.USD, made.root_layer, packages, configurations
+        )
+        with tempfile.TemporaryDirectory(prefix="urdf-usd-") as work:
+            results = self.engine_set.observe(
+                (there, here), packages, configurations, Path(work)
+            )
+            base = None
+            if own:
+                base = _required_base(self.options.base, results.observation(REFERENCE))
+            record = _judge(
+                self.engine_set, linted, results, base, diagnostics, self.fall_back
+            )
+            record = structs.replace(record, asset=made.asset)
+            record = with_output(record, subject, made.output)
+            self.fall_back(record, None)
+            self.engine_set.draw(
+                packages, results, configurations, scene_path(out, place)
+            )
+        return record
+
+    def _unreadable(
+        self, subject: Subject, diagnostics: Sequence[Diagnostic]
+    ) -> RobotRecord:
+        """Record a URDF that our reader refuses, and which engines read it."""
+        urdf = self.assignment.source.path
+        if is_xacro(str(urdf)):
+            reason = first_error(diagnostics)
+            rules = [found.rule for found in diagnostics]
+            verdict = Verdict.UNREADABLE
+            if subject.searched and is_part(rules):
+                verdict, reason = (
+                    Verdict.NOT_AVAILABLE,
+                    f"not a robot by itself: {reason}",
+                )
+            elif subject.mirrored and "xacro-file-missing" in rules:
+                verdict, reason = Verdict.NOT_AVAILABLE, f"not in the mirror: {reason}"
+            return unread_record(subject, verdict, reason, diagnostics)
+        self.fall_back(_crashed(subject, diagnostics), _REFERENCE_CRASHED)
+        requests = self.engine_set.request(Side.URDF, urdf, subject.packages)
+        results = self.engine_set.observe((requests,), subject.packages)
+        reason = first_error(diagnostics)
+        if results.observed:
+            reason += f"; {' and '.join(results.observed)} read it all the same"
+        judgement = Judgement((), (), Verdict.UNREADABLE, reason)
+        return judged_record(subject, judgement, results, diagnostics)
 
 
 def subject_of(assignment: Assignment) -> Subject:
-    """Say what a record of a robot is about, before anything is read."""
+    """Return the subject of a robot's record, before anything is read."""
     source = assignment.source
     packages = {name: str(folder) for name, folder in source.packages}
     return Subject(
@@ -256,74 +442,52 @@ def subject_of(assignment: Assignment) -> Subject:
     )
 
 
-def _held(option: BaseOption, source: RobotSource) -> BaseOption:
-    """Say how a base is to be held: as the user says, or whoever lists the robot."""
+def _crashed(subject: Subject, diagnostics: Sequence[Diagnostic] = ()) -> RobotRecord:
+    """Return the record of a robot whose process ends; the reason is added then."""
+    return unread_record(subject, Verdict.CRASHED, "", diagnostics)
+
+
+def _lint(
+    steps: Steps, subject: Subject, fall_back: Callable[[RobotRecord, str | None], None]
+) -> Subject | RobotRecord:
+    """Add the findings of lint to a subject; return a record if it crashes."""
+    fall_back(_crashed(subject), _LINT_DIED)
+    arguments = str(subject.urdf), subject.packages, subject.arguments
+    ending = steps.call(lint_robot, *arguments)
+    if isinstance(ending, Crashed):
+        reason = f"{_LINT_DIED}: {ending.reason}"
+        return unread_record(subject, Verdict.CRASHED, reason)
+    return replace(subject, findings=ending.value)
+
+
+def _judge(  # noqa: PLR0913, PLR0917  # what a record is made of
+    engine_set: EngineSet,
+    subject: Subject,
+    results: EngineResults,
+    base: Base | None,
+    diagnostics: Sequence[Diagnostic],
+    fall_back: Callable[[RobotRecord, str | None], None],
+) -> RobotRecord:
+    """Compare the outcomes of engines, and record the judgement."""
+    died = Judgement((), (), Verdict.CRASHED, "")
+    fall_back(judged_record(subject, died, results, diagnostics), _COMPARISON_DIED)
+    ending = engine_set.judge(results, base)
+    if isinstance(ending, Crashed):
+        judgement = replace(died, reason=f"{_COMPARISON_DIED}: {ending.reason}")
+    else:
+        judgement = ending.value
+    return judged_record(subject, judgement, results, diagnostics)
+
+
+def _base_option(option: BaseOption, source: RobotSource) -> BaseOption:
+    """Return the base of a robot: as the user says, or else the list that names it."""
     if option is BaseOption.AUTO and source.base:
         return BaseOption(source.base)
     return option
 
 
-def _examined(
-    engine_set: EngineSet,
-    subject: Subject,
-    reading: Reading | SourceError | Crashed,
-    assignment: Assignment,
-    options: ConvertOptions,
-) -> RobotRecord:
-    urdf = assignment.source.path
-    match reading:
-        case SourceError(diagnostics=found):
-            return _unreadable(engine_set, subject, urdf, found)
-        case Crashed(reason):
-            return unread_record(subject, Verdict.CRASHED, _reader_died(reason))
-    out, place = assignment.out, assignment.place
-    said = _plain_urdf(urdf, reading, out / "expanded" / f"{place}.urdf")
-    order = Order(
-        urdf=urdf,
-        plain=said,
-        directory=out / "assets" / place,
-        options=options,
-        packages=dict(reading.packages) | dict(subject.packages),
-        names=assignment.names,
-        timeout=assignment.limits.time,
-    )
-    packages, asked = subject.packages, reading.configurations
-    lint = engine_set.lint(urdf, packages, subject.arguments)
-    making = plan_making(engine_set.steps, assignment.candidate, order)
-    # The two share meshes that are read.
-    engine_set.steps.begin(making.step, lint)
-    there = engine_set.inquire(Side.URDF, said, packages, asked)
-    engine_set.begin(there)
-    made = making.outcome()
-    if isinstance(made, Unwritten):
-        found = reading.diagnostics if made.diagnostics is None else made.diagnostics
-        return with_output(_unwritten(subject, made, lint, found), subject, made.output)
-    wanted = assignment.compared or assignment.timed
-    if wanted and made.seconds is not None:
-        write_seconds(out, place, made.seconds)
-    foreign = assignment.candidate != OWN
-    if foreign and (
-        refused := refused_record(engine_set.steps, subject, made.root_layer)
-    ):
-        return with_output(refused, subject, made.output)
-    here = engine_set.inquire(Side.USD, made.root_layer, packages, asked)
-    engine_set.begin(here)
-    with tempfile.TemporaryDirectory(prefix="urdf-usd-") as work:
-        results = engine_set.observe((there, here), packages, asked, Path(work))
-        base = None
-        if assignment.candidate == OWN:
-            base = _required_base(options.base, results.observation(REFERENCE))
-        judging = engine_set.judge(results, base)
-        engine_set.steps.begin(judging)
-        engine_set.draw(packages, results, asked, scene_path(out, place))
-    own = made.diagnostics if assignment.candidate == OWN else reading.diagnostics
-    record = _judged(subject, results, judging, lint, own)
-    record = structs.replace(record, asset=made.asset)
-    return with_output(record, subject, made.output)
-
-
 def _plain_urdf(urdf: Path, reading: Reading, file: Path) -> Path:
-    """Return what engines can read: the URDF, or its expansion written to a file."""
+    """Return the file for engines: the URDF, or its expansion, which is written."""
     if reading.expanded is None:
         return urdf
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -331,74 +495,8 @@ def _plain_urdf(urdf: Path, reading: Reading, file: Path) -> Path:
     return file
 
 
-def _unreadable(
-    engine_set: EngineSet,
-    subject: Subject,
-    urdf: Path,
-    diagnostics: Sequence[Diagnostic],
-) -> RobotRecord:
-    """Record a URDF that we refuse, and which engines read it all the same."""
-    if is_xacro(str(urdf)):
-        reason = first_error(diagnostics)
-        rules = [found.rule for found in diagnostics]
-        verdict = Verdict.UNREADABLE
-        if subject.searched and is_part(rules):
-            verdict, reason = Verdict.NOT_AVAILABLE, f"not a robot by itself: {reason}"
-        elif subject.mirrored and "xacro-file-missing" in rules:
-            verdict, reason = Verdict.NOT_AVAILABLE, f"not in the mirror: {reason}"
-        return unread_record(subject, verdict, reason, diagnostics)
-    asked = engine_set.inquire(Side.URDF, urdf, subject.packages)
-    engine_set.begin(asked)
-    results = engine_set.observe((asked,), subject.packages)
-    reason = first_error(diagnostics)
-    if results.heard:
-        reason += f"; {' and '.join(results.heard)} read it all the same"
-    judgement = Judgement((), (), Verdict.UNREADABLE, reason)
-    return judged_record(subject, judgement, results, diagnostics)
-
-
-def _unwritten(
-    subject: Subject,
-    made: Unwritten,
-    lint: Step[tuple[Finding, ...]],
-    diagnostics: Sequence[Diagnostic],
-) -> RobotRecord:
-    linted = _linted(subject, lint)
-    if isinstance(linted, RobotRecord):
-        return linted
-    return unread_record(linted, made.verdict, made.reason, diagnostics)
-
-
-def _judged(
-    subject: Subject,
-    results: EngineResults,
-    judging: Step[Judgement],
-    lint: Step[tuple[Finding, ...]],
-    diagnostics: Sequence[Diagnostic],
-) -> RobotRecord:
-    ending = judging.ending()
-    linted = _linted(subject, lint)
-    if isinstance(linted, RobotRecord):
-        return linted
-    if isinstance(ending, Crashed):
-        reason = f"the comparison died: {ending.reason}"
-        judgement = Judgement((), (), Verdict.CRASHED, reason)
-    else:
-        judgement = ending.value
-    return judged_record(linted, judgement, results, diagnostics)
-
-
-def _linted(subject: Subject, lint: Step[tuple[Finding, ...]]) -> Subject | RobotRecord:
-    """Add to a subject what lint finds; a record if lint finds its end."""
-    ending = lint.ending()
-    if isinstance(ending, Crashed):
-        reason = f"lint died: {ending.reason}"
-        return unread_record(subject, Verdict.CRASHED, reason)
-    return replace(subject, findings=ending.value)
-
-
 def _required_base(option: BaseOption, spec: Observation | None) -> Base | None:
-    """Say how our converter has to hold the base: floating unless told otherwise."""
+    """Return the base that our converter has to write: floating unless told."""
     if option is not BaseOption.AUTO:
         return Base(option.value)
     if spec is None or spec.base is not None:
@@ -406,7 +504,3 @@ def _required_base(option: BaseOption, spec: Observation | None) -> Base | None:
     moves = any(COORDINATES[joint.type] for joint in spec.joints)
     weighs = any(link.mass and link.mass.mass for link in spec.links)
     return Base.FLOATING if moves or weighs else Base.STATIC
-
-
-def _reader_died(reason: str) -> str:
-    return f"the URDF reader died: {reason}"

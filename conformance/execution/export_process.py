@@ -1,7 +1,6 @@
-"""Export in a process whose time and memory are limited.
+"""Export with limits of time and memory, for foreign USDs.
 
-A USD of a stranger may take any time to compose. The process reads; the files are
-written here, once it has ended.
+A worker reads the USD; this process writes the files when the worker is done.
 """
 
 from __future__ import annotations
@@ -11,9 +10,10 @@ from typing import TYPE_CHECKING
 
 from urdf_usd.conformance.engines.protocol import Crashed
 from urdf_usd.conformance.execution.usd_limits import is_limit, over_limits
-from urdf_usd.conformance.execution.workers.confinement import printed
-from urdf_usd.conformance.execution.workers.isolation import FOR_USDS, Isolation
+from urdf_usd.conformance.execution.workers.context import FOR_USDS
 from urdf_usd.conformance.execution.workers.limits import DEFAULT_LIMITS, Limits
+from urdf_usd.conformance.execution.workers.serving import printed
+from urdf_usd.conformance.execution.workers.worker import WorkerPool
 from urdf_usd.converter.diagnostics import ConversionError, StageError
 from urdf_usd.converter.exporting import (
     Export,
@@ -26,8 +26,8 @@ from urdf_usd.converter.usd.loading.layer_growth import find_growth
 if TYPE_CHECKING:
     from pathlib import Path
 
-# To find out where layers multiply [s], which has bounds of its own.
-_LOOKING = 60.0
+# Time to find out where layers multiply, which is bounded by itself [s].
+_GROWTH_TIMEOUT = 60.0
 
 
 def export_within(
@@ -38,21 +38,21 @@ def export_within(
     Args:
         usd: Root layer.
         urdf: File to write.
-        limits: What reading may take.
-        force: Whether files that no export of this URDF wrote may be replaced.
+        limits: Of reading.
+        force: Whether to replace files that an export of this URDF did not write.
 
     Raises:
         ConversionError: The robot cannot be read within the limits, or cannot be
             written; nothing was changed.
     """
-    with Isolation(memory=limits.memory, loaded=FOR_USDS) as isolation:
-        ending = isolation.call(_prepared, usd, urdf, timeout=limits.time)
+    with WorkerPool(limits.memory, FOR_USDS) as pool, pool.worker() as worker:
+        ending = worker.call(_prepared, usd, urdf, timeout=limits.time)
         if isinstance(ending, Crashed):
             if not is_limit(ending):
                 bug = RuntimeError(ending.reason)
                 bug.add_note(ending.output)
                 raise bug
-            growth = isolation.call(find_growth, usd, timeout=_LOOKING)
+            growth = worker.call(find_growth, usd, timeout=_GROWTH_TIMEOUT)
             raise StageError((over_limits(usd, ending, growth),))
     prepared, warnings = ending.value
     sys.stderr.write(warnings)
@@ -62,7 +62,7 @@ def export_within(
 
 
 def _prepared(usd: Path, urdf: Path) -> tuple[PreparedExport | ConversionError, str]:
-    """Read a robot; return it with what OpenUSD printed meanwhile."""
+    """Read a robot; return it with what OpenUSD printed."""
     try:
         return prepare_export(usd, urdf), printed()
     except ConversionError as error:

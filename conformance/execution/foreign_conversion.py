@@ -10,14 +10,12 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from urdf_usd.conformance.converters.candidates import command_line
-from urdf_usd.conformance.execution.workers.confinement import die_with_parent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -221,22 +219,17 @@ def _only(files: Sequence[Path], folder: Path) -> Path:
 def _started(
     line: list[str], folder: str, sink: int
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """Run a program for as long as the block, with all that it starts."""
+    """Run a program, which is killed when the block is left.
+
+    What it starts itself stays in the process group of this worker, and is killed with
+    that.
+    """
     process = subprocess.Popen(  # noqa: S603  # the user's own command
-        line,
-        cwd=folder,
-        stdin=subprocess.DEVNULL,
-        stdout=sink,
-        stderr=sink,
-        start_new_session=True,
-        # This process has no second thread that could hold a lock.
-        preexec_fn=die_with_parent if sys.platform == "linux" else None,  # noqa: PLW1509
+        line, cwd=folder, stdin=subprocess.DEVNULL, stdout=sink, stderr=sink
     )
     try:
         yield process
     finally:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
         process.kill()
         process.wait()
 

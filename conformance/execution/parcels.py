@@ -16,11 +16,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from urdf_usd.conformance.engines.protocol import Crashed
 from urdf_usd.conformance.execution.assembly import source_record
-from urdf_usd.conformance.execution.engine_set import EngineSet
-from urdf_usd.conformance.execution.examination import Unchanged, subject_of, survive
+from urdf_usd.conformance.execution.examination import (
+    Unchanged,
+    examine_isolated,
+    subject_of,
+)
 from urdf_usd.conformance.execution.fingerprint import present_versions
+from urdf_usd.conformance.execution.tasks import read_robot
 from urdf_usd.conformance.records.record import RobotRecord
 from urdf_usd.conformance.records.results import decode_record, record_json
 from urdf_usd.converter.diagnostics import SourceError
@@ -29,8 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from urdf_usd.conformance.execution.examination import Assignment
-    from urdf_usd.conformance.execution.workers.isolation import Isolation
-    from urdf_usd.conformance.execution.workers.journal import Steps
+    from urdf_usd.conformance.execution.workers.worker import WorkerPool
     from urdf_usd.conformance.records.record import SourceRecord
 
 # Where ROS packages are, besides around the robot.
@@ -80,14 +82,13 @@ class Delivery:
     versions: Mapping[str, str] = field(default_factory=present_versions)
 
 
-def pack(steps: Steps, assignment: Assignment) -> Parcel | None:
+def pack(assignment: Assignment) -> Parcel | None:
     """Pack a robot with all its files; None if it cannot be read."""
     subject = subject_of(assignment)
-    engine_set = EngineSet(steps, ())
-    reading = engine_set.read(
-        assignment.source.path, subject.packages, subject.arguments
+    reading = read_robot(
+        str(assignment.source.path), subject.packages, subject.arguments
     )
-    if isinstance(reading, SourceError | Crashed):
+    if isinstance(reading, SourceError):
         return None
     paths = [Path(os.path.abspath(file.path)) for file in reading.inputs]  # noqa: PTH100  keeps symbolic links
     contents = {path.resolve(): path.read_bytes() for path in paths}
@@ -175,14 +176,14 @@ def _below(root: Path, path: str | Path) -> Path:
     return root / absolute.relative_to(absolute.anchor)
 
 
-def examine_parcel(isolation: Isolation, parcel: Parcel) -> Delivery | None:
+def examine_parcel(pool: WorkerPool, parcel: Parcel) -> Delivery | None:
     """Do what is to be done with a robot that came in a parcel.
 
     Returns:
         What came of it; None if something that it needs did not come along.
     """
     with unpacked(parcel) as (assignment, variables):
-        result = survive(isolation, assignment, variables)
+        result = examine_isolated(pool, assignment, variables)
         if isinstance(result, RobotRecord):
             if result.source != parcel.source:
                 return None

@@ -1,7 +1,7 @@
-"""The only orchestrator: has robots examined, here or on a cluster, and records kept.
+"""Checks, and runs over many robots, here or on a cluster.
 
-Everything that an engine, OpenUSD or a hostile file could bring down happens in child
-processes with limits. Threads only wait for them, one per robot at work.
+The work on a robot is done by worker processes. This process has a thread for each
+robot at work, which waits for its workers.
 """
 
 from __future__ import annotations
@@ -17,27 +17,29 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from urdf_usd.conformance.converters.candidates import OURS, OWN, Candidate
-from urdf_usd.conformance.engines.protocol import Crashed
 from urdf_usd.conformance.execution.assembly import (
     Subject,
     summary_of,
     unavailable_record,
-    unread_record,
 )
 from urdf_usd.conformance.execution.engine_set import select_engines
 from urdf_usd.conformance.execution.examination import (
     Assignment,
     Unchanged,
+    crashed_record,
+    examine_isolated,
     examine_pair,
-    survive,
 )
 from urdf_usd.conformance.execution.parcels import ClusterError
-from urdf_usd.conformance.execution.sharing import with_shared_texts
-from urdf_usd.conformance.execution.workers.isolation import Isolation
-from urdf_usd.conformance.execution.workers.journal import outlive
-from urdf_usd.conformance.execution.workers.limits import DEFAULT_LIMITS, Limits
-from urdf_usd.conformance.execution.workers.slots import processors
-from urdf_usd.conformance.records.record import RobotRecord, RunSummary, Verdict
+from urdf_usd.conformance.execution.workers.limits import (
+    DEFAULT_LIMITS,
+    Limits,
+    processors,
+)
+from urdf_usd.conformance.execution.workers.serving import Completed
+from urdf_usd.conformance.execution.workers.steps import run_steps
+from urdf_usd.conformance.execution.workers.worker import WorkerPool
+from urdf_usd.conformance.records.record import RobotRecord, RunSummary
 from urdf_usd.conformance.records.results import read_record, read_stored, write_record
 from urdf_usd.converter import ConvertOptions
 from urdf_usd.converter.diagnostics import SourceError
@@ -58,15 +60,16 @@ EXTERNAL = "unknown"
 
 @dataclass(frozen=True, slots=True)
 class CheckOptions:
-    """What can be chosen about a check.
+    """Options of a check.
 
     Attributes:
-        base: How the robot's base shall be held; ``auto`` follows the URDF.
+        base: Base that the USD has to have; ``auto`` if the URDF decides.
         packages: Folder of each ROS package, by name.
         arguments: Value of each argument of a xacro file, by name.
-        engines: Engines to ask on the URDF besides the specification; all if empty.
-        limits: What a process may take.
-        jobs: Processes that work on the robot at the same time; one per CPU if None.
+        engines: Engines besides the reference and the USD reader; all if empty.
+        limits: Of each process.
+        jobs: With 1, engines run one after the other; else at the same time. One per
+            processor if None.
     """
 
     base: BaseOption = BaseOption.AUTO
@@ -79,20 +82,19 @@ class CheckOptions:
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """What can be chosen about a run.
+    """Options of a run.
 
     Attributes:
-        convert: Choices of the converter.
+        convert: Options of the conversion.
         engines: As in :class:`CheckOptions`; likewise the limits.
-        jobs: Robots that are worked on at the same time, and processes that do it; one
-            per CPU if None.
-        resume: Keep results that are there already and would be the same again.
-        retry: Of those, redo the ones in which something broke.
-        scheduler: Address of the Dask cluster that does the work, if one does.
-        shared: Whether its workers see the same files under the same paths.
-        converters: What makes the USDs; every robot goes through each.
-        gated: Name of the converter by which the run passes.
-        timed: Whether to write down how long each robot takes.
+        jobs: Robots at work at the same time; one per processor if None.
+        resume: Keep results in the folder that would be the same again.
+        retry: Of those, repeat the ones in which something crashed.
+        scheduler: Address of a Dask cluster; None to work here.
+        shared: Whether its workers have the same files under the same paths.
+        converters: Every robot is converted by each.
+        gated: Name of the converter that decides whether the run passes.
+        timed: Whether to write how long each robot takes.
     """
 
     convert: ConvertOptions = field(default_factory=ConvertOptions)
@@ -108,7 +110,7 @@ class RunOptions:
     timed: bool = False
 
     def as_text(self) -> dict[str, str]:
-        """Return the choices that change results, for the summary."""
+        """Return the options that change results, for the summary."""
         given = (f"{name}:={value}" for name, value in self.convert.arguments)
         arguments = {"arg": shlex.join(given)} if self.convert.arguments else {}
         return {
@@ -127,7 +129,7 @@ CHECK_DEFAULTS = CheckOptions()
 RUN_DEFAULTS = RunOptions()
 
 
-def check(  # noqa: PLR0913  # what is compared, how, and what comes of it
+def check(  # noqa: PLR0913  # the public interface
     urdf: str | os.PathLike[str],
     usd: str | os.PathLike[str],
     options: CheckOptions = CHECK_DEFAULTS,
@@ -141,13 +143,13 @@ def check(  # noqa: PLR0913  # what is compared, how, and what comes of it
     Args:
         urdf: URDF file, or a file that ends in ``.xacro``.
         usd: Root layer of the USD.
-        options: Choices.
-        name: Identifier in the record; the URDF's stem if absent.
-        reference: How the URDF is named in the record; its file name if absent.
-        scene: File of a drawing for the robot's page, if there shall be one.
+        options: Options.
+        name: Identifier in the record; the URDF's stem if None.
+        reference: Name of the URDF in the record; its file name if None.
+        scene: File of a drawing for the robot's page, if there is to be one.
 
     Raises:
-        SourceError: The URDF cannot be understood.
+        SourceError: The URDF is invalid or unsupported.
         UnknownEngineError: An engine is named that is not installed.
     """
     urdf, usd = Path(urdf), Path(usd)
@@ -161,25 +163,26 @@ def check(  # noqa: PLR0913  # what is compared, how, and what comes of it
         arguments=dict(options.arguments),
     )
     jobs = options.jobs or processors()
-    with Isolation(memory=options.limits.memory, processes=jobs) as isolation:
-        ending = outlive(
-            isolation,
+    with WorkerPool(options.limits.memory) as pool:
+        ending = run_steps(
+            pool,
             examine_pair,
             subject,
             usd,
-            select_engines(isolation, options.engines),
+            select_engines(pool, options.engines),
             options.base,
             Path(scene) if scene else None,
             timeout=options.limits.time,
+            parallel=jobs > 1,
         )
-    if isinstance(ending, Crashed):
-        return unread_record(subject, Verdict.CRASHED, ending.reason)
+    if not isinstance(ending, Completed):
+        return crashed_record(subject, ending)
     if isinstance(ending.value, SourceError):
         raise ending.value
     return ending.value
 
 
-def run(  # noqa: PLR0913  # what, where to, how, and who is told
+def run(  # noqa: PLR0913  # the public interface
     sources: Sequence[Resolved],
     out: str | os.PathLike[str],
     options: RunOptions = RUN_DEFAULTS,
@@ -193,16 +196,16 @@ def run(  # noqa: PLR0913  # what, where to, how, and who is told
     Args:
         sources: Robots, with distinct ids.
         out: Folder that receives ``results/<id>.json``, ``assets/<id>/``,
-            ``scenes/<id>.gz``, which pages draw, and
-            ``expanded/<id>.urdf`` of what is xacro; with several converters, each has
-            folders of its own in there, and one in ``timings``.
-        options: Choices.
-        corpus: The references that led to the robots, for the summary.
+            ``scenes/<id>.gz`` for pages, and ``expanded/<id>.urdf`` of xacro files;
+            with several converters, each has folders of its own in there, and one in
+            ``timings``.
+        options: Options.
+        corpus: The references that were resolved to the robots, for the summary.
         progress: Called with each record, in the order in which robots finish.
-        announce: Told what happens otherwise than expected, in one line.
+        announce: Called with a line of text if something unexpected happens.
 
     Raises:
-        ClusterError: There is no cluster where there should be one.
+        ClusterError: The cluster cannot be reached or used.
         UnknownEngineError: An engine is named that is not installed.
     """
     folder = Path(out)
@@ -213,10 +216,10 @@ def run(  # noqa: PLR0913  # what, where to, how, and who is told
                 place = folder / "results" / f"{name}.json"
                 match result:
                     case Unchanged():
-                        record = with_shared_texts(read_record(place))
+                        record = read_record(place)
                     case RobotRecord():
-                        record = with_shared_texts(result)
-                        # Next to its being counted: an interruption may come any time.
+                        record = result
+                        # Right before it counts: an interruption can come any time.
                         write_record(record, place)
                 records.append(record)
                 if progress:
@@ -232,7 +235,7 @@ def summarise(
     corpus: Sequence[str],
     unfinished: int = 0,
 ) -> RunSummary:
-    """Sum up the records of a run, also of one that left robots unfinished."""
+    """Summarise the records of a run, also of one that was interrupted."""
     return summary_of(
         records,
         corpus,
@@ -251,13 +254,12 @@ def _examined(
 ) -> Generator[tuple[str, RobotRecord | Unchanged]]:
     """Yield place and result of each robot, in the order in which they finish."""
     jobs = options.jobs or processors()
-    # On an interruption the isolation is left first: it stops all children, and so
-    # frees the threads that wait for them.
+    # On an interruption the pool is closed first, for which the threads wait.
     with (
         ThreadPoolExecutor(jobs) as threads,
-        Isolation(jobs, options.limits.memory) as isolation,
+        WorkerPool(options.limits.memory) as pool,
     ):
-        engines = select_engines(isolation, options.engines)
+        engines = select_engines(pool, options.engines)
         assignments = []
         names = _names(sources)
         compared = len(options.converters) > 1
@@ -282,20 +284,20 @@ def _examined(
             assignments.append(replace(assignment, former=former))
         try:
             if options.scheduler is None:
-                yield from _examined_here(assignments, isolation, threads)
+                yield from _examined_here(assignments, pool, threads)
             else:
                 yield from _examined_there(
-                    assignments, isolation, threads, options, announce
+                    assignments, pool, threads, options, announce
                 )
         finally:
             threads.shutdown(wait=False, cancel_futures=True)
 
 
 def _examined_here(
-    assignments: Sequence[Assignment], isolation: Isolation, threads: Executor
+    assignments: Sequence[Assignment], pool: WorkerPool, threads: Executor
 ) -> Generator[tuple[str, RobotRecord | Unchanged]]:
     futures = {
-        threads.submit(survive, isolation, assignment, {}): assignment.place
+        threads.submit(examine_isolated, pool, assignment, {}): assignment.place
         for assignment in assignments
     }
     for future in as_completed(futures):
@@ -304,7 +306,7 @@ def _examined_here(
 
 def _examined_there(
     assignments: Sequence[Assignment],
-    isolation: Isolation,
+    pool: WorkerPool,
     threads: Executor,
     options: RunOptions,
     announce: Callable[[str], None],
@@ -313,8 +315,9 @@ def _examined_there(
     examined = cluster.examined_on(
         options.scheduler or "",
         assignments,
-        isolation=isolation,
+        pool=pool,
         threads=threads,
+        jobs=options.jobs or processors(),
         shared=options.shared,
         announce=announce,
     )
@@ -324,7 +327,7 @@ def _examined_there(
 
 
 def require_scheduler(address: str) -> None:
-    """Find out whether a cluster can be used; nothing is changed there.
+    """Check that a cluster can be used; it is not changed.
 
     Raises:
         ClusterError: It cannot.
@@ -334,7 +337,7 @@ def require_scheduler(address: str) -> None:
 
 def _cluster() -> ModuleType:
     try:
-        # Dask is there with the extra alone.
+        # Dask comes with an extra.
         from urdf_usd.conformance.execution import cluster  # noqa: PLC0415
     except ImportError as error:
         raise ClusterError(
@@ -345,7 +348,7 @@ def _cluster() -> ModuleType:
 
 
 def places(sources: Iterable[Resolved], options: RunOptions) -> tuple[str, ...]:
-    """Say where the folder of a run keeps what concerns each robot and converter."""
+    """Return the path of each robot and converter within the folders of a run."""
     several = len(options.converters) > 1
     return tuple(
         f"{candidate.name}/{source.id}" if several else source.id
@@ -355,9 +358,9 @@ def places(sources: Iterable[Resolved], options: RunOptions) -> tuple[str, ...]:
 
 
 def _names(sources: Iterable[Resolved]) -> dict[str, tuple[str, ...]]:
-    """Say what USDs of each robot may be called that were made elsewhere.
+    """Return the names that a USD of each robot may have that was made elsewhere.
 
-    A stem that several robots of the run share says nothing.
+    They are its id, and the stem of its file unless another robot has the same.
     """
     here = [source for source in sources if not isinstance(source, UnavailableSource)]
     stems = Counter(source.path.name.partition(".")[0] for source in here)
@@ -369,7 +372,7 @@ def _names(sources: Iterable[Resolved]) -> dict[str, tuple[str, ...]]:
 
 
 def _former(assignment: Assignment) -> str | None:
-    """Return what a result follows from that is there already, with its USD."""
+    """Return the fingerprint of a former result, if its USD is there as well."""
     out, place = assignment.out, assignment.place
     stored = read_stored(out / "results" / f"{place}.json")
     if stored.checks and not (out / "assets" / place).is_dir():
@@ -378,7 +381,7 @@ def _former(assignment: Assignment) -> str | None:
 
 
 def _remove_scraps(out: Path) -> None:
-    """Remove what conversions that died had not moved into place."""
+    """Remove unfinished assets of conversions that crashed."""
     for pattern in (".urdf-usd-*", "*/.urdf-usd-*"):
         for scrap in (out / "assets").glob(pattern):
             shutil.rmtree(scrap, ignore_errors=True)

@@ -11,6 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from urdf_usd.conformance.engines import registry
+from urdf_usd.conformance.engines.protocol import (
+    Abstained,
+    AbstentionError,
+    Observed,
+)
 from urdf_usd.conformance.engines.reference.engine import (
     forget_readings,
     observe_robot,
@@ -18,28 +23,26 @@ from urdf_usd.conformance.engines.reference.engine import (
     structure,
 )
 from urdf_usd.conformance.execution.ledger import account
+from urdf_usd.conformance.observation.robot import Observation
 from urdf_usd.conformance.records.scene import write_scene
 from urdf_usd.conformance.tolerance.bounds import Tolerance
 from urdf_usd.conformance.tolerance.comparison import tolerance_model
 from urdf_usd.conformance.tolerance.rollout import plan_rollout
-from urdf_usd.converter import convert
+from urdf_usd.converter import convert, read_usd
 from urdf_usd.converter.conversion import convert_parsed
 from urdf_usd.converter.diagnostics import ConversionError, SourceError
 from urdf_usd.converter.inputs import input_files
 from urdf_usd.converter.lint import LINT_RULES, lint_parsed
 from urdf_usd.converter.urdf.files.named_packages import named_packages
+from urdf_usd.converter.urdf.writer.write import write
 from urdf_usd.converter.urdf.xacro.expansion import is_xacro
 from urdf_usd.converter.urdf.xacro.standalone import standalone_urdf
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
-    from urdf_usd.conformance.engines.protocol import Availability, Side
-    from urdf_usd.conformance.observation.robot import (
-        Configurations,
-        Frames,
-        Observation,
-    )
+    from urdf_usd.conformance.engines.protocol import Availability, Request, Side
+    from urdf_usd.conformance.observation.robot import Configurations, Frames
     from urdf_usd.conformance.records.ledger_record import LedgerRecord
     from urdf_usd.converter import Conversion, ConvertOptions, Diagnostic
     from urdf_usd.converter.inputs import InputFile
@@ -75,6 +78,22 @@ class InstalledEngine:
     name: str
     side: Side
     availability: Availability
+
+
+def observe(engine: str, request: Request) -> Observed | Abstained:
+    """Have a registered engine read a file.
+
+    Raises:
+        TypeError: It returned no observation.
+    """
+    try:
+        observation: object = registry.engine(engine).observe(request)
+    except AbstentionError as abstention:
+        return Abstained(" ".join(str(abstention).split()))
+    if not isinstance(observation, Observation):
+        kind = type(observation).__name__
+        raise TypeError(f"the engine returned {kind} instead of an observation")
+    return Observed(observation)
 
 
 def read_robot(
@@ -136,6 +155,22 @@ def convert_robot(
         return convert_parsed(read_kept(path, packages, arguments), directory, options)
     except ConversionError as error:
         return error
+
+
+def write_back(usd: str, links: Sequence[str]) -> bytes | str:
+    """Write the robot in a USD as URDF, without shapes, which are not compared.
+
+    Args:
+        usd: Root layer.
+        links: Names of the robot's links, for frames that the USD does not mark.
+
+    Returns:
+        URDF; as text, why it cannot be written.
+    """
+    try:
+        return write(read_usd(usd, links, shapes=False).robot)
+    except ConversionError as error:
+        return error.diagnostics[0].message
 
 
 def draw_robot(  # noqa: PLR0913, PLR0917  # a step takes what it needs, one by one

@@ -1,6 +1,6 @@
-"""A USD of a stranger is composed once, within limits, before anybody reads it.
+"""A foreign USD is composed once, within limits, before engines read it.
 
-What cannot be composed is refused here, so that no engine waits for it in turn.
+One that cannot be composed is refused here, so that no engine waits for it in turn.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from urdf_usd.conformance.engines.protocol import Crashed
 from urdf_usd.conformance.execution.assembly import unread_record
-from urdf_usd.conformance.execution.workers.confinement import OUT_OF_MEMORY
+from urdf_usd.conformance.execution.engine_set import USD_READER
+from urdf_usd.conformance.execution.workers.serving import OUT_OF_MEMORY
 from urdf_usd.conformance.records.record import RobotRecord, Verdict
 from urdf_usd.converter.diagnostics import Diagnostic, StageError
 from urdf_usd.converter.usd.loading.layer_growth import Growth, find_growth
@@ -18,35 +19,36 @@ from urdf_usd.converter.usd.reader.read import open_stage
 
 if TYPE_CHECKING:
     from urdf_usd.conformance.execution.assembly import Subject
-    from urdf_usd.conformance.execution.workers.confinement import Completed
-    from urdf_usd.conformance.execution.workers.journal import Steps
+    from urdf_usd.conformance.execution.workers.serving import Completed
+    from urdf_usd.conformance.execution.workers.steps import Steps
 
-# What engines say themselves of a USD that they cannot open is their answer.
+# Of other USDs that cannot be opened, the engines give the reason.
 _REFUSED = frozenset({"layer-bounds", "layer-not-regular"})
 
 
 def refusal(
     steps: Steps, usd: str | os.PathLike[str]
 ) -> tuple[Diagnostic, ...] | Crashed:
-    """Compose a USD, and say why nobody should read it; nothing if all is well.
+    """Compose a USD; return why engines should not read it, nothing if they can.
 
     Args:
-        steps: Where it is composed.
+        steps: Requests the composition from the worker of the USD reader.
         usd: Root layer.
     """
     path = os.fspath(usd)
-    ending = steps.call(compose, path)
+    ending = steps.request(USD_READER, compose, path).result()
     if not isinstance(ending, Crashed):
         return ending.value
     if not is_limit(ending):
         return ending
-    return (over_limits(path, ending, steps.call(find_growth, path)),)
+    growth = steps.request(USD_READER, find_growth, path).result()
+    return (over_limits(path, ending, growth),)
 
 
 def refused_record(
     steps: Steps, subject: Subject, usd: str | os.PathLike[str]
 ) -> RobotRecord | None:
-    """Record a USD that no engine should read; None if all is well."""
+    """Return the record of a USD that engines should not read; None if they can."""
     refused = refusal(steps, usd)
     if isinstance(refused, Crashed):
         reason = f"the USD cannot be composed: {refused.reason}"
@@ -57,7 +59,7 @@ def refused_record(
 
 
 def compose(usd: str) -> tuple[Diagnostic, ...]:
-    """Look at the files of a USD, and compose it; return why it is refused."""
+    """Compose a USD; return the diagnostics for which it is refused."""
     try:
         open_stage(usd)
     except StageError as error:
@@ -66,10 +68,7 @@ def compose(usd: str) -> tuple[Diagnostic, ...]:
 
 
 def is_limit(crash: Crashed) -> bool:
-    """Say whether it was time, memory or native code that ended a process.
-
-    Anything else is an exception, which is a bug.
-    """
+    """Tell limits and native crashes from exceptions, which are bugs of ours."""
     return OUT_OF_MEMORY in crash.reason or crash.reason.startswith(
         ("no answer after", "the process died", "the process ended")
     )
@@ -80,12 +79,12 @@ def over_limits(
     crash: Crashed,
     growth: Completed[Growth | None] | Crashed,
 ) -> Diagnostic:
-    """Say that a USD could not be read within its limits.
+    """Make the diagnostic of a USD that could not be read within its limits.
 
     Args:
         usd: Root layer.
-        crash: How that ended.
-        growth: What is known of where its layers multiply.
+        crash: How reading ended.
+        growth: Where its layers multiply, if that is known.
     """
     message = f"{os.fspath(usd)} cannot be composed and read: {crash.reason}"
     found = None if isinstance(growth, Crashed) else growth.value

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from urdf_usd.conformance.execution.workers.confinement import Completed
-from urdf_usd.conformance.execution.workers.isolation import Isolation
+from urdf_usd.conformance.execution.workers.serving import Completed
+from urdf_usd.conformance.execution.workers.worker import WorkerPool
 from urdf_usd.conformance.mutation.catalogue import FAULTS
 from urdf_usd.conformance.mutation.experiment import Examination, Plan, Trial, examine
 from urdf_usd.corpus import resolve_robot
@@ -186,17 +186,17 @@ class _Laboratory:
         """Examine robots, in child processes; results in the order of the tasks."""
         with (
             ThreadPoolExecutor(self.jobs) as threads,
-            Isolation(self.jobs) as isolation,
+            WorkerPool() as pool,
         ):
             futures = [
-                threads.submit(self._examine, isolation, robot, plan)
+                threads.submit(self._examine, pool, robot, plan)
                 for robot, plan in tasks
             ]
             return tuple(future.result() for future in futures)
 
-    def _examine(self, isolation: Isolation, robot: str, plan: Plan) -> Examination:
+    def _examine(self, pool: WorkerPool, robot: str, plan: Plan) -> Examination:
         folder = tempfile.mkdtemp(dir=self.folder)
-        ending = isolation.call(
+        ending = pool.call(
             examine, robot, str(_urdf(robot)), folder, plan, timeout=_TIME_LIMIT
         )
         if not isinstance(ending, Completed):

@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING
 from urdf_usd.conformance.converters.candidates import OWN
 from urdf_usd.conformance.execution.assembly import unavailable_record
 from urdf_usd.conformance.execution.engine_set import select_engines
-from urdf_usd.conformance.execution.examination import Assignment, survive
-from urdf_usd.conformance.execution.workers.isolation import Isolation
-from urdf_usd.conformance.execution.workers.limits import DEFAULT_LIMITS, Limits
-from urdf_usd.conformance.execution.workers.slots import processors
+from urdf_usd.conformance.execution.examination import Assignment, examine_isolated
+from urdf_usd.conformance.execution.workers.limits import (
+    DEFAULT_LIMITS,
+    Limits,
+    processors,
+)
+from urdf_usd.conformance.execution.workers.worker import WorkerPool
 from urdf_usd.conformance.records.record import RobotRecord
 from urdf_usd.converter import ConvertOptions
 from urdf_usd.corpus import UnavailableSource
@@ -54,7 +57,7 @@ class Examiner:
         self._wanted = tuple(engines)
         self._limits = limits
         self._open = ExitStack()
-        self._isolation: Isolation | None = None
+        self._pool: WorkerPool | None = None
         self._convened: tuple[InstalledEngine, ...] = ()
         self._numbers = itertools.count()
         self._known: dict[str, RobotRecord] = {}
@@ -86,7 +89,7 @@ class Examiner:
         """
         if isinstance(source, UnavailableSource):
             return unavailable_record(source, OWN)
-        isolation = self._started()
+        pool = self._started()
         assignment = Assignment(
             source=source,
             out=self._out / str(next(self._numbers)),
@@ -94,7 +97,7 @@ class Examiner:
             engines=self._convened,
             limits=self._limits,
         )
-        result = survive(isolation, assignment, {})
+        result = examine_isolated(pool, assignment, {}, parallel=self.jobs > 1)
         if not isinstance(result, RobotRecord):
             raise TypeError(f"{source.id} has no former record to be the same as")
         return result
@@ -113,9 +116,8 @@ class Examiner:
             self._known[source.id] = self.examine(source)
         return self._known[source.id]
 
-    def _started(self) -> Isolation:
-        if self._isolation is None:
-            isolation = Isolation(1, self._limits.memory, self.jobs)
-            self._isolation = self._open.enter_context(isolation)
-            self._convened = select_engines(isolation, self._wanted)
-        return self._isolation
+    def _started(self) -> WorkerPool:
+        if self._pool is None:
+            self._pool = self._open.enter_context(WorkerPool(self._limits.memory))
+            self._convened = select_engines(self._pool, self._wanted)
+        return self._pool

@@ -83,7 +83,7 @@ def conformance_examiner(
 ) -> Iterator[Examiner]:
     """Where robots are examined, each once in a session."""
     # Engines take time to import: only sessions that ask for them pay that.
-    from urdf_usd.conformance.execution.workers.slots import processors  # noqa: PLC0415
+    from urdf_usd.conformance.execution.workers.limits import processors  # noqa: PLC0415
     from urdf_usd.conformance.pytest_plugin.examiner import Examiner  # noqa: PLC0415
 
     # Sessions side by side, as pytest-xdist has them, share the processors.

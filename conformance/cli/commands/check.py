@@ -113,7 +113,7 @@ def check_command(  # noqa: PLR0913  # one parameter per option
 
 def _load() -> None:
     """Load engines in a process of their own, and meanwhile what this one needs."""
-    from urdf_usd.conformance.execution.workers.isolation import start_loading
+    from urdf_usd.conformance.execution.workers.context import start_loading
 
     start_loading()
     import urdf_usd.conformance.execution.run

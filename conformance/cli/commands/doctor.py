@@ -102,19 +102,17 @@ def _versions() -> Iterator[_Row]:
 
 def _engines() -> Iterator[_Row]:
     with held_interrupts():
-        from urdf_usd.conformance.execution.workers.isolation import (
-            Isolation,
-            start_loading,
-        )
+        from urdf_usd.conformance.execution.workers.context import start_loading
 
         start_loading()
         from urdf_usd.conformance.engines.protocol import Available
         from urdf_usd.conformance.execution.tasks import installed_engines
-        from urdf_usd.conformance.execution.workers.confinement import Completed
+        from urdf_usd.conformance.execution.workers.serving import Completed
+        from urdf_usd.conformance.execution.workers.worker import WorkerPool
 
-    # Engines print while they load; in a child process nobody sees it.
-    with Isolation() as isolation:
-        ending = isolation.call(installed_engines)
+    # A worker captures what engines print while they load.
+    with WorkerPool() as pool:
+        ending = pool.call(installed_engines)
     if not isinstance(ending, Completed):
         raise CommandError(f"the engines cannot be listed: {ending.reason}")
     for engine in ending.value:

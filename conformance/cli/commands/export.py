@@ -43,7 +43,7 @@ def export_command(
     asset paths, or if they are more than 4 GiB.
     """
     with shown_status("Loading OpenUSD ..."), held_interrupts():
-        from urdf_usd.conformance.execution.workers.isolation import (
+        from urdf_usd.conformance.execution.workers.context import (
             FOR_USDS,
             start_loading,
         )

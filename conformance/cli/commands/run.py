@@ -157,7 +157,7 @@ def _load(execution: Execution) -> None:
     """Load engines in a process of their own, and meanwhile what this one needs."""
     with held_interrupts():
         if execution.scheduler is None:
-            from urdf_usd.conformance.execution.workers.isolation import start_loading
+            from urdf_usd.conformance.execution.workers.context import start_loading
 
             start_loading()
         import urdf_usd.conformance.cli.options.running  # noqa: F401

@@ -1,1 +1,1 @@
-"""Worker processes with limits of time and memory."""
+"""Worker processes: a pool, calls with limits of time and memory, preloading."""

@@ -1,12 +1,13 @@
-"""How long and how much memory the work on one robot may take."""
+"""Limits of time and memory of worker processes, and the number of processors."""
 
 from __future__ import annotations
 
+import os
 import sys
 from dataclasses import dataclass
 
 DEFAULT_TIMEOUT = 120.0
-# A robot with meshes as large as files may be was measured to take 4.6 GiB.
+# A robot with meshes at the largest accepted file size was measured to take 4.6 GiB.
 DEFAULT_MEMORY = 6144
 
 MEBIBYTE = 1024 * 1024
@@ -14,11 +15,11 @@ MEBIBYTE = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What the process of one robot may take.
+    """Limits of the processes that work on one robot.
 
     Attributes:
-        time: Longest time for one step, such as the conversion or one engine [s].
-        memory: Most memory, in MiB; no limit if None. Holds on Linux alone.
+        time: Longest time of one step, such as the conversion or one engine [s].
+        memory: Most memory of one process, in MiB; None for no limit. Linux only.
     """
 
     time: float = DEFAULT_TIMEOUT
@@ -28,15 +29,25 @@ class Limits:
 DEFAULT_LIMITS = Limits()
 
 
-def limit_memory(mebibytes: int) -> None:
-    """Let further allocations of this process fail beyond a limit, where that works.
+def processors() -> int:
+    """Count the processors that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
-    What counts is memory that the process could write to. Its whole address space says
-    nothing: that of OpenUSD and the engines is a gigabyte before the first robot. macOS
-    does not keep to such limits, and Windows has none.
+
+def limit_memory(mebibytes: int) -> None:
+    """Limit the writable memory of this process; no effect outside Linux.
+
+    ``RLIMIT_DATA`` counts private writable memory. The address space would be no
+    measure: OpenUSD and the engines reserve a gigabyte before the first robot. macOS
+    does not enforce these limits, and Windows has none.
+
+    Args:
+        mebibytes: The limit, in MiB.
     """
     if sys.platform == "linux":
-        import resource  # noqa: PLC0415  # there is none on Windows
+        import resource  # noqa: PLC0415  # not available on Windows
 
         _, most = resource.getrlimit(resource.RLIMIT_DATA)
         wanted = mebibytes * MEBIBYTE
