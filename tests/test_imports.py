@@ -171,7 +171,6 @@ QUARANTINE = {
     ),
     "ovphysx": ("urdf_usd.conformance.engines.physx.program",),
     "ovstage": ("urdf_usd.conformance.engines.physx.program",),
-    "pebble": ("urdf_usd.conformance.execution.workers.isolation",),
     # Faults are edits of USDs; nothing in there is ever compared with.
     "pxr": (
         "urdf_usd.converter.usd",

@@ -31,8 +31,8 @@ print("verdict:", record.verdict.value)
 """
 # What systems without a fork server do, done here.
 SPAWN = """
-import urdf_usd.conformance.execution.workers.confinement as confinement
-confinement.FORKS = False
+import urdf_usd.conformance.execution.workers.context as context
+context.FORKS = False
 """
 # Each way to start a program, and the file that it expects the program in.
 WAYS = {
@@ -128,7 +128,7 @@ def test_task_of_the_main_module_is_refused(folder: Path) -> None:
     """Workers would look for it in vain, wherever in the task it is."""
     program = """
 from functools import partial
-from urdf_usd.conformance.execution.workers.isolation import Isolation
+from urdf_usd.conformance.execution.workers.worker import WorkerPool
 
 def double(number):
     return 2 * number
@@ -136,10 +136,10 @@ def double(number):
 class Number:
     pass
 
-with Isolation() as isolation:
+with WorkerPool() as pool:
     for task in ((double, 1), (partial(double, 1),), (print, [Number()])):
         try:
-            isolation.call(*task)
+            pool.call(*task)
         except ValueError as error:
             print(str(error).partition(",")[0])
 """

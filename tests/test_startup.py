@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 ENGINES = {"mujoco", "newton", "pinocchio", "pybullet", "pydrake"}
 REPORTS = {"jinja2", "msgspec", "rich"}
 FORMATS = {"collada", "plyfile", "simdjson", "stl", "tinyobjloader", "trimesh"}
-RARE = {"lxml", "pebble", "scipy", "xacro", "xacrodoc"}
+RARE = {"lxml", "scipy", "xacro", "xacrodoc"}
 LARGE = {"numpy", "pxr"}
 # Of the standard library, what costs more than a joint.
 SLOW = {"difflib", "hashlib", "traceback"}
@@ -312,10 +312,10 @@ def _started(
     return _run(
         f"""
 import sys
-from urdf_usd.conformance.execution.workers import isolation
+from urdf_usd.conformance.execution.workers import context
 from urdf_usd.conformance.cli.main import main
 LARGE = {LARGE!r}
-isolation.start_loading = {loading}
+context.start_loading = {loading}
 main({list(arguments)!r})
 """,
         folder,

@@ -185,7 +185,7 @@ def _require_same_versions(worker: str, versions: dict[str, str]) -> None:
 class _Dispatch:
     """Robots on their way between here and there."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # both ends, and what is between
         self,
         client: Client,
         pool: WorkerPool,

@@ -203,7 +203,7 @@ class EngineSet:
         configurations: Configurations,
         scratch: Path | None,
     ) -> EngineResults:
-        """Have a USD with other names of links or joints read again, with the URDF's."""
+        """Read a USD whose names of links or joints differ again, with the URDF's."""
         spec = results.observation(REFERENCE)
         usd = results.observation(USD_READER)
         if scratch is None or spec is None or usd is None:

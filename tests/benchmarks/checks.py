@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import math
-import os
 import statistics
 import tempfile
 import time
@@ -25,13 +24,13 @@ from tests.benchmarks.engine_loading import load_once
 from urdf_usd.conformance.execution.engine_set import select_engines
 from urdf_usd.conformance.execution.examination import (
     Assignment,
+    examine_isolated,
     examine_pair,
     subject_of,
-    survive,
 )
-from urdf_usd.conformance.execution.workers.confinement import Completed
-from urdf_usd.conformance.execution.workers.isolation import Isolation
-from urdf_usd.conformance.execution.workers.journal import outlive
+from urdf_usd.conformance.execution.workers.serving import Completed
+from urdf_usd.conformance.execution.workers.steps import run_steps
+from urdf_usd.conformance.execution.workers.worker import WorkerPool
 from urdf_usd.conformance.records.record import RobotRecord
 from urdf_usd.converter import ConvertOptions, convert
 from urdf_usd.converter.diagnostics import ConversionError
@@ -63,16 +62,12 @@ def main() -> None:
 def measure(corpora: Sequence[str], rounds: int) -> dict[str, list[float]]:
     """Measure each robot in the best of some rounds; seconds by row."""
     seconds: dict[str, list[float]] = {}
-    processors = len(os.sched_getaffinity(0))
     with ExitStack() as opened:
         folder = Path(opened.enter_context(tempfile.TemporaryDirectory()))
         # MuJoCo leaves a log where it is.
         opened.enter_context(chdir(folder))
-        isolations = {
-            count: opened.enter_context(Isolation(processes=count))
-            for count in sorted({1, processors})
-        }
-        engines = select_engines(isolations[1])
+        pool = opened.enter_context(WorkerPool())
+        engines = select_engines(pool)
         for source in resolve_corpora(corpora):
             if not isinstance(source, RobotSource):
                 continue
@@ -82,11 +77,11 @@ def measure(corpora: Sequence[str], rounds: int) -> dict[str, list[float]]:
                 continue
             load = _loading(source, conversion)
             seconds.setdefault(FLOOR, []).append(_best(load, rounds))
-            for count, isolation in isolations.items():
-                check = _checking(isolation, source, conversion, engines)
-                examine = _examining(isolation, source, folder, engines)
+            for parallel in (False, True):
+                check = _checking(pool, source, conversion, engines, parallel)
+                examine = _examining(pool, source, folder, engines, parallel)
                 for name, work in (("a check", check), ("a robot of a run", examine)):
-                    row = f"{name}, processes: {count}"
+                    row = f"{name}, engines {'at once' if parallel else 'in turn'}"
                     seconds.setdefault(row, []).append(_best(work, rounds))
     return seconds
 
@@ -122,18 +117,26 @@ def _loading(source: RobotSource, conversion: Conversion) -> Callable[[], object
 
 
 def _checking(
-    isolation: Isolation,
+    pool: WorkerPool,
     source: RobotSource,
     conversion: Conversion,
     engines: tuple[InstalledEngine, ...],
+    parallel: bool,  # noqa: FBT001  # a row of the table
 ) -> Callable[[], object]:
     """What ``urdf-usd check`` does once it has started."""
     here = Assignment(source, Path(), ConvertOptions(), engines)
     subject, layer = subject_of(here), conversion.root_layer
 
     def check() -> bool:
-        ending = outlive(
-            isolation, examine_pair, subject, layer, engines, BaseOption.AUTO
+        ending = run_steps(
+            pool,
+            examine_pair,
+            subject,
+            layer,
+            engines,
+            BaseOption.AUTO,
+            None,
+            parallel=parallel,
         )
         return isinstance(ending, Completed) and isinstance(ending.value, RobotRecord)
 
@@ -141,14 +144,15 @@ def _checking(
 
 
 def _examining(
-    isolation: Isolation,
+    pool: WorkerPool,
     source: RobotSource,
     folder: Path,
     engines: tuple[InstalledEngine, ...],
+    parallel: bool,  # noqa: FBT001  # likewise
 ) -> Callable[[], object]:
     """What ``urdf-usd run`` does: conversion, check, and drawing."""
     assignment = Assignment(source, folder, ConvertOptions(), engines)
-    return lambda: survive(isolation, assignment, {})
+    return lambda: examine_isolated(pool, assignment, {}, parallel=parallel)
 
 
 if __name__ == "__main__":

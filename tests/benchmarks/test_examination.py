@@ -11,8 +11,8 @@ import pytest
 
 from tests.benchmarks.engine_loading import load_once
 from urdf_usd.conformance.execution.engine_set import select_engines
-from urdf_usd.conformance.execution.examination import Assignment, survive
-from urdf_usd.conformance.execution.workers.isolation import Isolation
+from urdf_usd.conformance.execution.examination import Assignment, examine_isolated
+from urdf_usd.conformance.execution.workers.worker import WorkerPool
 from urdf_usd.conformance.records.record import RobotRecord
 from urdf_usd.converter import ConvertOptions, convert
 from urdf_usd.corpus import RobotSource, resolve_robot
@@ -32,17 +32,17 @@ pytestmark = pytest.mark.benchmark_run
 
 
 @pytest.fixture(scope="module")
-def isolation() -> Iterator[Isolation]:
-    """Processes, the first of which has been started."""
-    with Isolation() as started:
+def pool() -> Iterator[WorkerPool]:
+    """A pool that has imported everything."""
+    with WorkerPool() as started:
         started.call(abs, -1)
         yield started
 
 
 @pytest.fixture(scope="module")
-def engines(isolation: Isolation) -> tuple[InstalledEngine, ...]:
-    """All that are asked unless somebody chooses."""
-    return select_engines(isolation)
+def engines(pool: WorkerPool) -> tuple[InstalledEngine, ...]:
+    """All that are installed."""
+    return select_engines(pool)
 
 
 def _source(robot: str) -> RobotSource:
@@ -54,7 +54,7 @@ def _source(robot: str) -> RobotSource:
 @pytest.mark.parametrize("robot", ROBOTS)
 def test_examining_a_robot(
     benchmark: BenchmarkFixture,
-    isolation: Isolation,
+    pool: WorkerPool,
     engines: tuple[InstalledEngine, ...],
     tmp_path: Path,
     robot: str,
@@ -63,7 +63,7 @@ def test_examining_a_robot(
     benchmark.group = robot
     assignment = Assignment(_source(robot), tmp_path, ConvertOptions(), engines)
 
-    record = benchmark(lambda: survive(isolation, assignment, {}))
+    record = benchmark(lambda: examine_isolated(pool, assignment, {}))
 
     assert isinstance(record, RobotRecord)
     assert record.checks
@@ -81,10 +81,10 @@ def test_loading_a_robot(
     assert benchmark(lambda: load_once(urdf, conversion))
 
 
-def test_starting_a_process(benchmark: BenchmarkFixture, isolation: Isolation) -> None:
+def test_starting_a_process(benchmark: BenchmarkFixture, pool: WorkerPool) -> None:
     """What a robot's process costs apart from the robot."""
     benchmark.group = "a process"
 
-    ending = benchmark(lambda: isolation.call(abs, -1))
+    ending = benchmark(lambda: pool.call(abs, -1))
 
     assert ending

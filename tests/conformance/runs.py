@@ -1,19 +1,20 @@
-"""Real runs of the command, over small robots, with the killer at hand."""
+"""Real runs of the command, over small robots, with a hostile engine installed."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tests.conformance import killer
+from tests.conformance import hostile
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
 ROBOT = """<robot name="{name}">
   <link name="base">
@@ -66,18 +67,18 @@ def write_mesh(path: Path, scale: float) -> None:
 
 
 class Run:
-    """Runs of the command in one folder, with the killer installed."""
+    """Runs of the command in one folder, with a hostile engine and converter."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.out = folder / "out"
-        self.environment = killer.install(folder / "site")
+        self.environment = hostile.install(folder / "site")
 
     def command(self, corpus: str, *options: str) -> list[str]:
         """The command with its arguments."""
         program = "from urdf_usd.conformance.cli.main import main; main()"
         run = [sys.executable, "-c", program, "run", corpus, "--out", str(self.out)]
-        chosen = ("--engine", "killer", "--jobs", "2", "--timeout", "300")
+        chosen = ("--engine", "hostile", "--jobs", "2", "--timeout", "300")
         return [*run, *chosen, *options]
 
     def __call__(
@@ -98,10 +99,10 @@ class Run:
         read: dict[str, Any] = json.loads(file.read_text())
         return read
 
-    def killer(self, robot: str) -> dict[str, Any]:
-        """What the record says of the killer."""
+    def hostile(self, robot: str) -> dict[str, Any]:
+        """Read the part of a record about the hostile engine."""
         engines = self.record(robot)["engines"]
-        (found,) = [one for one in engines if one["name"] == "killer"]
+        (found,) = [one for one in engines if one["name"] == "hostile"]
         assert isinstance(found, dict)
         return found
 
@@ -132,3 +133,17 @@ def group_exists(group: int) -> bool:
     except ProcessLookupError:
         return False
     return True
+
+
+def processes_with(variable: str) -> list[str]:
+    """List the processes that were started with a variable, such as ``A=b``; Linux.
+
+    Workers lead groups of their own, and are found by this.
+    """
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            variables = (process / "environ").read_bytes().split(b"\0")
+            if variable.encode() in variables:
+                found.append(process.name)
+    return found

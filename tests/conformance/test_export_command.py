@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from urdf_usd.conformance.cli.main import main
-from urdf_usd.conformance.execution.written_back import write_back
+from urdf_usd.conformance.execution.tasks import write_back
 from urdf_usd.converter import convert
 
 if TYPE_CHECKING:

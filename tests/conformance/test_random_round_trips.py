@@ -20,7 +20,7 @@ from urdf_usd.conformance.engines.protocol import (
 )
 from urdf_usd.conformance.engines.pybullet.engine import PybulletEngine
 from urdf_usd.conformance.engines.reference.engine import observe_robot, structure
-from urdf_usd.conformance.execution.written_back import write_back
+from urdf_usd.conformance.execution.tasks import write_back
 from urdf_usd.conformance.records.record import Grade
 from urdf_usd.conformance.tolerance.sampling import configurations
 from urdf_usd.conformance.verdict.judgement import judge

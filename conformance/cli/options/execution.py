@@ -145,15 +145,22 @@ _OPTIONS = (
 
 @contextmanager
 def stopped_as_interrupted() -> Iterator[None]:
-    """Treat a request to stop, as batch systems send it, like Ctrl-C."""
+    """Treat SIGTERM and SIGHUP, of batch systems and closed terminals, like Ctrl-C."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    former = signal.signal(signal.SIGTERM, _interrupt)
+    # Windows has no SIGHUP.
+    numbers = [each for each in signal.Signals if each.name in {"SIGTERM", "SIGHUP"}]
+    former = {number: signal.getsignal(number) for number in numbers}
+    for number, handler in former.items():
+        # As `nohup` sets it.
+        if handler is not signal.SIG_IGN:
+            signal.signal(number, _interrupt)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, former)
+        for number, handler in former.items():
+            signal.signal(number, handler)
 
 
 def _interrupt(number: int, _: FrameType | None) -> None:

@@ -9,7 +9,7 @@ Messages to the parent are one byte that tells their kind, and content:
   :mod:`urdf_usd.conformance.execution.workers.steps`.
 
 Nothing here relies on the function: it may print, close or redirect the standard
-streams, change the environment and the working directory, raise whatever it likes, fork,
+streams, change the environment and the working directory, raise any exception, fork,
 hang, exit, or take all memory.
 """
 
@@ -54,7 +54,7 @@ _ALLOCATION_FAILED = "std::bad_alloc"
 # In tracebacks, the frames of this module and those below, and the thread that waits
 # for the end of the parent.
 _OWN_FRAMES = re.compile(
-    r'\n +File \S*workers.serving\.py", line \d+ in attempt(?:\n +File .*)*'
+    r'\n +File \S*workers.serving\.py", line \d+ in (?:attempt|_call)(?:\n +File .*)*'
 )
 _OWN_THREAD = re.compile(
     r"(?:Current t|T)hread 0x\S+ \(most recent call first\):\n"
@@ -137,9 +137,8 @@ class Link:
     def __init__(self, connection: Connection, folder: str) -> None:
         self._connection = connection
         self._folder = folder
-        appending = os.O_WRONLY | os.O_CREAT | os.O_APPEND
-        self._output = os.open(Path(folder, _PRINTED), appending, 0o600)
-        self._timed_out = os.open(Path(folder, _TIMED_OUT), appending, 0o600)
+        self._output = _open_empty(Path(folder, _PRINTED))
+        self._timed_out = _open_empty(Path(folder, _TIMED_OUT))
 
     def send(self, kind: bytes, content: bytes = b"") -> None:
         """Send a message to the parent."""
@@ -150,18 +149,22 @@ class Link:
         return self._connection.recv_bytes()
 
     def capture_output(self) -> None:
-        """Send what is printed, also by native code, to a file; it is empty now."""
-        Path(self._folder).mkdir(exist_ok=True)
+        """Send what is printed, also by native code, to a file, which is emptied."""
         tempfile.tempdir = self._folder
         with contextlib.suppress(ValueError, OSError):
             sys.stdout.flush()
             sys.stderr.flush()
-        os.ftruncate(self._output, 0)
+        # A former function may have removed the folder, and closed the streams.
+        Path(self._folder).mkdir(exist_ok=True)
+        for file, name in ((self._output, _PRINTED), (self._timed_out, _TIMED_OUT)):
+            opened = _open_empty(Path(self._folder, name))
+            os.dup2(opened, file, inheritable=False)
+            os.close(opened)
         for stream in (1, 2):
             os.dup2(self._output, stream)
         for name, stream in (("stdout", 1), ("stderr", 2)):
-            opened = open(stream, "w", errors="replace", closefd=False)  # noqa: SIM115
-            setattr(sys, name, opened)
+            text = open(stream, "w", errors="replace", closefd=False)  # noqa: SIM115
+            setattr(sys, name, text)
         # Not to stream 2, which the function may redirect.
         faulthandler.enable(self._output)
 
@@ -182,6 +185,11 @@ class Link:
     def unlimit_time(self) -> None:
         """Take the limit back."""
         faulthandler.cancel_dump_traceback_later()
+
+
+def _open_empty(file: Path) -> int:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_TRUNC
+    return os.open(file, flags, 0o600)
 
 
 def printed() -> str:

@@ -14,6 +14,8 @@ import os
 import pickle
 import shutil
 import signal
+import socket
+import struct
 import tempfile
 import threading
 from concurrent.futures import CancelledError
@@ -51,8 +53,8 @@ _Result = TypeVar("_Result")
 _STARTING = 300.0
 # How much later than its time limit a process is killed; it ends itself before [s].
 _GRACE = 5.0
-# For one message to pass, once there is one [s].
-_PASSING = 60.0
+# For the next part of a message to pass [s].
+_PASSING = 60
 # multiprocessing polls all children of a process whenever it starts one; the exit code
 # of a child is lost if two threads do so at the same time.
 _PROCESSES = threading.Lock()
@@ -135,14 +137,14 @@ class Worker:
         if self._process is None:
             self._start_process()
         # The process may have ended after its last answer; `receive` finds that out.
-        with contextlib.suppress(OSError), self._killed_after(_PASSING):
+        with contextlib.suppress(OSError):
             self._open_connection().send((timeout, in_steps))
             self._open_connection().send_bytes(call)
         return Pending(self, timeout)
 
     def reply(self, message: bytes) -> None:
         """Send a message to a function that works in steps."""
-        with contextlib.suppress(OSError), self._killed_after(_PASSING):
+        with contextlib.suppress(OSError):
             self._open_connection().send_bytes(message)
 
     def receive(self, timeout: float, shown: float) -> bytes | Crashed:
@@ -156,9 +158,9 @@ class Worker:
         assert process is not None  # noqa: S101  # started with the connection
         ready = wait([connection, process.sentinel], timeout)
         if connection in ready:
-            with contextlib.suppress(EOFError, OSError), self._killed_after(_PASSING):
+            with contextlib.suppress(EOFError, OSError):
                 return connection.recv_bytes()
-            # It has ended, or it closed the connection and goes on.
+            # It has ended; or it closed the connection, or stopped, and is there.
             if not wait([process.sentinel], _GRACE):
                 self.stop()
                 return Crashed("the process closed its connection", self.output_tail())
@@ -202,30 +204,20 @@ class Worker:
 
     def _start_process(self) -> None:
         here, there = Pipe()
+        _limit_passing(here)
         made = context.new_process(serve, (there, str(self._folder), self._memory))
         with _PROCESSES:
             if self._closed.is_set():
                 raise CancelledError
             shutil.rmtree(self._folder, ignore_errors=True)
             self._folder.mkdir()
-            self._process, self._connection = made, here
             made.start()
+            self._process, self._connection = made, here
         there.close()
 
     def _open_connection(self) -> Connection:
         assert self._connection is not None  # noqa: S101  # there is a process
         return self._connection
-
-    @contextlib.contextmanager
-    def _killed_after(self, seconds: float) -> Iterator[None]:
-        """Kill the process if the block takes longer: it stopped within a message."""
-        timer = threading.Timer(seconds, self.kill)
-        timer.daemon = True
-        timer.start()
-        try:
-            yield
-        finally:
-            timer.cancel()
 
 
 class Pending(Generic[_Result]):
@@ -367,6 +359,16 @@ class WorkerPool:
         self._count += 1
         folder = Path(self._folder.name, str(self._count))
         return Worker(folder, self.memory, self._closed)
+
+
+def _limit_passing(connection: Connection) -> None:
+    """Let reading and writing fail where the other process stops within a message."""
+    # Pipes of Windows have no such limit.
+    if os.name == "posix":
+        with socket.socket(fileno=os.dup(connection.fileno())) as shared:
+            for option in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):
+                limit = struct.pack("ll", _PASSING, 0)
+                shared.setsockopt(socket.SOL_SOCKET, option, limit)
 
 
 def _kill(process: BaseProcess) -> None:

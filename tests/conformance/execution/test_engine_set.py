@@ -8,8 +8,8 @@ from urdf_usd.conformance.engines.protocol import Available, Side, Unavailable
 from urdf_usd.conformance.engines.registry import MissingEngineError
 from urdf_usd.conformance.execution.engine_set import select_engines
 from urdf_usd.conformance.execution.tasks import InstalledEngine
-from urdf_usd.conformance.execution.workers.confinement import Completed
-from urdf_usd.conformance.execution.workers.isolation import Isolation
+from urdf_usd.conformance.execution.workers.serving import Completed
+from urdf_usd.conformance.execution.workers.worker import WorkerPool
 
 _HERE = Available("1.0")
 _ABSENT = Unavailable("it is not installed", "install it")
@@ -22,7 +22,7 @@ _INSTALLED = (
 )
 
 
-class _Listing(Isolation):
+class _Listing(WorkerPool):
     """Answers who is installed, without a child process."""
 
     def __init__(self, found: tuple[InstalledEngine, ...]) -> None:

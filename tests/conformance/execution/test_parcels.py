@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -17,31 +17,15 @@ from urdf_usd.conformance.execution.parcels import (
     unpacked,
 )
 from urdf_usd.conformance.execution.tasks import Reading, read_robot
-from urdf_usd.conformance.execution.workers.confinement import Completed
-from urdf_usd.conformance.execution.workers.journal import Steps
 from urdf_usd.converter import ConvertOptions
 from urdf_usd.corpus import RobotSource
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from urdf_usd.conformance.execution.workers.journal import Step
-
-_Result = TypeVar("_Result")
-
-
-class _Here(Steps):
-    """Steps in this process."""
-
-    def begin(self, *steps: Step[Any]) -> None:
-        """There is never room."""
-
-    def _finished(self, step: Step[_Result]) -> Completed[_Result]:
-        return Completed(step.task())
-
 
 def _packed(source: RobotSource, out: Path, **options: object) -> Parcel:
-    parcel = pack(_Here(), Assignment(source, out, ConvertOptions(**options), ()))  # type: ignore[arg-type]  # what the test says
+    parcel = pack(Assignment(source, out, ConvertOptions(**options), ()))  # type: ignore[arg-type]  # what the test says
     assert parcel is not None
     return parcel
 
@@ -162,7 +146,7 @@ def test_what_cannot_be_read_is_not_packed(tmp_path: Path) -> None:
     urdf.write_text("<robot/>")
     source = RobotSource("bad", "file:bad.urdf", urdf)
 
-    assert pack(_Here(), Assignment(source, tmp_path, ConvertOptions(), ())) is None
+    assert pack(Assignment(source, tmp_path, ConvertOptions(), ())) is None
 
 
 def test_a_delivery_replaces_what_was_there(tmp_path: Path) -> None:

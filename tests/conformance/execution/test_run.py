@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -14,8 +15,8 @@ from urdf_usd.conformance.engines.protocol import Crashed
 from urdf_usd.conformance.engines.registry import UnknownEngineError
 from urdf_usd.conformance.execution.run import CheckOptions, RunOptions, check, run
 from urdf_usd.conformance.execution.tasks import convert_robot, lint_robot, read_robot
-from urdf_usd.conformance.execution.workers.confinement import Completed
-from urdf_usd.conformance.execution.workers.journal import Steps
+from urdf_usd.conformance.execution.workers.serving import Completed
+from urdf_usd.conformance.execution.workers.steps import Steps
 from urdf_usd.conformance.records.record import (
     EngineStatus,
     Grade,
@@ -32,8 +33,7 @@ from urdf_usd.corpus import UnavailableSource, resolve_corpora
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from urdf_usd.conformance.execution.workers.isolation import Isolation
-    from urdf_usd.conformance.execution.workers.journal import Step
+    from urdf_usd.conformance.execution.workers.worker import WorkerPool
     from urdf_usd.corpus import Resolved
 
 _Result = TypeVar("_Result")
@@ -352,36 +352,35 @@ def _weld(path: str, directory: str, options: ConvertOptions) -> object:
 
 
 class _Here(Steps):
-    """Steps in this process, of which some are exchanged for others."""
+    """Steps and requests in this process, with some functions replaced."""
 
-    def __init__(self, tasks: dict[Callable[..., Any], Callable[..., Any]]) -> None:
+    def __init__(self, functions: dict[Callable[..., Any], Callable[..., Any]]) -> None:
         super().__init__()
-        self._tasks = tasks
+        self._functions = functions
 
-    def begin(self, *steps: Step[Any]) -> None:
-        """There is never room."""
-
-    def _finished(self, step: Step[_Result]) -> Completed[_Result] | Crashed:
-        task = step.task
-        function: Callable[..., Any] = self._tasks.get(task.func, task.func)
-        result = function(*task.args, **task.keywords)
+    def call(
+        self, function: Callable[..., _Result], *arguments: object
+    ) -> Completed[_Result] | Crashed:
+        """Call the function or its replacement."""
+        plain = partial(function)
+        replaced: Callable[..., Any] = self._functions.get(plain.func, plain.func)
+        result = replaced(*plain.args, *arguments, **plain.keywords)
         return result if isinstance(result, Crashed) else Completed(result)
 
 
 def _stand_in(
     monkeypatch: pytest.MonkeyPatch,
-    tasks: dict[Callable[..., Any], Callable[..., Any]],
+    functions: dict[Callable[..., Any], Callable[..., Any]],
 ) -> None:
-    """Do all steps in this process, and exchange some."""
+    """Run all steps in this process, with some functions replaced."""
 
-    def outlive_here(
-        _: Isolation, work: Callable[..., object], *arguments: object, timeout: float
+    def run_here(
+        _: WorkerPool, work: Callable[..., object], *arguments: object, **__: object
     ) -> Completed[object]:
-        del timeout
-        return Completed(work(_Here(tasks), *arguments))
+        return Completed(work(_Here(functions), *arguments))
 
     monkeypatch.setattr(
-        "urdf_usd.conformance.execution.examination.outlive", outlive_here
+        "urdf_usd.conformance.execution.examination.run_steps", run_here
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from urdf_usd.conformance.execution.source_lines import source_lines
+from urdf_usd.conformance.execution.assembly import source_lines
 
 
 def test_lines_are_counted_as_compilers_do(tmp_path: Path) -> None:

@@ -17,9 +17,9 @@ from urdf_usd.conformance.engines.protocol import Crashed
 from urdf_usd.conformance.execution.export_process import export_within
 from urdf_usd.conformance.execution.run import CheckOptions, check
 from urdf_usd.conformance.execution.usd_limits import compose, is_limit
-from urdf_usd.conformance.execution.workers.confinement import OUT_OF_MEMORY, Completed
-from urdf_usd.conformance.execution.workers.isolation import Isolation
 from urdf_usd.conformance.execution.workers.limits import Limits
+from urdf_usd.conformance.execution.workers.serving import OUT_OF_MEMORY, Completed
+from urdf_usd.conformance.execution.workers.worker import WorkerPool
 from urdf_usd.converter.diagnostics import StageError
 from urdf_usd.converter.usd.loading.layer_growth import find_growth
 
@@ -82,29 +82,29 @@ _NAMING = {
 
 
 @pytest.fixture(scope="module")
-def isolation() -> Iterator[Isolation]:
+def pool() -> Iterator[WorkerPool]:
     """One pool for all tests."""
-    with Isolation() as pool:
-        yield pool
+    with WorkerPool() as opened:
+        yield opened
 
 
-def told(isolation: Isolation, usd: Path) -> list[str]:
+def told(pool: WorkerPool, usd: Path) -> list[str]:
     """Compose a USD within the limits; return what is said against it."""
-    ending = isolation.call(compose, str(usd), timeout=_SOON)
+    ending = pool.call(compose, str(usd), timeout=_SOON)
     assert isinstance(ending, Completed), ending
     return [diagnostic.message for diagnostic in ending.value]
 
 
 @pytest.mark.parametrize("way", _NAMING)
 def test_pipe_is_refused_however_a_layer_names_it(
-    isolation: Isolation, tmp_path: Path, way: str
+    pool: WorkerPool, tmp_path: Path, way: str
 ) -> None:
     """Nobody writes to it, so reading would never end."""
     os.mkfifo(tmp_path / "odd.usda")
     usd = tmp_path / "robot.usda"
     usd.write_text(_NAMING[way])
 
-    (message,) = told(isolation, usd)
+    (message,) = told(pool, usd)
 
     assert message.startswith(f"{usd} refers to @")
     assert "odd.usda" in message.removeprefix(str(usd))
@@ -112,7 +112,7 @@ def test_pipe_is_refused_however_a_layer_names_it(
 
 
 def test_layer_that_names_the_pipe_is_the_one_that_is_named(
-    isolation: Isolation, tmp_path: Path
+    pool: WorkerPool, tmp_path: Path
 ) -> None:
     """It need not be the root layer."""
     os.mkfifo(tmp_path / "odd.usda")
@@ -120,7 +120,7 @@ def test_layer_that_names_the_pipe_is_the_one_that_is_named(
     usd = tmp_path / "robot.usda"
     usd.write_text(robot(arcs=" (references = @below.usda@)"))
 
-    (message,) = told(isolation, usd)
+    (message,) = told(pool, usd)
 
     assert message == (
         f"{tmp_path}/below.usda refers to @./odd.usda@, which is a pipe (FIFO)"
@@ -129,7 +129,7 @@ def test_layer_that_names_the_pipe_is_the_one_that_is_named(
 
 @pytest.mark.parametrize("kind", ["pipe", "device", "socket", "folder", "link"])
 def test_root_layer_that_is_no_file_is_refused(
-    isolation: Isolation, tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+    pool: WorkerPool, tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By its kind, symbolic links resolved."""
     monkeypatch.chdir(tmp_path)
@@ -150,34 +150,34 @@ def test_root_layer_that_is_no_file_is_refused(
             os.mkfifo(tmp_path / "pipe")
             odd.symlink_to("pipe")
 
-    assert told(isolation, odd) == [f"{odd} is {words.get(kind, f'a {kind}')}"]
+    assert told(pool, odd) == [f"{odd} is {words.get(kind, f'a {kind}')}"]
 
 
 @pytest.mark.parametrize(
     "asset", ["gone.usda", "http://example.com/x.usda", "/etc/passwd", "robot.usda"]
 )
 def test_what_is_missing_or_no_layer_is_left_to_composition(
-    isolation: Isolation, tmp_path: Path, asset: str
+    pool: WorkerPool, tmp_path: Path, asset: str
 ) -> None:
     """Nor is a layer that refers to itself refused: OpenUSD says so and goes on."""
     usd = tmp_path / "robot.usda"
     usd.write_text(robot(arcs=f" (references = @{asset}@)"))
 
-    assert told(isolation, usd) == []
+    assert told(pool, usd) == []
 
 
 def test_folder_that_an_attribute_names_is_nobodys_business(
-    isolation: Isolation, tmp_path: Path
+    pool: WorkerPool, tmp_path: Path
 ) -> None:
     """It cannot be read by mistake, and vendors do write such attributes."""
     usd = tmp_path / "robot.usda"
     usd.write_text(robot(inside="asset folder = @./@"))
 
-    assert told(isolation, usd) == []
+    assert told(pool, usd) == []
 
 
 def test_layers_that_are_too_large_are_refused_unread(
-    isolation: Isolation, tmp_path: Path
+    pool: WorkerPool, tmp_path: Path
 ) -> None:
     """A sparse file is large and takes no room."""
     large = tmp_path / "large.usda"
@@ -186,7 +186,7 @@ def test_layers_that_are_too_large_are_refused_unread(
     usd = tmp_path / "robot.usda"
     usd.write_text(robot("    subLayers = [@large.usda@]\n"))
 
-    (message,) = told(isolation, usd)
+    (message,) = told(pool, usd)
 
     assert f"up to {large} are 10.0 GiB, more than 4 GiB" in message
 

@@ -17,7 +17,7 @@ from tests.converter.diagnostics.rules.smallest_files import (
 from tests.converter.diagnostics.rules.smallest_stages import SMALLEST_STAGES
 from urdf_usd.conformance.engines.protocol import Crashed
 from urdf_usd.conformance.execution.usd_limits import over_limits
-from urdf_usd.conformance.execution.workers.confinement import Completed
+from urdf_usd.conformance.execution.workers.serving import Completed
 from urdf_usd.converter import convert
 from urdf_usd.converter.diagnostics import ConversionError, Diagnostic
 from urdf_usd.converter.diagnostics.rules import RULES, Severity

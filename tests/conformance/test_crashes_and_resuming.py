@@ -1,4 +1,4 @@
-"""Real runs over robots that kill, stopped runs, and runs that go on from there."""
+"""Runs with engines and converters that crash, stopped runs, and resumed ones."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.conformance.misbehaviour import CRASHES, HANGS, LITTER
+from tests.conformance.runs import HANGS as _HANGS
 from tests.conformance.runs import (
-    HANGS,
     Run,
-    group_exists,
+    processes_with,
     wait_until,
     write_mesh,
     write_robot,
@@ -33,10 +34,10 @@ _POSIX = pytest.mark.skipif(os.name != "posix", reason="signals are POSIX")
 
 @pytest.fixture
 def robots(tmp_path: Path) -> Path:
-    """A folder with three robots that kill, and two that do not."""
+    """A folder with two robots on which the hostile engine crashes, and two others."""
     folder = tmp_path / "robots"
     folder.mkdir()
-    for name in ("abort", "calm", "devour", "hang", "quiet"):
+    for name in ("abort", "calm", "hang", "quiet"):
         write_robot(folder, name)
     return folder
 
@@ -47,27 +48,79 @@ def run(tmp_path: Path) -> Run:
     return Run(tmp_path)
 
 
+_KINDS = (*CRASHES, *HANGS, *LITTER, "wrong-type", "calm")
+_REASONS = {
+    **{kind: reason for kind, (_, reason) in CRASHES.items()},
+    **dict.fromkeys(HANGS, "no answer after 300 s"),
+    "wrong-type": "TypeError: the engine returned int instead of an observation",
+}
+
+
+@pytest.fixture
+def hostile_robots(tmp_path: Path) -> Path:
+    """A folder with a robot for each kind of misbehaviour, and one for none."""
+    folder = tmp_path / "robots"
+    folder.mkdir()
+    for name in _KINDS:
+        write_robot(folder, name)
+    return folder
+
+
 @_LINUX
-def test_who_dies_hangs_or_devours_costs_its_own_answer(run: Run, robots: Path) -> None:
-    """All others are heard on that robot, and on the others; the record says why."""
-    ending = run(f"dir:{robots}", "--memory", "1024", HASTY="1")
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_misbehaving_engine_costs_its_own_answer(
+    run: Run, hostile_robots: Path, tmp_path: Path, jobs: str
+) -> None:
+    """All other engines observe that robot, and the record has the reason."""
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+    mark = {"TMPDIR": str(temporary), "MARK_OF_TEST": str(tmp_path)}
+    limits = "--memory", "1024", "--jobs", jobs
+
+    ending = run(f"dir:{hostile_robots}", *limits, **mark)
 
     assert ending.returncode == 0, ending.stderr
-    for name in ("abort", "calm", "devour", "hang", "quiet"):
-        record = run.record(name)
+    for kind in _KINDS:
+        record = run.record(kind)
         assert record["verdict"] in {"exact", "close"}, record["reason"]
-        heard = {w["name"]: w["status"] for w in record["engines"]}
-        assert heard.pop("killer") == (
-            "abstained" if name in {"calm", "quiet"} else "crashed"
-        )
-        assert set(heard.values()) == {"observed"}
-    assert run.killer("abort")["reason"] == "the process died: SIGABRT"
-    assert run.killer("hang")["reason"] == "no answer after 300 s"
-    assert run.killer("devour")["reason"] == "the memory limit was reached"
-    for name in ("abort", "hang"):
-        assert run.killer(name)["output"].startswith("the killer was here\n")
-        assert "in observe" in run.killer(name)["output"]
+        status = {w["name"]: w["status"] for w in record["engines"]}
+        crashes = kind in _REASONS
+        assert status.pop("hostile") == ("crashed" if crashes else "abstained"), kind
+        assert set(status.values()) == {"observed"}
+        if crashes:
+            assert run.hostile(kind)["reason"].startswith(_REASONS[kind])
+    for kind in ("abort", "hang"):
+        output = run.hostile(kind)["output"]
+        assert output.startswith("printed by the engine\n")
+        assert "in observe" in output
+    wait_until(lambda: not processes_with(f"MARK_OF_TEST={tmp_path}"))
+    assert list(temporary.iterdir()) == []
     assert _scraps(run.out) == []
+
+
+@_LINUX
+def test_misbehaving_converter_costs_its_own_robots(
+    run: Run, hostile_robots: Path, tmp_path: Path
+) -> None:
+    """All others are converted, compared and recorded."""
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+    mark = {"TMPDIR": str(temporary), "MARK_OF_TEST": str(tmp_path)}
+    chosen = "--memory", "1024", "--converter", "hostile"
+
+    ending = run(f"dir:{hostile_robots}", *chosen, SPARE="1", **mark)
+
+    assert ending.returncode == 1, ending.stderr
+    for kind in _KINDS:
+        record = run.record(kind)
+        if kind in CRASHES or kind in HANGS:
+            assert record["verdict"] == "crashed"
+            died = f"the converter died: {_REASONS[kind]}"
+            assert record["reason"].startswith(died), kind
+        else:
+            assert record["verdict"] in {"exact", "close"}, record["reason"]
+    wait_until(lambda: not processes_with(f"MARK_OF_TEST={tmp_path}"))
+    assert list(temporary.iterdir()) == []
 
 
 def _scraps(out: Path) -> list[Path]:
@@ -77,7 +130,6 @@ def _scraps(out: Path) -> list[Path]:
 def test_what_has_not_changed_is_kept(run: Run, robots: Path) -> None:
     """And what has is made anew: a mesh, an option, an asset that is gone."""
     corpus = f"dir:{robots}"
-    (robots / "devour.urdf").unlink()
     everything = ("abort", "calm", "hang", "quiet")
     run(corpus, SPARE="1")
     run.mark(*everything)
@@ -104,7 +156,7 @@ def test_what_has_not_changed_is_kept(run: Run, robots: Path) -> None:
 
 def test_a_missing_mesh_that_turns_up_is_a_change(run: Run, robots: Path) -> None:
     """Though no file that was read is another."""
-    for name in ("abort", "devour", "hang"):
+    for name in ("abort", "hang"):
         (robots / f"{name}.urdf").unlink()
     mesh = robots / "calm.stl"
     mesh.rename(robots / "elsewhere")
@@ -123,8 +175,7 @@ def test_what_broke_is_redone_only_if_that_is_wanted_or_limits_differ(
 ) -> None:
     """A robot that takes too long would do so every time."""
     corpus = f"dir:{robots}"
-    for name in ("devour", "hang"):
-        (robots / f"{name}.urdf").unlink()
+    (robots / "hang.urdf").unlink()
     run(corpus)
     run.mark("abort", "calm", "quiet")
 
@@ -132,7 +183,7 @@ def test_what_broke_is_redone_only_if_that_is_wanted_or_limits_differ(
     kept = run.kept("abort", "calm", "quiet")
     run(corpus, "--resume", "--timeout", "400")
     with_time = run.kept("abort", "calm", "quiet")
-    still_broken = run.killer("abort")["status"]
+    still_broken = run.hostile("abort")["status"]
     run.mark("abort")
     run(corpus, "--resume", "--timeout", "400", "--retry", SPARE="1")
 
@@ -140,7 +191,7 @@ def test_what_broke_is_redone_only_if_that_is_wanted_or_limits_differ(
     assert with_time == ["calm", "quiet"]
     assert still_broken == "crashed"
     assert run.kept("abort", "calm", "quiet") == ["calm", "quiet"]
-    assert run.killer("abort")["status"] == "abstained"
+    assert run.hostile("abort")["status"] == "abstained"
 
 
 @pytest.fixture
@@ -150,36 +201,40 @@ def stopped() -> Iterator[list[subprocess.Popen[str]]]:
     yield started
     for process in started:
         process.kill()
-        process.communicate(timeout=HANGS)
+        process.communicate(timeout=_HANGS)
 
 
 @_POSIX
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
-def test_a_run_that_is_stopped_can_be_gone_on_with(
+@pytest.mark.parametrize("how", ["SIGINT", "SIGTERM", "SIGHUP"])
+def test_stopped_run_reports_and_can_be_resumed(
     run: Run,
     robots: Path,
     stopped: list[subprocess.Popen[str]],
-    how: signal.Signals,
+    tmp_path: Path,
+    how: str,
 ) -> None:
-    """Ctrl-C, or a batch system's request: report so far, exit 130, nobody left."""
+    """Exit 130, no process or temporary file left; a batch system sends SIGTERM."""
+    mark = str(tmp_path)
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
     corpus = f"dir:{robots}"
-    for name in ("abort", "devour"):
-        (robots / f"{name}.urdf").unlink()
+    (robots / "abort.urdf").unlink()
     # One robot hangs for longer than the test takes.
     process = subprocess.Popen(  # noqa: S603  # our own command
         run.command(corpus, "--timeout", "6000"),
-        env=run.environment,
+        env=run.environment
+        | {"PATIENT": "1", "MARK_OF_TEST": mark, "TMPDIR": str(temporary)},
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
     )
     stopped.append(process)
     wait_until(lambda: len([*run.out.glob("results/*.json")]) == 2)
-    if how is signal.SIGINT:
-        os.killpg(process.pid, how)
+    if how == "SIGINT":
+        os.killpg(process.pid, signal.SIGINT)
     else:
-        process.send_signal(how)
-    _, stderr = process.communicate(timeout=HANGS)
+        process.send_signal(signal.Signals[how])
+    _, stderr = process.communicate(timeout=_HANGS)
 
     assert process.returncode == 130
     assert "2 of 3 robots are finished" in stderr
@@ -188,7 +243,8 @@ def test_a_run_that_is_stopped_can_be_gone_on_with(
     assert (summary["complete"], summary["unfinished"]) == (False, 1)
     assert [robot["id"] for robot in summary["robots"]] == ["dir--calm", "dir--quiet"]
     assert "Incomplete" in (run.out / "index.html").read_text()
-    wait_until(lambda: not group_exists(process.pid))
+    wait_until(lambda: not processes_with(f"MARK_OF_TEST={mark}"))
+    assert list(temporary.iterdir()) == []
     assert _scraps(run.out) == []
 
     run.mark("calm", "quiet")
@@ -201,15 +257,16 @@ def test_a_run_that_is_stopped_can_be_gone_on_with(
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
-def test_a_run_that_is_killed_takes_its_processes_along(
-    run: Run, robots: Path, stopped: list[subprocess.Popen[str]]
+def test_killed_run_leaves_no_process(
+    run: Run, robots: Path, stopped: list[subprocess.Popen[str]], tmp_path: Path
 ) -> None:
-    """Even where it gets no chance to stop them."""
-    for name in ("abort", "calm", "devour"):
+    """It has no chance to stop them itself."""
+    mark = str(tmp_path)
+    for name in ("abort", "calm"):
         (robots / f"{name}.urdf").unlink()
     process = subprocess.Popen(  # noqa: S603  # our own command
         run.command(f"dir:{robots}", "--timeout", "6000"),
-        env=run.environment,
+        env=run.environment | {"PATIENT": "1", "MARK_OF_TEST": mark},
         stderr=subprocess.DEVNULL,
         text=True,
         start_new_session=True,
@@ -220,4 +277,4 @@ def test_a_run_that_is_killed_takes_its_processes_along(
     process.kill()
     process.wait()
 
-    wait_until(lambda: not group_exists(process.pid))
+    wait_until(lambda: not processes_with(f"MARK_OF_TEST={mark}"))

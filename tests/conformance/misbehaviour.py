@@ -1,0 +1,244 @@
+"""What engines and converters may do to the process that they run in."""
+
+from __future__ import annotations
+
+import ctypes
+import faulthandler
+import os
+import shutil
+import signal
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_HANGS = 6000.0
+_HUGE = 100 * 2**20
+
+
+class _Panic(BaseException):
+    """As PyO3 raises where Rust panics: no Exception."""
+
+
+class _Unreadable:
+    """Can be pickled, and not be read."""
+
+    def __reduce__(self) -> tuple[Callable[..., object], tuple[object, ...]]:
+        return int, ("not a number",)
+
+
+def _abort() -> None:
+    os.write(2, b"printed by native code\n")
+    os.abort()
+
+
+def _panic() -> None:
+    raise _Panic("a panic")
+
+
+def _interrupt() -> None:
+    raise KeyboardInterrupt
+
+
+def _raise_memory_error() -> None:
+    raise MemoryError
+
+
+def _recurse() -> None:
+    _recurse()
+
+
+def _allocate() -> None:
+    kept = []
+    while True:
+        kept.append(bytearray(16 * 2**20))
+
+
+def _allocate_natively() -> None:
+    """Do as C++ does when nothing catches a failed allocation."""
+    library = ctypes.CDLL(None)
+    library.malloc.restype = ctypes.c_void_p
+    while library.malloc(ctypes.c_size_t(16 * 2**20)):
+        pass
+    os.write(2, b"terminate called after throwing an instance of 'std::bad_alloc'\n")
+    os.abort()
+
+
+def _close_files_and_hang() -> None:
+    os.closerange(3, 1000)
+    time.sleep(_HANGS)
+
+
+# Each ends its call: with the begin of the reason that is reported.
+CRASHES: dict[str, tuple[Callable[[], object], str]] = {
+    "exit-0": (lambda: sys.exit(0), "SystemExit: 0"),
+    "exit-3": (lambda: sys.exit(3), "SystemExit: 3"),
+    "hard-exit-0": (lambda: os._exit(0), "the process ended with exit code 0"),
+    "hard-exit-1": (lambda: os._exit(1), "the process ended with exit code 1"),
+    "abort": (_abort, "the process died: SIGABRT"),
+    "segfault": (lambda: ctypes.string_at(0), "the process died: SIGSEGV"),
+    "kill": (
+        lambda: os.kill(os.getpid(), signal.SIGKILL),
+        "the process died: SIGKILL",
+    ),
+    "terminate": (
+        lambda: os.kill(os.getpid(), signal.SIGTERM),
+        "the process died: SIGTERM",
+    ),
+    "panic": (_panic, "tests.conformance.misbehaviour._Panic: a panic"),
+    "interrupt": (_interrupt, "KeyboardInterrupt"),
+    "recursion": (_recurse, "RecursionError: maximum recursion depth exceeded"),
+    "memory-error": (_raise_memory_error, "the memory limit was reached"),
+    "allocate": (_allocate, "the memory limit was reached"),
+    "allocate-natively": (
+        _allocate_natively,
+        "the process died: SIGABRT; the memory limit was reached",
+    ),
+}
+
+# Each hangs in another way.
+HANGS: dict[str, Callable[[], object]] = {}
+
+
+def _hang() -> None:
+    os.write(1, b"about to hang\n")
+    time.sleep(_HANGS)
+
+
+def _hang_with_lock() -> None:
+    # A PyDLL holds Python's lock during the call.
+    ctypes.PyDLL(None).sleep(6000)
+
+
+def _hang_with_signals_blocked() -> None:
+    signal.pthread_sigmask(signal.SIG_BLOCK, set(signal.Signals))
+    time.sleep(_HANGS)
+
+
+def _compute_natively() -> None:
+    # One operation, with Python's lock held.
+    10 ** (10**10)
+
+
+def _ignore_termination_and_hang() -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    time.sleep(_HANGS)
+
+
+HANGS |= {
+    "hang": _hang,
+    "hang-with-lock": _hang_with_lock,
+    "hang-with-signals-blocked": _hang_with_signals_blocked,
+    "hang-ignoring-termination": _ignore_termination_and_hang,
+    "compute-natively": _compute_natively,
+}
+
+
+def _flood() -> None:
+    for _ in range(200):
+        os.write(1, bytes(100_000))
+
+
+def _close_streams() -> None:
+    os.close(1)
+    os.close(2)
+    sys.stdout.close()
+
+
+def _change_folder() -> None:
+    os.chdir("/")
+
+
+def _change_environment() -> None:
+    os.environ.clear()
+    os.environ["PATH"] = "nowhere"
+
+
+def _remove_folder() -> None:
+    shutil.rmtree(tempfile.gettempdir())
+
+
+def _leave_files() -> None:
+    Path(tempfile.mkdtemp(), "left").touch()
+
+
+def _leave_thread() -> None:
+    threading.Thread(target=time.sleep, args=(_HANGS,)).start()
+
+
+def _leave_child() -> int:
+    """Leave a process that holds all files open, in the background."""
+    child = os.fork()
+    if child == 0:
+        time.sleep(_HANGS)
+    return child
+
+
+def _fork_and_return_twice() -> None:
+    os.fork()
+
+
+# Each leaves something behind, and answers.
+LITTER: dict[str, Callable[[], object]] = {
+    "flood": _flood,
+    "close-streams": _close_streams,
+    "change-folder": _change_folder,
+    "change-environment": _change_environment,
+    "remove-folder": _remove_folder,
+    "leave-files": _leave_files,
+    "leave-thread": _leave_thread,
+    "leave-child": _leave_child,
+    "fork": _fork_and_return_twice,
+}
+
+
+def crash(kind: str) -> object:
+    """End the call as :data:`CRASHES` says."""
+    return CRASHES[kind][0]()
+
+
+def hang(kind: str) -> object:
+    """Hang as :data:`HANGS` says."""
+    return HANGS[kind]()
+
+
+def litter(kind: str) -> object:
+    """Leave behind what :data:`LITTER` says."""
+    return LITTER[kind]()
+
+
+def let_time_run_out() -> None:
+    """End the process as at its time limit, however busy the machine is."""
+    file = Path(tempfile.gettempdir(), "printed-at-time-limit.txt").open("ab")  # noqa: SIM115  # until the end
+    faulthandler.dump_traceback_later(0.01, exit=True, file=file)
+
+
+def unreadable() -> object:
+    """Return a value that can be pickled, and not be read."""
+    return _Unreadable()
+
+
+def unpicklable() -> object:
+    """Return a value that cannot be pickled."""
+    return lambda: None
+
+
+def huge() -> bytes:
+    """Return 100 MiB."""
+    return bytes(_HUGE)
+
+
+def close_files_and_hang() -> None:
+    """Close the connection to the parent, and go on."""
+    _close_files_and_hang()
+
+
+def stop() -> None:
+    """Stop the process, which no watch in it can notice."""
+    os.kill(os.getpid(), signal.SIGSTOP)
+    time.sleep(_HANGS)
