@@ -63,7 +63,7 @@ class _Cluster:
 
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
-    """The command, with the killer."""
+    """The command, with the hostile engine."""
     return Run(tmp_path)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -21,6 +20,8 @@ from urdf_usd.conformance.execution.foreign_conversion import (
     root_layer_in,
     run_command,
 )
+from urdf_usd.conformance.execution.workers.serving import Completed
+from urdf_usd.conformance.execution.workers.worker import WorkerPool
 
 NAMES = ("dir--arm", "arm")
 
@@ -98,34 +99,21 @@ def test_program_has_the_time_that_it_is_given(tmp_path: Path) -> None:
         _run("import time; time.sleep(600)", tmp_path, timeout=0.2)
 
 
-def test_program_that_hangs_is_ended_with_its_children(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Nobody is left to fill the disk."""
-    child = tmp_path / "out" / "pid"
-    wait = subprocess.Popen.wait
-
-    def wait_for_child(
-        process: subprocess.Popen[bytes], timeout: float | None = None
-    ) -> int:
-        """Have the time be over once there is a child."""
-        if timeout is None:
-            return wait(process)
-        wait_until(lambda: child.exists() and child.read_text() != "")
-        raise subprocess.TimeoutExpired("tool", timeout)
-
-    monkeypatch.setattr(subprocess.Popen, "wait", wait_for_child)
+@pytest.mark.skipif(os.name != "posix", reason="process groups are POSIX")
+def test_processes_that_a_program_leaves_end_with_its_worker(tmp_path: Path) -> None:
+    """They are in the worker's process group."""
     script = (
-        "import pathlib, subprocess, sys, time\n"
-        "child = subprocess.Popen(['sleep', '600'])\n"
-        "pathlib.Path(sys.argv[2], 'pid').write_text(str(child.pid))\n"
-        "time.sleep(600)\n"
+        "import pathlib, subprocess, sys\n"
+        "child = subprocess.Popen(['sleep', '6000'])\n"
+        "pathlib.Path(sys.argv[2], 'arm.usd').write_text(str(child.pid))\n"
     )
-    with pytest.raises(ConverterDiedError, match="no end after 60 s"):
-        _run(script, tmp_path, timeout=60.0)
+    with WorkerPool() as pool, pool.worker() as worker:
+        ending = worker.call(_run, script, tmp_path)
+        assert isinstance(ending, Completed), ending
+        child = int(ending.value.root_layer.read_text())
+        assert _runs(child)
 
-    pid = int(child.read_text())
-    wait_until(lambda: not _runs(pid))
+    wait_until(lambda: not _runs(child))
 
 
 def _runs(pid: int) -> bool:
