@@ -1,1 +1,1 @@
-"""One robot from start to record, and runs over many."""
+"""One robot from its source to its record, runs over many, and worker processes."""

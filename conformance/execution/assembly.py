@@ -1,6 +1,6 @@
-"""Robot records and run summaries from what engines, converter and judge said.
+"""Robot records and run summaries from outcomes, conversions and judgements.
 
-Everything that depends on the machine (paths, temporary names) is left out here.
+What depends on the machine (paths, temporary names) is removed here.
 """
 
 from __future__ import annotations
@@ -82,25 +82,25 @@ _FREEDOMS = {
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What a record is about.
+    """The robot of a record.
 
     Attributes:
         id: Identifier of the robot.
-        reference: How it is named in its corpus.
-        converter: Name and version of what made the USD.
-        urdf: Its file; None if it could not be had.
+        reference: Its reference in a corpus.
+        converter: Name and version of the converter.
+        urdf: Its file; None if it is not available.
         usd: Folder of its USD.
         packages: Folder of each ROS package, by name.
         arguments: Value of each argument of a xacro file, by name.
         origin: Where its files come from.
-        notes: What the list that names it says about it.
-        inputs: The files that it is made of, if it could be read.
-        findings: What lint says of it, likewise.
-        ledger: What our converter makes of its parts, if it is ours.
-        searched: Whether a search found it, so that it may be a part of a robot.
-        mirrored: Whether its files are a copy that may lack some.
-        profile: Who the USD is made for, if our own converter makes it.
-        candidate: What the run calls the converter.
+        notes: Notes of the list that names it.
+        inputs: Its files, if it could be read.
+        findings: Of lint, likewise.
+        ledger: Coverage, if the converter is ours.
+        searched: Whether a search found it: it may be a part of a robot.
+        mirrored: Whether its files are a copy that may be incomplete.
+        profile: Target simulator or standard, if the converter is ours.
+        candidate: Name of the converter in the run.
     """
 
     id: str
@@ -136,7 +136,7 @@ class Subject:
 
 
 def unavailable_record(source: UnavailableSource, candidate: Candidate) -> RobotRecord:
-    """Record a robot that is not to be had here."""
+    """Record a robot that is not available here."""
     subject = Subject(
         source.id,
         source.reference,
@@ -153,7 +153,7 @@ def unread_record(
     reason: str,
     diagnostics: Iterable[Diagnostic] = (),
 ) -> RobotRecord:
-    """Record a robot about which no engine was asked."""
+    """Record a robot that no engine read."""
     said = tuple(diagnostics)
     return RobotRecord(
         id=subject.id,
@@ -177,7 +177,7 @@ def judged_record(
     results: EngineResults,
     diagnostics: Iterable[Diagnostic] = (),
 ) -> RobotRecord:
-    """Record a robot about which engines were asked."""
+    """Record a robot that engines read, or tried to."""
     record = unread_record(subject, judgement.verdict, judgement.reason, diagnostics)
     spec = results.observation(REFERENCE)
     usd = results.observation(USD_READER)
@@ -194,7 +194,7 @@ def judged_record(
 def with_output(
     record: RobotRecord, subject: Subject, output: str | None
 ) -> RobotRecord:
-    """Record what a converter printed, without folders of this machine."""
+    """Add what a converter printed, without paths of this machine."""
     said = None if output is None else portable(output, subject.names)
     return structs.replace(record, output=said)
 
@@ -363,7 +363,7 @@ def _engine(
         case Available(version), Crashed(reason, output):
             status = EngineStatus.CRASHED
         case _:
-            raise ValueError(f"engine {engine.name!r} was not asked")
+            raise ValueError(f"engine {engine.name!r} has no outcome")
     return EngineRecord(
         name=engine.name,
         side=engine.side.value,

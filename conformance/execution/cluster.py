@@ -1,10 +1,10 @@
-"""Robots examined on a cluster: by the workers of a Dask scheduler that is there.
+"""Runs on the workers of a Dask cluster.
 
-Every worker gets an outpost, which works on robots as a run does here, each in a
-process of its own. Robots go there in parcels, or by their paths where the workers see
-the same files. Those of a worker that is lost are given to another by the scheduler.
-What cannot be done there is done here, so no robot is lost. Few robots are on their way
-at a time: of the corpus, nothing but records is in memory here.
+Every Dask worker gets a pool of our workers, and examines robots as a run does here.
+Robots are sent in parcels, or as paths where the Dask workers have the same files. The
+scheduler gives the robots of a lost worker to another one; a robot that cannot be
+examined there is examined here. Few robots are sent ahead, so that memory here holds
+records alone.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from urdf_usd.conformance.records.record import RobotRecord
 
 _OUTPOST = "urdf-usd-outpost"
-# Seconds to wait for the scheduler; for workers; and between looks for them.
+# Time to wait for the scheduler, for workers, and between checks for workers [s].
 _CONNECTION = 10.0
 _PATIENCE = 60.0
 _LOOK = 5.0
@@ -54,7 +54,7 @@ _Result: TypeAlias = "tuple[Assignment, RobotRecord | Unchanged]"
 
 
 class _Outpost(WorkerPlugin):
-    """Where a worker of the cluster works on robots.
+    """The pool of a Dask worker.
 
     Args:
         memory: Most memory for one robot, in MiB; no limit if None.
@@ -96,7 +96,7 @@ def _examine_shared(assignment: Assignment) -> Delivery | None:
     return Delivery(examine_isolated(_pool(), assignment, {}))
 
 
-def examined_on(  # noqa: PLR0913  # what, where, and by whom
+def examined_on(  # noqa: PLR0913  # both ends, and options
     address: str,
     assignments: Iterable[Assignment],
     *,
@@ -106,16 +106,16 @@ def examined_on(  # noqa: PLR0913  # what, where, and by whom
     shared: bool,
     announce: Callable[[str], None],
 ) -> Generator[_Result]:
-    """Yield what came of each robot, in the order in which they are finished.
+    """Yield the result of each robot, in the order in which they are finished.
 
     Args:
         address: Of the scheduler, such as ``tcp://host:8786``.
-        assignments: What is to be done.
+        assignments: The robots.
         pool: Packs robots here, and examines those that the cluster could not.
         threads: Wait for the pool.
         jobs: Number of these threads.
-        shared: Whether workers see the same files under the same paths.
-        announce: Told what happens otherwise than expected.
+        shared: Whether workers have the same files under the same paths.
+        announce: Called with a line of text if something unexpected happens.
 
     Raises:
         ClusterError: The cluster cannot be used, or is gone.
@@ -129,7 +129,7 @@ def examined_on(  # noqa: PLR0913  # what, where, and by whom
 
 
 def require_cluster(address: str) -> None:
-    """Find out whether a cluster can be used; nothing is changed there.
+    """Check that a cluster can be used; it is not changed.
 
     Raises:
         ClusterError: It cannot.
@@ -141,7 +141,7 @@ def require_cluster(address: str) -> None:
 @contextmanager
 def _connected(address: str) -> Iterator[Client]:
     try:
-        # A client that is given nonsense takes a minute to say so.
+        # A client takes a minute to refuse an invalid address.
         get_address_host_port(address)
         client = Client(address, timeout=_CONNECTION, set_as_default=False)
     except (OSError, ValueError) as error:
@@ -163,7 +163,7 @@ def _connected(address: str) -> Iterator[Client]:
 
 @contextmanager
 def _outposts(client: Client, memory: int | None) -> Iterator[None]:
-    """Have outposts on all workers, also on those that come later."""
+    """Set pools up on all Dask workers, also on those that join later."""
     client.register_plugin(_Outpost(memory), name=_OUTPOST)
     try:
         yield
@@ -183,9 +183,9 @@ def _require_same_versions(worker: str, versions: dict[str, str]) -> None:
 
 
 class _Dispatch:
-    """Robots on their way between here and there."""
+    """Sends robots to the cluster, and receives results."""
 
-    def __init__(  # noqa: PLR0913  # both ends, and what is between
+    def __init__(  # noqa: PLR0913  # both ends, and options
         self,
         client: Client,
         pool: WorkerPool,
@@ -208,10 +208,10 @@ class _Dispatch:
         self._versions = present_versions()
 
     def results(self, waiting: Iterator[Assignment]) -> Generator[_Result]:
-        """Yield what came of each robot."""
+        """Yield the result of each robot."""
         lonely_since: float | None = None
         while True:
-            # A worker has its next robot before it is through with the last one.
+            # A Dask worker has its next robot before it has finished the last one.
             room = 2 * self._capacity() + self._jobs
             while len(self._here) + len(self._there) < room:
                 assignment = next(waiting, None)
@@ -230,16 +230,16 @@ class _Dispatch:
                 yield result
 
     def cancel(self) -> None:
-        """Give up what is on its way."""
+        """Cancel what has been sent."""
         if self._there and self._client.status == "running":
             self._client.cancel(list(self._there), force=True)
 
     def _capacity(self) -> int:
-        """Count the robots that are worked on at a time there."""
+        """Count the robots that the cluster examines at the same time."""
         return sum(self._client.nthreads().values())
 
     def _lonely(self, since: float | None) -> float | None:
-        """Say since when there have been no workers; give up after a while.
+        """Return since when there have been no workers; raise after a while.
 
         Raises:
             ClusterError: The cluster is gone.
@@ -284,7 +284,7 @@ class _Dispatch:
         assignment: Assignment,
     ) -> None:
         with warnings.catch_warnings():
-            # Data of a size that Dask would rather see elsewhere is what we send.
+            # Dask warns of large data in tasks.
             warnings.filterwarnings("ignore", "Sending large graph")
             future = self._client.submit(
                 function, content, key=f"{assignment.place}-{self._run}", pure=False
@@ -293,7 +293,7 @@ class _Dispatch:
         future.add_done_callback(self._done.put)
 
     def _end(self, future: LocalFuture[Any] | Future[Any]) -> _Result | None:
-        """Take what a future brought; None if the robot is still on its way."""
+        """Handle a future that is done; return a result unless the robot goes on."""
         if isinstance(future, Future):
             return self._arrived(future)
         assignment = self._here.pop(future)

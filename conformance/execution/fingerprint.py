@@ -1,8 +1,8 @@
-"""What a result follows from, as one hash: the same hash, the same result.
+"""A hash of everything that determines a result: equal hash, equal result.
 
-It covers what was read (every file by its content), what was chosen, who was asked, the
-versions of everything that took part, and our own code. It covers no path, time or
-machine, so results can be told to be the same wherever they were made.
+It covers the files by their contents, the options, the engines, the versions of all
+libraries, and our own code. It covers no path, time or machine, so results can be
+compared wherever they were made.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ def fingerprint(
     limits: Limits | None = None,
     made_by: tuple[str, ...] = (),
 ) -> str:
-    """Return the hash of all that a result follows from.
+    """Return the hash of everything that determines a result.
 
     Args:
-        source: What is read.
-        options: How it is converted. Folders of packages count by what was found there.
-        engines: Who is asked.
-        limits: What a result follows from as well if something broke.
-        made_by: The converter, its version, and how it is asked.
+        source: The files.
+        options: Of the conversion, without folders of packages.
+        engines: The engines and their versions.
+        limits: If something crashed; else None.
+        made_by: Name, version and command of the converter.
     """
     packages = tuple(name for name, _ in options.packages)
     parts = (
@@ -59,13 +59,13 @@ def fingerprint(
 
 
 def present_versions() -> dict[str, str]:
-    """Map everything that takes part in results, with our own code, to its version."""
+    """Return the version of each library, and the hash of our own code."""
     return {**environment(), "code": code_hash()}
 
 
 @functools.cache
 def code_hash() -> str:
-    """Return the hash of our own code, as far as it makes results."""
+    """Return the hash of those of our packages that determine results."""
     total = hashlib.sha256()
     for package in (converter, conformance, corpus):
         (folder,) = map(Path, package.__path__)

@@ -1,6 +1,6 @@
-"""USDs from other converters: programs are run, folders are looked into.
+"""USDs of other converters: programs, callables, and folders of ready USDs.
 
-Which file of a folder is the root layer is decided by one rule, :func:`root_layer_in`.
+:func:`root_layer_in` has the rule by which the root layer in a folder is found.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class NoUsdError(Exception):
 
 
 class ConverterDiedError(NoUsdError):
-    """A converter did not come to an end by itself."""
+    """A converter crashed, or was stopped at its time limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,21 +66,19 @@ def run_command(  # noqa: PLR0913  # what goes in, where to, and what it may tak
     names: Sequence[str],
     timeout: float,
 ) -> Made:
-    """Have a program convert a URDF.
-
-    It may take as much memory as this process.
+    """Convert a URDF with a program; it inherits the memory limit of this process.
 
     Args:
         converter: The program.
         urdf: URDF file.
         directory: Folder of the asset; a former one is replaced.
         packages: Folder of each ROS package, by name.
-        names: What the robot is called, for the choice of the root layer.
+        names: Names that the root layer may have.
         timeout: Time limit [s].
 
     Raises:
-        NoUsdError: It failed, or wrote nothing that could be meant.
-        ConverterDiedError: It died, or took too long.
+        NoUsdError: It failed, or wrote no USD, or several.
+        ConverterDiedError: It crashed, or took too long.
     """
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True)
@@ -113,7 +111,7 @@ def call_registered(
     directory: Path,
     packages: Mapping[str, str],
 ) -> Made:
-    """Have a callable convert a URDF; what it raises is not caught.
+    """Convert a URDF with a callable; what it raises is not caught.
 
     Raises:
         NoUsdError: It returned no file.
@@ -131,11 +129,11 @@ def find_ready(converter: ReadyUsds, names: Sequence[str]) -> Made:
     """Find the USD of a robot among those made elsewhere.
 
     Args:
-        converter: Where they are.
-        names: What its file or folder may be called, the most certain name first.
+        converter: Their folder.
+        names: Names that its file or folder may have, the most certain first.
 
     Raises:
-        NoUsdError: There is none, or it cannot be told which one it is.
+        NoUsdError: There is none, or there are several.
     """
     for name in names:
         files = _called(_usds(converter.folder), (name,))
@@ -151,12 +149,12 @@ def find_ready(converter: ReadyUsds, names: Sequence[str]) -> Made:
 def root_layer_in(folder: Path, names: Sequence[str]) -> Path:
     """Find the root layer of an asset.
 
-    It is the only USD file at the least depth at which there are any. If there are
-    several, it is the one that is called like the robot, or like its folder; of those
-    that differ in their suffix alone, text comes first, and packages come last.
+    It is the only USD file at the least depth that has any. If there are several, it is
+    the one with the name of the robot, or else of its folder; of files that differ in
+    their suffix alone, text comes first, and packages come last.
 
     Raises:
-        NoUsdError: There is none, or several could be meant.
+        NoUsdError: There is none, or there are several candidates.
     """
     level = [folder]
     while level:
@@ -193,7 +191,7 @@ def _usds(folder: Path) -> list[Path]:
 
 
 def _called(files: Iterable[Path], names: Sequence[str]) -> list[Path]:
-    """Return the files that bear the first name which any bears."""
+    """Return the files with the first name that any of them has."""
     by_name: dict[str, list[Path]] = {}
     for file in files:
         by_name.setdefault(_plain(file.stem), []).append(file)
@@ -201,7 +199,7 @@ def _called(files: Iterable[Path], names: Sequence[str]) -> list[Path]:
 
 
 def _plain(name: str) -> str:
-    """A name without what prim and file names cannot hold, or do not tell apart."""
+    """Normalise case, and characters that prim or file names cannot have."""
     return "".join(c if c.isalnum() else "_" for c in name.casefold())
 
 

@@ -1,4 +1,4 @@
-"""An account of a URDF: what is converted, kept as it is written, or left out."""
+"""Coverage of a URDF: what is converted, kept as custom data, or left out."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from urdf_usd.converter import Diagnostic
     from urdf_usd.converter.robot.model import Custom, Robot
 
-# Rules that speak of something that has no place in the USD.
+# Rules about something that is left out of the USD.
 LOSSES = frozenset(
     {
         "attribute-version",
@@ -40,12 +40,12 @@ _CUSTOM = "custom data, as written, on the prim that it belongs to"
 
 
 def account(robot: Robot) -> tuple[LedgerRecord, ...]:
-    """Say where the parts of a robot go; what there is none of is not mentioned."""
+    """List the kinds of parts of a robot, and where each is converted to or kept."""
     return (*_converted(robot), *_kept(robot))
 
 
 def losses(diagnostics: Iterable[Diagnostic]) -> tuple[LedgerRecord, ...]:
-    """Say what has no place in the USD, and why."""
+    """List what is left out of the USD, and why."""
     lost = Counter(found.rule for found in diagnostics if found.rule in LOSSES)
     return tuple(
         LedgerRecord(

@@ -1,8 +1,8 @@
-"""Robots on their way to other machines, and results on their way back.
+"""Robots sent to other machines, and results sent back.
 
-A parcel holds every file that a robot is made of, as bytes. It is unpacked below some
-folder as if that were the root of the file system it comes from, links and marks of
-packages included: so everything is found there as it was here, and the result is the
+A parcel holds every file of a robot, as bytes. It is unpacked below a folder as if that
+were the root of the sender's file system, with symbolic links, package manifests and
+repository markers. So files are found there as they were here, and the result is the
 same to the byte.
 """
 
@@ -51,12 +51,12 @@ class Parcel:
     """One robot with its files.
 
     Attributes:
-        assignment: What is to be done, with the paths of the sender.
-        source: What the sender read.
+        assignment: The robot, with the paths of the sender.
+        source: The files as the sender read them.
         files: Absolute paths and contents.
-        links: Absolute paths of symbolic links, and where they lead.
-        folders: Absolute paths of folders that have to be there, even empty.
-        variables: Those of the sender's environment that say where packages are.
+        links: Absolute paths of symbolic links, and their targets.
+        folders: Absolute paths of folders that have to exist, even empty.
+        variables: The sender's environment variables that list package folders.
     """
 
     assignment: Assignment
@@ -69,12 +69,12 @@ class Parcel:
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """What came of a robot.
+    """The result of a robot.
 
     Attributes:
         result: Its record.
         files: Further files of the result, by their place in the folder of the run.
-        versions: Of everything that took part, and our own code.
+        versions: Of all libraries, and a hash of our own code.
     """
 
     result: RobotRecord | Unchanged
@@ -104,7 +104,7 @@ def pack(assignment: Assignment) -> Parcel | None:
 
 
 def _marks(paths: Iterable[Path]) -> Iterator[tuple[Path, bytes]]:
-    """Yield what says that folders around files are packages or repositories."""
+    """Yield the package manifests and repository markers of folders above files."""
     for folder in {folder for path in paths for folder in path.parents}:
         manifest = folder / _MANIFEST
         if manifest.is_file():
@@ -114,7 +114,7 @@ def _marks(paths: Iterable[Path]) -> Iterator[tuple[Path, bytes]]:
 
 
 def _links(paths: Iterable[Path]) -> list[Path]:
-    """List the symbolic links on the way to files, outer ones first."""
+    """List the symbolic links in the paths of files, outer ones first."""
     places = {place for path in paths for place in (path, *path.parents)}
     links = (place for place in places if place.is_symlink())
     return sorted(links, key=lambda place: len(place.parts))
@@ -125,10 +125,10 @@ def unpacked(parcel: Parcel) -> Iterator[tuple[Assignment, Mapping[str, str]]]:
     """Unpack a robot, for as long as the block runs.
 
     Yields:
-        What is to be done here, and variables of the environment that this takes.
+        The robot with paths of this machine, and environment variables for it.
     """
     with tempfile.TemporaryDirectory(prefix="urdf-usd-") as name:
-        # Without the links that a system may have on the way to temporary files.
+        # The temporary folder may be below symbolic links.
         scratch = Path(name).resolve()
         out = scratch / "out"
         root = _root(out)
@@ -177,10 +177,10 @@ def _below(root: Path, path: str | Path) -> Path:
 
 
 def examine_parcel(pool: WorkerPool, parcel: Parcel) -> Delivery | None:
-    """Do what is to be done with a robot that came in a parcel.
+    """Examine a robot from a parcel.
 
     Returns:
-        What came of it; None if something that it needs did not come along.
+        Its result; None if the parcel lacks something that it needs.
     """
     with unpacked(parcel) as (assignment, variables):
         result = examine_isolated(pool, assignment, variables)
@@ -216,7 +216,7 @@ def _files_of(out: Path) -> Iterator[tuple[str, bytes]]:
         content = path.read_bytes()
         place = path.relative_to(out)
         if place.parts[0] == "expanded":
-            # It names files, which are elsewhere where it goes to.
+            # It has paths of this machine.
             content = content.replace(str(_root(out)).encode(), b"")
         yield place.as_posix(), content
 
@@ -226,6 +226,6 @@ def _root(out: Path) -> Path:
 
 
 def _without(record: RobotRecord, root: Path) -> RobotRecord:
-    """Take the folder of a parcel out of what is said about files outside."""
+    """Remove the folder of a parcel from paths of files outside of the robot."""
     said = record_json(record).decode()
     return decode_record(said.replace(str(root), "").encode())

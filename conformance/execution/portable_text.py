@@ -1,4 +1,4 @@
-"""Text without the paths of this machine, so that records compare between machines."""
+"""Removes paths of this machine from text, so that records compare across machines."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""What is done in child processes: reading, sampling, converting.
+"""Functions that workers run: read, sample, lint, convert, observe, write back, draw.
 
-Errors that concern the user's file come back as values; anything else that is raised
-here is a crash, and is recorded as one.
+Errors in the user's file are returned; what is raised here is recorded as a crash.
 """
 
 from __future__ import annotations
@@ -52,15 +51,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reading:
-    """What has to be known of a URDF before engines can be asked.
+    """What requests to engines need of a URDF.
 
     Attributes:
-        configurations: Where and how the robot is compared.
-        diagnostics: What the reader noticed.
-        expanded: URDF that says what a xacro file says; None if the file is URDF.
-        inputs: The files that make up the robot, the one that was named first.
-        packages: Folders of the packages that it names, where files were found.
-        ledger: What our converter makes of its parts.
+        configurations: Where the robot is compared.
+        diagnostics: Of the reader.
+        expanded: The URDF that a xacro file expands to; None if the file is URDF.
+        inputs: The files of the robot, the URDF or xacro file first.
+        packages: Folder of each package in which files were found, by name.
+        ledger: Which parts our converter converts, keeps or drops.
     """
 
     configurations: Configurations
@@ -73,7 +72,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class InstalledEngine:
-    """An engine that is installed, and whether it can be asked here."""
+    """An engine that is installed, and whether it is available here."""
 
     name: str
     side: Side
@@ -99,7 +98,7 @@ def observe(engine: str, request: Request) -> Observed | Abstained:
 def read_robot(
     path: str, packages: Mapping[str, str], arguments: Mapping[str, str]
 ) -> Reading | SourceError:
-    """Read a URDF and choose the configurations at which its readers are compared."""
+    """Read a URDF, and choose the configurations at which it is compared."""
     try:
         forget_readings()
         parsed = read_kept(path, packages, arguments)
@@ -119,10 +118,10 @@ def read_robot(
 def lint_robot(
     path: str, packages: Mapping[str, str], arguments: Mapping[str, str]
 ) -> tuple[Finding, ...]:
-    """Say what is likely wrong with a robot, beyond the diagnostics.
+    """Return the findings of lint, without the diagnostics of the reader.
 
     Raises:
-        SourceError: It cannot be understood.
+        SourceError: The URDF is invalid or unsupported.
     """
     parsed = read_kept(path, packages, arguments)
     found = lint_parsed(parsed, path)
@@ -130,12 +129,12 @@ def lint_robot(
 
 
 def questions(robot: Robot) -> Configurations:
-    """Choose where and how a robot's readers are asked about it.
+    """Choose the configurations of a robot, and plan its rollout.
 
     Raises:
         SourceError: The robot is not a tree.
     """
-    # Its Sobol sequences take half a second to import: let child processes pay that.
+    # Sobol sequences take half a second to import, which only workers need.
     from urdf_usd.conformance.tolerance.sampling import configurations  # noqa: PLC0415
 
     chosen = configurations(structure(robot))
@@ -173,7 +172,7 @@ def write_back(usd: str, links: Sequence[str]) -> bytes | str:
         return error.diagnostics[0].message
 
 
-def draw_robot(  # noqa: PLR0913, PLR0917  # a step takes what it needs, one by one
+def draw_robot(  # noqa: PLR0913, PLR0917  # a call from another module's step
     path: str,
     packages: Mapping[str, str],
     usd: str,
@@ -188,7 +187,7 @@ def draw_robot(  # noqa: PLR0913, PLR0917  # a step takes what it needs, one by 
         SourceError: The URDF cannot be read.
         OSError: The scene cannot be written.
     """
-    # The readers of meshes take time to import: let child processes pay that.
+    # Mesh readers take time to import, which only workers need.
     from urdf_usd.conformance.drawing.scenery import draw_scene  # noqa: PLC0415
 
     parsed = read_kept(path, packages)

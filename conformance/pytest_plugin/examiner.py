@@ -37,9 +37,10 @@ class Examiner:
 
     Args:
         out: Folder of all assets.
-        engines: Engines to ask on the URDF besides the specification; all if empty.
-        limits: What a process may take.
-        jobs: Processes that work on a robot at the same time; one per CPU if None.
+        engines: Engines besides the reference and the USD reader; all if empty.
+        limits: Of each process.
+        jobs: With 1, engines run one after the other; else at the same time. One per
+            processor if None.
 
     Attributes:
         jobs: Number of those.

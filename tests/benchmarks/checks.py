@@ -1,4 +1,4 @@
-"""How long a robot takes in the harness, with one process and with all of them.
+"""How long a robot takes in the harness, with engines in turn and at once.
 
     python -m tests.benchmarks.checks [CORPUS...] [--rounds N]
 

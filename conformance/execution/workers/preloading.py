@@ -1,9 +1,8 @@
-"""Loads what examining a robot takes; imported by nothing but the fork server.
+"""Imports all engines; only the fork server imports this module.
 
-Python, OpenUSD and the engines take a second to load. The fork server loads them once,
-and every robot's process is a copy of it that starts within milliseconds. No thread may
-run in what is copied, so libraries are kept to one thread each: robots are what is
-worked on in parallel.
+OpenUSD and the engines take a second to import. The fork server does so once, and every
+worker is forked from it. A fork copies no threads, so libraries are limited to one
+thread each: the work is parallel over robots.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ _OURS = (
     "urdf_usd.conformance.engines.reference.engine",
     "urdf_usd.conformance.engines.openusd.engine",
 )
-# Imported where they are used, which would be in every process anew.
+# Imported where they are used, which would be in every worker again.
 _LOADED_LATE = (
     "collada",
     "urdf_usd.conformance.engines.mesh_files.collada",
@@ -73,41 +72,38 @@ def _load() -> None:
         import_module(name)
     for name in _OPTIONAL:
         if find_spec(name.partition(".")[0]) is not None:
-            # Why an engine cannot be loaded is found out, and said, by its engine.
+            # Its engine reports why a library cannot be imported.
             with contextlib.suppress(Exception):
                 import_module(name)
 
 
 def _use() -> None:
-    """Have libraries do what they put off until they are first used."""
+    """Trigger what libraries initialise when they are first used."""
     import_module("scipy.stats").qmc.Sobol(1)
     import_module("urdf_usd.conformance.engines.registry").names()
     import_module("urdf_usd.conformance.engines.pybullet.loading").world()
-    # With a limit of the user's own, OpenUSD might start threads.
+    # With another limit of the user's, OpenUSD could start threads.
     if os.environ[_THREADS_OF_OPENUSD] == "1":
         usd = import_module("pxr.Usd")
         usd.SchemaRegistry()
         usd.Stage.CreateInMemory()
 
 
-def _complain(
+def _print_error(
     kind: type[BaseException], error: BaseException, trace: TracebackType | None
 ) -> None:
-    """Say what went wrong, but for a process whose pool has ended before it began.
-
-    It finds its locks gone, which is nobody's business: tasks tell their own errors.
-    """
+    """Print a traceback, except of a worker whose parent ended while it started."""
     if not issubclass(kind, FileNotFoundError | EOFError):
         sys.__excepthook__(kind, error, trace)
 
 
-sys.excepthook = _complain
+sys.excepthook = _print_error
 for _name in _ONE_THREAD:
     os.environ.setdefault(_name, "1")
-# Versions are those of what was loaded, whatever happens to the files meanwhile.
+# Versions are those of what was imported, also if the files change meanwhile.
 environment()
 code_hash()
-# What engines print when they are loaded would be on the user's terminal.
+# Some engines print when they are imported.
 with captured():
     _load()
     _use()

@@ -1,7 +1,7 @@
-"""Loads what reading a USD takes; imported by nothing but the fork server.
+"""Imports OpenUSD for an export; only the fork server imports this module.
 
-As :mod:`urdf_usd.conformance.execution.workers.preloading` does for all engines: no
-thread may run in what is copied, so OpenUSD is kept to one.
+OpenUSD is limited to one thread, as in
+:mod:`urdf_usd.conformance.execution.workers.preloading`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _THREADS_OF_OPENUSD = "PXR_WORK_THREAD_LIMIT"
 
 def _load() -> None:
     import_module("urdf_usd.conformance.execution.export_process")
-    # With a limit of the user's own, OpenUSD might start threads.
+    # With another limit of the user's, OpenUSD could start threads.
     if os.environ[_THREADS_OF_OPENUSD] == "1":
         usd = import_module("pxr.Usd")
         usd.SchemaRegistry()
@@ -25,6 +25,6 @@ def _load() -> None:
 
 for _name in (_THREADS_OF_OPENUSD, "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
-# OpenUSD says on the terminal that it is kept to one thread.
+# OpenUSD prints that it is limited to one thread.
 with captured():
     _load()
