@@ -59,7 +59,7 @@ class Examiner:
         self._limits = limits
         self._open = ExitStack()
         self._pool: WorkerPool | None = None
-        self._convened: tuple[InstalledEngine, ...] = ()
+        self._engines: tuple[InstalledEngine, ...] = ()
         self._numbers = itertools.count()
         self._known: dict[str, RobotRecord] = {}
 
@@ -95,7 +95,7 @@ class Examiner:
             source=source,
             out=self._out / str(next(self._numbers)),
             options=options,
-            engines=self._convened,
+            engines=self._engines,
             limits=self._limits,
         )
         result = examine_isolated(pool, assignment, {}, parallel=self.jobs > 1)
@@ -120,5 +120,5 @@ class Examiner:
     def _started(self) -> WorkerPool:
         if self._pool is None:
             self._pool = self._open.enter_context(WorkerPool(self._limits.memory))
-            self._convened = select_engines(self._pool, self._wanted)
+            self._engines = select_engines(self._pool, self._wanted)
         return self._pool
