@@ -13,7 +13,6 @@ from urdf_usd.conformance.checks import (
     mass,
     names,
     rigid_groups,
-    rollouts,
     shapes,
     structure,
 )
@@ -61,7 +60,7 @@ COMPARERS: dict[str, Comparer] = {
     "dynamics.friction": limits.friction,
     "dynamics.inertia_matrix": dynamics.inertia_matrices,
     "dynamics.bias": dynamics.bias_forces,
-    "dynamics.rollout": rollouts.states,
+    "dynamics.rollout": dynamics.rollout_states,
     "collision.shapes": partial(shapes.present, Role.COLLISION),
     "collision.support": partial(shapes.support, Role.COLLISION),
     "collision.area": partial(shapes.area, Role.COLLISION),

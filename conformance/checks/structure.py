@@ -6,8 +6,12 @@ import math
 from functools import partial
 from typing import TYPE_CHECKING
 
-from urdf_usd.conformance.observation.couplings import head_coupling
-from urdf_usd.conformance.observation.robot import COORDINATES, Base, JointType
+from urdf_usd.conformance.observation.robot import (
+    COORDINATES,
+    Base,
+    JointType,
+    head_coupling,
+)
 from urdf_usd.conformance.tolerance.bounds import scalar_bound
 from urdf_usd.conformance.tolerance.comparison import (
     Compared,
@@ -20,8 +24,11 @@ from urdf_usd.conformance.tolerance.comparison import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from urdf_usd.conformance.observation.couplings import HeadCoupling
-    from urdf_usd.conformance.observation.robot import JointObservation, Observation
+    from urdf_usd.conformance.observation.robot import (
+        HeadCoupling,
+        JointObservation,
+        Observation,
+    )
     from urdf_usd.conformance.tolerance.comparison import Comparison, ToleranceModel
 
 _DEGREES = math.degrees(1.0)

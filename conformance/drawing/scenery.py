@@ -29,9 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from urdf_usd.conformance.drawing.coarsening import Welded
-    from urdf_usd.conformance.observation.drawing import Drawing
     from urdf_usd.conformance.observation.robot import Configurations, Observation
-    from urdf_usd.conformance.observation.shapes import ShapeObservation
+    from urdf_usd.conformance.observation.shapes import Drawing, ShapeObservation
     from urdf_usd.conformance.records.scene import LinkErrors, SceneMesh
     from urdf_usd.converter.robot.model import Robot
 

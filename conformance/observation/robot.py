@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING, TypeAlias
 from urdf_usd.conformance.observation.pickling import Carried
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import numpy as np
     from numpy.typing import NDArray
 
-    from urdf_usd.conformance.observation.free_motion import Rollout, RolloutPlan
     from urdf_usd.conformance.observation.shapes import ShapeObservation
+
 
 Vec3: TypeAlias = tuple[float, float, float]
 Vec6: TypeAlias = tuple[float, float, float, float, float, float]
@@ -368,3 +370,97 @@ class Observation:
     rollout: Rollout | None = None
     shapes: tuple[ShapeObservation, ...] = ()
     renamed: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class HeadCoupling:
+    """How a joint follows the one at the head of its chain.
+
+    Attributes:
+        leader: Name of the joint at the head, which follows none.
+        multiplier: Of its position.
+        offset: Added to that [rad or m].
+        steps: Number of couplings in the chain.
+        terms: Sum of the magnitudes that the offset is made of.
+    """
+
+    leader: str
+    multiplier: float
+    offset: float
+    steps: int
+    terms: float
+
+
+def head_coupling(
+    name: str, coupling_of: Callable[[str], MimicObservation | None]
+) -> HeadCoupling | None:
+    """Follow the chain of a joint to its head.
+
+    Args:
+        name: The joint.
+        coupling_of: Coupling of the joint of a name; None if it follows none.
+
+    Returns:
+        None if it follows none. A chain that is a loop is followed once around.
+    """
+    leader, multiplier, offset, terms = name, 1.0, 0.0, 0.0
+    seen: set[str] = set()
+    while leader not in seen and (mimic := coupling_of(leader)):
+        seen.add(leader)
+        offset += multiplier * mimic.offset
+        terms += abs(multiplier * mimic.offset)
+        multiplier *= mimic.multiplier
+        leader = mimic.leader
+    steps = len(seen)
+    return HeadCoupling(leader, multiplier, offset, steps, terms) if steps else None
+
+
+@dataclass(frozen=True, slots=True)
+class RolloutPlan:
+    """How the robot shall move on its own: gravity, damping, friction, mimic couplings.
+
+    The root link is held, joints start at rest, and nothing collides; joint limits are
+    off.
+
+    Attributes:
+        configuration: Index of the configuration in which it starts.
+        held: Joints that are held as well, because what they carry has no inertia.
+        step: Time step [s].
+        moments: Numbers of steps after which it is asked where it is.
+    """
+
+    configuration: int
+    held: tuple[str, ...] = ()
+    step: float = 1e-3
+    moments: tuple[int, ...] = (50, 100, 200, 500, 1000)
+
+
+@dataclass(frozen=True, slots=True)
+class Moment(Carried):
+    """Where a robot is that moves on its own.
+
+    Attributes:
+        time: Since it started [s].
+        positions: Per joint, in the form of :data:`COORDINATES`.
+        velocities: Per joint, in the form of :data:`VELOCITIES`.
+    """
+
+    time: float
+    positions: tuple[tuple[float, ...], ...]
+    velocities: tuple[tuple[float, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Rollout:
+    """How the robot moves on its own.
+
+    Attributes:
+        joints: Moving joints.
+        moments: Those of the plan, up to where the engine gives up.
+        neighbours: The same if all numbers of the robot are changed by parts in a
+            million, at random; empty if that was not tried.
+    """
+
+    joints: tuple[str, ...]
+    moments: tuple[Moment, ...]
+    neighbours: tuple[tuple[Moment, ...], ...] = ()

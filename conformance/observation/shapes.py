@@ -15,6 +15,10 @@ from urdf_usd.conformance.observation.pickling import Carried
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    import numpy as np
+    from numpy.typing import NDArray
+
+
 Vec3: TypeAlias = tuple[float, float, float]
 
 
@@ -164,3 +168,26 @@ class ShapeObservation(Carried):
     pieces: int = 1
     corners: int = 3
     stated: bool = True
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Drawing:
+    """One shape in one role; nothing is compared with it.
+
+    Attributes:
+        source: As in
+            :class:`~urdf_usd.conformance.observation.shapes.ShapeObservation`; likewise
+            the link, the role, the kind and the size.
+        matrix: (4, 4) from the shape's own frame to the link's [m]; it may scale.
+        points: (N, 3) of a mesh in its own frame.
+        triangles: (M, 3) indices of points.
+    """
+
+    source: str
+    link: str
+    role: Role
+    kind: ShapeKind
+    size: tuple[float, ...]
+    matrix: NDArray[np.float64]
+    points: NDArray[np.float64]
+    triangles: NDArray[np.integer]

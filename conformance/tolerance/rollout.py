@@ -16,16 +16,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from urdf_usd.conformance.observation.free_motion import RolloutPlan
-from urdf_usd.conformance.observation.robot import JointType
+from urdf_usd.conformance.observation.robot import JointType, RolloutPlan
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from urdf_usd.conformance.observation.free_motion import Moment, Rollout
-    from urdf_usd.conformance.observation.robot import JointObservation, Observation
+    from urdf_usd.conformance.observation.robot import (
+        JointObservation,
+        Moment,
+        Observation,
+        Rollout,
+    )
     from urdf_usd.conformance.tolerance.motion_scale import MotionScale
 
 # The first configuration that is neither zero nor at limits.

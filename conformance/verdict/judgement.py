@@ -13,11 +13,15 @@ from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import TYPE_CHECKING, assert_never
 
+import numpy as np
+
 from urdf_usd.conformance.checks.catalogue import CHECKS, ROUND_TRIP_CHECKS
 from urdf_usd.conformance.checks.comparers import compare
+from urdf_usd.conformance.checks.mass_values import moments_text
 from urdf_usd.conformance.engines.protocol import Abstained, Crashed, Observed
 from urdf_usd.conformance.records.record import (
     CheckRecord,
+    DepartureRecord,
     DeviationRecord,
     DifferenceRecord,
     FindingRecord,
@@ -31,21 +35,21 @@ from urdf_usd.conformance.tolerance.comparison import (
     tolerance_model,
     with_losses,
 )
+from urdf_usd.conformance.tolerance.rigid_groups import tensor_of
 from urdf_usd.conformance.verdict.attribution import (
     Attribution,
     EngineComparison,
     attribute,
 )
-from urdf_usd.conformance.verdict.departures import departures
-from urdf_usd.conformance.verdict.overall import ORDER, overall_reason, overall_verdict
 from urdf_usd.conformance.verdict.round_trip import compare_back
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
 
     from urdf_usd.conformance.checks.catalogue import Check
     from urdf_usd.conformance.engines.protocol import Outcome
-    from urdf_usd.conformance.observation.robot import Base, Observation
+    from urdf_usd.conformance.observation.robot import Base, Departure, Observation
     from urdf_usd.conformance.tolerance.comparison import (
         Comparison,
         Difference,
@@ -53,6 +57,7 @@ if TYPE_CHECKING:
     )
     from urdf_usd.conformance.verdict.attribution import Disagreement
     from urdf_usd.conformance.verdict.round_trip import Back
+
 
 REFERENCE = "spec"
 # Findings shown per check; the check says how many there are.
@@ -394,4 +399,82 @@ def _unconfirmed(bench: _Bench) -> str:
     return (
         f"; the URDF is malformed XML ({', '.join(bench.spec.malformed)}), which only"
         " the converter's own reader repaired: no other engine confirms that reading"
+    )
+
+
+ORDER = (
+    Grade.NOT_APPLICABLE,
+    Grade.EXACT,
+    Grade.CLOSE,
+    Grade.NOT_COMPARABLE,
+    Grade.DISPUTED,
+    Grade.FAILS,
+)
+"""From what counts least to what decides."""
+
+
+def overall_verdict(grades: AbstractSet[Grade]) -> Verdict:
+    """Return what the grades of all checks amount to."""
+    worst = max(grades, key=ORDER.index)
+    if worst is Grade.NOT_APPLICABLE:
+        return Verdict.NOT_COMPARABLE
+    if worst is Grade.NOT_COMPARABLE and grades & {Grade.EXACT, Grade.CLOSE}:
+        return Verdict.INCOMPLETE
+    return Verdict(worst.value)
+
+
+def overall_reason(checks: Sequence[CheckRecord]) -> str:
+    """Name what decided, in one sentence."""
+    worst = max((check.grade for check in checks), key=ORDER.index)
+    if worst is Grade.NOT_APPLICABLE:
+        return "nothing was compared"
+    if worst is Grade.EXACT:
+        made = sum(check.grade is not Grade.NOT_APPLICABLE for check in checks)
+        return f"all {made} checks are exact"
+    deciding = [check for check in checks if check.grade is worst]
+    first = deciding[0]
+    finding = next((f for f in first.findings if f.grade is worst), None)
+    said = finding.message if finding else first.reason or first.title
+    more = len(deciding) - 1
+    others = f" (and {more} more {'checks' if more > 1 else 'check'})" if more else ""
+    return f"{first.title}: {said}{others}"
+
+
+def departures(actual: Observation) -> list[DeviationRecord]:
+    """State what the reader of a USD replaces, one record per cause."""
+    by_cause: dict[str, list[Departure]] = {}
+    for departure in actual.departures:
+        by_cause.setdefault(departure.cause, []).append(departure)
+    return [
+        _deviation(actual.engine, cause, found) for cause, found in by_cause.items()
+    ]
+
+
+def _deviation(engine: str, cause: str, found: Sequence[Departure]) -> DeviationRecord:
+    values = tuple(map(_value, found))
+    amounts = [value.difference for value in values if value.difference is not None]
+    return DeviationRecord(
+        engine=engine,
+        id=f"{engine}-inertia",
+        cause=cause,
+        check="mass.link.inertia",
+        subjects=tuple(value.subject for value in values),
+        largest=max(amounts, default=None),
+        values=values,
+    )
+
+
+def _value(departure: Departure) -> DepartureRecord:
+    """State both tensors; their difference is relative to the largest moment."""
+    stated, computed = tensor_of(departure.stated), tensor_of(departure.computed)
+    finite = bool(np.isfinite(stated).all() and np.isfinite(computed).all())
+    difference = None
+    if finite and stated.any():
+        ratio = np.linalg.norm(computed - stated, 2) / np.linalg.norm(stated, 2)
+        difference = float(ratio)
+    return DepartureRecord(
+        subject=f"link {departure.link}",
+        stated=moments_text(stated) if finite else "not finite",
+        computed=moments_text(computed) if finite else "not finite",
+        difference=difference,
     )

@@ -22,10 +22,11 @@ from urdf_usd.conformance.engines.mujoco.compilation import (
     compile_freed,
     compile_urdf,
 )
-from urdf_usd.conformance.engines.mujoco.joints import JointPlace, joint_place
 from urdf_usd.conformance.engines.mujoco.motion import (
+    JointPlace,
     Mechanism,
     equations_of_motion,
+    joint_place,
     movers,
     roll_out,
     states,

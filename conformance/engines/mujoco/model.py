@@ -18,10 +18,10 @@ from urdf_usd.conformance.engines.mujoco.compilation import (
     collected_warnings,
     compiled_quietly,
 )
-from urdf_usd.conformance.engines.mujoco.joints import joint_place
 from urdf_usd.conformance.engines.mujoco.motion import (
     Mechanism,
     equations_of_motion,
+    joint_place,
     roll_out,
 )
 from urdf_usd.conformance.observation.robot import COORDINATES, JointType

@@ -21,11 +21,11 @@ from urdf_usd.conformance.engines.newton.model import (
     poses,
 )
 from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
-from urdf_usd.conformance.engines.openusd.links import find_links
-from urdf_usd.conformance.engines.openusd.simulator_schemas import (
+from urdf_usd.conformance.engines.openusd.joint_attributes import (
     Language,
     spoken_languages,
 )
+from urdf_usd.conformance.engines.openusd.links import find_links
 from urdf_usd.conformance.engines.openusd.stage import (
     Placement,
     Units,

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from pxr import UsdPhysics
 
-from urdf_usd.conformance.engines.openusd.joint_attributes import is_storable
-from urdf_usd.conformance.engines.openusd.simulator_schemas import (
+from urdf_usd.conformance.engines.openusd.joint_attributes import (
     Language,
     applied_schemas,
+    is_storable,
     spoken_languages,
 )
 from urdf_usd.conformance.engines.openusd.stage import (
@@ -20,14 +20,13 @@ from urdf_usd.conformance.engines.openusd.stage import (
     text_attribute,
     urdf_name,
 )
-from urdf_usd.conformance.observation.couplings import head_coupling
-from urdf_usd.conformance.observation.robot import MimicObservation
+from urdf_usd.conformance.observation.robot import MimicObservation, head_coupling
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from urdf_usd.conformance.engines.openusd.stage import Physics, Units
-    from urdf_usd.conformance.observation.couplings import HeadCoupling
+    from urdf_usd.conformance.observation.robot import HeadCoupling
 
 # float32 keeps 6e-8; a custom attribute in double and a schema's float agree this far.
 _SAME = 1e-6

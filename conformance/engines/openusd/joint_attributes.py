@@ -4,20 +4,57 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from urdf_usd.conformance.engines.openusd.joints import ANGULAR, LINEAR, UNBOUNDED
-from urdf_usd.conformance.engines.openusd.simulator_schemas import (
-    Language,
-    applied_schemas,
-)
 from urdf_usd.conformance.engines.openusd.stage import number_attribute
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from urdf_usd.conformance.engines.openusd.stage import Units
+    from urdf_usd.conformance.engines.openusd.stage import Physics, Units
     from urdf_usd.conformance.observation.robot import JointType
+
+
+class Language(StrEnum):
+    """A simulator with schemas of its own for joints, or the drives of OpenUSD."""
+
+    DRIVES = "drives"
+    NEWTON = "newton"
+    PHYSX = "physx"
+
+
+# How names of schemas and properties begin, in small letters.
+_BEGINNINGS = {
+    Language.DRIVES: ("drive:", "physicsdriveapi:"),
+    Language.NEWTON: ("newton",),
+    Language.PHYSX: ("physx",),
+}
+
+
+def spoken_languages(physics: Physics) -> frozenset[Language]:
+    """Return the languages in which any joint says anything."""
+    found = set()
+    for path in physics.joints:
+        prim = physics.stage.GetPrimAtPath(path)
+        names = {*applied_schemas(prim), *prim.GetAuthoredPropertyNames()}
+        found |= {
+            language
+            for language, beginnings in _BEGINNINGS.items()
+            if any(name.lower().startswith(beginnings) for name in names)
+        }
+    return frozenset(found)
+
+
+def applied_schemas(prim: Any) -> tuple[str, ...]:  # noqa: ANN401  pxr is untyped
+    """Return the API schemas that a prim has, whether or not OpenUSD knows them.
+
+    OpenUSD's own answer leaves out schemas that are not registered, as those of PhysX,
+    or that were registered after a stage was opened in the same process.
+    """
+    return tuple(prim.GetPrimTypeInfo().GetAppliedAPISchemas())
+
 
 # float32 keeps 6e-8; a custom attribute in double and a schema's float agree this far.
 _SAME = 1e-6

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from pxr import Sdf, Usd, UsdGeom
 
-from urdf_usd.conformance.engines.openusd.articulation import articulated_bodies
 from urdf_usd.conformance.engines.openusd.joints import connections
 from urdf_usd.conformance.engines.openusd.links import (
     WORLD,
@@ -21,7 +20,11 @@ from urdf_usd.conformance.engines.openusd.stage import (
     read_physics,
 )
 from urdf_usd.conformance.engines.openusd.transforms import inverses
-from urdf_usd.conformance.engines.openusd.tree import place_bodies, span_tree
+from urdf_usd.conformance.engines.openusd.tree import (
+    articulated_bodies,
+    place_bodies,
+    span_tree,
+)
 from urdf_usd.conformance.observation.named_prims import (
     NamedJoint,
     NamedPrim,

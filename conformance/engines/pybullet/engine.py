@@ -30,7 +30,6 @@ from urdf_usd.conformance.engines.protocol import (
     Unavailable,
 )
 from urdf_usd.conformance.engines.pybullet.loading import BASE, loaded
-from urdf_usd.conformance.engines.pybullet.shapes import state_link
 from urdf_usd.conformance.engines.statements import (
     blocked_note,
     links_in_reach,
@@ -40,6 +39,7 @@ from urdf_usd.conformance.engines.statements import (
     unreachable_joints,
     vec3,
 )
+from urdf_usd.conformance.engines.surfaces import primitive_surface
 from urdf_usd.conformance.observation.robot import (
     Frames,
     JointObservation,
@@ -49,16 +49,18 @@ from urdf_usd.conformance.observation.robot import (
     Observation,
     Quantity,
 )
-from urdf_usd.conformance.observation.shapes import Role
+from urdf_usd.conformance.observation.shapes import Role, ShapeKind, ShapeObservation
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
     from urdf_usd.conformance.engines.prepared_urdf.text import UrdfText
     from urdf_usd.conformance.engines.protocol import Request
     from urdf_usd.conformance.engines.pybullet.loading import Body
     from urdf_usd.conformance.observation.robot import Configurations, Vec3
-    from urdf_usd.conformance.observation.shapes import ShapeObservation
+
 
 _STEPS = (strip_shapes, complete_inertials, name_robot, add_missing_limits)
 # Neither of PyBullet's functions that set a joint has any effect on a planar one.
@@ -303,3 +305,57 @@ def _targets(
         columns.append(values.tolist())
     # PyBullet dies of tuples here.
     return indices, [list(row) for row in zip(*columns, strict=True)]
+
+
+# Where kind, dimensions, position and orientation are in a row of either function.
+_KIND, _SIZE, _POSITION, _QUAT_XYZW = 2, 3, 5, 6
+
+
+def state_link(
+    engine: Any,  # noqa: ANN401  untyped engine
+    link: str,
+    role: Role,
+    rows: tuple[tuple[Any, ...], ...],
+) -> Iterator[ShapeObservation]:
+    """State the shapes of a link that has no inertial, so that poses are in its frame.
+
+    Args:
+        engine: The ``pybullet`` module.
+        link: URDF name.
+        role: What the shapes are for.
+        rows: What ``getCollisionShapeData`` or ``getVisualShapeData`` says of it.
+    """
+    for index, row in enumerate(rows):
+        kind, size = _primitive(engine, row[_KIND], row[_SIZE])
+        transform = np.eye(4)
+        transform[:3, :3] = Rotation.from_quat(row[_QUAT_XYZW]).as_matrix()
+        transform[:3, 3] = row[_POSITION]
+        # A shape without extent is none to everybody else.
+        sized = bool(size) and min(size) > 0
+        surface = primitive_surface(kind, size, transform) if sized else None
+        yield ShapeObservation(
+            link=link,
+            role=role,
+            source=f"{link} {role} {index}",
+            name=kind.value,
+            kind=kind,
+            size=size,
+            position=vec3(row[_POSITION]),
+            surface=surface,
+            stated=surface is not None,
+        )
+
+
+def _primitive(
+    engine: Any,  # noqa: ANN401  untyped engine
+    kind: int,
+    size: tuple[float, float, float],
+) -> tuple[ShapeKind, tuple[float, ...]]:
+    """Return kind and size; PyBullet states lengths before radii."""
+    length, radius, _ = size
+    return {
+        engine.GEOM_BOX: (ShapeKind.BOX, size),
+        engine.GEOM_SPHERE: (ShapeKind.SPHERE, size[:1]),
+        engine.GEOM_CYLINDER: (ShapeKind.CYLINDER, (radius, length)),
+        engine.GEOM_CAPSULE: (ShapeKind.CAPSULE, (radius, length)),
+    }.get(kind, (ShapeKind.OTHER, ()))

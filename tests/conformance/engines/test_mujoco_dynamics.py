@@ -11,8 +11,11 @@ import pytest
 
 from tests.conformance.engines.deviation_files import text
 from tests.conformance.engines.usd_readings import body, joint, stage
-from urdf_usd.conformance.checks.dynamics import bias_forces, inertia_matrices
-from urdf_usd.conformance.checks.rollouts import states
+from urdf_usd.conformance.checks.dynamics import (
+    bias_forces,
+    inertia_matrices,
+    rollout_states,
+)
 from urdf_usd.conformance.engines.mujoco.engine import MujocoEngine
 from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
 from urdf_usd.conformance.engines.protocol import Request
@@ -55,7 +58,7 @@ def _written(folder: Path, name: str, old: str = "", new: str = "") -> Path:
 def _agree(spec: Observation, stated: Observation) -> dict[str, Grade]:
     """Compare all that both state; return the grades of the inertia matrix."""
     measure = tolerance_model(spec, Tolerance())
-    for compare in (bias_forces, states):
+    for compare in (bias_forces, rollout_states):
         comparison = compare(spec, stated, measure)
         if isinstance(comparison, Compared):
             grades = {each.grade for each in comparison.differences}

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from urdf_usd.conformance.observation.couplings import head_coupling
-from urdf_usd.conformance.observation.robot import MimicObservation
+from urdf_usd.conformance.observation.robot import MimicObservation, head_coupling
 
 CHAIN = {
     "b": MimicObservation("a", -0.5, 0.1),

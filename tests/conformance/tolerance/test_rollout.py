@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.conformance.miniatures import ROBOT, urdf_reading, usd_reading
-from urdf_usd.conformance.checks.rollouts import states
+from urdf_usd.conformance.checks.dynamics import rollout_states
 from urdf_usd.conformance.engines.reference.engine import observe_robot
 from urdf_usd.conformance.execution.tasks import questions
-from urdf_usd.conformance.observation.free_motion import Moment
-from urdf_usd.conformance.observation.robot import JointType
+from urdf_usd.conformance.observation.robot import JointType, Moment
 from urdf_usd.conformance.records.record import Grade
 from urdf_usd.conformance.tolerance.bounds import Tolerance
 from urdf_usd.conformance.tolerance.comparison import (
@@ -40,8 +39,7 @@ from urdf_usd.converter.robot.model import (
 )
 
 if TYPE_CHECKING:
-    from urdf_usd.conformance.observation.free_motion import Rollout, RolloutPlan
-    from urdf_usd.conformance.observation.robot import Observation
+    from urdf_usd.conformance.observation.robot import Observation, Rollout, RolloutPlan
 
 _X = (1.0, 0.0, 0.0)
 _BODY = Inertial(2.0, Pose((0.1, 0.2, 0.3)), (0.1, 0.0, 0.0, 0.2, 0.0, 0.25))
@@ -168,7 +166,9 @@ def _rollout(reading: Observation) -> Rollout:
 
 
 def _compared(expected: Observation, actual: Observation) -> Compared:
-    comparison = states(expected, actual, tolerance_model(expected, Tolerance()))
+    comparison = rollout_states(
+        expected, actual, tolerance_model(expected, Tolerance())
+    )
     assert isinstance(comparison, Compared)
     return comparison
 
@@ -318,11 +318,11 @@ def test_one_silent_side_is_not_comparable() -> None:
     silent = replace(usd, rollout=None)
     measure = tolerance_model(spec, Tolerance())
 
-    assert states(spec, silent, measure) == Incomparable(
+    assert rollout_states(spec, silent, measure) == Incomparable(
         "usd does not say where joints go"
     )
-    assert states(replace(spec, rollout=None), usd, measure) == Incomparable(
+    assert rollout_states(replace(spec, rollout=None), usd, measure) == Incomparable(
         "spec does not say where joints go"
     )
-    nothing = states(replace(spec, rollout=None), silent, measure)
+    nothing = rollout_states(replace(spec, rollout=None), silent, measure)
     assert nothing == Compared((), note="nothing was left to itself")

@@ -21,7 +21,6 @@ from urdf_usd.conformance.engines.mujoco.model import (
 )
 from urdf_usd.conformance.engines.mujoco.motion import equations_of_motion, roll_out
 from urdf_usd.conformance.engines.reference.engine import observe_robot, structure
-from urdf_usd.conformance.observation.free_motion import RolloutPlan
 from urdf_usd.conformance.observation.robot import (
     Frames,
     JointObservation,
@@ -29,6 +28,7 @@ from urdf_usd.conformance.observation.robot import (
     LinkObservation,
     MassProperties,
     Observation,
+    RolloutPlan,
 )
 from urdf_usd.conformance.tolerance.sampling import configurations
 from urdf_usd.converter.robot.model import (

@@ -9,7 +9,7 @@ import pytest
 import trimesh
 
 from tests.conformance.engines.usd_readings import pose
-from urdf_usd.conformance.engines.openusd.solids import (
+from urdf_usd.conformance.engines.openusd.masses import (
     EMPTY,
     box,
     capsule,
@@ -23,7 +23,7 @@ from urdf_usd.conformance.engines.openusd.solids import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from urdf_usd.conformance.engines.openusd.solids import Solid
+    from urdf_usd.conformance.engines.openusd.masses import Solid
 
 # Meshes of round solids lie inside of them; with 256 sections they lack up to 3e-4.
 ROUND = 1e-3
