@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from pxr import Gf, Tf, UsdGeom, UsdPhysics
+from pxr import Gf, Tf, Usd, UsdGeom, UsdPhysics
 
 from urdf_usd.conformance.mutation.fault import REFUSED, Fault, Scale, Seed
 from urdf_usd.conformance.observation.robot import COORDINATES, Base, JointType
@@ -36,7 +36,7 @@ def _welded_base(specimen: Specimen) -> Iterator[Seed]:
         yield Seed(body.subject, partial(_weld, path, body.path))
 
 
-def _weld(path: str, child: str, stage: Any, _: float) -> None:  # noqa: ANN401
+def _weld(path: str, child: str, stage: Usd.Stage, _: float) -> None:
     UsdPhysics.FixedJoint.Define(stage, path).CreateBody1Rel().SetTargets([child])
 
 
@@ -49,7 +49,7 @@ def _hinged_base(specimen: Specimen) -> Iterator[Seed]:
         yield Seed(body.subject, partial(_hinge, path, body.path))
 
 
-def _hinge(path: str, child: str, stage: Any, _: float) -> None:  # noqa: ANN401
+def _hinge(path: str, child: str, stage: Usd.Stage, _: float) -> None:
     UsdPhysics.RevoluteJoint.Define(stage, path).CreateBody1Rel().SetTargets([child])
 
 
@@ -81,7 +81,7 @@ def _dissolve(
     base: str,
     placed: NDArray[np.float64],
     joints: list[str],
-    stage: Any,  # noqa: ANN401  pxr is untyped
+    stage: Usd.Stage,
     _: float,
 ) -> None:
     prim = stage.GetPrimAtPath(base)
@@ -110,12 +110,12 @@ def _freed_base(specimen: Specimen) -> Iterator[Seed]:
         yield Seed("robot", partial(_remove, ties))
 
 
-def _ties_to_world(prim: Any, specimen: Specimen) -> bool:  # noqa: ANN401
+def _ties_to_world(prim: Usd.Prim, specimen: Specimen) -> bool:
     targets = UsdPhysics.Joint(prim).GetBody0Rel().GetTargets()
     return not any(specimen.body_at(str(path)) for path in targets)
 
 
-def _remove(paths: list[str], stage: Any, _: float) -> None:  # noqa: ANN401
+def _remove(paths: list[str], stage: Usd.Stage, _: float) -> None:
     for path in paths:
         stage.GetPrimAtPath(path).SetActive(False)
 
@@ -140,7 +140,7 @@ def _without_roots(specimen: Specimen) -> Iterator[Seed]:
         yield Seed("robot", partial(_remove_roots, _roots(specimen)))
 
 
-def _remove_roots(paths: list[str], stage: Any, _: float) -> None:  # noqa: ANN401
+def _remove_roots(paths: list[str], stage: Usd.Stage, _: float) -> None:
     for path in paths:
         stage.GetPrimAtPath(path).RemoveAPI(UsdPhysics.ArticulationRootAPI)
 
@@ -153,45 +153,45 @@ def _second_root(specimen: Specimen) -> Iterator[Seed]:
         yield Seed(last.subject, partial(_start, last.path))
 
 
-def _start(path: str, stage: Any, _: float) -> None:  # noqa: ANN401  pxr is untyped
+def _start(path: str, stage: Usd.Stage, _: float) -> None:
     UsdPhysics.ArticulationRootAPI.Apply(stage.GetPrimAtPath(path))
 
 
 def _once(
-    edit: Callable[[Any, float], None],
+    edit: Callable[[Usd.Stage, float], None],
     specimen: Specimen,
 ) -> Iterator[Seed]:
     if specimen.bodies:
         yield Seed("robot", edit)
 
 
-def _centimetres(stage: Any, _: float) -> None:  # noqa: ANN401  pxr is untyped
+def _centimetres(stage: Usd.Stage, _: float) -> None:
     UsdGeom.SetStageMetersPerUnit(stage, 0.01)
 
 
-def _grams(stage: Any, _: float) -> None:  # noqa: ANN401  pxr is untyped
+def _grams(stage: Usd.Stage, _: float) -> None:
     UsdPhysics.SetStageKilogramsPerUnit(stage, 0.001)
 
 
-def _y_up(stage: Any, _: float) -> None:  # noqa: ANN401  pxr is untyped
+def _y_up(stage: Usd.Stage, _: float) -> None:
     UsdGeom.SetStageUpAxis(stage, UsdGeom.Tokens.y)
 
 
-def _lean(stage: Any, size: float) -> None:  # noqa: ANN401  pxr is untyped
+def _lean(stage: Usd.Stage, size: float) -> None:
     """Tilt the whole robot, as a wrong conversion of up axes does."""
     turn = Gf.Rotation(Gf.Vec3d(*_LEVEL.tolist()), float(np.degrees(size)))
     prim = UsdGeom.Xformable(stage.GetDefaultPrim())
     prim.MakeMatrixXform().Set(Gf.Matrix4d(1.0).SetRotate(turn))
 
 
-def _lose_payload(stage: Any, _: float) -> None:  # noqa: ANN401  pxr is untyped
+def _lose_payload(stage: Usd.Stage, _: float) -> None:
     # OpenUSD complains about it here already.
     with Tf.DiagnosticTrap() as trap:
         stage.GetDefaultPrim().GetPayloads().AddPayload("./no-such-file.usda")
         trap.Clear()
 
 
-def _lose_default(stage: Any, _: float) -> None:  # noqa: ANN401  pxr is untyped
+def _lose_default(stage: Usd.Stage, _: float) -> None:
     stage.ClearDefaultPrim()
 
 
@@ -199,7 +199,7 @@ def _fault(
     identifier: str,
     title: str,
     aims: tuple[str, ...],
-    edit: Callable[[Any, float], None],
+    edit: Callable[[Usd.Stage, float], None],
 ) -> Fault:
     return Fault(f"asset.{identifier}", title, aims, partial(_once, edit))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from pxr import Gf, Sdf, Usd, UsdGeom, UsdPhysics
@@ -28,29 +28,29 @@ _OBLIQUE = np.array([2.0, -3.0, 6.0]) / 7.0
 _STRANGER = "stranger"
 
 
-def _edited(edit: Callable[[Any], None], specimen: Specimen) -> Iterator[Seed]:
+def _edited(edit: Callable[[Usd.Prim], None], specimen: Specimen) -> Iterator[Seed]:
     for body in specimen.bodies:
         yield Seed(body.subject, partial(_edit, body.path, edit))
 
 
 def _edit(
     path: str,
-    edit: Callable[[Any], None],
-    stage: Any,  # noqa: ANN401  pxr is untyped
+    edit: Callable[[Usd.Prim], None],
+    stage: Usd.Stage,
     _: float,
 ) -> None:
     edit(stage.GetPrimAtPath(path))
 
 
-def _remove(prim: Any) -> None:  # noqa: ANN401  pxr is untyped
+def _remove(prim: Usd.Prim) -> None:
     prim.SetActive(False)
 
 
-def _make_kinematic(prim: Any) -> None:  # noqa: ANN401  pxr is untyped
+def _make_kinematic(prim: Usd.Prim) -> None:
     UsdPhysics.RigidBodyAPI(prim).CreateKinematicEnabledAttr(True)
 
 
-def _disable(prim: Any) -> None:  # noqa: ANN401  pxr is untyped
+def _disable(prim: Usd.Prim) -> None:
     UsdPhysics.RigidBodyAPI(prim).CreateRigidBodyEnabledAttr(False)
 
 
@@ -76,13 +76,13 @@ def _disembodied(specimen: Specimen) -> Iterator[Seed]:
                 yield Seed(body.subject, apply, equivalent=equivalent)
 
 
-def _ends(prim: Any, specimen: Specimen) -> bool:  # noqa: ANN401  pxr is untyped
+def _ends(prim: Usd.Prim, specimen: Specimen) -> bool:
     """Say whether the first side of a joint is a body."""
     targets = UsdPhysics.Joint(prim).GetBody0Rel().GetTargets()
     return any(specimen.body_at(str(path)) for path in targets)
 
 
-def _disembody(prim: Any) -> None:  # noqa: ANN401  pxr is untyped
+def _disembody(prim: Usd.Prim) -> None:
     prim.RemoveAPI(UsdPhysics.RigidBodyAPI)
 
 
@@ -100,7 +100,7 @@ def _namesakes(specimen: Specimen) -> Iterator[Seed]:
 def _add(
     path: str,
     name: str,
-    stage: Any,  # noqa: ANN401  pxr is untyped
+    stage: Usd.Stage,
     _: float,
 ) -> None:
     prim = UsdGeom.Xform.Define(stage, path).GetPrim()
@@ -130,11 +130,13 @@ def _renested(specimen: Specimen) -> Iterator[Seed]:
             yield Seed(body.subject, partial(_relocate, body.path, target))
 
 
-def _relocate(path: str, target: str, stage: Any, _: float) -> None:  # noqa: ANN401
+def _relocate(path: str, target: str, stage: Usd.Stage, _: float) -> None:
     stage.GetRootLayer().relocates = [(Sdf.Path(path), Sdf.Path(target))]
 
 
-def _placed(change: Callable[[float], Any], specimen: Specimen) -> Iterator[Seed]:
+def _placed(
+    change: Callable[[float], Gf.Matrix4d], specimen: Specimen
+) -> Iterator[Seed]:
     """Move the prims of bodies that a joint of the robot holds."""
     for body in _held(specimen):
         yield Seed(body.subject, partial(_place, body, change))
@@ -151,8 +153,8 @@ def _held(specimen: Specimen) -> Iterator[BodySite]:
 
 def _place(
     body: BodySite,
-    change: Callable[[float], Any],
-    stage: Any,  # noqa: ANN401  pxr is untyped
+    change: Callable[[float], Gf.Matrix4d],
+    stage: Usd.Stage,
     size: float,
 ) -> None:
     good = UsdGeom.Xformable(body.prim)
@@ -174,21 +176,21 @@ def _unnested(specimen: Specimen) -> Iterator[Seed]:
         )
 
 
-def _reset(prim: Any) -> None:  # noqa: ANN401  pxr is untyped
+def _reset(prim: Usd.Prim) -> None:
     UsdGeom.Xformable(prim).SetResetXformStack(True)
 
 
-def _translation(size: float) -> Any:  # noqa: ANN401  pxr is untyped
+def _translation(size: float) -> Gf.Matrix4d:
     return Gf.Matrix4d(1.0).SetTranslate(Gf.Vec3d(*(size * _OBLIQUE).tolist()))
 
 
-def _rotation(size: float) -> Any:  # noqa: ANN401  pxr is untyped
+def _rotation(size: float) -> Gf.Matrix4d:
     turn = Gf.Rotation(Gf.Vec3d(*_OBLIQUE.tolist()), float(np.degrees(size)))
     return Gf.Matrix4d(1.0).SetRotate(turn)
 
 
 def _fault(
-    identifier: str, title: str, aims: tuple[str, ...], edit: Callable[[Any], None]
+    identifier: str, title: str, aims: tuple[str, ...], edit: Callable[[Usd.Prim], None]
 ) -> Fault:
     return Fault(f"body.{identifier}", title, aims, partial(_edited, edit))
 

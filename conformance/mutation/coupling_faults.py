@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from urdf_usd.conformance.mutation.fault import Fault, Scale, Seed
 from urdf_usd.conformance.tolerance.bounds import RELATIVE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from pxr import Usd
 
     from urdf_usd.conformance.mutation.fault import Speech
     from urdf_usd.conformance.mutation.specimen import JointSite, Specimen
@@ -94,7 +96,7 @@ def _dropped(words: _Words, specimen: Specimen) -> Iterator[Seed]:
         yield Seed(site.subject, partial(_drop, words, site))
 
 
-def _drop(words: _Words, site: JointSite, stage: Any, _: float) -> None:  # noqa: ANN401
+def _drop(words: _Words, site: JointSite, stage: Usd.Stage, _: float) -> None:
     prim = stage.GetPrimAtPath(site.path)
     if schema := words.applied(site):
         prim.RemoveAppliedSchema(schema)
@@ -103,7 +105,7 @@ def _drop(words: _Words, site: JointSite, stage: Any, _: float) -> None:  # noqa
     _block(site.path, (*names, *_CUSTOM), stage, 0.0)
 
 
-def _block(path: str, names: tuple[str, ...], stage: Any, _: float) -> None:  # noqa: ANN401
+def _block(path: str, names: tuple[str, ...], stage: Usd.Stage, _: float) -> None:
     for name in names:
         if attribute := stage.GetPrimAtPath(path).GetAttribute(name):
             attribute.Block()
@@ -116,7 +118,7 @@ def _without_schema(words: _Words, specimen: Specimen) -> Iterator[Seed]:
         yield Seed(site.subject, partial(_remove_schema, site.path, schema))
 
 
-def _remove_schema(path: str, schema: str, stage: Any, _: float) -> None:  # noqa: ANN401
+def _remove_schema(path: str, schema: str, stage: Usd.Stage, _: float) -> None:
     stage.GetPrimAtPath(path).RemoveAppliedSchema(schema)
 
 
@@ -125,7 +127,7 @@ def _disabled(specimen: Specimen) -> Iterator[Seed]:
         yield Seed(site.subject, partial(_disable, site.path))
 
 
-def _disable(path: str, stage: Any, _: float) -> None:  # noqa: ANN401
+def _disable(path: str, stage: Usd.Stage, _: float) -> None:
     stage.GetPrimAtPath(path).GetAttribute("newton:mimicEnabled").Set(False)
 
 
@@ -151,7 +153,7 @@ def _led_by_another(words: _Words, specimen: Specimen) -> Iterator[Seed]:
             yield Seed(site.subject, partial(_lead, site.path, name, others[0].path))
 
 
-def _lead(path: str, name: str, leader: str, stage: Any, _: float) -> None:  # noqa: ANN401
+def _lead(path: str, name: str, leader: str, stage: Usd.Stage, _: float) -> None:
     stage.GetPrimAtPath(path).GetRelationship(name).SetTargets([leader])
 
 
@@ -174,7 +176,7 @@ def _change(
     site: JointSite,
     attribute: str,
     change: Callable[[float], float],
-    stage: Any,  # noqa: ANN401  pxr is untyped
+    stage: Usd.Stage,
     size: float,
 ) -> None:
     stage.GetPrimAtPath(site.path).GetAttribute(attribute).Set(change(size))
@@ -282,7 +284,7 @@ def _custom_led_by_another(specimen: Specimen) -> Iterator[Seed]:
             yield Seed(site.subject, partial(_set, site.path, _CUSTOM_LEADER, name))
 
 
-def _set(path: str, name: str, value: object, stage: Any, _: float) -> None:  # noqa: ANN401
+def _set(path: str, name: str, value: object, stage: Usd.Stage, _: float) -> None:
     stage.GetPrimAtPath(path).GetAttribute(name).Set(value)
 
 

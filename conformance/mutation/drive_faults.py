@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from urdf_usd.conformance.mutation.fault import Fault, Scale, Seed
 from urdf_usd.conformance.tolerance.bounds import Tolerance
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from pxr import Usd
 
     from urdf_usd.conformance.mutation.fault import Speech
     from urdf_usd.conformance.mutation.specimen import JointSite, Specimen
@@ -109,7 +111,7 @@ def _without_schema(value: _Value, specimen: Specimen) -> Iterator[Seed]:
             yield Seed(site.subject, partial(_block, site.path, schemas))
 
 
-def _block(path: str, names: list[str], stage: Any, _: float) -> None:  # noqa: ANN401
+def _block(path: str, names: list[str], stage: Usd.Stage, _: float) -> None:
     for name in names:
         stage.GetPrimAtPath(path).GetAttribute(name).Block()
 
@@ -126,7 +128,7 @@ def _unapplied(
 def _remove(
     path: str,
     schemas: tuple[str, ...],
-    stage: Any,  # noqa: ANN401  pxr is untyped
+    stage: Usd.Stage,
     _: float,
 ) -> None:
     for schema in schemas:
@@ -144,12 +146,12 @@ def _scale(
     site: JointSite,
     names: list[str],
     factor: float | None,
-    stage: Any,  # noqa: ANN401  pxr is untyped
+    stage: Usd.Stage,
     size: float,
 ) -> None:
     for name in names:
         attribute = stage.GetPrimAtPath(site.path).GetAttribute(name)
-        attribute.Set(site.value(name) * (1 + size if factor is None else factor))
+        attribute.Set(attribute.Get() * (1 + size if factor is None else factor))
 
 
 def _radians(value: _Value, factor: float, specimen: Specimen) -> Iterator[Seed]:

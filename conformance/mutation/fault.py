@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+
+    from pxr import Usd
 
     from urdf_usd.conformance.mutation.specimen import Specimen
 
@@ -48,7 +50,7 @@ class Seed:
     """
 
     subject: str
-    apply: Callable[[Any, float], None]
+    apply: Callable[[Usd.Stage, float], None]
     equivalent: bool = False
 
 

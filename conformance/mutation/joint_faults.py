@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.spatial.transform import Rotation
@@ -21,6 +21,8 @@ from urdf_usd.conformance.tolerance.bounds import Tolerance
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from pxr import Usd
 
     from urdf_usd.conformance.mutation.specimen import Specimen
 
@@ -96,7 +98,7 @@ def _seeds(specimen: Specimen, change: Callable[[Hold], Hold]) -> Iterator[Seed]
         )
 
 
-def _author(path: str, hold: Hold, stage: Any, _: float) -> None:  # noqa: ANN401
+def _author(path: str, hold: Hold, stage: Usd.Stage, _: float) -> None:
     author_hold(stage.GetPrimAtPath(path), hold)
 
 
@@ -120,7 +122,7 @@ def _author_sized(
     path: str,
     hold: Hold,
     change: Callable[[Hold, float], Hold],
-    stage: Any,  # noqa: ANN401  pxr is untyped
+    stage: Usd.Stage,
     size: float,
 ) -> None:
     author_hold(stage.GetPrimAtPath(path), change(hold, size))

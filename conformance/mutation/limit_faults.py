@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from urdf_usd.conformance.mutation.fault import Fault, Scale, Seed
 from urdf_usd.conformance.observation.robot import JointType
@@ -12,6 +12,8 @@ from urdf_usd.conformance.tolerance.bounds import Tolerance
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+
+    from pxr import Usd
 
     from urdf_usd.conformance.mutation.specimen import JointSite, Specimen
 
@@ -35,7 +37,7 @@ def _limited(specimen: Specimen, *types: JointType) -> Iterator[tuple[JointSite,
             yield site, (lower, upper)
 
 
-def _author(path: str, limits: Pair, stage: Any, _: float) -> None:  # noqa: ANN401
+def _author(path: str, limits: Pair, stage: Usd.Stage, _: float) -> None:
     prim = stage.GetPrimAtPath(path)
     for name, limit in zip(_NAMES, limits, strict=True):
         if limit is None:
@@ -72,7 +74,7 @@ def _shift(
     site: JointSite,
     limits: Pair,
     side: int,
-    stage: Any,  # noqa: ANN401  pxr is untyped
+    stage: Usd.Stage,
     size: float,
 ) -> None:
     unit = math.degrees(1.0) if site.angular else 1.0

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from pxr import Sdf, UsdGeom, UsdShade
+from pxr import Sdf, Usd, UsdGeom, UsdShade
 
 from urdf_usd.conformance.mutation.fault import Fault, Scale, Seed
 from urdf_usd.conformance.mutation.shape_faults import shape_sites
@@ -45,7 +45,7 @@ class _Painted:
     mesh: str
     path: str
     material: str
-    shader: Any
+    shader: UsdShade.Shader
 
     @property
     def color(self) -> tuple[float, float, float] | None:
@@ -59,7 +59,7 @@ class _Painted:
         found = self.shader.GetInput("opacity")
         return None if not found or found.HasConnectedSource() else found.Get()
 
-    def image(self, name: str) -> Any:  # noqa: ANN401  pxr is untyped
+    def image(self, name: str) -> UsdShade.Shader | None:
         """Return the node of the image that an input is connected to, or None."""
         found = self.shader.GetInput(name)
         for source in found.GetValueProducingAttributes() if found else ():
@@ -105,7 +105,7 @@ def _painted(specimen: Specimen) -> Iterator[_Painted]:
             )
 
 
-def _share(mesh: Any, subset: Any) -> float:  # noqa: ANN401  pxr is untyped
+def _share(mesh: UsdGeom.Mesh, subset: UsdGeom.Subset) -> float:
     """Return the part of a mesh's surface that is in a subset."""
     points = np.array(UsdGeom.Mesh(mesh).GetPointsAttr().Get(), np.float64)
     corners = np.array(UsdGeom.Mesh(mesh).GetFaceVertexIndicesAttr().Get())
@@ -133,7 +133,7 @@ def _path(part: _Painted) -> str:
     return str(part.shader.GetPath())
 
 
-def _encode(shader: str, stage: Any, _: float) -> None:  # noqa: ANN401
+def _encode(shader: str, stage: Usd.Stage, _: float) -> None:
     color = stage.GetPrimAtPath(shader).GetAttribute("inputs:diffuseColor")
     linear = np.array(color.Get(), np.float64)
     color.Set(tuple((1.055 * linear ** (1 / 2.4) - 0.055).tolist()))
@@ -145,7 +145,7 @@ def _tinted(specimen: Specimen) -> Iterator[Seed]:
             yield Seed(part.subject, partial(_tint, _path(part)))
 
 
-def _tint(shader: str, stage: Any, size: float) -> None:  # noqa: ANN401
+def _tint(shader: str, stage: Usd.Stage, size: float) -> None:
     color = stage.GetPrimAtPath(shader).GetAttribute("inputs:diffuseColor")
     red, green, blue = color.Get()
     color.Set((red + (size if red < 1 - size else -size), green, blue))
@@ -160,7 +160,7 @@ def _unbound(specimen: Specimen) -> Iterator[Seed]:
             yield Seed(part.subject, partial(_unbind, part.path))
 
 
-def _unbind(path: str, stage: Any, _: float) -> None:  # noqa: ANN401
+def _unbind(path: str, stage: Usd.Stage, _: float) -> None:
     prim = stage.GetPrimAtPath(path)
     UsdShade.MaterialBindingAPI(prim).UnbindAllBindings()
 
@@ -180,7 +180,7 @@ def _transparent(specimen: Specimen) -> Iterator[Seed]:
             yield Seed(part.subject, edit, equivalent=equivalent)
 
 
-def _set(shader: str, name: str, value: float, stage: Any, _: float) -> None:  # noqa: ANN401
+def _set(shader: str, name: str, value: float, stage: Usd.Stage, _: float) -> None:
     shading = UsdShade.Shader(stage.GetPrimAtPath(shader))
     shading.CreateInput(name, Sdf.ValueTypeNames.Float).Set(value)
 
@@ -202,7 +202,7 @@ def _disconnect(
     shader: str,
     name: str,
     value: object,
-    stage: Any,  # noqa: ANN401
+    stage: Usd.Stage,
     _: float,
 ) -> None:
     found = UsdShade.Shader(stage.GetPrimAtPath(shader)).GetInput(name)
@@ -216,7 +216,7 @@ def _wrongly_textured(specimen: Specimen) -> Iterator[Seed]:
             yield Seed(part.subject, partial(_retexture, _path(part), specimen.asset))
 
 
-def _retexture(shader: str, file: str, stage: Any, _: float) -> None:  # noqa: ANN401
+def _retexture(shader: str, file: str, stage: Usd.Stage, _: float) -> None:
     shading = UsdShade.Shader(stage.GetPrimAtPath(shader))
     sources = shading.GetInput("diffuseColor").GetValueProducingAttributes()
     image = UsdShade.Shader(sources[0].GetPrim()).GetInput("file")
@@ -227,14 +227,13 @@ def _retexture(shader: str, file: str, stage: Any, _: float) -> None:  # noqa: A
 def _unfactored(specimen: Specimen) -> Iterator[Seed]:
     for part in _painted(specimen):
         image = part.image("diffuseColor")
-        factor = image.GetInput("scale") if image else None
-        if factor:
+        if image and (factor := image.GetInput("scale")):
             equivalent = min(tuple(factor.Get())[:3]) > 1 - _EXTREME
             path = str(image.GetPath())
             yield Seed(part.subject, partial(_whiten, path), equivalent=equivalent)
 
 
-def _whiten(image: str, stage: Any, _: float) -> None:  # noqa: ANN401
+def _whiten(image: str, stage: Usd.Stage, _: float) -> None:
     node = UsdShade.Shader(stage.GetPrimAtPath(image))
     node.GetInput("scale").Set((1.0, 1.0, 1.0, 1.0))
 
@@ -251,7 +250,7 @@ def _exchanged(specimen: Specimen) -> Iterator[Seed]:
             yield Seed(part.subject, edit, equivalent=equivalent)
 
 
-def _bind(path: str, material: str, stage: Any, _: float) -> None:  # noqa: ANN401
+def _bind(path: str, material: str, stage: Usd.Stage, _: float) -> None:
     found = UsdShade.Material(stage.GetPrimAtPath(material))
     UsdShade.MaterialBindingAPI.Apply(stage.GetPrimAtPath(path)).Bind(found)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from pxr import Gf, Sdf, Usd, UsdPhysics
@@ -83,7 +83,7 @@ def _read(body: BodySite) -> Authored:
     )
 
 
-def _author(path: str, authored: Authored, stage: Any, _: float) -> None:  # noqa: ANN401
+def _author(path: str, authored: Authored, stage: Usd.Stage, _: float) -> None:
     api = UsdPhysics.MassAPI(stage.GetPrimAtPath(path))
     api.CreateMassAttr(authored.mass)
     api.CreateCenterOfMassAttr(Gf.Vec3f(*authored.center.tolist()))
@@ -136,7 +136,7 @@ def _author_sized(
     path: str,
     good: Authored,
     change: Callable[[Authored, float], Authored],
-    stage: Any,  # noqa: ANN401  pxr is untyped
+    stage: Usd.Stage,
     size: float,
 ) -> None:
     _author(path, change(good, size), stage, size)
@@ -166,7 +166,7 @@ def _blocked(specimen: Specimen, attribute: str) -> Iterator[Seed]:
         yield Seed(body.subject, partial(_block, body.path, attribute))
 
 
-def _block(path: str, attribute: str, stage: Any, _: float) -> None:  # noqa: ANN401
+def _block(path: str, attribute: str, stage: Usd.Stage, _: float) -> None:
     stage.GetPrimAtPath(path).GetAttribute(attribute).Block()
 
 
@@ -181,7 +181,7 @@ def _without_api(specimen: Specimen) -> Iterator[Seed]:
         yield Seed(body.subject, partial(_remove_api, body.path))
 
 
-def _remove_api(path: str, stage: Any, _: float) -> None:  # noqa: ANN401
+def _remove_api(path: str, stage: Usd.Stage, _: float) -> None:
     stage.GetPrimAtPath(path).RemoveAPI(UsdPhysics.MassAPI)
 
 
@@ -215,7 +215,7 @@ def _contradicted(specimen: Specimen) -> Iterator[Seed]:
 def _contradict(
     path: str,
     good: Authored,
-    stage: Any,  # noqa: ANN401  pxr is untyped
+    stage: Usd.Stage,
     size: float,
 ) -> None:
     tensor = good.tensor * (1 + size)
@@ -232,7 +232,7 @@ def _embodied_frames(specimen: Specimen) -> Iterator[Seed]:
         yield Seed(f"prim {path}", partial(_embody, path))
 
 
-def _embody(path: str, stage: Any, _: float) -> None:  # noqa: ANN401
+def _embody(path: str, stage: Usd.Stage, _: float) -> None:
     UsdPhysics.RigidBodyAPI.Apply(stage.GetPrimAtPath(path))
 
 

@@ -7,10 +7,10 @@ the same half turn. It shares nothing with the reader that is put to the test.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from pxr import Gf, UsdPhysics
+from pxr import Gf, Usd, UsdPhysics
 from scipy.spatial.transform import Rotation
 
 if TYPE_CHECKING:
@@ -69,9 +69,15 @@ def hold_of(site: JointSite) -> Hold:
     joint = UsdPhysics.Joint(site.prim)
     motion, axis = "none", 0
     if site.prim.IsA(UsdPhysics.RevoluteJoint):
-        motion, axis = "angular", AXES.index(site.value("physics:axis") or "X")
+        motion, axis = (
+            "angular",
+            AXES.index(UsdPhysics.RevoluteJoint(site.prim).GetAxisAttr().Get()),
+        )
     elif site.prim.IsA(UsdPhysics.PrismaticJoint):
-        motion, axis = "linear", AXES.index(site.value("physics:axis") or "X")
+        motion, axis = (
+            "linear",
+            AXES.index(UsdPhysics.PrismaticJoint(site.prim).GetAxisAttr().Get()),
+        )
     return Hold(
         positions=(
             np.array(joint.GetLocalPos0Attr().Get(), np.float64),
@@ -86,7 +92,7 @@ def hold_of(site: JointSite) -> Hold:
     )
 
 
-def author_hold(prim: Any, hold: Hold) -> None:  # noqa: ANN401  pxr is untyped
+def author_hold(prim: Usd.Prim, hold: Hold) -> None:
     """Write the frames and the axis of a joint."""
     joint = UsdPhysics.Joint(prim)
     first, second = (Gf.Vec3f(*position.tolist()) for position in hold.positions)
@@ -117,10 +123,10 @@ def shifted(hold: Hold, side: int, shift: NDArray[np.float64]) -> Hold:
     return replace(hold, positions=(positions[0], positions[1]))
 
 
-def quaternion(turn: Rotation) -> Any:  # noqa: ANN401  pxr is untyped
+def quaternion(turn: Rotation) -> Gf.Quatf:
     """Return a rotation in float32."""
     return Gf.Quatf(*turn.as_quat(scalar_first=True).tolist())
 
 
-def _rotation(quat: Any) -> Rotation:  # noqa: ANN401  pxr is untyped
+def _rotation(quat: Gf.Quatf) -> Rotation:
     return Rotation.from_quat((quat.GetReal(), *quat.GetImaginary()), scalar_first=True)

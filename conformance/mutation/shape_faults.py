@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from pxr import Gf, UsdGeom, UsdPhysics
+from pxr import Gf, Usd, UsdGeom, UsdPhysics
 
 from urdf_usd.conformance.mutation.fault import Fault, Scale, Seed
 from urdf_usd.conformance.observation.shapes import Role
@@ -42,7 +42,7 @@ class ShapeSite:
     """
 
     path: str
-    prim: Any
+    prim: Usd.Prim
     size: float
 
     @property
@@ -69,7 +69,7 @@ def shape_sites(specimen: Specimen, role: Role) -> Iterator[ShapeSite]:
             yield ShapeSite(str(prim.GetPath()), prim, _size(prim, own))
 
 
-def _size(prim: Any, stated: Sequence[ShapeObservation]) -> float:  # noqa: ANN401
+def _size(prim: Usd.Prim, stated: Sequence[ShapeObservation]) -> float:
     """Return the diagonal of the shape that a prim stands for, by place and size."""
     low, high = (np.array(corner) for corner in _extent(prim))
     size = float(np.linalg.norm((high - low) * _scale_of(prim)))
@@ -87,14 +87,15 @@ def _diagonal(shape: ShapeObservation) -> float:
     return math.dist(surface.lower, surface.upper) if surface else 0.0
 
 
-def _extent(prim: Any) -> Any:  # noqa: ANN401  pxr is untyped
-    return UsdGeom.Boundable(prim).GetExtentAttr().Get()
+def _extent(prim: Usd.Prim) -> Sequence[Gf.Vec3f]:
+    extent: Sequence[Gf.Vec3f] = UsdGeom.Boundable(prim).GetExtentAttr().Get()
+    return extent
 
 
 def _edited(
-    edit: Callable[[Any], None],
+    edit: Callable[[Usd.Prim], None],
     role: Role,
-    applies: Callable[[Any], bool],
+    applies: Callable[[Usd.Prim], bool],
     specimen: Specimen,
 ) -> Iterator[Seed]:
     for site in shape_sites(specimen, role):
@@ -102,61 +103,63 @@ def _edited(
             yield Seed(site.subject, partial(_edit, site.path, edit))
 
 
-def _edit(path: str, edit: Callable[[Any], None], stage: Any, _: float) -> None:  # noqa: ANN401
+def _edit(
+    path: str, edit: Callable[[Usd.Prim], None], stage: Usd.Stage, _: float
+) -> None:
     edit(stage.GetPrimAtPath(path))
 
 
-def _every(prim: Any) -> bool:  # noqa: ANN401  pxr is untyped
+def _every(prim: Usd.Prim) -> bool:
     del prim
     return True
 
 
-def _is_mesh(prim: Any) -> bool:  # noqa: ANN401  pxr is untyped
+def _is_mesh(prim: Usd.Prim) -> bool:
     return bool(prim.IsA(UsdGeom.Mesh))
 
 
-def _is_round(prim: Any) -> bool:  # noqa: ANN401  pxr is untyped
+def _is_round(prim: Usd.Prim) -> bool:
     return prim.GetTypeName() in {"Cylinder", "Capsule", "Sphere"}
 
 
-def _is_long(prim: Any) -> bool:  # noqa: ANN401  pxr is untyped
+def _is_long(prim: Usd.Prim) -> bool:
     return prim.GetTypeName() in {"Cylinder", "Capsule"}
 
 
-def _is_scaled_mesh(prim: Any) -> bool:  # noqa: ANN401  pxr is untyped
+def _is_scaled_mesh(prim: Usd.Prim) -> bool:
     return _is_mesh(prim) and bool(prim.GetAttribute("xformOp:scale"))
 
 
-def _remove(prim: Any) -> None:  # noqa: ANN401  pxr is untyped
+def _remove(prim: Usd.Prim) -> None:
     prim.SetActive(False)
 
 
-def _repeat(prim: Any) -> None:  # noqa: ANN401  pxr is untyped
+def _repeat(prim: Usd.Prim) -> None:
     """Reference the shape once more, beside itself."""
     path = prim.GetPath()
     copy = prim.GetStage().DefinePrim(path.ReplaceName(f"{path.name}_again"))
     copy.GetReferences().AddInternalReference(path)
 
 
-def _halve_radius(prim: Any) -> None:  # noqa: ANN401  pxr is untyped
+def _halve_radius(prim: Usd.Prim) -> None:
     radius = prim.GetAttribute("radius")
     radius.Set(radius.Get() / 2.0)
 
 
-def _turn_axis(prim: Any) -> None:  # noqa: ANN401  pxr is untyped
+def _turn_axis(prim: Usd.Prim) -> None:
     prim.GetAttribute("axis").Set("X")
 
 
-def _lose_scale(prim: Any) -> None:  # noqa: ANN401  pxr is untyped
+def _lose_scale(prim: Usd.Prim) -> None:
     prim.GetAttribute("xformOp:scale").Set(Gf.Vec3f(1.0, 1.0, 1.0))
 
 
-def _centimetres(prim: Any) -> None:  # noqa: ANN401  pxr is untyped
+def _centimetres(prim: Usd.Prim) -> None:
     points = prim.GetAttribute("points")
     points.Set([point * 100.0 for point in points.Get()])
 
 
-def _split_face(prim: Any) -> None:  # noqa: ANN401  pxr is untyped
+def _split_face(prim: Usd.Prim) -> None:
     """Cut the first triangle of the first face in three, which changes no surface."""
     mesh = UsdGeom.Mesh(prim)
     points = list(mesh.GetPointsAttr().Get())
@@ -173,7 +176,7 @@ def _split_face(prim: Any) -> None:  # noqa: ANN401  pxr is untyped
     mesh.GetPointsAttr().Set(points)
 
 
-def _lose_faces(prim: Any) -> None:  # noqa: ANN401  pxr is untyped
+def _lose_faces(prim: Usd.Prim) -> None:
     """Leave out every other face."""
     mesh = UsdGeom.Mesh(prim)
     counts = np.array(mesh.GetFaceVertexCountsAttr().Get())
@@ -183,7 +186,7 @@ def _lose_faces(prim: Any) -> None:  # noqa: ANN401  pxr is untyped
     mesh.GetFaceVertexIndicesAttr().Set(corners[np.repeat(kept, counts)].tolist())
 
 
-def _turn_over(prim: Any) -> None:  # noqa: ANN401  pxr is untyped
+def _turn_over(prim: Usd.Prim) -> None:
     prim.GetAttribute("orientation").Set(UsdGeom.Tokens.leftHanded)
 
 
@@ -194,7 +197,7 @@ def _turned_over(role: Role, specimen: Specimen) -> Iterator[Seed]:
             yield Seed(site.subject, apply, equivalent=not _has_outside(site.prim))
 
 
-def _has_outside(prim: Any) -> bool:  # noqa: ANN401  pxr is untyped
+def _has_outside(prim: Usd.Prim) -> bool:
     mesh = UsdGeom.Mesh(prim)
     points = np.array(mesh.GetPointsAttr().Get(), np.float64)
     points = (points - points.mean(axis=0)) * np.array(_scale_of(prim))
@@ -215,7 +218,7 @@ def _has_outside(prim: Any) -> bool:  # noqa: ANN401  pxr is untyped
     )
 
 
-def _scale_of(prim: Any) -> NDArray[np.float64]:  # noqa: ANN401  pxr is untyped
+def _scale_of(prim: Usd.Prim) -> NDArray[np.float64]:
     scale = prim.GetAttribute("xformOp:scale").Get()
     return np.ones(3) if scale is None else np.array(scale, np.float64)
 
@@ -226,34 +229,34 @@ def _shifted(role: Role, specimen: Specimen) -> Iterator[Seed]:
         yield Seed(site.subject, partial(_shift, site))
 
 
-def _shift(site: ShapeSite, stage: Any, size: float) -> None:  # noqa: ANN401
+def _shift(site: ShapeSite, stage: Usd.Stage, size: float) -> None:
     place = stage.GetPrimAtPath(site.path).GetAttribute("xformOp:translate")
     moved = np.array(place.Get()) + size * site.size * _OBLIQUE
     place.Set(Gf.Vec3d(*moved.tolist()))
 
 
-def _disable(prim: Any) -> None:  # noqa: ANN401  pxr is untyped
+def _disable(prim: Usd.Prim) -> None:
     UsdPhysics.CollisionAPI(prim).CreateCollisionEnabledAttr(False)
 
 
-def _lose_collider(prim: Any) -> None:  # noqa: ANN401  pxr is untyped
+def _lose_collider(prim: Usd.Prim) -> None:
     prim.RemoveAPI(UsdPhysics.CollisionAPI)
 
 
-def _bound(prim: Any) -> None:  # noqa: ANN401  pxr is untyped
+def _bound(prim: Usd.Prim) -> None:
     api = UsdPhysics.MeshCollisionAPI.Apply(prim)
     api.CreateApproximationAttr(UsdPhysics.Tokens.boundingCube)
 
 
-def _show(prim: Any) -> None:  # noqa: ANN401  pxr is untyped
+def _show(prim: Usd.Prim) -> None:
     UsdGeom.Imageable(prim).CreatePurposeAttr(UsdGeom.Tokens.default_)
 
 
-def _hide(prim: Any) -> None:  # noqa: ANN401  pxr is untyped
+def _hide(prim: Usd.Prim) -> None:
     UsdGeom.Imageable(prim).CreateVisibilityAttr(UsdGeom.Tokens.invisible)
 
 
-def _guide(prim: Any) -> None:  # noqa: ANN401  pxr is untyped
+def _guide(prim: Usd.Prim) -> None:
     UsdGeom.Imageable(prim).CreatePurposeAttr(UsdGeom.Tokens.guide)
 
 
@@ -262,8 +265,8 @@ def _fault(  # noqa: PLR0913, PLR0917  a row of the table below
     name: str,
     title: str,
     check: str,
-    edit: Callable[[Any], None],
-    applies: Callable[[Any], bool] = _every,
+    edit: Callable[[Usd.Prim], None],
+    applies: Callable[[Usd.Prim], bool] = _every,
 ) -> Fault:
     return Fault(
         f"{_WORDS[role]}.{name}",

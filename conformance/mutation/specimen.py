@@ -7,7 +7,7 @@ meshes are neither copied nor written again.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from pxr import Usd, UsdGeom, UsdPhysics
@@ -49,7 +49,7 @@ class JointSite:
     path: str
     stated: JointObservation
     positions: NDArray[np.float64]
-    prim: Any
+    prim: Usd.Prim
 
     @property
     def name(self) -> str:
@@ -66,10 +66,10 @@ class JointSite:
         """Whether the prim measures angles, in degrees."""
         return bool(self.prim.IsA(UsdPhysics.RevoluteJoint))
 
-    def value(self, attribute: str) -> Any:  # noqa: ANN401  pxr is untyped
-        """Return an authored value of the good stage, or None."""
+    def value(self, attribute: str) -> float | None:
+        """Return an authored number of the good stage, or None."""
         found = self.prim.GetAttribute(attribute)
-        return found.Get() if found.HasAuthoredValue() else None
+        return float(found.Get()) if found.HasAuthoredValue() else None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,7 +87,7 @@ class BodySite:
     path: str
     stated: LinkObservation
     alone: bool
-    prim: Any
+    prim: Usd.Prim
     world: NDArray[np.float64]
 
     @property
@@ -111,7 +111,7 @@ class Specimen:
     """
 
     asset: str
-    stage: Any
+    stage: Usd.Stage
     spec: Observation
     base: Base | None
     joints: tuple[JointSite, ...]
@@ -168,17 +168,17 @@ def apart(one: BodySite, other: BodySite | None) -> bool:
     return bool(np.linalg.norm(one.world[:3, 3] - start[:3, 3]) > _APART)
 
 
-def shown_name(prim: Any) -> str:  # noqa: ANN401  pxr is untyped
+def shown_name(prim: Usd.Prim) -> str:
     """Return the URDF name that a prim carries."""
     return str(prim.GetDisplayName() or prim.GetName())
 
 
-def _is_frame(prim: Any) -> bool:  # noqa: ANN401  pxr is untyped
+def _is_frame(prim: Usd.Prim) -> bool:
     return bool(prim.GetAttribute("urdf:link").HasAuthoredValue())
 
 
 def _joints(
-    prims: tuple[Any, ...], spec: Observation, configurations: Configurations
+    prims: tuple[Usd.Prim, ...], spec: Observation, configurations: Configurations
 ) -> Iterator[JointSite]:
     stated = {joint.name: joint for joint in spec.joints}
     positions = dict(zip(configurations.joints, configurations.positions, strict=True))
@@ -197,7 +197,7 @@ def _joints(
 
 
 def _bodies(
-    prims: tuple[Any, ...], links: Mapping[str, LinkObservation], spec: Observation
+    prims: tuple[Usd.Prim, ...], links: Mapping[str, LinkObservation], spec: Observation
 ) -> Iterator[BodySite]:
     alone = _alone(prims, links, spec)
     for prim in prims:
@@ -217,7 +217,7 @@ def _bodies(
 
 
 def _alone(
-    prims: tuple[Any, ...], links: Mapping[str, LinkObservation], spec: Observation
+    prims: tuple[Usd.Prim, ...], links: Mapping[str, LinkObservation], spec: Observation
 ) -> set[str]:
     """Return the massive links of groups in which every massive link is a body."""
     bodies = {
@@ -235,7 +235,7 @@ def _alone(
     return found
 
 
-def overlay(specimen: Specimen) -> Any:  # noqa: ANN401  pxr is untyped
+def overlay(specimen: Specimen) -> Usd.Stage:
     """Return a stage that says what the good one says, and can be spoilt."""
     good = specimen.stage
     stage = Usd.Stage.CreateInMemory("spoilt.usda")

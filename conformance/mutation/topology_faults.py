@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from pxr import Sdf, UsdPhysics
+from pxr import Sdf, Usd, UsdPhysics
 
 from urdf_usd.conformance.mutation.fault import Fault, Seed
 from urdf_usd.conformance.mutation.motion import AXES
@@ -32,7 +32,7 @@ _LOCKED = (1.0, -1.0)
 
 
 def _edited(
-    edit: Callable[[Any], None], types: tuple[JointType, ...], specimen: Specimen
+    edit: Callable[[Usd.Prim], None], types: tuple[JointType, ...], specimen: Specimen
 ) -> Iterator[Seed]:
     """Edit the prims of joints that hold something."""
     for site in specimen.joints_of(*types):
@@ -69,42 +69,42 @@ def _without_parent(specimen: Specimen) -> Iterator[Seed]:
 
 def _edit(
     path: str,
-    edit: Callable[[Any], None],
-    stage: Any,  # noqa: ANN401  pxr is untyped
+    edit: Callable[[Usd.Prim], None],
+    stage: Usd.Stage,
     _: float,
 ) -> None:
     edit(stage.GetPrimAtPath(path))
 
 
-def _remove(prim: Any) -> None:  # noqa: ANN401  pxr is untyped
+def _remove(prim: Usd.Prim) -> None:
     prim.SetActive(False)
 
 
-def _disable(prim: Any) -> None:  # noqa: ANN401  pxr is untyped
+def _disable(prim: Usd.Prim) -> None:
     UsdPhysics.Joint(prim).CreateJointEnabledAttr(False)
 
 
-def _exclude(prim: Any) -> None:  # noqa: ANN401  pxr is untyped
+def _exclude(prim: Usd.Prim) -> None:
     UsdPhysics.Joint(prim).CreateExcludeFromArticulationAttr(True)
 
 
-def _retype(name: str, prim: Any) -> None:  # noqa: ANN401  pxr is untyped
+def _retype(name: str, prim: Usd.Prim) -> None:
     prim.SetTypeName(name)
 
 
-def _misspell(side: int, prim: Any) -> None:  # noqa: ANN401  pxr is untyped
+def _misspell(side: int, prim: Usd.Prim) -> None:
     joint = UsdPhysics.Joint(prim)
     end = (joint.GetBody0Rel(), joint.GetBody1Rel())[side]
     end.SetTargets([path.AppendChild(_ELSEWHERE) for path in end.GetTargets()])
 
 
-def _limit(prim: Any, freedom: str, limits: tuple[float, float]) -> None:  # noqa: ANN401
+def _limit(prim: Usd.Prim, freedom: str, limits: tuple[float, float]) -> None:
     api = UsdPhysics.LimitAPI.Apply(prim, freedom)
     api.CreateLowAttr(limits[0])
     api.CreateHighAttr(limits[1])
 
 
-def _freedoms(prim: Any) -> dict[str, tuple[float, float]]:  # noqa: ANN401
+def _freedoms(prim: Usd.Prim) -> dict[str, tuple[float, float]]:
     """Return the limits of each degree of freedom."""
     limits = {}
     for freedom in (f"{kind}{axis}" for kind in ("trans", "rot") for axis in AXES):
@@ -113,19 +113,19 @@ def _freedoms(prim: Any) -> dict[str, tuple[float, float]]:  # noqa: ANN401
     return limits
 
 
-def _lock_to_infinity(prim: Any) -> None:  # noqa: ANN401  pxr is untyped
+def _lock_to_infinity(prim: Usd.Prim) -> None:
     """Lock by low above high, but with values that parsers take for no limit."""
     for freedom, (low, high) in _freedoms(prim).items():
         if low > high:
             _limit(prim, freedom, (math.inf, -math.inf))
 
 
-def _lock_one_more(prim: Any) -> None:  # noqa: ANN401  pxr is untyped
+def _lock_one_more(prim: Usd.Prim) -> None:
     free = next(name for name, (low, high) in _freedoms(prim).items() if low < high)
     _limit(prim, free, _LOCKED)
 
 
-def _turn_plane(prim: Any) -> None:  # noqa: ANN401  pxr is untyped
+def _turn_plane(prim: Usd.Prim) -> None:
     """Take another axis for the normal of the plane."""
     limits = _freedoms(prim)
     for freedom in limits:
@@ -139,7 +139,7 @@ def _welded_floats(specimen: Specimen) -> Iterator[Seed]:
         yield Seed(site.subject, partial(_edit, site.path, _weld_float))
 
 
-def _weld_float(prim: Any) -> None:  # noqa: ANN401  pxr is untyped
+def _weld_float(prim: Usd.Prim) -> None:
     prim.SetTypeName("PhysicsFixedJoint")
     UsdPhysics.Joint(prim).CreateJointEnabledAttr(True)
 
@@ -156,7 +156,7 @@ def _named(specimen: Specimen) -> tuple[BodySite | JointSite, ...]:
     return (*specimen.joints, *specimen.bodies)
 
 
-def _forget_name(prim: Any) -> None:  # noqa: ANN401  pxr is untyped
+def _forget_name(prim: Usd.Prim) -> None:
     prim.SetDisplayName("")
 
 
@@ -167,7 +167,7 @@ def _renamed(specimen: Specimen) -> Iterator[Seed]:
             yield Seed(site.subject, partial(_relocate, site.path, target))
 
 
-def _relocate(path: str, target: str, stage: Any, _: float) -> None:  # noqa: ANN401
+def _relocate(path: str, target: str, stage: Usd.Stage, _: float) -> None:
     stage.GetRootLayer().relocates = [(Sdf.Path(path), Sdf.Path(target))]
 
 
@@ -199,7 +199,7 @@ def _behind(link: str, specimen: Specimen) -> set[str]:
     return found
 
 
-def _rehang(path: str, parent: str, stage: Any, _: float) -> None:  # noqa: ANN401
+def _rehang(path: str, parent: str, stage: Usd.Stage, _: float) -> None:
     joint = UsdPhysics.Joint(stage.GetPrimAtPath(path))
     joint.GetBody0Rel().SetTargets([parent])
 
@@ -229,7 +229,7 @@ def _weld(
     path: str,
     name: str,
     ends: tuple[str, str],
-    stage: Any,  # noqa: ANN401  pxr is untyped
+    stage: Usd.Stage,
     _: float,
 ) -> None:
     joint = UsdPhysics.FixedJoint.Define(stage, path)
@@ -242,7 +242,7 @@ def _fault(
     identifier: str,
     title: str,
     aims: tuple[str, ...],
-    edit: Callable[[Any], None],
+    edit: Callable[[Usd.Prim], None],
     types: tuple[JointType, ...] = tuple(COORDINATES),
 ) -> Fault:
     return Fault(f"topology.{identifier}", title, aims, partial(_edited, edit, types))

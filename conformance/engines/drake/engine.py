@@ -13,7 +13,7 @@ import logging
 import math
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -55,6 +55,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from numpy.typing import NDArray
+    from pydrake.multibody.plant import MultibodyPlant
+    from pydrake.multibody.tree import Joint, RigidBody
 
     from urdf_usd.conformance.engines.protocol import Request
     from urdf_usd.conformance.observation.robot import Configurations, Frames
@@ -143,11 +145,11 @@ class _Robot:
         warnings: What Drake had to say.
     """
 
-    plant: Any
+    plant: MultibodyPlant
     name: str
     root: str
-    bodies: Mapping[str, Any]
-    joints: Mapping[str, Any]
+    bodies: Mapping[str, RigidBody]
+    joints: Mapping[str, Joint]
     links: Mapping[str, str]
     warnings: tuple[str, ...]
 
@@ -291,7 +293,7 @@ def _positions(
 
 
 def _coordinates(
-    joint: Any,  # noqa: ANN401  untyped engine
+    joint: Joint,
     kind: JointType,
     values: NDArray[np.float64],
 ) -> NDArray[np.float64]:

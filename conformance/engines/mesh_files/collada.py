@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import io
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import collada
 import numpy as np
@@ -85,7 +85,7 @@ def read_dae(content: bytes, folder: str) -> LoadedMesh:
 class _Scene:
     """The scene of a document, as pycollada has it."""
 
-    def __init__(self, document: Any, numbers: dict[str, int]) -> None:  # noqa: ANN401
+    def __init__(self, document: collada.Collada, numbers: dict[str, int]) -> None:
         self._document = document
         self._numbers = numbers
         root = document.xmlnode.getroot()
@@ -98,7 +98,7 @@ class _Scene:
 
     def parts(
         self,
-        node: Any,  # noqa: ANN401  pycollada is untyped
+        node: collada.scene.SceneNode,
         transform: Array,
     ) -> Iterator[tuple[MeshPart, bool]]:
         """Yield surfaces, and whether they have texture coordinates."""
@@ -116,16 +116,18 @@ class _Scene:
             bound = transform @ np.asarray(skin.bind_shape_matrix, np.float64)
             yield from self._surfaces(node, skin.geometry, bound)
 
-    def _require_whole(self, node: Any) -> None:  # noqa: ANN401
+    def _require_whole(self, node: collada.scene.SceneNode) -> None:
         """Refuse a node of which pycollada leaves something out, or misreads it."""
         if isinstance(node, collada.scene.NodeNode):
             node = node.node
-        transforms = [one for one in node.xmlnode if _tag(one) in _TRANSFORMS]
+        transforms = [
+            one for one in node.xmlnode if _local_name(one.tag) in _TRANSFORMS
+        ]
         shown = [
             one
             for one in node.xmlnode
-            if _tag(one) == "node"
-            or (_tag(one) in _INSTANCES and one.get("url") in self._there)
+            if _local_name(one.tag) == "node"
+            or (_local_name(one.tag) in _INSTANCES and one.get("url") in self._there)
         ]
         kept = [child for child in node.children if isinstance(child, _SHOWN)]
         if len(transforms) != len(node.transforms) or len(shown) != len(kept):
@@ -143,8 +145,8 @@ class _Scene:
 
     def _surfaces(
         self,
-        node: Any,  # noqa: ANN401  pycollada is untyped
-        geometry: Any,  # noqa: ANN401
+        node: collada.scene.SceneNode,
+        geometry: collada.geometry.Geometry,
         transform: Array,
     ) -> Iterator[tuple[MeshPart, bool]]:
         numbers = self._numbers
@@ -167,7 +169,7 @@ class _Scene:
             yield MeshPart(points, triangles, transform, material), has_coordinates
 
 
-def _require_numbers(document: Any) -> None:  # noqa: ANN401  pycollada is untyped
+def _require_numbers(document: collada.Collada) -> None:
     """Refuse positions that are no numbers."""
     root = document.xmlnode.getroot()
     positions = {
@@ -181,17 +183,17 @@ def _require_numbers(document: Any) -> None:  # noqa: ANN401  pycollada is untyp
                 raise UnreadMeshError("pycollada takes NaN for zero")
 
 
-def _tag(element: Any) -> str:  # noqa: ANN401  lxml's element
-    # Comments have none.
-    return str(element.tag).rpartition("}")[2]
+def _local_name(tag: object) -> str:
+    # lxml has a function in place of the tag of a comment.
+    return str(tag).rpartition("}")[2]
 
 
-def _with_errors(said: str, document: Any) -> str:  # noqa: ANN401
+def _with_errors(said: str, document: collada.Collada) -> str:
     errors = dict.fromkeys(" ".join(str(one.msg).split()) for one in document.errors)
     return f"{said}: {'; '.join(errors)}"[:_LONGEST_REASON] if errors else said
 
 
-def _material(effect: Any, folder: str) -> FileMaterial:  # noqa: ANN401
+def _material(effect: collada.material.Effect, folder: str) -> FileMaterial:
     """Read an effect: its diffuse colour or image, and its opacity."""
     color = image = None
     if isinstance(effect.diffuse, collada.material.Map):
@@ -211,7 +213,7 @@ def _material(effect: Any, folder: str) -> FileMaterial:  # noqa: ANN401
 
 
 def _opacity(
-    effect: Any,  # noqa: ANN401  pycollada is untyped
+    effect: collada.material.Effect,
     folder: str,
 ) -> tuple[float | None, ImageFile | None]:
     """Count opacity in the mode that the effect names, which defaults to A_ONE.
@@ -240,5 +242,5 @@ def _opacity(
     return effective_opacity(1.0 - opaque if mode.endswith("ZERO") else opaque), None
 
 
-def _image(texture: Any, folder: str) -> ImageFile:  # noqa: ANN401
+def _image(texture: collada.material.Map, folder: str) -> ImageFile:
     return ImageFile(str(texture.sampler.surface.image.path).strip(), folder)

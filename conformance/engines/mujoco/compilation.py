@@ -7,7 +7,7 @@ import math
 import re
 import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import mujoco
 import numpy as np
@@ -42,7 +42,7 @@ class Compiled:
         notes: What was put in, and what MuJoCo warned about.
     """
 
-    model: Any
+    model: mujoco.MjModel
     robot: str | None
     root: str
     bodies: Mapping[str, int]
@@ -90,7 +90,9 @@ def compile_urdf(urdf: UrdfText) -> Compiled:
     )
 
 
-def compile_freed(urdf: UrdfText, held: Compiled) -> tuple[Any, frozenset[str]]:
+def compile_freed(
+    urdf: UrdfText, held: Compiled
+) -> tuple[mujoco.MjModel, frozenset[str]]:
     """Compile a copy again, with a root that moves freely.
 
     Mass and inertia that the compiler refuses are in the model as MuJoCo read them. A
@@ -131,7 +133,7 @@ def compile_freed(urdf: UrdfText, held: Compiled) -> tuple[Any, frozenset[str]]:
     return model, frozenset(unknown)
 
 
-def compiled_quietly(spec: Any) -> Any:  # noqa: ANN401  untyped engine
+def compiled_quietly(spec: mujoco.MjSpec) -> mujoco.MjModel:
     """Compile without warnings about inertia, where placeholders stand for it.
 
     Raises:
@@ -157,7 +159,7 @@ class _Inertial:
     quat_wxyz: NDArray[np.float64]
 
 
-def _inertial(body: Any) -> _Inertial:  # noqa: ANN401  likewise
+def _inertial(body: mujoco.MjsBody) -> _Inertial:
     if not body.explicitinertial:
         return _Inertial(0.0, np.zeros(3), np.array([1.0, 0.0, 0.0, 0.0]))
     moments, axes = np.array(body.inertia), np.eye(3)
@@ -170,7 +172,7 @@ def _inertial(body: Any) -> _Inertial:  # noqa: ANN401  likewise
     return _Inertial(float(body.mass), moments, turned.as_quat(scalar_first=True))
 
 
-def _read(urdf: UrdfText) -> Any:  # noqa: ANN401  likewise
+def _read(urdf: UrdfText) -> mujoco.MjSpec:
     spec = mujoco.MjSpec.from_string(urdf.text.decode())
     spec.compiler.fusestatic = False
     return spec
@@ -194,7 +196,7 @@ def _refusal(error: ValueError) -> AbstentionError:
     return AbstentionError("; ".join(filter(None, text.splitlines())))
 
 
-def _root(model: Any, bodies: Mapping[str, int]) -> str:  # noqa: ANN401  likewise
+def _root(model: mujoco.MjModel, bodies: Mapping[str, int]) -> str:
     # The world is its own parent, and a link only if the file says so.
     worlds = [link for link, index in bodies.items() if index == 0]
     roots = worlds or [
@@ -216,13 +218,13 @@ def _placeholder_note(links: Iterable[str]) -> tuple[str, ...]:
     return (note,)
 
 
-def _refused(spec: Any) -> list[Any]:  # noqa: ANN401  likewise
+def _refused(spec: mujoco.MjSpec) -> list[mujoco.MjsBody]:
     """Return the bodies whose mass or inertia the compiler would refuse, in order."""
     bodies = [body for body in spec.bodies if body.joints or body.explicitinertial]
     return [] if _accepted(bodies) else _refused_among(bodies)
 
 
-def _refused_among(bodies: list[Any]) -> list[Any]:
+def _refused_among(bodies: list[mujoco.MjsBody]) -> list[mujoco.MjsBody]:
     """Return those that are refused of bodies of which one is, or more, in order."""
     if len(bodies) == 1:
         return bodies
@@ -234,7 +236,7 @@ def _refused_among(bodies: list[Any]) -> list[Any]:
     return _refused_among(first) + ([] if _accepted(second) else _refused_among(second))
 
 
-def _replace_inertia(refused: Iterable[Any]) -> tuple[set[str], set[str]]:
+def _replace_inertia(refused: Iterable[mujoco.MjsBody]) -> tuple[set[str], set[str]]:
     """Put placeholders where the compiler would refuse mass or inertia.
 
     Returns:
@@ -254,7 +256,7 @@ def _replace_inertia(refused: Iterable[Any]) -> tuple[set[str], set[str]]:
     return mass, inertia
 
 
-def _accepted(bodies: Iterable[Any]) -> bool:
+def _accepted(bodies: Iterable[mujoco.MjsBody]) -> bool:
     """Ask the compiler itself, with these bodies alone, apart from each other."""
     trial = mujoco.MjSpec()
     for body in bodies:

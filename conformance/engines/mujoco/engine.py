@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import mujoco
 import numpy as np
@@ -255,7 +255,7 @@ def _joint(
     )
 
 
-def _single_type(model: Any, joint: int) -> JointType:  # noqa: ANN401  untyped engine
+def _single_type(model: mujoco.MjModel, joint: int) -> JointType:
     kinds = mujoco.mjtJoint
     match model.jnt_type[joint]:
         case kinds.mjJNT_FREE:
@@ -268,14 +268,14 @@ def _single_type(model: Any, joint: int) -> JointType:  # noqa: ANN401  untyped 
     return JointType.CONTINUOUS if unlimited else JointType.REVOLUTE
 
 
-def _limits(model: Any, joint: int) -> tuple[float, float]:  # noqa: ANN401  likewise
+def _limits(model: mujoco.MjModel, joint: int) -> tuple[float, float]:
     if not model.jnt_limited[joint]:
         return -math.inf, math.inf
     lower, upper = map(float, model.jnt_range[joint])
     return lower, upper
 
 
-def _mimics(model: Any) -> dict[str, MimicObservation]:  # noqa: ANN401  likewise
+def _mimics(model: mujoco.MjModel) -> dict[str, MimicObservation]:
     return {
         model.joint(model.eq_obj1id[index]).name: MimicObservation(
             leader=model.joint(model.eq_obj2id[index]).name,
@@ -288,7 +288,7 @@ def _mimics(model: Any) -> dict[str, MimicObservation]:  # noqa: ANN401  likewis
 
 
 def _places(
-    model: Any,  # noqa: ANN401  untyped engine
+    model: mujoco.MjModel,
     bodies: Mapping[str, int],
     joints: tuple[JointObservation, ...],
 ) -> tuple[JointPlace, ...]:

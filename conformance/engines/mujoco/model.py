@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import mujoco
 import numpy as np
@@ -96,7 +96,7 @@ def build(observation: Observation, configurations: Configurations) -> Mechanism
     inertials = _inertials([masses.get(name) for name in order])
     spec = mujoco.MjSpec()
     spec.compiler.degree = False
-    bodies: dict[str, Any] = {}
+    bodies: dict[str, mujoco.MjsBody] = {}
     moving: list[JointObservation] = []
     statements = _bodies(frames, order, inertials)
     for (name, joint), stated in zip(order.items(), statements, strict=True):
@@ -191,7 +191,7 @@ def _bodies(
     frames: Frames,
     order: Mapping[str, JointObservation | None],
     inertials: _Inertials,
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[dict[str, object]]:
     """Yield what each body is: where it stands, and how its inertia lies in it."""
     poses = _relative(frames, order)
     turns = _quats_wxyz(poses[:, :3, :3])
@@ -249,7 +249,7 @@ def _quats_wxyz(rotations: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _add_joint(
-    body: Any,  # noqa: ANN401  untyped engine
+    body: mujoco.MjsBody,
     joint: JointObservation,
     name: str,
     reference: float,
@@ -299,7 +299,7 @@ def _plane(axis: Vec3) -> NDArray[np.float64]:
 
 
 def _add_couplings(
-    spec: Any,  # noqa: ANN401  untyped engine
+    spec: mujoco.MjSpec,
     moving: Sequence[JointObservation],
     at_zero: Mapping[str, float],
 ) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import mujoco
 import numpy as np
@@ -89,7 +89,7 @@ class JointPlace:
 
 
 def joint_place(
-    model: Any,  # noqa: ANN401  untyped engine
+    model: mujoco.MjModel,
     name: str,
     joint_type: JointType,
     first: int,
@@ -161,7 +161,7 @@ class Mechanism:
             file's; ``ROOT_MOTION`` among them if there are any such links.
     """
 
-    model: Any
+    model: mujoco.MjModel
     joints: tuple[JointPlace, ...]
     free_root: bool
     unknown: frozenset[str] = frozenset()
@@ -286,7 +286,7 @@ def roll_out(
 
 def _moments(
     mechanism: Mechanism,
-    model: Any,  # noqa: ANN401  untyped engine
+    model: mujoco.MjModel,
     plan: RolloutPlan,
     start: NDArray[np.float64],
 ) -> tuple[Moment, ...]:
@@ -334,8 +334,8 @@ def _moments(
 
 
 def _weigh_freedoms(
-    model: Any,  # noqa: ANN401  untyped engine
-    data: Any,  # noqa: ANN401  likewise
+    model: mujoco.MjModel,
+    data: mujoco.MjData,
 ) -> None:
     """Set the inverse inertia of each degree of freedom as it is at a position.
 
@@ -352,7 +352,7 @@ def _weigh_freedoms(
 
 
 def _mean_inertia(
-    model: Any,  # noqa: ANN401  untyped engine
+    model: mujoco.MjModel,
     *,
     free: NDArray[np.bool_],
 ) -> float:
@@ -361,7 +361,7 @@ def _mean_inertia(
     return float((1.0 / inverse).mean()) if len(inverse) else 1.0
 
 
-def _couple_to_heads(model: Any) -> None:  # noqa: ANN401  untyped engine
+def _couple_to_heads(model: mujoco.MjModel) -> None:
     """Couple joints to the heads of their chains, which is where writers of USD may.
 
     MuJoCo's couplings give way a little, in a chain once per coupling.
@@ -388,9 +388,9 @@ def _couple_to_heads(model: Any) -> None:  # noqa: ANN401  untyped engine
 
 
 def _altered(
-    model: Any,  # noqa: ANN401  untyped engine
+    model: mujoco.MjModel,
     random: np.random.Generator,
-) -> Any:  # noqa: ANN401  likewise
+) -> mujoco.MjModel:
     """Return a model with all numbers that describe the robot changed a little."""
     near = copy.copy(model)
     for field in (
@@ -414,7 +414,7 @@ def _altered(
 
 
 def _invent(
-    model: Any,  # noqa: ANN401  untyped engine
+    model: mujoco.MjModel,
     random: np.random.Generator,
 ) -> None:
     """Give what moves without mass or inertia some, as those who write USD have to."""

@@ -7,7 +7,7 @@ the geom makes up for both.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import mujoco
 import numpy as np
@@ -73,7 +73,7 @@ def _keep_all(robot: UrdfElement) -> None:
     etree.SubElement(extension, "compiler", dict.fromkeys(_KEPT, "false"))
 
 
-def _compiled(text: ShapeText) -> Any:  # noqa: ANN401  untyped engine
+def _compiled(text: ShapeText) -> mujoco.MjModel:
     with collected_warnings():
         spec = mujoco.MjSpec.from_string(text.urdf.text.decode())
         for mesh in spec.meshes:
@@ -87,7 +87,7 @@ def _compiled(text: ShapeText) -> Any:  # noqa: ANN401  untyped engine
 
 def _shapes(
     text: ShapeText,
-    model: Any,  # noqa: ANN401  untyped engine
+    model: mujoco.MjModel,
 ) -> tuple[ShapeObservation, ...]:
     # Most meshes are both seen and collided with.
     measured: dict[tuple[int, bytes], Surface | None] = {}
@@ -104,7 +104,7 @@ def _shapes(
 
 def _shape(
     text: ShapeText,
-    model: Any,  # noqa: ANN401  untyped engine
+    model: mujoco.MjModel,
     index: int,
     transform: NDArray[np.float64],
     measured: dict[tuple[int, bytes], Surface | None],
@@ -142,7 +142,7 @@ def _shape(
 
 
 def _mesh(
-    model: Any,  # noqa: ANN401  untyped engine
+    model: mujoco.MjModel,
     index: int,
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     first, count = model.mesh_vertadr[index], model.mesh_vertnum[index]

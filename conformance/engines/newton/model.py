@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from scipy.spatial.transform import Rotation
@@ -29,7 +29,9 @@ from urdf_usd.conformance.observation.robot import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from types import ModuleType
 
+    import newton
     from numpy.typing import NDArray
 
     from urdf_usd.conformance.observation.robot import Configurations, Frames
@@ -63,17 +65,17 @@ class NewtonModel:
         warnings: What Newton had to say.
     """
 
-    engine: Any
-    builder: Any
-    model: Any
+    engine: ModuleType
+    builder: newton.ModelBuilder
+    model: newton.Model
     bodies: Mapping[str, int]
     joints: Mapping[str, int]
     warnings: tuple[str, ...]
 
 
 def build(
-    read: Callable[[Any], None],
-    names: Callable[[Any], tuple[Mapping[str, int], Mapping[str, int]]],
+    read: Callable[[newton.ModelBuilder], None],
+    names: Callable[[newton.ModelBuilder], tuple[Mapping[str, int], Mapping[str, int]]],
 ) -> NewtonModel:
     """Let Newton read a file and finish the model.
 

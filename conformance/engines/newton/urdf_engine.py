@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from urdf_usd.conformance.engines.newton.model import (
     NewtonModel,
@@ -38,6 +38,8 @@ from urdf_usd.conformance.observation.robot import (
 )
 
 if TYPE_CHECKING:
+    import newton
+
     from urdf_usd.conformance.engines.protocol import Request
 
 _STEPS = (
@@ -102,7 +104,7 @@ class NewtonEngine:
 
 
 def _read(urdf: UrdfText) -> NewtonModel:
-    def read(builder: Any) -> None:  # noqa: ANN401  untyped engine
+    def read(builder: newton.ModelBuilder) -> None:
         try:
             builder.add_urdf(urdf.text.decode(), floating=False)
         # It has no error of its own for a file that it cannot read.
@@ -113,11 +115,11 @@ def _read(urdf: UrdfText) -> NewtonModel:
     return build(read, _names)
 
 
-def _robot_name(builder: Any) -> str:  # noqa: ANN401  likewise
+def _robot_name(builder: newton.ModelBuilder) -> str:
     return str(builder.articulation_label[0])
 
 
-def _names(builder: Any) -> tuple[dict[str, int], dict[str, int]]:  # noqa: ANN401  likewise
+def _names(builder: newton.ModelBuilder) -> tuple[dict[str, int], dict[str, int]]:
     """Bodies, the root first, and joints but the one that holds the root."""
     prefix = f"{_robot_name(builder)}/"
     root = builder.joint_child[0]

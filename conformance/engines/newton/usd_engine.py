@@ -8,7 +8,7 @@ is, and where, if it is no body, are OpenUSD's reading: they are not in question
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -54,6 +54,8 @@ from urdf_usd.conformance.observation.robot import (
 )
 
 if TYPE_CHECKING:
+    import newton
+
     from urdf_usd.conformance.engines.newton.model import Placed
     from urdf_usd.conformance.engines.openusd.links import LinkPrims
     from urdf_usd.conformance.engines.openusd.stage import Physics
@@ -147,7 +149,7 @@ class NewtonUsdEngine:
 
 
 def _read(path: str, physics: Physics, links: LinkPrims) -> NewtonModel:
-    def read(builder: Any) -> None:  # noqa: ANN401  untyped engine
+    def read(builder: newton.ModelBuilder) -> None:
         try:
             # Not turned to Newton's own up axis, and without what has no mass.
             builder.add_usd(
@@ -161,7 +163,7 @@ def _read(path: str, physics: Physics, links: LinkPrims) -> NewtonModel:
             reason = " ".join(str(error).split()) or type(error).__name__
             raise AbstentionError(f"Newton: {reason}") from error
 
-    def names(builder: Any) -> tuple[dict[str, int], dict[str, int]]:  # noqa: ANN401  likewise
+    def names(builder: newton.ModelBuilder) -> tuple[dict[str, int], dict[str, int]]:
         return (
             {
                 links.by_path[path].name: index

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from pxr import UsdPhysics
+from pxr import Usd, UsdPhysics
 
 from urdf_usd.conformance.engines.openusd.joint_attributes import (
     Language,
@@ -50,9 +50,9 @@ class Couplings:
         spoken: Languages of the asset.
     """
 
-    stage: Any
+    stage: Usd.Stage
     units: Units
-    named: Mapping[str, Any]
+    named: Mapping[str, Usd.Prim]
     spoken: frozenset[Language]
 
 
@@ -114,8 +114,8 @@ class _Word:
 
     language: Language
     schema: str
-    read: Callable[[Any, Couplings], MimicObservation | None]
-    could: Callable[[Any, Any], bool]
+    read: Callable[[Usd.Prim, Couplings], MimicObservation | None]
+    could: Callable[[Usd.Prim, Usd.Prim], bool]
 
     def of(self, name: str, couplings: Couplings) -> MimicObservation | None:
         """Return the coupling of the joint of a name."""
@@ -160,7 +160,7 @@ def _alike(one: HeadCoupling | None, other: HeadCoupling | None) -> bool:
     )
 
 
-def _unit(prim: Any, couplings: Couplings) -> float:  # noqa: ANN401  pxr is untyped
+def _unit(prim: Usd.Prim, couplings: Couplings) -> float:
     """SI value of one unit of a joint's position."""
     if prim.IsA(UsdPhysics.RevoluteJoint):
         return math.radians(1.0)
@@ -182,7 +182,7 @@ def _custom(name: str, couplings: Couplings) -> MimicObservation | None:
 
 
 def _newton_word(
-    prim: Any,  # noqa: ANN401  pxr is untyped
+    prim: Usd.Prim,
     couplings: Couplings,
 ) -> MimicObservation | None:
     # With the schema's fallbacks, which OpenUSD may not know.
@@ -201,13 +201,13 @@ def _newton_word(
     )
 
 
-def _newton_couples(prim: Any, leader: Any) -> bool:  # noqa: ANN401  pxr is untyped
+def _newton_couples(prim: Usd.Prim, leader: Usd.Prim) -> bool:
     """Newton's coefficients have one unit, so both joints are of one type."""
     return bool(prim.GetTypeName() == leader.GetTypeName())
 
 
 def _physx_word(
-    prim: Any,  # noqa: ANN401  pxr is untyped
+    prim: Usd.Prim,
     couplings: Couplings,
 ) -> MimicObservation | None:
     """Read ``position + gearing * leader + offset = 0``."""
@@ -230,12 +230,12 @@ def _physx_word(
     )
 
 
-def _physx_couples(prim: Any, leader: Any) -> bool:  # noqa: ANN401  pxr is untyped
+def _physx_couples(prim: Usd.Prim, leader: Usd.Prim) -> bool:
     """PhysX couples joints that slide, and joints that turn within limits."""
     return _may_take_part(prim) and _may_take_part(leader)
 
 
-def _may_take_part(prim: Any) -> bool:  # noqa: ANN401  pxr is untyped
+def _may_take_part(prim: Usd.Prim) -> bool:
     if UsdPhysics.Joint(prim).GetExcludeFromArticulationAttr().Get():
         return False
     if prim.IsA(UsdPhysics.PrismaticJoint):
@@ -247,7 +247,7 @@ def _may_take_part(prim: Any) -> bool:  # noqa: ANN401  pxr is untyped
     return all(abs(limit) < _PHYSX_UNLIMITED for limit in limits)
 
 
-def _target(prim: Any, name: str, couplings: Couplings) -> Any:  # noqa: ANN401  untyped
+def _target(prim: Usd.Prim, name: str, couplings: Couplings) -> Usd.Prim | None:
     targets = prim.GetRelationship(name).GetTargets()
     return couplings.stage.GetPrimAtPath(targets[0]) if targets else None
 

@@ -9,7 +9,7 @@ no place for them, and numbers only where no schema does.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from pxr import Usd, UsdGeom, UsdPhysics
@@ -162,7 +162,7 @@ def _observe(engine: str, request: Request, diagnostics: Diagnostics) -> Observa
     )
 
 
-def _robot_name(default: Any) -> str:  # noqa: ANN401  pxr is untyped
+def _robot_name(default: Usd.Prim) -> str:
     return str(default.GetAssetInfoByKey("name") or urdf_name(default))
 
 
@@ -422,7 +422,7 @@ def _joint(
 
 
 def _end(
-    prim: Any,  # noqa: ANN401  pxr is untyped
+    prim: Usd.Prim,
     custom: str,
     joint: Connection,
     side: int,

@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from urdf_usd.conformance.engines.openusd.joints import ANGULAR, LINEAR, UNBOUNDED
 from urdf_usd.conformance.engines.openusd.stage import number_attribute
 
 if TYPE_CHECKING:
     from collections.abc import Collection
+
+    from pxr import Usd
 
     from urdf_usd.conformance.engines.openusd.stage import Physics, Units
     from urdf_usd.conformance.observation.robot import JointType
@@ -47,7 +49,7 @@ def spoken_languages(physics: Physics) -> frozenset[Language]:
     return frozenset(found)
 
 
-def applied_schemas(prim: Any) -> tuple[str, ...]:  # noqa: ANN401  pxr is untyped
+def applied_schemas(prim: Usd.Prim) -> tuple[str, ...]:
     """Return the API schemas that a prim has, whether or not OpenUSD knows them.
 
     OpenUSD's own answer leaves out schemas that are not registered, as those of PhysX,
@@ -77,7 +79,7 @@ class Freedom:
 
 
 def freedom_of(
-    prim: Any,  # noqa: ANN401  pxr is untyped
+    prim: Usd.Prim,
     kind: JointType,
     axis: int | None,
 ) -> Freedom | None:
@@ -119,7 +121,7 @@ class _Word:
     language: Language
     places: tuple[_Place, ...]
 
-    def attribute(self, prim: Any, freedom: Freedom) -> tuple[str, float | None]:  # noqa: ANN401
+    def attribute(self, prim: Usd.Prim, freedom: Freedom) -> tuple[str, float | None]:
         """Return the attribute that counts, and its value; an infinite one is none."""
         applied = applied_schemas(prim)
         for place in self.places:
@@ -195,7 +197,7 @@ class JointNumbers:
 
 
 def joint_numbers(
-    prim: Any,  # noqa: ANN401  pxr is untyped
+    prim: Usd.Prim,
     freedom: Freedom | None,
     units: Units,
     spoken: Collection[Language],
@@ -247,7 +249,7 @@ def joint_numbers(
 
 
 def _effective(
-    prim: Any,  # noqa: ANN401  pxr is untyped
+    prim: Usd.Prim,
     freedom: Freedom | None,
     number: _Number,
     spoken: Collection[Language],

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from pxr import UsdPhysics
+from pxr import Gf, Usd, UsdPhysics
 
 from urdf_usd.conformance.engines.openusd.links import WORLD
 from urdf_usd.conformance.engines.openusd.stage import text_attribute, urdf_name
@@ -173,7 +173,7 @@ def connections(
 def _connection(
     name: str,
     path: str,
-    descriptor: Any,  # noqa: ANN401  pxr is untyped
+    descriptor: UsdPhysics.JointDesc,
     mobility: Mobility,
     units: Units,
 ) -> Connection:
@@ -195,7 +195,7 @@ def _connection(
     )
 
 
-def _absent_body(descriptor: Any, physics: Physics) -> str | None:  # noqa: ANN401
+def _absent_body(descriptor: UsdPhysics.JointDesc, physics: Physics) -> str | None:
     """Return a rigid body that a joint names and nobody simulates with the robot."""
     for path in (str(descriptor.body0), str(descriptor.body1)):
         if not path or path in physics.bodies:
@@ -206,7 +206,7 @@ def _absent_body(descriptor: Any, physics: Physics) -> str | None:  # noqa: ANN4
     return None
 
 
-def _is_simulated(prim: Any) -> bool:  # noqa: ANN401  pxr is untyped
+def _is_simulated(prim: Usd.Prim) -> bool:
     return prim.IsActive() and prim.IsDefined() and not prim.IsAbstract()
 
 
@@ -227,7 +227,7 @@ def _held_still(
     )
 
 
-def _anchor(position: Any, quat: Any, units: Units) -> Array:  # noqa: ANN401  untyped
+def _anchor(position: Gf.Vec3f, quat: Gf.Quatf, units: Units) -> Array:
     """Return a joint frame from float32 values, normalised in double."""
     wxyz = (quat.GetReal(), *quat.GetImaginary())
     return transforms(rotations(wxyz), np.array(position, np.float64) * units.length)
@@ -253,7 +253,7 @@ def _floating_body(
     )
 
 
-def _mobility(descriptor: Any, units: Units) -> Mobility:  # noqa: ANN401  untyped
+def _mobility(descriptor: UsdPhysics.JointDesc, units: Units) -> Mobility:
     kinds = UsdPhysics.ObjectType
     match descriptor.type:
         case kinds.FixedJoint:
@@ -272,14 +272,14 @@ def _mobility(descriptor: Any, units: Units) -> Mobility:  # noqa: ANN401  untyp
     return Mobility(None, note="it is a distance joint")
 
 
-def _about(axis: int, limit: Any | None) -> Mobility:  # noqa: ANN401  pxr is untyped
+def _about(axis: int, limit: UsdPhysics.JointLimit | None) -> Mobility:
     if limit is None or not limit.enabled:
         return Mobility(JointType.CONTINUOUS, axis)
     lower, upper = (math.radians(_bound(b)) for b in (limit.lower, limit.upper))
     return Mobility(JointType.REVOLUTE, axis, lower, upper, _locked(lower, upper))
 
 
-def _along(axis: int, limit: Any | None, units: Units) -> Mobility:  # noqa: ANN401
+def _along(axis: int, limit: UsdPhysics.JointLimit | None, units: Units) -> Mobility:
     if limit is None or not limit.enabled:
         return Mobility(JointType.PRISMATIC, axis, -math.inf, math.inf)
     lower, upper = (_bound(b) * units.length for b in (limit.lower, limit.upper))
@@ -295,7 +295,7 @@ def _locked(lower: float, upper: float) -> str | None:
     return "its limits lock it: lower is above upper" if lower > upper else None
 
 
-def _six(descriptor: Any, units: Units) -> Mobility:  # noqa: ANN401  pxr is untyped
+def _six(descriptor: UsdPhysics.JointDesc, units: Units) -> Mobility:
     """Return what a joint without a type of its own leaves free.
 
     A degree of freedom without a limit, or with a disabled one, is free; with lower
@@ -307,7 +307,7 @@ def _six(descriptor: Any, units: Units) -> Mobility:  # noqa: ANN401  pxr is unt
         if pair.second.enabled
     }
 
-    def is_free(freedom: Any) -> bool:  # noqa: ANN401  pxr is untyped
+    def is_free(freedom: UsdPhysics.JointDOF) -> bool:
         limit = limits.get(freedom)
         return limit is None or limit.lower < limit.upper
 

@@ -13,7 +13,7 @@ the order of the stage.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pxr import Usd, UsdGeom
 
@@ -126,7 +126,7 @@ def _candidates(physics: Physics) -> list[LinkPrim]:
 
 
 def _link(
-    prim: Any,  # noqa: ANN401  pxr is untyped
+    prim: Usd.Prim,
     *,
     is_body: bool,
     found: Mapping[str, LinkPrim],
@@ -146,7 +146,7 @@ def _link(
     )
 
 
-def _weld(prim: Any) -> Weld | None:  # noqa: ANN401  pxr is untyped
+def _weld(prim: Usd.Prim) -> Weld | None:
     joint = text_attribute(prim, "urdf:joint:name")
     kind = _WELDS.get(text_attribute(prim, "urdf:joint:type") or "fixed")
     if joint is None or kind is None:

@@ -15,10 +15,10 @@ Measured on usd-core 26.11:
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from pxr import Gf, UsdGeom, UsdPhysics
+from pxr import Gf, Usd, UsdGeom, UsdPhysics
 from scipy.spatial import ConvexHull, QhullError
 
 from urdf_usd.conformance.engines.openusd.stage import urdf_name
@@ -27,6 +27,8 @@ from urdf_usd.conformance.engines.openusd.transforms import (
     rigid_part,
     rotations,
 )
+from urdf_usd.conformance.engines.statements import vec6
+from urdf_usd.conformance.engines.surfaces import fans
 from urdf_usd.conformance.observation.robot import (
     Departure,
     MassProperties,
@@ -36,7 +38,6 @@ from urdf_usd.conformance.observation.robot import (
 if TYPE_CHECKING:
     from urdf_usd.conformance.engines.openusd.stage import Physics, Placement, Units
     from urdf_usd.conformance.engines.openusd.transforms import Array
-    from urdf_usd.conformance.observation.robot import Vec6
 
 
 _AXES = {UsdPhysics.Axis.X: 0, UsdPhysics.Axis.Y: 1, UsdPhysics.Axis.Z: 2}
@@ -44,7 +45,7 @@ _AXES = {UsdPhysics.Axis.X: 0, UsdPhysics.Axis.Y: 1, UsdPhysics.Axis.Z: 2}
 _DEPARTS = 1e-5
 _UNIT_QUAT = 1e-3
 _NEWTON_INERTIA = "newton:inertia"
-_UPPER = np.triu_indices(3)
+_TENSOR_VALUES = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +93,7 @@ def body_mass(physics: Physics, placement: Placement, path: str) -> BodyMass:
     x, y, z = (float(value) * units.length for value in center)
     return BodyMass(
         MassProperties(
-            float(mass) * units.mass, (x, y, z), _six(inertia) if finite else None
+            float(mass) * units.mass, (x, y, z), vec6(inertia) if finite else None
         ),
         tuple(departures),
         _restated(name, inertia, prim, units) if finite else None,
@@ -107,8 +108,8 @@ def _ignored(name: str, stated: Array, computed: Array) -> list[Departure]:
     return [
         Departure(
             link=name,
-            stated=_six(stated),
-            computed=_six(computed),
+            stated=vec6(stated),
+            computed=vec6(computed),
             cause="OpenUSD takes moments below 1e-5 for unauthored",
         )
     ]
@@ -117,19 +118,19 @@ def _ignored(name: str, stated: Array, computed: Array) -> list[Departure]:
 def _restated(
     name: str,
     inertia: Array,
-    prim: Any,  # noqa: ANN401  pxr is untyped
+    prim: Usd.Prim,
     units: Units,
 ) -> Restatement | None:
     """Return what Newton reads instead of the mass schema, if the prim states it."""
     values = prim.GetAttribute(_NEWTON_INERTIA).Get()
-    if values is None or len(values) != len(_UPPER[0]):
+    if values is None or len(values) != _TENSOR_VALUES:
         return None
     xx, yy, zz, xy, xz, yz = (float(value) * units.inertia for value in values)
     full = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-    return Restatement(name, _NEWTON_INERTIA, _six(inertia), _six(full))
+    return Restatement(name, _NEWTON_INERTIA, vec6(inertia), vec6(full))
 
 
-def _authored_mass(prim: Any) -> bool:  # noqa: ANN401  pxr is untyped
+def _authored_mass(prim: Usd.Prim) -> bool:
     attribute = UsdPhysics.MassAPI(prim).GetMassAttr()
     return bool(
         prim.HasAPI(UsdPhysics.MassAPI)
@@ -138,7 +139,7 @@ def _authored_mass(prim: Any) -> bool:  # noqa: ANN401  pxr is untyped
     )
 
 
-def _authored_inertia(prim: Any) -> Array | None:  # noqa: ANN401  pxr is untyped
+def _authored_inertia(prim: Usd.Prim) -> Array | None:
     """Return the (3, 3) tensor that the prim states in stage units, or None.
 
     All zero is the sentinel of the moments, and of the axes: then they are the body's.
@@ -152,7 +153,7 @@ def _authored_inertia(prim: Any) -> Array | None:  # noqa: ANN401  pxr is untype
     return _tensor(moments.Get(), api.GetPrincipalAxesAttr().Get())
 
 
-def _tensor(moments: Any, quat: Any) -> Array:  # noqa: ANN401  pxr is untyped
+def _tensor(moments: Gf.Vec3f, quat: Gf.Quatf) -> Array:
     """Return moments turned by a quaternion that maps principal to body axes.
 
     A quaternion that is no rotation leaves them along the body's axes: it is a
@@ -176,11 +177,6 @@ def _departs(stated: Array, computed: Array) -> bool:
     return not difference <= _DEPARTS * np.abs(stated).max()
 
 
-def _six(tensor: Array) -> Vec6:
-    xx, xy, xz, yy, yz, zz = tensor[_UPPER].tolist()
-    return xx, xy, xz, yy, yz, zz
-
-
 class _Colliders:
     """Answers OpenUSD's questions about the colliders of one body.
 
@@ -195,7 +191,9 @@ class _Colliders:
         self._placement = placement
         self._body = body
 
-    def mass_information(self, prim: Any) -> Any:  # noqa: ANN401  pxr is untyped
+    def mass_information(
+        self, prim: Usd.Prim
+    ) -> UsdPhysics.RigidBodyAPI.MassInformation:
         """Return the ``MassInformation`` of a collider, in stage units."""
         path = str(prim.GetPath())
         descriptor = self._physics.shapes.get(path)
@@ -215,7 +213,9 @@ class _Colliders:
         return _mass_information(solid, rigid_part(matrix))
 
 
-def _mass_information(solid: Solid, pose: Array) -> Any:  # noqa: ANN401  untyped
+def _mass_information(
+    solid: Solid, pose: Array
+) -> UsdPhysics.RigidBodyAPI.MassInformation:
     information = UsdPhysics.RigidBodyAPI.MassInformation()
     information.volume = solid.volume
     information.inertia = Gf.Matrix3f(*(float(value) for value in solid.inertia.flat))
@@ -227,7 +227,7 @@ def _mass_information(solid: Solid, pose: Array) -> Any:  # noqa: ANN401  untype
     return information
 
 
-def _primitive(descriptor: Any) -> Solid:  # noqa: ANN401  pxr is untyped
+def _primitive(descriptor: UsdPhysics.ShapeDesc) -> Solid:
     """Return the solid of a descriptor, whose sizes contain the world scale."""
     kinds = UsdPhysics.ObjectType
     match descriptor.type:
@@ -245,7 +245,7 @@ def _primitive(descriptor: Any) -> Solid:  # noqa: ANN401  pxr is untyped
     )
 
 
-def _mesh(mesh: Any, approximation: str, matrix: Array) -> Solid:  # noqa: ANN401
+def _mesh(mesh: UsdGeom.Mesh, approximation: str, matrix: Array) -> Solid:
     """Return the solid that a mesh encloses, or its hull if that stands for it."""
     values = mesh.GetPointsAttr().Get()
     if not values:
@@ -256,18 +256,7 @@ def _mesh(mesh: Any, approximation: str, matrix: Array) -> Solid:  # noqa: ANN40
         return convex_hull(points)
     corners = np.array(mesh.GetFaceVertexIndicesAttr().Get(), np.int64)
     counts = np.array(mesh.GetFaceVertexCountsAttr().Get(), np.int64)
-    return polyhedron(points[_fans(counts, corners)])
-
-
-def _fans(counts: Any, corners: Any) -> Any:  # noqa: ANN401  integer arrays
-    """Return (M, 3) corners of the triangles that fan out from faces' first corners."""
-    starts = np.cumsum(counts) - counts
-    triangles = np.maximum(counts - 2, 0)
-    first = np.repeat(starts, triangles)
-    within = np.arange(triangles.sum()) - np.repeat(
-        np.cumsum(triangles) - triangles, triangles
-    )
-    return corners[np.stack([first, first + within + 1, first + within + 2], axis=-1)]
+    return polyhedron(points[fans(counts, corners)])
 
 
 @dataclass(frozen=True, slots=True, eq=False)

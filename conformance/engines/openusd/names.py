@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from pxr import Sdf, Usd, UsdGeom
@@ -106,7 +106,7 @@ def _named_prim(
     )
 
 
-def _has_shapes(prim: Any) -> bool:  # noqa: ANN401  pxr is untyped
+def _has_shapes(prim: Usd.Prim) -> bool:
     """Whether shapes are next below a prim, with nothing between that may be a link."""
     below = iter(Usd.PrimRange(prim, Usd.TraverseInstanceProxies()))
     for each in below:

@@ -13,13 +13,14 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from pxr import Ar, Usd, UsdGeom, UsdPhysics, UsdShade
 
 from urdf_usd.conformance.engines.openusd.links import find_links
 from urdf_usd.conformance.engines.openusd.stage import Placement, read_physics
+from urdf_usd.conformance.engines.statements import vec3
 from urdf_usd.conformance.engines.surfaces import (
     fans,
     measured_mesh,
@@ -119,7 +120,7 @@ class _Placed:
         to_link: (4, 4) from the prim's frame to the candidate's [m].
     """
 
-    prim: Any
+    prim: Usd.Prim
     roles: tuple[Role, ...]
     geometry: _Geometry
     link: str
@@ -148,7 +149,7 @@ def _placed(
             yield _Placed(prim, roles, geometry, links.by_path[path].name, to_link)
 
 
-def _roles(prim: Any) -> Iterator[Role]:  # noqa: ANN401  pxr is untyped
+def _roles(prim: Usd.Prim) -> Iterator[Role]:
     if prim.HasAPI(UsdPhysics.CollisionAPI):
         enabled = UsdPhysics.CollisionAPI(prim).GetCollisionEnabledAttr()
         if enabled.Get() is not False:
@@ -161,7 +162,7 @@ def _roles(prim: Any) -> Iterator[Role]:  # noqa: ANN401  pxr is untyped
         yield Role.VISUAL
 
 
-def _carriers(prim: Any, links: LinkPrims) -> Iterator[str]:  # noqa: ANN401
+def _carriers(prim: Usd.Prim, links: LinkPrims) -> Iterator[str]:
     """Yield paths of candidates from a prim upwards, the body that carries it last."""
     while prim and not prim.IsPseudoRoot():
         path = str(prim.GetPath())
@@ -207,7 +208,7 @@ class _Geometry:
         return summed.astype(np.float64)
 
 
-def _geometry(prim: Any) -> _Geometry:  # noqa: ANN401  pxr is untyped
+def _geometry(prim: Usd.Prim) -> _Geometry:
     if prim.IsA(UsdGeom.Mesh):
         return _mesh(UsdGeom.Mesh(prim))
     kinds = {
@@ -259,7 +260,7 @@ def _equal(one: _Geometry, other: _Geometry) -> bool:
     )
 
 
-def _mesh(mesh: Any) -> _Geometry:  # noqa: ANN401  pxr is untyped
+def _mesh(mesh: UsdGeom.Mesh) -> _Geometry:
     values = (
         mesh.GetPointsAttr().Get(),
         mesh.GetFaceVertexCountsAttr().Get(),
@@ -362,7 +363,7 @@ _TEXTURE = "UsdUVTexture"
 
 
 def state_looks(
-    prim: Any,  # noqa: ANN401  pxr is untyped
+    prim: Usd.Prim,
     area: float,
     areas: Array,
 ) -> tuple[Look, ...]:
@@ -387,7 +388,7 @@ def state_looks(
     return merged(look for look in looks if look) if all(looks) else ()
 
 
-def _look(prim: Any, area: float) -> Look | None:  # noqa: ANN401
+def _look(prim: Usd.Prim, area: float) -> Look | None:
     material, _ = UsdShade.MaterialBindingAPI(prim).ComputeBoundMaterial()
     if not material:
         return Look(area, _carried(prim, "displayColor"), _carried_opacity(prim))
@@ -398,7 +399,7 @@ def _look(prim: Any, area: float) -> Look | None:  # noqa: ANN401
     mask = _texture(shader, "opacity")
     return Look(
         area=area,
-        color=_vec3(texture.factors[:3]) if texture else _color(shader),
+        color=vec3(texture.factors[:3]) if texture else _color(shader),
         opacity=mask.factor if mask else _number(shader, "opacity", 1.0),
         texture=texture.digest if texture else None,
         image=texture.name if texture else None,
@@ -406,21 +407,21 @@ def _look(prim: Any, area: float) -> Look | None:  # noqa: ANN401
     )
 
 
-def _sources(shader: Any, name: str) -> list[Any]:  # noqa: ANN401  pxr is untyped
+def _sources(shader: UsdShade.Shader, name: str) -> list[Usd.Attribute]:
     found = shader.GetInput(name)
     return list(found.GetValueProducingAttributes()) if found else []
 
 
-def _color(shader: Any) -> Vec3 | None:  # noqa: ANN401  pxr is untyped
+def _color(shader: UsdShade.Shader) -> Vec3 | None:
     sources = _sources(shader, "diffuseColor")
     values = [source.Get() for source in sources]
     if not sources:
         # The fallback of the preview surface.
         return 0.18, 0.18, 0.18
-    return _vec3(values[0]) if values[0] is not None else None
+    return vec3(values[0]) if values[0] is not None else None
 
 
-def _number(shader: Any, name: str, fallback: float) -> float:  # noqa: ANN401
+def _number(shader: UsdShade.Shader, name: str, fallback: float) -> float:
     values = [source.Get() for source in _sources(shader, name)]
     known = [value for value in values if isinstance(value, int | float)]
     return float(known[0]) if known else fallback
@@ -448,7 +449,7 @@ class _Texture:
         return self.factors["rgba".index(self.output)] if self.output in "rgba" else 1.0
 
 
-def _texture(shader: Any, name: str) -> _Texture | None:  # noqa: ANN401
+def _texture(shader: UsdShade.Shader, name: str) -> _Texture | None:
     for source in _sources(shader, name):
         node = UsdShade.Shader(source.GetPrim())
         if node.GetShaderId() != _TEXTURE:
@@ -474,19 +475,14 @@ def _digest(resolved: str) -> str:
         return hashlib.sha256(content.GetBuffer()).hexdigest()
 
 
-def _carried(prim: Any, name: str) -> Vec3 | None:  # noqa: ANN401
+def _carried(prim: Usd.Prim, name: str) -> Vec3 | None:
     """Return a colour that is one for the whole prim, or above it."""
     primvar = UsdGeom.PrimvarsAPI(prim).FindPrimvarWithInheritance(name)
     values = primvar.ComputeFlattened() if primvar else None
-    return _vec3(values[0]) if values and len(values) == 1 else None
+    return vec3(values[0]) if values and len(values) == 1 else None
 
 
-def _carried_opacity(prim: Any) -> float:  # noqa: ANN401  pxr is untyped
+def _carried_opacity(prim: Usd.Prim) -> float:
     primvar = UsdGeom.PrimvarsAPI(prim).FindPrimvarWithInheritance("displayOpacity")
     values = primvar.ComputeFlattened() if primvar else None
     return float(values[0]) if values else 1.0
-
-
-def _vec3(values: Any) -> Vec3:  # noqa: ANN401  pxr is untyped
-    red, green, blue = (float(value) for value in values)
-    return red, green, blue

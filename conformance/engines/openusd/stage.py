@@ -24,13 +24,13 @@ from typing import TYPE_CHECKING, Any
 
 import newton_usd_schemas  # noqa: F401  registers schemas, hence their fallbacks
 import numpy as np
-from pxr import Gf, Pcp, Tf, Usd, UsdGeom, UsdPhysics, Vt
+from pxr import Gf, Pcp, Sdf, Tf, Usd, UsdGeom, UsdPhysics, Vt
 
 from urdf_usd.conformance.engines.openusd.transforms import inverses, rigid_part
 from urdf_usd.conformance.engines.protocol import AbstentionError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from urdf_usd.conformance.engines.openusd.transforms import Array
 
@@ -92,13 +92,13 @@ class Physics:
         articulations: Descriptors of articulations.
     """
 
-    stage: Any
-    default: Any
+    stage: Usd.Stage
+    default: Usd.Prim
     units: Units
-    bodies: Mapping[str, Any]
-    joints: Mapping[str, Any]
-    shapes: Mapping[str, Any]
-    articulations: Mapping[str, Any]
+    bodies: Mapping[str, UsdPhysics.RigidBodyDesc]
+    joints: Mapping[str, UsdPhysics.JointDesc]
+    shapes: Mapping[str, UsdPhysics.ShapeDesc]
+    articulations: Mapping[str, UsdPhysics.ArticulationDesc]
 
 
 @contextmanager
@@ -122,7 +122,7 @@ def captured_diagnostics() -> Iterator[Diagnostics]:
 class Diagnostics:
     """The warnings that OpenUSD posted so far."""
 
-    def __init__(self, trap: Any) -> None:  # noqa: ANN401  pxr is untyped
+    def __init__(self, trap: Tf.DiagnosticTrap) -> None:
         self._trap = trap
 
     def warnings(self) -> tuple[str, ...]:
@@ -131,7 +131,7 @@ class Diagnostics:
         return tuple(dict.fromkeys(posted))
 
 
-def _commentary(posted: Any) -> str:  # noqa: ANN401  pxr is untyped
+def _commentary(posted: Tf.Warning) -> str:
     try:
         return _one_line(posted.commentary)
     except UnicodeDecodeError:
@@ -180,7 +180,8 @@ def read_physics(path: str) -> Physics:
 
 
 def _descriptors(
-    found: Mapping[Any, tuple[Any, Any]], types: tuple[Any, ...]
+    found: Mapping[UsdPhysics.ObjectType, tuple[Sequence[Sdf.Path], Sequence[Any]]],
+    types: Sequence[UsdPhysics.ObjectType],
 ) -> dict[str, Any]:
     return {
         str(path): descriptor
@@ -225,7 +226,7 @@ class Placement:
         return self._inverse[path]
 
 
-def text_attribute(prim: Any, name: str) -> str | None:  # noqa: ANN401  pxr is untyped
+def text_attribute(prim: Usd.Prim, name: str) -> str | None:
     """Return an authored string or token, or None."""
     attribute = prim.GetAttribute(name)
     if not attribute.HasAuthoredValue():
@@ -234,7 +235,7 @@ def text_attribute(prim: Any, name: str) -> str | None:  # noqa: ANN401  pxr is 
     return value if isinstance(value, str) and value else None
 
 
-def number_attribute(prim: Any, name: str) -> float | None:  # noqa: ANN401  untyped
+def number_attribute(prim: Usd.Prim, name: str) -> float | None:
     """Return an authored number, or None."""
     attribute = prim.GetAttribute(name)
     if not attribute.HasAuthoredValue():
@@ -243,7 +244,7 @@ def number_attribute(prim: Any, name: str) -> float | None:  # noqa: ANN401  unt
     return float(value) if isinstance(value, int | float) else None
 
 
-def urdf_name(prim: Any) -> str:  # noqa: ANN401  pxr is untyped
+def urdf_name(prim: Usd.Prim) -> str:
     """Return the name a prim stands for: its displayName, else its own name."""
     return str(prim.GetDisplayName() or prim.GetName())
 
@@ -257,7 +258,7 @@ _ALIKE: tuple[tuple[tuple[type, ...], str], ...] = (
 )
 
 
-def unusable_values(stage: Any) -> Iterator[str]:  # noqa: ANN401  pxr is untyped
+def unusable_values(stage: Usd.Stage) -> Iterator[str]:
     """Say what of a stage cannot be used: units, transforms, types, axes."""
     for what, unit in (
         ("metersPerUnit", UsdGeom.GetStageMetersPerUnit(stage)),
@@ -275,7 +276,7 @@ def unusable_values(stage: Any) -> Iterator[str]:  # noqa: ANN401  pxr is untype
                 yield from _faults(attribute)
 
 
-def _is_placed(prim: Any) -> bool:  # noqa: ANN401  pxr is untyped
+def _is_placed(prim: Usd.Prim) -> bool:
     try:
         matrix = UsdGeom.Xformable(prim).GetLocalTransformation()
     except Tf.ErrorException:
@@ -283,7 +284,7 @@ def _is_placed(prim: Any) -> bool:  # noqa: ANN401  pxr is untyped
     return bool(np.isfinite(matrix).all())
 
 
-def _faults(attribute: Any) -> Iterator[str]:  # noqa: ANN401  pxr is untyped
+def _faults(attribute: Usd.Attribute) -> Iterator[str]:
     # Of an attribute that a schema declares, this is the declared type.
     declared = attribute.GetTypeName()
     value = attribute.Get()
@@ -297,12 +298,12 @@ def _faults(attribute: Any) -> Iterator[str]:  # noqa: ANN401  pxr is untyped
         yield f"{attribute.GetPath()} = {value!r} is no place of a joint"
 
 
-def _is_finite(value: Any) -> bool:  # noqa: ANN401  pxr is untyped
+def _is_finite(value: Gf.Vec3f | Gf.Quatf) -> bool:
     parts = (value.real, *value.imaginary) if hasattr(value, "imaginary") else value
     return all(map(math.isfinite, parts))
 
 
-def _shape(value: Any) -> tuple[object, ...]:  # noqa: ANN401  pxr is untyped
+def _shape(value: object) -> tuple[object, ...]:
     """Return what distinguishes a value from others: numbers by count, text, or else.
 
     Arrays of any length are alike.

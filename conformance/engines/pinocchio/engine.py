@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -50,7 +50,9 @@ from urdf_usd.conformance.observation.robot import (
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from types import ModuleType
 
+    import pinocchio
     from numpy.typing import NDArray
 
     from urdf_usd.conformance.engines.protocol import Request
@@ -136,8 +138,8 @@ class _Robot:
         frame_of_joint: Index of each joint's frame; fixed joints have one too.
     """
 
-    engine: Any
-    model: Any
+    engine: ModuleType
+    model: pinocchio.Model
     root: str
     frame_of_link: Mapping[str, int]
     frame_of_joint: Mapping[str, int]
@@ -244,7 +246,7 @@ def _joint(robot: _Robot, name: str, child: str, urdf: UrdfText) -> JointObserva
     )
 
 
-def _type(joint: Any) -> JointType:  # noqa: ANN401  untyped engine
+def _type(joint: pinocchio.JointModel) -> JointType:
     if kind := _TYPES.get((joint.nq, joint.nv)):
         return kind
     slides = joint.shortname().startswith(_SLIDES)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib.metadata
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.spatial.transform import Rotation
@@ -29,7 +29,7 @@ from urdf_usd.conformance.engines.protocol import (
     Side,
     Unavailable,
 )
-from urdf_usd.conformance.engines.pybullet.loading import BASE, loaded
+from urdf_usd.conformance.engines.pybullet.loading import BASE, PoseError, loaded
 from urdf_usd.conformance.engines.statements import (
     blocked_note,
     links_in_reach,
@@ -49,16 +49,21 @@ from urdf_usd.conformance.observation.robot import (
     Observation,
     Quantity,
 )
-from urdf_usd.conformance.observation.shapes import Role, ShapeKind, ShapeObservation
+from urdf_usd.conformance.observation.shapes import Role, ShapeObservation
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
     from urdf_usd.conformance.engines.prepared_urdf.text import UrdfText
     from urdf_usd.conformance.engines.protocol import Request
-    from urdf_usd.conformance.engines.pybullet.loading import Body
+    from urdf_usd.conformance.engines.pybullet.loading import (
+        Body,
+        JointRow,
+        LinkRow,
+        ShapeRow,
+    )
     from urdf_usd.conformance.observation.robot import Configurations, Vec3
 
 
@@ -131,12 +136,13 @@ def _shapes(request: Request) -> tuple[ShapeObservation, ...] | None:
     found = list(text.unread)
     try:
         with loaded(text.urdf) as body:
-            visuals = body.ask("getVisualShapeData")
+            visuals = body.visuals()
             for index, link in enumerate(body.links, start=BASE):
-                colliders = body.ask("getCollisionShapeData", index)
-                shown = tuple(row for row in visuals if row[1] == index)
-                for role, rows in (Role.COLLISION, colliders), (Role.VISUAL, shown):
-                    found += state_link(body.engine, link, role, rows)
+                shown = [row for row in visuals if row.link == index]
+                found += _shape_observations(
+                    link, Role.COLLISION, body.colliders(index)
+                )
+                found += _shape_observations(link, Role.VISUAL, shown)
     except AbstentionError:
         return None
     return tuple(found)
@@ -145,33 +151,23 @@ def _shapes(request: Request) -> tuple[ShapeObservation, ...] | None:
 def _joints(body: Body, limits_unknown: frozenset[str]) -> tuple[JointObservation, ...]:
     # Axes are reported in inertial frames, in the length that the file gives.
     return tuple(
-        _joint(row, body, unit(to_link @ row[13]), limits_unknown)
+        _joint(row, body, unit(to_link @ row.axis), limits_unknown)
         for row, to_link in zip(body.joint_rows, body.axes.as_matrix()[1:], strict=True)
     )
 
 
 def _joint(
-    row: tuple[Any, ...],
-    body: Body,
-    axis: Vec3 | None,
-    limits_unknown: frozenset[str],
+    row: JointRow, body: Body, axis: Vec3 | None, limits_unknown: frozenset[str]
 ) -> JointObservation:
-    name, child, parent = row[1].decode(), row[12].decode(), body.links[row[16] + 1]
-    kinds = {
-        body.engine.JOINT_REVOLUTE: JointType.REVOLUTE,
-        body.engine.JOINT_PRISMATIC: JointType.PRISMATIC,
-        body.engine.JOINT_SPHERICAL: JointType.SPHERICAL,
-        body.engine.JOINT_PLANAR: JointType.PLANAR,
-        body.engine.JOINT_FIXED: JointType.FIXED,
-    }
-    kind = kinds[row[2]]
+    name, child, parent = row.name, row.child, body.links[row.parent + 1]
+    kind = row.type
     if kind not in {JointType.REVOLUTE, JointType.PRISMATIC}:
         return JointObservation(name, kind, parent, child)
     if name in limits_unknown:
         return JointObservation(
             name, kind, parent, child, axis=axis, note="The file has no <limit>."
         )
-    lower, upper = float(row[8]), float(row[9])
+    lower, upper = row.lower, row.upper
     unlimited = lower > upper
     if unlimited:
         lower, upper = -math.inf, math.inf
@@ -183,12 +179,12 @@ def _joint(
         child,
         lower=lower,
         upper=upper,
-        effort=float(row[10]),
-        velocity=float(row[11]),
-        damping=float(row[6]),
-        friction=float(row[7]),
+        effort=row.effort,
+        velocity=row.velocity,
+        damping=row.damping,
+        friction=row.friction,
         axis=axis,
-        note=_note(unlimited=unlimited, effort=row[10], velocity=row[11]),
+        note=_note(unlimited=unlimited, effort=row.effort, velocity=row.velocity),
     )
 
 
@@ -214,17 +210,16 @@ def _links(body: Body, urdf: UrdfText) -> tuple[LinkObservation, ...]:
 
 
 def _mass(
-    link: str, row: tuple[Any, ...], axes: NDArray[np.float64], urdf: UrdfText
+    link: str, row: LinkRow, axes: NDArray[np.float64], urdf: UrdfText
 ) -> MassProperties | None:
-    mass, moments, center = row[0], row[2], row[3]
-    if link in urdf.mass_unknown or (mass == 0 and not any(moments)):
+    if link in urdf.mass_unknown or (row.mass == 0 and not any(row.moments)):
         return None
     return MassProperties(
-        mass=float(mass),
-        center=vec3(center),
+        mass=row.mass,
+        center=vec3(row.center),
         inertia=None
         if link in urdf.inertia_unknown
-        else tensor_along_link(moments, axes),
+        else tensor_along_link(row.moments, axes),
     )
 
 
@@ -238,13 +233,13 @@ def _frames(
     numbers = [body.links.index(link) for link in links]
     try:
         centers, quats_xyzw = _poses(body, joints, numbers, configurations)
-    except body.engine.error as error:
+    except PoseError as error:
         reason = f"PyBullet states no poses of {len(body.links)} links: {error}"
         return None, (reason,)
     in_world = Rotation.from_quat(quats_xyzw.reshape(-1, 4))
     own = np.tile(numbers, configurations.count)
     rotation = in_world * body.axes[own].inv()
-    offsets = rotation.apply(np.array([row[3] for row in body.link_rows])[own])
+    offsets = rotation.apply(np.array([row.center for row in body.link_rows])[own])
     origins = centers - offsets.reshape(centers.shape)
     # The root is the same in all configurations.
     to_root = rotation[0].inv()
@@ -272,17 +267,16 @@ def _poses(
     """
     shape = configurations.count, len(numbers)
     centers, quats_xyzw = np.empty((*shape, 3)), np.empty((*shape, 4))
-    # No time passes, so it stays.
-    centers[:, 0], quats_xyzw[:, 0] = body.ask("getBasePositionAndOrientation")
+    # Nothing is stepped in time, so the root stays.
+    centers[:, 0], quats_xyzw[:, 0] = body.base_pose()
     moving = [number - 1 for number in numbers[1:]]
     settable, targets = _targets(body, joints, configurations)
     for row in range(configurations.count if moving else 0):
         if settable:
-            body.ask("resetJointStatesMultiDof", settable, targets[row])
-        # 1 computes forward kinematics; without it the poses are those of the last step
-        states = body.ask("getLinkStates", moving, computeForwardKinematics=1)
-        centers[row, 1:] = [state[0] for state in states]
-        quats_xyzw[row, 1:] = [state[1] for state in states]
+            body.set_joints(settable, targets[row])
+        poses = body.link_poses(moving)
+        centers[row, 1:] = [position for position, _ in poses]
+        quats_xyzw[row, 1:] = [quat for _, quat in poses]
     return centers, quats_xyzw
 
 
@@ -303,59 +297,31 @@ def _targets(
             values = (to_link.inv() * given * to_link).as_quat()
         indices.append(index)
         columns.append(values.tolist())
-    # PyBullet dies of tuples here.
     return indices, [list(row) for row in zip(*columns, strict=True)]
 
 
-# Where kind, dimensions, position and orientation are in a row of either function.
-_KIND, _SIZE, _POSITION, _QUAT_XYZW = 2, 3, 5, 6
-
-
-def state_link(
-    engine: Any,  # noqa: ANN401  untyped engine
-    link: str,
-    role: Role,
-    rows: tuple[tuple[Any, ...], ...],
+def _shape_observations(
+    link: str, role: Role, rows: Sequence[ShapeRow]
 ) -> Iterator[ShapeObservation]:
     """State the shapes of a link that has no inertial, so that poses are in its frame.
 
-    Args:
-        engine: The ``pybullet`` module.
-        link: URDF name.
-        role: What the shapes are for.
-        rows: What ``getCollisionShapeData`` or ``getVisualShapeData`` says of it.
+    PyBullet states of a mesh its file and scale, which say nothing of its surface.
     """
     for index, row in enumerate(rows):
-        kind, size = _primitive(engine, row[_KIND], row[_SIZE])
         transform = np.eye(4)
-        transform[:3, :3] = Rotation.from_quat(row[_QUAT_XYZW]).as_matrix()
-        transform[:3, 3] = row[_POSITION]
-        # A shape without extent is none to everybody else.
-        sized = bool(size) and min(size) > 0
-        surface = primitive_surface(kind, size, transform) if sized else None
+        transform[:3, :3] = Rotation.from_quat(row.quat_xyzw).as_matrix()
+        transform[:3, 3] = row.position
+        # Other engines do not state a shape without extent.
+        sized = bool(row.size) and min(row.size) > 0
+        surface = primitive_surface(row.kind, row.size, transform) if sized else None
         yield ShapeObservation(
             link=link,
             role=role,
             source=f"{link} {role} {index}",
-            name=kind.value,
-            kind=kind,
-            size=size,
-            position=vec3(row[_POSITION]),
+            name=row.kind.value,
+            kind=row.kind,
+            size=row.size,
+            position=vec3(row.position),
             surface=surface,
             stated=surface is not None,
         )
-
-
-def _primitive(
-    engine: Any,  # noqa: ANN401  untyped engine
-    kind: int,
-    size: tuple[float, float, float],
-) -> tuple[ShapeKind, tuple[float, ...]]:
-    """Return kind and size; PyBullet states lengths before radii."""
-    length, radius, _ = size
-    return {
-        engine.GEOM_BOX: (ShapeKind.BOX, size),
-        engine.GEOM_SPHERE: (ShapeKind.SPHERE, size[:1]),
-        engine.GEOM_CYLINDER: (ShapeKind.CYLINDER, (radius, length)),
-        engine.GEOM_CAPSULE: (ShapeKind.CAPSULE, (radius, length)),
-    }.get(kind, (ShapeKind.OTHER, ()))
