@@ -6,10 +6,10 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from urdf_usd.conformance.checks import (
+    appearance,
     dynamics,
     kinematics,
     limits,
-    looks,
     mass,
     names,
     rigid_groups,
@@ -71,9 +71,9 @@ COMPARERS: dict[str, Comparer] = {
     "visual.area": partial(shapes.area, Role.VISUAL),
     "visual.volume": partial(shapes.volume, Role.VISUAL),
     "visual.triangles": partial(shapes.triangles, Role.VISUAL),
-    "visual.colour": looks.colors,
-    "visual.opacity": looks.opacities,
-    "visual.texture": looks.textures,
+    "visual.colour": appearance.colors,
+    "visual.opacity": appearance.opacities,
+    "visual.texture": appearance.textures,
 }
 
 
@@ -81,10 +81,10 @@ def compare(
     check: Check,
     expected: Observation,
     actual: Observation,
-    tolerance_model: ToleranceModel,
+    model: ToleranceModel,
 ) -> Comparison:
     """Compare what a check is about, if both readings state it."""
     for side in (expected, actual):
         if check.quantity not in side.states:
             return Incomparable(f"{side.engine} does not state {check.quantity}")
-    return COMPARERS[check.direct or check.id](expected, actual, tolerance_model)
+    return COMPARERS[check.direct or check.id](expected, actual, model)

@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from msgspec import structs
 
-from urdf_usd.conformance.checks.joint_motion import joints_at_fault
+from urdf_usd.conformance.checks.joint_motion import joints_in_error
 from urdf_usd.conformance.observation.robot import ROOT_MOTION
 from urdf_usd.conformance.records.record import Grade
 from urdf_usd.conformance.tolerance.bounds import ARITHMETIC
 from urdf_usd.conformance.tolerance.comparison import (
     Compared,
+    Description,
     Difference,
     Incomparable,
-    Words,
 )
 from urdf_usd.conformance.tolerance.rigid_groups import departing, masses_of
 from urdf_usd.conformance.tolerance.rollout import distance
@@ -52,7 +52,7 @@ class _Pair:
         ours: The first.
         theirs: The second.
         joints: (s) joint of each shared velocity.
-        rows: (s) where each is in the tolerance_model.
+        rows: (s) where each is in the model.
         here: (s) where each is in the first.
         there: (s) where each is in the second.
         unstated: Joints that the second leaves out; not the root's own motion, as some
@@ -88,16 +88,12 @@ class _Entries:
 
 
 def inertia_matrices(
-    expected: Observation, actual: Observation, tolerance_model: ToleranceModel
+    expected: Observation, actual: Observation, model: ToleranceModel
 ) -> Comparison:
     """Compare M, relative to the inertias that both joints of an entry have."""
-    if (
-        tolerance_model.motion is None
-        or expected.dynamics is None
-        or actual.dynamics is None
-    ):
+    if model.motion is None or expected.dynamics is None or actual.dynamics is None:
         return _silent(expected, actual)
-    scale = tolerance_model.motion
+    scale = model.motion
     pair = _pair(expected.dynamics, actual.dynamics, scale)
     both = np.ix_(pair.rows, pair.rows)
     here = pair.ours.inertia[:, pair.here][:, :, pair.here]
@@ -109,23 +105,19 @@ def inertia_matrices(
         invented=scale.inertia_invented[both],
         partners=pair.joints,
     )
-    return _compare(pair, entries, "inertia", expected, actual, tolerance_model)
+    return _compare(pair, entries, "inertia", expected, actual, model)
 
 
 def bias_forces(
-    expected: Observation, actual: Observation, tolerance_model: ToleranceModel
+    expected: Observation, actual: Observation, model: ToleranceModel
 ) -> Comparison:
     """Compare gravity, Coriolis and centrifugal forces.
 
     Relative to the most that gravity and velocities can amount to at a joint.
     """
-    if (
-        tolerance_model.motion is None
-        or expected.dynamics is None
-        or actual.dynamics is None
-    ):
+    if model.motion is None or expected.dynamics is None or actual.dynamics is None:
         return _silent(expected, actual)
-    scale = tolerance_model.motion
+    scale = model.motion
     pair = _pair(expected.dynamics, actual.dynamics, scale)
     here, there = pair.ours.bias[:, pair.here], pair.theirs.bias[:, pair.there]
     entries = _Entries(
@@ -134,14 +126,14 @@ def bias_forces(
         bound=scale.bias_bound[pair.rows, None],
         invented=scale.bias_invented[pair.rows, None],
     )
-    return _compare(pair, entries, "force", expected, actual, tolerance_model)
+    return _compare(pair, entries, "force", expected, actual, model)
 
 
 def traced(
     differences: Sequence[Difference],
     expected: Observation,
     actual: Observation,
-    tolerance_model: ToleranceModel,
+    model: ToleranceModel,
 ) -> tuple[Difference, ...]:
     """Lead failing differences of joints back to links and joints that depart.
 
@@ -151,12 +143,12 @@ def traced(
     if all(difference.grade is not Grade.FAILS for difference in differences):
         return tuple(differences)
     chains = {
-        link: tuple(joint.name for joint in tolerance_model.chain(link))
-        for group in tolerance_model.groups
+        link: tuple(joint.name for joint in model.chain(link))
+        for group in model.groups
         for link in group
     }
     ours, theirs = masses_of(expected), masses_of(actual)
-    faults = frozenset(joints_at_fault(expected, actual, tolerance_model))
+    faults = frozenset(joints_in_error(expected, actual, model))
     found = []
     for difference in differences:
         if difference.grade is Grade.FAILS:
@@ -165,9 +157,7 @@ def traced(
                 for link, chain in chains.items()
                 if difference.item in (ROOT_MOTION, *chain)
             }
-            links = departing(
-                tuple(carried), ours, theirs, tolerance_model.tolerance, _ASPECTS
-            )
+            links = departing(tuple(carried), ours, theirs, model.tolerance, _ASPECTS)
             along = dict.fromkeys(name for chain in carried.values() for name in chain)
             joints = tuple(name for name in along if name in faults)
             causes = [f"link {name}" for name in links]
@@ -175,7 +165,7 @@ def traced(
             found.append(
                 structs.replace(
                     difference,
-                    words=partial(_because, difference, causes),
+                    describe=partial(_because, difference, causes),
                     traces=links + joints or difference.traces,
                 )
             )
@@ -184,10 +174,10 @@ def traced(
     return tuple(found)
 
 
-def _because(difference: Difference, causes: Sequence[str]) -> Words:
-    words = difference.words()
+def _because(difference: Difference, causes: Sequence[str]) -> Description:
+    description = difference.describe()
     because = f", because of {', '.join(causes)}" if causes else ""
-    return structs.replace(words, message=words.message + because)
+    return structs.replace(description, message=description.message + because)
 
 
 def _silent(expected: Observation, actual: Observation) -> Incomparable:
@@ -221,13 +211,13 @@ def _places(names: Sequence[str]) -> dict[tuple[str, int], int]:
     return places
 
 
-def _compare(  # noqa: PLR0913, PLR0917  one value of two readings, and its tolerance_model
+def _compare(  # noqa: PLR0913, PLR0917  one value of two readings, and its model
     pair: _Pair,
     entries: _Entries,
     what: str,
     expected: Observation,
     actual: Observation,
-    tolerance_model: ToleranceModel,
+    model: ToleranceModel,
 ) -> Compared:
     """Compare per joint, by the entry that is furthest beyond what it may be."""
     labels = expected.frames.labels if expected.frames else ()
@@ -236,8 +226,9 @@ def _compare(  # noqa: PLR0913, PLR0917  one value of two readings, and its tole
             item=name,
             subject=_subject(name, expected),
             amount=math.nan,
-            words=partial(
-                Words, f"{_subject(name, expected)}: {actual.engine} states no {what}"
+            describe=partial(
+                Description,
+                f"{_subject(name, expected)}: {actual.engine} states no {what}",
             ),
         )
         for name in pair.unstated
@@ -250,7 +241,7 @@ def _compare(  # noqa: PLR0913, PLR0917  one value of two readings, and its tole
     off = np.where(known, entries.off / relative, np.inf)
     amounts = np.where(entries.off == 0, 0.0, off)
     bounds = entries.bound / relative
-    tolerances = tolerance_model.tolerance.motion + entries.invented / relative
+    tolerances = model.tolerance.motion + entries.invented / relative
     excess = (amounts > bounds).astype(float) + (amounts > tolerances)
     for name, (at, row, column) in _worst(pair.joints, amounts, excess).items():
         amount = float(amounts[at, row, column])
@@ -264,7 +255,7 @@ def _compare(  # noqa: PLR0913, PLR0917  one value of two readings, and its tole
                 amount=amount,
                 bound=float(bounds[row, column]),
                 tolerance=float(tolerances[row, column]),
-                words=partial(
+                describe=partial(
                     _off,
                     f"{subject}: its {what}",
                     None if partner == name else _subject(partner, expected),
@@ -274,12 +265,12 @@ def _compare(  # noqa: PLR0913, PLR0917  one value of two readings, and its tole
                 configuration=label,
             )
         )
-    note = None if tolerance_model.total_mass else _MASSLESS
+    note = None if model.total_mass else _MASSLESS
     if not differences:
         note = note or f"{expected.engine} states no {what} that is known"
     if len(entries.off) < len(labels):
         note = f"at the first {len(entries.off)} of {len(labels)} configurations"
-    return Compared(traced(differences, expected, actual, tolerance_model), note=note)
+    return Compared(traced(differences, expected, actual, model), note=note)
 
 
 def _worst(
@@ -304,9 +295,11 @@ def _worst(
     return places
 
 
-def _off(whose: str, partner: str | None, amount: float, label: str) -> Words:
+def _off(whose: str, partner: str | None, amount: float, label: str) -> Description:
     shared = f" with {partner}" if partner else ""
-    return Words(f"{whose}{shared} is off by {amount:.3g} of its scale at {label!r}")
+    return Description(
+        f"{whose}{shared} is off by {amount:.3g} of its scale at {label!r}"
+    )
 
 
 def _subject(name: str, expected: Observation) -> str:
@@ -323,7 +316,7 @@ _WHOLE = 1.0
 
 
 def rollout_states(
-    expected: Observation, actual: Observation, tolerance_model: ToleranceModel
+    expected: Observation, actual: Observation, model: ToleranceModel
 ) -> Comparison:
     """Compare where joints are, and how fast they are there [rad or m, and per second].
 
@@ -339,32 +332,32 @@ def rollout_states(
     if ours is None or theirs is None:
         silent = expected if ours is None else actual
         return Incomparable(f"{silent.engine} does not say where joints go")
-    names = [joint.name for joint in tolerance_model.joint_to.values()]
-    steady = _steady(tolerance_model)
+    names = [joint.name for joint in model.joint_to.values()]
+    steady = _steady(model)
     differences = []
     chaotic = []
     for name in ours.joints:
         if name not in names:
             continue
-        difference = _difference(name, ours, theirs, tolerance_model, steady)
+        difference = _difference(name, ours, theirs, model, steady)
         if difference is None:
             chaotic.append(name)
         else:
             differences.append(difference)
     notes = []
-    if not ours.moments:
+    if not ours.states:
         notes.append("the URDF's own rollout diverges")
-    if ours.moments and (until := ours.moments[-1].time) < _WHOLE:
+    if ours.states and (until := ours.states[-1].time) < _WHOLE:
         notes.append(f"until {until:g} s")
     if chaotic:
         notes.append(f"too sensitive to say anything: joint {', '.join(chaotic)}")
-    found = traced(differences, expected, actual, tolerance_model)
+    found = traced(differences, expected, actual, model)
     return Compared(found, note="; ".join(notes) or None)
 
 
-def _steady(tolerance_model: ToleranceModel) -> int:
+def _steady(model: ToleranceModel) -> int:
     """Count the moments, from the first, at which no joint is too sensitive."""
-    spreads = tuple(zip(*tolerance_model.spread.values(), strict=True))
+    spreads = tuple(zip(*model.spread.values(), strict=True))
     return next(
         (at for at, spread in enumerate(spreads) if not all(map(_is_telling, spread))),
         len(spreads),
@@ -380,27 +373,27 @@ def _difference(
     name: str,
     ours: Rollout,
     theirs: Rollout,
-    tolerance_model: ToleranceModel,
+    model: ToleranceModel,
     steady: int,
 ) -> Difference | None:
     """Compare one joint; None if no moment says anything.
 
     The first ``steady`` moments are those that the second side has to reach.
     """
-    spreads = tolerance_model.spread.get(name, ())
-    count = min(len(spreads), len(ours.moments), max(steady, len(theirs.moments)))
+    spreads = model.spread.get(name, ())
+    count = min(len(spreads), len(ours.states), max(steady, len(theirs.states)))
     telling = [index for index in range(count) if _is_telling(spreads[index])]
     if not telling:
         return None
     last = telling[-1]
-    time = ours.moments[last].time
+    time = ours.states[last].time
     amount, said = math.nan, "is not stated"
     if name in theirs.joints:
         amount, said = math.inf, f"has exploded after {time:g} s"
-        if last < len(theirs.moments):
-            joint = next(j for j in tolerance_model.joint_to.values() if j.name == name)
+        if last < len(theirs.states):
+            joint = next(j for j in model.joint_to.values() if j.name == name)
             at = ours.joints.index(name), theirs.joints.index(name)
-            here, there = ours.moments[last], theirs.moments[last]
+            here, there = ours.states[last], theirs.states[last]
             if len(here.positions[at[0]]) != len(there.positions[at[1]]):
                 # Its other type is a difference of its own.
                 amount, said = math.nan, "has another number of coordinates"
@@ -412,6 +405,6 @@ def _difference(
         subject=f"joint {name}",
         amount=amount,
         bound=spreads[last] + ARITHMETIC,
-        tolerance=max(tolerance_model.tolerance.limit, _FREEDOM * spreads[last]),
-        words=lambda: Words(f"joint {name} {said}"),
+        tolerance=max(model.tolerance.limit, _FREEDOM * spreads[last]),
+        describe=lambda: Description(f"joint {name} {said}"),
     )

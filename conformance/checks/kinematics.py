@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 from msgspec import structs
 
 from urdf_usd.conformance.checks.joint_motion import (
-    Motion,
+    Poses,
     distances,
-    joint_faults,
+    joint_errors,
     motions_of,
     shared_links,
     turns,
@@ -25,9 +25,9 @@ from urdf_usd.conformance.records.record import Grade
 from urdf_usd.conformance.tolerance.bounds import ARITHMETIC, QUATERNION
 from urdf_usd.conformance.tolerance.comparison import (
     Compared,
+    Description,
     Difference,
     Incomparable,
-    Words,
 )
 
 if TYPE_CHECKING:
@@ -41,36 +41,34 @@ if TYPE_CHECKING:
 
 
 def positions(
-    expected: Observation, actual: Observation, tolerance_model: ToleranceModel
+    expected: Observation, actual: Observation, model: ToleranceModel
 ) -> Comparison:
     """Compare the origins of link frames [m]."""
-    return _compare(expected, actual, tolerance_model, "position", distances)
+    return _compare(expected, actual, model, "position", distances)
 
 
 def rotations(
-    expected: Observation, actual: Observation, tolerance_model: ToleranceModel
+    expected: Observation, actual: Observation, model: ToleranceModel
 ) -> Comparison:
     """Compare the orientations of link frames [rad]."""
-    return _compare(expected, actual, tolerance_model, "rotation", turns)
+    return _compare(expected, actual, model, "rotation", turns)
 
 
 def assembly_positions(
-    _: Observation, actual: Observation, tolerance_model: ToleranceModel
+    _: Observation, actual: Observation, model: ToleranceModel
 ) -> Comparison:
     """Compare where bodies stand with where their joints hold them [m]."""
-    return _assembly(actual, tolerance_model, "position")
+    return _assembly(actual, model, "position")
 
 
 def assembly_rotations(
-    _: Observation, actual: Observation, tolerance_model: ToleranceModel
+    _: Observation, actual: Observation, model: ToleranceModel
 ) -> Comparison:
     """Compare how bodies stand with how their joints hold them [rad]."""
-    return _assembly(actual, tolerance_model, "rotation")
+    return _assembly(actual, model, "rotation")
 
 
-def up(
-    _: Observation, actual: Observation, tolerance_model: ToleranceModel
-) -> Comparison:
+def up(_: Observation, actual: Observation, model: ToleranceModel) -> Comparison:
     """Compare the root link's Z axis with the direction against gravity [rad]."""
     if actual.up is None:
         return Incomparable(f"{actual.engine} does not say which way is up")
@@ -83,8 +81,8 @@ def up(
                 subject=f"link {actual.root}",
                 amount=amount,
                 bound=QUATERNION + ARITHMETIC,
-                tolerance=tolerance_model.tolerance.rotation,
-                words=lambda: Words(
+                tolerance=model.tolerance.rotation,
+                describe=lambda: Description(
                     f"the robot leans: the Z axis of link {actual.root} is "
                     f"{amount:.3g} rad off the way up",
                     expected="0 rad",
@@ -98,16 +96,16 @@ def up(
 def _compare(
     expected: Observation,
     actual: Observation,
-    tolerance_model: ToleranceModel,
+    model: ToleranceModel,
     what: str,
-    apart: Callable[[Motion, Motion], NDArray[np.float64]],
+    apart: Callable[[Poses, Poses], NDArray[np.float64]],
 ) -> Comparison:
     """Compare one attribute of bounds and tolerances.
 
     Args:
         expected: One side.
         actual: The other.
-        tolerance_model: What is allowed.
+        model: What is allowed.
         what: The attribute.
         apart: Measures (K, L) values, of L links.
     """
@@ -117,7 +115,7 @@ def _compare(
         return Incomparable(f"{silent.engine} states no frames")
     unit = "m" if what == "position" else "rad"
     labels = ours.labels or theirs.labels
-    links = shared_links(ours, theirs, tolerance_model)
+    links = shared_links(ours, theirs, model)
     values = apart(motions_of(ours, links), motions_of(theirs, links))
     differences = []
     for name, column, worst in zip(
@@ -131,26 +129,26 @@ def _compare(
                 item=name,
                 subject=f"link {name}",
                 amount=amount if math.isfinite(amount) else math.inf,
-                bound=getattr(tolerance_model.bounds[name], what),
-                tolerance=getattr(tolerance_model.tolerance, what),
-                words=partial(_off, name, amount, unit, label),
+                bound=getattr(model.bounds[name], what),
+                tolerance=getattr(model.tolerance, what),
+                describe=partial(_off, name, amount, unit, label),
                 configuration=label,
             )
         )
     if all(difference.grade is Grade.EXACT for difference in differences):
         return Compared(tuple(differences))
-    faults = joint_faults(expected, actual, tolerance_model)
-    return _traced(tuple(differences), faults, tolerance_model)
+    faults = joint_errors(expected, actual, model)
+    return _traced(tuple(differences), faults, model)
 
 
-def _off(link: str, amount: float, unit: str, label: str) -> Words:
-    return Words(f"link {link} is {amount:.3g} {unit} off at {label!r}")
+def _off(link: str, amount: float, unit: str, label: str) -> Description:
+    return Description(f"link {link} is {amount:.3g} {unit} off at {label!r}")
 
 
 def _traced(
     differences: tuple[Difference, ...],
     faults: Mapping[str, str],
-    tolerance_model: ToleranceModel,
+    model: ToleranceModel,
 ) -> Compared:
     """Lead every displaced link back to the joints that displace it."""
     traced = []
@@ -160,7 +158,7 @@ def _traced(
         if difference.grade is Grade.EXACT:
             traced.append(difference)
             continue
-        chain = [joint.name for joint in tolerance_model.chain(difference.item)]
+        chain = [joint.name for joint in model.chain(difference.item)]
         guilty = tuple(name for name in chain if name in faults)
         moved = structs.replace(difference, traces=guilty or (difference.item,))
         traced.append(moved)
@@ -174,17 +172,19 @@ def _traced(
             structs.replace(
                 worst,
                 subject=f"joint {joint}",
-                words=partial(_displaced, joint, faults[joint], worst, len(links) - 1),
+                describe=partial(
+                    _displaced, joint, faults[joint], worst, len(links) - 1
+                ),
             )
         )
-    return Compared(tuple(traced), told=tuple(told))
+    return Compared(tuple(traced), reported=tuple(told))
 
 
-def _displaced(joint: str, fault: str, worst: Difference, more: int) -> Words:
-    words = worst.words()
+def _displaced(joint: str, fault: str, worst: Difference, more: int) -> Description:
+    description = worst.describe()
     others = f", and {more} more behind it" if more else ""
     return structs.replace(
-        words, message=f"joint {joint}: {fault}; {words.message}{others}"
+        description, message=f"joint {joint}: {fault}; {description.message}{others}"
     )
 
 
@@ -195,15 +195,13 @@ def _joins_bodies(observation: Observation) -> bool:
     )
 
 
-def _assembly(
-    actual: Observation, tolerance_model: ToleranceModel, what: str
-) -> Comparison:
+def _assembly(actual: Observation, model: ToleranceModel, what: str) -> Comparison:
     if not actual.assembly:
         if _joins_bodies(actual):
             return Incomparable(f"{actual.engine} does not say where bodies stand")
         return Compared((), note="no joint holds two bodies together")
     unit = "m" if what == "position" else "rad"
-    joint_named = {joint.name: joint for joint in tolerance_model.joint_to.values()}
+    joint_named = {joint.name: joint for joint in model.joint_to.values()}
     differences = []
     for gap in actual.assembly:
         joint = joint_named.get(gap.joint)
@@ -211,8 +209,7 @@ def _assembly(
             continue
         amount = getattr(gap, what)
         bound = sum(
-            getattr(tolerance_model.bounds[link], what)
-            for link in (joint.parent, joint.child)
+            getattr(model.bounds[link], what) for link in (joint.parent, joint.child)
         )
         differences.append(
             Difference(
@@ -220,15 +217,15 @@ def _assembly(
                 subject=f"joint {joint.name}",
                 amount=amount,
                 bound=bound,
-                tolerance=getattr(tolerance_model.tolerance, what),
-                words=partial(_apart, joint.name, amount, unit),
+                tolerance=getattr(model.tolerance, what),
+                describe=partial(_apart, joint.name, amount, unit),
             )
         )
     return Compared(tuple(differences))
 
 
-def _apart(joint: str, amount: float, unit: str) -> Words:
-    return Words(
+def _apart(joint: str, amount: float, unit: str) -> Description:
+    return Description(
         f"joint {joint}: its frames in parent and child are {amount:.3g} {unit} apart "
         "where the bodies stand",
         expected=f"0 {unit}",

@@ -12,8 +12,8 @@ from urdf_usd.conformance.observation.robot import COORDINATES, JointType
 from urdf_usd.conformance.tolerance.bounds import scalar_bound
 from urdf_usd.conformance.tolerance.comparison import (
     Compared,
+    Description,
     Difference,
-    Words,
     number,
 )
 
@@ -28,49 +28,45 @@ _STORABLE = math.radians(1e30)
 
 
 def lower(
-    expected: Observation, actual: Observation, tolerance_model: ToleranceModel
+    expected: Observation, actual: Observation, model: ToleranceModel
 ) -> Comparison:
     """Compare lower position limits, relative."""
-    return _positions(
-        expected, actual, tolerance_model.tolerance.limit, "lower limit", _lower
-    )
+    return _positions(expected, actual, model.tolerance.limit, "lower limit", _lower)
 
 
 def upper(
-    expected: Observation, actual: Observation, tolerance_model: ToleranceModel
+    expected: Observation, actual: Observation, model: ToleranceModel
 ) -> Comparison:
     """Compare upper position limits, relative."""
-    return _positions(
-        expected, actual, tolerance_model.tolerance.limit, "upper limit", _upper
-    )
+    return _positions(expected, actual, model.tolerance.limit, "upper limit", _upper)
 
 
 def effort(
-    expected: Observation, actual: Observation, tolerance_model: ToleranceModel
+    expected: Observation, actual: Observation, model: ToleranceModel
 ) -> Comparison:
     """Compare effort limits, relative."""
-    return _ratios(expected, actual, tolerance_model.tolerance.force, "effort")
+    return _ratios(expected, actual, model.tolerance.force, "effort")
 
 
 def velocity(
-    expected: Observation, actual: Observation, tolerance_model: ToleranceModel
+    expected: Observation, actual: Observation, model: ToleranceModel
 ) -> Comparison:
     """Compare velocity limits, relative."""
-    return _ratios(expected, actual, tolerance_model.tolerance.force, "velocity")
+    return _ratios(expected, actual, model.tolerance.force, "velocity")
 
 
 def damping(
-    expected: Observation, actual: Observation, tolerance_model: ToleranceModel
+    expected: Observation, actual: Observation, model: ToleranceModel
 ) -> Comparison:
     """Compare damping, relative."""
-    return _ratios(expected, actual, tolerance_model.tolerance.force, "damping", 0.0)
+    return _ratios(expected, actual, model.tolerance.force, "damping", 0.0)
 
 
 def friction(
-    expected: Observation, actual: Observation, tolerance_model: ToleranceModel
+    expected: Observation, actual: Observation, model: ToleranceModel
 ) -> Comparison:
     """Compare friction, relative."""
-    return _ratios(expected, actual, tolerance_model.tolerance.force, "friction", 0.0)
+    return _ratios(expected, actual, model.tolerance.force, "friction", 0.0)
 
 
 def _lower(joint: JointObservation) -> float:
@@ -116,7 +112,7 @@ def _positions(
                 amount=amount,
                 bound=0.0 if math.isinf(ours) else scalar_bound(ours) / scale,
                 tolerance=tolerance,
-                words=partial(_position_words, here, what, ours, theirs),
+                describe=partial(_position_words, here, what, ours, theirs),
             )
         )
     return Compared(tuple(differences), note=None if differences else _NONE)
@@ -124,7 +120,7 @@ def _positions(
 
 def _position_words(
     joint: JointObservation, what: str, ours: float, theirs: float
-) -> Words:
+) -> Description:
     unit = "m" if joint.type is JointType.PRISMATIC else "rad"
     expected, actual = (
         "unlimited" if math.isinf(value) else number(value, unit)
@@ -132,7 +128,7 @@ def _position_words(
     )
     hint = unit_hint(ours, theirs)
     message = f"joint {joint.name}: {what} is {actual}, not {expected}{hint}"
-    return Words(message, expected, actual)
+    return Description(message, expected, actual)
 
 
 def _ratios(
@@ -157,7 +153,7 @@ def _ratios(
                 amount=0.0 if same else _ratio(ours, theirs),
                 bound=scalar_bound(1.0),
                 tolerance=tolerance,
-                words=partial(_ratio_words, here.name, what, ours, theirs),
+                describe=partial(_ratio_words, here.name, what, ours, theirs),
             )
         )
     note = None if differences else f"no joint states {what}"
@@ -166,11 +162,11 @@ def _ratios(
 
 def _ratio_words(
     joint: str, what: str, ours: float | None, theirs: float | None
-) -> Words:
+) -> Description:
     expected, actual = number(ours), number(theirs)
     hint = unit_hint(ours or 0.0, theirs or 0.0)
     message = f"joint {joint}: {what} is {actual}, not {expected}{hint}"
-    return Words(message, expected, actual)
+    return Description(message, expected, actual)
 
 
 def _ratio(ours: float | None, theirs: float | None) -> float:

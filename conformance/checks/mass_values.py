@@ -15,7 +15,7 @@ from urdf_usd.conformance.tolerance.bounds import (
     principal_moments,
     scalar_bound,
 )
-from urdf_usd.conformance.tolerance.comparison import Difference, Words, number
+from urdf_usd.conformance.tolerance.comparison import Description, Difference, number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,7 +34,7 @@ def mass_difference(  # noqa: PLR0913  the two values, and what they belong to
     ours: float,
     theirs: float,
     *,
-    tolerance_model: ToleranceModel,
+    model: ToleranceModel,
     traces: tuple[str, ...] = (),
 ) -> Difference:
     """Compare masses [kg], relative to the larger one.
@@ -43,22 +43,22 @@ def mass_difference(  # noqa: PLR0913  the two values, and what they belong to
     an invented mass of a millionth of that is harmless.
     """
     subject = name if kind == name else f"{kind} {name}"
-    bound, tolerance = scalar_bound(1.0), tolerance_model.tolerance.mass
+    bound, tolerance = scalar_bound(1.0), model.tolerance.mass
     if ours == theirs:
         amount = 0.0
     elif ours == 0:
         # Relative to nothing, every mass is infinite: what counts is the robot's.
-        amount = theirs / (tolerance_model.total_mass or 1.0)
+        amount = theirs / (model.total_mass or 1.0)
         bound, tolerance = 0.0, HARMLESS
     else:
         amount = abs(ours - theirs) / max(abs(ours), abs(theirs))
 
-    def words() -> Words:
+    def describe() -> Description:
         expected, actual = number(ours, "kg"), number(theirs, "kg")
         said = f"is {actual}, not {expected}"
         if ours == 0 and amount <= tolerance:
             said = f"is regularised: {actual} for a massless {kind}"
-        return Words(f"{subject}: mass {said}", expected, actual)
+        return Description(f"{subject}: mass {said}", expected, actual)
 
     return Difference(
         item=name,
@@ -66,7 +66,7 @@ def mass_difference(  # noqa: PLR0913  the two values, and what they belong to
         amount=amount,
         bound=bound,
         tolerance=tolerance,
-        words=words,
+        describe=describe,
         traces=traces,
     )
 
@@ -83,9 +83,9 @@ def center_difference(  # noqa: PLR0913  the two values, and what they are measu
     """Compare centres of mass (3,) [m]."""
     amount = length(ours - theirs)
 
-    def words() -> Words:
+    def describe() -> Description:
         expected, actual = _point(ours), _point(theirs)
-        return Words(
+        return Description(
             f"{kind} {name}: centre of mass is {amount:.3g} m off: "
             f"{actual}, not {expected}",
             expected,
@@ -98,7 +98,7 @@ def center_difference(  # noqa: PLR0913  the two values, and what they are measu
         amount=amount if math.isfinite(amount) else math.inf,
         bound=bound,
         tolerance=tolerance,
-        words=words,
+        describe=describe,
     )
 
 
@@ -123,7 +123,7 @@ def inertia_difference(  # noqa: PLR0913  the two values, and what they are meas
     apart: float,
     mass: float,
     bound: float,
-    tolerance_model: ToleranceModel,
+    model: ToleranceModel,
     pointlike: float = 0.0,
 ) -> Difference:
     """Compare inertia tensors (3, 3) about the centre of mass [kg m^2].
@@ -134,26 +134,26 @@ def inertia_difference(  # noqa: PLR0913  the two values, and what they are meas
     squared, and an invented inertia of a millionth of that is harmless; so is one for
     the part of the mass that is ``pointlike`` [kg], having no inertia of its own.
     """
-    tolerance = tolerance_model.tolerance.inertia
+    tolerance = model.tolerance.inertia
     scale = largest_moment(ours)
-    if is_pointlike(ours, mass, tolerance_model.size):
+    if is_pointlike(ours, mass, model.size):
         scale = 0.0
     if scale > 0:
         amount = apart / scale
-        tolerance += HARMLESS * pointlike * tolerance_model.size**2 / scale
+        tolerance += HARMLESS * pointlike * model.size**2 / scale
     else:
         # A point mass: an inertia may be invented, small against mass times size^2.
-        amount = apart / (mass * tolerance_model.size**2)
+        amount = apart / (mass * model.size**2)
         bound, tolerance = 0.0, HARMLESS
 
-    def words() -> Words:
+    def describe() -> Description:
         expected, actual = moments_text(ours), moments_text(theirs)
         said = f"is {actual}, not {expected}"
         if amount > tolerance and _same_moments(ours, theirs, scale * tolerance):
             said = f"has the right moments, {expected}, about the wrong axes"
         elif scale == 0 and amount <= tolerance:
             said = f"is regularised: {actual} for a point mass"
-        return Words(f"{kind} {name}: inertia {said}", expected, actual)
+        return Description(f"{kind} {name}: inertia {said}", expected, actual)
 
     return Difference(
         item=name,
@@ -161,7 +161,7 @@ def inertia_difference(  # noqa: PLR0913  the two values, and what they are meas
         amount=amount if math.isfinite(amount) else math.inf,
         bound=bound,
         tolerance=tolerance,
-        words=words,
+        describe=describe,
     )
 
 

@@ -7,7 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from urdf_usd.conformance.observation.robot import JointType
-from urdf_usd.conformance.tolerance.comparison import Compared, Difference, Words
+from urdf_usd.conformance.tolerance.comparison import Compared, Description, Difference
 
 if TYPE_CHECKING:
     from urdf_usd.conformance.observation.robot import JointObservation, Observation
@@ -75,7 +75,7 @@ def _lost_name(kind: str, name: str, called: str) -> Difference:
         item=name,
         subject=f"{kind} {name}",
         amount=math.inf,
-        words=lambda: Words(
+        describe=lambda: Description(
             f"{kind} {name} is called {called!r}: only its place tells which it is",
             expected=name,
             actual=called,
@@ -88,7 +88,7 @@ def _repeated(name: str, times: int) -> Difference:
         item=name,
         subject=f"joint {name}",
         amount=math.inf,
-        words=lambda: Words(
+        describe=lambda: Description(
             f"joint {name} is there {times} times",
             expected="once",
             actual=f"{times} times",
@@ -122,7 +122,7 @@ def _presence(kind: str, name: str, *, expected: bool, actual: bool) -> Differen
         item=name,
         subject=f"{kind} {name}",
         amount=0.0 if expected == actual else math.inf,
-        words=lambda: Words(
+        describe=lambda: Description(
             f"{kind} {name} {how}",
             expected="present" if expected else "absent",
             actual="present" if actual else "absent",

@@ -55,7 +55,7 @@ class LinkShapes:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ShapeMatch:
     """Shapes of a link that are compared as one, all with a surface."""
 
     link: str
@@ -64,7 +64,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Whole:
+class CombinedSurface:
     """What shapes make together, as a ``Surface`` of an observation.
 
     Attributes:
@@ -97,29 +97,32 @@ def shapes_by_link(
     expected: Observation,
     actual: Observation,
     role: Role,
-    tolerance_model: ToleranceModel,
+    model: ToleranceModel,
 ) -> tuple[LinkShapes, ...]:
     """Return the links of the robot that have shapes on either side.
 
     Links about whose shapes an engine has nothing to say are left out.
     """
-    return tuple(_shapes_by_link(expected, actual, role, tolerance_model))
+    return tuple(_shapes_by_link(expected, actual, role, model))
 
 
 @lru_cache(maxsize=_KEPT)
-def parts_by_link(
+def matches_by_link(
     expected: Observation,
     actual: Observation,
     role: Role,
-    tolerance_model: ToleranceModel,
-) -> tuple[tuple[tuple[Part, Whole, Whole], ...], ...]:
+    model: ToleranceModel,
+) -> tuple[tuple[tuple[ShapeMatch, CombinedSurface, CombinedSurface], ...], ...]:
     """Return what can be compared of each of those links, and what it makes together.
 
     Several checks measure the same.
     """
     return tuple(
-        tuple((part, whole(part.ours), whole(part.theirs)) for part in parts(shapes))
-        for shapes in shapes_by_link(expected, actual, role, tolerance_model)
+        tuple(
+            (part, combined_surface(part.ours), combined_surface(part.theirs))
+            for part in matched_shapes(shapes)
+        )
+        for shapes in shapes_by_link(expected, actual, role, model)
     )
 
 
@@ -127,9 +130,9 @@ def _shapes_by_link(
     expected: Observation,
     actual: Observation,
     role: Role,
-    tolerance_model: ToleranceModel,
+    model: ToleranceModel,
 ) -> Iterator[LinkShapes]:
-    named = tuple(link for group in tolerance_model.groups for link in group)
+    named = tuple(link for group in model.groups for link in group)
     ours = _of_links(expected, role, frozenset(named))
     theirs = _of_links(actual, role, frozenset(named))
     for link in named:
@@ -150,7 +153,7 @@ def _of_links(
     return found
 
 
-def parts(shapes: LinkShapes) -> tuple[Part, ...]:
+def matched_shapes(shapes: LinkShapes) -> tuple[ShapeMatch, ...]:
     """Return what of a link can be compared; nothing if a side has no surface.
 
     Shapes that the first side cannot state are left out, unless the second may have
@@ -162,9 +165,10 @@ def parts(shapes: LinkShapes) -> tuple[Part, ...]:
     if silent or not ours or not theirs or not all(s.surface for s in theirs):
         return ()
     if kinds(ours) != kinds(theirs):
-        return (Part(shapes.link, ours, theirs),)
+        return (ShapeMatch(shapes.link, ours, theirs),)
     return tuple(
-        Part(shapes.link, (here,), (there,)) for here, there in nearest(ours, theirs)
+        ShapeMatch(shapes.link, (here,), (there,))
+        for here, there in nearest(ours, theirs)
     )
 
 
@@ -205,14 +209,14 @@ def _looks_of(surface: Surface) -> tuple[float, ...]:
     return (math.copysign(abs(surface.volume) ** (1.0 / 3.0), surface.volume),)
 
 
-def whole(shapes: Sequence[ShapeObservation]) -> Whole:
+def combined_surface(shapes: Sequence[ShapeObservation]) -> CombinedSurface:
     """Join shapes that all have surfaces."""
     surfaces = [shape.surface for shape in shapes if shape.surface]
     joined = surfaces[0] if len(surfaces) == 1 else _joined(surfaces)
     reach = np.array(joined.support)
     high, low = reach[:_AXES], reach[_AXES : 2 * _AXES]
     distance = max(math.hypot(*shape.position) for shape in shapes)
-    return Whole(
+    return CombinedSurface(
         reach=reach,
         area=joined.area,
         edges=joined.edges,

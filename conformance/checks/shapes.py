@@ -14,22 +14,22 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from urdf_usd.conformance.checks.shape_pairs import (
+    combined_surface,
     direction_text,
     kinds,
+    matched_shapes,
+    matches_by_link,
     named,
     nearest,
-    parts,
-    parts_by_link,
     shapes_by_link,
-    whole,
 )
 from urdf_usd.conformance.observation.shapes import ShapeKind
 from urdf_usd.conformance.records.record import Grade
 from urdf_usd.conformance.tolerance.bounds import RELATIVE, length
 from urdf_usd.conformance.tolerance.comparison import (
     Compared,
+    Description,
     Difference,
-    Words,
     number,
 )
 
@@ -37,13 +37,18 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from typing import TypeAlias
 
-    from urdf_usd.conformance.checks.shape_pairs import LinkShapes, Part, Whole
+    from urdf_usd.conformance.checks.shape_pairs import (
+        CombinedSurface,
+        LinkShapes,
+        ShapeMatch,
+    )
     from urdf_usd.conformance.observation.robot import Observation
     from urdf_usd.conformance.observation.shapes import Role
     from urdf_usd.conformance.tolerance.comparison import Comparison, ToleranceModel
 
     Measure: TypeAlias = Callable[
-        [Part, Whole, Whole, ToleranceModel], Iterator[Difference]
+        [ShapeMatch, CombinedSurface, CombinedSurface, ToleranceModel],
+        Iterator[Difference],
     ]
 
 # A primitive's area has two factors and its volume three, each of which may be stored
@@ -63,7 +68,7 @@ def present(
     role: Role,
     expected: Observation,
     actual: Observation,
-    tolerance_model: ToleranceModel,
+    model: ToleranceModel,
 ) -> Comparison:
     """Check that links have shapes of the same kinds.
 
@@ -72,10 +77,10 @@ def present(
     """
     return Compared(
         tuple(
-            _presence(role, shapes, tolerance_model)
-            for shapes in shapes_by_link(expected, actual, role, tolerance_model)
+            _presence(role, shapes, model)
+            for shapes in shapes_by_link(expected, actual, role, model)
         ),
-        note=_silence(expected, actual, role, tolerance_model),
+        note=_silence(expected, actual, role, model),
     )
 
 
@@ -83,49 +88,49 @@ def support(
     role: Role,
     expected: Observation,
     actual: Observation,
-    tolerance_model: ToleranceModel,
+    model: ToleranceModel,
 ) -> Comparison:
     """Compare how far shapes reach, and where their surface is centred."""
-    return _measured(_reach, role, expected, actual, tolerance_model)
+    return _measured(_reach, role, expected, actual, model)
 
 
 def area(
     role: Role,
     expected: Observation,
     actual: Observation,
-    tolerance_model: ToleranceModel,
+    model: ToleranceModel,
 ) -> Comparison:
     """Compare surface areas, relative."""
-    return _measured(_area, role, expected, actual, tolerance_model)
+    return _measured(_area, role, expected, actual, model)
 
 
 def volume(
     role: Role,
     expected: Observation,
     actual: Observation,
-    tolerance_model: ToleranceModel,
+    model: ToleranceModel,
 ) -> Comparison:
     """Compare signed volumes, relative; of open surfaces, oriented areas."""
-    return _measured(_volume, role, expected, actual, tolerance_model)
+    return _measured(_volume, role, expected, actual, model)
 
 
 def triangles(
     role: Role,
     expected: Observation,
     actual: Observation,
-    tolerance_model: ToleranceModel,
+    model: ToleranceModel,
 ) -> Comparison:
     """Compare numbers of triangles, polygons counted as fans, relative."""
-    return _measured(_triangles, role, expected, actual, tolerance_model)
+    return _measured(_triangles, role, expected, actual, model)
 
 
 def _silence(
     expected: Observation,
     actual: Observation,
     role: Role,
-    tolerance_model: ToleranceModel,
+    model: ToleranceModel,
 ) -> str | None:
-    any_shape = any(shapes_by_link(expected, actual, role, tolerance_model))
+    any_shape = any(shapes_by_link(expected, actual, role, model))
     return None if any_shape else _NONE
 
 
@@ -134,17 +139,17 @@ def _measured(
     role: Role,
     expected: Observation,
     actual: Observation,
-    tolerance_model: ToleranceModel,
+    model: ToleranceModel,
 ) -> Comparison:
     """One difference per link: that of the part that is worst."""
     differences = []
     some = False
-    for compared in parts_by_link(expected, actual, role, tolerance_model):
+    for compared in matches_by_link(expected, actual, role, model):
         some = True
         found = [
             difference
             for part, ours, theirs in compared
-            for difference in measure(part, ours, theirs, tolerance_model)
+            for difference in measure(part, ours, theirs, model)
         ]
         if found:
             differences.append(_gravest(found))
@@ -156,17 +161,15 @@ def _gravest(found: Iterable[Difference]) -> Difference:
     return max(found, key=lambda one: (one.grade is Grade.FAILS, one.severity))
 
 
-def _presence(
-    role: Role, shapes: LinkShapes, tolerance_model: ToleranceModel
-) -> Difference:
-    amount, allowed, said = _verdict(shapes, tolerance_model)
+def _presence(role: Role, shapes: LinkShapes, model: ToleranceModel) -> Difference:
+    amount, allowed, said = _verdict(shapes, model)
     unknown = math.isnan(amount)
     return Difference(
         item=shapes.link,
         subject=f"link {shapes.link}",
         amount=amount,
         tolerance=allowed,
-        words=lambda: Words(
+        describe=lambda: Description(
             f"link {shapes.link}: {role} {said}",
             expected=named(shapes.ours),
             actual=named(shapes.theirs),
@@ -175,9 +178,7 @@ def _presence(
     )
 
 
-def _verdict(
-    shapes: LinkShapes, tolerance_model: ToleranceModel
-) -> tuple[float, float, str]:
+def _verdict(shapes: LinkShapes, model: ToleranceModel) -> tuple[float, float, str]:
     """Return amount and tolerance of a difference without unit, and what it is.
 
     The amount is nan where a file of the URDF cannot be read.
@@ -199,17 +200,17 @@ def _verdict(
     if kinds(shapes.ours) == kinds(shapes.theirs):
         return 0.0, 0.0, "shapes are the same in number and kind"
     said = f"has {named(shapes.theirs)}, not {named(shapes.ours)}"
-    if not _same_surface(shapes, tolerance_model):
+    if not _same_surface(shapes, model):
         return *fails, said
     return *close, f"{said}: the same surface"
 
 
-def _same_surface(shapes: LinkShapes, tolerance_model: ToleranceModel) -> bool:
+def _same_surface(shapes: LinkShapes, model: ToleranceModel) -> bool:
     """Whether shapes of other kinds or number make the same surface."""
     ours, theirs = shapes.ours, shapes.theirs
     if not ours or not theirs or any(s.surface is None for s in (*ours, *theirs)):
         return False
-    cut = parts(shapes)
+    cut = matched_shapes(shapes)
     if len(ours) == len(theirs):
         pairs = nearest(ours, theirs)
         only_meshes = all(
@@ -222,35 +223,38 @@ def _same_surface(shapes: LinkShapes, tolerance_model: ToleranceModel) -> bool:
         for part in cut
         for measure in (_reach, _area)
         for difference in measure(
-            part, whole(part.ours), whole(part.theirs), tolerance_model
+            part, combined_surface(part.ours), combined_surface(part.theirs), model
         )
     )
 
 
 def _difference(
-    part: Part,
+    part: ShapeMatch,
     amount: float,
     bound: float,
-    tolerance_model: ToleranceModel,
-    words: Callable[[], Words],
+    model: ToleranceModel,
+    describe: Callable[[], Description],
 ) -> Difference:
     return Difference(
         item=part.link,
         subject=f"link {part.link}",
         amount=amount,
         bound=bound,
-        tolerance=tolerance_model.tolerance.shape,
-        words=words,
+        tolerance=model.tolerance.shape,
+        describe=describe,
     )
 
 
-def _words(part: Part, said: str, expected: str, actual: str) -> Words:
+def _words(part: ShapeMatch, said: str, expected: str, actual: str) -> Description:
     message = f"link {part.link}: {named(part.ours)} {said}"
-    return Words(message, expected, actual)
+    return Description(message, expected, actual)
 
 
 def _reach(
-    part: Part, ours: Whole, theirs: Whole, tolerance_model: ToleranceModel
+    part: ShapeMatch,
+    ours: CombinedSurface,
+    theirs: CombinedSurface,
+    model: ToleranceModel,
 ) -> Iterator[Difference]:
     off = float(np.abs(theirs.reach - ours.reach).max())
     bound = ours.point_bound / ours.size
@@ -258,7 +262,7 @@ def _reach(
         part,
         off / ours.size,
         bound,
-        tolerance_model,
+        model,
         lambda: _words(part, _misplaced(ours, theirs), _bounds(ours), _bounds(theirs)),
     )
     # A shape that others hide reaches nowhere, but its surface counts.
@@ -267,12 +271,12 @@ def _reach(
         part,
         shift / ours.size,
         bound + 2 * _area_bound(ours),
-        tolerance_model,
+        model,
         lambda: _words(part, _off_center(ours, theirs), _point(ours), _point(theirs)),
     )
 
 
-def _off_center(ours: Whole, theirs: Whole) -> str:
+def _off_center(ours: CombinedSurface, theirs: CombinedSurface) -> str:
     moved = theirs.center - ours.center
     shift = length(moved)
     whole_moves = length(theirs.middle - ours.middle - moved) < 0.1 * shift
@@ -280,7 +284,7 @@ def _off_center(ours: Whole, theirs: Whole) -> str:
     return f"{how} {number(shift, 'm')}"
 
 
-def _misplaced(ours: Whole, theirs: Whole) -> str:
+def _misplaced(ours: CombinedSurface, theirs: CombinedSurface) -> str:
     """Tell a shift from a wrong size."""
     apart = theirs.reach - ours.reach
     shift = theirs.middle - ours.middle
@@ -300,31 +304,37 @@ def _misplaced(ours: Whole, theirs: Whole) -> str:
     )
 
 
-def _area_bound(shape: Whole) -> float:
+def _area_bound(shape: CombinedSurface) -> float:
     if not shape.area:
         return _AREA
     return shape.point_bound * shape.edges / (2.0 * shape.area) + _AREA
 
 
 def _area(
-    part: Part, ours: Whole, theirs: Whole, tolerance_model: ToleranceModel
+    part: ShapeMatch,
+    ours: CombinedSurface,
+    theirs: CombinedSurface,
+    model: ToleranceModel,
 ) -> Iterator[Difference]:
     yield _difference(
         part,
         _ratio(ours.area, theirs.area),
         _area_bound(ours),
-        tolerance_model,
+        model,
         lambda: _area_words(part, number(ours.area, "m^2"), number(theirs.area, "m^2")),
     )
 
 
-def _area_words(part: Part, expected: str, actual: str) -> Words:
+def _area_words(part: ShapeMatch, expected: str, actual: str) -> Description:
     said = f"has {actual} of surface, not {expected}"
     return _words(part, said, expected, actual)
 
 
 def _volume(
-    part: Part, ours: Whole, theirs: Whole, tolerance_model: ToleranceModel
+    part: ShapeMatch,
+    ours: CombinedSurface,
+    theirs: CombinedSurface,
+    model: ToleranceModel,
 ) -> Iterator[Difference]:
     if length(ours.oriented) > _CLOSED * ours.area:
         off = length(theirs.oriented - ours.oriented) / ours.area
@@ -334,7 +344,7 @@ def _volume(
             part,
             off,
             _area_bound(ours),
-            tolerance_model,
+            model,
             lambda: _words(part, said, _normals(ours), _normals(theirs)),
         )
         return
@@ -344,12 +354,12 @@ def _volume(
         part,
         _ratio(here, there),
         bound + _VOLUME,
-        tolerance_model,
+        model,
         lambda: _volume_words(part, here, there),
     )
 
 
-def _volume_words(part: Part, ours: float, theirs: float) -> Words:
+def _volume_words(part: ShapeMatch, ours: float, theirs: float) -> Description:
     expected, actual = number(ours, "m^3"), number(theirs, "m^3")
     inside_out = "is turned inside out: it " if ours * theirs < 0 else ""
     said = f"{inside_out}encloses {actual}, not {expected}"
@@ -357,7 +367,10 @@ def _volume_words(part: Part, ours: float, theirs: float) -> Words:
 
 
 def _triangles(
-    part: Part, ours: Whole, theirs: Whole, tolerance_model: ToleranceModel
+    part: ShapeMatch,
+    ours: CombinedSurface,
+    theirs: CombinedSurface,
+    model: ToleranceModel,
 ) -> Iterator[Difference]:
     if not ours.triangles or not theirs.triangles:
         return
@@ -365,7 +378,7 @@ def _triangles(
         part,
         _ratio(ours.triangles, theirs.triangles),
         0.0,
-        tolerance_model,
+        model,
         lambda: _words(
             part,
             f"has {theirs.triangles} triangles, not {ours.triangles}",
@@ -381,16 +394,16 @@ def _ratio(ours: float, theirs: float) -> float:
     return abs(ours - theirs) / max(abs(ours), abs(theirs))
 
 
-def _bounds(shape: Whole) -> str:
+def _bounds(shape: CombinedSurface) -> str:
     low, high = -shape.reach[3:6], shape.reach[:3]
     return f"from {_triple(low)} to {_triple(high)} m"
 
 
-def _point(shape: Whole) -> str:
+def _point(shape: CombinedSurface) -> str:
     return f"{_triple(shape.center)} m"
 
 
-def _normals(shape: Whole) -> str:
+def _normals(shape: CombinedSurface) -> str:
     return f"normals add up to {_triple(shape.oriented)} m^2"
 
 

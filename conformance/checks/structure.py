@@ -15,9 +15,9 @@ from urdf_usd.conformance.observation.robot import (
 from urdf_usd.conformance.tolerance.bounds import scalar_bound
 from urdf_usd.conformance.tolerance.comparison import (
     Compared,
+    Description,
     Difference,
     Incomparable,
-    Words,
     number,
 )
 
@@ -104,7 +104,7 @@ def mimic(expected: Observation, actual: Observation, _: ToleranceModel) -> Comp
                 item=here.name,
                 subject=f"joint {here.name}",
                 amount=math.inf if reason else 0.0,
-                words=partial(_coupled, here.name, ours, theirs, reason),
+                describe=partial(_coupled, here.name, ours, theirs, reason),
             )
         )
     note = None if differences else "no joint mimics another"
@@ -121,8 +121,8 @@ def _coupled(
     ours: HeadCoupling | None,
     theirs: HeadCoupling | None,
     problem: str | None,
-) -> Words:
-    return Words(
+) -> Description:
+    return Description(
         f"joint {joint}: {problem}",
         expected=_coupling(ours),
         actual=_coupling(theirs),
@@ -170,7 +170,7 @@ def articulation(
         item="robot",
         subject="robot",
         amount=0.0 if least <= count <= most else math.inf,
-        words=lambda: Words(
+        describe=lambda: Description(
             f"{count} articulation roots instead of {wanted}",
             expected=wanted,
             actual=str(count),
@@ -187,8 +187,8 @@ def _held(expected: Observation, actual: Observation) -> tuple[Difference, ...]:
             item=here.name,
             subject=f"joint {here.name}",
             amount=math.inf if here.name in actual.unarticulated else 0.0,
-            words=partial(
-                Words,
+            describe=partial(
+                Description,
                 f"joint {here.name} belongs to no articulation",
                 expected="in the articulation",
                 actual="outside" if here.name in actual.unarticulated else "inside",
@@ -212,19 +212,19 @@ def world(expected: Observation, actual: Observation, _: ToleranceModel) -> Comp
         and joint.type is not JointType.FLOATING
         and joint.name not in actual.unarticulated
     )
-    names = tuple(dict.fromkeys((*moving, *actual.grounded)))
+    names = tuple(dict.fromkeys((*moving, *actual.at_world)))
     return Compared(
         tuple(
             Difference(
                 item=name,
                 subject=f"joint {name}",
-                amount=math.inf if name in actual.grounded else 0.0,
-                words=partial(
-                    Words,
+                amount=math.inf if name in actual.at_world else 0.0,
+                describe=partial(
+                    Description,
                     f"joint {name} moves and ends at the world instead of a body: "
                     "simulators fix its other body and lose the joint",
                     expected="two bodies",
-                    actual="one body" if name in actual.grounded else "two bodies",
+                    actual="one body" if name in actual.at_world else "two bodies",
                 ),
             )
             for name in names
@@ -249,12 +249,12 @@ def bodies(expected: Observation, actual: Observation, _: ToleranceModel) -> Com
             Difference(
                 item=name,
                 subject=f"link {name}",
-                amount=math.inf if name in actual.inert else 0.0,
-                words=partial(
-                    Words,
+                amount=math.inf if name in actual.nondynamic else 0.0,
+                describe=partial(
+                    Description,
                     f"link {name} has a body that is kinematic or disabled",
                     expected="dynamic",
-                    actual="inert" if name in actual.inert else "dynamic",
+                    actual="nondynamic" if name in actual.nondynamic else "dynamic",
                 ),
             )
             for name in own
@@ -313,7 +313,7 @@ def base(expected: Observation, actual: Observation, _: ToleranceModel) -> Compa
         return Incomparable(f"{actual.engine} does not say how the base is held")
     # Where nothing has mass and nothing moves, all three are the same.
     equal = wanted is actual.base or (scenery and actual.base is Base.STATIC)
-    words = Words(
+    words = Description(
         f"the base is {actual.base.value}, not {wanted.value}",
         expected=wanted.value,
         actual=actual.base.value,
@@ -324,7 +324,7 @@ def base(expected: Observation, actual: Observation, _: ToleranceModel) -> Compa
                 item="robot",
                 subject=f"link {expected.root}",
                 amount=0.0 if equal else math.inf,
-                words=lambda: words,
+                describe=lambda: words,
             ),
         )
     )
@@ -359,7 +359,7 @@ def _equality(joint: str, what: str, expected: str, actual: str) -> Difference:
         item=joint,
         subject=f"joint {joint}",
         amount=0.0 if expected == actual else math.inf,
-        words=lambda: Words(
+        describe=lambda: Description(
             f"joint {joint}: {what}: {actual} instead of {expected}", expected, actual
         ),
     )

@@ -165,7 +165,7 @@ def _by_link(
     observed: Iterable[ShapeObservation],
     places: Mapping[tuple[int, int], int],
 ) -> dict[str, list[SceneShape]]:
-    colors = {shape.source: _color(shape) for shape in observed if shape.looks}
+    colors = {shape.source: _color(shape) for shape in observed if shape.appearances}
     shapes: dict[str, list[SceneShape]] = {}
     for drawing in drawings:
         mesh = None
@@ -196,7 +196,7 @@ def _unread(readings: Mapping[str, Observation]) -> list[str]:
 
 def _color(shape: ShapeObservation) -> _Color | None:
     """Return the colour of the largest part that looks alike."""
-    look = max(shape.looks, key=lambda part: part.area)
+    look = max(shape.appearances, key=lambda part: part.area)
     if look.color is None or look.texture:
         return None
     return *look.color, 1.0 if look.opacity is None else look.opacity

@@ -58,7 +58,7 @@ def vec6(tensor: ArrayLike) -> Vec6:
     return ixx, ixy, ixz, iyy, iyz, izz
 
 
-def stated_frames(
+def build_frames(
     links: Sequence[str],
     configurations: Configurations,
     place: Callable[[int], tuple[NDArray[np.float64], NDArray[np.float64]]],
@@ -83,7 +83,7 @@ def stated_frames(
     return Frames(tuple(links), positions, rotations, configurations.labels)
 
 
-def told_positions(
+def settable_positions(
     joints: Sequence[JointObservation], configurations: Configurations
 ) -> dict[str, NDArray[np.float64]]:
     """(K, d) positions of the joints that the engine reads with as many coordinates.
@@ -131,7 +131,7 @@ def unreachable_joints(
     )
 
 
-def links_in_reach(
+def reachable_links(
     root: str, joints: Sequence[JointObservation], blocked: Sequence[str]
 ) -> tuple[str, ...]:
     """Links that no ``blocked`` joint carries, parents before children.

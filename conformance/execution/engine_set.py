@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from urdf_usd.conformance.execution.workers.journal import Step, Steps
     from urdf_usd.conformance.matching.labelling import Labelled
     from urdf_usd.conformance.observation.robot import Base, Observation
-    from urdf_usd.conformance.verdict.round_trip import Back
+    from urdf_usd.conformance.verdict.round_trip import RoundTripOutcomes
     from urdf_usd.converter.diagnostics import SourceError
     from urdf_usd.converter.lint import Finding
 
@@ -63,7 +63,7 @@ class EngineResults:
     engines: tuple[InstalledEngine, ...]
     outcomes: Mapping[str, Outcome]
     configurations: int
-    back: Back | None = None
+    back: RoundTripOutcomes | None = None
     files: Mapping[Side, Path] = field(default_factory=dict)
 
     def observation(self, name: str) -> Observation | None:
@@ -181,7 +181,7 @@ class EngineSet:
         outcomes: Mapping[str, Outcome],
         usd: Path | None,
         configurations: Configurations,
-    ) -> Back | None:
+    ) -> RoundTripOutcomes | None:
         """Have the URDF written back, if there is a USD, and who could compare it."""
         spec = outcomes.get(REFERENCE)
         engines = [
@@ -320,7 +320,7 @@ def _at_rest(reading: Observation) -> Observation:
         dynamics=None,
         rollout=None,
         shapes=tuple(
-            replace(shape, surface=None, looks=()) for shape in reading.shapes
+            replace(shape, surface=None, appearances=()) for shape in reading.shapes
         ),
     )
 

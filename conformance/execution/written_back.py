@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from urdf_usd.conformance.engines.protocol import Crashed, Request
 from urdf_usd.conformance.execution.workers.inquiry import answer, inquire
-from urdf_usd.conformance.verdict.round_trip import Back
+from urdf_usd.conformance.verdict.round_trip import RoundTripOutcomes
 from urdf_usd.converter import ConversionError, read_usd
 from urdf_usd.converter.urdf.writer.write import write
 
@@ -46,7 +46,7 @@ def run_round_trip(
     *,
     links: Sequence[str],
     configurations: Configurations,
-) -> Back:
+) -> RoundTripOutcomes:
     """Ask engines about the URDF that is written back from a USD.
 
     Args:
@@ -58,11 +58,13 @@ def run_round_trip(
     """
     ending = steps.call(write_back, str(usd), tuple(links))
     if isinstance(ending, Crashed):
-        return Back(failure=ending.reason)
+        return RoundTripOutcomes(failure=ending.reason)
     if isinstance(ending.value, str):
-        return Back(failure=ending.value)
+        return RoundTripOutcomes(failure=ending.value)
     with tempfile.TemporaryDirectory(prefix="urdf-usd-") as folder:
         urdf = Path(folder, "back.urdf")
         urdf.write_bytes(ending.value)
         request = Request(str(urdf), configurations)
-        return Back({name: answer(inquire(steps, name, request)) for name in engines})
+        return RoundTripOutcomes(
+            {name: answer(inquire(steps, name, request)) for name in engines}
+        )

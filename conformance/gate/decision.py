@@ -102,7 +102,7 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True)
-class Ruling:
+class GateResult:
     """What a gate decides, and why.
 
     Attributes:
@@ -123,13 +123,13 @@ class Ruling:
     absent: int = 0
 
 
-def rule(
+def apply_gate(
     records: Sequence[RobotRecord],
     *,
     fail_on: FailOn = FailOn.FAILS,
     strict: bool = False,
     baseline: Baseline | None = None,
-) -> Ruling:
+) -> GateResult:
     """Decide over the records of a run.
 
     What is disputed is not proven, nor is a robot of which nothing was compared, so
@@ -151,13 +151,13 @@ def rule(
     worse = tuple(
         (failure, known[failure.place].grade)
         for failure in found
-        if failure.place in known and is_graver(failure, known[failure.place].grade)
+        if failure.place in known and is_worse(failure, known[failure.place].grade)
     )
     failing = {failure.place for failure in found}
     graded = _grades(records)
     read = any(record.verdict not in _NOT_READ for record in records)
     passes = Gate.FAILS if new or worse else Gate.PASSES
-    return Ruling(
+    return GateResult(
         gate=passes if read else Gate.NOTHING_READ,
         new=new,
         worse=worse,
@@ -165,7 +165,7 @@ def rule(
             failure
             for failure in found
             if failure.place in known
-            and not is_graver(failure, known[failure.place].grade)
+            and not is_worse(failure, known[failure.place].grade)
         ),
         passing=tuple(
             expectation
@@ -177,8 +177,8 @@ def rule(
     )
 
 
-def baseline_record(ruling: Ruling, baseline: Baseline) -> BaselineRecord:
-    """State a ruling for reports, with the reasons that the baseline gives."""
+def baseline_record(result: GateResult, baseline: Baseline) -> BaselineRecord:
+    """State a result for reports, with the reasons that the baseline gives."""
     known = {expectation.place: expectation for expectation in baseline.expectations}
 
     def stated(failure: Failure) -> KnownFailureRecord:
@@ -193,8 +193,8 @@ def baseline_record(ruling: Ruling, baseline: Baseline) -> BaselineRecord:
         )
 
     return BaselineRecord(
-        new=tuple(map(stated, ruling.new)),
-        worse=tuple(stated(failure) for failure, _ in ruling.worse),
+        new=tuple(map(stated, result.new)),
+        worse=tuple(stated(failure) for failure, _ in result.worse),
         fixed=tuple(
             KnownFailureRecord(
                 robot=one.robot,
@@ -204,10 +204,10 @@ def baseline_record(ruling: Ruling, baseline: Baseline) -> BaselineRecord:
                 message="",
                 reason=one.reason,
             )
-            for one in ruling.passing
+            for one in result.passing
         ),
-        expected=tuple(map(stated, ruling.expected)),
-        absent=ruling.absent,
+        expected=tuple(map(stated, result.expected)),
+        absent=result.absent,
     )
 
 
@@ -238,7 +238,7 @@ def failures(
     )
 
 
-def settled(
+def updated_baseline(
     records: Sequence[RobotRecord], baseline: Baseline, found: Iterable[Failure]
 ) -> Baseline:
     """Return a baseline by which a run passes.
@@ -294,7 +294,7 @@ def _failures(record: RobotRecord, failing: Sequence[Grade]) -> Iterator[Failure
         yield Failure(record.id, check.id, check.grade.value, said, converter)
 
 
-def is_graver(failure: Failure, expected: str) -> bool:
+def is_worse(failure: Failure, expected: str) -> bool:
     """Whether a failure is graver than the grade, or verdict, that is expected."""
     order = _GRAVITY_OF_VERDICTS if failure.check == VERDICT else _GRAVITY
     gravity = [value.value for value in order]

@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from urdf_usd.conformance.matching.lost_names import match_lost
+from urdf_usd.conformance.matching.name_recovery import match_by_tree
 from urdf_usd.conformance.matching.rigid_trees import TURNING
 from urdf_usd.conformance.observation.named_prims import Matches, NamedJoint
 from urdf_usd.conformance.observation.robot import JointType
@@ -79,8 +79,8 @@ def match_names(expected: Observation, prims: NamedPrims) -> Labels:
     while _match_by_structure(expected.joints, links, joints):
         pass
     alike: frozenset[str] = frozenset()
-    if links.are_open() or joints.are_open():
-        alike = match_lost(expected, prims, links, joints)
+    if links.has_unmatched() or joints.has_unmatched():
+        alike = match_by_tree(expected, prims, links, joints)
         while _match_by_structure(expected.joints, links, joints):
             pass
     found = {**links.new, **joints.new}
@@ -100,7 +100,7 @@ def _match_by_structure(
         known = joints.path_of.get(joint.name)
         if known is not None:
             for name, place in _ends(joint, joints.prims[known], links):
-                if links.is_open(name, place):
+                if links.is_unmatched(name, place):
                     links.add(name, place)
     between = {
         bodies: joint.name
@@ -111,7 +111,7 @@ def _match_by_structure(
     }
     for path, prim in joints.prims.items():
         joint_name = between.get(_bodies_of(prim, links))
-        if joint_name is not None and joints.is_open(joint_name, path):
+        if joint_name is not None and joints.is_unmatched(joint_name, path):
             joints.add(joint_name, path)
     _match_lonely(expected, links, joints)
     return before != (len(links.path_of), len(joints.path_of))

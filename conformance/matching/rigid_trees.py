@@ -1,6 +1,6 @@
 """Robots as trees of what is welded together, alike for a URDF and a USD.
 
-Links that are welded together are one branch on either side, whether a USD has a body
+Links that are welded together are one node on either side, whether a USD has a body
 for each of them, one for all, or frames; so both sides have the tree of the joints that
 move.
 """
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from urdf_usd.conformance.matching.tree_matching import Branch
+from urdf_usd.conformance.matching.tree_matching import TreeNode
 from urdf_usd.conformance.observation.named_prims import ORIGIN, NamedPrim
 from urdf_usd.conformance.observation.robot import JointType
 
@@ -87,7 +87,7 @@ class Member:
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class RobotTree:
     """One of the two robots.
 
     Attributes:
@@ -105,23 +105,23 @@ class Side:
         entry = self.members.get(group.entry)
         return np.array(entry.pose if entry else ORIGIN)
 
-    def branches(self, root: int, start: Array) -> list[Branch]:
+    def nodes(self, root: int, start: Array) -> list[TreeNode]:
         """Return the groups for comparison.
 
         Args:
             root: Index of a group.
             start: (4, 4) transform that stands for the frame of that group.
         """
-        return [self._branch(group, root, start) for group in self.groups]
+        return [self._node(group, root, start) for group in self.groups]
 
-    def _branch(self, group: Group, root: int, start: Array) -> Branch:
+    def _node(self, group: Group, root: int, start: Array) -> TreeNode:
         if group.parent is None:
-            return Branch(None, mass=group.mass)
+            return TreeNode(None, mass=group.mass)
         above = start if group.parent == root else self.frame(self.groups[group.parent])
         placed = np.linalg.inv(above) @ self.frame(group)
         point = placed[:3, :3] @ group.point + placed[:3, 3]
         axis = None if group.axis is None else placed[:3, :3] @ group.axis
-        return Branch(
+        return TreeNode(
             parent=group.parent,
             type=group.type,
             motion=TURNING if group.type in TURNING else group.type,
@@ -131,7 +131,7 @@ class Side:
         )
 
 
-def expected_side(expected: Observation) -> Side:
+def expected_tree(expected: Observation) -> RobotTree:
     """Return the robot of a URDF; its first frames are those at rest."""
     poses: dict[str, Rows] = {}
     length = 0.0
@@ -155,10 +155,10 @@ def expected_side(expected: Observation) -> Side:
         for each in expected.joints
     ]
     groups = _groups(edges, members, {name: name for name in members})
-    return Side(groups, members, length or 1.0)
+    return RobotTree(groups, members, length or 1.0)
 
 
-def actual_side(prims: NamedPrims, links: Matches, length: float) -> Side:
+def actual_tree(prims: NamedPrims, links: Matches, length: float) -> RobotTree:
     """Return the robot of a USD.
 
     Args:
@@ -182,7 +182,7 @@ def actual_side(prims: NamedPrims, links: Matches, length: float) -> Side:
         if not joint.closes_loop
     ]
     carriers = {path: links.body(path) for path in members}
-    return Side(_groups(edges, members, carriers), members, length)
+    return RobotTree(_groups(edges, members, carriers), members, length)
 
 
 def _groups(
@@ -205,7 +205,7 @@ def _groups(
         if root not in placed and root not in group_of:
             group_of[root] = len(groups)
             groups.append(Group(root))
-            _hang(root, below, groups, group_of)
+            _add_groups(root, below, groups, group_of)
     # In the order of the tree: those of one place are matched in their order.
     rank = {place: index for index, place in enumerate(group_of)}
     for name, carrier in sorted(
@@ -222,13 +222,13 @@ def _groups(
     return groups
 
 
-def _hang(
+def _add_groups(
     root: str,
     below: Mapping[str, Sequence[_Edge]],
     groups: list[Group],
     group_of: dict[str, int],
 ) -> None:
-    """Add the groups that hang on what stands at a root, branch by branch."""
+    """Add the groups that hang on what stands at a root, node by node."""
     waiting = list(reversed(below.get(root, ())))
     while waiting:
         edge = waiting.pop()

@@ -1,7 +1,7 @@
-"""Which branches of one tree stand for which of another, where nothing has a name.
+"""Which nodes of one tree stand for which of another, where nothing has a name.
 
 Children of a pair are paired so that the whole of what hangs on them fits best: first
-as many branches as can be, then branches of the same type, then of the same place. So
+as many nodes as can be, then nodes of the same type, then of the same place. So
 an error in one place does not lead astray, unless something else fits better.
 """
 
@@ -32,11 +32,11 @@ ALIKE = 2e-5
 
 
 @dataclass(frozen=True, slots=True)
-class Branch:
+class TreeNode:
     """Links that are welded together, and the joint that they hang on.
 
     Attributes:
-        parent: Index of the branch that it hangs on; None at the root.
+        parent: Index of the node that it hangs on; None at the root.
         type: How the joint moves.
         motion: The same, where types that are easily taken for each other are one.
         point: Where the joint is, in the parent's frame, in lengths of the robot.
@@ -57,7 +57,7 @@ class TreeMatch:
     """What was found.
 
     Attributes:
-        pairs: Indices of branches that belong together, parents first.
+        pairs: Indices of nodes that belong together, parents first.
         alike: Those pairs that others fit as well.
         cost: How badly the trees fit.
     """
@@ -77,12 +77,12 @@ class _Choice:
 
 
 def match_trees(
-    expected: Sequence[Branch],
-    actual: Sequence[Branch],
+    expected: Sequence[TreeNode],
+    actual: Sequence[TreeNode],
     roots: tuple[int, int],
     may_match: Callable[[int, int], bool],
 ) -> TreeMatch:
-    """Pair the branches of two trees.
+    """Pair the nodes of two trees.
 
     Args:
         expected: Branches of one tree.
@@ -176,8 +176,8 @@ def _choose(
     )
 
 
-def _distance(expected: Branch, actual: Branch) -> float:
-    """What it costs to take one branch for another, without what hangs on them."""
+def _distance(expected: TreeNode, actual: TreeNode) -> float:
+    """What it costs to take one node for another, without what hangs on them."""
     cost = min(1.0, math.dist(expected.point, actual.point))
     if expected.motion != actual.motion:
         cost += _OTHER_TYPE
@@ -194,19 +194,19 @@ def mass_distance(expected: float, actual: float) -> float:
     return _MASS * abs(expected - actual) / total if total > 0.0 else 0.0
 
 
-def _children(branches: Sequence[Branch]) -> Mapping[int, list[int]]:
-    children: dict[int, list[int]] = {index: [] for index in range(len(branches))}
-    for index, branch in enumerate(branches):
-        if branch.parent is not None:
-            children[branch.parent].append(index)
+def _children(nodes: Sequence[TreeNode]) -> Mapping[int, list[int]]:
+    children: dict[int, list[int]] = {index: [] for index in range(len(nodes))}
+    for index, node in enumerate(nodes):
+        if node.parent is not None:
+            children[node.parent].append(index)
     return children
 
 
-def _sizes(branches: Sequence[Branch]) -> list[int]:
-    """Return how many branches there are from each on; parents come first."""
-    sizes = [1] * len(branches)
-    for index in reversed(range(len(branches))):
-        parent = branches[index].parent
+def _sizes(nodes: Sequence[TreeNode]) -> list[int]:
+    """Return how many nodes there are from each on; parents come first."""
+    sizes = [1] * len(nodes)
+    for index in reversed(range(len(nodes))):
+        parent = nodes[index].parent
         if parent is not None:
             sizes[parent] += sizes[index]
     return sizes

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from urdf_usd.conformance.mutation.specimen import Specimen
+    from urdf_usd.conformance.mutation.good_asset import GoodAsset
 
 _BASE = ("structure.base",)
 _ROOTS = ("structure.articulation",)
@@ -29,10 +29,10 @@ _STRANGER = "stranger"
 _LEVEL = np.array([3.0, -4.0, 0.0]) / 5.0
 
 
-def _welded_base(specimen: Specimen) -> Iterator[Seed]:
-    if specimen.base is Base.FLOATING and specimen.bodies:
-        body = specimen.bodies[0]
-        path = f"{specimen.root}/{_STRANGER}"
+def _welded_base(asset: GoodAsset) -> Iterator[Seed]:
+    if asset.base is Base.FLOATING and asset.bodies:
+        body = asset.bodies[0]
+        path = f"{asset.root}/{_STRANGER}"
         yield Seed(body.subject, partial(_weld, path, body.path))
 
 
@@ -40,12 +40,12 @@ def _weld(path: str, child: str, stage: Usd.Stage, _: float) -> None:
     UsdPhysics.FixedJoint.Define(stage, path).CreateBody1Rel().SetTargets([child])
 
 
-def _hinged_base(specimen: Specimen) -> Iterator[Seed]:
+def _hinged_base(asset: GoodAsset) -> Iterator[Seed]:
     """Tie the body of a floating base to the world by a joint that moves."""
-    floats = specimen.base is Base.FLOATING and specimen.bodies
-    if floats and specimen.bodies[0].path in _roots(specimen):
-        body = specimen.bodies[0]
-        path = f"{specimen.root}/{_STRANGER}"
+    floats = asset.base is Base.FLOATING and asset.bodies
+    if floats and asset.bodies[0].path in _roots(asset):
+        body = asset.bodies[0]
+        path = f"{asset.root}/{_STRANGER}"
         yield Seed(body.subject, partial(_hinge, path, body.path))
 
 
@@ -53,25 +53,25 @@ def _hinge(path: str, child: str, stage: Usd.Stage, _: float) -> None:
     UsdPhysics.RevoluteJoint.Define(stage, path).CreateBody1Rel().SetTargets([child])
 
 
-def _dissolved_base(specimen: Specimen) -> Iterator[Seed]:
+def _dissolved_base(asset: GoodAsset) -> Iterator[Seed]:
     """Make a frame of a fixed base, and tie the joints on it to the world."""
     held = {
         str(path)
-        for prim in specimen.stage.Traverse()
-        if prim.IsA(UsdPhysics.FixedJoint) and _ties_to_world(prim, specimen)
+        for prim in asset.stage.Traverse()
+        if prim.IsA(UsdPhysics.FixedJoint) and _ties_to_world(prim, asset)
         for path in UsdPhysics.Joint(prim).GetBody1Rel().GetTargets()
     }
-    for body in specimen.bodies:
-        if specimen.base is not Base.FIXED or body.path not in held:
+    for body in asset.bodies:
+        if asset.base is not Base.FIXED or body.path not in held:
             continue
         joints = [
             site.path
-            for site in specimen.joints
+            for site in asset.joints
             if UsdPhysics.Joint(site.prim).GetBody0Rel().GetTargets() == [body.path]
         ]
         moves = any(
             COORDINATES[site.stated.type] and site.path in joints
-            for site in specimen.joints
+            for site in asset.joints
         )
         if moves:
             yield Seed(body.subject, partial(_dissolve, body.path, body.world, joints))
@@ -99,20 +99,20 @@ def _dissolve(
         rotation.Set(Gf.Quatf(turn))
 
 
-def _freed_base(specimen: Specimen) -> Iterator[Seed]:
+def _freed_base(asset: GoodAsset) -> Iterator[Seed]:
     """Remove all joints that tie a body to the world."""
-    if specimen.base is Base.FIXED and specimen.bodies:
+    if asset.base is Base.FIXED and asset.bodies:
         ties = [
             str(prim.GetPath())
-            for prim in specimen.stage.Traverse()
-            if prim.IsA(UsdPhysics.Joint) and _ties_to_world(prim, specimen)
+            for prim in asset.stage.Traverse()
+            if prim.IsA(UsdPhysics.Joint) and _ties_to_world(prim, asset)
         ]
         yield Seed("robot", partial(_remove, ties))
 
 
-def _ties_to_world(prim: Usd.Prim, specimen: Specimen) -> bool:
+def _ties_to_world(prim: Usd.Prim, asset: GoodAsset) -> bool:
     targets = UsdPhysics.Joint(prim).GetBody0Rel().GetTargets()
-    return not any(specimen.body_at(str(path)) for path in targets)
+    return not any(asset.body_at(str(path)) for path in targets)
 
 
 def _remove(paths: list[str], stage: Usd.Stage, _: float) -> None:
@@ -120,24 +120,24 @@ def _remove(paths: list[str], stage: Usd.Stage, _: float) -> None:
         stage.GetPrimAtPath(path).SetActive(False)
 
 
-def _moves(specimen: Specimen) -> bool:
+def _moves(asset: GoodAsset) -> bool:
     return any(
         COORDINATES[joint.type] and joint.type is not JointType.FLOATING
-        for joint in specimen.spec.joints
+        for joint in asset.spec.joints
     )
 
 
-def _roots(specimen: Specimen) -> list[str]:
+def _roots(asset: GoodAsset) -> list[str]:
     return [
         str(prim.GetPath())
-        for prim in specimen.stage.Traverse()
+        for prim in asset.stage.Traverse()
         if prim.HasAPI(UsdPhysics.ArticulationRootAPI)
     ]
 
 
-def _without_roots(specimen: Specimen) -> Iterator[Seed]:
-    if _moves(specimen):
-        yield Seed("robot", partial(_remove_roots, _roots(specimen)))
+def _without_roots(asset: GoodAsset) -> Iterator[Seed]:
+    if _moves(asset):
+        yield Seed("robot", partial(_remove_roots, _roots(asset)))
 
 
 def _remove_roots(paths: list[str], stage: Usd.Stage, _: float) -> None:
@@ -145,11 +145,11 @@ def _remove_roots(paths: list[str], stage: Usd.Stage, _: float) -> None:
         stage.GetPrimAtPath(path).RemoveAPI(UsdPhysics.ArticulationRootAPI)
 
 
-def _second_root(specimen: Specimen) -> Iterator[Seed]:
+def _second_root(asset: GoodAsset) -> Iterator[Seed]:
     """Start another articulation; a robot with a link that floats may have several."""
-    split = any(j.type is JointType.FLOATING for j in specimen.spec.joints)
-    last = specimen.bodies[-1] if specimen.bodies else None
-    if last and _moves(specimen) and not split and last.path not in _roots(specimen):
+    split = any(j.type is JointType.FLOATING for j in asset.spec.joints)
+    last = asset.bodies[-1] if asset.bodies else None
+    if last and _moves(asset) and not split and last.path not in _roots(asset):
         yield Seed(last.subject, partial(_start, last.path))
 
 
@@ -159,9 +159,9 @@ def _start(path: str, stage: Usd.Stage, _: float) -> None:
 
 def _once(
     edit: Callable[[Usd.Stage, float], None],
-    specimen: Specimen,
+    asset: GoodAsset,
 ) -> Iterator[Seed]:
-    if specimen.bodies:
+    if asset.bodies:
         yield Seed("robot", edit)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from pxr import Gf, Sdf, Usd, UsdGeom, UsdPhysics
 
 from urdf_usd.conformance.mutation.fault import REFUSED, Fault, Scale, Seed
-from urdf_usd.conformance.mutation.specimen import apart
+from urdf_usd.conformance.mutation.good_asset import apart
 from urdf_usd.conformance.observation.robot import JointType
 from urdf_usd.conformance.tolerance.bounds import Tolerance
 from urdf_usd.conformance.tolerance.rigid_groups import rigid_groups
@@ -17,7 +17,7 @@ from urdf_usd.conformance.tolerance.rigid_groups import rigid_groups
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from urdf_usd.conformance.mutation.specimen import BodySite, Specimen
+    from urdf_usd.conformance.mutation.good_asset import BodySite, GoodAsset
 
 _TOLERANCE = Tolerance()
 _LINKS = ("structure.links",)
@@ -28,8 +28,8 @@ _OBLIQUE = np.array([2.0, -3.0, 6.0]) / 7.0
 _STRANGER = "stranger"
 
 
-def _edited(edit: Callable[[Usd.Prim], None], specimen: Specimen) -> Iterator[Seed]:
-    for body in specimen.bodies:
+def _edited(edit: Callable[[Usd.Prim], None], asset: GoodAsset) -> Iterator[Seed]:
+    for body in asset.bodies:
         yield Seed(body.subject, partial(_edit, body.path, edit))
 
 
@@ -54,21 +54,19 @@ def _disable(prim: Usd.Prim) -> None:
     UsdPhysics.RigidBodyAPI(prim).CreateRigidBodyEnabledAttr(False)
 
 
-def _disembodied(specimen: Specimen) -> Iterator[Seed]:
+def _disembodied(asset: GoodAsset) -> Iterator[Seed]:
     """Make frames of bodies; a welded one of hardly any mass is no loss.
 
     Unless the world holds it: then its joints end at the world.
     """
     welded = {
-        joint.child for joint in specimen.spec.joints if joint.type is JointType.FIXED
-    } - {
-        site.stated.child for site in specimen.joints if not _ends(site.prim, specimen)
-    }
-    masses = {link.name: link.mass for link in specimen.spec.links}
-    for group in rigid_groups(tuple(masses), specimen.spec.joints):
+        joint.child for joint in asset.spec.joints if joint.type is JointType.FIXED
+    } - {site.stated.child for site in asset.joints if not _ends(site.prim, asset)}
+    masses = {link.name: link.mass for link in asset.spec.links}
+    for group in rigid_groups(tuple(masses), asset.spec.joints):
         shares = {name: mass.mass for name in group if (mass := masses[name])}
         least = 2 * _TOLERANCE.mass * sum(shares.values())
-        for body in specimen.bodies:
+        for body in asset.bodies:
             name = body.stated.name
             if name in group:
                 equivalent = name in welded and shares.get(name, 0.0) <= least
@@ -76,24 +74,24 @@ def _disembodied(specimen: Specimen) -> Iterator[Seed]:
                 yield Seed(body.subject, apply, equivalent=equivalent)
 
 
-def _ends(prim: Usd.Prim, specimen: Specimen) -> bool:
+def _ends(prim: Usd.Prim, asset: GoodAsset) -> bool:
     """Say whether the first side of a joint is a body."""
     targets = UsdPhysics.Joint(prim).GetBody0Rel().GetTargets()
-    return any(specimen.body_at(str(path)) for path in targets)
+    return any(asset.body_at(str(path)) for path in targets)
 
 
 def _disembody(prim: Usd.Prim) -> None:
     prim.RemoveAPI(UsdPhysics.RigidBodyAPI)
 
 
-def _surplus(specimen: Specimen) -> Iterator[Seed]:
-    yield Seed("robot", partial(_add, f"{specimen.root}/{_STRANGER}", ""))
+def _surplus(asset: GoodAsset) -> Iterator[Seed]:
+    yield Seed("robot", partial(_add, f"{asset.root}/{_STRANGER}", ""))
 
 
-def _namesakes(specimen: Specimen) -> Iterator[Seed]:
+def _namesakes(asset: GoodAsset) -> Iterator[Seed]:
     """Add bodies that are called like one of the robot."""
-    for body in specimen.bodies:
-        path = f"{specimen.root}/{_STRANGER}"
+    for body in asset.bodies:
+        path = f"{asset.root}/{_STRANGER}"
         yield Seed(body.subject, partial(_add, path, body.stated.name))
 
 
@@ -111,18 +109,16 @@ def _add(
     mass.CreateDiagonalInertiaAttr(Gf.Vec3f(0.25))
 
 
-def _renested(specimen: Specimen) -> Iterator[Seed]:
+def _renested(asset: GoodAsset) -> Iterator[Seed]:
     """Nest bodies without any below them elsewhere, with the same local transform."""
-    for body in specimen.bodies:
-        above = specimen.body_at(str(body.prim.GetParent().GetPath()))
-        leaf = not any(
-            other.path.startswith(f"{body.path}/") for other in specimen.bodies
-        )
+    for body in asset.bodies:
+        above = asset.body_at(str(body.prim.GetParent().GetPath()))
+        leaf = not any(other.path.startswith(f"{body.path}/") for other in asset.bodies)
         if above is None or not leaf:
             continue
         others = [
             other.path
-            for other in specimen.bodies
+            for other in asset.bodies
             if other is not body and apart(other, above)
         ]
         if others:
@@ -134,21 +130,19 @@ def _relocate(path: str, target: str, stage: Usd.Stage, _: float) -> None:
     stage.GetRootLayer().relocates = [(Sdf.Path(path), Sdf.Path(target))]
 
 
-def _placed(
-    change: Callable[[float], Gf.Matrix4d], specimen: Specimen
-) -> Iterator[Seed]:
+def _placed(change: Callable[[float], Gf.Matrix4d], asset: GoodAsset) -> Iterator[Seed]:
     """Move the prims of bodies that a joint of the robot holds."""
-    for body in _held(specimen):
+    for body in _held(asset):
         yield Seed(body.subject, partial(_place, body, change))
 
 
-def _held(specimen: Specimen) -> Iterator[BodySite]:
+def _held(asset: GoodAsset) -> Iterator[BodySite]:
     held = {
         site.stated.child
-        for site in specimen.joints
+        for site in asset.joints
         if UsdPhysics.Joint(site.prim).GetJointEnabledAttr().Get()
     }
-    return (body for body in specimen.bodies if body.stated.name in held)
+    return (body for body in asset.bodies if body.stated.name in held)
 
 
 def _place(
@@ -166,10 +160,10 @@ def _place(
         placed.SetResetXformStack(True)
 
 
-def _unnested(specimen: Specimen) -> Iterator[Seed]:
+def _unnested(asset: GoodAsset) -> Iterator[Seed]:
     """Start the transforms of nested bodies at the world again."""
-    for body in _held(specimen):
-        above = specimen.body_at(str(body.prim.GetParent().GetPath()))
+    for body in _held(asset):
+        above = asset.body_at(str(body.prim.GetParent().GetPath()))
         equivalent = above is None or not apart(above, None)
         yield Seed(
             body.subject, partial(_edit, body.path, _reset), equivalent=equivalent

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from pxr import Usd
 
-    from urdf_usd.conformance.mutation.fault import Speech
-    from urdf_usd.conformance.mutation.specimen import JointSite, Specimen
+    from urdf_usd.conformance.mutation.fault import ProfileName
+    from urdf_usd.conformance.mutation.good_asset import GoodAsset, JointSite
 
 _AIMS = ("structure.mimic",)
 _CUSTOM_LEADER = "urdf:mimic:joint"
@@ -31,7 +31,7 @@ class _Words:
     """How a simulator is told of couplings.
 
     Attributes:
-        speech: Profile of the USDs that tell it.
+        profile: Profile of the USDs that tell it.
         group: Beginning of the identifiers of its faults.
         title: Beginning of their titles.
         schema: Its schema, without an instance.
@@ -41,7 +41,7 @@ class _Words:
         multiplier: Attribute, likewise.
     """
 
-    speech: Speech
+    profile: ProfileName
     group: str
     title: str
     schema: str
@@ -83,16 +83,16 @@ _PHYSX = _Words(
 )
 
 
-def _coupled(words: _Words, specimen: Specimen) -> Iterator[JointSite]:
-    return (site for site in specimen.joints if words.applied(site))
+def _coupled(words: _Words, asset: GoodAsset) -> Iterator[JointSite]:
+    return (site for site in asset.joints if words.applied(site))
 
 
-def _following(specimen: Specimen) -> Iterator[JointSite]:
-    return (site for site in specimen.joints if site.stated.mimic)
+def _following(asset: GoodAsset) -> Iterator[JointSite]:
+    return (site for site in asset.joints if site.stated.mimic)
 
 
-def _dropped(words: _Words, specimen: Specimen) -> Iterator[Seed]:
-    for site in _following(specimen):
+def _dropped(words: _Words, asset: GoodAsset) -> Iterator[Seed]:
+    for site in _following(asset):
         yield Seed(site.subject, partial(_drop, words, site))
 
 
@@ -111,9 +111,9 @@ def _block(path: str, names: tuple[str, ...], stage: Usd.Stage, _: float) -> Non
             attribute.Block()
 
 
-def _without_schema(words: _Words, specimen: Specimen) -> Iterator[Seed]:
+def _without_schema(words: _Words, asset: GoodAsset) -> Iterator[Seed]:
     """Leave what only the author of the file can read."""
-    for site in _coupled(words, specimen):
+    for site in _coupled(words, asset):
         schema = words.applied(site) or ""
         yield Seed(site.subject, partial(_remove_schema, site.path, schema))
 
@@ -122,8 +122,8 @@ def _remove_schema(path: str, schema: str, stage: Usd.Stage, _: float) -> None:
     stage.GetPrimAtPath(path).RemoveAppliedSchema(schema)
 
 
-def _disabled(specimen: Specimen) -> Iterator[Seed]:
-    for site in _coupled(_NEWTON, specimen):
+def _disabled(asset: GoodAsset) -> Iterator[Seed]:
+    for site in _coupled(_NEWTON, asset):
         yield Seed(site.subject, partial(_disable, site.path))
 
 
@@ -131,24 +131,24 @@ def _disable(path: str, stage: Usd.Stage, _: float) -> None:
     stage.GetPrimAtPath(path).GetAttribute("newton:mimicEnabled").Set(False)
 
 
-def _others(specimen: Specimen, site: JointSite) -> list[JointSite]:
+def _others(asset: GoodAsset, site: JointSite) -> list[JointSite]:
     """Other joints of a follower's type, that it does not follow in any way."""
-    stated = {other.name: other.stated.mimic for other in specimen.joints}
+    stated = {other.name: other.stated.mimic for other in asset.joints}
     chain = [site.name]
     while (mimic := stated.get(chain[-1])) and mimic.leader not in chain:
         chain.append(mimic.leader)
     return [
         other
-        for other in specimen.joints
+        for other in asset.joints
         if other.name not in chain
         and other.prim.GetTypeName() == site.prim.GetTypeName()
     ]
 
 
-def _led_by_another(words: _Words, specimen: Specimen) -> Iterator[Seed]:
+def _led_by_another(words: _Words, asset: GoodAsset) -> Iterator[Seed]:
     """Couple followers to another joint of the leader's type."""
-    for site in _coupled(words, specimen):
-        if others := _others(specimen, site):
+    for site in _coupled(words, asset):
+        if others := _others(asset, site):
             name = words.name(site, words.leader)
             yield Seed(site.subject, partial(_lead, site.path, name, others[0].path))
 
@@ -162,9 +162,9 @@ def _changed(
     attribute: str,
     change: Callable[[JointSite, float, float], float],
     equivalent: Callable[[JointSite, float], bool],
-    specimen: Specimen,
+    asset: GoodAsset,
 ) -> Iterator[Seed]:
-    for site in _coupled(words, specimen):
+    for site in _coupled(words, asset):
         name = words.name(site, attribute)
         good = site.value(name)
         if good is not None:
@@ -202,7 +202,7 @@ def _fault(
     words: _Words,
     identifier: str,
     title: str,
-    seeds: Callable[[Specimen], Iterator[Seed]],
+    seeds: Callable[[GoodAsset], Iterator[Seed]],
     scale: Scale | None = None,
 ) -> Fault:
     return Fault(
@@ -211,7 +211,7 @@ def _fault(
         _AIMS,
         seeds,
         scale,
-        words.speech,
+        words.profile,
     )
 
 
@@ -264,22 +264,22 @@ def _faults(words: _Words) -> Iterator[Fault]:
     )
 
 
-def _custom_dropped(specimen: Specimen) -> Iterator[Seed]:
-    for site in _following(specimen):
+def _custom_dropped(asset: GoodAsset) -> Iterator[Seed]:
+    for site in _following(asset):
         yield Seed(site.subject, partial(_block, site.path, _CUSTOM))
 
 
-def _custom_negated(specimen: Specimen) -> Iterator[Seed]:
-    for site in _following(specimen):
+def _custom_negated(asset: GoodAsset) -> Iterator[Seed]:
+    for site in _following(asset):
         if good := site.value(_CUSTOM_MULTIPLIER):
             yield Seed(
                 site.subject, partial(_set, site.path, _CUSTOM_MULTIPLIER, -good)
             )
 
 
-def _custom_led_by_another(specimen: Specimen) -> Iterator[Seed]:
-    for site in _following(specimen):
-        if others := _others(specimen, site):
+def _custom_led_by_another(asset: GoodAsset) -> Iterator[Seed]:
+    for site in _following(asset):
+        if others := _others(asset, site):
             name = others[0].name
             yield Seed(site.subject, partial(_set, site.path, _CUSTOM_LEADER, name))
 
@@ -291,7 +291,7 @@ def _set(path: str, name: str, value: object, stage: Usd.Stage, _: float) -> Non
 COUPLING_FAULTS = (
     *_faults(_NEWTON),
     Fault(
-        "mimic.disabled", "mimic coupling disabled", _AIMS, _disabled, speech="newton"
+        "mimic.disabled", "mimic coupling disabled", _AIMS, _disabled, profile="newton"
     ),
     *_faults(_PHYSX),
     Fault(
@@ -305,7 +305,7 @@ COUPLING_FAULTS = (
             lambda _, good, __: -good,
             _is_nothing,
         ),
-        speech="physx",
+        profile="physx",
     ),
     Fault("urdf.mimic-dropped", "urdf: mimic coupling dropped", _AIMS, _custom_dropped),
     Fault(

@@ -18,7 +18,7 @@ from urdf_usd.conformance.engines.protocol import (
 from urdf_usd.conformance.engines.reference.engine import ReferenceEngine, structure
 from urdf_usd.conformance.mutation.catalogue import FAULTS
 from urdf_usd.conformance.mutation.fault import REFUSED
-from urdf_usd.conformance.mutation.specimen import open_specimen, overlay
+from urdf_usd.conformance.mutation.good_asset import open_asset, overlay
 from urdf_usd.conformance.records.record import Grade
 from urdf_usd.conformance.verdict.judgement import judge
 from urdf_usd.converter import ConvertOptions, Profile, convert
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from urdf_usd.conformance.engines.protocol import Outcome
-    from urdf_usd.conformance.mutation.fault import Fault, Scale, Seed, Speech
-    from urdf_usd.conformance.mutation.specimen import Specimen
+    from urdf_usd.conformance.mutation.fault import Fault, ProfileName, Scale, Seed
+    from urdf_usd.conformance.mutation.good_asset import GoodAsset
     from urdf_usd.conformance.observation.robot import Configurations, Observation
 
 # From a hundredth of the tolerance to what is seeded, in steps of the ratio.
@@ -59,7 +59,7 @@ class Trial:
 
 
 @dataclass(frozen=True, slots=True)
-class Examination:
+class RobotTrials:
     """All faults of one robot.
 
     Attributes:
@@ -91,7 +91,7 @@ class Plan:
     faults: frozenset[str] | None = None
 
 
-def examine(robot: str, urdf: str, folder: str, plan: Plan) -> Examination:
+def run_trials(robot: str, urdf: str, folder: str, plan: Plan) -> RobotTrials:
     """Seed faults into the USDs of a robot, one per profile whose words are spoilt.
 
     Args:
@@ -106,26 +106,26 @@ def examine(robot: str, urdf: str, folder: str, plan: Plan) -> Examination:
     faults = [
         fault for fault in FAULTS if plan.faults is None or fault.id in plan.faults
     ]
-    speeches = dict.fromkeys(("generic", *(fault.speech for fault in faults)))
-    benches = _benches(urdf, folder, speeches)
+    profiles = dict.fromkeys(("generic", *(fault.profile for fault in faults)))
+    trials_of = _trials_by_profile(urdf, folder, profiles)
     raised = [
         check
-        for bench in benches.values()
-        for check in bench.failed(bench.write("good", None, 0.0))
+        for robot_trials in trials_of.values()
+        for check in robot_trials.failed(robot_trials.write("good", None, 0.0))
     ]
     trials = []
     equivalent = []
     for fault in faults:
-        bench = benches[fault.speech]
-        seeds = tuple(fault.seeds(bench.specimen))
+        robot_trials = trials_of[fault.profile]
+        seeds = tuple(fault.seeds(robot_trials.asset))
         equivalent += [fault.id for seed in seeds if seed.equivalent]
         chosen = tuple(_spread([s for s in seeds if not s.equivalent], plan.places))
         measured = chosen[len(chosen) // 2 :][:1] if fault.id in plan.measured else ()
         trials += [
-            _trial(bench, robot, fault, seed, measure=seed in measured)
+            _trial(robot_trials, robot, fault, seed, measure=seed in measured)
             for seed in chosen
         ]
-    return Examination(
+    return RobotTrials(
         robot, tuple(dict.fromkeys(raised)), tuple(trials), tuple(equivalent)
     )
 
@@ -137,14 +137,14 @@ def _spread(seeds: Sequence[Seed], most: int | None) -> Iterator[Seed]:
 
 
 def _trial(
-    bench: _Bench, robot: str, fault: Fault, seed: Seed, *, measure: bool
+    robot_trials: _Trials, robot: str, fault: Fault, seed: Seed, *, measure: bool
 ) -> Trial:
     size = fault.scale.seeded if fault.scale else 0.0
-    failed = bench.failed(bench.write(fault.id, seed, size))
+    failed = robot_trials.failed(robot_trials.write(fault.id, seed, size))
     caught = _answered(fault, failed)
     smallest = None
     if measure and caught and fault.scale:
-        smallest = _smallest(bench, fault, seed, fault.scale)
+        smallest = _smallest(robot_trials, fault, seed, fault.scale)
     return Trial(fault.id, robot, seed.subject, failed, caught, smallest)
 
 
@@ -152,12 +152,14 @@ def _answered(fault: Fault, failed: Collection[str]) -> bool:
     return any(aim in failed for aim in fault.aims)
 
 
-def _smallest(bench: _Bench, fault: Fault, seed: Seed, scale: Scale) -> float:
+def _smallest(robot_trials: _Trials, fault: Fault, seed: Seed, scale: Scale) -> float:
     """Halve the ratio between what is caught and what is not."""
     caught, missed = scale.seeded, _SMALLEST * scale.tolerance
     for _ in range(_STEPS):
         size = math.sqrt(caught * missed)
-        if _answered(fault, bench.failed(bench.write(fault.id, seed, size))):
+        if _answered(
+            fault, robot_trials.failed(robot_trials.write(fault.id, seed, size))
+        ):
             caught = size
         else:
             missed = size
@@ -165,24 +167,24 @@ def _smallest(bench: _Bench, fault: Fault, seed: Seed, scale: Scale) -> float:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Bench:
+class _Trials:
     """One robot, ready to be spoilt and judged.
 
     Attributes:
-        specimen: Its good USD.
+        asset: Its good USD.
         spec: What the specification says about the URDF.
         configurations: Where link frames are compared.
         folder: Where spoilt USDs are written.
     """
 
-    specimen: Specimen
+    asset: GoodAsset
     spec: Observation
     configurations: Configurations
     folder: Path
 
     def write(self, name: str, seed: Seed | None, size: float) -> str:
         """Write a spoilt USD; return its path."""
-        stage = overlay(self.specimen)
+        stage = overlay(self.asset)
         if seed is not None:
             seed.apply(stage, size)
         path = self.folder / f"{name}.usda"
@@ -199,7 +201,7 @@ class _Bench:
         if isinstance(outcome, Abstained):
             return (REFUSED,)
         judgement = judge(
-            {"spec": Observed(self.spec)}, outcome, expected_base=self.specimen.base
+            {"spec": Observed(self.spec)}, outcome, expected_base=self.asset.base
         )
         return tuple(
             check.id for check in judgement.checks if check.grade is Grade.FAILS
@@ -217,22 +219,22 @@ class _Bench:
                 return Abstained(str(abstention))
 
 
-def _benches(
-    urdf: str, folder: str, speeches: Iterable[Speech]
-) -> dict[Speech, _Bench]:
+def _trials_by_profile(
+    urdf: str, folder: str, profiles: Iterable[ProfileName]
+) -> dict[ProfileName, _Trials]:
     """Convert a robot once per profile, beside one reading of its URDF."""
     # `convert` accepts what it can repair; the same reading is the reference here.
     from urdf_usd.conformance.tolerance.sampling import configurations  # noqa: PLC0415  half a second
 
     asked = configurations(structure(parse(urdf).robot))
     spec = ReferenceEngine().observe(Request(urdf, asked))
-    benches: dict[Speech, _Bench] = {}
-    for speech in speeches:
-        place = Path(folder, speech)
+    trials_of: dict[ProfileName, _Trials] = {}
+    for profile in profiles:
+        place = Path(folder, profile)
         place.mkdir()
-        options = ConvertOptions(profile=Profile(speech))
+        options = ConvertOptions(profile=Profile(profile))
         root_layer = str(convert(urdf, place / "good", options).root_layer)
         usd = OpenusdEngine().observe(Request(root_layer, asked))
-        specimen = open_specimen(root_layer, spec, usd, asked)
-        benches[speech] = _Bench(specimen, spec, asked, place)
-    return benches
+        asset = open_asset(root_layer, spec, usd, asked)
+        trials_of[profile] = _Trials(asset, spec, asked, place)
+    return trials_of

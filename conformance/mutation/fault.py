@@ -10,10 +10,10 @@ if TYPE_CHECKING:
 
     from pxr import Usd
 
-    from urdf_usd.conformance.mutation.specimen import Specimen
+    from urdf_usd.conformance.mutation.good_asset import GoodAsset
 
 # Whose words a good USD uses, and a fault spoils.
-Speech: TypeAlias = Literal["generic", "newton", "physx"]
+ProfileName: TypeAlias = Literal["generic", "newton", "physx"]
 # What is said instead of a check if the reader refuses the USD.
 REFUSED = "reader.refuses"
 
@@ -64,12 +64,12 @@ class Fault:
         aims: Checks that answer for it: one of them must fail.
         seeds: Places in a USD.
         scale: For faults that come in any size.
-        speech: Profile of the USDs in which it can be seeded.
+        profile: Profile of the USDs in which it can be seeded.
     """
 
     id: str
     title: str
     aims: tuple[str, ...]
-    seeds: Callable[[Specimen], Iterable[Seed]]
+    seeds: Callable[[GoodAsset], Iterable[Seed]]
     scale: Scale | None = None
-    speech: Speech = "generic"
+    profile: ProfileName = "generic"

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from pxr import Usd
 
-    from urdf_usd.conformance.mutation.specimen import JointSite, Specimen
+    from urdf_usd.conformance.mutation.good_asset import GoodAsset, JointSite
 
 _LIMITS = ("limits.lower", "limits.upper")
 _NAMES = ("physics:lowerLimit", "physics:upperLimit")
@@ -26,9 +26,9 @@ _FAR = 100.0
 Pair = tuple[float | None, float | None]
 
 
-def _limited(specimen: Specimen, *types: JointType) -> Iterator[tuple[JointSite, Pair]]:
+def _limited(asset: GoodAsset, *types: JointType) -> Iterator[tuple[JointSite, Pair]]:
     """Joints of some types with finite limits, as authored."""
-    for site in specimen.joints_of(*types):
+    for site in asset.joints_of(*types):
         lower, upper = (site.value(name) for name in _NAMES)
         if lower is None or upper is None:
             continue
@@ -49,10 +49,10 @@ def _author(path: str, limits: Pair, stage: Usd.Stage, _: float) -> None:
 def _changed(
     change: Callable[[float, float], Pair],
     types: Iterable[JointType],
-    specimen: Specimen,
+    asset: GoodAsset,
 ) -> Iterator[Seed]:
     """Change the limits of joints; where the numbers stay the same it is equivalent."""
-    for site, (lower, upper) in _limited(specimen, *types):
+    for site, (lower, upper) in _limited(asset, *types):
         assert lower is not None  # noqa: S101  both are authored
         assert upper is not None  # noqa: S101  likewise
         bad = change(lower, upper)
@@ -64,9 +64,9 @@ def _changed(
         yield Seed(site.subject, partial(_author, site.path, bad), equivalent=same)
 
 
-def _shifts(side: int, motion: str, specimen: Specimen) -> Iterator[Seed]:
+def _shifts(side: int, motion: str, asset: GoodAsset) -> Iterator[Seed]:
     types = JointType.REVOLUTE if motion == "angular" else JointType.PRISMATIC
-    for site, limits in _limited(specimen, types):
+    for site, limits in _limited(asset, types):
         yield Seed(site.subject, partial(_shift, site, limits, side))
 
 
@@ -84,9 +84,9 @@ def _shift(
     _author(site.path, (bad[0], bad[1]), stage, size)
 
 
-def _bounded(specimen: Specimen) -> Iterator[Seed]:
+def _bounded(asset: GoodAsset) -> Iterator[Seed]:
     """Give joints without limits a full turn."""
-    for site in specimen.joints_of(JointType.CONTINUOUS):
+    for site in asset.joints_of(JointType.CONTINUOUS):
         if site.angular:
             yield Seed(site.subject, partial(_author, site.path, (-180.0, 180.0)))
 

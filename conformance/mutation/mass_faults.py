@@ -12,7 +12,7 @@ from pxr import Gf, Sdf, Usd, UsdPhysics
 from scipy.spatial.transform import Rotation
 
 from urdf_usd.conformance.mutation.fault import Fault, Scale, Seed
-from urdf_usd.conformance.mutation.motion import quaternion
+from urdf_usd.conformance.mutation.joint_frames import quaternion
 from urdf_usd.conformance.tolerance.bounds import Tolerance
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from urdf_usd.conformance.mutation.specimen import BodySite, Specimen
+    from urdf_usd.conformance.mutation.good_asset import BodySite, GoodAsset
 
 _TOLERANCE = Tolerance()
 _MASS = ("mass.link.mass",)
@@ -38,7 +38,7 @@ _BALL = 0.4 * 0.1**2
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Authored:
+class MassAttributes:
     """What a body states.
 
     Attributes:
@@ -60,7 +60,7 @@ class Authored:
         tensor: NDArray[np.float64] = turn @ np.diag(self.moments) @ turn.T
         return tensor
 
-    def differs(self, other: Authored) -> bool:
+    def differs(self, other: MassAttributes) -> bool:
         """Whether mass, centre or inertia differ by more than any tolerance."""
         scale = float(self.moments.max())
         return bool(
@@ -70,10 +70,10 @@ class Authored:
         )
 
 
-def _read(body: BodySite) -> Authored:
+def _read(body: BodySite) -> MassAttributes:
     api = UsdPhysics.MassAPI(body.prim)
     quat = api.GetPrincipalAxesAttr().Get()
-    return Authored(
+    return MassAttributes(
         mass=float(api.GetMassAttr().Get()),
         center=np.array(api.GetCenterOfMassAttr().Get(), np.float64),
         moments=np.array(api.GetDiagonalInertiaAttr().Get(), np.float64),
@@ -83,7 +83,7 @@ def _read(body: BodySite) -> Authored:
     )
 
 
-def _author(path: str, authored: Authored, stage: Usd.Stage, _: float) -> None:
+def _author(path: str, authored: MassAttributes, stage: Usd.Stage, _: float) -> None:
     api = UsdPhysics.MassAPI(stage.GetPrimAtPath(path))
     api.CreateMassAttr(authored.mass)
     api.CreateCenterOfMassAttr(Gf.Vec3f(*authored.center.tolist()))
@@ -91,24 +91,24 @@ def _author(path: str, authored: Authored, stage: Usd.Stage, _: float) -> None:
     api.CreatePrincipalAxesAttr(quaternion(authored.axes))
 
 
-def _massive(specimen: Specimen) -> Iterator[tuple[BodySite, Authored]]:
+def _massive(asset: GoodAsset) -> Iterator[tuple[BodySite, MassAttributes]]:
     """Bodies whose mass is that of one link, so that the link itself is compared."""
-    for body in specimen.bodies:
+    for body in asset.bodies:
         if body.alone:
             yield body, _read(body)
 
 
-def _extended(specimen: Specimen) -> Iterator[tuple[BodySite, Authored]]:
+def _extended(asset: GoodAsset) -> Iterator[tuple[BodySite, MassAttributes]]:
     """Those of them whose inertia the URDF states."""
-    for body, authored in _massive(specimen):
+    for body, authored in _massive(asset):
         if body.stated.mass and any(body.stated.mass.inertia or ()):
             yield body, authored
 
 
 def _changed(
-    change: Callable[[Authored], Authored], specimen: Specimen
+    change: Callable[[MassAttributes], MassAttributes], asset: GoodAsset
 ) -> Iterator[Seed]:
-    for body, good in _extended(specimen):
+    for body, good in _extended(asset):
         bad = change(good)
         yield Seed(
             body.subject,
@@ -118,39 +118,39 @@ def _changed(
 
 
 def _changed_blindly(
-    change: Callable[[Authored], Authored], specimen: Specimen
+    change: Callable[[MassAttributes], MassAttributes], asset: GoodAsset
 ) -> Iterator[Seed]:
     """Seed what is no number, which differs from every number."""
-    for body, good in _extended(specimen):
+    for body, good in _extended(asset):
         yield Seed(body.subject, partial(_author, body.path, change(good)))
 
 
 def _sized(
-    change: Callable[[Authored, float], Authored], specimen: Specimen
+    change: Callable[[MassAttributes, float], MassAttributes], asset: GoodAsset
 ) -> Iterator[Seed]:
-    for body, good in _extended(specimen):
+    for body, good in _extended(asset):
         yield Seed(body.subject, partial(_author_sized, body.path, good, change))
 
 
 def _author_sized(
     path: str,
-    good: Authored,
-    change: Callable[[Authored, float], Authored],
+    good: MassAttributes,
+    change: Callable[[MassAttributes, float], MassAttributes],
     stage: Usd.Stage,
     size: float,
 ) -> None:
     _author(path, change(good, size), stage, size)
 
 
-def _turns(specimen: Specimen) -> Iterator[Seed]:
+def _turns(asset: GoodAsset) -> Iterator[Seed]:
     """Turn principal axes as far as moves the tensor by the given part of it."""
-    for body, good in _extended(specimen):
+    for body, good in _extended(asset):
         if np.ptp(good.moments) > _SPREAD * good.moments.max():
             apply = partial(_author_sized, body.path, good, _turned)
             yield Seed(body.subject, apply)
 
 
-def _turned(good: Authored, size: float) -> Authored:
+def _turned(good: MassAttributes, size: float) -> MassAttributes:
     """Turn the axes of the smallest and the largest moment into each other.
 
     A turn by a small angle changes the tensor by angle * (largest - smallest).
@@ -161,8 +161,8 @@ def _turned(good: Authored, size: float) -> Authored:
     return replace(good, axes=good.axes * turn)
 
 
-def _blocked(specimen: Specimen, attribute: str) -> Iterator[Seed]:
-    for body, _ in _massive(specimen):
+def _blocked(asset: GoodAsset, attribute: str) -> Iterator[Seed]:
+    for body, _ in _massive(asset):
         yield Seed(body.subject, partial(_block, body.path, attribute))
 
 
@@ -170,14 +170,14 @@ def _block(path: str, attribute: str, stage: Usd.Stage, _: float) -> None:
     stage.GetPrimAtPath(path).GetAttribute(attribute).Block()
 
 
-def _set_mass(specimen: Specimen) -> Iterator[Seed]:
-    for body, good in _massive(specimen):
+def _set_mass(asset: GoodAsset) -> Iterator[Seed]:
+    for body, good in _massive(asset):
         apply = partial(_author, body.path, replace(good, mass=0.0))
         yield Seed(body.subject, apply)
 
 
-def _without_api(specimen: Specimen) -> Iterator[Seed]:
-    for body, _ in _massive(specimen):
+def _without_api(asset: GoodAsset) -> Iterator[Seed]:
+    for body, _ in _massive(asset):
         yield Seed(body.subject, partial(_remove_api, body.path))
 
 
@@ -185,36 +185,36 @@ def _remove_api(path: str, stage: Usd.Stage, _: float) -> None:
     stage.GetPrimAtPath(path).RemoveAPI(UsdPhysics.MassAPI)
 
 
-def _bare(specimen: Specimen) -> Iterator[tuple[BodySite, Authored]]:
+def _bare(asset: GoodAsset) -> Iterator[tuple[BodySite, MassAttributes]]:
     """Bodies without colliders: what OpenUSD makes up for them is known."""
-    for body, good in _extended(specimen):
+    for body, good in _extended(asset):
         below = Usd.PrimRange(body.prim, Usd.TraverseInstanceProxies())
         if not any(prim.HasAPI(UsdPhysics.CollisionAPI) for prim in below):
             yield body, good
 
 
-def _without_center(specimen: Specimen) -> Iterator[Seed]:
-    for body, good in _bare(specimen):
+def _without_center(asset: GoodAsset) -> Iterator[Seed]:
+    for body, good in _bare(asset):
         made_up = replace(good, center=np.zeros(3))
         apply = partial(_block, body.path, "physics:centerOfMass")
         yield Seed(body.subject, apply, equivalent=not good.differs(made_up))
 
 
-def _without_moments(specimen: Specimen) -> Iterator[Seed]:
-    for body, good in _bare(specimen):
+def _without_moments(asset: GoodAsset) -> Iterator[Seed]:
+    for body, good in _bare(asset):
         made_up = replace(good, moments=np.full(3, _BALL * good.mass))
         apply = partial(_author, body.path, replace(good, moments=np.zeros(3)))
         yield Seed(body.subject, apply, equivalent=not good.differs(made_up))
 
 
-def _contradicted(specimen: Specimen) -> Iterator[Seed]:
-    for body, good in _extended(specimen):
+def _contradicted(asset: GoodAsset) -> Iterator[Seed]:
+    for body, good in _extended(asset):
         yield Seed(body.subject, partial(_contradict, body.path, good))
 
 
 def _contradict(
     path: str,
-    good: Authored,
+    good: MassAttributes,
     stage: Usd.Stage,
     size: float,
 ) -> None:
@@ -227,8 +227,8 @@ def _contradict(
     attribute.Set(values)
 
 
-def _embodied_frames(specimen: Specimen) -> Iterator[Seed]:
-    for path in specimen.frames:
+def _embodied_frames(asset: GoodAsset) -> Iterator[Seed]:
+    for path in asset.frames:
         yield Seed(f"prim {path}", partial(_embody, path))
 
 
@@ -236,7 +236,7 @@ def _embody(path: str, stage: Usd.Stage, _: float) -> None:
     UsdPhysics.RigidBodyAPI.Apply(stage.GetPrimAtPath(path))
 
 
-def _about_origin(good: Authored) -> Authored:
+def _about_origin(good: MassAttributes) -> MassAttributes:
     """Take the inertia about the link's origin instead of the centre of mass."""
     arm = good.center
     tensor = good.tensor + good.mass * (arm @ arm * np.eye(3) - np.outer(arm, arm))
@@ -246,7 +246,7 @@ def _about_origin(good: Authored) -> Authored:
     return replace(good, moments=moments, axes=Rotation.from_matrix(axes))
 
 
-def _scale_tensor(good: Authored, size: float) -> Authored:
+def _scale_tensor(good: MassAttributes, size: float) -> MassAttributes:
     return replace(good, moments=good.moments * (1 + size))
 
 
@@ -254,7 +254,7 @@ def _fault(
     identifier: str,
     title: str,
     aims: tuple[str, ...],
-    change: Callable[[Authored], Authored],
+    change: Callable[[MassAttributes], MassAttributes],
 ) -> Fault:
     return Fault(f"mass.{identifier}", title, aims, partial(_changed, change))
 

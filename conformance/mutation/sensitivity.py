@@ -12,7 +12,12 @@ from typing import TYPE_CHECKING
 from urdf_usd.conformance.execution.workers.confinement import Completed
 from urdf_usd.conformance.execution.workers.isolation import Isolation
 from urdf_usd.conformance.mutation.catalogue import FAULTS
-from urdf_usd.conformance.mutation.experiment import Examination, Plan, Trial, examine
+from urdf_usd.conformance.mutation.experiment import (
+    Plan,
+    RobotTrials,
+    Trial,
+    run_trials,
+)
 from urdf_usd.corpus import resolve_robot
 
 if TYPE_CHECKING:
@@ -46,7 +51,7 @@ _SHARDS = 4
 _TIME_LIMIT = 900.0
 
 
-class ExaminationError(Exception):
+class TrialError(Exception):
     """A robot could not be examined; the message says which, and why."""
 
 
@@ -132,12 +137,12 @@ def measure(
         progress: Called with the name of a robot whenever a part of it is done.
 
     Raises:
-        ExaminationError: A robot cannot be examined.
+        TrialError: A robot cannot be examined.
         UnavailableError: A robot is not installed.
     """
     scaled = [fault.id for fault in FAULTS if fault.scale]
     with tempfile.TemporaryDirectory(prefix="urdf-usd-") as work:
-        laboratory = _Laboratory(Path(work), jobs, progress or (lambda _: None))
+        runner = _TrialRunner(Path(work), jobs, progress or (lambda _: None))
         if full:
             shards = [
                 Plan(
@@ -146,15 +151,15 @@ def measure(
                 for i in range(_SHARDS)
             ]
             tasks = [(robot, plan) for robot in robots for plan in shards]
-            return summary(laboratory.examine(tasks))
-        first = laboratory.examine([(robot, Plan(1, frozenset())) for robot in robots])
-        return summary(first, laboratory.examine(_searches(first, scaled)))
+            return summary(runner.run_trials(tasks))
+        first = runner.run_trials([(robot, Plan(1, frozenset())) for robot in robots])
+        return summary(first, runner.run_trials(_searches(first, scaled)))
 
 
 def _searches(
-    done: Iterable[Examination], scaled: Sequence[str]
+    done: Iterable[RobotTrials], scaled: Sequence[str]
 ) -> list[tuple[str, Plan]]:
-    """Look for the smallest size of each fault on the quickest robot that has it."""
+    """Appearance for the smallest size of each fault on the quickest robot that has it."""
     quickest = sorted(done, key=lambda found: len(found.trials))
     chosen: dict[str, set[str]] = {}
     for fault in scaled:
@@ -169,7 +174,7 @@ def _searches(
 
 
 @dataclass(frozen=True, slots=True)
-class _Laboratory:
+class _TrialRunner:
     """Where robots are examined.
 
     Attributes:
@@ -182,25 +187,25 @@ class _Laboratory:
     jobs: int
     progress: Callable[[str], None]
 
-    def examine(self, tasks: Sequence[tuple[str, Plan]]) -> tuple[Examination, ...]:
+    def run_trials(self, tasks: Sequence[tuple[str, Plan]]) -> tuple[RobotTrials, ...]:
         """Examine robots, in child processes; results in the order of the tasks."""
         with (
             ThreadPoolExecutor(self.jobs) as threads,
             Isolation(self.jobs) as isolation,
         ):
             futures = [
-                threads.submit(self._examine, isolation, robot, plan)
+                threads.submit(self._run_trials, isolation, robot, plan)
                 for robot, plan in tasks
             ]
             return tuple(future.result() for future in futures)
 
-    def _examine(self, isolation: Isolation, robot: str, plan: Plan) -> Examination:
+    def _run_trials(self, isolation: Isolation, robot: str, plan: Plan) -> RobotTrials:
         folder = tempfile.mkdtemp(dir=self.folder)
         ending = isolation.call(
-            examine, robot, str(_urdf(robot)), folder, plan, timeout=_TIME_LIMIT
+            run_trials, robot, str(_urdf(robot)), folder, plan, timeout=_TIME_LIMIT
         )
         if not isinstance(ending, Completed):
-            raise ExaminationError(f"{robot}: {ending.reason}")
+            raise TrialError(f"{robot}: {ending.reason}")
         self.progress(robot)
         return ending.value
 
@@ -210,15 +215,15 @@ def _urdf(robot: str) -> Path:
 
 
 def summary(
-    examinations: Iterable[Examination], searches: Iterable[Examination] = ()
+    runs: Iterable[RobotTrials], searches: Iterable[RobotTrials] = ()
 ) -> Sensitivity:
     """Sum up what became of each kind of fault.
 
     Args:
-        examinations: What counts.
+        runs: What counts.
         searches: Where only the smallest sizes count.
     """
-    done = tuple(examinations)
+    done = tuple(runs)
     trials = [trial for found in done for trial in found.trials]
     sized = [*trials, *(trial for found in searches for trial in found.trials)]
     equivalent = Counter(fault for found in done for fault in found.equivalent)

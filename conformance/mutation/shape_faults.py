@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from urdf_usd.conformance.mutation.specimen import Specimen
+    from urdf_usd.conformance.mutation.good_asset import GoodAsset
     from urdf_usd.conformance.observation.shapes import ShapeObservation
 
 _OBLIQUE = np.array([2.0, -3.0, 6.0]) / 7.0
@@ -52,13 +52,13 @@ class ShapeSite:
         return f"{self.prim.GetName()} of {parent.GetDisplayName() or parent.GetName()}"
 
 
-def shape_sites(specimen: Specimen, role: Role) -> Iterator[ShapeSite]:
+def shape_sites(asset: GoodAsset, role: Role) -> Iterator[ShapeSite]:
     """Shapes of links, in the order of the stage."""
     stated: dict[str, list[ShapeObservation]] = {}
-    for shape in specimen.spec.shapes:
+    for shape in asset.spec.shapes:
         if shape.role is role and shape.surface:
             stated.setdefault(shape.link, []).append(shape)
-    for prim in specimen.stage.Traverse():
+    for prim in asset.stage.Traverse():
         if not prim.IsA(UsdGeom.Gprim):
             continue
         collides = prim.HasAPI(UsdPhysics.CollisionAPI)
@@ -96,9 +96,9 @@ def _edited(
     edit: Callable[[Usd.Prim], None],
     role: Role,
     applies: Callable[[Usd.Prim], bool],
-    specimen: Specimen,
+    asset: GoodAsset,
 ) -> Iterator[Seed]:
-    for site in shape_sites(specimen, role):
+    for site in shape_sites(asset, role):
         if applies(site.prim):
             yield Seed(site.subject, partial(_edit, site.path, edit))
 
@@ -190,8 +190,8 @@ def _turn_over(prim: Usd.Prim) -> None:
     prim.GetAttribute("orientation").Set(UsdGeom.Tokens.leftHanded)
 
 
-def _turned_over(role: Role, specimen: Specimen) -> Iterator[Seed]:
-    for site in shape_sites(specimen, role):
+def _turned_over(role: Role, asset: GoodAsset) -> Iterator[Seed]:
+    for site in shape_sites(asset, role):
         if _is_mesh(site.prim):
             apply = partial(_edit, site.path, _turn_over)
             yield Seed(site.subject, apply, equivalent=not _has_outside(site.prim))
@@ -223,9 +223,9 @@ def _scale_of(prim: Usd.Prim) -> NDArray[np.float64]:
     return np.ones(3) if scale is None else np.array(scale, np.float64)
 
 
-def _shifted(role: Role, specimen: Specimen) -> Iterator[Seed]:
+def _shifted(role: Role, asset: GoodAsset) -> Iterator[Seed]:
     """Move shapes by a part of their size, along no axis."""
-    for site in shape_sites(specimen, role):
+    for site in shape_sites(asset, role):
         yield Seed(site.subject, partial(_shift, site))
 
 

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 from pxr import Sdf, Usd, UsdPhysics
 
 from urdf_usd.conformance.mutation.fault import Fault, Seed
-from urdf_usd.conformance.mutation.motion import AXES
-from urdf_usd.conformance.mutation.specimen import apart
+from urdf_usd.conformance.mutation.good_asset import apart
+from urdf_usd.conformance.mutation.joint_frames import AXES
 from urdf_usd.conformance.observation.robot import COORDINATES, JointType
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from urdf_usd.conformance.mutation.specimen import BodySite, JointSite, Specimen
+    from urdf_usd.conformance.mutation.good_asset import BodySite, GoodAsset, JointSite
 
 _JOINTS = ("structure.joints",)
 _LINKS = ("structure.links",)
@@ -32,38 +32,38 @@ _LOCKED = (1.0, -1.0)
 
 
 def _edited(
-    edit: Callable[[Usd.Prim], None], types: tuple[JointType, ...], specimen: Specimen
+    edit: Callable[[Usd.Prim], None], types: tuple[JointType, ...], asset: GoodAsset
 ) -> Iterator[Seed]:
-    """Edit the prims of joints that hold something."""
-    for site in specimen.joints_of(*types):
+    """Edit the prims of joints that frames something."""
+    for site in asset.joints_of(*types):
         if UsdPhysics.Joint(site.prim).GetJointEnabledAttr().Get():
             yield Seed(site.subject, partial(_edit, site.path, edit))
 
 
-def _ties(specimen: Specimen, *types: JointType) -> set[str]:
+def _ties(asset: GoodAsset, *types: JointType) -> set[str]:
     """Name the joints of some types whose parent is the world."""
     return {
         site.subject
-        for site in specimen.joints_of(*types)
+        for site in asset.joints_of(*types)
         if not any(
-            specimen.body_at(str(path))
+            asset.body_at(str(path))
             for path in UsdPhysics.Joint(site.prim).GetBody0Rel().GetTargets()
         )
     }
 
 
-def _excluded(specimen: Specimen) -> Iterator[Seed]:
+def _excluded(asset: GoodAsset) -> Iterator[Seed]:
     """Exclude joints; a weld to the world holds the base with or without."""
-    equivalent = _ties(specimen, JointType.FIXED)
+    equivalent = _ties(asset, JointType.FIXED)
     types = (*_SINGLE, JointType.FIXED, JointType.PLANAR)
-    for seed in _edited(_exclude, types, specimen):
+    for seed in _edited(_exclude, types, asset):
         yield replace(seed, equivalent=seed.subject in equivalent)
 
 
-def _without_parent(specimen: Specimen) -> Iterator[Seed]:
+def _without_parent(asset: GoodAsset) -> Iterator[Seed]:
     """Misspell parents; what does not exist is the world, which some joints mean."""
-    equivalent = _ties(specimen, *COORDINATES)
-    for seed in _edited(partial(_misspell, 0), tuple(COORDINATES), specimen):
+    equivalent = _ties(asset, *COORDINATES)
+    for seed in _edited(partial(_misspell, 0), tuple(COORDINATES), asset):
         yield replace(seed, equivalent=seed.subject in equivalent)
 
 
@@ -134,8 +134,8 @@ def _turn_plane(prim: Usd.Prim) -> None:
         _limit(prim, freedom, limits[f"{kind}{other}"])
 
 
-def _welded_floats(specimen: Specimen) -> Iterator[Seed]:
-    for site in specimen.joints_of(JointType.FLOATING):
+def _welded_floats(asset: GoodAsset) -> Iterator[Seed]:
+    for site in asset.joints_of(JointType.FLOATING):
         yield Seed(site.subject, partial(_edit, site.path, _weld_float))
 
 
@@ -144,24 +144,24 @@ def _weld_float(prim: Usd.Prim) -> None:
     UsdPhysics.Joint(prim).CreateJointEnabledAttr(True)
 
 
-def _lost_names(specimen: Specimen) -> Iterator[Seed]:
-    for site in _named(specimen):
+def _lost_names(asset: GoodAsset) -> Iterator[Seed]:
+    for site in _named(asset):
         same = site.prim.GetName() == site.stated.name
         yield Seed(
             site.subject, partial(_edit, site.path, _forget_name), equivalent=same
         )
 
 
-def _named(specimen: Specimen) -> tuple[BodySite | JointSite, ...]:
-    return (*specimen.joints, *specimen.bodies)
+def _named(asset: GoodAsset) -> tuple[BodySite | JointSite, ...]:
+    return (*asset.joints, *asset.bodies)
 
 
 def _forget_name(prim: Usd.Prim) -> None:
     prim.SetDisplayName("")
 
 
-def _renamed(specimen: Specimen) -> Iterator[Seed]:
-    for site in _named(specimen):
+def _renamed(asset: GoodAsset) -> Iterator[Seed]:
+    for site in _named(asset):
         if not site.prim.GetDisplayName():
             target = f"{site.path}_{_ELSEWHERE}"
             yield Seed(site.subject, partial(_relocate, site.path, target))
@@ -171,29 +171,29 @@ def _relocate(path: str, target: str, stage: Usd.Stage, _: float) -> None:
     stage.GetRootLayer().relocates = [(Sdf.Path(path), Sdf.Path(target))]
 
 
-def _rehung(specimen: Specimen) -> Iterator[Seed]:
+def _rehung(asset: GoodAsset) -> Iterator[Seed]:
     """Hang joints on a body that stands elsewhere and does not follow the child."""
-    for site in specimen.joints:
+    for site in asset.joints:
         ends = UsdPhysics.Joint(site.prim)
         parent, child = (
-            [specimen.body_at(str(path)) for path in end.GetTargets()]
+            [asset.body_at(str(path)) for path in end.GetTargets()]
             for end in (ends.GetBody0Rel(), ends.GetBody1Rel())
         )
         if not (parent and parent[0] and child and child[0]):
             continue
-        behind = _behind(child[0].stated.name, specimen)
+        behind = _behind(child[0].stated.name, asset)
         others = [
             body.path
-            for body in specimen.bodies
+            for body in asset.bodies
             if body.stated.name not in behind and apart(body, parent[0])
         ]
         if others:
             yield Seed(site.subject, partial(_rehang, site.path, others[0]))
 
 
-def _behind(link: str, specimen: Specimen) -> set[str]:
+def _behind(link: str, asset: GoodAsset) -> set[str]:
     """Return a link and all links that move with it."""
-    found, joints = {link}, specimen.spec.joints
+    found, joints = {link}, asset.spec.joints
     for _ in joints:
         found |= {joint.child for joint in joints if joint.parent in found}
     return found
@@ -204,24 +204,24 @@ def _rehang(path: str, parent: str, stage: Usd.Stage, _: float) -> None:
     joint.GetBody0Rel().SetTargets([parent])
 
 
-def _surplus(specimen: Specimen) -> Iterator[Seed]:
+def _surplus(asset: GoodAsset) -> Iterator[Seed]:
     """Weld the first body to the last one: a loop that the URDF does not have."""
-    if len(specimen.bodies) > 1:
-        ends = specimen.bodies[0].path, specimen.bodies[-1].path
-        path = f"{specimen.root}/{_ELSEWHERE}"
+    if len(asset.bodies) > 1:
+        ends = asset.bodies[0].path, asset.bodies[-1].path
+        path = f"{asset.root}/{_ELSEWHERE}"
         yield Seed("robot", partial(_weld, path, "", ends))
 
 
-def _namesakes(specimen: Specimen) -> Iterator[Seed]:
+def _namesakes(asset: GoodAsset) -> Iterator[Seed]:
     """Add welds between the ends of joints, under the same name."""
-    for site in specimen.joints:
+    for site in asset.joints:
         joint = UsdPhysics.Joint(site.prim)
         ends = [
             str(path)
             for end in (joint.GetBody0Rel(), joint.GetBody1Rel())
             for path in end.GetTargets()
         ]
-        path = f"{specimen.root}/{_ELSEWHERE}"
+        path = f"{asset.root}/{_ELSEWHERE}"
         yield Seed(site.subject, partial(_weld, path, site.name, (ends[0], ends[1])))
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from urdf_usd.conformance.tolerance.motion_scale import MotionScale
 
 
-class Words(msgspec.Struct, frozen=True):
+class Description(msgspec.Struct, frozen=True):
     """What a difference is for the reader of a report.
 
     Attributes:
@@ -46,7 +46,7 @@ class Difference(msgspec.Struct, frozen=True):
         subject: What the value is about, for the reader: ``link forearm``.
         amount: Size in the unit of the check; inf for unequal, nan if a side that
             should state this value does not.
-        words: Puts it into words: few of thousands are ever shown.
+        describe: Returns its description; a function, as few of thousands are shown.
         bound: What float32 storage allows.
         tolerance: What engineering allows.
         configuration: Label of the configuration, if one matters.
@@ -59,7 +59,7 @@ class Difference(msgspec.Struct, frozen=True):
     item: str
     subject: str
     amount: float
-    words: Callable[[], Words]
+    describe: Callable[[], Description]
     bound: float = 0.0
     tolerance: float = 0.0
     configuration: str | None = None
@@ -94,13 +94,13 @@ class Compared:
 
     Attributes:
         differences: One per value, equal ones included.
-        told: The same for the reader of a report, where several values have one
+        reported: The same for the reader of a report, where several values have one
             cause; None if they stand for themselves.
         note: Why nothing, or not everything, was compared.
     """
 
     differences: tuple[Difference, ...]
-    told: tuple[Difference, ...] | None = None
+    reported: tuple[Difference, ...] | None = None
     note: str | None = None
 
 
@@ -121,7 +121,7 @@ def with_losses(comparison: Comparison) -> Comparison:
     return replace(
         comparison,
         differences=tuple(map(_as_loss, comparison.differences)),
-        told=comparison.told and tuple(map(_as_loss, comparison.told)),
+        reported=comparison.reported and tuple(map(_as_loss, comparison.reported)),
     )
 
 
@@ -168,8 +168,8 @@ class ToleranceModel:
 Comparer: TypeAlias = Callable[[Observation, Observation, ToleranceModel], Comparison]
 
 
-def tolerance_model(spec: Observation, tolerance: Tolerance) -> ToleranceModel:
-    """Derive the tolerance_model from the specification's reading of a robot.
+def derive_tolerance_model(spec: Observation, tolerance: Tolerance) -> ToleranceModel:
+    """Derive the model from the specification's reading of a robot.
 
     Raises:
         ValueError: The observation states no frames.

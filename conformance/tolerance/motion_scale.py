@@ -25,10 +25,10 @@ from urdf_usd.conformance.tolerance.bounds import (
     length,
 )
 from urdf_usd.conformance.tolerance.rigid_groups import (
-    Lump,
-    lump_center_bound,
-    lump_inertia_bound,
-    lumps,
+    GroupMass,
+    group_center_bound,
+    group_inertia_bound,
+    group_masses,
 )
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ def motion_scale(
     bounds: Mapping[str, FrameBound],
     size: float,
 ) -> MotionScale | None:
-    """Derive the tolerance_model from the specification's reading of a robot.
+    """Derive the model from the specification's reading of a robot.
 
     Args:
         spec: That reading.
@@ -153,7 +153,9 @@ def motion_scale(
         frames, positions=frames.positions[:asked], rotations=frames.rotations[:asked]
     )
     bodies = {}
-    for group, found in zip(groups, lumps(spec, groups, spec.joints), strict=True):
+    for group, found in zip(
+        groups, group_masses(spec, groups, spec.joints), strict=True
+    ):
         if found is None:
             return None
         bodies[group[0]] = found
@@ -246,7 +248,7 @@ def _directions(joint: JointObservation) -> Array:
 
 def _levers(
     axes: Sequence[_Axis],
-    bodies: Mapping[str, Lump],
+    bodies: Mapping[str, GroupMass],
     frames: Frames,
     bounds: Mapping[str, FrameBound],
     parent: Mapping[str, str],
@@ -271,7 +273,7 @@ def _levers(
         at = column[head]
         places[:, row] = frames.positions[:, at] + frames.rotations[:, at] @ own.center
         errors[row] = bounds[head].position + bounds[head].rotation * length(own.center)
-        errors[row] += lump_center_bound(own.parts)
+        errors[row] += group_center_bound(own.parts)
         carrier: str | None = head
         while carrier is not None:
             carried.setdefault(carrier, []).append(row)
@@ -296,13 +298,15 @@ def _levers(
     return _GroupJacobians(linear, linear_error, angular, angular_error)
 
 
-def _weights(bodies: Mapping[str, Lump], bounds: Mapping[str, FrameBound]) -> _Weights:
+def _weights(
+    bodies: Mapping[str, GroupMass], bounds: Mapping[str, FrameBound]
+) -> _Weights:
     mass = np.array([own.mass for own in bodies.values()])
     tensors = np.array([own.tensor for own in bodies.values()])
     moment = np.linalg.norm(tensors, 2, axis=(1, 2))
     storage = np.array(
         [
-            lump_inertia_bound(own.parts, own.center, own.tensor)
+            group_inertia_bound(own.parts, own.center, own.tensor)
             + 2 * bounds[head].rotation
             for head, own in bodies.items()
         ]
@@ -311,7 +315,7 @@ def _weights(bodies: Mapping[str, Lump], bounds: Mapping[str, FrameBound]) -> _W
     return _Weights(mass, 2 * RELATIVE * mass, moment, storage * moment)
 
 
-def _invented(bodies: Sequence[Lump], size: float) -> _Weights:
+def _invented(bodies: Sequence[GroupMass], size: float) -> _Weights:
     """Return what may be invented: for groups without mass, and for point masses."""
     total = sum(own.mass for own in bodies) or 1.0
     bare = np.array([own.mass == 0 for own in bodies])

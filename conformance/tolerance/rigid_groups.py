@@ -36,7 +36,7 @@ _IDENTITY = np.eye(3)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Part:
+class LinkMass:
     """Mass of one link of a group, in the frame of the group's head.
 
     Attributes:
@@ -55,7 +55,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Lump:
+class GroupMass:
     """Mass of a whole group, in the frame of its head.
 
     Attributes:
@@ -68,7 +68,7 @@ class Lump:
     mass: float
     center: NDArray[np.float64]
     tensor: NDArray[np.float64]
-    parts: tuple[Part, ...]
+    parts: tuple[LinkMass, ...]
 
 
 def rigid_groups(
@@ -145,11 +145,11 @@ def tensor_of(values: Vec6) -> NDArray[np.float64]:
     return np.array([[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]])
 
 
-def lumps(
+def group_masses(
     reading: Observation,
     groups: Sequence[Sequence[str]],
     joints: Sequence[JointObservation],
-) -> tuple[Lump | None, ...]:
+) -> tuple[GroupMass | None, ...]:
     """Take the masses of each group together, by the parallel axis theorem.
 
     Args:
@@ -172,15 +172,15 @@ def lumps(
             strict=True,
         )
     )
-    return tuple(_lump(group, masses, parent, poses) for group in groups)
+    return tuple(_group_mass(group, masses, parent, poses) for group in groups)
 
 
-def _lump(
+def _group_mass(
     group: Sequence[str],
     masses: Mapping[str, MassProperties | None],
     parent: Mapping[str, str],
     poses: Mapping[str, tuple[NDArray[np.float64], NDArray[np.float64]]],
-) -> Lump | None:
+) -> GroupMass | None:
     head = group[0]
     parts = []
     for name in group:
@@ -195,7 +195,7 @@ def _lump(
         origin = turn @ (place - start)
         rotation = turn @ attitude
         parts.append(
-            Part(
+            LinkMass(
                 mass=properties.mass,
                 center=origin + rotation @ np.asarray(properties.center),
                 tensor=rotation @ tensor_of(properties.inertia) @ rotation.T,
@@ -215,10 +215,10 @@ def _welds(head: str, link: str, parent: Mapping[str, str]) -> int:
     return depth
 
 
-def _sum(parts: tuple[Part, ...]) -> Lump:
+def _sum(parts: tuple[LinkMass, ...]) -> GroupMass:
     mass = sum(part.mass for part in parts)
     if not mass:
-        return Lump(0.0, np.zeros(3), np.zeros((3, 3)), parts)
+        return GroupMass(0.0, np.zeros(3), np.zeros((3, 3)), parts)
     center = sum((part.mass * part.center for part in parts), np.zeros(3)) / mass
     tensor = np.zeros((3, 3))
     for part in parts:
@@ -226,10 +226,10 @@ def _sum(parts: tuple[Part, ...]) -> Lump:
         tensor += part.tensor + part.mass * (
             float(arm @ arm) * _IDENTITY - arm[:, None] * arm
         )
-    return Lump(mass, center, tensor, parts)
+    return GroupMass(mass, center, tensor, parts)
 
 
-def lump_center_bound(parts: Sequence[Part]) -> float:
+def group_center_bound(parts: Sequence[LinkMass]) -> float:
     """Bound the centre of mass of welded links [m].
 
     With r the largest distance from the group's head: each centre, each mass and the
@@ -241,8 +241,8 @@ def lump_center_bound(parts: Sequence[Part]) -> float:
     return (3 * RELATIVE + welds * per_weld) * reach + ARITHMETIC
 
 
-def lump_inertia_bound(
-    parts: Sequence[Part], center: NDArray[np.float64], tensor: NDArray[np.float64]
+def group_inertia_bound(
+    parts: Sequence[LinkMass], center: NDArray[np.float64], tensor: NDArray[np.float64]
 ) -> float:
     """Bound the inertia of welded links, relative to its largest moment.
 
@@ -252,7 +252,7 @@ def lump_inertia_bound(
     largest = largest_moment(tensor)
     if not largest:
         return ARITHMETIC
-    arm_error = 2 * lump_center_bound(parts)
+    arm_error = 2 * group_center_bound(parts)
     absolute = inertia_bound(tensor) * largest
     for part in parts:
         moment = largest_moment(part.tensor)
@@ -263,7 +263,7 @@ def lump_inertia_bound(
     return absolute / largest + ARITHMETIC
 
 
-def _reach(parts: Sequence[Part]) -> float:
+def _reach(parts: Sequence[LinkMass]) -> float:
     return max(
         (length(end) for part in parts for end in (part.center, part.origin)),
         default=0.0,

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
     from urdf_usd.conformance.observation.robot import (
         JointObservation,
-        Moment,
         Observation,
         Rollout,
+        RolloutState,
     )
     from urdf_usd.conformance.tolerance.motion_scale import MotionScale
 
@@ -66,8 +66,8 @@ def plan_rollout(spec: Observation, scale: MotionScale | None) -> RolloutPlan | 
         return None
     plan = RolloutPlan(_START, tuple(name for name in joints if name in held))
     most = _WORK / len(dynamics.joints) ** 2
-    short = tuple(steps for steps in plan.moments if steps <= most)
-    return replace(plan, moments=short or plan.moments[:1])
+    short = tuple(steps for steps in plan.steps if steps <= most)
+    return replace(plan, steps=short or plan.steps[:1])
 
 
 def _freedoms(
@@ -123,9 +123,9 @@ def rollout_spread(
 
     It ends where one of them explodes.
     """
-    if rollout is None or not rollout.neighbours:
+    if rollout is None or not rollout.perturbed:
         return {}
-    together = list(zip(rollout.moments, *rollout.neighbours, strict=False))
+    together = list(zip(rollout.states, *rollout.perturbed, strict=False))
     return {
         name: tuple(
             max(
@@ -139,7 +139,10 @@ def rollout_spread(
 
 
 def distance(
-    first: Moment, second: Moment, at: tuple[int, int], joint_type: JointType
+    first: RolloutState,
+    second: RolloutState,
+    at: tuple[int, int],
+    joint_type: JointType,
 ) -> float:
     """Return how far apart a joint is: the largest of position and velocity.
 

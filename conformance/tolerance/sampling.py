@@ -98,13 +98,13 @@ def configurations(
         array.setflags(write=False)
     samples = (f"sample {index}" for index in range(len(cube) - 2))
     size = _ROOT + sum(VELOCITIES[joint.type] for joint in moving)
-    weighed = max(_WEIGHED, _ENTRIES // size**2)
+    motion_count = max(_WEIGHED, _ENTRIES // size**2)
     return Configurations(
         joints=tuple(joint.name for joint in moving),
         positions=tuple(positions[joint.name] for joint in moving),
         labels=("zero", "lower", "upper", *samples),
         velocities=_velocities(moving, len(cube) + 1),
-        weighed=weighed if weighed <= len(cube) else None,
+        motion_count=motion_count if motion_count <= len(cube) else None,
     )
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from urdf_usd.conformance.records.record import DeviationRecord, Grade
 from urdf_usd.conformance.tolerance.bounds import RELATIVE, ROUNDINGS
 from urdf_usd.conformance.tolerance.comparison import Compared
-from urdf_usd.conformance.verdict.circumstances import Case
+from urdf_usd.conformance.verdict.conditions import DeviationCase
 from urdf_usd.conformance.verdict.deviations import UNEXPLAINED, explain
 
 if TYPE_CHECKING:
@@ -163,11 +163,11 @@ def known_deviations(
         spec: The specification's reading.
         stated: What the reader says of the same file.
     """
-    item = Case(check, difference.item, spec, stated)
+    item = DeviationCase(check, difference.item, spec, stated)
     if (whole := explain(item, whole=True)) is not None:
         return (whole,)
     parts = difference.traces or (difference.item,)
-    found = [explain(Case(check, part, spec, stated)) for part in parts]
+    found = [explain(DeviationCase(check, part, spec, stated)) for part in parts]
     known = tuple(dict.fromkeys(deviation for deviation in found if deviation))
     return known if all(found) else ()
 

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from urdf_usd.conformance.observation.robot import JointType
-from urdf_usd.conformance.verdict import circumstances as given
+from urdf_usd.conformance.verdict import conditions as given
 
 if TYPE_CHECKING:
-    from urdf_usd.conformance.verdict.circumstances import Case, Circumstance
+    from urdf_usd.conformance.verdict.conditions import Condition, DeviationCase
 
 _LIMITS = ("limits.lower", "limits.upper", "structure.types")
 _MASS = ("mass.link.", "mass.group.", "mass.total")
@@ -46,13 +46,13 @@ class Deviation:
     engine: str
     cause: str
     checks: tuple[str, ...]
-    applies: Circumstance
+    applies: Condition
     file: str
     predicts: tuple[str, ...] = ()
     whole: bool = False
 
 
-def explain(case: Case, *, whole: bool = False) -> Deviation | None:
+def explain(case: DeviationCase, *, whole: bool = False) -> Deviation | None:
     """Find what accounts for a departure in a part, or in the value compared."""
     return next(
         (
@@ -72,7 +72,7 @@ def _of(  # noqa: PLR0913, PLR0917  a row of the table below
     name: str,
     does: str,
     checks: tuple[str, ...],
-    applies: Circumstance,
+    applies: Condition,
     file: str,
     *,
     predicts: tuple[str, ...] = (),

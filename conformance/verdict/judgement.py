@@ -32,7 +32,7 @@ from urdf_usd.conformance.tolerance.bounds import Tolerance
 from urdf_usd.conformance.tolerance.comparison import (
     Compared,
     Incomparable,
-    tolerance_model,
+    derive_tolerance_model,
     with_losses,
 )
 from urdf_usd.conformance.tolerance.rigid_groups import tensor_of
@@ -41,7 +41,7 @@ from urdf_usd.conformance.verdict.attribution import (
     EngineComparison,
     attribute,
 )
-from urdf_usd.conformance.verdict.round_trip import compare_back
+from urdf_usd.conformance.verdict.round_trip import compare_round_trip
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
         ToleranceModel,
     )
     from urdf_usd.conformance.verdict.attribution import Disagreement
-    from urdf_usd.conformance.verdict.round_trip import Back
+    from urdf_usd.conformance.verdict.round_trip import RoundTripOutcomes
 
 
 REFERENCE = "spec"
@@ -86,7 +86,7 @@ def judge(  # noqa: PLR0913  one argument per source of words
     usd: Outcome,
     *,
     further_usd: Iterable[Outcome] = (),
-    back: Back | None = None,
+    back: RoundTripOutcomes | None = None,
     tolerance: Tolerance | None = None,
     expected_base: Base | None = None,
 ) -> Judgement:
@@ -131,7 +131,7 @@ def judge(  # noqa: PLR0913  one argument per source of words
                     if isinstance(outcome, Observed)
                 ),
                 back=back,
-                tolerance_model=tolerance_model(spec, tolerance or Tolerance()),
+                model=derive_tolerance_model(spec, tolerance or Tolerance()),
             )
             return _judge(bench)
         case unknown:
@@ -149,7 +149,7 @@ class _Bench:
         engines: Outcomes of the other URDF engines.
         further: What other readers of the USD say.
         back: What became of the URDF written back, if anybody asked.
-        tolerance_model: What all comparisons are measured with.
+        model: What all comparisons are measured with.
     """
 
     spec: Observation
@@ -157,8 +157,8 @@ class _Bench:
     actual: Observation
     engines: Mapping[str, Outcome]
     further: tuple[Observation, ...]
-    back: Back | None
-    tolerance_model: ToleranceModel
+    back: RoundTripOutcomes | None
+    model: ToleranceModel
 
 
 def _nothing(verdict: Verdict, reason: str) -> Judgement:
@@ -180,8 +180,8 @@ def _round_trip(bench: _Bench) -> Iterator[CheckRecord]:
     if bench.back is None:
         return
     for check in ROUND_TRIP_CHECKS:
-        trip = compare_back(
-            check, bench.spec, bench.engines, bench.back, bench.tolerance_model
+        trip = compare_round_trip(
+            check, bench.spec, bench.engines, bench.back, bench.model
         )
         if trip is not None:
             differences = tuple(
@@ -195,18 +195,12 @@ def _round_trip(bench: _Bench) -> Iterator[CheckRecord]:
 def _judge_check(
     check: Check, bench: _Bench
 ) -> tuple[CheckRecord, tuple[DeviationRecord, ...]]:
-    comparison = with_losses(
-        compare(check, bench.asked, bench.actual, bench.tolerance_model)
-    )
+    comparison = with_losses(compare(check, bench.asked, bench.actual, bench.model))
     comparisons = {
         name: EngineComparison(
             stated=outcome.observation,
-            from_spec=compare(
-                check, bench.spec, outcome.observation, bench.tolerance_model
-            ),
-            to_usd=compare(
-                check, outcome.observation, bench.actual, bench.tolerance_model
-            ),
+            from_spec=compare(check, bench.spec, outcome.observation, bench.model),
+            to_usd=compare(check, outcome.observation, bench.actual, bench.model),
         )
         for name, outcome in bench.engines.items()
         if isinstance(outcome, Observed) and not check.usd_alone
@@ -230,7 +224,7 @@ def _further_deviations(check: Check, bench: _Bench) -> tuple[DeviationRecord, .
     comparisons = (
         EngineComparison(
             stated=stated,
-            from_spec=compare(check, bench.actual, stated, bench.tolerance_model),
+            from_spec=compare(check, bench.actual, stated, bench.model),
             to_usd=silent,
         )
         for stated in bench.further
@@ -334,7 +328,9 @@ def _findings(
     check: Check, comparison: Compared, attribution: Attribution
 ) -> list[FindingRecord]:
     """Return what is not exact, worst first; disputed values in the readers' words."""
-    told = comparison.differences if comparison.told is None else comparison.told
+    told = (
+        comparison.differences if comparison.reported is None else comparison.reported
+    )
     own = [
         difference
         for difference in told
@@ -354,7 +350,7 @@ def _findings(
 
 def _contradiction(dissents: Iterable[Disagreement]) -> str:
     return "; ".join(
-        f"{disagreement.engine} says {disagreement.difference.words().message}"
+        f"{disagreement.engine} says {disagreement.difference.describe().message}"
         for disagreement in dissents
     )
 
@@ -362,13 +358,13 @@ def _contradiction(dissents: Iterable[Disagreement]) -> str:
 def _finding(
     check: Check, difference: Difference, grade: Grade, message: str | None = None
 ) -> FindingRecord:
-    words = difference.words()
+    description = difference.describe()
     return FindingRecord(
         subject=difference.subject,
-        message=words.message if message is None else message,
+        message=description.message if message is None else message,
         grade=grade,
-        expected=words.expected,
-        actual=words.actual,
+        expected=description.expected,
+        actual=description.actual,
         difference=_amount(check, difference),
         bound=difference.bound if check.unit else None,
         tolerance=difference.tolerance if check.unit else None,

@@ -24,9 +24,9 @@ from urdf_usd.conformance.records.record import Grade
 from urdf_usd.conformance.tolerance.bounds import RELATIVE
 from urdf_usd.conformance.tolerance.comparison import (
     Compared,
+    Description,
     Difference,
     Incomparable,
-    Words,
 )
 from urdf_usd.conformance.tolerance.rigid_groups import tensor_of
 from urdf_usd.conformance.verdict.attribution import agrees, known_deviations, roundings
@@ -53,7 +53,7 @@ _ROUNDINGS = 8.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Back:
+class RoundTripOutcomes:
     """What became of the URDF that was written back from a USD.
 
     Attributes:
@@ -78,12 +78,12 @@ class RoundTrip:
     by_engine: Mapping[str, Comparison]
 
 
-def compare_back(
+def compare_round_trip(
     check: Check,
     spec: Observation,
     there: Mapping[str, Outcome],
-    back: Back,
-    tolerance_model: ToleranceModel,
+    back: RoundTripOutcomes,
+    model: ToleranceModel,
 ) -> RoundTrip | None:
     """Compare what engines read in a URDF with what they read in the one written back.
 
@@ -92,7 +92,7 @@ def compare_back(
         spec: The specification's reading of the URDF.
         there: What engines said of the URDF.
         back: What became of the other.
-        tolerance_model: What all comparisons are measured with.
+        model: What all comparisons are measured with.
 
     Returns:
         None if no engine that read the URDF states what the check is about.
@@ -106,44 +106,42 @@ def compare_back(
     if not readings:
         return None
     by_engine: dict[str, Comparison] = {}
-    compared: dict[str, tuple[_Trip, Compared]] = {}
+    compared: dict[str, tuple[_TripReadings, Compared]] = {}
     refused: list[Compared] = []
     lost = []
     for reading in readings:
         engine = reading.engine
         outcome = back.outcomes.get(engine)
         if isinstance(outcome, Observed):
-            trip = _Trip(spec, reading, outcome.observation)
-            found = compare(check, reading, trip.again, tolerance_model)
+            trip = _TripReadings(spec, reading, outcome.observation)
+            found = compare(check, reading, trip.again, model)
             if isinstance(found, Compared):
                 compared[engine] = trip, found
-            elif _is_stated(check, reading, tolerance_model):
+            elif _is_stated(check, reading, model):
                 lost.append(found)
         else:
             reason = _refusal(engine, outcome, back)
             found = Incomparable(reason)
             if check.direct == _READABLE and back.failure is None:
                 refused.append(Compared((_unreadable(engine, reason),)))
-            elif _is_stated(check, reading, tolerance_model):
+            elif _is_stated(check, reading, model):
                 lost.append(found)
         by_engine[engine] = found
-    merged = [*_without_own(check, compared, tolerance_model), *refused]
+    merged = [*_without_own(check, compared, model), *refused]
     if lost and not merged:
         reasons = dict.fromkeys(found.reason for found in lost)
         return RoundTrip(Incomparable("; ".join(reasons)), by_engine)
     return RoundTrip(_merged(merged, by_engine), by_engine)
 
 
-def _is_stated(
-    check: Check, reading: Observation, tolerance_model: ToleranceModel
-) -> bool:
+def _is_stated(check: Check, reading: Observation, model: ToleranceModel) -> bool:
     """Whether a reading has what a check is about: it can be compared with itself."""
-    own = compare(check, reading, reading, tolerance_model)
+    own = compare(check, reading, reading, model)
     return isinstance(own, Compared) and bool(own.differences)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Trip:
+class _TripReadings:
     """Three readings: by the specification, and by one engine before and after."""
 
     spec: Observation
@@ -151,7 +149,7 @@ class _Trip:
     again: Observation
 
 
-def _refusal(engine: str, outcome: Outcome | None, back: Back) -> str:
+def _refusal(engine: str, outcome: Outcome | None, back: RoundTripOutcomes) -> str:
     match outcome:
         case Abstained(reason) | Crashed(reason):
             return f"{engine} reads the URDF, but not what is written back: {reason}"
@@ -160,13 +158,13 @@ def _refusal(engine: str, outcome: Outcome | None, back: Back) -> str:
 
 
 def _unreadable(engine: str, reason: str) -> Difference:
-    return Difference(engine, engine, math.inf, words=partial(Words, reason))
+    return Difference(engine, engine, math.inf, describe=partial(Description, reason))
 
 
 def _without_own(
     check: Check,
-    compared: Mapping[str, tuple[_Trip, Compared]],
-    tolerance_model: ToleranceModel,
+    compared: Mapping[str, tuple[_TripReadings, Compared]],
+    model: ToleranceModel,
 ) -> Iterator[Compared]:
     """Leave out what is the engines' doing, and say whose word the rest is.
 
@@ -174,7 +172,7 @@ def _without_own(
     finds it as well.
     """
     owns = {
-        engine: _own_doing(check, trip, found, tolerance_model)
+        engine: _own_doing(check, trip, found, model)
         for engine, (trip, found) in compared.items()
     }
     for engine, (trip, found) in compared.items():
@@ -189,7 +187,7 @@ def _without_own(
         note = f"{len(own)} left out, where {engine} departs from the URDF"
         yield Compared(
             told(found.differences),
-            None if found.told is None else told(found.told),
+            None if found.reported is None else told(found.reported),
             note if own else found.note,
         )
 
@@ -207,20 +205,20 @@ def _told(
 ) -> tuple[Difference, ...]:
     return tuple(
         structs.replace(
-            one, bound=one.bound * scale, words=partial(_said_of, engine, one)
+            one, bound=one.bound * scale, describe=partial(_said_of, engine, one)
         )
         for one in differences
         if one.item not in own
     )
 
 
-def _said_of(engine: str, difference: Difference) -> Words:
-    words = difference.words()
-    return structs.replace(words, message=f"{engine}: {words.message}")
+def _said_of(engine: str, difference: Difference) -> Description:
+    description = difference.describe()
+    return structs.replace(description, message=f"{engine}: {description.message}")
 
 
 @dataclass(frozen=True, slots=True)
-class _Own:
+class _EngineErrors:
     """Values that differ because of the engine.
 
     Attributes:
@@ -235,8 +233,8 @@ class _Own:
 
 
 def _own_doing(
-    check: Check, trip: _Trip, found: Compared, tolerance_model: ToleranceModel
-) -> _Own:
+    check: Check, trip: _TripReadings, found: Compared, model: ToleranceModel
+) -> _EngineErrors:
     """Find the values that differ because the engine does not read a file by it.
 
     The second reading decides. It has to be what the URDF says, or what a known
@@ -249,18 +247,18 @@ def _own_doing(
         if one.grade in {Grade.FAILS, Grade.NOT_COMPARABLE}
     }
     if not failing:
-        return _Own(frozenset(), {})
+        return _EngineErrors(frozenset(), {})
     before, after = (
-        compare(check, trip.spec, reading, tolerance_model)
+        compare(check, trip.spec, reading, model)
         for reading in (trip.there, trip.again)
     )
     if not isinstance(before, Compared) or not isinstance(after, Compared):
-        return _Own(frozenset(), {})
+        return _EngineErrors(frozenset(), {})
     departs = _departing(before, trip.there.precision)
     strays = _departing(after, trip.again.precision)
     welds = _renamed_welds(trip) if check.direct == _JOINTS else frozenset()
-    refused = _refused(trip, tolerance_model)
-    return _Own(
+    refused = _refused(trip, model)
+    return _EngineErrors(
         welds | (failing & departs.keys() - strays.keys()),
         {
             item: strays[item].amount
@@ -277,7 +275,7 @@ def _departing(comparison: Compared, precision: float) -> dict[str, Difference]:
     }
 
 
-def _is_predicted(check: Check, difference: Difference, trip: _Trip) -> bool:
+def _is_predicted(check: Check, difference: Difference, trip: _TripReadings) -> bool:
     """Whether known deviations leave no other choice of what is stated.
 
     What the text of the first file does to an engine, that of the second does not.
@@ -288,7 +286,7 @@ def _is_predicted(check: Check, difference: Difference, trip: _Trip) -> bool:
     return bool(known) and all(identifier.startswith(one.predicts) for one in known)
 
 
-def _renamed_welds(trip: _Trip) -> frozenset[str]:
+def _renamed_welds(trip: _TripReadings) -> frozenset[str]:
     """Name fixed joints that hold the same two links under another name.
 
     A USD may make one body of links that are welded; what it calls the weld is another
@@ -310,7 +308,7 @@ def _renamed_welds(trip: _Trip) -> frozenset[str]:
     )
 
 
-def _refused(trip: _Trip, tolerance_model: ToleranceModel) -> frozenset[str]:
+def _refused(trip: _TripReadings, model: ToleranceModel) -> frozenset[str]:
     """Name links of which an engine refuses the tensor, on the way back alone.
 
     Where two principal moments add up to the third, as those of flat bodies do,
@@ -327,15 +325,13 @@ def _refused(trip: _Trip, tolerance_model: ToleranceModel) -> frozenset[str]:
             and here.inertia
             and _is_flat(here.inertia)
             and not any(there.inertia or ())
-            and abs(here.mass - there.mass)
-            <= tolerance_model.tolerance.mass * here.mass
-            and math.dist(here.center, there.center)
-            <= tolerance_model.tolerance.position
+            and abs(here.mass - there.mass) <= model.tolerance.mass * here.mass
+            and math.dist(here.center, there.center) <= model.tolerance.position
         ):
             found.add(link.name)
     # A group of which a tensor is not stated has none; it is called by its head.
     stated = {name for name, mass in again.items() if mass is None or mass.inertia}
-    for group in tolerance_model.groups:
+    for group in model.groups:
         if (silent := set(group) - stated) and silent <= found:
             found.add(group[0])
     return frozenset(found)
@@ -369,7 +365,7 @@ def _merged(parts: Sequence[Compared], by_engine: Mapping[str, Comparison]) -> C
         tuple(
             one
             for part in parts
-            for one in (part.differences if part.told is None else part.told)
+            for one in (part.differences if part.reported is None else part.reported)
         ),
         "; ".join(notes) or None,
     )

@@ -220,7 +220,7 @@ def urdf_reading(
 ) -> Observation:
     """What the specification says about a robot."""
     reading = observe_robot(robot, configurations)
-    return with_motion(reading, configurations, neighbours=True)
+    return with_motion(reading, configurations, perturbed=True)
 
 
 @cache
@@ -229,7 +229,7 @@ def usd_reading(
 ) -> Observation:
     """What a USD reader says about a faithful USD of a robot."""
     reading = observe_robot(robot, configurations)
-    reading = with_motion(reading, configurations, neighbours=False)
+    reading = with_motion(reading, configurations, perturbed=False)
     body = {link.name: link.name if link.inertial else None for link in robot.links}
     for joint in robot.joints:
         body[joint.child] = body[joint.child] or body[joint.parent]
@@ -313,7 +313,7 @@ class Miniature:
         name: What it does wrong.
         reading: What a reader says about its USD.
         trips: Checks that must fail, each with the subject that must be named.
-        says: Words that must be in the message of the first check's finding.
+        says: Description that must be in the message of the first check's finding.
     """
 
     name: str
@@ -675,7 +675,7 @@ MINIATURES = (
     ),
     Miniature(
         "joint of a base without body tied to the world",
-        lambda: replace(usd_reading(), grounded=("wheel",)),
+        lambda: replace(usd_reading(), at_world=("wheel",)),
         {"structure.world": "joint wheel"},
         "ends at the world instead of a body",
     ),
@@ -693,7 +693,7 @@ MINIATURES = (
     ),
     Miniature(
         "body made kinematic",
-        lambda: replace(usd_reading(), inert=("arm",)),
+        lambda: replace(usd_reading(), nondynamic=("arm",)),
         {"structure.bodies": "link arm"},
         "kinematic or disabled",
     ),

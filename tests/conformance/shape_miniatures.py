@@ -143,8 +143,8 @@ def _looking(**changes: object) -> Observation:
     """State otherwise how the base looks."""
 
     def edit(own: list[ShapeObservation]) -> list[ShapeObservation]:
-        looks = tuple(replace(look, **changes) for look in own[0].looks)  # type: ignore[arg-type]  # fields of Look, by name
-        return [replace(own[0], looks=looks)]
+        looks = tuple(replace(look, **changes) for look in own[0].appearances)  # type: ignore[arg-type]  # fields of Appearance, by name
+        return [replace(own[0], appearances=looks)]
 
     return restating_shapes(usd_reading(), "base", Role.VISUAL, edit)
 

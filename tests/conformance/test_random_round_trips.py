@@ -24,7 +24,7 @@ from urdf_usd.conformance.execution.written_back import write_back
 from urdf_usd.conformance.records.record import Grade
 from urdf_usd.conformance.tolerance.sampling import configurations
 from urdf_usd.conformance.verdict.judgement import judge
-from urdf_usd.conformance.verdict.round_trip import Back
+from urdf_usd.conformance.verdict.round_trip import RoundTripOutcomes
 from urdf_usd.converter import convert
 from urdf_usd.converter.robot.model import Prismatic, Revolute
 from urdf_usd.converter.urdf.parse import parse
@@ -77,7 +77,7 @@ def test_an_engine_agrees_with_itself_there_and_back(
     judgement = judge(
         {"spec": Observed(observe_robot(said, asked)), engine.name: before},
         Observed(reading),
-        back=Back({engine.name: after}),
+        back=RoundTripOutcomes({engine.name: after}),
     )
 
     failing = {

@@ -17,7 +17,7 @@ from tests.conformance.shape_miniatures import restating_shapes
 from urdf_usd.conformance.engines.protocol import Observed
 from urdf_usd.conformance.engines.surfaces import mesh_surface, primitive_surface
 from urdf_usd.conformance.observation.shapes import (
-    Look,
+    Appearance,
     Role,
     ShapeKind,
     ShapeObservation,
@@ -223,8 +223,8 @@ def test_the_bound_is_not_a_blank_cheque() -> None:
     assert RELATIVE < bound < 10 * RELATIVE
 
 
-def _looking(*looks: Look) -> ShapeObservation:
-    return replace(_box("v"), role=Role.VISUAL, looks=looks)
+def _looking(*looks: Appearance) -> ShapeObservation:
+    return replace(_box("v"), role=Role.VISUAL, appearances=looks)
 
 
 def _seen(
@@ -243,8 +243,8 @@ RED, BLUE = (0.5, 0.1, 0.05), (0.1, 0.1, 0.9)
 
 def test_looks_are_paired_by_area_and_likeness() -> None:
     """Two red subsets are one red part, in any order."""
-    ours = _looking(Look(0.3, RED), Look(0.1, BLUE))
-    theirs = _looking(Look(0.1, BLUE), Look(0.2, RED), Look(0.1, RED))
+    ours = _looking(Appearance(0.3, RED), Appearance(0.1, BLUE))
+    theirs = _looking(Appearance(0.1, BLUE), Appearance(0.2, RED), Appearance(0.1, RED))
     checks = _seen([ours], [theirs])
 
     assert checks["visual.colour"].grade is Grade.EXACT
@@ -252,8 +252,8 @@ def test_looks_are_paired_by_area_and_likeness() -> None:
 
 def test_a_part_of_another_colour_is_told_with_its_share() -> None:
     """A quarter of the surface is blue that should be red."""
-    ours = _looking(Look(0.4, RED))
-    theirs = _looking(Look(0.3, RED), Look(0.1, BLUE))
+    ours = _looking(Appearance(0.4, RED))
+    theirs = _looking(Appearance(0.3, RED), Appearance(0.1, BLUE))
     finding = _seen([ours], [theirs])["visual.colour"].findings[0]
 
     assert finding.grade is Grade.FAILS
@@ -263,17 +263,17 @@ def test_a_part_of_another_colour_is_told_with_its_share() -> None:
 
 def test_a_colour_that_the_urdf_leaves_open_is_free() -> None:
     """So is one that is known from one reader alone."""
-    for ours in (_looking(Look(0.4, None)), _looking()):
-        checks = _seen([ours], [_looking(Look(0.4, BLUE))])
+    for ours in (_looking(Appearance(0.4, None)), _looking()):
+        checks = _seen([ours], [_looking(Appearance(0.4, BLUE))])
 
         assert checks["visual.colour"].grade is Grade.EXACT
 
 
 def test_textures_are_told_by_content() -> None:
     """Not by name."""
-    ours = _looking(Look(0.4, None, texture="ab" * 32, image="a.png"))
-    renamed = _looking(Look(0.4, None, texture="ab" * 32, image="b.png"))
-    other = _looking(Look(0.4, RED))
+    ours = _looking(Appearance(0.4, None, texture="ab" * 32, image="a.png"))
+    renamed = _looking(Appearance(0.4, None, texture="ab" * 32, image="b.png"))
+    other = _looking(Appearance(0.4, RED))
 
     assert _seen([ours], [renamed])["visual.texture"].grade is Grade.EXACT
     assert _seen([ours], [other])["visual.texture"].grade is Grade.FAILS
@@ -281,17 +281,17 @@ def test_textures_are_told_by_content() -> None:
 
 def test_what_is_left_open_is_laid_over_what_says_nothing() -> None:
     """A colour that is stated finds its own, though an open one would take any."""
-    ours = _looking(Look(0.1, None), Look(0.3, RED))
-    theirs = _looking(Look(0.3, RED), Look(0.1, None))
+    ours = _looking(Appearance(0.1, None), Appearance(0.3, RED))
+    theirs = _looking(Appearance(0.3, RED), Appearance(0.1, None))
 
     assert _seen([ours], [theirs])["visual.colour"].grade is Grade.EXACT
 
 
 def test_factors_of_textures_are_colours() -> None:
     """Where one side has no texture, that is what is told."""
-    ours = _looking(Look(0.4, RED, texture="ab" * 32))
-    tinted = _looking(Look(0.4, BLUE, texture="ab" * 32))
-    plain = _looking(Look(0.4, BLUE))
+    ours = _looking(Appearance(0.4, RED, texture="ab" * 32))
+    tinted = _looking(Appearance(0.4, BLUE, texture="ab" * 32))
+    plain = _looking(Appearance(0.4, BLUE))
     finding = _seen([ours], [tinted])["visual.colour"].findings[0]
 
     assert "factor of the texture" in finding.message
@@ -301,8 +301,8 @@ def test_factors_of_textures_are_colours() -> None:
 
 def test_an_image_that_the_urdf_cannot_show_is_close() -> None:
     """Nor is its opacity held against the USD."""
-    ours = _looking(Look(0.4, RED, problem="texture a.png is not found"))
-    theirs = _looking(Look(0.4, RED, mask="ab" * 32))
+    ours = _looking(Appearance(0.4, RED, problem="texture a.png is not found"))
+    theirs = _looking(Appearance(0.4, RED, mask="ab" * 32))
     checks = _seen([ours], [theirs])
     finding = checks["visual.texture"].findings[0]
 
@@ -313,7 +313,7 @@ def test_an_image_that_the_urdf_cannot_show_is_close() -> None:
 
 def test_an_opacity_that_cannot_be_decided_is_free() -> None:
     """No shader takes the luminance of an image."""
-    ours = _looking(Look(0.4, RED, opacity=None))
-    checks = _seen([ours], [_looking(Look(0.4, RED, 0.5))])
+    ours = _looking(Appearance(0.4, RED, opacity=None))
+    checks = _seen([ours], [_looking(Appearance(0.4, RED, 0.5))])
 
     assert checks["visual.opacity"].grade is Grade.EXACT

@@ -35,9 +35,9 @@ from urdf_usd.conformance.engines.prepared_urdf.text import (
 from urdf_usd.conformance.engines.protocol import AbstentionError, Availability, Side
 from urdf_usd.conformance.engines.statements import (
     blocked_note,
-    links_in_reach,
-    stated_frames,
-    told_positions,
+    build_frames,
+    reachable_links,
+    settable_positions,
     unreachable_joints,
     vec3,
     vec6,
@@ -114,7 +114,7 @@ class DrakeEngine:
         blocked = unreachable_joints(joints, request.configurations)
         held = {joint.name for joint in joints}
         # A joint that is not here floats: what it carries is not in reach anyway.
-        reach = links_in_reach(
+        reach = reachable_links(
             robot.root, joints, [name for name in blocked if name in held]
         )
         return Observation(
@@ -272,7 +272,7 @@ def _frames(
             np.array([pose.rotation().matrix() for pose in poses]),
         )
 
-    return stated_frames(links, configurations, place)
+    return build_frames(links, configurations, place)
 
 
 def _positions(
@@ -284,7 +284,7 @@ def _positions(
     default = robot.plant.GetDefaultPositions()
     positions: NDArray[np.float64] = np.tile(default, (configurations.count, 1))
     types = {joint.name: joint.type for joint in joints}
-    for name, values in told_positions(joints, configurations).items():
+    for name, values in settable_positions(joints, configurations).items():
         joint = robot.joints[name]
         start = joint.position_start()
         columns = slice(start, start + joint.num_positions())

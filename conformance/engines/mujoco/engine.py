@@ -47,7 +47,7 @@ from urdf_usd.conformance.engines.protocol import (
 )
 from urdf_usd.conformance.engines.statements import (
     blocked_note,
-    links_in_reach,
+    reachable_links,
     tensor_along_link,
     unreachable_joints,
     vec3,
@@ -117,7 +117,7 @@ class MujocoEngine:
         compiled = compile_urdf(urdf)
         joints = _joints(compiled)
         blocked = unreachable_joints(joints, request.configurations)
-        reach = links_in_reach(compiled.root, joints, blocked)
+        reach = reachable_links(compiled.root, joints, blocked)
         reading = Observation(
             engine=self.name,
             robot=compiled.robot,

@@ -50,7 +50,7 @@ class UnbuildableError(Exception):
 
 
 def with_motion(
-    observation: Observation, configurations: Configurations, *, neighbours: bool
+    observation: Observation, configurations: Configurations, *, perturbed: bool
 ) -> Observation:
     """Add what MuJoCo makes of an observation: equations of motion and rollout.
 
@@ -59,7 +59,7 @@ def with_motion(
     Args:
         observation: A reading with link frames.
         configurations: Those of the frames.
-        neighbours: Whether the rollout tries nearby robots as well.
+        perturbed: Whether to simulate perturbed copies of the robot as well.
     """
     try:
         mechanism = build(observation, configurations)
@@ -69,7 +69,7 @@ def with_motion(
     return replace(
         observation,
         dynamics=observation.dynamics or equations_of_motion(mechanism, configurations),
-        rollout=roll_out(mechanism, configurations, neighbours=neighbours),
+        rollout=roll_out(mechanism, configurations, perturbed=perturbed),
     )
 
 

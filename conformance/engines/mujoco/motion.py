@@ -21,8 +21,8 @@ from urdf_usd.conformance.observation.robot import (
     VELOCITIES,
     Dynamics,
     JointType,
-    Moment,
     Rollout,
+    RolloutState,
 )
 
 if TYPE_CHECKING:
@@ -252,7 +252,7 @@ def states(
 
 
 def roll_out(
-    mechanism: Mechanism, configurations: Configurations, *, neighbours: bool = False
+    mechanism: Mechanism, configurations: Configurations, *, perturbed: bool = False
 ) -> Rollout | None:
     """Let the robot move on its own, as :class:`RolloutPlan` says.
 
@@ -263,7 +263,7 @@ def roll_out(
     Args:
         mechanism: The robot.
         configurations: Where it starts, with a plan.
-        neighbours: Whether to try nearby robots as well.
+        perturbed: Whether to simulate perturbed copies of the robot as well.
 
     Returns:
         None if there is no plan, or if masses are unknown.
@@ -276,20 +276,20 @@ def roll_out(
     random = np.random.default_rng(_SEED)
     return Rollout(
         joints=tuple(joint.name for joint in mechanism.joints),
-        moments=_moments(mechanism, mechanism.model, plan, start),
-        neighbours=tuple(
-            _moments(mechanism, _altered(mechanism.model, random), plan, start)
-            for _ in range(_NEIGHBOURS if neighbours else 0)
+        states=_states(mechanism, mechanism.model, plan, start),
+        perturbed=tuple(
+            _states(mechanism, _altered(mechanism.model, random), plan, start)
+            for _ in range(_NEIGHBOURS if perturbed else 0)
         ),
     )
 
 
-def _moments(
+def _states(
     mechanism: Mechanism,
     model: mujoco.MjModel,
     plan: RolloutPlan,
     start: NDArray[np.float64],
-) -> tuple[Moment, ...]:
+) -> tuple[RolloutState, ...]:
     """Return the moments of the plan, up to where MuJoCo warns of an explosion."""
     model = copy.copy(model)
     _couple_to_heads(model)
@@ -318,13 +318,13 @@ def _moments(
         # The solver's tolerance is relative to it; what is held would be most of it.
         model.stat.meaninertia = _mean_inertia(model, free=~held)
         before = 0
-        for steps in plan.moments:
+        for steps in plan.steps:
             mujoco.mj_step(model, data, steps - before)
             before = steps
             if said:
                 break
             reached.append(
-                Moment(
+                RolloutState(
                     time=steps * plan.step,
                     positions=tuple(j.from_qpos(data.qpos) for j in mechanism.joints),
                     velocities=tuple(j.from_qvel(data.qvel) for j in mechanism.joints),

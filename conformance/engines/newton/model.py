@@ -15,8 +15,8 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from urdf_usd.conformance.engines.statements import (
-    stated_frames,
-    told_positions,
+    build_frames,
+    settable_positions,
     vec3,
     vec6,
 )
@@ -218,7 +218,7 @@ def poses(
     stated = {joint.name: joint for joint in joints}
     told = [
         _coordinates(robot, stated[name], positions)
-        for name, positions in told_positions(joints, configurations).items()
+        for name, positions in settable_positions(joints, configurations).items()
     ]
 
     def place(row: int) -> Placed:
@@ -233,7 +233,7 @@ def poses(
             return origins, turns
         return np.concatenate([still[0], origins]), np.concatenate([still[1], turns])
 
-    return stated_frames(links, configurations, place)
+    return build_frames(links, configurations, place)
 
 
 def _coordinates(

@@ -25,7 +25,7 @@ from urdf_usd.conformance.engines.prepared_urdf.text import (
 from urdf_usd.conformance.engines.protocol import AbstentionError, Availability, Side
 from urdf_usd.conformance.engines.statements import (
     blocked_note,
-    links_in_reach,
+    reachable_links,
     unreachable_joints,
 )
 from urdf_usd.conformance.observation.robot import (
@@ -87,7 +87,7 @@ class NewtonEngine:
         joints = _joints(robot)
         blocked = unreachable_joints(joints, request.configurations)
         root = next(iter(robot.bodies))
-        reach = links_in_reach(root, joints, blocked)
+        reach = reachable_links(root, joints, blocked)
         return Observation(
             engine=self.name,
             robot=None if urdf.robot_unnamed else _robot_name(robot.builder),

@@ -22,13 +22,13 @@ from urdf_usd.conformance.engines.newton.model import (
 )
 from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
 from urdf_usd.conformance.engines.openusd.joint_attributes import (
-    Language,
-    spoken_languages,
+    SchemaFamily,
+    used_families,
 )
 from urdf_usd.conformance.engines.openusd.links import find_links
 from urdf_usd.conformance.engines.openusd.stage import (
-    Placement,
     Units,
+    WorldTransforms,
     captured_diagnostics,
     read_physics,
     urdf_name,
@@ -42,7 +42,7 @@ from urdf_usd.conformance.engines.protocol import (
 )
 from urdf_usd.conformance.engines.statements import (
     blocked_note,
-    links_in_reach,
+    reachable_links,
     unreachable_joints,
 )
 from urdf_usd.conformance.observation.robot import (
@@ -114,14 +114,14 @@ class NewtonUsdEngine:
             if not robot.bodies:
                 raise AbstentionError("Newton finds no body")
             root = _place_outside(physics, links, robot, names.root)
-            told = Language.NEWTON in spoken_languages(physics)
+            told = SchemaFamily.NEWTON in used_families(physics)
         stated = (joint_of(robot, name) for name in robot.joints)
         joints = tuple(joint for joint in stated if joint)
         blocked = unreachable_joints(
             [joint for joint in joints if joint.name not in loose_joints(robot)],
             request.configurations,
         )
-        reach = links_in_reach(names.root, names.joints, blocked)
+        reach = reachable_links(names.root, names.joints, blocked)
         return Observation(
             engine=self.name,
             robot=names.robot,
@@ -186,5 +186,5 @@ def _place_outside(
     """Place of a link that is no body, as a stack of one; None for a body."""
     if link in robot.bodies:
         return None
-    placed = Placement(physics).rigid(links.by_name[link].path)
+    placed = WorldTransforms(physics).rigid(links.by_name[link].path)
     return placed[np.newaxis, :3, 3], placed[np.newaxis, :3, :3]

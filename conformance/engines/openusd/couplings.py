@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 from pxr import Usd, UsdPhysics
 
 from urdf_usd.conformance.engines.openusd.joint_attributes import (
-    Language,
+    SchemaFamily,
     applied_schemas,
     is_storable,
-    spoken_languages,
+    used_families,
 )
 from urdf_usd.conformance.engines.openusd.stage import (
     number_attribute,
@@ -47,13 +47,13 @@ class Couplings:
         stage: The open stage.
         units: Its units.
         named: Joint prims by URDF name.
-        spoken: Languages of the asset.
+        families: Languages of the asset.
     """
 
     stage: Usd.Stage
     units: Units
     named: Mapping[str, Usd.Prim]
-    spoken: frozenset[Language]
+    families: frozenset[SchemaFamily]
 
 
 def couplings_of(physics: Physics) -> Couplings:
@@ -63,7 +63,7 @@ def couplings_of(physics: Physics) -> Couplings:
         stage=physics.stage,
         units=physics.units,
         named={urdf_name(prim): prim for prim in prims},
-        spoken=spoken_languages(physics),
+        families=used_families(physics),
     )
 
 
@@ -106,13 +106,13 @@ class _Word:
     """How a simulator is told of couplings.
 
     Attributes:
-        language: The simulator.
+        family: The simulator.
         schema: Its schema.
         read: Reads the coupling of a joint prim that acts, if one does.
         could: Whether the schema could couple one joint prim to another.
     """
 
-    language: Language
+    family: SchemaFamily
     schema: str
     read: Callable[[Usd.Prim, Couplings], MimicObservation | None]
     could: Callable[[Usd.Prim, Usd.Prim], bool]
@@ -143,7 +143,7 @@ class _Word:
         """
         prim = couplings.named.get(name)
         leader = couplings.named.get(custom.leader)
-        if self.language not in couplings.spoken or not (prim and leader):
+        if self.family not in couplings.families or not (prim and leader):
             return False
         numbers = told.multiplier, told.offset / _unit(prim, couplings)
         sayable = all(not number or is_storable(number) for number in numbers)
@@ -253,6 +253,6 @@ def _target(prim: Usd.Prim, name: str, couplings: Couplings) -> Usd.Prim | None:
 
 
 _WORDS = (
-    _Word(Language.NEWTON, _NEWTON, _newton_word, _newton_couples),
-    _Word(Language.PHYSX, _PHYSX, _physx_word, _physx_couples),
+    _Word(SchemaFamily.NEWTON, _NEWTON, _newton_word, _newton_couples),
+    _Word(SchemaFamily.PHYSX, _PHYSX, _physx_word, _physx_couples),
 )

@@ -25,7 +25,7 @@ from urdf_usd.conformance.engines.openusd.links import WORLD, find_links
 from urdf_usd.conformance.engines.openusd.masses import body_mass
 from urdf_usd.conformance.engines.openusd.shapes import state_shapes
 from urdf_usd.conformance.engines.openusd.stage import (
-    Placement,
+    WorldTransforms,
     captured_diagnostics,
     read_physics,
     text_attribute,
@@ -35,8 +35,8 @@ from urdf_usd.conformance.engines.openusd.transforms import inverses
 from urdf_usd.conformance.engines.openusd.tree import (
     articulated_bodies,
     assembly_gaps,
-    grounded,
-    inert,
+    at_world,
+    nondynamic,
     place_bodies,
     span_tree,
     unarticulated,
@@ -112,7 +112,7 @@ class OpenusdEngine:
         """
         with captured_diagnostics() as diagnostics:
             reading = _observe(self.name, request, diagnostics)
-        return with_motion(reading, request.configurations, neighbours=False)
+        return with_motion(reading, request.configurations, perturbed=False)
 
 
 def _observe(engine: str, request: Request, diagnostics: Diagnostics) -> Observation:
@@ -120,12 +120,12 @@ def _observe(engine: str, request: Request, diagnostics: Diagnostics) -> Observa
     links = find_links(physics)
     if not links.by_name:
         raise AbstentionError("the stage holds neither a body nor a frame")
-    placement = Placement(physics)
-    joints, notes = connections(physics, links, placement)
+    world = WorldTransforms(physics)
+    joints, notes = connections(physics, links, world)
     tree = span_tree(joints, tuple(physics.bodies), articulated_bodies(physics))
-    masses = {path: body_mass(physics, placement, path) for path in physics.bodies}
+    masses = {path: body_mass(physics, world, path) for path in physics.bodies}
     stated, unstated = state_joints(physics, links, tree)
-    gaps = assembly_gaps(joints, placement)
+    gaps = assembly_gaps(joints, world)
     root = _root(links, tree, stated)
     if still := _still_root(links, joints, request.configurations.root):
         root, stated = still, hung_on(stated, still, links)
@@ -140,7 +140,7 @@ def _observe(engine: str, request: Request, diagnostics: Diagnostics) -> Observa
         states=frozenset(Quantity),
         links=state_links(links, masses),
         joints=stated,
-        frames=_frames(links, tree, placement, request.configurations, root),
+        frames=_frames(links, tree, world, request.configurations, root),
         base=_base(physics, joints),
         articulation_roots=sum(
             len(found.rootPrims) for found in physics.articulations.values()
@@ -154,11 +154,11 @@ def _observe(engine: str, request: Request, diagnostics: Diagnostics) -> Observa
             if mass.invented and path in links.by_path
         ),
         restated=tuple(m.restated for m in masses.values() if m.restated),
-        inert=inert(physics, links),
+        nondynamic=nondynamic(physics, links),
         unarticulated=unarticulated(physics, tree),
-        grounded=grounded(physics, joints),
-        up=_up(physics, placement, links.by_name[root].path),
-        shapes=state_shapes(physics, links, placement),
+        at_world=at_world(physics, joints),
+        up=_up(physics, world, links.by_name[root].path),
+        shapes=state_shapes(physics, links, world),
     )
 
 
@@ -176,10 +176,10 @@ def _base(physics: Physics, joints: Sequence[Connection]) -> Base:
     return Base.FIXED if attached else Base.FLOATING
 
 
-def _up(physics: Physics, placement: Placement, root: str) -> Vec3:
+def _up(physics: Physics, world: WorldTransforms, root: str) -> Vec3:
     """Return the stage's up axis in the root link's frame."""
     axis = "XYZ".index(UsdGeom.GetStageUpAxis(physics.stage))
-    x, y, z = (float(value) for value in placement.rigid(root)[axis, :3])
+    x, y, z = (float(value) for value in world.rigid(root)[axis, :3])
     return x, y, z
 
 
@@ -220,17 +220,17 @@ def _still_root(
 def _frames(
     links: LinkPrims,
     tree: BodyTree,
-    placement: Placement,
+    world: WorldTransforms,
     configurations: Configurations,
     root: str,
 ) -> Frames:
     """Place all links, relative to the root; a frame rides on the body above it."""
-    bodies = place_bodies(tree, placement, configurations)
+    bodies = place_bodies(tree, world, configurations)
     poses: dict[str, Array] = {}
     for link in links.by_name.values():
-        own = placement.rigid(link.path)
+        own = world.rigid(link.path)
         if link.body != WORLD:
-            own = placement.inverse(link.body) @ own
+            own = world.inverse(link.body) @ own
         poses[link.name] = bodies[link.body] @ own
     names = tuple(poses)
     relative = inverses(poses[root])[:, np.newaxis] @ np.stack(
@@ -400,7 +400,7 @@ def _joint(
         prim,
         freedom_of(prim, kind, joint.mobility.axis),
         couplings.units,
-        couplings.spoken,
+        couplings.families,
         remarks,
     )
     return JointObservation(

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from urdf_usd.conformance.observation.robot import JointType
 
 
-class Language(StrEnum):
+class SchemaFamily(StrEnum):
     """A simulator with schemas of its own for joints, or the drives of OpenUSD."""
 
     DRIVES = "drives"
@@ -29,21 +29,21 @@ class Language(StrEnum):
 
 # How names of schemas and properties begin, in small letters.
 _BEGINNINGS = {
-    Language.DRIVES: ("drive:", "physicsdriveapi:"),
-    Language.NEWTON: ("newton",),
-    Language.PHYSX: ("physx",),
+    SchemaFamily.DRIVES: ("drive:", "physicsdriveapi:"),
+    SchemaFamily.NEWTON: ("newton",),
+    SchemaFamily.PHYSX: ("physx",),
 }
 
 
-def spoken_languages(physics: Physics) -> frozenset[Language]:
-    """Return the languages in which any joint says anything."""
+def used_families(physics: Physics) -> frozenset[SchemaFamily]:
+    """Return the families in which any joint says anything."""
     found = set()
     for path in physics.joints:
         prim = physics.stage.GetPrimAtPath(path)
         names = {*applied_schemas(prim), *prim.GetAuthoredPropertyNames()}
         found |= {
-            language
-            for language, beginnings in _BEGINNINGS.items()
+            family
+            for family, beginnings in _BEGINNINGS.items()
             if any(name.lower().startswith(beginnings) for name in names)
         }
     return frozenset(found)
@@ -114,11 +114,11 @@ class _Word:
     """Where simulators look for a number.
 
     Attributes:
-        language: Who looks there.
+        family: Who looks there.
         places: The first whose schema is applied counts.
     """
 
-    language: Language
+    family: SchemaFamily
     places: tuple[_Place, ...]
 
     def attribute(self, prim: Usd.Prim, freedom: Freedom) -> tuple[str, float | None]:
@@ -132,9 +132,9 @@ class _Word:
                 return name, value if bounded else None
         return name, None
 
-    def is_expected(self, spoken: Collection[Language]) -> bool:
-        """Whether an asset that speaks these languages would use it."""
-        return self.language in spoken
+    def is_expected(self, families: Collection[SchemaFamily]) -> bool:
+        """Whether an asset that speaks these families would use it."""
+        return self.family in families
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,16 +169,16 @@ def is_storable(value: float) -> bool:
 
 def _newton(name: str) -> _Word:
     # Newton reads these whether or not NewtonJointAPI is applied.
-    return _Word(Language.NEWTON, (_Place(f"newton:{name}"),))
+    return _Word(SchemaFamily.NEWTON, (_Place(f"newton:{name}"),))
 
 
 def _physx(name: str, *further: _Place) -> _Word:
     axis = _Place(f"physxJointAxis:{{}}:{name}", "PhysxJointAxisAPI:{}")
-    return _Word(Language.PHYSX, (axis, *further))
+    return _Word(SchemaFamily.PHYSX, (axis, *further))
 
 
 _DRIVE = _Word(
-    Language.DRIVES, (_Place("drive:{}:physics:maxForce", "PhysicsDriveAPI:{}"),)
+    SchemaFamily.DRIVES, (_Place("drive:{}:physics:maxForce", "PhysicsDriveAPI:{}"),)
 )
 # An axis with a schema of its own does not look at that of the joint.
 _PHYSX_VELOCITY = _physx(
@@ -200,7 +200,7 @@ def joint_numbers(
     prim: Usd.Prim,
     freedom: Freedom | None,
     units: Units,
-    spoken: Collection[Language],
+    families: Collection[SchemaFamily],
     remarks: list[str],
 ) -> JointNumbers:
     """Read the numbers of a joint.
@@ -210,7 +210,7 @@ def joint_numbers(
         freedom: How it moves; a schema's number holds for every freedom, each in its
             own unit, so only joints with one are asked.
         units: Units of the stage.
-        spoken: Languages of the asset.
+        families: Languages of the asset.
         remarks: Receives what is lost or contradicts.
     """
     degree = math.radians(1.0)
@@ -244,7 +244,7 @@ def joint_numbers(
         ),
     )
     return JointNumbers(
-        *(_effective(prim, freedom, number, spoken, remarks) for number in numbers)
+        *(_effective(prim, freedom, number, families, remarks) for number in numbers)
     )
 
 
@@ -252,7 +252,7 @@ def _effective(
     prim: Usd.Prim,
     freedom: Freedom | None,
     number: _Number,
-    spoken: Collection[Language],
+    families: Collection[SchemaFamily],
     remarks: list[str],
 ) -> float | None:
     """Return what simulators agree on, or the custom attribute where they are not told.
@@ -269,7 +269,7 @@ def _effective(
         name, value = word.attribute(prim, freedom)
         if value is not None:
             said.append((name, value * unit))
-        elif word.is_expected(spoken):
+        elif word.is_expected(families):
             silent.append(name)
     if custom is not None and silent and number.is_sayable(custom, unit):
         remarks.append(f"{number.custom} is {custom:g}, and {silent[0]} is silent")

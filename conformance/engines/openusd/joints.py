@@ -20,7 +20,11 @@ from urdf_usd.conformance.observation.robot import JointType
 
 if TYPE_CHECKING:
     from urdf_usd.conformance.engines.openusd.links import LinkPrim, LinkPrims
-    from urdf_usd.conformance.engines.openusd.stage import Physics, Placement, Units
+    from urdf_usd.conformance.engines.openusd.stage import (
+        Physics,
+        Units,
+        WorldTransforms,
+    )
     from urdf_usd.conformance.engines.openusd.transforms import Array
     from urdf_usd.conformance.observation.robot import Vec3
 
@@ -123,7 +127,7 @@ class Connection:
 
 
 def connections(
-    physics: Physics, links: LinkPrims, placement: Placement
+    physics: Physics, links: LinkPrims, world: WorldTransforms
 ) -> tuple[tuple[Connection, ...], list[str]]:
     """Return the joints that connect something, and notes on the others."""
     found: list[Connection] = []
@@ -152,7 +156,7 @@ def connections(
         connection = _held_still(
             _connection(name, path, descriptor, mobility, physics.units),
             physics,
-            placement,
+            world,
         )
         if connection.bodies[0] == connection.bodies[1]:
             notes.append(f"joint {name} has one body, or none, on both sides")
@@ -160,7 +164,7 @@ def connections(
         found.append(connection)
     stated = {connection.name for connection in found}
     found += (
-        _floating_body(link, links, placement)
+        _floating_body(link, links, world)
         for link in links.by_name.values()
         if link.is_body
         and link.weld
@@ -211,7 +215,7 @@ def _is_simulated(prim: Usd.Prim) -> bool:
 
 
 def _held_still(
-    connection: Connection, physics: Physics, placement: Placement
+    connection: Connection, physics: Physics, world: WorldTransforms
 ) -> Connection:
     """Express sides in the world that the parser states in a static collider's frame.
 
@@ -221,7 +225,7 @@ def _held_still(
     for side, path in enumerate(connection.bodies):
         if path and path not in physics.bodies:
             bodies[side] = WORLD
-            anchors[side] = placement.rigid(path) @ anchors[side]
+            anchors[side] = world.rigid(path) @ anchors[side]
     return replace(
         connection, bodies=(bodies[0], bodies[1]), anchors=(anchors[0], anchors[1])
     )
@@ -234,20 +238,20 @@ def _anchor(position: Gf.Vec3f, quat: Gf.Quatf, units: Units) -> Array:
 
 
 def _floating_body(
-    link: LinkPrim, links: LinkPrims, placement: Placement
+    link: LinkPrim, links: LinkPrims, world: WorldTransforms
 ) -> Connection:
     """Return the floating joint that a body's custom attributes state."""
     weld = link.weld
     assert weld is not None  # noqa: S101  the caller selects links with a weld
     parent = links.by_name.get(weld.parent or link.above or "")
     carrier = parent.body if parent else WORLD
-    start = placement.rigid(carrier) if carrier else np.eye(4)
+    start = world.rigid(carrier) if carrier else np.eye(4)
     return Connection(
         name=weld.joint,
         path=link.path,
         bodies=(carrier, link.path),
         targets=(parent.path if parent else "", link.path),
-        anchors=(inverses(start) @ placement.rigid(link.path), np.eye(4)),
+        anchors=(inverses(start) @ world.rigid(link.path), np.eye(4)),
         mobility=Mobility(JointType.FLOATING),
         articulated=False,
     )

@@ -36,7 +36,11 @@ from urdf_usd.conformance.observation.robot import (
 )
 
 if TYPE_CHECKING:
-    from urdf_usd.conformance.engines.openusd.stage import Physics, Placement, Units
+    from urdf_usd.conformance.engines.openusd.stage import (
+        Physics,
+        Units,
+        WorldTransforms,
+    )
     from urdf_usd.conformance.engines.openusd.transforms import Array
 
 
@@ -67,11 +71,11 @@ class BodyMass:
     notes: tuple[str, ...]
 
 
-def body_mass(physics: Physics, placement: Placement, path: str) -> BodyMass:
+def body_mass(physics: Physics, world: WorldTransforms, path: str) -> BodyMass:
     """Return the mass properties of the body at a prim path."""
     prim = physics.stage.GetPrimAtPath(path)
     name = urdf_name(prim)
-    colliders = _Colliders(physics, placement, path)
+    colliders = _Colliders(physics, world, path)
     mass, diagonal, center, quat = UsdPhysics.RigidBodyAPI(prim).ComputeMassProperties(
         colliders.mass_information
     )
@@ -185,10 +189,10 @@ class _Colliders:
             reader.
     """
 
-    def __init__(self, physics: Physics, placement: Placement, body: str) -> None:
+    def __init__(self, physics: Physics, world: WorldTransforms, body: str) -> None:
         self.hollow: list[str] = []
         self._physics = physics
-        self._placement = placement
+        self._placement = world
         self._body = body
 
     def mass_information(

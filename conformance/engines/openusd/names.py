@@ -15,7 +15,7 @@ from urdf_usd.conformance.engines.openusd.links import (
 )
 from urdf_usd.conformance.engines.openusd.masses import body_mass
 from urdf_usd.conformance.engines.openusd.stage import (
-    Placement,
+    WorldTransforms,
     captured_diagnostics,
     read_physics,
 )
@@ -50,10 +50,10 @@ def named_prims(usd: str) -> NamedPrims:
     """
     with captured_diagnostics():
         physics = read_physics(usd)
-        placement = Placement(physics)
-        joints, _ = connections(physics, find_links(physics), placement)
+        world = WorldTransforms(physics)
+        joints, _ = connections(physics, find_links(physics), world)
         tree = span_tree(joints, tuple(physics.bodies), articulated_bodies(physics))
-        bodies = place_bodies(tree, placement, _AT_REST)
+        bodies = place_bodies(tree, world, _AT_REST)
         every = Usd.PrimRange(physics.default, Usd.TraverseInstanceProxies())
         order = {
             str(prim.GetPath()): index
@@ -62,7 +62,7 @@ def named_prims(usd: str) -> NamedPrims:
         }
         return NamedPrims(
             links=tuple(
-                _named_prim(link, physics, placement, bodies[link.body][0])
+                _named_prim(link, physics, world, bodies[link.body][0])
                 for link in link_candidates(physics)
             ),
             joints=tuple(
@@ -88,14 +88,14 @@ def named_prims(usd: str) -> NamedPrims:
 
 
 def _named_prim(
-    link: LinkPrim, physics: Physics, placement: Placement, body: Array
+    link: LinkPrim, physics: Physics, world: WorldTransforms, body: Array
 ) -> NamedPrim:
     """Return a prim that rides on a body, or on the world, of some (4, 4) pose."""
     pose = body
     if not link.is_body:
-        carrier = np.eye(4) if link.body == WORLD else placement.rigid(link.body)
-        pose = body @ inverses(carrier) @ placement.rigid(link.path)
-    mass = body_mass(physics, placement, link.path) if link.is_body else None
+        carrier = np.eye(4) if link.body == WORLD else world.rigid(link.body)
+        pose = body @ inverses(carrier) @ world.rigid(link.path)
+    mass = body_mass(physics, world, link.path) if link.is_body else None
     return NamedPrim(
         path=link.path,
         name=link.name,

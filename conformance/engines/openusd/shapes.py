@@ -19,7 +19,7 @@ import numpy as np
 from pxr import Ar, Usd, UsdGeom, UsdPhysics, UsdShade
 
 from urdf_usd.conformance.engines.openusd.links import find_links
-from urdf_usd.conformance.engines.openusd.stage import Placement, read_physics
+from urdf_usd.conformance.engines.openusd.stage import WorldTransforms, read_physics
 from urdf_usd.conformance.engines.statements import vec3
 from urdf_usd.conformance.engines.surfaces import (
     fans,
@@ -28,12 +28,12 @@ from urdf_usd.conformance.engines.surfaces import (
     stretched,
 )
 from urdf_usd.conformance.observation.shapes import (
+    Appearance,
     Drawing,
-    Look,
     Role,
     ShapeKind,
     ShapeObservation,
-    merged,
+    merge_appearances,
 )
 
 if TYPE_CHECKING:
@@ -64,12 +64,12 @@ _BOUNDING = {
 
 
 def state_shapes(
-    physics: Physics, links: LinkPrims, placement: Placement
+    physics: Physics, links: LinkPrims, world: WorldTransforms
 ) -> tuple[ShapeObservation, ...]:
     """State every shape below every candidate, nearest candidate first."""
     found: list[ShapeObservation] = []
     measured: Measured = {}
-    for placed in _placed(physics, links, placement):
+    for placed in _placed(physics, links, world):
         stated = _stated(placed, measured)
         found += [_in_role(placed, stated, role, measured) for role in placed.roles]
     return tuple(found)
@@ -86,9 +86,9 @@ def draw_shapes(path: str, wanted: frozenset[str]) -> tuple[Drawing, ...]:
         AbstentionError: The stage cannot be read.
     """
     physics = read_physics(path)
-    links, placement = find_links(physics), Placement(physics)
+    links, world = find_links(physics), WorldTransforms(physics)
     drawn: dict[str, list[Drawing]] = {}
-    for placed in _placed(physics, links, placement):
+    for placed in _placed(physics, links, world):
         source, geometry = str(placed.prim.GetPath()), placed.geometry
         if placed.link not in wanted or source in drawn or geometry.problem:
             continue
@@ -128,7 +128,7 @@ class _Placed:
 
 
 def _placed(
-    physics: Physics, links: LinkPrims, placement: Placement
+    physics: Physics, links: LinkPrims, world: WorldTransforms
 ) -> Iterator[_Placed]:
     proxies = Usd.TraverseInstanceProxies(Usd.PrimIsActive & Usd.PrimIsDefined)
     known: dict[tuple[int, int], list[_Geometry]] = {}
@@ -142,10 +142,10 @@ def _placed(
         if not carriers:
             continue
         geometry = _once(_geometry(prim), known)
-        own = placement.matrix(str(prim.GetPath()))
+        own = world.matrix(str(prim.GetPath()))
         own[:3] *= physics.units.length
         for path in carriers:
-            to_link = placement.inverse(path) @ own
+            to_link = world.inverse(path) @ own
             yield _Placed(prim, roles, geometry, links.by_path[path].name, to_link)
 
 
@@ -349,8 +349,8 @@ def _in_role(
         if placed.geometry.kind is ShapeKind.MESH:
             found = _measured(placed, measured)
             areas = placed.geometry.face_areas(found[1]) if found else areas
-        looks = state_looks(prim, stated.surface.area, areas)
-        return replace(stated, looks=looks)
+        looks = state_appearances(prim, stated.surface.area, areas)
+        return replace(stated, appearances=looks)
     bounding = None
     if prim.HasAPI(UsdPhysics.MeshCollisionAPI):
         api = UsdPhysics.MeshCollisionAPI(prim)
@@ -362,11 +362,11 @@ _PREVIEW = "UsdPreviewSurface"
 _TEXTURE = "UsdUVTexture"
 
 
-def state_looks(
+def state_appearances(
     prim: Usd.Prim,
     area: float,
     areas: Array,
-) -> tuple[Look, ...]:
+) -> tuple[Appearance, ...]:
     """State how a Gprim looks, part by part; nothing if a part cannot be stated.
 
     Args:
@@ -385,19 +385,19 @@ def state_looks(
     # What subsets leave, but for rounding.
     if not looks or rest > 1e-9 * area:
         looks.append(_look(prim, rest))
-    return merged(look for look in looks if look) if all(looks) else ()
+    return merge_appearances(look for look in looks if look) if all(looks) else ()
 
 
-def _look(prim: Usd.Prim, area: float) -> Look | None:
+def _look(prim: Usd.Prim, area: float) -> Appearance | None:
     material, _ = UsdShade.MaterialBindingAPI(prim).ComputeBoundMaterial()
     if not material:
-        return Look(area, _carried(prim, "displayColor"), _carried_opacity(prim))
+        return Appearance(area, _carried(prim, "displayColor"), _carried_opacity(prim))
     shader, _, _ = material.ComputeSurfaceSource()
     if not shader or shader.GetShaderId() != _PREVIEW:
         return None
     texture = _texture(shader, "diffuseColor")
     mask = _texture(shader, "opacity")
-    return Look(
+    return Appearance(
         area=area,
         color=vec3(texture.factors[:3]) if texture else _color(shader),
         opacity=mask.factor if mask else _number(shader, "opacity", 1.0),

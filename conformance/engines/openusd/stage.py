@@ -191,7 +191,7 @@ def _descriptors(
     }
 
 
-class Placement:
+class WorldTransforms:
     """World transforms of prims, in metres, from their authored transform stacks."""
 
     def __init__(self, physics: Physics) -> None:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from urdf_usd.conformance.engines.openusd.joints import Connection
     from urdf_usd.conformance.engines.openusd.links import LinkPrims
-    from urdf_usd.conformance.engines.openusd.stage import Physics, Placement
+    from urdf_usd.conformance.engines.openusd.stage import Physics, WorldTransforms
     from urdf_usd.conformance.engines.openusd.transforms import Array
     from urdf_usd.conformance.observation.robot import Configurations
 
@@ -119,15 +119,13 @@ def _grow(
 
 
 def place_bodies(
-    tree: BodyTree, placement: Placement, configurations: Configurations
+    tree: BodyTree, world: WorldTransforms, configurations: Configurations
 ) -> dict[str, Array]:
     """Return the (K, 4, 4) world transforms of all bodies, and of the world."""
     count = configurations.count
     still = np.tile(np.eye(4), (count, 1, 1))
     poses = {WORLD: still}
-    poses |= {
-        root: np.tile(placement.rigid(root), (count, 1, 1)) for root in tree.roots
-    }
+    poses |= {root: np.tile(world.rigid(root), (count, 1, 1)) for root in tree.roots}
     positions = dict(zip(configurations.joints, configurations.positions, strict=True))
     for joint in tree.joints:
         poses[joint.bodies[joint.child]] = poses[
@@ -202,13 +200,13 @@ def _planar_motion(
 
 
 def assembly_gaps(
-    joints: Sequence[Connection], placement: Placement
+    joints: Sequence[Connection], world: WorldTransforms
 ) -> tuple[AssemblyGap, ...]:
     """Compare both frames of every joint where the prims themselves are placed."""
     gaps = []
     for joint in joints:
         sides = [
-            (placement.rigid(body) if body else np.eye(4)) @ anchor
+            (world.rigid(body) if body else np.eye(4)) @ anchor
             for body, anchor in zip(joint.bodies, joint.anchors, strict=True)
         ]
         gaps.append(AssemblyGap(joint.name, *separation(*sides)))
@@ -246,7 +244,7 @@ def unarticulated(physics: Physics, tree: BodyTree) -> tuple[str, ...]:
     return tuple(joint.name for joint in tree.joints if is_outside(joint))
 
 
-def grounded(physics: Physics, joints: Sequence[Connection]) -> tuple[str, ...]:
+def at_world(physics: Physics, joints: Sequence[Connection]) -> tuple[str, ...]:
     """Name the moving joints of articulations that end at no body.
 
     For the default prim, or what does not exist, the parser reports the world; for a
@@ -281,7 +279,7 @@ def _listed(physics: Physics) -> set[str]:
     }
 
 
-def inert(physics: Physics, links: LinkPrims) -> tuple[str, ...]:
+def nondynamic(physics: Physics, links: LinkPrims) -> tuple[str, ...]:
     """Name the links whose body is kinematic or disabled."""
     return tuple(
         links.by_path[path].name

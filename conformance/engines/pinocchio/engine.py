@@ -32,9 +32,9 @@ from urdf_usd.conformance.engines.prepared_urdf.text import (
 from urdf_usd.conformance.engines.protocol import AbstentionError, Availability, Side
 from urdf_usd.conformance.engines.statements import (
     blocked_note,
-    links_in_reach,
-    stated_frames,
-    told_positions,
+    build_frames,
+    reachable_links,
+    settable_positions,
     unreachable_joints,
     vec3,
     vec6,
@@ -113,7 +113,7 @@ class PinocchioEngine:
         robot = _read(urdf)
         joints = _joints(robot, urdf)
         blocked = unreachable_joints(joints, request.configurations)
-        reach = links_in_reach(robot.root, joints, blocked)
+        reach = reachable_links(robot.root, joints, blocked)
         return Observation(
             engine=self.name,
             robot=None if urdf.robot_unnamed else robot.model.name,
@@ -277,7 +277,7 @@ def _frames(
             np.array([pose.rotation for pose in poses]),
         )
 
-    return stated_frames(links, configurations, place)
+    return build_frames(links, configurations, place)
 
 
 def _positions(
@@ -290,7 +290,7 @@ def _positions(
     neutral = robot.engine.neutral(model)
     positions: NDArray[np.float64] = np.tile(neutral, (configurations.count, 1))
     types = {joint.name: joint.type for joint in joints}
-    for name, values in told_positions(joints, configurations).items():
+    for name, values in settable_positions(joints, configurations).items():
         joint = model.joints[model.getJointId(name)]
         columns = slice(joint.idx_q, joint.idx_q + joint.nq)
         positions[:, columns] = _coordinates(types[name], values)

@@ -32,9 +32,9 @@ from urdf_usd.conformance.engines.protocol import (
 from urdf_usd.conformance.engines.pybullet.loading import BASE, PoseError, loaded
 from urdf_usd.conformance.engines.statements import (
     blocked_note,
-    links_in_reach,
+    reachable_links,
+    settable_positions,
     tensor_along_link,
-    told_positions,
     unit,
     unreachable_joints,
     vec3,
@@ -110,7 +110,7 @@ class PybulletEngine:
         with loaded(urdf) as body:
             joints = _joints(body, urdf.limits_unknown)
             blocked = unreachable_joints(joints, request.configurations, _IMMOVABLE)
-            reach = links_in_reach(body.links[0], joints, blocked)
+            reach = reachable_links(body.links[0], joints, blocked)
             frames, silence = _frames(body, joints, reach, request.configurations)
             links = _links(body, urdf)
         massive = {link.name for link in links if link.mass is not None}
@@ -285,7 +285,7 @@ def _targets(
 ) -> tuple[list[int], list[list[list[float]]]]:
     """Return which joints PyBullet can set, and to what in each configuration."""
     indices, columns = [], []
-    told = told_positions(joints, configurations)
+    told = settable_positions(joints, configurations)
     for index, joint in enumerate(joints):
         if joint.type in _IMMOVABLE or joint.name not in told:
             continue

@@ -121,7 +121,7 @@ class ReferenceEngine:
         except SourceError as error:
             raise AbstentionError(str(error.diagnostics[0])) from error
         if request.configurations.rollout:
-            reading = with_motion(reading, request.configurations, neighbours=True)
+            reading = with_motion(reading, request.configurations, perturbed=True)
         return replace(reading, quaternions=_quaternions(request.path))
 
 

@@ -22,12 +22,12 @@ from urdf_usd.conformance.engines.mesh_files.materials import (
 )
 from urdf_usd.conformance.engines.surfaces import measured_mesh, primitive_surface
 from urdf_usd.conformance.observation.shapes import (
+    Appearance,
     Drawing,
-    Look,
     Role,
     ShapeKind,
     ShapeObservation,
-    merged,
+    merge_appearances,
 )
 from urdf_usd.converter.robot.model import (
     Box,
@@ -79,8 +79,8 @@ def _seen(stated: ShapeObservation, shape: Shape, meshes: Meshes) -> ShapeObserv
             return stated
         measured = _measured(found, shape, geometry)
         mesh, areas = found, measured[1] if measured else areas
-    looks = state_looks(shape, stated.surface.area, mesh, areas)
-    return replace(stated, looks=looks)
+    looks = state_appearances(shape, stated.surface.area, mesh, areas)
+    return replace(stated, appearances=looks)
 
 
 def draw_shapes(robot: Robot) -> tuple[Drawing, ...]:
@@ -225,9 +225,9 @@ def _load(path: str) -> LoadedMesh | UnreadMeshError:
 _UNSAID = FileMaterial()
 
 
-def state_looks(
+def state_appearances(
     visual: Visual, area: float, mesh: LoadedMesh | None, areas: Array
-) -> tuple[Look, ...]:
+) -> tuple[Appearance, ...]:
     """State how a visual looks, part by part.
 
     Args:
@@ -243,7 +243,7 @@ def state_looks(
     found = (
         _worn(mesh, own, material, worn) for material, worn in _parts(mesh, area, areas)
     )
-    return merged(found)
+    return merge_appearances(found)
 
 
 def _parts(mesh: LoadedMesh, area: float, areas: Array) -> Iterator[tuple[int, float]]:
@@ -257,7 +257,9 @@ def _parts(mesh: LoadedMesh, area: float, areas: Array) -> Iterator[tuple[int, f
         yield material, float(areas[mesh.wearing == material].sum())
 
 
-def _worn(mesh: LoadedMesh, own: FileMaterial, material: int, area: float) -> Look:
+def _worn(
+    mesh: LoadedMesh, own: FileMaterial, material: int, area: float
+) -> Appearance:
     stated = mesh.materials[material] if material >= 0 else _UNSAID
     shown = stated if stated.speaks else own
     if not mesh.has_coordinates:
@@ -279,8 +281,8 @@ def _of_urdf(material: Material | None) -> FileMaterial:
     return FileMaterial(color=light(material.rgba), opacity=opacity, image=image)
 
 
-def _look(material: FileMaterial, area: float) -> Look:
-    look = Look(area, material.color, material.opacity)
+def _look(material: FileMaterial, area: float) -> Appearance:
+    look = Appearance(area, material.color, material.opacity)
     problems = []
     if material.image is not None:
         content = material.image.read()

@@ -216,7 +216,7 @@ def test_colours_are_linear_light(tmp_path: Path) -> None:
     paint = '<material name="m"><color rgba="0.5 0 1 0.25"/></material>'
     text = f"<visual><geometry><sphere radius='1'/></geometry>{paint}</visual>"
     (shape,) = _of(_ask(ReferenceEngine(), tmp_path, text), Role.VISUAL)
-    (look,) = shape.looks
+    (look,) = shape.appearances
 
     assert look.color == pytest.approx((0.21404, 0.0, 1.0), abs=1e-5)
     assert look.opacity == 0.25

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from urdf_usd.conformance.observation.robot import Observation
-    from urdf_usd.conformance.observation.shapes import Look
+    from urdf_usd.conformance.observation.shapes import Appearance
     from urdf_usd.conformance.records.record import CheckRecord
 
 STILL = Configurations((), (), ("zero",))
@@ -89,9 +89,9 @@ def _read(folder: Path, mesh: str, material: str = "", scale: str = "") -> Obser
     return ReferenceEngine().observe(Request(str(folder / "robot.urdf"), STILL))
 
 
-def _looks(reading: Observation) -> tuple[Look, ...]:
+def _looks(reading: Observation) -> tuple[Appearance, ...]:
     (shape,) = (shape for shape in reading.shapes if shape.role is Role.VISUAL)
-    return tuple(sorted(shape.looks, key=lambda look: look.area))
+    return tuple(sorted(shape.appearances, key=lambda look: look.area))
 
 
 def _checks(folder: Path, reading: Observation) -> dict[str, CheckRecord]:

@@ -24,7 +24,7 @@ from urdf_usd.conformance.execution.tasks import questions
 from urdf_usd.conformance.observation.robot import ROOT_MOTION, Configurations
 from urdf_usd.conformance.records.record import Grade
 from urdf_usd.conformance.tolerance.bounds import Tolerance
-from urdf_usd.conformance.tolerance.comparison import Compared, tolerance_model
+from urdf_usd.conformance.tolerance.comparison import Compared, derive_tolerance_model
 from urdf_usd.converter import convert
 from urdf_usd.converter.urdf.parse import parse
 
@@ -57,7 +57,7 @@ def _written(folder: Path, name: str, old: str = "", new: str = "") -> Path:
 
 def _agree(spec: Observation, stated: Observation) -> dict[str, Grade]:
     """Compare all that both state; return the grades of the inertia matrix."""
-    measure = tolerance_model(spec, Tolerance())
+    measure = derive_tolerance_model(spec, Tolerance())
     for compare in (bias_forces, rollout_states):
         comparison = compare(spec, stated, measure)
         if isinstance(comparison, Compared):
@@ -92,8 +92,8 @@ def test_couplings_give_way_alike_wherever_bodies_stand(tmp_path: Path) -> None:
     assert spec.rollout is not None
     assert stated.rollout is not None
     assert spec.rollout.joints == stated.rollout.joints
-    assert len(spec.rollout.moments) == len(stated.rollout.moments) == 5
-    for ours, theirs in zip(spec.rollout.moments, stated.rollout.moments, strict=True):
+    assert len(spec.rollout.states) == len(stated.rollout.states) == 5
+    for ours, theirs in zip(spec.rollout.states, stated.rollout.states, strict=True):
         apart = np.abs(np.subtract(ours.positions, theirs.positions)).max()
         assert apart < 1e-9
 
@@ -105,7 +105,7 @@ def test_real_robots(file: str) -> None:
 
     assert set(_agree(spec, stated).values()) == {Grade.EXACT}
     assert stated.rollout is not None
-    assert stated.rollout.neighbours == ()
+    assert stated.rollout.perturbed == ()
 
 
 @pytest.mark.parametrize(

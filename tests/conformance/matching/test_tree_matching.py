@@ -8,25 +8,25 @@ from typing import TYPE_CHECKING
 from hypothesis import given
 from hypothesis import strategies as st
 
-from urdf_usd.conformance.matching.tree_matching import Branch, assign, match_trees
+from urdf_usd.conformance.matching.tree_matching import TreeNode, assign, match_trees
 from urdf_usd.conformance.observation.robot import JointType
 
 if TYPE_CHECKING:
     import random
 
 
-def _legs(*points: tuple[float, float, float]) -> list[Branch]:
+def _legs(*points: tuple[float, float, float]) -> list[TreeNode]:
     """Return a trunk with legs of two joints, all alike but for where they are."""
-    branches = [Branch(None, mass=9.0)]
+    nodes = [TreeNode(None, mass=9.0)]
     for point in points:
-        hip = len(branches)
-        branches += [
-            Branch(0, JointType.REVOLUTE, "turns", point, (0.0, 0.6, 0.8), 1.0),
-            Branch(
+        hip = len(nodes)
+        nodes += [
+            TreeNode(0, JointType.REVOLUTE, "turns", point, (0.0, 0.6, 0.8), 1.0),
+            TreeNode(
                 hip, JointType.REVOLUTE, "turns", (0.0, 0.1, -0.3), (1.0, 0.0, 0.0), 0.5
             ),
         ]
-    return branches
+    return nodes
 
 
 _HIPS = ((0.3, 0.1, 0.0), (0.3, -0.1, 0.0), (-0.3, 0.1, 0.0), (-0.3, -0.1, 0.0))
@@ -79,8 +79,8 @@ def test_what_must_not_match_does_not() -> None:
 
 def test_a_long_chain_is_no_recursion() -> None:
     """Ropes and snakes have thousands of links."""
-    rope = [Branch(None)] + [
-        Branch(index, JointType.SPHERICAL, "turns", (0.0, 0.001, 0.0))
+    rope = [TreeNode(None)] + [
+        TreeNode(index, JointType.SPHERICAL, "turns", (0.0, 0.001, 0.0))
         for index in range(3000)
     ]
     found = match_trees(rope, rope, (0, 0), lambda *_: True)

@@ -13,7 +13,7 @@ from rich.console import Console
 from urdf_usd.conformance.cli.main import main
 from urdf_usd.conformance.cli.output.sensitivity import as_json, rendered
 from urdf_usd.conformance.mutation.catalogue import FAULTS
-from urdf_usd.conformance.mutation.experiment import Examination, Trial
+from urdf_usd.conformance.mutation.experiment import RobotTrials, Trial
 from urdf_usd.conformance.mutation.sensitivity import (
     ROBOTS,
     Sensitivity,
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def _caught(robot: str) -> Examination:
+def _caught(robot: str) -> RobotTrials:
     """Every fault once, caught, at its tolerance."""
     trials = tuple(
         Trial(
@@ -38,13 +38,13 @@ def _caught(robot: str) -> Examination:
         )
         for fault in FAULTS
     )
-    return Examination(robot, (), trials, ("joint.axis-negated",))
+    return RobotTrials(robot, (), trials, ("joint.axis-negated",))
 
 
 GOOD = _caught("a")
 
 
-def _changed(found: Examination, fault: str, **changes: object) -> Examination:
+def _changed(found: RobotTrials, fault: str, **changes: object) -> RobotTrials:
     trials = tuple(
         replace(trial, **changes) if trial.fault == fault else trial  # type: ignore[arg-type]  # fields of Trial, by name
         for trial in found.trials

@@ -22,7 +22,7 @@ from urdf_usd.conformance.engines.protocol import Abstained, Observed, Outcome
 from urdf_usd.conformance.observation.robot import DOUBLE_PRECISION, SINGLE_PRECISION
 from urdf_usd.conformance.records.record import CheckRecord, Grade, Verdict
 from urdf_usd.conformance.tolerance.bounds import Tolerance
-from urdf_usd.conformance.tolerance.comparison import tolerance_model
+from urdf_usd.conformance.tolerance.comparison import derive_tolerance_model
 from urdf_usd.conformance.verdict.deviations import UNEXPLAINED
 from urdf_usd.conformance.verdict.judgement import Judgement, judge
 
@@ -151,7 +151,7 @@ def _drifting(reading: Observation, precision: float) -> Observation:
     """An engine whose links are off by several times what storage in float32 costs."""
     frames = reading.frames
     assert frames is not None
-    bounds = tolerance_model(urdf_reading(FAR), Tolerance()).bounds
+    bounds = derive_tolerance_model(urdf_reading(FAR), Tolerance()).bounds
     drift = [8 * bounds[link].position for link in frames.links]
     positions = frames.positions + np.array(drift)[:, None] * [0.48, -0.6, 0.64]
     return replace(

@@ -32,7 +32,7 @@ from urdf_usd.conformance.observation.robot import (
     Quantity,
 )
 from urdf_usd.conformance.records.record import Grade, Verdict
-from urdf_usd.conformance.tolerance.rigid_groups import lumps
+from urdf_usd.conformance.tolerance.rigid_groups import group_masses
 from urdf_usd.conformance.verdict.judgement import MOST_FINDINGS, Judgement, judge
 from urdf_usd.converter.robot.model import Joint, Link, Mimic, Robot
 
@@ -204,7 +204,7 @@ def test_mass_counted_with_its_group_is_the_groups_business() -> None:
 
 def _lumped_reading() -> Observation:
     reading = usd_reading()
-    (whole,) = lumps(reading, (("forearm", "hand", "sensor"),), reading.joints)
+    (whole,) = group_masses(reading, (("forearm", "hand", "sensor"),), reading.joints)
     assert whole is not None
     x, y, z = whole.center.tolist()
     t = whole.tensor

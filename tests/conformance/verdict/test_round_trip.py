@@ -27,7 +27,7 @@ from urdf_usd.conformance.records.record import CheckRecord, Grade
 from urdf_usd.conformance.verdict import deviations
 from urdf_usd.conformance.verdict.deviations import DEVIATIONS
 from urdf_usd.conformance.verdict.judgement import judge
-from urdf_usd.conformance.verdict.round_trip import Back
+from urdf_usd.conformance.verdict.round_trip import RoundTripOutcomes
 
 if TYPE_CHECKING:
     from urdf_usd.conformance.engines.protocol import Outcome
@@ -38,13 +38,13 @@ _TRIPPING = [each for each in MINIATURES if _DIRECT & set(each.trips)]
 
 
 def _judged(
-    there: Observation, back: Outcome | Back, engine: str = "engine"
+    there: Observation, back: Outcome | RoundTripOutcomes, engine: str = "engine"
 ) -> dict[str, CheckRecord]:
     """Judge a faithful USD, with one engine before and after; checks of the trip."""
-    if not isinstance(back, Back):
+    if not isinstance(back, RoundTripOutcomes):
         if isinstance(back, Observed):
             back = Observed(replace(back.observation, engine=engine))
-        back = Back({engine: back})
+        back = RoundTripOutcomes({engine: back})
     judgement = judge(
         {
             "spec": Observed(urdf_reading()),
@@ -129,7 +129,7 @@ def test_an_engine_that_refuses_the_urdf_has_no_part() -> None:
     judgement = judge(
         {"spec": Observed(urdf_reading()), "engine": Crashed("killed")},
         Observed(usd_reading()),
-        back=Back(),
+        back=RoundTripOutcomes(),
     )
 
     assert not any(check.id.startswith("round-trip.") for check in judgement.checks)
@@ -137,7 +137,9 @@ def test_an_engine_that_refuses_the_urdf_has_no_part() -> None:
 
 def test_without_a_urdf_written_back_nothing_is_comparable() -> None:
     """A motion that URDF does not have, for example; the reason is told."""
-    checks = _judged(usd_reading(), Back(failure="joint /a/b is free in RotX, RotY"))
+    checks = _judged(
+        usd_reading(), RoundTripOutcomes(failure="joint /a/b is free in RotX, RotY")
+    )
 
     assert {check.grade for check in checks.values()} == {Grade.NOT_COMPARABLE}
     assert "RotX, RotY" in str(checks["round-trip.mass.total"].reason)
@@ -224,7 +226,7 @@ def test_a_tensor_that_engines_refuse_excuses_nothing_else(
             **{name: Observed(replace(usd, engine=name)) for name in engines},
         },
         Observed(usd),
-        back=Back(
+        back=RoundTripOutcomes(
             {
                 name: Observed(replace(_flat(usd, stated), engine=name))
                 for name, stated in zip(engines, (of_mujoco, changes), strict=True)
@@ -263,7 +265,9 @@ def _trip_of(first: Observation, second: Observation) -> CheckRecord:
             "pybullet": Observed(replace(first, engine="pybullet")),
         },
         Observed(first),
-        back=Back({"pybullet": Observed(replace(second, engine="pybullet"))}),
+        back=RoundTripOutcomes(
+            {"pybullet": Observed(replace(second, engine="pybullet"))}
+        ),
     )
     return next(c for c in judgement.checks if c.id == "round-trip.limits.effort")
 
@@ -287,7 +291,7 @@ def test_what_two_engines_find_alike_is_the_usds_doing() -> None:
                 **{name: Observed(replace(spec, engine=name)) for name in engines},
             },
             Observed(spec),
-            back=Back(
+            back=RoundTripOutcomes(
                 {name: Observed(replace(again, engine=name)) for name in engines}
             ),
         )

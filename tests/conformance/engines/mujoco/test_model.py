@@ -126,7 +126,7 @@ def _roll(
 ) -> dict[str, tuple[float, ...]]:
     rollout = roll_out(build(reading, asked), replace(asked, rollout=plan))
     assert rollout is not None
-    return dict(zip(rollout.joints, rollout.moments[-1].positions, strict=True))
+    return dict(zip(rollout.joints, rollout.states[-1].positions, strict=True))
 
 
 def test_pendulum_swings_with_its_period() -> None:
@@ -136,7 +136,7 @@ def test_pendulum_swings_with_its_period() -> None:
     start = np.full((asked.count, 1), 1e-3)
     asked = replace(asked, positions=(np.vstack([asked.positions[0][:1], start[1:]]),))
 
-    (angle,) = _roll(reading, asked, RolloutPlan(3, step=1e-4, moments=(10_000,)))[
+    (angle,) = _roll(reading, asked, RolloutPlan(3, step=1e-4, steps=(10_000,)))[
         "swing"
     ]
 
@@ -183,7 +183,7 @@ def test_mimic_joints_follow_in_a_rollout() -> None:
         ),
     )
     asked = configurations(structure(robot), 4)
-    ends = _roll(observe_robot(robot, asked), asked, RolloutPlan(3, moments=(300,)))
+    ends = _roll(observe_robot(robot, asked), asked, RolloutPlan(3, steps=(300,)))
 
     ((led,), (followed,)) = ends["lead"], ends["follow"]
     assert led < -0.1
@@ -216,15 +216,15 @@ def test_neighbours_are_near_and_always_the_same() -> None:
     reading = observe_robot(ROBOT, CONFIGURATIONS)
     mechanism = build(reading, CONFIGURATIONS)
     first, second = (
-        roll_out(mechanism, CONFIGURATIONS, neighbours=True) for _ in range(2)
+        roll_out(mechanism, CONFIGURATIONS, perturbed=True) for _ in range(2)
     )
 
     assert first is not None
     assert first == second
-    assert len(first.neighbours) == 3
-    for nearby in first.neighbours:
-        assert nearby != first.moments
-        for here, there in zip(first.moments, nearby, strict=True):
+    assert len(first.perturbed) == 3
+    for nearby in first.perturbed:
+        assert nearby != first.states
+        for here, there in zip(first.states, nearby, strict=True):
             for mine, other in zip(here.positions, there.positions, strict=True):
                 np.testing.assert_allclose(other, mine, atol=1e-3)
 
@@ -250,9 +250,9 @@ def test_neighbours_of_a_massless_joint_have_some_mass() -> None:
     for robot in (bare, point):
         asked = replace(CONFIGURATIONS, rollout=RolloutPlan(3, held=("wheel",)))
         mechanism = build(observe_robot(robot, asked), asked)
-        rollout = roll_out(mechanism, asked, neighbours=True)
+        rollout = roll_out(mechanism, asked, perturbed=True)
         assert rollout is not None
-        assert all(len(nearby) == 5 for nearby in rollout.neighbours)
+        assert all(len(nearby) == 5 for nearby in rollout.perturbed)
 
 
 def test_explosion_ends_a_rollout() -> None:
@@ -268,14 +268,14 @@ def test_explosion_ends_a_rollout() -> None:
     rollout = roll_out(build(observe_robot(light, asked), asked), asked)
 
     assert rollout is not None
-    assert rollout.moments == ()
+    assert rollout.states == ()
 
 
 def test_nothing_is_rolled_out_without_a_plan() -> None:
     """Equations of motion are stated all the same."""
     asked = replace(CONFIGURATIONS, rollout=None)
     reading = replace(observe_robot(ROBOT, asked), dynamics=None)
-    moving = with_motion(reading, asked, neighbours=False)
+    moving = with_motion(reading, asked, perturbed=False)
 
     assert moving.rollout is None
     assert moving.dynamics is not None
@@ -318,7 +318,7 @@ def test_reading_that_cannot_be_simulated_keeps_what_it_says() -> None:
     """With a note."""
     whole = observe_robot(ROBOT, CONFIGURATIONS)
     silent = replace(whole, frames=None)
-    moving = with_motion(silent, CONFIGURATIONS, neighbours=False)
+    moving = with_motion(silent, CONFIGURATIONS, perturbed=False)
 
     assert moving.dynamics is silent.dynamics
     assert moving.rollout is None

@@ -116,7 +116,7 @@ def test_disabled_body_is_static(tmp_path: Path) -> None:
     reading = ask(path)
 
     assert reading.base is Base.STATIC
-    assert reading.inert == ("a",)
+    assert reading.nondynamic == ("a",)
     assert "body /robot/a is disabled" in reading.notes
 
 
@@ -124,7 +124,7 @@ def test_kinematic_body_is_inert(tmp_path: Path) -> None:
     """Nothing that pulls at it moves it."""
     held = body("a") + body("b", "bool physics:kinematicEnabled = true")
 
-    assert ask(stage(tmp_path, held)).inert == ("b",)
+    assert ask(stage(tmp_path, held)).nondynamic == ("b",)
 
 
 @pytest.mark.parametrize(("axis", "up"), [("Y", (0, 0.6, -0.8)), ("Z", (0, 0.8, 0.6))])
@@ -241,14 +241,14 @@ def test_moving_joint_of_an_articulation_that_ends_at_no_body_is_stated(  # noqa
     ends = ("a", end) if side else (end, "a")
     reading = ask(stage(tmp_path, rooted + joint(kind, "tie", content, sides=ends)))
 
-    assert reading.grounded == found
+    assert reading.at_world == found
 
 
 def test_joint_to_the_world_outside_articulations_is_left_alone(tmp_path: Path) -> None:
     """A door: without articulation, solvers keep the joint as it is."""
     hinge = joint("PhysicsRevoluteJoint", "hinge", sides=("frame", "a"))
 
-    assert ask(stage(tmp_path, body("a") + hinge)).grounded == ()
+    assert ask(stage(tmp_path, body("a") + hinge)).at_world == ()
 
 
 def test_excluded_joint_is_outside_the_articulation(tmp_path: Path) -> None:

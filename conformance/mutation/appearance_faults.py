@@ -18,7 +18,7 @@ from urdf_usd.conformance.tolerance.bounds import Tolerance
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from urdf_usd.conformance.mutation.specimen import Specimen
+    from urdf_usd.conformance.mutation.good_asset import GoodAsset
 
 _COLOR = ("visual.colour",)
 _OPACITY = ("visual.opacity",)
@@ -69,7 +69,7 @@ class _Painted:
         return None
 
     @property
-    def looks(self) -> tuple[object, ...]:
+    def appearance(self) -> tuple[object, ...]:
         """What tells it from others."""
         files = [
             str(image.GetInput("file").Get()) if image else None
@@ -78,17 +78,19 @@ class _Painted:
         return self.color, self.opacity, *files
 
 
-def _painted(specimen: Specimen) -> Iterator[_Painted]:
+def _painted(asset: GoodAsset) -> Iterator[_Painted]:
     """Visuals of links whose looks are stated, part by part.
 
     Parts that are smaller than what counts as one are left out.
     """
     stated: dict[str, list[bool]] = {}
-    for shape in specimen.spec.shapes:
+    for shape in asset.spec.shapes:
         if shape.role is Role.VISUAL:
-            decided = bool(shape.looks) and not any(one.problem for one in shape.looks)
+            decided = bool(shape.appearances) and not any(
+                one.problem for one in shape.appearances
+            )
             stated.setdefault(shape.link, []).append(decided)
-    for site in shape_sites(specimen, Role.VISUAL):
+    for site in shape_sites(asset, Role.VISUAL):
         above = site.prim.GetParent()
         if not all(stated.get(str(above.GetDisplayName() or above.GetName()), [False])):
             continue
@@ -120,8 +122,8 @@ def _share(mesh: UsdGeom.Mesh, subset: UsdGeom.Subset) -> float:
     return float(areas[np.array(subset.GetIndicesAttr().Get())].sum() / areas.sum())
 
 
-def _encoded(specimen: Specimen) -> Iterator[Seed]:
-    for part in _painted(specimen):
+def _encoded(asset: GoodAsset) -> Iterator[Seed]:
+    for part in _painted(asset):
         if part.color is not None:
             equivalent = all(c < _EXTREME or c > 1 - _EXTREME for c in part.color)
             yield Seed(
@@ -139,8 +141,8 @@ def _encode(shader: str, stage: Usd.Stage, _: float) -> None:
     color.Set(tuple((1.055 * linear ** (1 / 2.4) - 0.055).tolist()))
 
 
-def _tinted(specimen: Specimen) -> Iterator[Seed]:
-    for part in _painted(specimen):
+def _tinted(asset: GoodAsset) -> Iterator[Seed]:
+    for part in _painted(asset):
         if part.color is not None:
             yield Seed(part.subject, partial(_tint, _path(part)))
 
@@ -151,10 +153,10 @@ def _tint(shader: str, stage: Usd.Stage, size: float) -> None:
     color.Set((red + (size if red < 1 - size else -size), green, blue))
 
 
-def _unbound(specimen: Specimen) -> Iterator[Seed]:
-    for part in _painted(specimen):
+def _unbound(asset: GoodAsset) -> Iterator[Seed]:
+    for part in _painted(asset):
         # A part may inherit what its mesh is bound to.
-        mesh = UsdShade.MaterialBindingAPI(specimen.stage.GetPrimAtPath(part.mesh))
+        mesh = UsdShade.MaterialBindingAPI(asset.stage.GetPrimAtPath(part.mesh))
         inherits = part.path != part.mesh and mesh.ComputeBoundMaterial()[0]
         if part.color is not None and not inherits:
             yield Seed(part.subject, partial(_unbind, part.path))
@@ -165,15 +167,15 @@ def _unbind(path: str, stage: Usd.Stage, _: float) -> None:
     UsdShade.MaterialBindingAPI(prim).UnbindAllBindings()
 
 
-def _opaque(specimen: Specimen) -> Iterator[Seed]:
-    for part in _painted(specimen):
+def _opaque(asset: GoodAsset) -> Iterator[Seed]:
+    for part in _painted(asset):
         if part.opacity is not None and part.opacity < 1:
             yield Seed(part.subject, partial(_set, _path(part), "opacity", 1.0))
 
 
-def _transparent(specimen: Specimen) -> Iterator[Seed]:
+def _transparent(asset: GoodAsset) -> Iterator[Seed]:
     """Take opacity for transparency."""
-    for part in _painted(specimen):
+    for part in _painted(asset):
         if part.opacity is not None:
             equivalent = abs(part.opacity - 0.5) < _EXTREME
             edit = partial(_set, _path(part), "opacity", 1.0 - part.opacity)
@@ -185,15 +187,15 @@ def _set(shader: str, name: str, value: float, stage: Usd.Stage, _: float) -> No
     shading.CreateInput(name, Sdf.ValueTypeNames.Float).Set(value)
 
 
-def _untextured(specimen: Specimen) -> Iterator[Seed]:
-    for part in _painted(specimen):
+def _untextured(asset: GoodAsset) -> Iterator[Seed]:
+    for part in _painted(asset):
         if part.image("diffuseColor"):
             edit = partial(_disconnect, _path(part), "diffuseColor", (0.5, 0.5, 0.5))
             yield Seed(part.subject, edit)
 
 
-def _unmasked(specimen: Specimen) -> Iterator[Seed]:
-    for part in _painted(specimen):
+def _unmasked(asset: GoodAsset) -> Iterator[Seed]:
+    for part in _painted(asset):
         if part.image("opacity"):
             yield Seed(part.subject, partial(_disconnect, _path(part), "opacity", 1.0))
 
@@ -210,10 +212,10 @@ def _disconnect(
     found.Set(value)
 
 
-def _wrongly_textured(specimen: Specimen) -> Iterator[Seed]:
-    for part in _painted(specimen):
+def _wrongly_textured(asset: GoodAsset) -> Iterator[Seed]:
+    for part in _painted(asset):
         if part.image("diffuseColor"):
-            yield Seed(part.subject, partial(_retexture, _path(part), specimen.asset))
+            yield Seed(part.subject, partial(_retexture, _path(part), asset.root_layer))
 
 
 def _retexture(shader: str, file: str, stage: Usd.Stage, _: float) -> None:
@@ -224,8 +226,8 @@ def _retexture(shader: str, file: str, stage: Usd.Stage, _: float) -> None:
         attribute.Set(Sdf.AssetPath(file))
 
 
-def _unfactored(specimen: Specimen) -> Iterator[Seed]:
-    for part in _painted(specimen):
+def _unfactored(asset: GoodAsset) -> Iterator[Seed]:
+    for part in _painted(asset):
         image = part.image("diffuseColor")
         if image and (factor := image.GetInput("scale")):
             equivalent = min(tuple(factor.Get())[:3]) > 1 - _EXTREME
@@ -238,14 +240,14 @@ def _whiten(image: str, stage: Usd.Stage, _: float) -> None:
     node.GetInput("scale").Set((1.0, 1.0, 1.0, 1.0))
 
 
-def _exchanged(specimen: Specimen) -> Iterator[Seed]:
+def _exchanged(asset: GoodAsset) -> Iterator[Seed]:
     """Give a part of a mesh the material of the next."""
     meshes: dict[str, list[_Painted]] = {}
-    for part in _painted(specimen):
+    for part in _painted(asset):
         meshes.setdefault(part.mesh, []).append(part)
     for parts in meshes.values():
         for part, other in pairwise(parts):
-            equivalent = part.looks == other.looks
+            equivalent = part.appearance == other.appearance
             edit = partial(_bind, part.path, other.material)
             yield Seed(part.subject, edit, equivalent=equivalent)
 

@@ -97,11 +97,11 @@ class BodySite:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Specimen:
+class GoodAsset:
     """A good USD.
 
     Attributes:
-        asset: Its root layer.
+        root_layer: Path of its root layer.
         stage: The open stage.
         spec: What the specification says about the URDF.
         base: How the base is held.
@@ -110,7 +110,7 @@ class Specimen:
         frames: Paths of links that are no bodies.
     """
 
-    asset: str
+    root_layer: str
     stage: Usd.Stage
     spec: Observation
     base: Base | None
@@ -132,23 +132,23 @@ class Specimen:
         return next((body for body in self.bodies if body.path == path), None)
 
 
-def open_specimen(
-    asset: str, spec: Observation, usd: Observation, configurations: Configurations
-) -> Specimen:
+def open_asset(
+    root_layer: str, spec: Observation, usd: Observation, configurations: Configurations
+) -> GoodAsset:
     """Find what can be spoilt.
 
     Args:
-        asset: Root layer of a good USD.
+        root_layer: Root layer of a good USD.
         spec: What the specification says about the URDF.
         usd: What the USD's reader says about the USD.
         configurations: Where link frames are compared.
     """
-    stage = Usd.Stage.Open(asset)
+    stage = Usd.Stage.Open(root_layer)
     prims = tuple(stage.Traverse())
     bodies = tuple(prim for prim in prims if prim.HasAPI(UsdPhysics.RigidBodyAPI))
     links = {link.name: link for link in spec.links}
-    return Specimen(
-        asset=asset,
+    return GoodAsset(
+        root_layer=root_layer,
         stage=stage,
         spec=spec,
         base=spec.base or usd.base,
@@ -235,16 +235,16 @@ def _alone(
     return found
 
 
-def overlay(specimen: Specimen) -> Usd.Stage:
+def overlay(asset: GoodAsset) -> Usd.Stage:
     """Return a stage that says what the good one says, and can be spoilt."""
-    good = specimen.stage
+    good = asset.stage
     stage = Usd.Stage.CreateInMemory("spoilt.usda")
     UsdGeom.SetStageMetersPerUnit(stage, UsdGeom.GetStageMetersPerUnit(good))
     UsdGeom.SetStageUpAxis(stage, UsdGeom.GetStageUpAxis(good))
     UsdPhysics.SetStageKilogramsPerUnit(
         stage, UsdPhysics.GetStageKilogramsPerUnit(good)
     )
-    default = stage.DefinePrim(specimen.root)
-    default.GetReferences().AddReference(specimen.asset)
+    default = stage.DefinePrim(asset.root)
+    default.GetReferences().AddReference(asset.root_layer)
     stage.SetDefaultPrim(default)
     return stage

@@ -1,6 +1,6 @@
 """Which prims stand for links and joints whose names are lost: the shape of the robot.
 
-The branches of its tree are paired first, and then the links that are welded together
+The nodes of its tree are paired first, and then the links that are welded together
 in each pair, by their places.
 """
 
@@ -16,9 +16,9 @@ from urdf_usd.conformance.matching.rigid_trees import (
     TURNING,
     Group,
     Member,
-    Side,
-    actual_side,
-    expected_side,
+    RobotTree,
+    actual_tree,
+    expected_tree,
 )
 from urdf_usd.conformance.matching.tree_matching import (
     ALIKE,
@@ -50,7 +50,7 @@ _OTHER_CONTENT = 1e-3
 _STARTS = 16
 
 
-def match_lost(
+def match_by_tree(
     expected: Observation, prims: NamedPrims, links: Matches, joints: Matches
 ) -> frozenset[str]:
     """Match links and joints by the shape of the robot, where names do not tell.
@@ -68,13 +68,13 @@ def match_lost(
     Returns:
         Paths of what stands for one of several that are alike.
     """
-    ours = expected_side(expected)
-    theirs = actual_side(prims, links, ours.length)
+    ours = expected_tree(expected)
+    theirs = actual_tree(prims, links, ours.length)
     found, start, end = _best(ours, theirs, links, joints)
     alike: set[str] = set()
     for one, other in found.pairs:
         here, there = ours.groups[one], theirs.groups[other]
-        if here.joint and there.joint and joints.is_open(here.joint, there.joint):
+        if here.joint and there.joint and joints.is_unmatched(here.joint, there.joint):
             joints.add(here.joint, there.joint)
             if (one, other) in found.alike:
                 alike |= {there.joint}
@@ -92,7 +92,7 @@ def match_lost(
 
 
 def _best(
-    ours: Side, theirs: Side, links: Matches, joints: Matches
+    ours: RobotTree, theirs: RobotTree, links: Matches, joints: Matches
 ) -> tuple[TreeMatch, Array, Array]:
     """Try where the robots may begin; return how they fit, and both frames there.
 
@@ -101,24 +101,24 @@ def _best(
     """
     lenient = not links.path_of and not joints.path_of
 
-    def agree(one: int, other: int) -> bool:
-        return _agree(ours.groups[one], theirs.groups[other], links, joints)
+    def compatible(one: int, other: int) -> bool:
+        return _compatible(ours.groups[one], theirs.groups[other], links, joints)
 
     def may_match(one: int, other: int) -> bool:
         types = {ours.groups[one].type, theirs.groups[other].type}
-        return agree(one, other) and (
+        return compatible(one, other) and (
             lenient or len(types) == 1 or TURNING.issuperset(types)
         )
 
     fits: list[tuple[float, TreeMatch, Array, Array]] = []
     for one, other in product(_starts(ours), _starts(theirs)):
-        if not agree(one, other):
+        if not compatible(one, other):
             continue
         pair = ours.groups[one], theirs.groups[other]
         start = ours.frame(pair[0])
-        expected = ours.branches(one, start)
+        expected = ours.nodes(one, start)
         for end in _ends(theirs, pair[1]):
-            actual = theirs.branches(other, end)
+            actual = theirs.nodes(other, end)
             found = match_trees(expected, actual, (one, other), may_match)
             _, _, cost = _within(ours, theirs, pair, (start, end), links)
             fits.append((found.cost + cost, found, start, end))
@@ -127,7 +127,7 @@ def _best(
     return fits[0][1:] if len(rivals) == 1 else (TreeMatch(), np.eye(4), np.eye(4))
 
 
-def _starts(side: Side) -> Iterator[int]:
+def _starts(side: RobotTree) -> Iterator[int]:
     """Yield the groups that a robot may begin at.
 
     What floats off something without mass may be the robot, and that the world. Frames
@@ -147,7 +147,7 @@ def _starts(side: Side) -> Iterator[int]:
             yield index
 
 
-def _ends(theirs: Side, group: Group) -> list[Array]:
+def _ends(theirs: RobotTree, group: Group) -> list[Array]:
     poses = {
         np.round(pose, 6).tobytes(): pose
         for pose in (
@@ -159,8 +159,8 @@ def _ends(theirs: Side, group: Group) -> list[Array]:
 
 
 def _within(
-    ours: Side,
-    theirs: Side,
+    ours: RobotTree,
+    theirs: RobotTree,
     pair: tuple[Group, Group],
     frames: tuple[Array, Array],
     links: Matches,
@@ -212,9 +212,9 @@ def _unlikeness(
     return place + turn + content + mass_distance(link.mass, prim.mass)
 
 
-def _agree(here: Group, there: Group, links: Matches, joints: Matches) -> bool:
+def _compatible(here: Group, there: Group, links: Matches, joints: Matches) -> bool:
     """Whether nothing that is known keeps two groups apart."""
-    if here.joint and there.joint and not joints.agree(here.joint, there.joint):
+    if here.joint and there.joint and not joints.compatible(here.joint, there.joint):
         return False
     known = {links.path_of[name] for name in here.members if name in links.path_of}
     names = {links.name_of[path] for path in there.members if path in links.name_of}

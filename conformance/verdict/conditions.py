@@ -40,7 +40,7 @@ _SAME = 1e-5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Case:
+class DeviationCase:
     """A part of a robot in which a reader departs from the specification.
 
     Attributes:
@@ -77,15 +77,15 @@ class Case:
         return (ours[0], theirs[0]) if ours and theirs else None
 
 
-Circumstance: TypeAlias = Callable[[Case], bool]
+Condition: TypeAlias = Callable[[DeviationCase], bool]
 
 
 def about_joints(
     test: Callable[[JointObservation, JointObservation], bool],
-) -> Circumstance:
+) -> Condition:
     """Ask about the joint on both sides; false where it is not a joint of both."""
 
-    def applies(case: Case) -> bool:
+    def applies(case: DeviationCase) -> bool:
         joints = case.joints
         return joints is not None and test(*joints)
 
@@ -94,10 +94,10 @@ def about_joints(
 
 def about_links(
     test: Callable[[LinkObservation, LinkObservation], bool],
-) -> Circumstance:
+) -> Condition:
     """Ask about the link on both sides; false where it is not a link of both."""
 
-    def applies(case: Case) -> bool:
+    def applies(case: DeviationCase) -> bool:
         links = case.links
         return links is not None and test(*links)
 
@@ -152,23 +152,23 @@ def bounded_continuous(ours: JointObservation, theirs: JointObservation) -> bool
     return ours.type is JointType.CONTINUOUS and not _unlimited(theirs)
 
 
-def is_type(joint_type: JointType) -> Circumstance:
+def is_type(joint_type: JointType) -> Condition:
     """Ask for joints of one type, whether the reader has them or not."""
 
-    def applies(case: Case) -> bool:
+    def applies(case: DeviationCase) -> bool:
         joint = case.specified_joint
         return joint is not None and joint.type is joint_type
 
     return applies
 
 
-def tilted_plane(case: Case) -> bool:
+def tilted_plane(case: DeviationCase) -> bool:
     """A planar joint whose normal is not the z axis of its frame."""
     joint = case.specified_joint
     return joint is not None and joint.type is JointType.PLANAR and joint.axis != _Z
 
 
-def absent_is_zero(field: str) -> Circumstance:
+def absent_is_zero(field: str) -> Condition:
     """Ask for an absent number that is read as zero."""
     return about_joints(
         lambda ours, theirs: (
@@ -177,7 +177,7 @@ def absent_is_zero(field: str) -> Circumstance:
     )
 
 
-def zero_is_absent(field: str) -> Circumstance:
+def zero_is_absent(field: str) -> Condition:
     """Ask for a zero that is read as absent."""
     return about_joints(
         lambda ours, theirs: (
@@ -186,7 +186,7 @@ def zero_is_absent(field: str) -> Circumstance:
     )
 
 
-def not_read(field: str) -> Circumstance:
+def not_read(field: str) -> Condition:
     """Ask for a number that the reader does not have."""
     return about_joints(
         lambda ours, theirs: (
@@ -195,7 +195,7 @@ def not_read(field: str) -> Circumstance:
     )
 
 
-def coupled_to_another_kind(case: Case) -> bool:
+def coupled_to_another_kind(case: DeviationCase) -> bool:
     """A joint that slides and mimics one that turns, or the other way round."""
     joint = case.specified_joint
     if joint is None or joint.mimic is None:
@@ -206,7 +206,7 @@ def coupled_to_another_kind(case: Case) -> bool:
     return slides.get(joint.mimic.leader) is not slides[joint.name]
 
 
-def coupled_in_a_loop(case: Case) -> bool:
+def coupled_in_a_loop(case: DeviationCase) -> bool:
     """A joint that the reader couples, in the end, to one that follows itself.
 
     In a rollout every joint feels it.
@@ -226,7 +226,7 @@ def coupled_in_a_loop(case: Case) -> bool:
     return any(map(circles, leader_of)) if everywhere else circles(case.part)
 
 
-def invented_kilogram(case: Case) -> bool:
+def invented_kilogram(case: DeviationCase) -> bool:
     """A link without mass that has a kilogram, which the reader makes up."""
     return case.part in case.stated.invented and about_links(a_kilogram)(case)
 
@@ -242,12 +242,12 @@ def massless_kilogram(ours: LinkObservation, theirs: LinkObservation) -> bool:
     return massless_inertia(ours) and a_kilogram(ours, theirs)
 
 
-def repaired_text(case: Case) -> bool:
+def repaired_text(case: DeviationCase) -> bool:
     """A part whose text has no exact meaning."""
     return case.part in case.spec.repaired
 
 
-def turned_by_quaternion(case: Case) -> bool:
+def turned_by_quaternion(case: DeviationCase) -> bool:
     """A part whose origin is turned by a quaternion, read as one that is not turned.
 
     The rest of the part is as it should be: where a joint stands in its parent, and the
@@ -300,7 +300,7 @@ def thin_inertia(ours: LinkObservation, theirs: LinkObservation) -> bool:
     return bool(abs(smallest) <= max(_THIN * largest, _TINY))
 
 
-def welded_to_massless_inertia(case: Case) -> bool:
+def welded_to_massless_inertia(case: DeviationCase) -> bool:
     """A part of a rigid group in which a link has inertia, but no mass."""
     stated = {link.name: link for link in case.spec.links}
     joint = case.specified_joint
@@ -311,15 +311,15 @@ def welded_to_massless_inertia(case: Case) -> bool:
     )
 
 
-def counted_massless_inertia(case: Case) -> bool:
-    """Motion as if the inertia of links without mass counted, and nothing else changed.
+def counted_massless_inertia(case: DeviationCase) -> bool:
+    """Poses as if the inertia of links without mass counted, and nothing else changed.
 
     In a rollout every joint feels it.
     """
     return counts_massless(case.spec, case.stated, case.check)
 
 
-def longer_axis(case: Case) -> bool:
+def longer_axis(case: DeviationCase) -> bool:
     """A prismatic joint that travels farther or less far than its position."""
     joints = case.joints
     if joints is None or joints[0].type is not JointType.PRISMATIC:
@@ -328,7 +328,7 @@ def longer_axis(case: Case) -> bool:
     return factor is not None and abs(factor - 1) > 1e-6  # noqa: PLR2004  rounding
 
 
-def shapes_in_pieces(case: Case) -> bool:
+def shapes_in_pieces(case: DeviationCase) -> bool:
     """A link with a mesh whose file consists of several objects or groups."""
     return any(
         shape.pieces > 1
@@ -337,7 +337,7 @@ def shapes_in_pieces(case: Case) -> bool:
     )
 
 
-def shapes_of_polygons(case: Case) -> bool:
+def shapes_of_polygons(case: DeviationCase) -> bool:
     """A link with a mesh whose file has faces of more than three corners."""
     return any(
         shape.corners > 3  # noqa: PLR2004  a triangle
@@ -346,7 +346,7 @@ def shapes_of_polygons(case: Case) -> bool:
     )
 
 
-def colliders_alone(case: Case) -> bool:
+def colliders_alone(case: DeviationCase) -> bool:
     """A link that has colliders, and no visual."""
     roles = {shape.role for shape in case.spec.shapes if shape.link == case.part}
     return roles == {Role.COLLISION}

@@ -16,7 +16,7 @@ from scipy.spatial.transform import Rotation
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from urdf_usd.conformance.mutation.specimen import JointSite
+    from urdf_usd.conformance.mutation.good_asset import JointSite
 
 AXES = ("X", "Y", "Z")
 # Both in the engineering tolerance's unit: a fault moves a link by more than this.
@@ -24,7 +24,7 @@ _MATTERS = 5e-5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Hold:
+class JointFrames:
     """The frames and the axis of a joint, as authored.
 
     Attributes:
@@ -56,7 +56,7 @@ class Hold:
         origin = self.positions[first] + moved
         return origin - rotation.apply(self.positions[second]), rotation
 
-    def displaces(self, other: Hold, positions: NDArray[np.float64]) -> bool:
+    def displaces(self, other: JointFrames, positions: NDArray[np.float64]) -> bool:
         """Whether the other joint holds the child elsewhere at some position."""
         here, there = self.child_poses(positions), other.child_poses(positions)
         shift = np.linalg.norm(here[0] - there[0], axis=1).max()
@@ -64,7 +64,7 @@ class Hold:
         return bool(max(shift, turn) > _MATTERS)
 
 
-def hold_of(site: JointSite) -> Hold:
+def read_frames(site: JointSite) -> JointFrames:
     """Read how a joint of the good stage holds its child."""
     joint = UsdPhysics.Joint(site.prim)
     motion, axis = "none", 0
@@ -78,7 +78,7 @@ def hold_of(site: JointSite) -> Hold:
             "linear",
             AXES.index(UsdPhysics.PrismaticJoint(site.prim).GetAxisAttr().Get()),
         )
-    return Hold(
+    return JointFrames(
         positions=(
             np.array(joint.GetLocalPos0Attr().Get(), np.float64),
             np.array(joint.GetLocalPos1Attr().Get(), np.float64),
@@ -92,35 +92,35 @@ def hold_of(site: JointSite) -> Hold:
     )
 
 
-def author_hold(prim: Usd.Prim, hold: Hold) -> None:
+def write_frames(prim: Usd.Prim, frames: JointFrames) -> None:
     """Write the frames and the axis of a joint."""
     joint = UsdPhysics.Joint(prim)
-    first, second = (Gf.Vec3f(*position.tolist()) for position in hold.positions)
+    first, second = (Gf.Vec3f(*position.tolist()) for position in frames.positions)
     joint.CreateLocalPos0Attr(first)
     joint.CreateLocalPos1Attr(second)
-    joint.CreateLocalRot0Attr(quaternion(hold.turns[0]))
-    joint.CreateLocalRot1Attr(quaternion(hold.turns[1]))
-    if hold.motion != "none":
-        prim.GetAttribute("physics:axis").Set(AXES[hold.axis])
-    if hold.swapped:
+    joint.CreateLocalRot0Attr(quaternion(frames.turns[0]))
+    joint.CreateLocalRot1Attr(quaternion(frames.turns[1]))
+    if frames.motion != "none":
+        prim.GetAttribute("physics:axis").Set(AXES[frames.axis])
+    if frames.swapped:
         ends = joint.GetBody0Rel(), joint.GetBody1Rel()
         targets = [end.GetTargets() for end in ends]
         ends[0].SetTargets(targets[1])
         ends[1].SetTargets(targets[0])
 
 
-def turned(hold: Hold, side: int, turn: Rotation) -> Hold:
+def turned(frames: JointFrames, side: int, turn: Rotation) -> JointFrames:
     """Return a joint whose frame on one side is turned about its own axes."""
-    turns = list(hold.turns)
+    turns = list(frames.turns)
     turns[side] = turns[side] * turn
-    return replace(hold, turns=(turns[0], turns[1]))
+    return replace(frames, turns=(turns[0], turns[1]))
 
 
-def shifted(hold: Hold, side: int, shift: NDArray[np.float64]) -> Hold:
+def shifted(frames: JointFrames, side: int, shift: NDArray[np.float64]) -> JointFrames:
     """Return a joint whose origin on one side is moved along the body's axes."""
-    positions = list(hold.positions)
+    positions = list(frames.positions)
     positions[side] = positions[side] + shift
-    return replace(hold, positions=(positions[0], positions[1]))
+    return replace(frames, positions=(positions[0], positions[1]))
 
 
 def quaternion(turn: Rotation) -> Gf.Quatf:

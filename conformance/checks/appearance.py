@@ -10,18 +10,22 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from urdf_usd.conformance.checks.shape_pairs import named, parts, shapes_by_link
+from urdf_usd.conformance.checks.shape_pairs import (
+    matched_shapes,
+    named,
+    shapes_by_link,
+)
 from urdf_usd.conformance.observation.shapes import Role
 from urdf_usd.conformance.records.record import Grade
 from urdf_usd.conformance.tolerance.bounds import ARITHMETIC, RELATIVE
-from urdf_usd.conformance.tolerance.comparison import Compared, Difference, Words
+from urdf_usd.conformance.tolerance.comparison import Compared, Description, Difference
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from urdf_usd.conformance.checks.shape_pairs import Part
+    from urdf_usd.conformance.checks.shape_pairs import ShapeMatch
     from urdf_usd.conformance.observation.robot import Observation
-    from urdf_usd.conformance.observation.shapes import Look, Vec3
+    from urdf_usd.conformance.observation.shapes import Appearance, Vec3
     from urdf_usd.conformance.tolerance.comparison import Comparison, ToleranceModel
 
 # A part of the surface that is smaller than this does not count.
@@ -39,45 +43,45 @@ class _Pair:
         share: Of the surface that is compared.
     """
 
-    ours: Look
-    theirs: Look
+    ours: Appearance
+    theirs: Appearance
     share: float
 
 
 def colors(
-    expected: Observation, actual: Observation, tolerance_model: ToleranceModel
+    expected: Observation, actual: Observation, model: ToleranceModel
 ) -> Comparison:
     """Compare linear colours, by their largest component."""
-    return _compared(expected, actual, tolerance_model, _color)
+    return _compared(expected, actual, model, _color)
 
 
 def opacities(
-    expected: Observation, actual: Observation, tolerance_model: ToleranceModel
+    expected: Observation, actual: Observation, model: ToleranceModel
 ) -> Comparison:
     """Compare opacities."""
-    return _compared(expected, actual, tolerance_model, _opacity)
+    return _compared(expected, actual, model, _opacity)
 
 
 def textures(
-    expected: Observation, actual: Observation, tolerance_model: ToleranceModel
+    expected: Observation, actual: Observation, model: ToleranceModel
 ) -> Comparison:
     """Compare the content of images."""
-    return _compared(expected, actual, tolerance_model, _texture)
+    return _compared(expected, actual, model, _texture)
 
 
 def _compared(
     expected: Observation,
     actual: Observation,
-    tolerance_model: ToleranceModel,
-    measure: Callable[[Part, _Pair, ToleranceModel], Difference | None],
+    model: ToleranceModel,
+    measure: Callable[[ShapeMatch, _Pair, ToleranceModel], Difference | None],
 ) -> Comparison:
     differences = []
-    for shapes in shapes_by_link(expected, actual, Role.VISUAL, tolerance_model):
+    for shapes in shapes_by_link(expected, actual, Role.VISUAL, model):
         found = [
             difference
-            for part in parts(shapes)
+            for part in matched_shapes(shapes)
             for pair in _pairs(part)
-            if (difference := measure(part, pair, tolerance_model))
+            if (difference := measure(part, pair, model))
         ]
         if found:
             differences.append(
@@ -86,13 +90,13 @@ def _compared(
     return Compared(tuple(differences), note=None if differences else _NONE)
 
 
-def _pairs(part: Part) -> Iterator[_Pair]:
+def _pairs(part: ShapeMatch) -> Iterator[_Pair]:
     """Lay the looks of one side over those of the other, like over like first."""
     ours, theirs = (
-        [look for shape in side for look in shape.looks]
+        [look for shape in side for look in shape.appearances]
         for side in (part.ours, part.theirs)
     )
-    if not all(shape.looks for shape in (*part.ours, *part.theirs)):
+    if not all(shape.appearances for shape in (*part.ours, *part.theirs)):
         return
     left = [math.fsum(look.area for look in ours), 0.0]
     total = left[0] or 1.0
@@ -110,7 +114,7 @@ def _pairs(part: Part) -> Iterator[_Pair]:
         free[1][j] -= shared
 
 
-def _unlike(ours: Look, theirs: Look) -> float:
+def _unlike(ours: Appearance, theirs: Appearance) -> float:
     return (
         2.0 * (ours.texture != theirs.texture)
         + (ours.mask != theirs.mask)
@@ -133,9 +137,7 @@ def _apart(ours: Vec3 | None, theirs: Vec3 | None) -> float:
     return max(abs(a - b) for a, b in zip(ours, theirs, strict=True))
 
 
-def _color(
-    part: Part, pair: _Pair, tolerance_model: ToleranceModel
-) -> Difference | None:
+def _color(part: ShapeMatch, pair: _Pair, model: ToleranceModel) -> Difference | None:
     """Compare colours, or what images are multiplied with."""
     ours, theirs = pair.ours, pair.theirs
     if ours.color is None or (ours.texture is None) != (theirs.texture is None):
@@ -144,15 +146,13 @@ def _color(
         part,
         pair,
         _apart(ours.color, theirs.color),
-        (_BOUND, tolerance_model.tolerance.color),
+        (_BOUND, model.tolerance.color),
         lambda look: _rgb(look.color),
         "factor of the texture" if ours.texture else "colour",
     )
 
 
-def _opacity(
-    part: Part, pair: _Pair, tolerance_model: ToleranceModel
-) -> Difference | None:
+def _opacity(part: ShapeMatch, pair: _Pair, model: ToleranceModel) -> Difference | None:
     ours, theirs = pair.ours, pair.theirs
     if ours.opacity is None or theirs.opacity is None:
         return None
@@ -163,16 +163,14 @@ def _opacity(
         part,
         pair,
         amount,
-        (_BOUND, tolerance_model.tolerance.color),
+        (_BOUND, model.tolerance.color),
         _opaque,
         "opacity",
     )
 
 
-def _texture(
-    part: Part, pair: _Pair, tolerance_model: ToleranceModel
-) -> Difference | None:
-    del tolerance_model
+def _texture(part: ShapeMatch, pair: _Pair, model: ToleranceModel) -> Difference | None:
+    del model
     ours, theirs = pair.ours, pair.theirs
     if ours.problem:
         # The USD cannot have it, and is not to blame.
@@ -181,7 +179,7 @@ def _texture(
             subject=f"link {part.link}",
             amount=1.0,
             tolerance=1.0,
-            words=lambda: Words(
+            describe=lambda: Description(
                 f"link {part.link}: {ours.problem}, so it is not compared",
                 expected=ours.problem,
                 actual=_image(theirs),
@@ -198,21 +196,21 @@ def _texture(
 
 
 def _difference(  # noqa: PLR0913, PLR0917  two values, and what is allowed
-    part: Part,
+    part: ShapeMatch,
     pair: _Pair,
     amount: float,
     allowed: tuple[float, float],
-    text: Callable[[Look], str],
+    text: Callable[[Appearance], str],
     what: str,
 ) -> Difference:
-    def words() -> Words:
+    def describe() -> Description:
         ours, theirs = text(pair.ours), text(pair.theirs)
         where = "" if pair.share > 1 - _SLIVER else f" on {100 * pair.share:.2g}% of it"
         message = (
             f"link {part.link}: {what} of {named(part.ours)} is {theirs}, "
             f"not {ours}{where}"
         )
-        return Words(message, ours, theirs)
+        return Description(message, ours, theirs)
 
     return Difference(
         item=part.link,
@@ -220,7 +218,7 @@ def _difference(  # noqa: PLR0913, PLR0917  two values, and what is allowed
         amount=amount,
         bound=allowed[0],
         tolerance=allowed[1],
-        words=words,
+        describe=describe,
     )
 
 
@@ -230,13 +228,13 @@ def _rgb(color: Vec3 | None) -> str:
     return "(" + ", ".join(f"{value:.4g}" for value in color) + ") linear"
 
 
-def _opaque(look: Look) -> str:
+def _opaque(look: Appearance) -> str:
     if look.mask is None:
         return f"{look.opacity:.4g}"
     return f"{look.opacity:.4g} times that of an image ({look.mask[:8]})"
 
 
-def _image(look: Look) -> str:
+def _image(look: Appearance) -> str:
     if look.texture is None:
         return "none"
     return f"{look.image} ({look.texture[:8]})"
