@@ -1,7 +1,7 @@
-"""How visuals look: colour, opacity and texture, by how much of the surface has them.
+"""Colour, opacity and texture of visuals, by surface area.
 
-Looks are compared by area, so that it does not matter into which prims or subsets a
-surface is cut.
+Appearances are paired by area, so that it does not matter into which prims or subsets
+a surface is cut.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ if TYPE_CHECKING:
     from urdf_usd.conformance.observation.shapes import Appearance, Vec3
     from urdf_usd.conformance.tolerance.comparison import Comparison, ToleranceModel
 
-# A part of the surface that is smaller than this does not count.
+# Parts of the surface below this share are not compared.
 _SLIVER = 1e-4
 # Components in [0, 1] are stored in float32.
 _BOUND = RELATIVE + ARITHMETIC
-_NONE = "no visual says how it looks, or none that is known from two readers"
+_NONE = "no appearance of a visual is stated on both sides"
 
 
 @dataclass(frozen=True, slots=True)
 class _Pair:
-    """A part of a surface as both sides show it.
+    """Appearances of the same part of a surface on both sides.
 
     Attributes:
-        share: Of the surface that is compared.
+        share: Part of the compared surface, in [0, 1].
     """
 
     ours: Appearance
@@ -91,7 +91,7 @@ def _compared(
 
 
 def _pairs(part: ShapeMatch) -> Iterator[_Pair]:
-    """Lay the looks of one side over those of the other, like over like first."""
+    """Pair the appearances of both sides by area, the most similar first."""
     ours, theirs = (
         [look for shape in side for look in shape.appearances]
         for side in (part.ours, part.theirs)
@@ -119,16 +119,16 @@ def _unlike(ours: Appearance, theirs: Appearance) -> float:
         2.0 * (ours.texture != theirs.texture)
         + (ours.mask != theirs.mask)
         + min(_apart(ours.color, theirs.color), 1.0)
-        # What is left open is laid over what says nothing either.
+        # Absent colours are paired with each other first.
         + 0.5 * (ours.color is None and theirs.color is not None)
         + abs((ours.opacity or 1.0) - (theirs.opacity or 1.0))
     )
 
 
 def _apart(ours: Vec3 | None, theirs: Vec3 | None) -> float:
-    """Return the largest difference of a component; a side that says nothing agrees.
+    """Return the largest difference of a component.
 
-    The first side may leave it open; if the second does, the colour is lost.
+    It is zero if the first side states no colour, and inf if only the second does not.
     """
     if ours is None:
         return 0.0
@@ -138,7 +138,7 @@ def _apart(ours: Vec3 | None, theirs: Vec3 | None) -> float:
 
 
 def _color(part: ShapeMatch, pair: _Pair, model: ToleranceModel) -> Difference | None:
-    """Compare colours, or what images are multiplied with."""
+    """Compare colours, or the factors of textures."""
     ours, theirs = pair.ours, pair.theirs
     if ours.color is None or (ours.texture is None) != (theirs.texture is None):
         return None
@@ -173,14 +173,14 @@ def _texture(part: ShapeMatch, pair: _Pair, model: ToleranceModel) -> Difference
     del model
     ours, theirs = pair.ours, pair.theirs
     if ours.problem:
-        # The USD cannot have it, and is not to blame.
+        # The USD cannot have this texture, so it does not fail.
         return Difference(
             item=part.link,
             subject=f"link {part.link}",
             amount=1.0,
             tolerance=1.0,
             describe=lambda: Description(
-                f"link {part.link}: {ours.problem}, so it is not compared",
+                f"link {part.link}: {ours.problem}; not compared",
                 expected=ours.problem,
                 actual=_image(theirs),
             ),

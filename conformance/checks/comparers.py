@@ -83,7 +83,7 @@ def compare(
     actual: Observation,
     model: ToleranceModel,
 ) -> Comparison:
-    """Compare what a check is about, if both readings state it."""
+    """Compare the quantity of a check, if both observations state it."""
     for side in (expected, actual):
         if check.quantity not in side.states:
             return Incomparable(f"{side.engine} does not state {check.quantity}")

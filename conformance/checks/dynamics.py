@@ -1,7 +1,7 @@
-"""Equations of motion over all configurations.
+"""Equations of motion over all configurations, and the passive rollout.
 
-An error in one link shows in every joint that carries it. Each joint is graded, and
-traced to the links and joints in which the error arises.
+An error in one link affects every joint that carries it. Each joint is graded, and
+traced to the links and joints that cause the difference.
 """
 
 from __future__ import annotations
@@ -46,17 +46,17 @@ _MASSLESS = "the robot has no mass"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Pair:
-    """Two readings of equations of motion, over the velocities that both state.
+    """Two sets of equations of motion, and the velocities that both state.
 
     Attributes:
         ours: The first.
         theirs: The second.
         joints: (s) joint of each shared velocity.
-        rows: (s) where each is in the model.
-        here: (s) where each is in the first.
-        there: (s) where each is in the second.
-        unstated: Joints that the second leaves out; not the root's own motion, as some
-            readers hold the root.
+        rows: (s) index of each in the tolerance model.
+        here: (s) index of each in the first.
+        there: (s) index of each in the second.
+        unstated: Joints that the second leaves out, other than the root's motion: some
+            engines fix the root.
     """
 
     ours: Dynamics
@@ -70,13 +70,13 @@ class _Pair:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Entries:
-    """Entries of a matrix or vector that are compared; s is that of a pair.
+    """Compared entries of a matrix or vector; s is the number of shared velocities.
 
     Attributes:
-        off: (K, s, c) differences.
-        scale: (s, c) what they are relative to.
-        bound: (s, c) what rounding can do to them.
-        invented: (s, c) what harmless inventions can do to them.
+        off: (K, s, c) absolute differences.
+        scale: (s, c) scale of each entry.
+        bound: (s, c) bound of rounding to float32.
+        invented: (s, c) bound of the effect of harmless invented mass and inertia.
         partners: (c) the second joint of each column; empty for a vector.
     """
 
@@ -90,7 +90,7 @@ class _Entries:
 def inertia_matrices(
     expected: Observation, actual: Observation, model: ToleranceModel
 ) -> Comparison:
-    """Compare M, relative to the inertias that both joints of an entry have."""
+    """Compare M, relative to the diagonal inertias of both joints of an entry."""
     if model.motion is None or expected.dynamics is None or actual.dynamics is None:
         return _silent(expected, actual)
     scale = model.motion
@@ -113,7 +113,7 @@ def bias_forces(
 ) -> Comparison:
     """Compare gravity, Coriolis and centrifugal forces.
 
-    Relative to the most that gravity and velocities can amount to at a joint.
+    Relative to the upper bound of these forces at each joint.
     """
     if model.motion is None or expected.dynamics is None or actual.dynamics is None:
         return _silent(expected, actual)
@@ -135,10 +135,10 @@ def traced(
     actual: Observation,
     model: ToleranceModel,
 ) -> tuple[Difference, ...]:
-    """Lead failing differences of joints back to links and joints that depart.
+    """Trace failing differences of joints to the links and joints that cause them.
 
-    The root's motion carries all links; a joint carries the links beyond it, and moves
-    with the joints before it.
+    The root's motion carries all links; a joint carries the links below it, and depends
+    on the joints above it.
     """
     if all(difference.grade is not Grade.FAILS for difference in differences):
         return tuple(differences)
@@ -176,7 +176,7 @@ def traced(
 
 def _because(difference: Difference, causes: Sequence[str]) -> Description:
     description = difference.describe()
-    because = f", because of {', '.join(causes)}" if causes else ""
+    because = f", caused by {', '.join(causes)}" if causes else ""
     return structs.replace(description, message=description.message + because)
 
 
@@ -219,7 +219,7 @@ def _compare(  # noqa: PLR0913, PLR0917  one value of two readings, and its mode
     actual: Observation,
     model: ToleranceModel,
 ) -> Compared:
-    """Compare per joint, by the entry that is furthest beyond what it may be."""
+    """Compare per joint, by the entry that exceeds its bounds the most."""
     labels = expected.frames.labels if expected.frames else ()
     differences = [
         Difference(
@@ -233,8 +233,8 @@ def _compare(  # noqa: PLR0913, PLR0917  one value of two readings, and its mode
         )
         for name in pair.unstated
     ]
-    # Whatever differs from nothing is infinitely far off, unless storage explains it;
-    # and so is what is no number.
+    # A difference from zero scale is infinite unless rounding explains it; so is one
+    # that is not finite.
     known = (entries.scale > 0) | (entries.off <= entries.bound)
     known &= np.isfinite(entries.off)
     relative = np.where(entries.scale > 0, entries.scale, 1.0)
@@ -257,7 +257,7 @@ def _compare(  # noqa: PLR0913, PLR0917  one value of two readings, and its mode
                 tolerance=float(tolerances[row, column]),
                 describe=partial(
                     _off,
-                    f"{subject}: its {what}",
+                    f"{subject}: {what}",
                     None if partner == name else _subject(partner, expected),
                     amount,
                     label,
@@ -267,7 +267,7 @@ def _compare(  # noqa: PLR0913, PLR0917  one value of two readings, and its mode
         )
     note = None if model.total_mass else _MASSLESS
     if not differences:
-        note = note or f"{expected.engine} states no {what} that is known"
+        note = note or f"{expected.engine} states no {what}"
     if len(entries.off) < len(labels):
         note = f"at the first {len(entries.off)} of {len(labels)} configurations"
     return Compared(traced(differences, expected, actual, model), note=note)
@@ -276,12 +276,12 @@ def _compare(  # noqa: PLR0913, PLR0917  one value of two readings, and its mode
 def _worst(
     joints: Sequence[str], amounts: Array, excess: Array
 ) -> dict[str, tuple[int, int, int]]:
-    """Find the entry of each joint that counts: the first of those that are alike.
+    """Find the decisive entry of each joint: the first of equal ones.
 
     Args:
         joints: (s) joint of each velocity.
         amounts: (K, s, c) of each entry.
-        excess: (K, s, c) how many bounds it is beyond: what counts first.
+        excess: (K, s, c) number of bounds that it exceeds, which is compared first.
     """
     found: dict[str, tuple[float, float, int]] = {}
     places: dict[str, tuple[int, int, int]] = {}
@@ -298,7 +298,7 @@ def _worst(
 def _off(whose: str, partner: str | None, amount: float, label: str) -> Description:
     shared = f" with {partner}" if partner else ""
     return Description(
-        f"{whose}{shared} is off by {amount:.3g} of its scale at {label!r}"
+        f"{whose}{shared} differs by {amount:.3g} of its scale at {label!r}"
     )
 
 
@@ -309,29 +309,28 @@ def _subject(name: str, expected: Observation) -> str:
 # How much more the engineering tolerance of masses allows than nearby robots differ by:
 # 1e-4 against 1e-6.
 _FREEDOM = 100.0
-# A state that such a difference moves by more than this [rad or m] says nothing.
+# A state that such a difference changes by more than this [rad or m] is not compared.
 _CHAOS = 0.5
-# How long a robot is left to itself [s] unless it is large, or explodes.
+# Duration of a rollout [s] unless the robot is large, or the simulation diverges.
 _WHOLE = 1.0
 
 
 def rollout_states(
     expected: Observation, actual: Observation, model: ToleranceModel
 ) -> Comparison:
-    """Compare where joints are, and how fast they are there [rad or m, and per second].
+    """Compare positions and velocities of joints [rad or m, and per second].
 
-    What nearby robots differ by is the measure of how a joint depends on the last
-    digits of the file. Each joint is compared at the last moment at which it does not
-    depend on them too much. Where any joint does, the simulation as a whole may end:
-    that it ends on the second side is held against that side only while all joints of
-    the first, and of the robots near it, are well conditioned.
+    The spread of rollouts of perturbed robots measures how sensitive a joint is to
+    rounding. Each joint is compared at the last state at which its spread is small
+    enough. The simulation of the second side may diverge where any joint is too
+    sensitive; earlier than that, divergence is a failure.
     """
     ours, theirs = expected.rollout, actual.rollout
     if ours is None and theirs is None:
-        return Compared((), note="nothing was left to itself")
+        return Compared((), note="no rollout was planned")
     if ours is None or theirs is None:
         silent = expected if ours is None else actual
-        return Incomparable(f"{silent.engine} does not say where joints go")
+        return Incomparable(f"{silent.engine} states no rollout")
     names = [joint.name for joint in model.joint_to.values()]
     steady = _steady(model)
     differences = []
@@ -346,26 +345,32 @@ def rollout_states(
             differences.append(difference)
     notes = []
     if not ours.states:
-        notes.append("the URDF's own rollout diverges")
+        notes.append("the rollout of the URDF diverges")
     if ours.states and (until := ours.states[-1].time) < _WHOLE:
         notes.append(f"until {until:g} s")
     if chaotic:
-        notes.append(f"too sensitive to say anything: joint {', '.join(chaotic)}")
+        notes.append(
+            f"not compared, too sensitive to rounding: joint {', '.join(chaotic)}"
+        )
     found = traced(differences, expected, actual, model)
     return Compared(found, note="; ".join(notes) or None)
 
 
 def _steady(model: ToleranceModel) -> int:
-    """Count the moments, from the first, at which no joint is too sensitive."""
+    """Count the states, from the first, at which no joint is too sensitive."""
     spreads = tuple(zip(*model.spread.values(), strict=True))
     return next(
-        (at for at, spread in enumerate(spreads) if not all(map(_is_telling, spread))),
+        (
+            at
+            for at, spread in enumerate(spreads)
+            if not all(map(_is_comparable, spread))
+        ),
         len(spreads),
     )
 
 
-def _is_telling(spread: float) -> bool:
-    """Whether a state says something of the file; not where robots near it are far."""
+def _is_comparable(spread: float) -> bool:
+    """Whether the spread of perturbed rollouts is small enough for a comparison."""
     return _FREEDOM * spread <= _CHAOS
 
 
@@ -376,30 +381,32 @@ def _difference(
     model: ToleranceModel,
     steady: int,
 ) -> Difference | None:
-    """Compare one joint; None if no moment says anything.
+    """Compare one joint; None if it is too sensitive at every state.
 
-    The first ``steady`` moments are those that the second side has to reach.
+    The second side has to reach the first ``steady`` states.
     """
     spreads = model.spread.get(name, ())
     count = min(len(spreads), len(ours.states), max(steady, len(theirs.states)))
-    telling = [index for index in range(count) if _is_telling(spreads[index])]
-    if not telling:
+    comparable = [index for index in range(count) if _is_comparable(spreads[index])]
+    if not comparable:
         return None
-    last = telling[-1]
+    last = comparable[-1]
     time = ours.states[last].time
     amount, said = math.nan, "is not stated"
     if name in theirs.joints:
-        amount, said = math.inf, f"has exploded after {time:g} s"
+        amount, said = math.inf, f"diverges within {time:g} s"
         if last < len(theirs.states):
             joint = next(j for j in model.joint_to.values() if j.name == name)
             at = ours.joints.index(name), theirs.joints.index(name)
             here, there = ours.states[last], theirs.states[last]
             if len(here.positions[at[0]]) != len(there.positions[at[1]]):
-                # Its other type is a difference of its own.
+                # Joint types are another check.
                 amount, said = math.nan, "has another number of coordinates"
             else:
                 amount = distance(here, there, at, joint.type)
-                said = f"is {amount:.3g} rad or m (or per second) off after {time:g} s"
+                said = (
+                    f"differs by {amount:.3g} rad or m (or per second) after {time:g} s"
+                )
     return Difference(
         item=name,
         subject=f"joint {name}",

@@ -1,7 +1,7 @@
-"""How joints move their child on two sides, and what is wrong with those that depart.
+"""Motion of each joint on two sides, and a description of the errors.
 
-A motion is the pose of a link relative to the nearest link above it that both sides
-state, over all configurations.
+The motion of a joint is the pose of its child relative to the nearest link above it
+that both sides state, over all configurations.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ if TYPE_CHECKING:
     )
     from urdf_usd.conformance.tolerance.comparison import ToleranceModel
 
-# Two links in a row are held by few stored numbers; a joint is only blamed for more
-# than four times what rounding does to them.
-_BLAME = 4.0
-# What single precision makes of a frame that is not turned [m, 1].
+# A joint is in error if it differs by more than four times the rounding of the numbers
+# that are stored for it.
+_MARGIN = 4.0
+# Rounding of an identity rotation in single precision [m, 1].
 _UNTURNED = 1e-5
-# Pairs of readings of one robot, about which several checks ask.
+# Pairs of observations of one robot, which several checks compare.
 _KEPT = 32
 
 
@@ -81,13 +81,13 @@ def turns(ours: Poses, theirs: Poses) -> NDArray[np.float64]:
 def shared_links(
     ours: Frames, theirs: Frames, model: ToleranceModel
 ) -> tuple[str, ...]:
-    """Links of the URDF that both sides place."""
+    """Links of the URDF whose frames both sides state."""
     stated = set(theirs.links) & set(model.bounds)
     return tuple(name for name in ours.links if name in stated)
 
 
 def motions_of(frames: Frames, links: Sequence[str]) -> Poses:
-    """Poses of links that the frames have."""
+    """Poses of the given links, all of which are in the frames."""
     column = {name: index for index, name in enumerate(frames.links)}
     columns = [column[name] for name in links]
     return Poses(
@@ -98,7 +98,7 @@ def motions_of(frames: Frames, links: Sequence[str]) -> Poses:
 def travel_factor(
     joint: JointObservation, ours: Observation, theirs: Observation
 ) -> float | None:
-    """How many times as far a prismatic joint travels on the other side."""
+    """Ratio of the travel of a prismatic joint, other side to first side."""
     if ours.frames is None or theirs.frames is None:
         return None
     ends = {joint.parent, joint.child}
@@ -118,9 +118,9 @@ def travel_factor(
 def is_unturned(
     joint: JointObservation, ours: Observation, theirs: Observation
 ) -> bool:
-    """Whether the other side has the frame of a joint where ours has it, but unturned.
+    """Whether the other side has the same joint origin, but no rotation.
 
-    The first configuration counts, in which joints are at zero.
+    Frames of the first configuration are compared, in which joints are at zero.
     """
     if ours.frames is None or theirs.frames is None:
         return False
@@ -141,7 +141,7 @@ def is_unturned(
 def joint_errors(
     expected: Observation, actual: Observation, model: ToleranceModel
 ) -> dict[str, str]:
-    """Say what is wrong with each joint whose own motion departs."""
+    """Describe the error of each joint whose own motion differs."""
     return dict(_joint_errors(expected, actual, model))
 
 
@@ -185,7 +185,7 @@ def _joint_errors(
 def joints_in_error(
     expected: Observation, actual: Observation, model: ToleranceModel
 ) -> tuple[str, ...]:
-    """Name the joints whose own motion, child relative to parent, departs."""
+    """Name the joints whose own motion, child relative to parent, differs."""
     return tuple(joint_errors(expected, actual, model))
 
 
@@ -198,20 +198,20 @@ def _relative(parents: Poses, children: Poses) -> Poses:
 def _slack(
     relative: Poses, in_root: Poses, precision: float
 ) -> tuple[NDArray[np.float64], float]:
-    """What rounding may do to the motions of J joints: (J) [m], [rad].
+    """Bound the effect of rounding on the motions of J joints: (J) [m], [rad].
 
-    Both ends are stated in the root's frame, so that the difference of two large
-    positions has their rounding; both may hang on one body, each with its own offset
-    from there, so that the difference of two stored positions has theirs.
+    Both link frames are stated in the root's frame, so that the difference of two large
+    positions has their rounding. Both may be offsets from one body, so that the
+    difference of two stored positions has theirs.
     """
     reach = np.linalg.norm(relative.position, axis=-1).max(axis=0)
     distance = np.linalg.norm(in_root.position, axis=-1).max(axis=0)
     return (
-        _BLAME * (RELATIVE + 2 * QUATERNION) * reach
-        + _BLAME * RELATIVE * distance
+        _MARGIN * (RELATIVE + 2 * QUATERNION) * reach
+        + _MARGIN * RELATIVE * distance
         + ROUNDINGS * precision * distance
         + ARITHMETIC,
-        _BLAME * 2 * QUATERNION + ROUNDINGS * precision + ARITHMETIC,
+        _MARGIN * 2 * QUATERNION + ROUNDINGS * precision + ARITHMETIC,
     )
 
 
@@ -225,9 +225,9 @@ def _fault(
     shift = float(distances(here, there)[0])
     turn = float(turns(here, there)[0])
     if shift > slack[0]:
-        parts.append(f"its frame at zero is shifted by {shift:.3g} m")
+        parts.append(f"frame at zero shifted by {shift:.3g} m")
     if turn > slack[1]:
-        parts.append(f"its frame at zero is turned by {turn:.3g} rad")
+        parts.append(f"frame at zero rotated by {turn:.3g} rad")
     ours, theirs = _from_zero(here), _from_zero(there)
     if not _same(ours, theirs, slack):
         parts.append(_motion_fault(joint, ours, theirs, slack))
@@ -257,22 +257,22 @@ def _motion_fault(
         np.zeros_like(ours.position), np.tile(np.eye(3), (len(ours.rotation), 1, 1))
     )
     if _same(theirs, still, slack):
-        return "it does not move"
+        return "does not move"
     if _same(ours, still, slack):
-        return "it moves although it should not"
-    # One axis, one number: the inverse motion is the motion about the reversed axis.
+        return "moves, but should be fixed"
+    # With one coordinate, the inverse motion is the motion about the reversed axis.
     if joint.type is not JointType.PRISMATIC:
         backwards = Poses(-ours.position, np.swapaxes(ours.rotation, 1, 2))
     else:
         backwards = Poses(-ours.position, ours.rotation)
     if _same(theirs, backwards, slack):
-        return "its axis is reversed"
+        return "axis is reversed"
     if joint.type is JointType.PRISMATIC:
         factor = _travel(ours.position, theirs.position)
         scaled = Poses(factor * ours.position, ours.rotation)
         if _same(theirs, scaled, slack):
-            return f"it travels {factor:.4g} times as far"
-    return "its axis or its kind of motion differs"
+            return f"travels {factor:.4g} times as far"
+    return "axis or type of motion differs"
 
 
 def _travel(ours: NDArray[np.float64], theirs: NDArray[np.float64]) -> float:

@@ -1,8 +1,8 @@
-"""Link frames over all configurations, and whether bodies stand where joints hold them.
+"""Link frames over all configurations, and joint frames at the authored body poses.
 
-A fault in one joint displaces every link behind it. Each link is graded, but the reader
-of a report is told about the joints: the first one on the way from the root whose own
-motion, child relative to parent, departs.
+An error in one joint displaces every link below it. Each link is graded, but findings
+name the joints: the last one on the way from the root whose own motion, child relative
+to parent, differs.
 """
 
 from __future__ import annotations
@@ -57,21 +57,21 @@ def rotations(
 def assembly_positions(
     _: Observation, actual: Observation, model: ToleranceModel
 ) -> Comparison:
-    """Compare where bodies stand with where their joints hold them [m]."""
+    """Compare the origins of both frames of each joint at the authored poses [m]."""
     return _assembly(actual, model, "position")
 
 
 def assembly_rotations(
     _: Observation, actual: Observation, model: ToleranceModel
 ) -> Comparison:
-    """Compare how bodies stand with how their joints hold them [rad]."""
+    """Compare the axes of both frames of each joint at the authored poses [rad]."""
     return _assembly(actual, model, "rotation")
 
 
 def up(_: Observation, actual: Observation, model: ToleranceModel) -> Comparison:
-    """Compare the root link's Z axis with the direction against gravity [rad]."""
+    """Compare the root link's Z axis with the up axis [rad]."""
     if actual.up is None:
-        return Incomparable(f"{actual.engine} does not say which way is up")
+        return Incomparable(f"{actual.engine} states no up axis")
     x, y, z = actual.up
     amount = math.atan2(math.hypot(x, y), z)
     return Compared(
@@ -83,8 +83,8 @@ def up(_: Observation, actual: Observation, model: ToleranceModel) -> Comparison
                 bound=QUATERNION + ARITHMETIC,
                 tolerance=model.tolerance.rotation,
                 describe=lambda: Description(
-                    f"the robot leans: the Z axis of link {actual.root} is "
-                    f"{amount:.3g} rad off the way up",
+                    f"the robot is tilted: the Z axis of link {actual.root} is "
+                    f"{amount:.3g} rad from the up axis",
                     expected="0 rad",
                     actual=f"{amount:.3g} rad",
                 ),
@@ -100,19 +100,19 @@ def _compare(
     what: str,
     apart: Callable[[Poses, Poses], NDArray[np.float64]],
 ) -> Comparison:
-    """Compare one attribute of bounds and tolerances.
+    """Compare positions or rotations of link frames.
 
     Args:
-        expected: One side.
-        actual: The other.
-        model: What is allowed.
-        what: The attribute.
-        apart: Measures (K, L) values, of L links.
+        expected: The first side.
+        actual: The second side.
+        model: Bounds and tolerances.
+        what: Attribute of both: ``position`` or ``rotation``.
+        apart: Returns (K, L) differences of L links.
     """
     ours, theirs = expected.frames, actual.frames
     if ours is None or theirs is None:
-        silent = expected if ours is None else actual
-        return Incomparable(f"{silent.engine} states no frames")
+        missing = expected if ours is None else actual
+        return Incomparable(f"{missing.engine} states no frames")
     unit = "m" if what == "position" else "rad"
     labels = ours.labels or theirs.labels
     links = shared_links(ours, theirs, model)
@@ -121,7 +121,7 @@ def _compare(
     for name, column, worst in zip(
         links, values.T.tolist(), values.argmax(axis=0).tolist(), strict=True
     ):
-        # A reader that answers with NaN has not placed the link.
+        # NaN means that the engine has not placed the link.
         amount = column[worst]
         label = labels[worst] if labels else f"configuration {worst}"
         differences.append(
@@ -142,7 +142,7 @@ def _compare(
 
 
 def _off(link: str, amount: float, unit: str, label: str) -> Description:
-    return Description(f"link {link} is {amount:.3g} {unit} off at {label!r}")
+    return Description(f"link {link} differs by {amount:.3g} {unit} at {label!r}")
 
 
 def _traced(
@@ -150,25 +150,25 @@ def _traced(
     faults: Mapping[str, str],
     model: ToleranceModel,
 ) -> Compared:
-    """Lead every displaced link back to the joints that displace it."""
+    """Trace every displaced link to the joints that displace it."""
     traced = []
     behind: dict[str, list[Difference]] = {}
-    told = []
+    reported = []
     for difference in differences:
         if difference.grade is Grade.EXACT:
             traced.append(difference)
             continue
         chain = [joint.name for joint in model.chain(difference.item)]
-        guilty = tuple(name for name in chain if name in faults)
-        moved = structs.replace(difference, traces=guilty or (difference.item,))
+        causes = tuple(name for name in chain if name in faults)
+        moved = structs.replace(difference, traces=causes or (difference.item,))
         traced.append(moved)
-        if guilty:
-            behind.setdefault(guilty[-1], []).append(moved)
+        if causes:
+            behind.setdefault(causes[-1], []).append(moved)
         else:
-            told.append(moved)
+            reported.append(moved)
     for joint, links in behind.items():
         worst = max(links, key=lambda difference: difference.severity)
-        told.append(
+        reported.append(
             structs.replace(
                 worst,
                 subject=f"joint {joint}",
@@ -177,12 +177,12 @@ def _traced(
                 ),
             )
         )
-    return Compared(tuple(traced), reported=tuple(told))
+    return Compared(tuple(traced), reported=tuple(reported))
 
 
 def _displaced(joint: str, fault: str, worst: Difference, more: int) -> Description:
     description = worst.describe()
-    others = f", and {more} more behind it" if more else ""
+    others = f", and {more} more below it" if more else ""
     return structs.replace(
         description, message=f"joint {joint}: {fault}; {description.message}{others}"
     )
@@ -198,8 +198,8 @@ def _joins_bodies(observation: Observation) -> bool:
 def _assembly(actual: Observation, model: ToleranceModel, what: str) -> Comparison:
     if not actual.assembly:
         if _joins_bodies(actual):
-            return Incomparable(f"{actual.engine} does not say where bodies stand")
-        return Compared((), note="no joint holds two bodies together")
+            return Incomparable(f"{actual.engine} states no authored body poses")
+        return Compared((), note="no joint connects two bodies")
     unit = "m" if what == "position" else "rad"
     joint_named = {joint.name: joint for joint in model.joint_to.values()}
     differences = []
@@ -227,7 +227,7 @@ def _assembly(actual: Observation, model: ToleranceModel, what: str) -> Comparis
 def _apart(joint: str, amount: float, unit: str) -> Description:
     return Description(
         f"joint {joint}: its frames in parent and child are {amount:.3g} {unit} apart "
-        "where the bodies stand",
+        "at the authored body poses",
         expected=f"0 {unit}",
         actual=f"{amount:.3g} {unit}",
     )

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from urdf_usd.conformance.observation.robot import JointObservation, Observation
     from urdf_usd.conformance.tolerance.comparison import Comparison, ToleranceModel
 
-# Beyond this a reader of the USD takes a limit, in degrees or metres, for none.
+# Engines that read USD treat a limit beyond this, in degrees or metres, as none.
 _STORABLE = math.radians(1e30)
 
 
@@ -84,7 +84,7 @@ def _stored(limit: float) -> float:
 def _pairs(
     expected: Observation, actual: Observation
 ) -> list[tuple[JointObservation, JointObservation]]:
-    """Pair joints that have one position on both sides; types are another check."""
+    """Pair joints with one coordinate on both sides; types are another check."""
     return [
         (here, there)
         for here, there in shared_joints(expected, actual)
@@ -102,7 +102,7 @@ def _positions(
     differences = []
     for here, there in _pairs(expected, actual):
         ours, theirs = limit(here), limit(there)
-        # Limits are angles of a radian or so; a few stand for "none", such as 1e16.
+        # Most limits are a few radians; some are large numbers that mean "none".
         scale = 1.0 if math.isinf(ours) else max(1.0, abs(ours))
         amount = 0.0 if ours == theirs else abs(ours - theirs) / scale
         differences.append(
@@ -138,7 +138,7 @@ def _ratios(
     what: str,
     absent: float | None = None,
 ) -> Comparison:
-    """Compare the numbers of a name; ``absent`` is what leaving one out stands for."""
+    """Compare one number of each joint; ``absent`` is its default, if it has one."""
     value: Callable[[JointObservation], float | None] = attrgetter(what)
     differences = []
     for here, there in _pairs(expected, actual):

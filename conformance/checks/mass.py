@@ -1,8 +1,8 @@
 """Mass, centre of mass and inertia per link, and the mass of the robot.
 
-URDF allows links without mass, USD no bodies without: where the USD counts a link's
-mass in another body of its group, the group decides. Where mass or inertia had to be
-invented, up to a millionth of the robot's is harmless and graded *close*.
+URDF allows links without mass, USD does not allow bodies without: a link whose mass is
+part of another body of its rigid group in the USD is compared as part of the group. An
+invented mass or inertia of up to a millionth of the robot's is graded *close*.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ if TYPE_CHECKING:
     )
     from urdf_usd.conformance.tolerance.comparison import Comparison, ToleranceModel
 
-_CARRIED = "all links are counted in other bodies of their rigid groups"
+_CARRIED = "the masses of all links are part of other bodies of their rigid groups"
 _NO_MASS = "no link has mass"
 
 
 def stated(
     expected: Observation, actual: Observation, model: ToleranceModel
 ) -> Comparison:
-    """Check that no mass had to be made up by the reader."""
+    """Check that the mass of every rigid body is authored."""
     del expected
     named = {link for group in model.groups for link in group}
     bodies = [
@@ -61,9 +61,9 @@ def stated(
                 amount=math.inf if name in actual.invented else 0.0,
                 describe=partial(
                     Description,
-                    f"link {name} is a body without a mass: readers invent one",
-                    expected="stated",
-                    actual="invented" if name in actual.invented else "stated",
+                    f"link {name}: rigid body without an authored mass",
+                    expected="authored",
+                    actual="not authored" if name in actual.invented else "authored",
                 ),
             )
             for name in bodies
@@ -110,7 +110,7 @@ def link_inertias(
 ) -> Comparison:
     """Compare inertia tensors about the centre of mass, relative to the largest moment.
 
-    An engine that states no tensor for one link leaves that link open.
+    Where the second side states no tensor for a link, that link is not comparable.
     """
     massive = tuple(_massive(expected, actual, model))
     pairs = {
@@ -145,7 +145,7 @@ def link_inertias(
 def agreement(
     expected: Observation, actual: Observation, model: ToleranceModel
 ) -> Comparison:
-    """Compare inertias that the second side states twice with themselves."""
+    """Compare the two inertias of links for which the second side states two."""
     named = {link.name for link in expected.links}
     differences = []
     for restated in actual.restated:
@@ -167,17 +167,17 @@ def agreement(
         )
         differences.append(
             structs.replace(
-                difference, describe=partial(_said_by, difference, restated)
+                difference, describe=partial(_naming_attribute, difference, restated)
             )
         )
-    note = None if differences else "no inertia is stated twice"
+    note = None if differences else "no inertia is authored twice"
     return Compared(tuple(differences), note=note)
 
 
-def _said_by(difference: Difference, restated: Restatement) -> Description:
+def _naming_attribute(difference: Difference, restated: Restatement) -> Description:
     description = difference.describe()
     return structs.replace(
-        description, message=f"{description.message}, says {restated.attribute}"
+        description, message=f"{description.message}, in {restated.attribute}"
     )
 
 
@@ -186,7 +186,7 @@ def total(
 ) -> Comparison:
     """Compare the mass of the robot, relative."""
     ours, theirs = masses_of(expected), masses_of(actual)
-    theirs |= dict.fromkeys(_held_inventions(expected, actual, model))
+    theirs |= dict.fromkeys(_harmless_base_masses(expected, actual, model))
     here, there = (
         math.fsum(stated.mass for stated in side.values() if stated)
         for side in (ours, theirs)
@@ -207,12 +207,12 @@ def total(
     )
 
 
-def _held_inventions(
+def _harmless_base_masses(
     expected: Observation, actual: Observation, model: ToleranceModel
 ) -> tuple[str, ...]:
-    """Return the massless links of a fixed base to which a harmless mass was given.
+    """Return the massless links of a fixed base that have a harmless mass in the USD.
 
-    The base has to be a body, and what the world holds weighs on no joint.
+    The base has to be a body, and its mass has no effect on any joint.
     """
     if actual.base is not Base.FIXED:
         return ()
@@ -237,8 +237,8 @@ def _links(
 ) -> Iterator[tuple[str, MassProperties | None, MassProperties | None]]:
     """Pair links whose own mass both sides state.
 
-    A group of several links in which one side counts a massive link elsewhere is left
-    to the comparison of groups.
+    A group of several links in which one side adds the mass of a link to another is
+    left to the comparison of groups.
     """
     ours, theirs = masses_of(expected), masses_of(actual)
     for group in model.groups:

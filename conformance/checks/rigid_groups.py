@@ -1,4 +1,4 @@
-"""Mass, centre of mass and inertia of links that fixed joints weld, taken together."""
+"""Mass, centre of mass and inertia of rigid groups: links joined by fixed joints."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from urdf_usd.conformance.tolerance.comparison import Comparison, ToleranceModel
     from urdf_usd.conformance.tolerance.rigid_groups import GroupMass
 
-_NO_GROUP = "no links with mass are welded"
-# Readings of one robot, about each of which several checks ask.
+_NO_GROUP = "no fixed joint connects links with mass"
+# Observations of one robot, each used by several checks.
 _KEPT = 16
 
 
@@ -65,7 +65,7 @@ def masses(
 def centers(
     expected: Observation, actual: Observation, model: ToleranceModel
 ) -> Comparison:
-    """Compare centres of mass of rigid groups, in the frame of their head [m]."""
+    """Compare centres of mass of rigid groups, in the frame of their first link [m]."""
     differences = [
         _unstated(group[0], actual.engine)
         if theirs is None
@@ -117,10 +117,10 @@ def _welded(model: ToleranceModel) -> tuple[tuple[str, ...], ...]:
 def _pairs(
     expected: Observation, actual: Observation, model: ToleranceModel
 ) -> Iterator[tuple[tuple[str, ...], GroupMass, GroupMass | None]]:
-    """Take the mass of each group together, each side with its own frames.
+    """Pair the mass properties of each group, each side with its own frames.
 
-    The second side is None where it does not state what is needed. A group that has no
-    mass on a side has neither centre nor inertia there; its mass is compared.
+    The second side is None if it lacks a mass or a frame. A group without mass on one
+    side is left out; its mass is another check.
     """
     sides = _group_masses(expected, model), _group_masses(actual, model)
     for group, ours, theirs in zip(_welded(model), *sides, strict=True):
@@ -142,7 +142,7 @@ def _traced(
     actual: Observation,
     model: ToleranceModel,
 ) -> Compared:
-    """Lead groups that fail back to the links and welds that make them depart."""
+    """Trace failing groups to the links and fixed joints that cause the difference."""
     if not differences:
         return Compared((), note=_NO_GROUP)
     if all(difference.grade is not Grade.FAILS for difference in differences):
@@ -166,7 +166,7 @@ def _unstated(head: str, engine: str) -> Difference:
         subject=f"group {head}",
         amount=math.nan,
         describe=lambda: Description(
-            f"group {head}: {engine} does not state mass and place of all links",
+            f"group {head}: {engine} does not state mass and frame of all links",
             actual="not stated",
         ),
     )

@@ -1,8 +1,8 @@
-"""Which shapes of a link on one side stand for which on the other.
+"""Matching of the shapes of a link on both sides.
 
-A link's shapes have no order. Where both sides have as many of every kind, each is
-compared with the nearest; otherwise one side may have cut or joined them, and what all
-of them make together is compared.
+Shapes of a link have no order. If both sides have the same number of each kind, each
+shape is compared with the nearest one; otherwise one side may have split or merged
+them, and all of them are compared as one surface.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ if TYPE_CHECKING:
 
 # Axes that bound a shape come first, then their opposites.
 _AXES = 3
-# Stored numbers on the way to a point of the link: the point itself and a scale, and
-# once more in the reader of the mesh file.
+# Numbers that are rounded on the way to a point of the link: the point itself and a
+# scale, and the point once more in the reader of the mesh file.
 _PER_POINT = 3 * RELATIVE + QUATERNION
 _MOST_NAMED = 3
-# Pairs of readings of one robot, in two roles.
+# Pairs of observations of one robot, in two roles.
 _KEPT = 64
 
 
@@ -56,7 +56,7 @@ class LinkShapes:
 
 @dataclass(frozen=True, slots=True)
 class ShapeMatch:
-    """Shapes of a link that are compared as one, all with a surface."""
+    """Shapes of a link that are compared as one surface."""
 
     link: str
     ours: Shapes
@@ -65,7 +65,7 @@ class ShapeMatch:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CombinedSurface:
-    """What shapes make together, as a ``Surface`` of an observation.
+    """The combined surface of shapes, with the fields of ``Surface``.
 
     Attributes:
         reach: (D) support function [m].
@@ -101,7 +101,7 @@ def shapes_by_link(
 ) -> tuple[LinkShapes, ...]:
     """Return the links of the robot that have shapes on either side.
 
-    Links about whose shapes an engine has nothing to say are left out.
+    Links with a shape that an engine cannot state are left out.
     """
     return tuple(_shapes_by_link(expected, actual, role, model))
 
@@ -113,9 +113,9 @@ def matches_by_link(
     role: Role,
     model: ToleranceModel,
 ) -> tuple[tuple[tuple[ShapeMatch, CombinedSurface, CombinedSurface], ...], ...]:
-    """Return what can be compared of each of those links, and what it makes together.
+    """Return the matched shapes of each of those links, and their surfaces.
 
-    Several checks measure the same.
+    Cached, as several checks measure them.
     """
     return tuple(
         tuple(
@@ -154,15 +154,15 @@ def _of_links(
 
 
 def matched_shapes(shapes: LinkShapes) -> tuple[ShapeMatch, ...]:
-    """Return what of a link can be compared; nothing if a side has no surface.
+    """Match the shapes of a link; empty if a side has no surface.
 
-    Shapes that the first side cannot state are left out, unless the second may have
-    them all the same.
+    Shapes that the first side cannot state are left out, unless the second side has
+    more shapes than remain.
     """
     ours = tuple(shape for shape in shapes.ours if shape.surface)
     theirs = shapes.theirs
-    silent = len(ours) < len(shapes.ours) and len(theirs) > len(ours)
-    if silent or not ours or not theirs or not all(s.surface for s in theirs):
+    missing = len(ours) < len(shapes.ours) and len(theirs) > len(ours)
+    if missing or not ours or not theirs or not all(s.surface for s in theirs):
         return ()
     if kinds(ours) != kinds(theirs):
         return (ShapeMatch(shapes.link, ours, theirs),)
@@ -173,14 +173,14 @@ def matched_shapes(shapes: LinkShapes) -> tuple[ShapeMatch, ...]:
 
 
 def kinds(shapes: Shapes) -> list[ShapeKind]:
-    """List the kinds of shapes, each as often as it is there."""
+    """Return the sorted kinds of shapes."""
     return sorted(shape.kind for shape in shapes)
 
 
 def nearest(
     ours: Shapes, theirs: Shapes
 ) -> tuple[tuple[ShapeObservation, ShapeObservation], ...]:
-    """Pair shapes that have surfaces, like kinds and then the most alike first."""
+    """Pair shapes with surfaces: equal kinds first, then the most similar."""
     if len(ours) == len(theirs) == 1:
         return ((ours[0], theirs[0]),)
     left, right = (_traits(side) for side in (ours, theirs))
@@ -201,16 +201,19 @@ def nearest(
 def _traits(shapes: Shapes) -> Array:
     surfaces = [shape.surface for shape in shapes if shape.surface]
     return np.array(
-        [(*s.support, *s.center, math.sqrt(s.area), *_looks_of(s)) for s in surfaces]
+        [
+            (*s.support, *s.center, math.sqrt(s.area), *_volume_trait(s))
+            for s in surfaces
+        ]
     )
 
 
-def _looks_of(surface: Surface) -> tuple[float, ...]:
+def _volume_trait(surface: Surface) -> tuple[float, ...]:
     return (math.copysign(abs(surface.volume) ** (1.0 / 3.0), surface.volume),)
 
 
 def combined_surface(shapes: Sequence[ShapeObservation]) -> CombinedSurface:
-    """Join shapes that all have surfaces."""
+    """Combine shapes, all of which have surfaces."""
     surfaces = [shape.surface for shape in shapes if shape.surface]
     joined = surfaces[0] if len(surfaces) == 1 else _joined(surfaces)
     reach = np.array(joined.support)
@@ -263,12 +266,12 @@ def _point_bound(corner: float, origin: float) -> float:
 
 
 def direction_text(index: int) -> str:
-    """Write a direction for the reader of a report."""
+    """Format a direction."""
     return "(" + ", ".join(f"{value:.2g}" for value in DIRECTIONS[index]) + ")"
 
 
 def named(shapes: Sequence[ShapeObservation]) -> str:
-    """Name shapes for the reader of a report: kinds, sizes, files."""
+    """Format shapes: kinds, sizes, files."""
     if not shapes:
         return "nothing"
     texts = Counter(_name(shape) for shape in shapes)

@@ -1,8 +1,8 @@
-"""Shapes of links: which there are, how far they reach, what surface and volume.
+"""Shapes of links: number and kind, extents, surface area, volume, triangles.
 
-Differences are relative to the shape's own size, area or volume. What rounding can do
-is carried from the stored points: a triangle whose corners move by d changes its area
-by d/2 times the sum of its sides at most, and a closed surface its volume by d times
+Differences are relative to the shape's own size, area or volume. Bounds follow from the
+rounding of stored points: if the corners of a triangle move by d, its area changes by
+at most d/2 times the sum of its sides, and the volume of a closed surface by d times
 its area.
 """
 
@@ -55,10 +55,9 @@ if TYPE_CHECKING:
 # as a size and a scale.
 _AREA = 4 * RELATIVE
 _VOLUME = 6 * RELATIVE
-# Where the normals of a surface add up to more than this part of it, it is open, and
-# encloses nothing.
+# A surface is open if the sum of its area vectors exceeds this part of its area.
 _CLOSED = 1e-3
-# A shape that is off by more is told as a factor.
+# A wrong size beyond this factor is reported as a factor.
 _FACTOR = 1.5
 _NONE = "no link has such shapes, or none that both sides can state"
 _UNPAIRED = "no shape is stated by both sides"
@@ -72,15 +71,15 @@ def present(
 ) -> Comparison:
     """Check that links have shapes of the same kinds.
 
-    Shapes that are cut or joined, or written as meshes, are close as long as they are
-    the same surface.
+    Shapes that are split, merged or written as meshes are close if their surface is
+    the same.
     """
     return Compared(
         tuple(
             _presence(role, shapes, model)
             for shapes in shapes_by_link(expected, actual, role, model)
         ),
-        note=_silence(expected, actual, role, model),
+        note=_note_if_none(expected, actual, role, model),
     )
 
 
@@ -90,7 +89,7 @@ def support(
     actual: Observation,
     model: ToleranceModel,
 ) -> Comparison:
-    """Compare how far shapes reach, and where their surface is centred."""
+    """Compare support functions and centroids of surfaces, relative to the size."""
     return _measured(_reach, role, expected, actual, model)
 
 
@@ -110,7 +109,7 @@ def volume(
     actual: Observation,
     model: ToleranceModel,
 ) -> Comparison:
-    """Compare signed volumes, relative; of open surfaces, oriented areas."""
+    """Compare signed volumes, relative; of open surfaces, sums of area vectors."""
     return _measured(_volume, role, expected, actual, model)
 
 
@@ -124,7 +123,7 @@ def triangles(
     return _measured(_triangles, role, expected, actual, model)
 
 
-def _silence(
+def _note_if_none(
     expected: Observation,
     actual: Observation,
     role: Role,
@@ -141,7 +140,7 @@ def _measured(
     actual: Observation,
     model: ToleranceModel,
 ) -> Comparison:
-    """One difference per link: that of the part that is worst."""
+    """Return one difference per link: its worst one."""
     differences = []
     some = False
     for compared in matches_by_link(expected, actual, role, model):
@@ -152,12 +151,12 @@ def _measured(
             for difference in measure(part, ours, theirs, model)
         ]
         if found:
-            differences.append(_gravest(found))
+            differences.append(_worst(found))
     note = None if differences else _UNPAIRED if some else _NONE
     return Compared(tuple(differences), note=note)
 
 
-def _gravest(found: Iterable[Difference]) -> Difference:
+def _worst(found: Iterable[Difference]) -> Difference:
     return max(found, key=lambda one: (one.grade is Grade.FAILS, one.severity))
 
 
@@ -179,9 +178,9 @@ def _presence(role: Role, shapes: LinkShapes, model: ToleranceModel) -> Differen
 
 
 def _verdict(shapes: LinkShapes, model: ToleranceModel) -> tuple[float, float, str]:
-    """Return amount and tolerance of a difference without unit, and what it is.
+    """Return amount and tolerance of a difference without unit, and its description.
 
-    The amount is nan where a file of the URDF cannot be read.
+    The amount is nan if a mesh of the URDF cannot be read.
     """
     fails, close = (math.inf, 0.0), (1.0, 1.0)
     missing = [shape for shape in shapes.ours if shape.surface is None]
@@ -190,15 +189,13 @@ def _verdict(shapes: LinkShapes, model: ToleranceModel) -> tuple[float, float, s
     if stands_in:
         return *fails, f"{named(shapes.theirs)}: {stands_in[0]}"
     if unstated and not missing:
-        return *fails, f"{unstated[0].name} is not what it should be: " + str(
-            unstated[0].problem
-        )
+        return *fails, f"{unstated[0].name}: {unstated[0].problem}"
     if missing and len(shapes.theirs) >= len(shapes.ours) - len(missing):
-        said = f"{missing[0].name}: {missing[0].problem}, so it is not compared"
+        said = f"{missing[0].name}: {missing[0].problem}; not compared"
         more = f" ({len(missing) - 1} more)" if len(missing) > 1 else ""
         return math.nan, 0.0, said + more
     if kinds(shapes.ours) == kinds(shapes.theirs):
-        return 0.0, 0.0, "shapes are the same in number and kind"
+        return 0.0, 0.0, "shapes are equal in number and kind"
     said = f"has {named(shapes.theirs)}, not {named(shapes.ours)}"
     if not _same_surface(shapes, model):
         return *fails, said
@@ -206,7 +203,7 @@ def _verdict(shapes: LinkShapes, model: ToleranceModel) -> tuple[float, float, s
 
 
 def _same_surface(shapes: LinkShapes, model: ToleranceModel) -> bool:
-    """Whether shapes of other kinds or number make the same surface."""
+    """Whether shapes of different kinds or number have the same surface."""
     ours, theirs = shapes.ours, shapes.theirs
     if not ours or not theirs or any(s.surface is None for s in (*ours, *theirs)):
         return False
@@ -265,7 +262,7 @@ def _reach(
         model,
         lambda: _words(part, _misplaced(ours, theirs), _bounds(ours), _bounds(theirs)),
     )
-    # A shape that others hide reaches nowhere, but its surface counts.
+    # A shape inside others has no effect on the support function, but on the centroid.
     shift = length(theirs.center - ours.center)
     yield _difference(
         part,
@@ -280,26 +277,26 @@ def _off_center(ours: CombinedSurface, theirs: CombinedSurface) -> str:
     moved = theirs.center - ours.center
     shift = length(moved)
     whole_moves = length(theirs.middle - ours.middle - moved) < 0.1 * shift
-    how = "is shifted by" if whole_moves else "has its surface's centre off by"
+    how = "is shifted by" if whole_moves else "has a surface whose centroid differs by"
     return f"{how} {number(shift, 'm')}"
 
 
 def _misplaced(ours: CombinedSurface, theirs: CombinedSurface) -> str:
-    """Tell a shift from a wrong size."""
+    """Describe a wrong position or a wrong size."""
     apart = theirs.reach - ours.reach
     shift = theirs.middle - ours.middle
     farthest = int(np.abs(apart).argmax())
     off = float(abs(apart[farthest]))
     factor = theirs.size / ours.size
     if not 1 / _FACTOR < factor < _FACTOR:
-        return f"is {factor:.4g} times as large as it should be"
+        return f"is {factor:.4g} times as large as in the URDF"
     if length(shift) > 0.9 * off and np.allclose(
         theirs.size, ours.size, rtol=0.1 * off / ours.size, atol=0.0
     ):
         return f"is shifted by {number(length(shift), 'm')}"
-    way = "further" if apart[farthest] > 0 else "less far"
+    way = "further" if apart[farthest] > 0 else "less"
     return (
-        f"reaches {number(off, 'm')} {way} than it should along "
+        f"extends {number(off, 'm')} {way} than in the URDF along "
         f"{direction_text(farthest)}"
     )
 
@@ -339,7 +336,7 @@ def _volume(
     if length(ours.oriented) > _CLOSED * ours.area:
         off = length(theirs.oriented - ours.oriented) / ours.area
         turned = float(theirs.oriented @ ours.oriented) < 0
-        said = "is turned inside out" if turned else "has faces turned otherwise"
+        said = "is inside out" if turned else "has differently oriented faces"
         yield _difference(
             part,
             off,
@@ -361,7 +358,7 @@ def _volume(
 
 def _volume_words(part: ShapeMatch, ours: float, theirs: float) -> Description:
     expected, actual = number(ours, "m^3"), number(theirs, "m^3")
-    inside_out = "is turned inside out: it " if ours * theirs < 0 else ""
+    inside_out = "is inside out: it " if ours * theirs < 0 else ""
     said = f"{inside_out}encloses {actual}, not {expected}"
     return _words(part, said, expected, actual)
 
@@ -404,7 +401,7 @@ def _point(shape: CombinedSurface) -> str:
 
 
 def _normals(shape: CombinedSurface) -> str:
-    return f"normals add up to {_triple(shape.oriented)} m^2"
+    return f"sum of area vectors {_triple(shape.oriented)} m^2"
 
 
 def _triple(values: Iterable[float]) -> str:

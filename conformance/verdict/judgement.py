@@ -1,9 +1,9 @@
 """From outcomes of engines to checks, deviations and a verdict on the USD.
 
-The specification's reading is the reference. A check that fails is the USD's fault,
-unless the engines contradict the reference; a reader that stands alone is a deviation.
-The verdict is the worst check that was made; where all else agrees and parts could not
-be compared, it is *incomplete*.
+The reference engine states the expected values. A failing check is attributed to the
+USD, unless the other engines contradict the reference; a single engine that differs is
+a deviation. The verdict is that of the worst check; if everything else agrees and parts
+could not be compared, it is *incomplete*.
 """
 
 from __future__ import annotations
@@ -66,13 +66,13 @@ MOST_FINDINGS = 20
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What is said about one USD.
+    """The result for one USD.
 
     Attributes:
-        checks: In the order of the list of checks; empty if nothing was compared.
-        deviations: Departures of readers, never counted against the USD.
-        verdict: The worst check.
-        reason: One sentence that names what decided.
+        checks: In the order of the catalogue; empty if nothing was compared.
+        deviations: Deviations of engines, never counted against the USD.
+        verdict: Follows from the worst check.
+        reason: One sentence that names the deciding finding.
     """
 
     checks: tuple[CheckRecord, ...]
@@ -81,7 +81,7 @@ class Judgement:
     reason: str
 
 
-def judge(  # noqa: PLR0913  one argument per source of words
+def judge(  # noqa: PLR0913  one argument per input
     urdf: Mapping[str, Outcome],
     usd: Outcome,
     *,
@@ -90,37 +90,36 @@ def judge(  # noqa: PLR0913  one argument per source of words
     tolerance: Tolerance | None = None,
     expected_base: Base | None = None,
 ) -> Judgement:
-    """Judge a USD by what engines say about it and about the URDF.
+    """Judge a USD by the observations of it and of the URDF.
 
     Args:
         urdf: Outcome per URDF engine, ``spec`` among them.
-        usd: Outcome of the USD engine whose word is judged.
-        further_usd: Outcomes of others who read the USD. Where they depart from the
-            one that is judged, that is a deviation of theirs.
-        back: What became of the URDF that was written back from the USD, if anybody
-            asked.
+        usd: Outcome of the USD engine that is judged.
+        further_usd: Outcomes of other USD engines. Where they differ from the one that
+            is judged, it is a deviation of theirs.
+        back: Outcomes for the URDF that was written from the USD, if requested.
         tolerance: Engineering tolerance; the default one if absent.
-        expected_base: How the base shall be held, where the user said so; otherwise
-            what the URDF says counts, if anything.
+        expected_base: Base that the user requested; None for that of the URDF, if it
+            defines one.
 
     Raises:
-        ValueError: ``spec`` was not asked.
+        ValueError: There is no outcome of ``spec``.
     """
     if REFERENCE not in urdf:
-        raise ValueError(f"the reference engine {REFERENCE!r} was not asked")
+        raise ValueError(f"no outcome of the reference engine {REFERENCE!r}")
     match urdf[REFERENCE], usd:
         case Abstained(reason), _:
             return _nothing(Verdict.UNREADABLE, reason)
         case Crashed(reason), _:
             return _nothing(Verdict.CRASHED, f"{REFERENCE} crashed: {reason}")
         case _, Crashed(reason):
-            return _nothing(Verdict.CRASHED, f"the USD reader crashed: {reason}")
+            return _nothing(Verdict.CRASHED, f"the USD engine crashed: {reason}")
         case _, Abstained(reason):
             return _nothing(Verdict.NOT_COMPARABLE, f"the USD is unreadable: {reason}")
         case Observed(spec), Observed(actual):
-            bench = _Bench(
+            inputs = _Inputs(
                 spec=spec,
-                asked=replace(spec, base=expected_base or spec.base),
+                requested=replace(spec, base=expected_base or spec.base),
                 actual=actual,
                 engines={
                     name: outcome for name, outcome in urdf.items() if name != REFERENCE
@@ -133,27 +132,27 @@ def judge(  # noqa: PLR0913  one argument per source of words
                 back=back,
                 model=derive_tolerance_model(spec, tolerance or Tolerance()),
             )
-            return _judge(bench)
+            return _judge(inputs)
         case unknown:
             raise TypeError(f"not outcomes: {unknown}")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Bench:
+class _Inputs:
     """Everything that is compared for one robot.
 
     Attributes:
-        spec: The reference as it reads the URDF.
-        asked: The reference with what the user asked for.
-        actual: The USD.
+        spec: The reference observation of the URDF.
+        requested: The same with the base that the user requested.
+        actual: The observation of the USD.
         engines: Outcomes of the other URDF engines.
-        further: What other readers of the USD say.
-        back: What became of the URDF written back, if anybody asked.
-        model: What all comparisons are measured with.
+        further: Observations of other USD engines.
+        back: Outcomes for the URDF written from the USD, if requested.
+        model: Bounds and tolerances of all comparisons.
     """
 
     spec: Observation
-    asked: Observation
+    requested: Observation
     actual: Observation
     engines: Mapping[str, Outcome]
     further: tuple[Observation, ...]
@@ -165,82 +164,84 @@ def _nothing(verdict: Verdict, reason: str) -> Judgement:
     return Judgement((), (), verdict, reason)
 
 
-def _judge(bench: _Bench) -> Judgement:
-    judged = [_judge_check(check, bench) for check in CHECKS]
-    checks = (*(record for record, _ in judged), *_round_trip(bench))
+def _judge(inputs: _Inputs) -> Judgement:
+    judged = [_judge_check(check, inputs) for check in CHECKS]
+    checks = (*(record for record, _ in judged), *_round_trip(inputs))
     deviations = [deviation for _, found in judged for deviation in found]
-    deviations += departures(bench.actual)
-    reason = overall_reason(checks) + _unconfirmed(bench)
+    deviations += departures(inputs.actual)
+    reason = overall_reason(checks) + _unconfirmed(inputs)
     verdict = overall_verdict({check.grade for check in checks})
     return Judgement(checks, tuple(deviations), verdict, reason)
 
 
-def _round_trip(bench: _Bench) -> Iterator[CheckRecord]:
-    """Judge by engines that read the URDF, and the one that is written back."""
-    if bench.back is None:
+def _round_trip(inputs: _Inputs) -> Iterator[CheckRecord]:
+    """Judge the round trip by the engines that read both URDFs."""
+    if inputs.back is None:
         return
     for check in ROUND_TRIP_CHECKS:
         trip = compare_round_trip(
-            check, bench.spec, bench.engines, bench.back, bench.model
+            check, inputs.spec, inputs.engines, inputs.back, inputs.model
         )
         if trip is not None:
             differences = tuple(
                 _difference_record(check, engine, comparison)
                 for engine, comparison in trip.by_engine.items()
             )
-            nobody = Attribution({}, ())
-            yield _check_record(check, trip.comparison, nobody, differences)
+            no_attribution = Attribution({}, ())
+            yield _check_record(check, trip.comparison, no_attribution, differences)
 
 
 def _judge_check(
-    check: Check, bench: _Bench
+    check: Check, inputs: _Inputs
 ) -> tuple[CheckRecord, tuple[DeviationRecord, ...]]:
-    comparison = with_losses(compare(check, bench.asked, bench.actual, bench.model))
+    comparison = with_losses(
+        compare(check, inputs.requested, inputs.actual, inputs.model)
+    )
     comparisons = {
         name: EngineComparison(
             stated=outcome.observation,
-            from_spec=compare(check, bench.spec, outcome.observation, bench.model),
-            to_usd=compare(check, outcome.observation, bench.actual, bench.model),
+            from_spec=compare(check, inputs.spec, outcome.observation, inputs.model),
+            to_usd=compare(check, outcome.observation, inputs.actual, inputs.model),
         )
-        for name, outcome in bench.engines.items()
+        for name, outcome in inputs.engines.items()
         if isinstance(outcome, Observed) and not check.usd_alone
     }
-    attribution = attribute(check.id, bench.spec, comparison, comparisons.values())
+    attribution = attribute(check.id, inputs.spec, comparison, comparisons.values())
     differences = [_difference_record(check, REFERENCE, comparison)]
-    for name, outcome in bench.engines.items():
-        heard = (
+    for name, outcome in inputs.engines.items():
+        to_usd = (
             comparisons[name].to_usd if name in comparisons else _absent(check, outcome)
         )
-        differences.append(_difference_record(check, name, heard))
+        differences.append(_difference_record(check, name, to_usd))
     record = _check_record(check, comparison, attribution, tuple(differences))
-    return record, attribution.deviations + _further_deviations(check, bench)
+    return record, attribution.deviations + _further_deviations(check, inputs)
 
 
-def _further_deviations(check: Check, bench: _Bench) -> tuple[DeviationRecord, ...]:
-    """Say where other readers of the USD depart from the one that is judged."""
+def _further_deviations(check: Check, inputs: _Inputs) -> tuple[DeviationRecord, ...]:
+    """Record where other USD engines differ from the one that is judged."""
     if check.usd_alone:
         return ()
-    silent = Incomparable("the URDF is not in question")
+    not_compared = Incomparable("the URDF is not compared")
     comparisons = (
         EngineComparison(
             stated=stated,
-            from_spec=compare(check, bench.actual, stated, bench.model),
-            to_usd=silent,
+            from_spec=compare(check, inputs.actual, stated, inputs.model),
+            to_usd=not_compared,
         )
-        for stated in bench.further
+        for stated in inputs.further
     )
-    return attribute(check.id, bench.actual, silent, comparisons).deviations
+    return attribute(check.id, inputs.actual, not_compared, comparisons).deviations
 
 
 def _absent(check: Check, outcome: Outcome) -> Incomparable:
-    """Say why an engine has no part in a check."""
+    """Return why an engine takes no part in a check."""
     match outcome:
         case Abstained(reason):
             return Incomparable(f"abstained: {reason}")
         case Crashed(reason):
             return Incomparable(f"crashed: {reason}")
         case Observed():
-            return Incomparable(f"{check.title}: a question about the USD alone")
+            return Incomparable(f"{check.title}: concerns the USD alone")
         case _:
             assert_never(outcome)
 
@@ -267,7 +268,7 @@ def _check_record(
     reasons = [
         _dispute(attribution.disputed),
         comparison.note,
-        f"{MOST_FINDINGS} of {len(findings)} findings are shown"
+        f"{MOST_FINDINGS} of {len(findings)} findings shown"
         if len(findings) > MOST_FINDINGS
         else None,
     ]
@@ -296,7 +297,7 @@ def _grade(difference: Difference, attribution: Attribution) -> Grade:
 
 
 def _worst(differences: Sequence[Difference]) -> Difference | None:
-    """Return the gravest difference; values that one side does not state come last."""
+    """Return the worst difference; values that one side does not state come last."""
     return max(differences, key=attrgetter("severity"), default=None)
 
 
@@ -327,7 +328,7 @@ def _difference_record(
 def _findings(
     check: Check, comparison: Compared, attribution: Attribution
 ) -> list[FindingRecord]:
-    """Return what is not exact, worst first; disputed values in the readers' words."""
+    """Return findings, worst first; disputed ones with the engines' messages."""
     told = (
         comparison.differences if comparison.reported is None else comparison.reported
     )
@@ -340,18 +341,18 @@ def _findings(
     own.sort(key=lambda value: (-ORDER.index(value.grade), -value.severity))
     graded = [_finding(check, value, value.grade) for value in own]
     disputed = [
-        _finding(check, difference, Grade.DISPUTED, _contradiction(dissents))
+        _finding(check, difference, Grade.DISPUTED, _contradiction(disagreements))
         for difference in comparison.differences
-        if (dissents := attribution.disputed.get(difference.item))
+        if (disagreements := attribution.disputed.get(difference.item))
     ]
     failing = sum(finding.grade is Grade.FAILS for finding in graded)
     return graded[:failing] + disputed + graded[failing:]
 
 
-def _contradiction(dissents: Iterable[Disagreement]) -> str:
+def _contradiction(disagreements: Iterable[Disagreement]) -> str:
     return "; ".join(
-        f"{disagreement.engine} says {disagreement.difference.describe().message}"
-        for disagreement in dissents
+        f"{disagreement.engine}: {disagreement.difference.describe().message}"
+        for disagreement in disagreements
     )
 
 
@@ -377,24 +378,28 @@ def _dispute(disputed: Mapping[str, tuple[Disagreement, ...]]) -> str | None:
         return None
     engines = dict.fromkeys(
         disagreement.engine
-        for dissents in disputed.values()
-        for disagreement in dissents
+        for disagreements in disputed.values()
+        for disagreement in disagreements
     )
-    return f"{' and '.join(engines)} contradict {REFERENCE}, which nobody supports"
+    return (
+        f"{' and '.join(engines)} contradict {REFERENCE}, and no engine agrees with it"
+    )
 
 
-def _unconfirmed(bench: _Bench) -> str:
-    """Say that a malformed URDF was read with the converter's repair alone, if so."""
-    if not bench.spec.malformed:
+def _unconfirmed(inputs: _Inputs) -> str:
+    """Return a remark if only the converter's reader could read a malformed URDF."""
+    if not inputs.spec.malformed:
         return ""
     engines = [
-        name for name, outcome in bench.engines.items() if isinstance(outcome, Observed)
+        name
+        for name, outcome in inputs.engines.items()
+        if isinstance(outcome, Observed)
     ]
     if engines:
         return ""
     return (
-        f"; the URDF is malformed XML ({', '.join(bench.spec.malformed)}), which only"
-        " the converter's own reader repaired: no other engine confirms that reading"
+        f"; the URDF is malformed XML ({', '.join(inputs.spec.malformed)}), repaired by"
+        " the converter's reader: no other engine confirms the result"
     )
 
 
@@ -406,11 +411,11 @@ ORDER = (
     Grade.DISPUTED,
     Grade.FAILS,
 )
-"""From what counts least to what decides."""
+"""Grades in ascending order of severity."""
 
 
 def overall_verdict(grades: AbstractSet[Grade]) -> Verdict:
-    """Return what the grades of all checks amount to."""
+    """Return the verdict that follows from the grades of all checks."""
     worst = max(grades, key=ORDER.index)
     if worst is Grade.NOT_APPLICABLE:
         return Verdict.NOT_COMPARABLE
@@ -420,7 +425,7 @@ def overall_verdict(grades: AbstractSet[Grade]) -> Verdict:
 
 
 def overall_reason(checks: Sequence[CheckRecord]) -> str:
-    """Name what decided, in one sentence."""
+    """Name the deciding finding, in one sentence."""
     worst = max((check.grade for check in checks), key=ORDER.index)
     if worst is Grade.NOT_APPLICABLE:
         return "nothing was compared"
@@ -437,7 +442,7 @@ def overall_reason(checks: Sequence[CheckRecord]) -> str:
 
 
 def departures(actual: Observation) -> list[DeviationRecord]:
-    """State what the reader of a USD replaces, one record per cause."""
+    """Record the inertias that the USD engine replaces, one record per cause."""
     by_cause: dict[str, list[Departure]] = {}
     for departure in actual.departures:
         by_cause.setdefault(departure.cause, []).append(departure)
@@ -461,7 +466,7 @@ def _deviation(engine: str, cause: str, found: Sequence[Departure]) -> Deviation
 
 
 def _value(departure: Departure) -> DepartureRecord:
-    """State both tensors; their difference is relative to the largest moment."""
+    """Return both tensors as text; the difference is relative to the largest moment."""
     stated, computed = tensor_of(departure.stated), tensor_of(departure.computed)
     finite = bool(np.isfinite(stated).all() and np.isfinite(computed).all())
     difference = None

@@ -458,7 +458,7 @@ MINIATURES = (
         "oblique axis snapped to a coordinate axis",
         _snapped_axis,
         {"kinematics.rotation": "joint elbow"},
-        "its axis or its kind of motion differs",
+        "axis or type of motion differs",
     ),
     Miniature(
         "rpy about moving axes",
@@ -473,19 +473,19 @@ MINIATURES = (
         "frame shifted by 20 um",
         _shifted_frame,
         {"kinematics.position": "joint weld"},
-        "its frame at zero is shifted by 2e-05 m",
+        "frame at zero shifted by 2e-05 m",
     ),
     Miniature(
         "limits left in degrees",
         _joint_says("elbow", lower=math.degrees(0.2), upper=math.degrees(2.4)),
         {"limits.lower": "joint elbow", "limits.upper": "joint elbow"},
-        "degrees where radians belong?",
+        "degrees instead of radians?",
     ),
     Miniature(
-        "limits in radians where degrees belong",
+        "limits in radians instead of degrees",
         _joint_says("elbow", lower=math.radians(0.2), upper=math.radians(2.4)),
         {"limits.lower": "joint elbow", "limits.upper": "joint elbow"},
-        "radians where degrees belong?",
+        "radians instead of degrees?",
     ),
     Miniature(
         "limits lost",
@@ -515,7 +515,7 @@ MINIATURES = (
         "damping per degree",
         _joint_says("shoulder", damping=math.radians(0.7)),
         {"dynamics.damping": "joint shoulder"},
-        "radians where degrees belong?",
+        "radians instead of degrees?",
     ),
     Miniature(
         "friction dropped",
@@ -533,7 +533,7 @@ MINIATURES = (
         "mimic offset in degrees",
         lambda: _mimic(offset=math.degrees(0.125)),
         {"structure.mimic": "joint finger_b"},
-        "degrees where radians belong?",
+        "degrees instead of radians?",
     ),
     Miniature(
         "mimic multiplier's sign lost",
@@ -569,7 +569,7 @@ MINIATURES = (
         "inertia not turned into the link frame",
         _inertia_not_turned,
         {"mass.link.inertia": "link arm"},
-        "about the wrong axes",
+        "but wrong axes",
     ),
     Miniature(
         "inertial origin ignored",
@@ -701,13 +701,13 @@ MINIATURES = (
         "robot lying on its side",
         lambda: replace(usd_reading(), up=(0.0, 1.0, 0.0)),
         {"kinematics.up": "link base"},
-        "1.57 rad off the way up",
+        "1.57 rad from the up axis",
     ),
     Miniature(
         "newton:inertia without the rotation of the inertial",
         _inertia_stated_twice,
         {"mass.link.agreement": "link arm"},
-        "about the wrong axes, says newton:inertia",
+        "but wrong axes, says newton:inertia",
     ),
     Miniature(
         "newton:inertia not finite",

@@ -128,7 +128,7 @@ def _miniatures(role: Role) -> tuple[Miniature, ...]:
             f"{role} mesh turned inside out",
             lambda: _turned_over(role),
             {f"{role}.volume": "link arm"},
-            "is turned inside out",
+            "is inside out",
         ),
         Miniature(
             f"{role} mesh thinned out",

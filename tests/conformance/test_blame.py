@@ -18,4 +18,4 @@ def test_one_reversed_axis_is_blamed_on_one_joint(tmp_path: Path) -> None:
     findings = [finding for one in kinematics for finding in one.findings]
 
     assert {finding.subject for finding in findings} == {f"joint {JOINT}"}
-    assert all("its axis is reversed" in finding.message for finding in findings)
+    assert all("axis is reversed" in finding.message for finding in findings)

@@ -306,7 +306,7 @@ def test_an_image_that_the_urdf_cannot_show_is_close() -> None:
     checks = _seen([ours], [theirs])
     finding = checks["visual.texture"].findings[0]
 
-    assert "texture a.png is not found, so it is not compared" in finding.message
+    assert "texture a.png is not found; not compared" in finding.message
     assert checks["visual.texture"].grade is Grade.CLOSE
     assert checks["visual.opacity"].grade is Grade.EXACT
 

@@ -88,7 +88,7 @@ def test_nothing_but_names_is_lost_with_all_names(name: str, tmp_path: Path) -> 
 
     assert _NAMES.issuperset(findings)
     assert all(
-        message.endswith("only its place tells which it is")
+        message.endswith("matched by position in the tree")
         for messages in findings.values()
         for message in messages
     )

@@ -111,10 +111,10 @@ def test_names_that_are_lost_are_told_and_nothing_else(tmp_path: Path) -> None:
 
     failing = _graded(record, Grade.FAILS)
     assert failing["structure.links"] == [
-        "link 2nd.arm is called 'Body7': only its place tells which it is"
+        "link 2nd.arm is renamed to 'Body7'; matched by position in the tree"
     ]
     assert (
-        "joint wr.ist is called 'Joint3': only its place tells which it is"
+        "joint wr.ist is renamed to 'Joint3'; matched by position in the tree"
         in (failing["structure.joints"])
     )
     assert {each for each in failing if not each.startswith("structure.")} <= {
@@ -155,7 +155,7 @@ def test_structure_leads_through_frames_that_bodies_carry(
     record = _check(urdf, _edit(usd, rename))
 
     failing = _graded(record, Grade.FAILS)
-    told = f"{name} is called 'Other': only its place tells which it is"
+    told = f"{name} is renamed to 'Other'; matched by position in the tree"
     assert told in failing[check_of_names]
     assert "structure.parents" not in failing
     assert not any("mass" in check or "kinematics" in check for check in failing)

@@ -115,7 +115,7 @@ def test_one_wrong_joint_is_one_finding() -> None:
     position = checks["kinematics.position"]
 
     assert [finding.subject for finding in position.findings] == ["joint shoulder"]
-    assert "more behind it" in position.findings[0].message
+    assert "more below it" in position.findings[0].message
     assert position.findings[0].configuration is not None
     assert position.worst is not None
     assert position.worst > 0.1
@@ -417,7 +417,7 @@ def test_number_of_findings_is_capped_and_stated() -> None:
     links = judgement.checks[0]
 
     assert len(links.findings) == MOST_FINDINGS
-    assert links.reason == f"{MOST_FINDINGS} of {MOST_FINDINGS + 5} findings are shown"
+    assert links.reason == f"{MOST_FINDINGS} of {MOST_FINDINGS + 5} findings shown"
 
 
 def test_base_is_free_where_nobody_says_how_it_is_held() -> None:

@@ -118,7 +118,7 @@ def test_an_engine_that_refuses_what_is_written_back_fails_the_trip() -> None:
 
     links = checks["round-trip.structure.links"]
     assert links.grade is Grade.FAILS
-    assert "engine reads the URDF, but not what is written back" in (
+    assert "engine reads the URDF, but not the URDF written from the USD" in (
         links.findings[0].message
     )
     assert checks["round-trip.limits.lower"].grade is Grade.NOT_COMPARABLE
@@ -154,7 +154,7 @@ def test_an_engine_that_misreads_the_urdf_is_not_held_against_the_usd() -> None:
     record = checks["round-trip.limits.upper"]
     assert record.grade is Grade.EXACT
     assert record.compared == 4
-    assert record.reason == "1 left out, where engine departs from the URDF"
+    assert record.reason == "1 left out, where engine deviates from the URDF"
 
 
 def test_an_engine_that_misreads_both_files_alike_agrees_with_itself() -> None:
@@ -253,7 +253,7 @@ def test_an_absent_number_that_is_read_as_zero_is_the_engines_own() -> None:
 
     assert checks[None].grade is Grade.EXACT
     assert checks[0.0].grade is Grade.EXACT
-    assert checks[0.0].reason == "1 left out, where pybullet departs from the URDF"
+    assert checks[0.0].reason == "1 left out, where pybullet deviates from the URDF"
     assert checks[5.0].grade is Grade.FAILS
 
 

@@ -416,4 +416,4 @@ def test_an_error_of_a_library_is_in_the_record(
 
     (kinds,) = (check for check in checks if check.id == "visual.shapes")
     assert kinds.grade is Grade.NOT_COMPARABLE
-    assert "raises RuntimeError: out of luck, so it is not compared" in str(kinds)
+    assert "raises RuntimeError: out of luck; not compared" in str(kinds)
