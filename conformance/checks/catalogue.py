@@ -440,8 +440,8 @@ def _round_trip(check: Check) -> Check:
         id=f"round-trip.{check.id}",
         title=f"{check.title} after USD → URDF round trip",
         group="round-trip",
-        clause="The same engine reads the URDF and the URDF written from the USD, so that "
-        f"its own deviations cancel. {check.clause}",
+        clause="The same engine reads the URDF and the URDF written from the USD, so "
+        f"that its own deviations cancel. {check.clause}",
         direct=check.id,
     )
 

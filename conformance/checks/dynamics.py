@@ -25,7 +25,7 @@ from urdf_usd.conformance.tolerance.comparison import (
     Difference,
     Incomparable,
 )
-from urdf_usd.conformance.tolerance.rigid_groups import departing, masses_of
+from urdf_usd.conformance.tolerance.rigid_groups import differing_links, masses_of
 from urdf_usd.conformance.tolerance.rollout import distance
 
 if TYPE_CHECKING:
@@ -157,7 +157,9 @@ def traced(
                 for link, chain in chains.items()
                 if difference.item in (ROOT_MOTION, *chain)
             }
-            links = departing(tuple(carried), ours, theirs, model.tolerance, _ASPECTS)
+            links = differing_links(
+                tuple(carried), ours, theirs, model.tolerance, _ASPECTS
+            )
             along = dict.fromkeys(name for chain in carried.values() for name in chain)
             joints = tuple(name for name in along if name in faults)
             causes = [f"link {name}" for name in links]

@@ -25,7 +25,11 @@ from urdf_usd.conformance.checks.mass_values import (
 from urdf_usd.conformance.observation.robot import Base
 from urdf_usd.conformance.tolerance.bounds import center_bound, inertia_bound
 from urdf_usd.conformance.tolerance.comparison import Compared, Description, Difference
-from urdf_usd.conformance.tolerance.rigid_groups import departing, masses_of, tensor_of
+from urdf_usd.conformance.tolerance.rigid_groups import (
+    differing_links,
+    masses_of,
+    tensor_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -192,7 +196,7 @@ def total(
         for side in (ours, theirs)
     )
     links = tuple(dict.fromkeys([*ours, *theirs]))
-    traces = departing(links, ours, theirs, model.tolerance, ("mass",))
+    traces = differing_links(links, ours, theirs, model.tolerance, ("mass",))
     return Compared(
         (
             mass_difference(

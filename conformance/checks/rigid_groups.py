@@ -19,7 +19,7 @@ from urdf_usd.conformance.records.record import Grade
 from urdf_usd.conformance.tolerance.bounds import is_pointlike
 from urdf_usd.conformance.tolerance.comparison import Compared, Description, Difference
 from urdf_usd.conformance.tolerance.rigid_groups import (
-    departing,
+    differing_links,
     group_center_bound,
     group_inertia_bound,
     group_masses,
@@ -56,7 +56,7 @@ def masses(
                 here,
                 there,
                 model=model,
-                traces=departing(group, ours, theirs, model.tolerance, ("mass",)),
+                traces=differing_links(group, ours, theirs, model.tolerance, ("mass",)),
             )
         )
     return Compared(tuple(differences), note=None if differences else _NO_GROUP)
@@ -153,7 +153,7 @@ def _traced(
     found = []
     for difference in differences:
         group = welded[difference.item]
-        links = departing(group, ours, theirs, model.tolerance, aspects)
+        links = differing_links(group, ours, theirs, model.tolerance, aspects)
         welds = [model.joint_to[child].name for child in group[1:]]
         traces = links + tuple(name for name in welds if name in faults)
         found.append(structs.replace(difference, traces=traces))

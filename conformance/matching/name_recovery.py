@@ -1,7 +1,7 @@
-"""Which prims stand for links and joints whose names are lost: the shape of the robot.
+"""Matching of links and joints without names by the structure of the robot.
 
-The nodes of its tree are paired first, and then the links that are welded together
-in each pair, by their places.
+The rigid groups of both trees are matched first, then the links within each pair of
+groups by their poses.
 """
 
 from __future__ import annotations
@@ -39,34 +39,33 @@ if TYPE_CHECKING:
 
     Array: TypeAlias = NDArray[np.float64]
 
-# How far from the place of a link, in lengths of the robot, a frame is another, or a
-# folder of geometry.
+# Distance from a link's pose, relative to the robot's length, beyond which an Xform is
+# another frame, or only holds geometry.
 _ELSEWHERE = 1e-4
-# What it costs to find nothing for a link, or for a body: more than any place.
+# Cost of an unmatched link or body: more than any distance.
 _ALONE = 3.0
-# A folder holds what is drawn of a link, a frame that is a link seldom does.
+# An Xform with shapes is more likely to hold geometry than to be a link.
 _OTHER_CONTENT = 1e-3
-# Frames that are tried as the one that the base has in the URDF.
+# Number of prims of the base that are tried as the frame of the root link.
 _STARTS = 16
 
 
 def match_by_tree(
     expected: Observation, prims: NamedPrims, links: Matches, joints: Matches
 ) -> frozenset[str]:
-    """Match links and joints by the shape of the robot, where names do not tell.
+    """Match the remaining links and joints by the structure of the robot.
 
-    What is matched already stays as it is, and keeps others from being matched against
-    it. Where nothing is, joints of other types are taken for each other if all else
-    fits.
+    Existing matches are kept, and restrict new ones. If there are none, joints of
+    different types may match if everything else fits.
 
     Args:
-        expected: What the URDF says; its first frames are those at rest.
-        prims: What the USD has.
-        links: What is known of links; what is found is added.
-        joints: Likewise of joints.
+        expected: Observation of the URDF; its first configuration is zero.
+        prims: Candidates in the USD.
+        links: Matches of links, extended in place.
+        joints: Matches of joints, likewise.
 
     Returns:
-        Paths of what stands for one of several that are alike.
+        Paths of prims that are one of several equivalent matches.
     """
     ours = expected_tree(expected)
     theirs = actual_tree(prims, links, ours.length)
@@ -94,10 +93,10 @@ def match_by_tree(
 def _best(
     ours: RobotTree, theirs: RobotTree, links: Matches, joints: Matches
 ) -> tuple[TreeMatch, Array, Array]:
-    """Try where the robots may begin; return how they fit, and both frames there.
+    """Match the trees for all pairs of roots; return the best match and both frames.
 
-    A base without mass may be the world's in a USD, and any prim of the base may have
-    the frame that the URDF gives it. Nothing is guessed where several fit alike.
+    A base without mass may be part of the world in a USD, and any prim of the base may
+    have the frame of the root link. No match is returned if several fit equally.
     """
     lenient = not links.path_of and not joints.path_of
 
@@ -128,10 +127,11 @@ def _best(
 
 
 def _starts(side: RobotTree) -> Iterator[int]:
-    """Yield the groups that a robot may begin at.
+    """Yield the groups that may be the root of the robot.
 
-    What floats off something without mass may be the robot, and that the world. Frames
-    that nothing hangs on may be folders, unless there is nothing but frames.
+    The child of a floating joint of a massless root may be the robot, and the root the
+    world. Groups of Xforms without child joints may hold geometry, unless there is no
+    body at all.
     """
     bodies = {name for name, member in side.members.items() if not member.is_frame}
     carrying = {group.parent for group in side.groups}
@@ -165,15 +165,15 @@ def _within(
     frames: tuple[Array, Array],
     links: Matches,
 ) -> tuple[list[tuple[str, str]], frozenset[str], float]:
-    """Pair what is open of two groups by place; return what is unsure, and the cost.
+    """Match members of two groups by pose; return ambiguous ones, and the cost.
 
-    Bodies are paired whatever their place, frames only where links are.
+    Bodies match at any pose, Xforms only at the pose of a link.
     """
     names = [name for name in pair[0].members if name not in links.path_of]
     paths = [path for path in pair[1].members if path not in links.name_of]
     costs = [
         [
-            _unlikeness(ours.members[name], theirs.members[path], frames, ours.length)
+            _member_cost(ours.members[name], theirs.members[path], frames, ours.length)
             for path in paths
         ]
         for name in names
@@ -187,10 +187,10 @@ def _within(
     )
 
 
-def _unlikeness(
+def _member_cost(
     link: Member, prim: Member, frames: tuple[Array, Array], length: float
 ) -> float:
-    """What it costs to take a prim for a link of the same group.
+    """Cost of matching a prim with a link of the same group.
 
     Args:
         link: Of the URDF.
@@ -213,7 +213,7 @@ def _unlikeness(
 
 
 def _compatible(here: Group, there: Group, links: Matches, joints: Matches) -> bool:
-    """Whether nothing that is known keeps two groups apart."""
+    """Whether no existing match separates two groups."""
     if here.joint and there.joint and not joints.compatible(here.joint, there.joint):
         return False
     known = {links.path_of[name] for name in here.members if name in links.path_of}

@@ -159,7 +159,7 @@ def measure(
 def _searches(
     done: Iterable[RobotTrials], scaled: Sequence[str]
 ) -> list[tuple[str, Plan]]:
-    """Appearance for the smallest size of each fault on the quickest robot that has it."""
+    """Search for the smallest size of each fault on the quickest robot that has it."""
     quickest = sorted(done, key=lambda found: len(found.trials))
     chosen: dict[str, set[str]] = {}
     for fault in scaled:

@@ -42,7 +42,8 @@ if TYPE_CHECKING:
 # The check that reports engines that refuse the written URDF.
 _READABLE = "structure.links"
 _JOINTS = "structure.joints"
-# Not the equations of motion: engines use the written tensor even if they state another.
+# Not the equations of motion: engines use the written tensor even if they state
+# another.
 _OF_INERTIA = {"mass.link.inertia", "mass.group.inertia"}
 # Relative; one of two engines may use single precision.
 _SAME = 1e-5
@@ -150,7 +151,10 @@ class _TripReadings:
 def _refusal(engine: str, outcome: Outcome | None, back: RoundTripOutcomes) -> str:
     match outcome:
         case Abstained(reason) | Crashed(reason):
-            return f"{engine} reads the URDF, but not the URDF written from the USD: {reason}"
+            return (
+                f"{engine} reads the URDF, but not the URDF written from the USD: "
+                f"{reason}"
+            )
         case _:
             return f"the USD cannot be written as URDF: {back.failure}"
 

@@ -1,8 +1,8 @@
 """COLLADA files by pycollada: triangles, and the materials that they are bound to.
 
-pycollada gets the document as it is, and nothing of what it says is repaired. Where it
-is known to leave something out, or to take it for what it is not, the file is not read.
-The converter reads documents itself.
+pycollada reads the document as it is, without repairs of its result. A document that
+uses something which pycollada is known to leave out or misread is rejected. The
+converter has a reader of its own.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 _OPAQUE = (1.0, 1.0, 1.0, 1.0)
 _LUMINANCE = np.array([0.212671, 0.715160, 0.072169])
 _RGB = 3
-# What a node consists of, besides what shows no surface.
+# Children of a node that define its transform and its surfaces.
 _TRANSFORMS = frozenset({"lookat", "matrix", "rotate", "scale", "skew", "translate"})
 _INSTANCES = frozenset({"instance_controller", "instance_geometry", "instance_node"})
 _SHOWN = (
@@ -60,10 +60,10 @@ def read_dae(content: bytes, folder: str) -> LoadedMesh:
 
     Raises:
         UnreadMeshError: pycollada raised, leaves out part of the scene, or is known to
-            take something for what it is not; or there is no triangle.
+            misread it; or there is no triangle.
     """
     with reading_by("pycollada"):
-        # A material that it cannot read costs the surfaces that have it no more.
+        # Surfaces with a material that it cannot read are kept.
         document = collada.Collada(
             io.BytesIO(content), ignore=[collada.common.DaeError]
         )
@@ -83,13 +83,13 @@ def read_dae(content: bytes, folder: str) -> LoadedMesh:
 
 
 class _Scene:
-    """The scene of a document, as pycollada has it."""
+    """The scene of a document, as pycollada reads it."""
 
     def __init__(self, document: collada.Collada, numbers: dict[str, int]) -> None:
         self._document = document
         self._numbers = numbers
         root = document.xmlnode.getroot()
-        # What instances can show.
+        # Targets of instances that pycollada can read.
         self._there = {
             f"#{one.get('id')}"
             for one in root.iter("{*}geometry", "{*}controller", "{*}node")
@@ -112,7 +112,7 @@ class _Scene:
         elif isinstance(node, collada.scene.ControllerNode):
             skin = node.controller
             if not isinstance(skin, collada.controller.Skin):
-                raise UnreadMeshError("pycollada has no surface of a morph")
+                raise UnreadMeshError("pycollada does not read morphs")
             bound = transform @ np.asarray(skin.bind_shape_matrix, np.float64)
             yield from self._surfaces(node, skin.geometry, bound)
 
@@ -140,7 +140,7 @@ class _Scene:
                 axis = np.linalg.norm([one.x, one.y, one.z])
                 if abs(axis - 1.0) > _AXIS_TOLERANCE and one.angle:
                     raise UnreadMeshError(
-                        "pycollada takes the length of a <rotate> axis for a scale"
+                        "pycollada reads the length of a <rotate> axis as a scale"
                     )
 
     def _surfaces(
@@ -163,7 +163,7 @@ class _Scene:
             if not len(triangles):
                 continue
             if triangles.min() < 0 or triangles.max() >= len(points):
-                raise UnreadMeshError("a corner is at a point that is not there")
+                raise UnreadMeshError("a face refers to a missing vertex")
             material = bound.get(surface.material, -1)
             has_coordinates = bool(surface.sources.get("TEXCOORD"))
             yield MeshPart(points, triangles, transform, material), has_coordinates
@@ -180,7 +180,7 @@ def _require_numbers(document: collada.Collada) -> None:
         if f"#{source.get('id')}" in positions:
             text = source.findtext("{*}float_array") or ""
             if "nan" in text.lower():
-                raise UnreadMeshError("pycollada takes NaN for zero")
+                raise UnreadMeshError("pycollada reads NaN as zero")
 
 
 def _local_name(tag: object) -> str:
@@ -208,7 +208,7 @@ def _material(effect: collada.material.Effect, folder: str) -> FileMaterial:
         opacity=opacity,
         image=image,
         mask=mask,
-        says_more=is_map or (glow is not None and any(glow[:_RGB])),
+        has_more=is_map or (glow is not None and any(glow[:_RGB])),
     )
 
 
@@ -216,9 +216,9 @@ def _opacity(
     effect: collada.material.Effect,
     folder: str,
 ) -> tuple[float | None, ImageFile | None]:
-    """Count opacity in the mode that the effect names, which defaults to A_ONE.
+    """Compute opacity in the mode of the effect, by default A_ONE.
 
-    A factor that is not stated is 1; pycollada has 0 for some.
+    An absent factor is 1; pycollada returns 0 for some effects.
     """
     shader = next(effect.xmlnode.iter(f"{{*}}{effect.shadingtype}"), None)
     stated = shader is not None and shader.find("{*}transparency") is not None
@@ -232,7 +232,7 @@ def _opacity(
     if isinstance(transparent, collada.material.Map):
         if mode == "A_ONE":
             return effective_opacity(scale), _image(transparent, folder)
-        # No shader takes the luminance of an image.
+        # The luminance of a texture is not supported by shaders.
         return None, None
     rgba = np.array([*(transparent or _OPAQUE), 1.0])[:4]
     opaque = float(rgba[3] if mode.startswith("A_") else rgba[:_RGB] @ _LUMINANCE)

@@ -69,7 +69,7 @@ _STATES = frozenset(
         Quantity.LIMITS,
     }
 )
-# What only an asset says that speaks to Newton.
+# What only an asset says that defines_appearance to Newton.
 _TOLD = frozenset(
     {
         Quantity.MIMIC,

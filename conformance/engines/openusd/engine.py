@@ -1,4 +1,4 @@
-"""OpenUSD's own reading of a robot: what a USD consumer makes of the asset.
+"""The USD as OpenUSD's own utilities read it.
 
 The stage goes through OpenUSD's physics parser, masses through its mass utility, and
 link frames are computed from joint frames, as a simulator does. What is stated is the
@@ -76,7 +76,7 @@ if TYPE_CHECKING:
     )
 
 
-# Beyond the engineering tolerance by a factor of ten: worth a sentence of its own.
+# Ten times the engineering tolerance: gaps above it get a note.
 _GAP = 1e-4
 
 
@@ -94,7 +94,7 @@ class OpenusdEngine:
         return Side.USD
 
     def availability(self) -> Availability:
-        """Say whether this OpenUSD has the parser."""
+        """Return the version, if this OpenUSD has the parser."""
         if not hasattr(UsdPhysics, "UsdPhysicsLoadStageFromPrimRange"):
             return Unavailable(
                 "this OpenUSD has no UsdPhysicsLoadStageFromPrimRange",
@@ -127,8 +127,8 @@ def _observe(engine: str, request: Request, diagnostics: Diagnostics) -> Observa
     stated, unstated = state_joints(physics, links, tree)
     gaps = assembly_gaps(joints, world)
     root = _root(links, tree, stated)
-    if still := _still_root(links, joints, request.configurations.root):
-        root, stated = still, hung_on(stated, still, links)
+    if still := _fixed_frame_root(links, joints, request.configurations.root):
+        root, stated = still, attach_to(stated, still, links)
     notes += unstated
     notes += (note for mass in masses.values() for note in mass.notes)
     notes += _structure_notes(physics, links, tree, root)
@@ -184,10 +184,9 @@ def _up(physics: Physics, world: WorldTransforms, root: str) -> Vec3:
 
 
 def _root(links: LinkPrims, tree: BodyTree, joints: Sequence[JointObservation]) -> str:
-    """Return the link at the top: from the base up along stated joints.
+    """Return the root link: from the base up along stated joints.
 
-    A frame above the base that no joint names is not taken for a link: it may as well
-    be a folder.
+    An Xform above the base that no joint names is not a link: it may hold geometry.
     """
     base = links.by_path.get(tree.base or "")
     root = base.name if base else next(iter(links.by_name))
@@ -201,13 +200,13 @@ def _root(links: LinkPrims, tree: BodyTree, joints: Sequence[JointObservation]) 
     return root
 
 
-def _still_root(
+def _fixed_frame_root(
     links: LinkPrims, joints: Sequence[Connection], name: str | None
 ) -> str | None:
-    """Return the root link if it is a frame that stands still where joints end.
+    """Return the root link if it is a static Xform, with its joints to the world.
 
-    A root link without mass may become a frame without a body, and its joints may be
-    tied to the world in its place. Nothing marks such a frame as a link but its name.
+    A massless root link may become an Xform without a body, whose joints connect to the
+    world instead. Only its name identifies such an Xform as a link.
     """
     link = links.by_name.get(name or "")
     tied = any(
@@ -224,7 +223,7 @@ def _frames(
     configurations: Configurations,
     root: str,
 ) -> Frames:
-    """Place all links, relative to the root; a frame rides on the body above it."""
+    """Compute the frames of all links relative to the root."""
     bodies = place_bodies(tree, world, configurations)
     poses: dict[str, Array] = {}
     for link in links.by_name.values():
@@ -249,11 +248,11 @@ def _structure_notes(
     physics: Physics, links: LinkPrims, tree: BodyTree, root: str
 ) -> list[str]:
     notes = [
-        f"body {path} goes by its path: another body has its name"
+        f"body {path} is named by its path: another body has its name"
         for path in links.shadowed
     ]
     if adrift := tuple(root for root in tree.roots if root != tree.base):
-        notes.append(f"no joint places {_listed(adrift)}")
+        notes.append(f"no joint connects {_listed(adrift)}")
     notes += (
         f"body {path} is {'kinematic' if body.kinematicBody else 'disabled'}"
         for path, body in physics.bodies.items()
@@ -266,13 +265,15 @@ def _structure_notes(
         if not link.is_body and link.weld is None and link.name != root
     ]
     if unnamed:
-        notes.append(f"{_listed(unnamed)} name no joint: links, or folders of geometry")
+        notes.append(
+            f"{_listed(unnamed)} state no joint: links, or Xforms that hold geometry"
+        )
     return notes
 
 
 def _articulation_notes(physics: Physics, tree: BodyTree) -> list[str]:
     outside = unarticulated(physics, tree)
-    notes = [f"no articulation holds joint {_listed(outside)}"] if outside else []
+    notes = [f"no articulation contains joint {_listed(outside)}"] if outside else []
     held = {
         joint.bodies[joint.child]
         for joint in tree.joints
@@ -280,8 +281,8 @@ def _articulation_notes(physics: Physics, tree: BodyTree) -> list[str]:
         and joint.mobility.type is not JointType.FLOATING
     }
     notes += (
-        f"the articulation starts at body {path}, as if floating, but a joint ties it "
-        "to the world"
+        f"the articulation starts at body {path}, as if floating, but a joint connects "
+        "it to the world"
         for path in articulated_bodies(physics)
         if path in held
     )
@@ -294,7 +295,7 @@ def _gap_notes(gaps: Sequence[AssemblyGap]) -> list[str]:
         return []
     worst = max(apart, key=lambda gap: max(gap.position, gap.rotation))
     amount = f"{worst.position:.3g} m, {worst.rotation:.3g} rad"
-    return [f"joints that do not meet: {len(apart)}, worst {worst.joint} ({amount})"]
+    return [f"joints with a gap: {len(apart)}, worst {worst.joint} ({amount})"]
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -308,7 +309,7 @@ def state_links(
 ) -> tuple[LinkObservation, ...]:
     """State every link candidate; a frame has no mass of its own.
 
-    A body whose name another body has goes by its path: it stands for no link.
+    A body whose name another body has is named by its path, and is no link.
     """
     names = {link.path: link.name for link in links.by_name.values()}
     stated = tuple(
@@ -328,10 +329,10 @@ def state_links(
 def state_joints(
     physics: Physics, links: LinkPrims, tree: BodyTree
 ) -> tuple[tuple[JointObservation, ...], list[str]]:
-    """State the joints between bodies, and the welds that custom attributes name.
+    """State the joints between bodies, and fixed joints in custom attributes.
 
     Returns:
-        The joints, and notes on what URDF has no word for.
+        The joints, and notes on joints without a URDF type.
     """
     couplings = couplings_of(physics)
     notes: list[str] = []
@@ -346,7 +347,7 @@ def state_joints(
         if joint.reversed:
             remarks.append("its first body is the child")
         if joint.bodies[joint.parent] == WORLD:
-            remarks.append("it attaches the base to the world")
+            remarks.append("it connects the base to the world")
         kind = joint.mobility.type
         stated.append(_joint(joint, kind, links, couplings, remarks))
     names = {joint.name for joint in stated}
@@ -358,10 +359,10 @@ def state_joints(
     return (*stated, *(weld for weld in welds if weld)), notes
 
 
-def hung_on(
+def attach_to(
     joints: Sequence[JointObservation], root: str, links: LinkPrims
 ) -> tuple[JointObservation, ...]:
-    """Hang joints that are tied to the world on the link that stands still there."""
+    """Replace the world by the root link as the parent of joints."""
     return tuple(
         joint
         if joint.parent in links.by_name or joint.parent in links.by_path
@@ -381,7 +382,7 @@ def _weld_joint(link: LinkPrim, links: LinkPrims) -> JointObservation | None:
         type=JointType.FIXED,
         parent=parent.name,
         child=link.name,
-        note="named as floating, but its prim has no body" if moves else None,
+        note="urdf:joint:type is floating, but its prim has no body" if moves else None,
     )
 
 
@@ -395,7 +396,7 @@ def _joint(
     prim = couplings.stage.GetPrimAtPath(joint.path)
     hint = text_attribute(prim, "urdf:joint:type")
     if hint is not None and hint != kind:
-        remarks.append(f"it is named {hint}")
+        remarks.append(f"urdf:joint:type is {hint}")
     numbers = joint_numbers(
         prim,
         freedom_of(prim, kind, joint.mobility.axis),
@@ -430,7 +431,7 @@ def _end(
 ) -> str:
     """Return the link at one side: as stated, as targeted, else by its body.
 
-    A link that is stated has to ride on the body that the joint holds.
+    A stated link has to be carried by the body of the joint.
     """
     stated = text_attribute(prim, custom)
     if (

@@ -1,4 +1,4 @@
-"""Joint descriptors as connections between bodies: what a simulator makes of them."""
+"""Joint descriptors of the parser as connections between bodies."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _ROTATIONS = (
     UsdPhysics.JointDOF.RotZ,
 )
 # The parser disables a revolute limit with a bound beyond 5e37 degrees, so that writers
-# state a range that is open on one side by some large number.
+# use some other large number for a range that is open on one side.
 UNBOUNDED = 1e30
 # By the numbers of free translations and rotations.
 _AXISLESS = {
@@ -54,11 +54,11 @@ LINEAR = frozenset({JointType.PRISMATIC})
 
 @dataclass(frozen=True, slots=True)
 class Mobility:
-    """What a joint lets its second side do relative to its first.
+    """Motion that a joint allows its second side relative to its first.
 
     Attributes:
-        type: Kind of motion; None if URDF has no word for it.
-        axis: Coordinate axis of the joint frame that the motion is about or along.
+        type: Kind of motion; None if URDF has no such type.
+        axis: Coordinate axis of the joint frame about or along which it moves.
         lower: Lower limit [rad or m]; None where the type has none.
         upper: Upper limit likewise.
         note: What is unusual about it.
@@ -78,11 +78,11 @@ class Connection:
     Attributes:
         name: URDF name.
         path: Path of the prim that states the joint.
-        bodies: Paths of the bodies on side 0 and 1; WORLD for the world, and for a
-            collider that stands still.
-        targets: Paths that the joint itself names; empty for none.
+        bodies: Paths of the bodies on side 0 and 1; WORLD for the world and static
+            colliders.
+        targets: Authored targets of the joint; empty for none.
         anchors: (4, 4) joint frame in the frame of the body on each side.
-        mobility: What it lets side 1 do relative to side 0.
+        mobility: Motion of side 1 relative to side 0.
         articulated: Whether it may be part of an articulation's tree.
         reversed: Whether side 1 is the parent, seen from the base.
     """
@@ -149,11 +149,11 @@ def connections(
             mobility = Mobility(JointType.FLOATING)
         if absent := _absent_body(descriptor, physics):
             notes.append(
-                f"joint {name} holds {absent}, which is no active body below the "
+                f"joint {name} targets {absent}, which is no active body below the "
                 "default prim: it connects nothing"
             )
             continue
-        connection = _held_still(
+        connection = _with_static_colliders(
             _connection(name, path, descriptor, mobility, physics.units),
             physics,
             world,
@@ -200,7 +200,7 @@ def _connection(
 
 
 def _absent_body(descriptor: UsdPhysics.JointDesc, physics: Physics) -> str | None:
-    """Return a rigid body that a joint names and nobody simulates with the robot."""
+    """Return a targeted rigid body that is not simulated with the robot."""
     for path in (str(descriptor.body0), str(descriptor.body1)):
         if not path or path in physics.bodies:
             continue
@@ -214,12 +214,12 @@ def _is_simulated(prim: Usd.Prim) -> bool:
     return prim.IsActive() and prim.IsDefined() and not prim.IsAbstract()
 
 
-def _held_still(
+def _with_static_colliders(
     connection: Connection, physics: Physics, world: WorldTransforms
 ) -> Connection:
-    """Express sides in the world that the parser states in a static collider's frame.
+    """Replace static colliders by the world, and re-express the anchors there.
 
-    A collider without a rigid body at or above it does not move.
+    A collider without a rigid body at or above it is static.
     """
     bodies, anchors = list(connection.bodies), list(connection.anchors)
     for side, path in enumerate(connection.bodies):
@@ -300,10 +300,10 @@ def _locked(lower: float, upper: float) -> str | None:
 
 
 def _six(descriptor: UsdPhysics.JointDesc, units: Units) -> Mobility:
-    """Return what a joint without a type of its own leaves free.
+    """Return the mobility of a joint without a type of its own, a D6 joint.
 
-    A degree of freedom without a limit, or with a disabled one, is free; with lower
-    above upper it is locked, and a range of no width locks it as well.
+    A degree of freedom without a limit, or with a disabled one, is free; it is locked
+    if lower is not below upper.
     """
     limits = {
         pair.first: pair.second

@@ -1,14 +1,14 @@
-"""Effective mass properties: what ``ComputeMassProperties`` answers, body by body.
+"""Effective mass properties of bodies by ``ComputeMassProperties``.
 
 Measured on usd-core 26.11:
 
 - An authored diagonal inertia whose components are all below 1e-5 counts as unauthored;
-  one from the colliders takes its place, or that of a ball of 0.1 m. Simulators keep
-  the authored value, so that is what is stated here, and the other is a departure.
-- An authored mass is given back as it is, and an authored centre of mass, times the
-  scale of its body: nothing else departs.
+  it is replaced by one from the colliders, or of a solid sphere of radius 0.1 m.
+  Simulators use the authored value, which is stated here; the other is a departure.
+- An authored mass is returned unchanged, and an authored centre of mass times the scale
+  of its body.
 - Without colliders and principal axes, the returned quaternion is uninitialised memory.
-- Without mass and colliders the answer is -1, where the UsdPhysics document says 1.
+- Without mass and colliders it returns -1; the UsdPhysics document says 1.
 - Colliders of bodies nested below a body are not counted with it.
 """
 
@@ -58,10 +58,10 @@ class BodyMass:
 
     Attributes:
         properties: What a simulator uses.
-        departures: Where OpenUSD's utility contradicts what the file states.
-        restated: The inertia, if the file states it twice.
-        invented: Whether no mass is stated, so that it is made up.
-        notes: What had to be done to state them.
+        departures: Inertias that OpenUSD's utility replaces.
+        restated: The inertia, if it is authored twice.
+        invented: Whether no mass is authored.
+        notes: On colliders, and on invented values.
     """
 
     properties: MassProperties
@@ -114,7 +114,7 @@ def _ignored(name: str, stated: Array, computed: Array) -> list[Departure]:
             link=name,
             stated=vec6(stated),
             computed=vec6(computed),
-            cause="OpenUSD takes moments below 1e-5 for unauthored",
+            cause="OpenUSD treats moments below 1e-5 as unauthored",
         )
     ]
 
@@ -125,7 +125,7 @@ def _restated(
     prim: Usd.Prim,
     units: Units,
 ) -> Restatement | None:
-    """Return what Newton reads instead of the mass schema, if the prim states it."""
+    """Return the inertia that Newton reads instead of the mass schema, if authored."""
     values = prim.GetAttribute(_NEWTON_INERTIA).Get()
     if values is None or len(values) != _TENSOR_VALUES:
         return None
@@ -182,7 +182,7 @@ def _departs(stated: Array, computed: Array) -> bool:
 
 
 class _Colliders:
-    """Answers OpenUSD's questions about the colliders of one body.
+    """Callback of ``ComputeMassProperties`` for the colliders of one body.
 
     Attributes:
         hollow: Paths of colliders that enclose no volume, or whose type is beyond this
@@ -201,7 +201,7 @@ class _Colliders:
         """Return the ``MassInformation`` of a collider, in stage units."""
         path = str(prim.GetPath())
         descriptor = self._physics.shapes.get(path)
-        # Worked out here, because most bodies are not asked about any collider.
+        # Computed here, as it is not called for most bodies.
         body = rigid_part(self._placement.matrix(self._body))
         matrix = inverses(body) @ self._placement.matrix(path)
         if descriptor is None:
@@ -330,9 +330,9 @@ def _round(volume: float, across: float, along: float, axis: int) -> Solid:
 
 
 def polyhedron(triangles: Array) -> Solid:
-    """Return what (M, 3, 3) oriented triangles enclose; EMPTY if that is nothing.
+    """Return the solid enclosed by (M, 3, 3) oriented triangles; EMPTY without volume.
 
-    The sign of the volume is dropped: a mesh wound inside out encloses the same solid.
+    The sign of the volume is dropped, so that the orientation does not matter.
     """
     if not len(triangles):
         return EMPTY

@@ -1,4 +1,4 @@
-"""What prims of a USD are called, and a layer in which they are called otherwise."""
+"""Names of the prims of a USD, and a layer that overrides them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _AT_REST = Configurations(joints=(), positions=(), labels=("zero",))
 
 
 def named_prims(usd: str) -> NamedPrims:
-    """List the prims that may stand for links and joints.
+    """List the candidates for links and joints.
 
     Raises:
         AbstentionError: The stage cannot be read.
@@ -90,7 +90,7 @@ def named_prims(usd: str) -> NamedPrims:
 def _named_prim(
     link: LinkPrim, physics: Physics, world: WorldTransforms, body: Array
 ) -> NamedPrim:
-    """Return a prim that rides on a body, or on the world, of some (4, 4) pose."""
+    """Return a candidate, given the (4, 4) pose of the body that carries it."""
     pose = body
     if not link.is_body:
         carrier = np.eye(4) if link.body == WORLD else world.rigid(link.body)
@@ -107,7 +107,7 @@ def _named_prim(
 
 
 def _has_shapes(prim: Usd.Prim) -> bool:
-    """Whether shapes are next below a prim, with nothing between that may be a link."""
+    """Whether a prim has shapes that belong to no candidate below it."""
     below = iter(Usd.PrimRange(prim, Usd.TraverseInstanceProxies()))
     for each in below:
         if each.IsA(UsdGeom.Gprim):
@@ -118,15 +118,15 @@ def _has_shapes(prim: Usd.Prim) -> bool:
 
 
 def labelled(usd: str, names: Mapping[str, str]) -> str:
-    """Return the text of a layer over a USD in which prims have other display names.
+    """Return the text of a layer over a USD that overrides display names.
 
     Args:
-        usd: Root layer that it stands on.
-        names: By path of the prim.
+        usd: Root layer of the USD.
+        names: Display names by prim path.
     """
     below = Sdf.Layer.FindOrOpen(usd)
     layer = Sdf.Layer.CreateAnonymous(".usda")
-    # What a root layer says of its stage counts in the root layer alone.
+    # Stage metadata is read from the root layer alone.
     for key in below.pseudoRoot.ListInfoKeys():
         if not key.startswith("subLayer"):
             layer.pseudoRoot.SetInfo(key, below.pseudoRoot.GetInfo(key))

@@ -1,8 +1,8 @@
-"""Shapes of links on a stage: what collides, and what a renderer shows.
+"""Shapes of links on a stage: colliders and visuals, with their appearance.
 
 A shape belongs to the link below which its prim lies. Which Xforms are links is not
-known here, so a shape is stated for the nearest candidate, then for the next above it,
-up to the body that carries it: whoever knows the names takes the first that is a link.
+known here, so a shape is stated for every candidate above it, from the nearest one to
+the body that carries it; the comparison uses the first that is a link of the URDF.
 
 A collider is a Gprim with CollisionAPI that is not disabled, whatever its purpose and
 visibility. A visual is a Gprim that is visible and whose purpose is default or render.
@@ -50,16 +50,16 @@ if TYPE_CHECKING:
 
 
 _SHOWN = {UsdGeom.Tokens.default_, UsdGeom.Tokens.render}
-# What turns the Z axis of a shape's own frame to the axis of its prim.
+# Rotations from the Z axis of a shape's own frame to the axis of its prim.
 _UPRIGHT = {
     UsdGeom.Tokens.x: ((0.0, 0.0, 1.0), (1.0, 0.0, 0.0), (0.0, 1.0, 0.0)),
     UsdGeom.Tokens.y: ((0.0, 1.0, 0.0), (0.0, 0.0, 1.0), (1.0, 0.0, 0.0)),
     UsdGeom.Tokens.z: ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)),
 }
-# Colliders that are not the surface, nor its hull.
+# Approximations other than the surface and its convex hull.
 _BOUNDING = {
-    UsdPhysics.Tokens.boundingCube: "its bounding cube stands for it",
-    UsdPhysics.Tokens.boundingSphere: "its bounding sphere stands for it",
+    UsdPhysics.Tokens.boundingCube: "collides as its bounding cube",
+    UsdPhysics.Tokens.boundingSphere: "collides as its bounding sphere",
 }
 
 
@@ -76,11 +76,11 @@ def state_shapes(
 
 
 def draw_shapes(path: str, wanted: frozenset[str]) -> tuple[Drawing, ...]:
-    """Return what can be drawn of a stage.
+    """Return the shapes of a stage for drawing.
 
     Args:
         path: Root layer.
-        wanted: Names of the links; a shape hangs on the first above it.
+        wanted: Names of links; a shape belongs to the first of them above it.
 
     Raises:
         AbstentionError: The stage cannot be read.
@@ -110,12 +110,12 @@ def draw_shapes(path: str, wanted: frozenset[str]) -> tuple[Drawing, ...]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Placed:
-    """A shape seen from one of the candidates above it.
+    """A shape in the frame of one of the candidates above it.
 
     Attributes:
-        prim: Where it is.
-        roles: What it is for.
-        geometry: What it is.
+        prim: Its prim.
+        roles: Its roles.
+        geometry: Its geometry.
         link: Name of the candidate.
         to_link: (4, 4) from the prim's frame to the candidate's [m].
     """
@@ -180,7 +180,7 @@ _NO_FACES = np.zeros(0, np.int64)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Geometry:
-    """What a Gprim is, in units of the stage and in a frame of its own.
+    """Geometry of a Gprim, in units of the stage and in a frame of its own.
 
     Attributes:
         kind: Kind of shape.
@@ -236,10 +236,10 @@ def _geometry(prim: Usd.Prim) -> _Geometry:
 def _once(
     geometry: _Geometry, known: dict[tuple[int, int], list[_Geometry]]
 ) -> _Geometry:
-    """Return the mesh that was met before if it is the same, else this one.
+    """Return an equal mesh that was read before, else this one.
 
     Args:
-        geometry: What is met now.
+        geometry: The geometry.
         known: Meshes so far, by their numbers of points and triangles.
     """
     if geometry.kind is not ShapeKind.MESH:
@@ -282,7 +282,7 @@ def _mesh(mesh: UsdGeom.Mesh) -> _Geometry:
             points=_NO_POINTS,
             triangles=_NO_TRIANGLES,
             counts=_NO_FACES,
-            problem="its points and faces do not fit together",
+            problem="its points and faces are inconsistent",
         )
     triangles = fans(counts, corners)
     if mesh.GetOrientationAttr().Get() == UsdGeom.Tokens.leftHanded:
@@ -324,7 +324,7 @@ def _stated(placed: _Placed, measured: Measured) -> ShapeObservation:
         return replace(stated, surface=surface, problem=problem)
     kind, size, rigid = stretched(geometry.kind, geometry.size, to_link @ geometry.turn)
     if kind is ShapeKind.OTHER:
-        problem = f"its scale makes no {geometry.kind} of it"
+        problem = f"it is no {geometry.kind} due to its scale"
         return replace(stated, kind=kind, problem=problem)
     surface = primitive_surface(kind, size, rigid)
     return replace(stated, kind=kind, size=size, surface=surface)
@@ -367,7 +367,7 @@ def state_appearances(
     area: float,
     areas: Array,
 ) -> tuple[Appearance, ...]:
-    """State how a Gprim looks, part by part; nothing if a part cannot be stated.
+    """State the appearance of a Gprim, part by part; empty if a part is unknown.
 
     Args:
         prim: The Gprim.
@@ -382,7 +382,7 @@ def state_appearances(
         own = float(areas[faces[(faces >= 0) & (faces < len(areas))]].sum())
         looks.append(_look(subset.GetPrim(), own))
         rest -= own
-    # What subsets leave, but for rounding.
+    # The faces in no subset, except for rounding.
     if not looks or rest > 1e-9 * area:
         looks.append(_look(prim, rest))
     return merge_appearances(look for look in looks if look) if all(looks) else ()
@@ -391,7 +391,9 @@ def state_appearances(
 def _look(prim: Usd.Prim, area: float) -> Appearance | None:
     material, _ = UsdShade.MaterialBindingAPI(prim).ComputeBoundMaterial()
     if not material:
-        return Appearance(area, _carried(prim, "displayColor"), _carried_opacity(prim))
+        return Appearance(
+            area, _displayed_color(prim, "displayColor"), _displayed_opacity(prim)
+        )
     shader, _, _ = material.ComputeSurfaceSource()
     if not shader or shader.GetShaderId() != _PREVIEW:
         return None
@@ -429,13 +431,13 @@ def _number(shader: UsdShade.Shader, name: str, fallback: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class _Texture:
-    """An image that an input takes its values from.
+    """A texture that an input is connected to.
 
     Attributes:
         name: Of its file.
-        digest: SHA-256 of its content; of nothing, if it is not found.
-        factors: What red, green, blue and alpha are multiplied with.
-        output: Which of them is taken.
+        digest: SHA-256 of its content; of no bytes if it is not found.
+        factors: Scale of red, green, blue and alpha.
+        output: The connected output.
     """
 
     name: str
@@ -445,7 +447,7 @@ class _Texture:
 
     @property
     def factor(self) -> float:
-        """What the component that is taken is multiplied with."""
+        """Scale of the connected component."""
         return self.factors["rgba".index(self.output)] if self.output in "rgba" else 1.0
 
 
@@ -475,14 +477,14 @@ def _digest(resolved: str) -> str:
         return hashlib.sha256(content.GetBuffer()).hexdigest()
 
 
-def _carried(prim: Usd.Prim, name: str) -> Vec3 | None:
-    """Return a colour that is one for the whole prim, or above it."""
+def _displayed_color(prim: Usd.Prim, name: str) -> Vec3 | None:
+    """Return a constant colour primvar of the prim, or inherited."""
     primvar = UsdGeom.PrimvarsAPI(prim).FindPrimvarWithInheritance(name)
     values = primvar.ComputeFlattened() if primvar else None
     return vec3(values[0]) if values and len(values) == 1 else None
 
 
-def _carried_opacity(prim: Usd.Prim) -> float:
+def _displayed_opacity(prim: Usd.Prim) -> float:
     primvar = UsdGeom.PrimvarsAPI(prim).FindPrimvarWithInheritance("displayOpacity")
     values = primvar.ComputeFlattened() if primvar else None
     return float(values[0]) if values else 1.0

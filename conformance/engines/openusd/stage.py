@@ -1,18 +1,18 @@
-"""Opens a stage and hands it to OpenUSD's physics parser, with nothing lost on stderr.
+"""Opening a stage, running OpenUSD's physics parser, and collecting its diagnostics.
 
-What the parser does, measured on usd-core 26.11, and what follows here:
+Behaviour of the parser, measured on usd-core 26.11, and its handling here:
 
 - A joint side that targets a prim without a body resolves to the nearest body above,
   and its frame is re-expressed there; without any body, it is the world, and its frame
   is a world frame. A target that does not exist is the world as well, without a
-  message, so a misspelt path welds a robot down: that gets a note. Below a collider
-  without a body, it is the outermost such collider, which stands still.
-- Local positions come multiplied by the world scale of their body.
+  message; it gets a note here. Below a collider without a body, it is the outermost
+  such collider, which is static.
+- Local positions are multiplied by the world scale of their body.
 - A limit that is reported as disabled means free. A revolute joint's is disabled as
   soon as one of its bounds is beyond 5e37: a range that is open on one side is lost. A
   prismatic joint's or a D6's with one infinite bound stays enabled.
-- Nested bodies and nested articulation roots are reported without any complaint; a
-  disabled joint cuts an articulation in two.
+- Nested bodies and nested articulation roots are reported without a warning; a
+  disabled joint divides an articulation.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ if TYPE_CHECKING:
     from urdf_usd.conformance.engines.openusd.transforms import Array
 
 
-# A stage with one of these lacks a part of its robot.
+# Composition errors that mean that parts of the robot are missing.
 _INCOMPLETE = {
     Pcp.ErrorType_InvalidAssetPath,
     Pcp.ErrorType_InvalidSublayerPath,
     Pcp.ErrorType_UnresolvedPrimPath,
 }
-# Of values that cannot be used.
+# Unusable values that are listed.
 _MOST_NAMED = 3
 _JOINTS = (
     UsdPhysics.ObjectType.FixedJoint,
@@ -80,7 +80,7 @@ class Units:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Physics:
-    """What the parser reports below the default prim; keys are prim paths.
+    """Descriptors of the parser below the default prim; keys are prim paths.
 
     Attributes:
         stage: The open stage.
@@ -103,7 +103,7 @@ class Physics:
 
 @contextmanager
 def captured_diagnostics() -> Iterator[Diagnostics]:
-    """Keep what OpenUSD reports from being printed.
+    """Trap diagnostics of OpenUSD, which would be printed.
 
     Raises:
         AbstentionError: OpenUSD posted an error.
@@ -115,7 +115,7 @@ def captured_diagnostics() -> Iterator[Diagnostics]:
             reasons = "; ".join(map(_commentary, error.args))
             raise AbstentionError(f"OpenUSD: {reasons}") from error
         finally:
-            # What is left in a trap is printed at its end.
+            # A trap prints what is left in it at its end.
             trap.Clear()
 
 
@@ -135,8 +135,8 @@ def _commentary(posted: Tf.Warning) -> str:
     try:
         return _one_line(posted.commentary)
     except UnicodeDecodeError:
-        # It quotes a file that is no text.
-        return "the file cannot be read, and is no UTF-8"
+        # It quotes a binary file.
+        return "the file cannot be read, and is not UTF-8"
 
 
 def _one_line(text: str) -> str:
@@ -218,7 +218,7 @@ class WorldTransforms:
 
     def inverse(self, path: str) -> Array:
         """Return the inverse of the rigid world transform [m]."""
-        # Every shape asks for that of each link above it.
+        # Cached, as every shape uses that of each link above it.
         if path not in self._inverse:
             turned_back = inverses(self.rigid(path))
             turned_back.flags.writeable = False
@@ -245,7 +245,7 @@ def number_attribute(prim: Usd.Prim, name: str) -> float | None:
 
 
 def urdf_name(prim: Usd.Prim) -> str:
-    """Return the name a prim stands for: its displayName, else its own name."""
+    """Return the URDF name of a prim: its displayName, else its own name."""
     return str(prim.GetDisplayName() or prim.GetName())
 
 
@@ -259,7 +259,7 @@ _ALIKE: tuple[tuple[tuple[type, ...], str], ...] = (
 
 
 def unusable_values(stage: Usd.Stage) -> Iterator[str]:
-    """Say what of a stage cannot be used: units, transforms, types, axes."""
+    """Describe unusable values of a stage: units, transforms, types, axes."""
     for what, unit in (
         ("metersPerUnit", UsdGeom.GetStageMetersPerUnit(stage)),
         ("kilogramsPerUnit", UsdPhysics.GetStageKilogramsPerUnit(stage)),
@@ -295,7 +295,7 @@ def _faults(attribute: Usd.Attribute) -> Iterator[str]:
     elif attribute.GetBaseName() == "axis" and str(value) not in {"X", "Y", "Z"}:
         yield f"{attribute.GetPath()} = {value!r} is no axis"
     elif "physics:local" in attribute.GetName() and not _is_finite(value):
-        yield f"{attribute.GetPath()} = {value!r} is no place of a joint"
+        yield f"{attribute.GetPath()} = {value!r} is not finite"
 
 
 def _is_finite(value: Gf.Vec3f | Gf.Quatf) -> bool:
@@ -304,7 +304,7 @@ def _is_finite(value: Gf.Vec3f | Gf.Quatf) -> bool:
 
 
 def _shape(value: object) -> tuple[object, ...]:
-    """Return what distinguishes a value from others: numbers by count, text, or else.
+    """Return the kind of a value: number, text, quaternion, vector or array.
 
     Arrays of any length are alike.
     """

@@ -48,7 +48,7 @@ class Change:
     unnamed_robot: bool = False
 
 
-# The frame that a robot stands in, if its URDF speaks of it.
+# The frame that a robot stands in, if its URDF defines_appearance of it.
 _WORLD = "world"
 
 Step: TypeAlias = Callable[["UrdfElement"], Change | None]

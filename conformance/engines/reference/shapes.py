@@ -1,4 +1,4 @@
-"""Shapes as a URDF specifies them, their meshes read by a library of its own."""
+"""Shapes by the URDF specification, and their appearance."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def state_shapes(robot: Robot) -> tuple[ShapeObservation, ...]:
     """State the shapes of all links; every mesh file is read once."""
     meshes: Meshes = {}
     return tuple(
-        _seen(
+        _with_appearance(
             _shape(link.name, role, f"{link.name} {role} {index}", shape, meshes),
             shape,
             meshes,
@@ -68,8 +68,10 @@ def state_shapes(robot: Robot) -> tuple[ShapeObservation, ...]:
     )
 
 
-def _seen(stated: ShapeObservation, shape: Shape, meshes: Meshes) -> ShapeObservation:
-    """Add how a visual looks."""
+def _with_appearance(
+    stated: ShapeObservation, shape: Shape, meshes: Meshes
+) -> ShapeObservation:
+    """Add the appearance of a visual."""
     if not isinstance(shape, Visual) or stated.surface is None:
         return stated
     mesh, areas, geometry = None, np.zeros(0), shape.geometry
@@ -84,7 +86,7 @@ def _seen(stated: ShapeObservation, shape: Shape, meshes: Meshes) -> ShapeObserv
 
 
 def draw_shapes(robot: Robot) -> tuple[Drawing, ...]:
-    """Return what can be drawn of a robot; every mesh file is read once."""
+    """Return the shapes of a robot for drawing; every mesh file is read once."""
     meshes: Meshes = {}
     drawings = (
         _drawing(link.name, role, f"{link.name} {role} {index}", shape, meshes)
@@ -210,7 +212,7 @@ def _measured(
 def _measured_at(
     content: LoadedMesh, transform: tuple[float, ...]
 ) -> tuple[Surface, Array] | None:
-    """Measure a mesh in its place, where most are both seen and collided with."""
+    """Measure a placed mesh; cached, as most are both visual and collider."""
     matrix = np.array(transform).reshape(4, 4)
     return measured_mesh(content.points, content.triangles, matrix)
 
@@ -222,13 +224,13 @@ def _load(path: str) -> LoadedMesh | UnreadMeshError:
         return error
 
 
-_UNSAID = FileMaterial()
+_EMPTY = FileMaterial()
 
 
 def state_appearances(
     visual: Visual, area: float, mesh: LoadedMesh | None, areas: Array
 ) -> tuple[Appearance, ...]:
-    """State how a visual looks, part by part.
+    """State the appearance of a visual, part by part; materials of files come first.
 
     Args:
         visual: The visual.
@@ -238,10 +240,11 @@ def state_appearances(
     """
     own = _of_urdf(visual.material)
     if mesh is None:
-        # How an image lies on a primitive is not defined.
+        # Texture coordinates of primitives are not defined.
         return (_look(replace(own, image=None, mask=None), area),)
     found = (
-        _worn(mesh, own, material, worn) for material, worn in _parts(mesh, area, areas)
+        _part_appearance(mesh, own, material, part_area)
+        for material, part_area in _parts(mesh, area, areas)
     )
     return merge_appearances(found)
 
@@ -249,28 +252,28 @@ def state_appearances(
 def _parts(mesh: LoadedMesh, area: float, areas: Array) -> Iterator[tuple[int, float]]:
     """Yield numbers of materials, and the areas that have them [m^2]."""
     # Numbers begin with -1.
-    used = np.flatnonzero(np.bincount(mesh.wearing + 1)) - 1
+    used = np.flatnonzero(np.bincount(mesh.material_of + 1)) - 1
     if len(used) == 1:
         yield int(used[0]), area
         return
     for material in used.tolist():
-        yield material, float(areas[mesh.wearing == material].sum())
+        yield material, float(areas[mesh.material_of == material].sum())
 
 
-def _worn(
+def _part_appearance(
     mesh: LoadedMesh, own: FileMaterial, material: int, area: float
 ) -> Appearance:
-    stated = mesh.materials[material] if material >= 0 else _UNSAID
-    shown = stated if stated.speaks else own
+    stated = mesh.materials[material] if material >= 0 else _EMPTY
+    shown = stated if stated.defines_appearance else own
     if not mesh.has_coordinates:
         shown = replace(shown, image=None, mask=None)
     return _look(shown, area)
 
 
 def _of_urdf(material: Material | None) -> FileMaterial:
-    """Return what the URDF says; its image stands in the place of its colour."""
+    """Return the material of the URDF, whose texture replaces the colour."""
     if material is None:
-        return _UNSAID
+        return _EMPTY
     image = None
     if material.texture_uri is not None:
         path = Path(material.texture_path or material.texture_uri)

@@ -152,7 +152,7 @@ def test_material_libraries_are_read_as_they_are_on_disk(tmp_path: Path) -> None
         ("d 0.75\nTr 0.9", FileMaterial(opacity=0.75)),
         ("d 0", FileMaterial()),
         ("Ke 0 0 0", FileMaterial()),
-        ("Ke 0 0.5 0", FileMaterial(says_more=True)),
+        ("Ke 0 0.5 0", FileMaterial(has_more=True)),
     ],
 )
 def test_statements_of_mtl(
@@ -167,7 +167,7 @@ def test_statements_of_mtl(
     )
     assert (material.factor is None) == (expected.factor is None)
     assert material.opacity == expected.opacity
-    assert material.speaks == expected.speaks
+    assert material.defines_appearance == expected.defines_appearance
 
 
 def _dae(folder: Path, *effects: str, params: str = "") -> None:
@@ -477,7 +477,7 @@ def test_no_triangle_wears_a_material_of_a_file_that_has_none(
     mesh = load_mesh(str(folder / name))
 
     assert not mesh.materials
-    assert set(mesh.wearing.tolist()) == {-1}
+    assert set(mesh.material_of.tolist()) == {-1}
 
 
 @pytest.mark.parametrize("libraries", [("twice.mtl",), ("red.mtl", "blue.mtl")])

@@ -271,7 +271,10 @@ def test_dispute_names_both_readers_and_the_value() -> None:
     assert (
         "mujoco says joint elbow: upper limit is 2 rad, not 2.4 rad" in finding.message
     )
-    assert check.reason == "mujoco and pybullet contradict spec, and no engine agrees with it"
+    assert (
+        check.reason
+        == "mujoco and pybullet contradict spec, and no engine agrees with it"
+    )
 
 
 def test_dispute_of_one_value_does_not_hide_the_failure_of_another() -> None:

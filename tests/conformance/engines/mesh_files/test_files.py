@@ -38,8 +38,8 @@ def areas(mesh: LoadedMesh) -> dict[int, float]:
     a, b, c = (mesh.points[corner] for corner in mesh.triangles.T)
     each = np.linalg.norm(np.cross(b - a, c - a), axis=1) / 2
     return {
-        number: float(each[mesh.wearing == number].sum())
-        for number in set(mesh.wearing.tolist())
+        number: float(each[mesh.material_of == number].sum())
+        for number in set(mesh.material_of.tolist())
     }
 
 
