@@ -1,4 +1,4 @@
-"""The scene of a robot: both readings, drawn from the files that they read."""
+"""The 3D scene of a robot: URDF and USD, drawn from their files."""
 
 from __future__ import annotations
 
@@ -34,10 +34,9 @@ if TYPE_CHECKING:
     from urdf_usd.conformance.records.scene import LinkErrors, SceneMesh
     from urdf_usd.converter.robot.model import Robot
 
-# Triangles of one side. Most meshes are those of both, and a page stays below five
-# megabytes where none is.
+# Triangles per side: a page stays below 5 MB even if no mesh is shared.
 TRIANGLES = 40_000
-# Frames are drawn with axes of this part of the robot's size.
+# Length of the axes of a frame, relative to the robot's size.
 _MARK = 0.05
 _HARDLY = 0.98
 _Color = tuple[float, float, float, float]
@@ -50,14 +49,14 @@ def draw_scene(
     frames: Mapping[str, Frames],
     configurations: Configurations,
 ) -> Scene:
-    """Draw a robot as both of its readers have it.
+    """Draw both models of a robot.
 
     Args:
         robot: The URDF.
         usd: Root layer of the USD.
         readings: Observation of each side that was read, ``urdf`` and ``usd``.
         frames: Link frames by engine, of all that state them.
-        configurations: Where the robot was compared.
+        configurations: The compared configurations.
     """
     drawings = {
         side: _drawings(side, robot, usd, reading) for side, reading in readings.items()
@@ -103,7 +102,7 @@ def _drawings(
 ) -> tuple[Drawing, ...]:
     if side == "urdf":
         return draw_urdf(robot)
-    # OpenUSD, which a robot without a USD does not need.
+    # Imports OpenUSD.
     from urdf_usd.conformance.engines.openusd.shapes import draw_shapes  # noqa: PLC0415
 
     try:
@@ -115,10 +114,10 @@ def _drawings(
 def _meshes(
     drawings: Mapping[str, Sequence[Drawing]],
 ) -> tuple[tuple[SceneMesh, ...], dict[tuple[int, int], int]]:
-    """Coarsen each mesh once; equal ones, of both sides, are one.
+    """Decimate each distinct mesh of both sides once.
 
     Returns:
-        The meshes, and which of them is that of which arrays.
+        The meshes, and the index of the mesh by the identities of its arrays.
     """
     digests: dict[tuple[int, int], bytes] = {}
     surfaces: dict[bytes, Welded | None] = {}
@@ -140,7 +139,7 @@ def _meshes(
                 digests[arrays] = mesh.digest
                 welded.setdefault(mesh.digest, mesh)
             shown[digests[arrays]] = len(drawing.triangles)
-        # A mesh of both sides is drawn as the side needs it that has fewer others.
+        # A mesh of both sides gets the larger of the two shares.
         allowed = shares(tuple(shown.values()), TRIANGLES)
         for digest, target in zip(shown, allowed, strict=True):
             targets[digest] = max(target, targets.get(digest, 0))
@@ -156,7 +155,7 @@ def _meshes(
 
 
 def _arrays(drawing: Drawing) -> tuple[int, int]:
-    """Say which arrays a drawing has; many share theirs."""
+    """Return the identities of the arrays of a drawing, which many share."""
     return id(drawing.points), id(drawing.triangles)
 
 
@@ -195,7 +194,7 @@ def _unread(readings: Mapping[str, Observation]) -> list[str]:
 
 
 def _color(shape: ShapeObservation) -> _Color | None:
-    """Return the colour of the largest part that looks alike."""
+    """Return the colour of the largest part of equal appearance."""
     look = max(shape.appearances, key=lambda part: part.area)
     if look.color is None or look.texture:
         return None
@@ -203,7 +202,7 @@ def _color(shape: ShapeObservation) -> _Color | None:
 
 
 def _size(readings: Iterable[Observation]) -> float:
-    """Return how far a robot reaches at rest, by its frames and what hangs on them."""
+    """Return the extent of a robot at zero from the root, by frames and shapes."""
     reaches = [0.0]
     for reading in readings:
         if reading.frames is None:
@@ -227,8 +226,8 @@ def _notes(meshes: Iterable[SceneMesh]) -> list[str]:
         return []
     drawn = sum(mesh.drawn for mesh in coarse)
     given = sum(mesh.triangles for mesh in coarse)
-    # Triangles without a surface are left out everywhere, which nobody misses.
+    # Degenerate triangles are left out everywhere, without a note.
     if drawn > _HARDLY * given:
         return []
     note = f"{len(coarse)} meshes are drawn with {drawn} of their {given} triangles."
-    return [f"{note} What is compared is always the whole mesh."]
+    return [f"{note} The comparison uses the whole mesh."]

@@ -1,8 +1,8 @@
-"""Whether a run may pass, and what stands in its way.
+"""Whether a run passes, and the failures that prevent it.
 
-Without a baseline every robot that could be read has to conform. A baseline names what
-is known not to; then robots that cannot be read count as well, so that one that ceases
-to be readable does not pass for one that never was.
+Without a baseline every robot that could be read has to conform. A baseline lists known
+failures; then robots that cannot be read count as well, so that a robot which becomes
+unreadable is a new failure.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from urdf_usd.conformance.records.record import RobotRecord
 
-# The converter and the USD cannot be blamed for a file that is no robot, or that could
-# not be fetched; they are listed, and count under --strict alone.
+# Invalid URDFs and robots that could not be fetched are listed, but count only with
+# --strict.
 _NOT_READ = frozenset({Verdict.UNREADABLE, Verdict.NOT_AVAILABLE})
 
 # From the least to the gravest; of checks, and of robots without any.
@@ -51,10 +51,10 @@ _GRAVITY_OF_VERDICTS = (
 
 
 class FailOn(StrEnum):
-    """The mildest result that does not pass.
+    """The least severe result that does not pass.
 
-    ``close``: all that is not exact. ``incomplete``: also robots of which parts could
-    not be compared. ``fails``: what is wrong, disputed, or was not compared at all.
+    ``close``: everything that is not exact. ``incomplete``: also robots with parts that
+    could not be compared. ``fails``: failing, disputed, or not compared at all.
     """
 
     CLOSE = "close"
@@ -97,22 +97,22 @@ class Failure:
 
     @property
     def place(self) -> Place:
-        """What a baseline knows it by."""
+        """Its key in a baseline."""
         return self.robot, self.check, self.converter
 
 
 @dataclass(frozen=True, slots=True)
 class GateResult:
-    """What a gate decides, and why.
+    """Result of the gate.
 
     Attributes:
-        gate: Whether the run may pass.
-        new: Failures that nobody expects.
-        worse: Failures that were expected to be less grave, with the grade expected.
-        expected: Failures that are as expected, or less grave.
-        passing: Expectations that are met by nothing any more.
-        absent: Number of expectations about robots that were not in the run, of the
-            converters that were.
+        gate: Whether the run passes.
+        new: Failures that are not in the baseline.
+        worse: Failures that are worse than in the baseline, with the grade there.
+        expected: Failures that are as in the baseline, or better.
+        passing: Entries of the baseline that do not fail any more.
+        absent: Number of entries for the converters of the run whose robots are not in
+            the run.
     """
 
     gate: Gate
@@ -130,16 +130,16 @@ def apply_gate(
     strict: bool = False,
     baseline: Baseline | None = None,
 ) -> GateResult:
-    """Decide over the records of a run.
+    """Apply the gate to the records of a run.
 
-    What is disputed is not proven, nor is a robot of which nothing was compared, so
-    they do not pass. A run that read nothing has shown nothing.
+    Disputed robots, and robots without any comparison, do not pass. Neither does a run
+    that read no robot.
 
     Args:
         records: One per robot.
-        fail_on: The mildest result that does not pass.
+        fail_on: The least severe result that does not pass.
         strict: Whether robots that could not be read or fetched count.
-        baseline: What is known not to pass.
+        baseline: Known failures.
     """
     found = failures(
         records, fail_on=fail_on, strict=strict, unreadable=baseline is not None
@@ -178,7 +178,7 @@ def apply_gate(
 
 
 def baseline_record(result: GateResult, baseline: Baseline) -> BaselineRecord:
-    """State a result for reports, with the reasons that the baseline gives."""
+    """Make the record of a gate result, with the reasons in the baseline."""
     known = {expectation.place: expectation for expectation in baseline.expectations}
 
     def stated(failure: Failure) -> KnownFailureRecord:
@@ -218,13 +218,13 @@ def failures(
     strict: bool,
     unreadable: bool,
 ) -> tuple[Failure, ...]:
-    """List what does not pass, in the order of the records.
+    """List the failures, in the order of the records.
 
     Args:
         records: One per robot.
-        fail_on: The mildest result that does not pass.
+        fail_on: The least severe result that does not pass.
         strict: Whether robots that could not be read or fetched count.
-        unreadable: Whether those that could not be read count at least.
+        unreadable: Whether robots that could not be read count.
     """
     forgiven = set() if strict else set(_NOT_READ)
     if unreadable:
@@ -241,10 +241,10 @@ def failures(
 def updated_baseline(
     records: Sequence[RobotRecord], baseline: Baseline, found: Iterable[Failure]
 ) -> Baseline:
-    """Return a baseline by which a run passes.
+    """Return the baseline with which a run passes.
 
-    What it says of robots and checks that were not in the run stays; reasons and owners
-    of what fails still are kept.
+    Entries for robots and checks that were not in the run are kept, as are reasons and
+    owners of remaining failures.
     """
     graded = _grades(records)
     known = {expectation.place: expectation for expectation in baseline.expectations}
@@ -265,7 +265,7 @@ def _converter(record: RobotRecord) -> str:
 
 
 def _grades(records: Iterable[RobotRecord]) -> dict[Place, str]:
-    """Map what records say something about to the grade, or the verdict."""
+    """Map each robot and check of the records to the grade, or the verdict."""
     grades: dict[Place, str] = {}
     for record in records:
         converter = _converter(record)
@@ -295,7 +295,7 @@ def _failures(record: RobotRecord, failing: Sequence[Grade]) -> Iterator[Failure
 
 
 def is_worse(failure: Failure, expected: str) -> bool:
-    """Whether a failure is graver than the grade, or verdict, that is expected."""
+    """Whether a failure is worse than the expected grade, or verdict."""
     order = _GRAVITY_OF_VERDICTS if failure.check == VERDICT else _GRAVITY
     gravity = [value.value for value in order]
     return gravity.index(failure.grade) > gravity.index(expected)

@@ -1,4 +1,4 @@
-"""What changed between two runs over the same robots, or over almost the same."""
+"""Changes between two runs."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ _VERDICTS = (
 
 
 def compare_runs(first: StoredRun, second: StoredRun) -> tuple[ChangeRecord, ...]:
-    """Say what changed from the first run to the second, the gravest first.
+    """Compare two runs; the worst change comes first.
 
-    Figures count if they moved by more than what float32 storage allows at their place.
+    A changed difference counts if it exceeds its bound of rounding to float32.
     """
     changes = [
         *_settings(
@@ -69,7 +69,7 @@ def compare_runs(first: StoredRun, second: StoredRun) -> tuple[ChangeRecord, ...
 
 
 def former_record(name: str, first: StoredRun, second: StoredRun) -> FormerRunRecord:
-    """Record what changed from a former run, of which the name is told."""
+    """Make the record of the changes since an earlier run."""
     return FormerRunRecord(name=name, changes=compare_runs(first, second))
 
 
@@ -83,7 +83,7 @@ def _settings(
 
 
 def _added(record: RobotRecord) -> ChangeRecord:
-    """An added robot is no step back: nobody knew how it would fare."""
+    """An added robot is not worse, whatever its verdict."""
     return ChangeRecord(
         Kind.ADDED, False, record.id, after=record.verdict.value, detail=record.reason
     )
@@ -152,7 +152,7 @@ def _check(
 
 
 def _moved(before: CheckRecord, after: CheckRecord) -> bool:
-    """Whether the largest difference moved by more than rounding explains."""
+    """Whether the largest difference changed by more than rounding."""
     if before.worst is None or after.worst is None:
         return False
     rounding = max(before.bound or 0.0, after.bound or 0.0)

@@ -160,7 +160,7 @@ def test_a_shape_of_the_usd_that_cannot_be_measured_fails() -> None:
 
 def test_a_bounding_volume_fails() -> None:
     """Whatever the mesh below it is."""
-    stands_in = replace(_box("a"), problem="its bounding cube stands for it")
+    stands_in = replace(_box("a"), problem="collides as its bounding cube")
 
     assert _grades(_judged([_box("a")], [stands_in]))["shapes"] is Grade.FAILS
 

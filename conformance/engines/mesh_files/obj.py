@@ -63,8 +63,8 @@ class _Statements:
     """Summary of the statements of a file.
 
     Attributes:
-        material_of: Number of a material, and of the triangles that have it, in the order
-            of the file.
+        material_of: Index of a material and its number of triangles, in the order of
+            the file.
         libraries: Arguments of ``mtllib``, line by line.
         materials: Names of materials.
         has_coordinates: Whether corners have texture coordinates.

@@ -1,4 +1,4 @@
-"""From a prepared URDF to a compiled MuJoCo model whose parts go by URDF names."""
+"""Compilation of a prepared URDF to a MuJoCo model, with its URDF names."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ WORLD = "world"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Compiled:
-    """A compiled model, and what is needed to name its parts as the URDF does.
+    """A compiled model, and the URDF names of its parts.
 
     Attributes:
         model: The ``mujoco.MjModel``.
         robot: Name of the robot.
         root: URDF name of the root link.
         bodies: Body index of each link, by URDF name.
-        joint_of_child: Name that the file gives to each joint, by the link it carries.
-        refused: Bodies of which MuJoCo refuses mass or inertia, by their own names.
-        mass_unknown: Links whose mass properties in the model are not the file's.
-        inertia_unknown: Links of which that holds for the inertia tensor alone.
-        notes: What was put in, and what MuJoCo warned about.
+        joint_of_child: Name of each joint in the file, by its child link.
+        refused: Names of bodies whose mass or inertia MuJoCo rejects.
+        mass_unknown: Links whose mass properties in the model are placeholders.
+        inertia_unknown: Links whose inertia tensor in the model is a placeholder.
+        notes: On placeholders, and MuJoCo's warnings.
     """
 
     model: mujoco.MjModel
@@ -54,7 +54,7 @@ class Compiled:
 
 
 def compile_urdf(urdf: UrdfText) -> Compiled:
-    """Let MuJoCo read and compile a prepared copy.
+    """Read and compile a prepared copy.
 
     Raises:
         AbstentionError: It refuses.
@@ -95,16 +95,15 @@ def compile_freed(
 ) -> tuple[mujoco.MjModel, frozenset[str]]:
     """Compile a copy again, with a root that moves freely.
 
-    Mass and inertia that the compiler refuses are in the model as MuJoCo read them. A
-    root that MuJoCo takes for its world stays.
+    Mass and inertia that the compiler rejects are in the model as MuJoCo read them. A
+    root that is MuJoCo's world body stays fixed.
 
     Args:
         urdf: The copy.
-        held: What :func:`compile_urdf` made of it.
+        held: The result of :func:`compile_urdf`.
 
     Returns:
-        The ``mujoco.MjModel``, and the links whose mass properties in it are not the
-        file's.
+        The model, and the links whose mass properties in it are not the file's.
     """
     unknown = set(urdf.mass_unknown | urdf.inertia_unknown)
     with collected_warnings():
@@ -113,7 +112,7 @@ def compile_freed(
         if held.root != WORLD:
             root = spec.worldbody.first_body()
             root.add_freejoint()
-            # What does not move may lack mass.
+            # A fixed body may lack mass.
             if root.name not in held.refused and not _accepted([root]):
                 refused.append(root)
         stated = {body.name: _inertial(body) for body in refused}
@@ -125,16 +124,16 @@ def compile_freed(
             own, index = stated[name], model.body(name).id
             if own.mass < 0:
                 unknown.add(urdf.original(name))
-            # Moments of a body without mass say nothing.
+            # Moments of a body without mass are ignored.
             model.body_mass[index] = own.mass
             model.body_inertia[index] = own.moments if own.mass else 0.0
-        # The inertia of bodies that move like a single one is taken from constants.
+        # Derived constants depend on the inertia of merged bodies.
         mujoco.mj_setConst(model, mujoco.MjData(model))
     return model, frozenset(unknown)
 
 
 def compiled_quietly(spec: mujoco.MjSpec) -> mujoco.MjModel:
-    """Compile without warnings about inertia, where placeholders stand for it.
+    """Compile without warnings about placeholder inertia.
 
     Raises:
         ValueError: The compiler refuses.
@@ -146,7 +145,7 @@ def compiled_quietly(spec: mujoco.MjSpec) -> mujoco.MjModel:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Inertial:
-    """What MuJoCo reads in an ``<inertial>``, before it is compiled.
+    """The ``<inertial>`` as MuJoCo reads it, before compilation.
 
     Attributes:
         mass: [kg]; zero if there is none.
@@ -197,7 +196,7 @@ def _refusal(error: ValueError) -> AbstentionError:
 
 
 def _root(model: mujoco.MjModel, bodies: Mapping[str, int]) -> str:
-    # The world is its own parent, and a link only if the file says so.
+    # The world body is its own parent, and a link only if the file has one ``world``.
     worlds = [link for link, index in bodies.items() if index == 0]
     roots = worlds or [
         link for link, index in bodies.items() if model.body_parentid[index] == 0
@@ -212,8 +211,8 @@ def _placeholder_note(links: Iterable[str]) -> tuple[str, ...]:
     if not listed:
         return ()
     note = (
-        "MuJoCo refuses mass or inertia of some links, which got placeholders while it"
-        f" read and are not stated: {listed}."
+        "MuJoCo rejects mass or inertia of some links, which were replaced by"
+        f" placeholders and are not stated: {listed}."
     )
     return (note,)
 
@@ -225,10 +224,10 @@ def _refused(spec: mujoco.MjSpec) -> list[mujoco.MjsBody]:
 
 
 def _refused_among(bodies: list[mujoco.MjsBody]) -> list[mujoco.MjsBody]:
-    """Return those that are refused of bodies of which one is, or more, in order."""
+    """Return the rejected ones of bodies, of which at least one is, in order."""
     if len(bodies) == 1:
         return bodies
-    # Most are sound: halves find the few that are not in fewer trials.
+    # Bisection: most are accepted.
     middle = len(bodies) // 2
     first, second = bodies[:middle], bodies[middle:]
     if _accepted(first):
@@ -237,10 +236,10 @@ def _refused_among(bodies: list[mujoco.MjsBody]) -> list[mujoco.MjsBody]:
 
 
 def _replace_inertia(refused: Iterable[mujoco.MjsBody]) -> tuple[set[str], set[str]]:
-    """Put placeholders where the compiler would refuse mass or inertia.
+    """Put placeholders where the compiler would reject mass or inertia.
 
     Returns:
-        Bodies whose mass properties were put in, and those whose tensor alone was.
+        Bodies with placeholder mass properties, and those with a placeholder tensor.
     """
     mass: set[str] = set()
     inertia: set[str] = set()
@@ -257,7 +256,7 @@ def _replace_inertia(refused: Iterable[mujoco.MjsBody]) -> tuple[set[str], set[s
 
 
 def _accepted(bodies: Iterable[mujoco.MjsBody]) -> bool:
-    """Ask the compiler itself, with these bodies alone, apart from each other."""
+    """Whether the compiler accepts these bodies, alone and unconnected."""
     trial = mujoco.MjSpec()
     for body in bodies:
         alone = trial.worldbody.add_body(

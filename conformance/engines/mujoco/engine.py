@@ -1,9 +1,9 @@
-"""What MuJoCo reads in a URDF.
+"""URDF engine: MuJoCo.
 
 MuJoCo merges a root link called ``world`` into its own world body, names no fixed
 joint, and calls the three joints of a planar one ``<name>_TX``, ``_TY`` and ``_RZ``.
-Inertia that it refuses is replaced before it compiles, so that one bad tensor does not
-silence it about the rest of the robot.
+Inertia that it rejects is replaced before compilation, so that one invalid tensor does
+not prevent the rest of the robot from being compared.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from urdf_usd.conformance.engines.mujoco.motion import (
     Mechanism,
     equations_of_motion,
     joint_place,
-    movers,
+    joints_moving,
     roll_out,
     states,
 )
@@ -98,17 +98,17 @@ _STATES = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class MujocoEngine:
-    """Asks MuJoCo's URDF reader and compiler."""
+    """Reads a URDF with MuJoCo's reader and compiler."""
 
     name: str = "mujoco"
     side: Side = Side.URDF
 
     def availability(self) -> Availability:
-        """Say which version is installed."""
+        """Return the installed version."""
         return Available(mujoco.__version__)
 
     def observe(self, request: Request) -> Observation:
-        """Read the file and state what it says.
+        """Read the file and state its quantities.
 
         Raises:
             AbstentionError: MuJoCo refuses the file.
@@ -135,7 +135,7 @@ class MujocoEngine:
 
 
 def _with_shapes(reading: Observation, request: Request) -> Observation:
-    """Add the shapes of MuJoCo's reading of another copy, if it accepts that."""
+    """Add shapes, from another copy, if MuJoCo accepts that."""
     shapes = state_shapes(request)
     if shapes is None:
         return reading
@@ -153,14 +153,14 @@ def _moving(
     held: Compiled,
     configurations: Configurations,
 ) -> Observation:
-    """Add equations of motion and rollout of MuJoCo's own reading of the file."""
+    """Add equations of motion and rollout of the model of the file."""
     model, unknown = compile_freed(urdf, held)
     bodies = {urdf.original(model.body(i).name): i for i in range(model.nbody)}
     mechanism = Mechanism(
         model=model,
         joints=_places(model, bodies, reading.joints),
         free_root=bodies[reading.root] != 0,
-        unknown=movers(reading, unknown),
+        unknown=joints_moving(reading, unknown),
     )
     return replace(
         reading,
@@ -218,7 +218,7 @@ def _joint(
             JointType.FIXED,
             parent,
             link,
-            note="MuJoCo does not name fixed joints; the name is the file's.",
+            note="MuJoCo has no names of fixed joints; this is the file's.",
         )
     name = model.joint(first).name
     if not name:
@@ -249,7 +249,7 @@ def _joint(
         friction=float(model.dof_frictionloss[freedom]),
         mimic=mimics.get(name),
         axis=vec3(model.jnt_axis[first]),
-        note="MuJoCo reads unlimited revolute and continuous joints alike."
+        note="MuJoCo does not distinguish continuous and unlimited revolute joints."
         if kind is JointType.CONTINUOUS
         else None,
     )

@@ -1,7 +1,7 @@
-"""How MuJoCo moves a robot: equations of motion, and motion without any drive.
+"""Equations of motion and passive rollouts in MuJoCo.
 
-Where the robot comes from (MuJoCo's own reading of a URDF, or a model made of what
-another engine states) makes no difference here.
+The model may come from MuJoCo's own URDF reader or from the observation of another
+engine.
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JointPlace:
-    """Where the coordinates of a joint are in a model, and how they are written there.
+    """Location and form of the coordinates of a joint in a model.
 
     Attributes:
         name: URDF name.
         type: Kind of motion, not fixed.
-        qpos: First position in ``qpos``.
-        dofs: Where its velocities are in ``qvel``.
+        qpos: Index of its first position in ``qpos``.
+        dofs: Slice of its velocities in ``qvel``.
         rates: (v, d) matrix from velocities of the observation to the model's.
         plane: (2, 3) axes of the two slides of a planar joint; empty for others.
         origin: Position and quaternion wxyz of the joint's frame in the world, for a
-            free joint, which counts from the world; empty for others.
+            free joint, whose coordinates are in the world; empty for others.
     """
 
     name: str
@@ -61,7 +61,7 @@ class JointPlace:
     origin: NDArray[np.float64]
 
     def to_qpos(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Write (K, d) coordinates as the (K, n) positions of the model."""
+        """Convert (K, d) coordinates to (K, n) positions of the model."""
         if len(self.plane):
             return np.column_stack([values[:, :3] @ self.plane.T, values[:, 3]])
         if len(self.origin):
@@ -94,7 +94,7 @@ def joint_place(
     joint_type: JointType,
     first: int,
 ) -> JointPlace:
-    """Find a joint in a model.
+    """Locate a joint in a model.
 
     Args:
         model: The ``mujoco.MjModel``.
@@ -134,31 +134,31 @@ def _rotation(quats_wxyz: NDArray[np.float64]) -> Rotation:
 
 
 _ROOT_FREEDOMS = 6
-# Added to the inertia of what is held [kg, kg m^2]: in a second, a force of 1 kN moves
-# it by 1e-9 m. The same on both sides, it costs nothing in a comparison.
+# Added to the inertia of fixed degrees of freedom [kg, kg m^2]: in 1 s, a force of 1 kN
+# moves them by 1e-9 m. It is the same on both sides of a comparison.
 _HELD = 1e12
-# Where the solver stops: 1e-22 is seen in some states, 1e-24 and 1e-30 are alike.
+# Tolerance of the solver: 1e-22 changes some states, 1e-24 and 1e-30 are equal.
 _SOLVED = 1e-26
-# Changes of neighbouring rollouts: ten times what float32 does to a number.
+# Relative perturbation of perturbed rollouts: ten times the rounding of float32.
 _NEARBY = 1e-6
 _NEIGHBOURS = 3
 _SEED = 20_240_229
-# Radius of gyration squared [m^2] of a sphere of 0.1 m radius, which OpenUSD takes for
-# a body that has a mass and no collider.
+# Radius of gyration squared [m^2] of a sphere of radius 0.1 m, which OpenUSD assumes
+# for a body with mass and without collider.
 _GYRATION = 0.4 * 0.1**2
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Mechanism:
-    """A model whose joints go by URDF names.
+    """A model with the URDF names of its joints.
 
     Attributes:
         model: The ``mujoco.MjModel``; if its root moves freely, these are its first
             coordinates.
         joints: The moving joints.
         free_root: Whether the root link moves freely, from the origin of the world.
-        unknown: Joints that move links whose mass properties in the model are not the
-            file's; ``ROOT_MOTION`` among them if there are any such links.
+        unknown: Joints that move links with placeholder mass properties, and
+            ``ROOT_MOTION`` if there are any.
     """
 
     model: mujoco.MjModel
@@ -167,8 +167,8 @@ class Mechanism:
     unknown: frozenset[str] = frozenset()
 
 
-def movers(reading: Observation, links: Collection[str]) -> frozenset[str]:
-    """Return the joints that move any of some links, the root's own among them."""
+def joints_moving(reading: Observation, links: Collection[str]) -> frozenset[str]:
+    """Return the joints that move any of the links, with ``ROOT_MOTION``."""
     if not links:
         return frozenset()
     joint_to = {joint.child: joint for joint in reading.joints}
@@ -183,7 +183,7 @@ def movers(reading: Observation, links: Collection[str]) -> frozenset[str]:
 def equations_of_motion(
     mechanism: Mechanism, configurations: Configurations
 ) -> Dynamics:
-    """State the equations of motion, where they are asked for.
+    """Compute the equations of motion.
 
     Degrees of freedom that depend on unknown mass properties are left out.
     """
@@ -197,7 +197,7 @@ def equations_of_motion(
     qpos, qvel = states(mechanism, asked)
     for row in range(count):
         data.qpos[:], data.qvel[:] = qpos[row], qvel[row]
-        # Step by step: the whole stage would factorise what may be singular.
+        # In single steps: a whole stage would factorise M, which may be singular.
         mujoco.mj_kinematics(model, data)
         mujoco.mj_comPos(model, data)
         mujoco.mj_makeM(model, data)
@@ -233,7 +233,7 @@ def states(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return (K, nq) positions and (K, nv) velocities in the model's own form.
 
-    Joints that are not told where to be, or in other coordinates, stay at zero.
+    Joints without given positions, or of another type, stay at zero.
     """
     model = mechanism.model
     qpos = np.tile(model.qpos0, (configurations.count, 1))
@@ -254,15 +254,14 @@ def states(
 def roll_out(
     mechanism: Mechanism, configurations: Configurations, *, perturbed: bool = False
 ) -> Rollout | None:
-    """Let the robot move on its own, as :class:`RolloutPlan` says.
+    """Simulate a passive rollout by a :class:`RolloutPlan`.
 
-    The integrator treats damping implicitly: dampings far above what an explicit one
-    survives are common in URDFs, and accuracy is not at stake, as both sides take the
-    same steps.
+    The integrator treats damping implicitly, as damping that makes explicit integration
+    unstable is common in URDFs. Both sides take the same steps.
 
     Args:
         mechanism: The robot.
-        configurations: Where it starts, with a plan.
+        configurations: Configurations with a plan.
         perturbed: Whether to simulate perturbed copies of the robot as well.
 
     Returns:
@@ -290,13 +289,13 @@ def _states(
     plan: RolloutPlan,
     start: NDArray[np.float64],
 ) -> tuple[RolloutState, ...]:
-    """Return the moments of the plan, up to where MuJoCo warns of an explosion."""
+    """Return the states of the plan, until MuJoCo warns of divergence."""
     model = copy.copy(model)
     _couple_to_heads(model)
     model.opt.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
     model.opt.timestep = plan.step
-    # Of the solver of friction and couplings: any looser would show in the states, and
-    # with none it goes on where nothing is left to gain, for half of all time.
+    # Tolerance of the solver of friction and couplings: a looser one changes states,
+    # and zero doubles the time.
     model.opt.tolerance = _SOLVED
     model.opt.iterations = 20
     flags = mujoco.mjtDisableBit
@@ -314,8 +313,8 @@ def _states(
         mujoco.mj_setConst(model, data)
         mujoco.mj_resetData(model, data)
         data.qpos[:] = start
-        _weigh_freedoms(model, data)
-        # The solver's tolerance is relative to it; what is held would be most of it.
+        _set_inverse_inertia(model, data)
+        # The solver's tolerance is relative to it; fixed freedoms would dominate.
         model.stat.meaninertia = _mean_inertia(model, free=~held)
         before = 0
         for steps in plan.steps:
@@ -333,14 +332,14 @@ def _states(
     return tuple(reached)
 
 
-def _weigh_freedoms(
+def _set_inverse_inertia(
     model: mujoco.MjModel,
     data: mujoco.MjData,
 ) -> None:
     """Set the inverse inertia of each degree of freedom as it is at a position.
 
-    How far couplings and friction give way depends on it. MuJoCo takes it where the
-    bodies stand in a model, which is not the same in all models of one robot.
+    The compliance of couplings and friction depends on it. MuJoCo computes it at the
+    initial poses of a model, which differ between models of one robot.
     """
     mujoco.mj_kinematics(model, data)
     mujoco.mj_comPos(model, data)
@@ -362,9 +361,9 @@ def _mean_inertia(
 
 
 def _couple_to_heads(model: mujoco.MjModel) -> None:
-    """Couple joints to the heads of their chains, which is where writers of USD may.
+    """Couple joints to the heads of their chains, as writers of USD may do.
 
-    MuJoCo's couplings give way a little, in a chain once per coupling.
+    MuJoCo's couplings are slightly compliant, so that a chain is softer.
     """
     coupling_of = {
         int(model.eq_obj1id[index]): index
@@ -391,7 +390,7 @@ def _altered(
     model: mujoco.MjModel,
     random: np.random.Generator,
 ) -> mujoco.MjModel:
-    """Return a model with all numbers that describe the robot changed a little."""
+    """Return a model with all numbers of the robot perturbed."""
     near = copy.copy(model)
     for field in (
         "body_mass",
@@ -417,7 +416,7 @@ def _invent(
     model: mujoco.MjModel,
     random: np.random.Generator,
 ) -> None:
-    """Give what moves without mass or inertia some, as those who write USD have to."""
+    """Add small mass and inertia to moving groups without, as converters do."""
     groups = np.bincount(model.body_weldid, model.body_mass, model.nbody)
     heads = [body for body in range(1, model.nbody) if model.body_weldid[body] == body]
     bare = [body for body in heads if not groups[body]]

@@ -1,4 +1,4 @@
-"""What Newton reads in a URDF, in single precision."""
+"""URDF engine: Newton, in single precision."""
 
 from __future__ import annotations
 
@@ -67,17 +67,17 @@ _STATES = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class NewtonEngine:
-    """Asks Newton's URDF importer."""
+    """Reads a URDF with Newton's importer."""
 
     name: str = "newton"
     side: Side = Side.URDF
 
     def availability(self) -> Availability:
-        """Say which version is installed, if any."""
+        """Return the installed version, if any."""
         return optional_engine("newton", "newton", "newton")
 
     def observe(self, request: Request) -> Observation:
-        """Read the file and state what it says.
+        """Read the file and state its quantities.
 
         Raises:
             AbstentionError: Newton refuses the file.
@@ -107,7 +107,7 @@ def _read(urdf: UrdfText) -> NewtonModel:
     def read(builder: newton.ModelBuilder) -> None:
         try:
             builder.add_urdf(urdf.text.decode(), floating=False)
-        # It has no error of its own for a file that it cannot read.
+        # Newton has no exception type of its own for invalid files.
         except Exception as error:
             reason = " ".join(str(error).split()) or type(error).__name__
             raise AbstentionError(f"Newton: {reason}") from error
@@ -120,7 +120,7 @@ def _robot_name(builder: newton.ModelBuilder) -> str:
 
 
 def _names(builder: newton.ModelBuilder) -> tuple[dict[str, int], dict[str, int]]:
-    """Bodies, the root first, and joints but the one that holds the root."""
+    """Return bodies, the root first, and joints without the one of the root."""
     prefix = f"{_robot_name(builder)}/"
     root = builder.joint_child[0]
     bodies = {
@@ -142,7 +142,9 @@ def _joints(robot: NewtonModel) -> tuple[JointObservation, ...]:
     for name in robot.joints:
         joint = joint_of(robot, name)
         if joint is None:
-            raise AbstentionError(f"Newton reads joint {name} as a type of its own")
+            raise AbstentionError(
+                f"Newton reads joint {name} as a type that URDF lacks"
+            )
         stated.append(joint)
     return tuple(stated)
 

@@ -1,8 +1,8 @@
-"""What Newton makes of a USD, in single precision.
+"""USD engine: Newton, in single precision.
 
-A further reader of the USD: a consumer that people simulate with. Newton knows bodies
-and joints by the paths of their prims. Which prim stands for which link, what the root
-is, and where, if it is no body, are OpenUSD's reading: they are not in question here.
+A further USD engine, compared with the one that is judged. Newton names bodies and
+joints by the paths of their prims. The links of prims, and the root link and its pose
+if it is no body, are taken from the OpenUSD engine.
 """
 
 from __future__ import annotations
@@ -79,8 +79,8 @@ _TOLD = frozenset(
     }
 )
 _UNTOLD = (
-    "Newton is not told of efforts, speeds, damping, friction and couplings: no joint "
-    "uses its schemas."
+    "Newton states no efforts, speeds, damping, friction and couplings: no joint uses "
+    "its schemas."
 )
 _SI = Units(1.0, 1.0)
 _AT_REST = Configurations((), (), ("zero",))
@@ -88,21 +88,21 @@ _AT_REST = Configurations((), (), ("zero",))
 
 @dataclass(frozen=True, slots=True)
 class NewtonUsdEngine:
-    """Asks Newton's USD importer."""
+    """Reads a USD with Newton's importer."""
 
     name: str = "newton-usd"
     side: Side = Side.USD
 
     def availability(self) -> Availability:
-        """Say which version is installed, if any."""
+        """Return the installed version, if any."""
         return optional_engine("newton", "newton", "newton")
 
     def observe(self, request: Request) -> Observation:
-        """Read the stage and state what Newton makes of it.
+        """Read the stage and state its quantities.
 
         Raises:
             AbstentionError: Newton or OpenUSD refuses the stage, or it is not in SI
-                units, which Newton does not heed.
+                units, which Newton ignores.
         """
         names = OpenusdEngine().observe(Request(request.path, _AT_REST))
         with captured_diagnostics():
@@ -151,14 +151,14 @@ class NewtonUsdEngine:
 def _read(path: str, physics: Physics, links: LinkPrims) -> NewtonModel:
     def read(builder: newton.ModelBuilder) -> None:
         try:
-            # Not turned to Newton's own up axis, and without what has no mass.
+            # Without rotation to Newton's own up axis, and without massless sites.
             builder.add_usd(
                 path,
                 apply_up_axis_from_stage=True,
                 load_visual_shapes=False,
                 load_sites=False,
             )
-        # It has no error of its own for a stage that it cannot read.
+        # Newton has no exception type of its own for invalid stages.
         except Exception as error:
             reason = " ".join(str(error).split()) or type(error).__name__
             raise AbstentionError(f"Newton: {reason}") from error
@@ -183,7 +183,7 @@ def _read(path: str, physics: Physics, links: LinkPrims) -> NewtonModel:
 def _place_outside(
     physics: Physics, links: LinkPrims, robot: NewtonModel, link: str
 ) -> Placed | None:
-    """Place of a link that is no body, as a stack of one; None for a body."""
+    """Return the pose of a link that is no body, as a stack of one; None for a body."""
     if link in robot.bodies:
         return None
     placed = WorldTransforms(physics).rigid(links.by_name[link].path)

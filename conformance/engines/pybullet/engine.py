@@ -1,7 +1,7 @@
-"""What PyBullet reads in a URDF.
+"""URDF engine: PyBullet.
 
 PyBullet reports poses and inertia in the *inertial* frame of each link; link frames are
-worked out here in double precision, because its own link frames pass through float32.
+computed here in double precision, because its own link frames are in float32.
 """
 
 from __future__ import annotations
@@ -88,20 +88,20 @@ _SHAPES = {Quantity.COLLISION, Quantity.VISUAL}
 
 @dataclass(frozen=True, slots=True)
 class PybulletEngine:
-    """Asks Bullet's URDF importer."""
+    """Reads a URDF with Bullet's importer."""
 
     name: str = "pybullet"
     side: Side = Side.URDF
 
     def availability(self) -> Availability:
-        """Say which version is installed."""
+        """Return the installed version."""
         try:
             return Available(importlib.metadata.version("pybullet"))
         except importlib.metadata.PackageNotFoundError:
             return Unavailable("pybullet is not installed", "pip install pybullet")
 
     def observe(self, request: Request) -> Observation:
-        """Read the file and state what it says.
+        """Read the file and state its quantities.
 
         Raises:
             AbstentionError: PyBullet refuses the file.
@@ -131,7 +131,7 @@ class PybulletEngine:
 
 
 def _shapes(request: Request) -> tuple[ShapeObservation, ...] | None:
-    """State shapes as PyBullet reads them in another copy; None if it refuses that."""
+    """State shapes, from another copy; None if PyBullet rejects that."""
     text = prepare_shapes(request, frozenset(), name_robot)
     found = list(text.unread)
     try:
@@ -192,8 +192,7 @@ def _note(*, unlimited: bool, effort: float, velocity: float) -> str | None:
     notes = []
     if unlimited:
         notes.append(
-            "PyBullet writes unlimited as a lower limit above the upper one, for"
-            " revolute and continuous joints alike."
+            "PyBullet does not distinguish continuous and unlimited revolute joints."
         )
     if not effort or not velocity:
         notes.append("PyBullet reads an absent effort or velocity as 0.")
@@ -229,7 +228,7 @@ def _frames(
     links: tuple[str, ...],
     configurations: Configurations,
 ) -> tuple[Frames | None, tuple[str, ...]]:
-    """Poses relative to the root link; None, with a note, if there are none."""
+    """Return poses relative to the root link; None, with a note, if not stated."""
     numbers = [body.links.index(link) for link in links]
     try:
         centers, quats_xyzw = _poses(body, joints, numbers, configurations)
@@ -257,13 +256,13 @@ def _poses(
     numbers: list[int],
     configurations: Configurations,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Inertial frames in the world, (K, L, 3) origins and (K, L, 4) quaternions xyzw.
+    """Return inertial frames in the world, (K, L, 3) origins and (K, L, 4) quats xyzw.
 
     Args:
         body: The robot.
         joints: All of its joints.
-        numbers: Of the links, of which the root is the first.
-        configurations: What to bring the joints to.
+        numbers: Indices of the links, the root first.
+        configurations: The configurations.
     """
     shape = configurations.count, len(numbers)
     centers, quats_xyzw = np.empty((*shape, 3)), np.empty((*shape, 4))
@@ -283,7 +282,7 @@ def _poses(
 def _targets(
     body: Body, joints: tuple[JointObservation, ...], configurations: Configurations
 ) -> tuple[list[int], list[list[list[float]]]]:
-    """Return which joints PyBullet can set, and to what in each configuration."""
+    """Return the joints that PyBullet can set, and their targets per configuration."""
     indices, columns = [], []
     told = settable_positions(joints, configurations)
     for index, joint in enumerate(joints):
@@ -291,7 +290,7 @@ def _targets(
             continue
         values = told[joint.name]
         if joint.type is JointType.SPHERICAL:
-            # PyBullet turns the link about the axes of its inertial frame.
+            # PyBullet rotates the link about the axes of its inertial frame.
             to_link = body.axes[index + 1]
             given = Rotation.from_quat(values, scalar_first=True)
             values = (to_link.inv() * given * to_link).as_quat()

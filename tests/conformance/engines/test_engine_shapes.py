@@ -131,7 +131,7 @@ def test_mujoco_that_refuses_a_mesh_still_states_primitives(tmp_path: Path) -> N
 
     assert Quantity.COLLISION in reading.states
     assert [s.stated for s in _of(reading, Role.COLLISION)] == [True, False]
-    assert any("MuJoCo refuses shapes" in note for note in reading.notes)
+    assert any("MuJoCo rejects shapes" in note for note in reading.notes)
 
 
 def test_mujoco_that_refuses_primitives_states_no_shapes(tmp_path: Path) -> None:

@@ -61,7 +61,7 @@ def test_a_world_that_is_nowhere_defined_is_added_for_engines(
     text = prepare(_robot(tmp_path, _LINK.format("arm"), tie), ())
 
     assert text.notes == (
-        "Link world, which joints name and nothing defines, was added.",
+        "Link world, a parent of joints that is not defined, was added.",
     )
     assert text.without_inertial == {"world"}
     assert set(compile_urdf(text).bodies) == {"world", "arm"}

@@ -253,7 +253,7 @@ def test_joint_frames_count_not_where_a_body_is_drawn(tmp_path: Path) -> None:
     assert gap.joint == "glue"
     assert gap.position == pytest.approx(0.005)
     assert gap.rotation == pytest.approx(np.arccos(0.28), abs=CLOSE)
-    assert "joints that do not meet: 1, worst glue (0.005 m, 1.29 rad)" in reading.notes
+    assert "joints with a gap: 1, worst glue (0.005 m, 1.29 rad)" in reading.notes
 
 
 def test_sound_assets_have_no_assembly_gap() -> None:

@@ -301,7 +301,7 @@ def test_what_two_engines_find_alike_is_the_usds_doing() -> None:
 
 
 def test_what_an_engine_does_not_state_of_the_urdf_is_not_applicable() -> None:
-    """It has no part in the check; it is incomplete if only the second is silent."""
+    """It has no part in the check; it is incomplete if only the second is absent."""
     whole, silent = usd_reading(), replace(usd_reading(), rollout=None)
 
     for there, again, grade in (

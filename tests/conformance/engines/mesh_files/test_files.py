@@ -156,7 +156,7 @@ def test_faces_of_obj_have_the_material_that_their_statements_say(
         ("v 1 0 0", "  v 1 0 0", "trimesh does not read vertices with other space"),
         ("v 1 0 0", "v\t1 0 0", "trimesh does not read vertices with other space"),
         ("-1\n", "-1\nv 1 1 1\n", "trimesh counts negative indices from the end"),
-        ("f 1 3 4", "f 0 3 4", "trimesh takes index 0 for the first point"),
+        ("f 1 3 4", "f 0 3 4", "trimesh reads index 0 as the first vertex"),
         ("f 1 3 4", "  f 1 3 4", "trimesh reads 5 triangles of 6"),
         ("f 1 3 4", "f 1 3 9", "trimesh raises IndexError"),
     ],
@@ -308,7 +308,7 @@ BOUND = """<instance_geometry url="#g"><bind_material><technique_common>
     [
         (
             "<rotate>0 0 3 90</rotate>" + INSTANCE,
-            "pycollada takes the length of a <rotate> axis for a scale",
+            "pycollada reads the length of a <rotate> axis as a scale",
         ),
         (
             "<lookat>1 0 0 0 0 0 0 0 1</lookat>" + INSTANCE,
@@ -334,7 +334,7 @@ def test_positions_that_are_no_numbers_are_not_taken_for_zero(tmp_path: Path) ->
     """Those of normals would not matter."""
     text = dae(f"<node>{INSTANCE}</node>").replace("0 0 0 3<", "0 NaN 0 3<")
 
-    assert unread(written(tmp_path, "a.dae", text)) == "pycollada takes NaN for zero"
+    assert unread(written(tmp_path, "a.dae", text)) == "pycollada reads NaN as zero"
 
 
 def glb(text: str) -> bytes:

@@ -149,7 +149,7 @@ def test_disabled_joint_connects_nothing(tmp_path: Path) -> None:
 
     assert reading.joints == ()
     assert "joint off is disabled and connects nothing" in reading.notes
-    assert "no joint places /robot/b" in reading.notes
+    assert "no joint connects /robot/b" in reading.notes
 
 
 def test_disabled_joint_that_is_marked_floating_is_floating(tmp_path: Path) -> None:
@@ -210,7 +210,7 @@ def test_moving_joint_outside_articulations_is_noted(tmp_path: Path) -> None:
 
     assert reading.articulation_roots == 0
     assert reading.unarticulated == ("hinge",)
-    assert "no articulation holds joint hinge" in reading.notes
+    assert "no articulation contains joint hinge" in reading.notes
 
 
 _EXCLUDED = "bool physics:excludeFromArticulation = true"
@@ -287,7 +287,7 @@ def test_second_body_of_one_name_goes_by_its_path(tmp_path: Path) -> None:
     reading = ask(stage(tmp_path, twins))
 
     assert [link.name for link in reading.links] == ["arm", "/robot/right/arm"]
-    assert "body /robot/right/arm goes by its path: another body has its name" in (
+    assert "body /robot/right/arm is named by its path: another body has its name" in (
         reading.notes
     )
 
@@ -388,7 +388,7 @@ def test_frame_that_is_named_floating_is_stated_as_it_acts(tmp_path: Path) -> No
     loose = joint_named(ask(stage(tmp_path, body("a", marked))), "loose")
 
     assert (loose.type, loose.parent, loose.child) == (JointType.FIXED, "a", "tip")
-    assert loose.note == "named as floating, but its prim has no body"
+    assert loose.note == "urdf:joint:type is floating, but its prim has no body"
 
 
 def test_older_openusd_makes_it_unavailable(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -110,7 +110,7 @@ def test_axis_without_a_speed_has_none_whatever_its_joint_says(tmp_path: Path) -
 
     assert found.velocity is None
     assert found.note is not None
-    assert "physxJointAxis:angular:maxJointVelocity is silent" in found.note
+    assert "physxJointAxis:angular:maxJointVelocity is absent" in found.note
 
 
 @pytest.mark.parametrize(
@@ -200,7 +200,7 @@ def test_asset_that_speaks_to_a_simulator_is_held_to_it(
     assert (found.effort, found.velocity) == (0.1, None)
     assert (found.damping, found.friction) == (None, None)
     assert found.note is not None
-    assert f"urdf:dynamics:damping is 0.3, and {silent} is silent" in found.note
+    assert f"urdf:dynamics:damping is 0.3, but {silent} is absent" in found.note
 
 
 def test_any_joint_speaks_for_the_asset(tmp_path: Path) -> None:

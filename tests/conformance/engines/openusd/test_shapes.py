@@ -180,13 +180,13 @@ def Xform "robot" {
     ("prim", "problem"),
     [
         ('def Cone "p" { }', "a Cone cannot be measured"),
-        ('def Mesh "p" { }', "its points and faces do not fit together"),
+        ('def Mesh "p" { }', "its points and faces are inconsistent"),
         (
             """def Sphere "p" {
                 float3 xformOp:scale = (1, 2, 1)
                 uniform token[] xformOpOrder = ["xformOp:scale"]
             }""",
-            "its scale makes no sphere of it",
+            "it is no sphere due to its scale",
         ),
     ],
 )
@@ -203,7 +203,7 @@ def test_what_cannot_be_measured_says_why(
 def test_a_bounding_volume_is_not_the_collider(tmp_path: Path) -> None:
     """A hull reaches as far as its mesh, a bounding cube further."""
     for approximation, problem in (
-        ("boundingCube", "its bounding cube stands for it"),
+        ("boundingCube", "collides as its bounding cube"),
         ("convexHull", None),
     ):
         shape = _only(
