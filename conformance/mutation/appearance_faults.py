@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 _COLOR = ("visual.colour",)
 _OPACITY = ("visual.opacity",)
 _TEXTURE = ("visual.texture",)
-# Components that are this close to black or white are the same in sRGB and in light.
+# Components this close to 0 or 1 are equal in sRGB and linear.
 _EXTREME = 5e-3
-# Part of a mesh's surface that counts well and truly.
+# Smallest part of a mesh's surface that is changed.
 _LEAST = 1e-3
 
 
@@ -34,9 +34,9 @@ class _Painted:
     """A visual, or a part of one, with a preview surface of its own.
 
     Attributes:
-        subject: What is spoilt, for the reader.
+        subject: The changed part, for reports.
         mesh: Path of the visual.
-        path: Path of what the material is bound to: the visual, or a subset of it.
+        path: Path of the prim with the binding: the visual, or a subset of it.
         material: Path of the material.
         shader: Its surface, on the good stage.
     """
@@ -49,13 +49,13 @@ class _Painted:
 
     @property
     def color(self) -> tuple[float, float, float] | None:
-        """Linear colour, if it is one for all points."""
+        """Linear colour, if it is constant."""
         found = self.shader.GetInput("diffuseColor")
         return None if not found or found.HasConnectedSource() else found.Get()
 
     @property
     def opacity(self) -> float | None:
-        """Opacity, if it is one for all points."""
+        """Opacity, if it is constant."""
         found = self.shader.GetInput("opacity")
         return None if not found or found.HasConnectedSource() else found.Get()
 
@@ -70,7 +70,7 @@ class _Painted:
 
     @property
     def appearance(self) -> tuple[object, ...]:
-        """What tells it from others."""
+        """Colour, opacity and textures, for comparison."""
         files = [
             str(image.GetInput("file").Get()) if image else None
             for image in map(self.image, ("diffuseColor", "opacity"))
@@ -79,10 +79,7 @@ class _Painted:
 
 
 def _painted(asset: GoodAsset) -> Iterator[_Painted]:
-    """Visuals of links whose looks are stated, part by part.
-
-    Parts that are smaller than what counts as one are left out.
-    """
+    """Yield the parts of visuals with a stated appearance, without small ones."""
     stated: dict[str, list[bool]] = {}
     for shape in asset.spec.shapes:
         if shape.role is Role.VISUAL:
@@ -174,7 +171,7 @@ def _opaque(asset: GoodAsset) -> Iterator[Seed]:
 
 
 def _transparent(asset: GoodAsset) -> Iterator[Seed]:
-    """Take opacity for transparency."""
+    """Write transparency as opacity."""
     for part in _painted(asset):
         if part.opacity is not None:
             equivalent = abs(part.opacity - 0.5) < _EXTREME

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from pxr import Gf, Tf, Usd, UsdGeom, UsdPhysics
 
-from urdf_usd.conformance.mutation.fault import REFUSED, Fault, Scale, Seed
+from urdf_usd.conformance.mutation.fault import REFUSED, STRANGER, Fault, Scale, Seed
 from urdf_usd.conformance.observation.robot import COORDINATES, Base, JointType
 from urdf_usd.conformance.tolerance.bounds import Tolerance
 
@@ -24,15 +24,14 @@ _ROOTS = ("structure.articulation",)
 _WORLD = ("structure.world",)
 _UP = ("kinematics.up",)
 _LENGTHS = ("kinematics.position", "mass.link.center", "mass.link.inertia")
-_STRANGER = "stranger"
-# Level, along no axis.
+# A horizontal direction that is parallel to no axis.
 _LEVEL = np.array([3.0, -4.0, 0.0]) / 5.0
 
 
 def _welded_base(asset: GoodAsset) -> Iterator[Seed]:
     if asset.base is Base.FLOATING and asset.bodies:
         body = asset.bodies[0]
-        path = f"{asset.root}/{_STRANGER}"
+        path = f"{asset.root}/{STRANGER}"
         yield Seed(body.subject, partial(_weld, path, body.path))
 
 
@@ -41,11 +40,11 @@ def _weld(path: str, child: str, stage: Usd.Stage, _: float) -> None:
 
 
 def _hinged_base(asset: GoodAsset) -> Iterator[Seed]:
-    """Tie the body of a floating base to the world by a joint that moves."""
+    """Connect the body of a floating base to the world by a moving joint."""
     floats = asset.base is Base.FLOATING and asset.bodies
     if floats and asset.bodies[0].path in _roots(asset):
         body = asset.bodies[0]
-        path = f"{asset.root}/{_STRANGER}"
+        path = f"{asset.root}/{STRANGER}"
         yield Seed(body.subject, partial(_hinge, path, body.path))
 
 
@@ -53,8 +52,8 @@ def _hinge(path: str, child: str, stage: Usd.Stage, _: float) -> None:
     UsdPhysics.RevoluteJoint.Define(stage, path).CreateBody1Rel().SetTargets([child])
 
 
-def _dissolved_base(asset: GoodAsset) -> Iterator[Seed]:
-    """Make a frame of a fixed base, and tie the joints on it to the world."""
+def _base_without_body(asset: GoodAsset) -> Iterator[Seed]:
+    """Remove the body of a fixed base, and connect its joints to the world."""
     held = {
         str(path)
         for prim in asset.stage.Traverse()
@@ -74,10 +73,12 @@ def _dissolved_base(asset: GoodAsset) -> Iterator[Seed]:
             for site in asset.joints
         )
         if moves:
-            yield Seed(body.subject, partial(_dissolve, body.path, body.world, joints))
+            yield Seed(
+                body.subject, partial(_remove_base, body.path, body.world, joints)
+            )
 
 
-def _dissolve(
+def _remove_base(
     base: str,
     placed: NDArray[np.float64],
     joints: list[str],
@@ -100,7 +101,7 @@ def _dissolve(
 
 
 def _freed_base(asset: GoodAsset) -> Iterator[Seed]:
-    """Remove all joints that tie a body to the world."""
+    """Remove all joints between a body and the world."""
     if asset.base is Base.FIXED and asset.bodies:
         ties = [
             str(prim.GetPath())
@@ -146,7 +147,7 @@ def _remove_roots(paths: list[str], stage: Usd.Stage, _: float) -> None:
 
 
 def _second_root(asset: GoodAsset) -> Iterator[Seed]:
-    """Start another articulation; a robot with a link that floats may have several."""
+    """Add an articulation root; robots with floating joints may have several."""
     split = any(j.type is JointType.FLOATING for j in asset.spec.joints)
     last = asset.bodies[-1] if asset.bodies else None
     if last and _moves(asset) and not split and last.path not in _roots(asset):
@@ -178,14 +179,14 @@ def _y_up(stage: Usd.Stage, _: float) -> None:
 
 
 def _lean(stage: Usd.Stage, size: float) -> None:
-    """Tilt the whole robot, as a wrong conversion of up axes does."""
+    """Tilt the whole robot, as by a wrong conversion of up axes."""
     turn = Gf.Rotation(Gf.Vec3d(*_LEVEL.tolist()), float(np.degrees(size)))
     prim = UsdGeom.Xformable(stage.GetDefaultPrim())
     prim.MakeMatrixXform().Set(Gf.Matrix4d(1.0).SetRotate(turn))
 
 
 def _lose_payload(stage: Usd.Stage, _: float) -> None:
-    # OpenUSD complains about it here already.
+    # OpenUSD reports the missing file here already.
     with Tf.DiagnosticTrap() as trap:
         stage.GetDefaultPrim().GetPayloads().AddPayload("./no-such-file.usda")
         trap.Clear()
@@ -208,7 +209,7 @@ ASSET_FAULTS = (
     Fault("base.welded", "base welded to the world", _BASE, _welded_base),
     Fault("base.freed", "base not welded to the world", _BASE, _freed_base),
     Fault("base.hinged", "base tied by a moving joint", _WORLD, _hinged_base),
-    Fault("base.dissolved", "joints tied to the world", _WORLD, _dissolved_base),
+    Fault("base.dissolved", "joints tied to the world", _WORLD, _base_without_body),
     Fault("articulation.absent", "no articulation root", _ROOTS, _without_roots),
     Fault("articulation.second", "second articulation root", _ROOTS, _second_root),
     _fault("length", "lengths in centimetres", _LENGTHS, _centimetres),

@@ -1,4 +1,4 @@
-"""Faults in which bodies there are, where they stand and whether they move."""
+"""Faults in the set of bodies, their poses and their dynamics."""
 
 from __future__ import annotations
 
@@ -6,9 +6,19 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
-from pxr import Gf, Sdf, Usd, UsdGeom, UsdPhysics
+from pxr import Gf, Usd, UsdGeom, UsdPhysics
 
-from urdf_usd.conformance.mutation.fault import REFUSED, Fault, Scale, Seed
+from urdf_usd.conformance.mutation.fault import (
+    OBLIQUE,
+    REFUSED,
+    STRANGER,
+    Fault,
+    Scale,
+    Seed,
+    deactivate,
+    on_prim,
+    relocate,
+)
 from urdf_usd.conformance.mutation.good_asset import apart
 from urdf_usd.conformance.observation.robot import JointType
 from urdf_usd.conformance.tolerance.bounds import Tolerance
@@ -24,26 +34,11 @@ _LINKS = ("structure.links",)
 _BODIES = ("structure.bodies",)
 _POSITION = ("kinematics.assembly.position",)
 _ROTATION = ("kinematics.assembly.rotation",)
-_OBLIQUE = np.array([2.0, -3.0, 6.0]) / 7.0
-_STRANGER = "stranger"
 
 
 def _edited(edit: Callable[[Usd.Prim], None], asset: GoodAsset) -> Iterator[Seed]:
     for body in asset.bodies:
-        yield Seed(body.subject, partial(_edit, body.path, edit))
-
-
-def _edit(
-    path: str,
-    edit: Callable[[Usd.Prim], None],
-    stage: Usd.Stage,
-    _: float,
-) -> None:
-    edit(stage.GetPrimAtPath(path))
-
-
-def _remove(prim: Usd.Prim) -> None:
-    prim.SetActive(False)
+        yield Seed(body.subject, on_prim(body.path, edit))
 
 
 def _make_kinematic(prim: Usd.Prim) -> None:
@@ -54,10 +49,10 @@ def _disable(prim: Usd.Prim) -> None:
     UsdPhysics.RigidBodyAPI(prim).CreateRigidBodyEnabledAttr(False)
 
 
-def _disembodied(asset: GoodAsset) -> Iterator[Seed]:
-    """Make frames of bodies; a welded one of hardly any mass is no loss.
+def _without_body(asset: GoodAsset) -> Iterator[Seed]:
+    """Remove bodies; equivalent for a fixed body with hardly any mass.
 
-    Unless the world holds it: then its joints end at the world.
+    Unless it is fixed to the world: then its joints connect to the world.
     """
     welded = {
         joint.child for joint in asset.spec.joints if joint.type is JointType.FIXED
@@ -70,28 +65,28 @@ def _disembodied(asset: GoodAsset) -> Iterator[Seed]:
             name = body.stated.name
             if name in group:
                 equivalent = name in welded and shares.get(name, 0.0) <= least
-                apply = partial(_edit, body.path, _disembody)
+                apply = on_prim(body.path, _remove_body)
                 yield Seed(body.subject, apply, equivalent=equivalent)
 
 
 def _ends(prim: Usd.Prim, asset: GoodAsset) -> bool:
-    """Say whether the first side of a joint is a body."""
+    """Whether the first side of a joint is a body."""
     targets = UsdPhysics.Joint(prim).GetBody0Rel().GetTargets()
     return any(asset.body_at(str(path)) for path in targets)
 
 
-def _disembody(prim: Usd.Prim) -> None:
+def _remove_body(prim: Usd.Prim) -> None:
     prim.RemoveAPI(UsdPhysics.RigidBodyAPI)
 
 
 def _surplus(asset: GoodAsset) -> Iterator[Seed]:
-    yield Seed("robot", partial(_add, f"{asset.root}/{_STRANGER}", ""))
+    yield Seed("robot", partial(_add, f"{asset.root}/{STRANGER}", ""))
 
 
 def _namesakes(asset: GoodAsset) -> Iterator[Seed]:
-    """Add bodies that are called like one of the robot."""
+    """Add bodies with the name of a link."""
     for body in asset.bodies:
-        path = f"{asset.root}/{_STRANGER}"
+        path = f"{asset.root}/{STRANGER}"
         yield Seed(body.subject, partial(_add, path, body.stated.name))
 
 
@@ -110,7 +105,7 @@ def _add(
 
 
 def _renested(asset: GoodAsset) -> Iterator[Seed]:
-    """Nest bodies without any below them elsewhere, with the same local transform."""
+    """Move leaf bodies below another body, with the same local transform."""
     for body in asset.bodies:
         above = asset.body_at(str(body.prim.GetParent().GetPath()))
         leaf = not any(other.path.startswith(f"{body.path}/") for other in asset.bodies)
@@ -123,20 +118,16 @@ def _renested(asset: GoodAsset) -> Iterator[Seed]:
         ]
         if others:
             target = f"{others[0]}/{body.prim.GetName()}"
-            yield Seed(body.subject, partial(_relocate, body.path, target))
-
-
-def _relocate(path: str, target: str, stage: Usd.Stage, _: float) -> None:
-    stage.GetRootLayer().relocates = [(Sdf.Path(path), Sdf.Path(target))]
+            yield Seed(body.subject, relocate(body.path, target))
 
 
 def _placed(change: Callable[[float], Gf.Matrix4d], asset: GoodAsset) -> Iterator[Seed]:
-    """Move the prims of bodies that a joint of the robot holds."""
-    for body in _held(asset):
+    """Move the prims of bodies that are children of a joint."""
+    for body in _jointed(asset):
         yield Seed(body.subject, partial(_place, body, change))
 
 
-def _held(asset: GoodAsset) -> Iterator[BodySite]:
+def _jointed(asset: GoodAsset) -> Iterator[BodySite]:
     held = {
         site.stated.child
         for site in asset.joints
@@ -161,13 +152,11 @@ def _place(
 
 
 def _unnested(asset: GoodAsset) -> Iterator[Seed]:
-    """Start the transforms of nested bodies at the world again."""
-    for body in _held(asset):
+    """Reset the transform stack of nested bodies."""
+    for body in _jointed(asset):
         above = asset.body_at(str(body.prim.GetParent().GetPath()))
         equivalent = above is None or not apart(above, None)
-        yield Seed(
-            body.subject, partial(_edit, body.path, _reset), equivalent=equivalent
-        )
+        yield Seed(body.subject, on_prim(body.path, _reset), equivalent=equivalent)
 
 
 def _reset(prim: Usd.Prim) -> None:
@@ -175,11 +164,11 @@ def _reset(prim: Usd.Prim) -> None:
 
 
 def _translation(size: float) -> Gf.Matrix4d:
-    return Gf.Matrix4d(1.0).SetTranslate(Gf.Vec3d(*(size * _OBLIQUE).tolist()))
+    return Gf.Matrix4d(1.0).SetTranslate(Gf.Vec3d(*(size * OBLIQUE).tolist()))
 
 
 def _rotation(size: float) -> Gf.Matrix4d:
-    turn = Gf.Rotation(Gf.Vec3d(*_OBLIQUE.tolist()), float(np.degrees(size)))
+    turn = Gf.Rotation(Gf.Vec3d(*OBLIQUE.tolist()), float(np.degrees(size)))
     return Gf.Matrix4d(1.0).SetRotate(turn)
 
 
@@ -190,7 +179,7 @@ def _fault(
 
 
 BODY_FAULTS = (
-    _fault("removed", "link removed", (*_LINKS, REFUSED), _remove),
+    _fault("removed", "link removed", (*_LINKS, REFUSED), deactivate),
     _fault("kinematic", "body made kinematic", _BODIES, _make_kinematic),
     _fault("disabled", "body disabled", _BODIES, _disable),
     Fault(
@@ -203,7 +192,7 @@ BODY_FAULTS = (
             "structure.joints",
             "structure.world",
         ),
-        _disembodied,
+        _without_body,
     ),
     Fault("body.surplus", "surplus body", _LINKS, _surplus),
     Fault("body.namesake", "surplus body with a link's name", _LINKS, _namesakes),

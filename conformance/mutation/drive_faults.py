@@ -1,4 +1,4 @@
-"""Faults in effort, velocity, damping and friction, in the words of every profile."""
+"""Faults in effort, velocity, damping and friction, for every profile."""
 
 from __future__ import annotations
 
@@ -7,7 +7,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from urdf_usd.conformance.mutation.fault import Fault, Scale, Seed
+from urdf_usd.conformance.mutation.fault import (
+    Fault,
+    Scale,
+    Seed,
+    block,
+    on_prim,
+    remove_schemas,
+)
 from urdf_usd.conformance.tolerance.bounds import Tolerance
 
 if TYPE_CHECKING:
@@ -24,11 +31,11 @@ _AXES = ("angular", "linear")
 
 @dataclass(frozen=True, slots=True)
 class _Value:
-    """One value of a joint, and everywhere it may be authored.
+    """One value of a joint, and the attributes that may state it.
 
     Attributes:
-        name: As the checks call it.
-        check: Check that answers for it.
+        name: Name of the value.
+        check: Check of the value.
         custom: Attribute without a schema.
         schemas: Attributes of schemas.
     """
@@ -39,7 +46,7 @@ class _Value:
     schemas: tuple[str, ...] = ()
 
     def authored(self, site: JointSite) -> dict[str, float]:
-        """Return all that a joint says about it."""
+        """Return the authored values of a joint, by attribute."""
         names = (*self.schemas, self.custom)
         found = {name: site.value(name) for name in names}
         return {name: float(value) for name, value in found.items() if value}
@@ -58,7 +65,7 @@ _PLAIN = (
 _DRIVE = _of_axes("drive:{}:physics:maxForce")
 _AXIS_SPEED = _of_axes("physxJointAxis:{}:maxJointVelocity")
 _DRY = _of_axes("physxJointAxis:{}:dynamicFrictionEffort")
-_WORDS: dict[ProfileName, tuple[tuple[str, ...], ...]] = {
+_SCHEMA_ATTRIBUTES: dict[ProfileName, tuple[tuple[str, ...], ...]] = {
     "generic": ((), (), (), ()),
     "newton": (
         _DRIVE,
@@ -73,7 +80,7 @@ _WORDS: dict[ProfileName, tuple[tuple[str, ...], ...]] = {
         (*_DRY, *_of_axes("physxJointAxis:{}:staticFrictionEffort")),
     ),
 }
-# Groups of identifiers, and how titles begin.
+# Prefixes of identifiers and of titles.
 _GROUPS: dict[ProfileName, tuple[str, str]] = {
     "generic": ("urdf", "urdf: "),
     "newton": ("drive", ""),
@@ -84,12 +91,12 @@ _GROUPS: dict[ProfileName, tuple[str, str]] = {
 def _values(profile: ProfileName) -> tuple[_Value, ...]:
     return tuple(
         _Value(value.name, value.check, value.custom, schemas)
-        for value, schemas in zip(_PLAIN, _WORDS[profile], strict=True)
+        for value, schemas in zip(_PLAIN, _SCHEMA_ATTRIBUTES[profile], strict=True)
     )
 
 
 def _stating(asset: GoodAsset, value: _Value) -> Iterator[tuple[JointSite, list[str]]]:
-    """Joints with one axis that state a value other than zero, and where they do."""
+    """Yield joints with one axis and a value other than zero, and its attributes."""
     for site in asset.joints:
         if len(site.positions) == 1:
             continue
@@ -99,42 +106,27 @@ def _stating(asset: GoodAsset, value: _Value) -> Iterator[tuple[JointSite, list[
 
 def _dropped(value: _Value, asset: GoodAsset) -> Iterator[Seed]:
     for site, names in _stating(asset, value):
-        yield Seed(site.subject, partial(_block, site.path, names))
+        yield Seed(site.subject, on_prim(site.path, block(*names)))
 
 
 def _without_schema(value: _Value, asset: GoodAsset) -> Iterator[Seed]:
-    """Leave what only the author of the file can read."""
+    """Leave the custom attribute alone."""
     for site, names in _stating(asset, value):
         if schemas := [name for name in names if name != value.custom]:
-            yield Seed(site.subject, partial(_block, site.path, schemas))
-
-
-def _block(path: str, names: list[str], stage: Usd.Stage, _: float) -> None:
-    for name in names:
-        stage.GetPrimAtPath(path).GetAttribute(name).Block()
+            yield Seed(site.subject, on_prim(site.path, block(*schemas)))
 
 
 def _unapplied(
     value: _Value, schemas: tuple[str, ...], asset: GoodAsset
 ) -> Iterator[Seed]:
-    """Leave attributes of schemas that are not applied, which nobody reads."""
+    """Remove schemas, so that their attributes are ignored."""
     for site, names in _stating(asset, value):
         if any(name in value.schemas for name in names):
-            yield Seed(site.subject, partial(_remove, site.path, schemas))
-
-
-def _remove(
-    path: str,
-    schemas: tuple[str, ...],
-    stage: Usd.Stage,
-    _: float,
-) -> None:
-    for schema in schemas:
-        stage.GetPrimAtPath(path).RemoveAppliedSchema(schema)
+            yield Seed(site.subject, on_prim(site.path, remove_schemas(*schemas)))
 
 
 def _scaled(value: _Value, factor: float | None, asset: GoodAsset) -> Iterator[Seed]:
-    """Scale what simulators read; by one plus the size if there is no factor."""
+    """Scale the values of schemas, by one plus the size without a factor."""
     for site, names in _stating(asset, value):
         schemas = [name for name in names if name != value.custom] or [value.custom]
         yield Seed(site.subject, partial(_scale, site, schemas, factor))
@@ -185,7 +177,7 @@ def _faults(profile: ProfileName, value: _Value) -> Iterator[Fault]:
 
 
 def _schematic_faults(profile: ProfileName) -> Iterator[Fault]:
-    """Faults in words of a schema."""
+    """Yield faults in the values of schemas."""
     group, title = _GROUPS[profile]
     values = _values(profile)
     for value in values:

@@ -1,4 +1,4 @@
-"""One robot: converted, spoilt in every way, and judged each time."""
+"""Trials of one robot: seed each fault, and judge the changed USD."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from urdf_usd.conformance.mutation.good_asset import GoodAsset
     from urdf_usd.conformance.observation.robot import Configurations, Observation
 
-# From a hundredth of the tolerance to what is seeded, in steps of the ratio.
+# Range of the search for the smallest detected size, and its bisection steps.
 _SMALLEST = 1e-2
 _STEPS = 10
 
@@ -44,10 +44,10 @@ class Trial:
     Attributes:
         fault: Identifier of the fault.
         robot: Name of the robot.
-        subject: What was spoilt.
+        subject: The changed part.
         failed: Checks that failed.
-        caught: Whether one of those that answer for the fault is among them.
-        smallest: Smallest size that is caught, if it was looked for.
+        caught: Whether a check that the fault aims at is among them.
+        smallest: Smallest detected size, if searched for.
     """
 
     fault: str
@@ -60,14 +60,13 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class RobotTrials:
-    """All faults of one robot.
+    """All trials of one robot.
 
     Attributes:
         robot: Its name.
-        raised: Checks that fail on the good USD; none should.
+        raised: Checks that fail on the unchanged USD; none should.
         trials: One per fault and place.
-        equivalent: Identifiers of faults, once for each place where they change
-            nothing.
+        equivalent: Identifiers of faults, once per place where they are equivalent.
     """
 
     robot: str
@@ -78,11 +77,11 @@ class RobotTrials:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to seed.
+    """Selection of faults and places.
 
     Attributes:
         places: Largest number of places per fault; None for all.
-        measured: Identifiers of faults whose smallest size is looked for.
+        measured: Identifiers of faults whose smallest size is searched for.
         faults: Identifiers of faults; None for all.
     """
 
@@ -92,11 +91,11 @@ class Plan:
 
 
 def run_trials(robot: str, urdf: str, folder: str, plan: Plan) -> RobotTrials:
-    """Seed faults into the USDs of a robot, one per profile whose words are spoilt.
+    """Seed faults into the USDs of a robot, one USD per profile.
 
     Args:
         robot: Name of the robot in the result.
-        urdf: Its URDF, which can be read and converted.
+        urdf: Its URDF.
         folder: Empty folder for USDs.
         plan: What to seed.
 
@@ -131,7 +130,7 @@ def run_trials(robot: str, urdf: str, folder: str, plan: Plan) -> RobotTrials:
 
 
 def _spread(seeds: Sequence[Seed], most: int | None) -> Iterator[Seed]:
-    """Choose places evenly over the robot, from the middle outwards for one."""
+    """Choose places evenly over the robot; the middle one for a single place."""
     count = len(seeds) if most is None else min(most, len(seeds))
     return (seeds[(2 * step + 1) * len(seeds) // (2 * count)] for step in range(count))
 
@@ -141,23 +140,23 @@ def _trial(
 ) -> Trial:
     size = fault.scale.seeded if fault.scale else 0.0
     failed = robot_trials.failed(robot_trials.write(fault.id, seed, size))
-    caught = _answered(fault, failed)
+    caught = _detected(fault, failed)
     smallest = None
     if measure and caught and fault.scale:
         smallest = _smallest(robot_trials, fault, seed, fault.scale)
     return Trial(fault.id, robot, seed.subject, failed, caught, smallest)
 
 
-def _answered(fault: Fault, failed: Collection[str]) -> bool:
+def _detected(fault: Fault, failed: Collection[str]) -> bool:
     return any(aim in failed for aim in fault.aims)
 
 
 def _smallest(robot_trials: _Trials, fault: Fault, seed: Seed, scale: Scale) -> float:
-    """Halve the ratio between what is caught and what is not."""
+    """Search the smallest detected size by bisection of its logarithm."""
     caught, missed = scale.seeded, _SMALLEST * scale.tolerance
     for _ in range(_STEPS):
         size = math.sqrt(caught * missed)
-        if _answered(
+        if _detected(
             fault, robot_trials.failed(robot_trials.write(fault.id, seed, size))
         ):
             caught = size
@@ -168,13 +167,13 @@ def _smallest(robot_trials: _Trials, fault: Fault, seed: Seed, scale: Scale) -> 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Trials:
-    """One robot, ready to be spoilt and judged.
+    """One robot in one profile, for trials.
 
     Attributes:
         asset: Its good USD.
-        spec: What the specification says about the URDF.
-        configurations: Where link frames are compared.
-        folder: Where spoilt USDs are written.
+        spec: Reference observation of the URDF.
+        configurations: The compared configurations.
+        folder: Folder of changed USDs.
     """
 
     asset: GoodAsset
@@ -183,7 +182,7 @@ class _Trials:
     folder: Path
 
     def write(self, name: str, seed: Seed | None, size: float) -> str:
-        """Write a spoilt USD; return its path."""
+        """Write a changed USD; return its path."""
         stage = overlay(self.asset)
         if seed is not None:
             seed.apply(stage, size)
@@ -194,8 +193,8 @@ class _Trials:
     def failed(self, usd: str) -> tuple[str, ...]:
         """Judge a USD; return the checks that fail.
 
-        The engines are not asked: they can only take a verdict back, where they
-        contradict the specification.
+        Without other URDF engines: they only affect values on which they contradict
+        the reference.
         """
         outcome = self.outcome(usd)
         if isinstance(outcome, Abstained):
@@ -208,9 +207,9 @@ class _Trials:
         )
 
     def outcome(self, usd: str) -> Outcome:
-        """Have a USD read."""
+        """Read a USD."""
         request = Request(usd, self.configurations)
-        # MuJoCo, which states the equations of motion, warns of what is spoilt.
+        # MuJoCo, which computes the equations of motion, warns of invalid values.
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
@@ -222,8 +221,8 @@ class _Trials:
 def _trials_by_profile(
     urdf: str, folder: str, profiles: Iterable[ProfileName]
 ) -> dict[ProfileName, _Trials]:
-    """Convert a robot once per profile, beside one reading of its URDF."""
-    # `convert` accepts what it can repair; the same reading is the reference here.
+    """Convert a robot once per profile, and observe its URDF."""
+    # Repairable text is accepted, as by `convert`.
     from urdf_usd.conformance.tolerance.sampling import configurations  # noqa: PLC0415  half a second
 
     asked = configurations(structure(parse(urdf).robot))

@@ -1,7 +1,7 @@
-"""A good USD, and the parts of it that can be spoilt.
+"""A good USD, and the parts of it in which faults are seeded.
 
-A spoilt USD is a thin layer that references the good one and overrides it, so that
-meshes are neither copied nor written again.
+A changed USD is a layer that references the good one and overrides it, so that meshes
+are neither copied nor written again.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ if TYPE_CHECKING:
         Observation,
     )
 
-# The size of mass that float32 and text leave uncertain.
+# Relative tolerance of masses: rounding to float32 and text.
 _SAME_MASS = 1e-6
-# Bodies that are closer [m] may pass for one another.
+# Bodies at a smaller distance [m] are interchangeable.
 _APART = 1e-3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JointSite:
-    """A joint prim that stands for a joint of the URDF.
+    """The prim of a joint of the URDF.
 
     Attributes:
         path: Path of the prim.
-        stated: What the URDF says about it.
-        positions: (K) positions at which frames are compared [rad or m]; zero alone
-            for a joint without exactly one coordinate.
+        stated: Reference observation of the joint.
+        positions: (K) compared positions [rad or m]; zero alone for a joint without
+            exactly one coordinate.
         prim: The prim on the good stage.
     """
 
@@ -58,12 +58,12 @@ class JointSite:
 
     @property
     def subject(self) -> str:
-        """What is spoilt, for the reader."""
+        """The changed part, for reports."""
         return f"joint {self.stated.name}"
 
     @property
     def angular(self) -> bool:
-        """Whether the prim measures angles, in degrees."""
+        """Whether the prim is revolute, with values in degrees."""
         return bool(self.prim.IsA(UsdPhysics.RevoluteJoint))
 
     def value(self, attribute: str) -> float | None:
@@ -74,11 +74,11 @@ class JointSite:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BodySite:
-    """A rigid body that stands for a link of the URDF.
+    """The rigid body of a link of the URDF.
 
     Attributes:
         path: Path of the prim.
-        stated: What the URDF says about the link.
+        stated: Reference observation of the link.
         alone: Whether the body's mass is the link's own, so that links are compared.
         prim: The prim on the good stage.
         world: (4, 4) placement of the prim, without scale [m].
@@ -92,7 +92,7 @@ class BodySite:
 
     @property
     def subject(self) -> str:
-        """What is spoilt, for the reader."""
+        """The changed part, for reports."""
         return f"link {self.stated.name}"
 
 
@@ -103,8 +103,8 @@ class GoodAsset:
     Attributes:
         root_layer: Path of its root layer.
         stage: The open stage.
-        spec: What the specification says about the URDF.
-        base: How the base is held.
+        spec: Reference observation of the URDF.
+        base: Relation of the root to the world.
         joints: Joints that have a prim, in the order of the stage.
         bodies: Bodies, likewise.
         frames: Paths of links that are no bodies.
@@ -124,7 +124,7 @@ class GoodAsset:
         return str(self.stage.GetDefaultPrim().GetPath())
 
     def joints_of(self, *types: JointType) -> Iterator[JointSite]:
-        """Joints of the given types, as the URDF has them."""
+        """Return joints by their types in the URDF."""
         return (joint for joint in self.joints if joint.stated.type in types)
 
     def body_at(self, path: str) -> BodySite | None:
@@ -135,13 +135,13 @@ class GoodAsset:
 def open_asset(
     root_layer: str, spec: Observation, usd: Observation, configurations: Configurations
 ) -> GoodAsset:
-    """Find what can be spoilt.
+    """Open a good USD and find its parts.
 
     Args:
         root_layer: Root layer of a good USD.
-        spec: What the specification says about the URDF.
-        usd: What the USD's reader says about the USD.
-        configurations: Where link frames are compared.
+        spec: Reference observation of the URDF.
+        usd: Observation of the USD.
+        configurations: The compared configurations.
     """
     stage = Usd.Stage.Open(root_layer)
     prims = tuple(stage.Traverse())
@@ -163,13 +163,13 @@ def open_asset(
 
 
 def apart(one: BodySite, other: BodySite | None) -> bool:
-    """Whether two bodies, or a body and the origin of the world, are placed apart."""
+    """Whether two bodies, or a body and the world origin, have different positions."""
     start = other.world if other else np.eye(4)
     return bool(np.linalg.norm(one.world[:3, 3] - start[:3, 3]) > _APART)
 
 
 def shown_name(prim: Usd.Prim) -> str:
-    """Return the URDF name that a prim carries."""
+    """Return the URDF name of a prim."""
     return str(prim.GetDisplayName() or prim.GetName())
 
 
@@ -236,9 +236,9 @@ def _alone(
 
 
 def overlay(asset: GoodAsset) -> Usd.Stage:
-    """Return a stage that says what the good one says, and can be spoilt."""
+    """Return a new stage that references the good one, for edits."""
     good = asset.stage
-    stage = Usd.Stage.CreateInMemory("spoilt.usda")
+    stage = Usd.Stage.CreateInMemory("overlay.usda")
     UsdGeom.SetStageMetersPerUnit(stage, UsdGeom.GetStageMetersPerUnit(good))
     UsdGeom.SetStageUpAxis(stage, UsdGeom.GetStageUpAxis(good))
     UsdPhysics.SetStageKilogramsPerUnit(

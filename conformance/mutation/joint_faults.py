@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from urdf_usd.conformance.mutation.fault import Fault, Scale, Seed
+from urdf_usd.conformance.mutation.fault import OBLIQUE, Fault, Scale, Seed, on_prim
 from urdf_usd.conformance.mutation.joint_frames import (
     JointFrames,
     read_frames,
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
 _TOLERANCE = Tolerance()
 _POSE = ("kinematics.position", "kinematics.rotation")
-# An oblique direction, along no axis of any robot.
-_OBLIQUE = np.array([2.0, -3.0, 6.0]) / 7.0
 # Below this travel [rad] a tilted axis moves links by less than its tilt.
 _WIDE = 1.2
 
@@ -96,13 +94,9 @@ def _seeds(
         bad = change(good)
         yield Seed(
             site.subject,
-            partial(_author, site.path, bad),
+            on_prim(site.path, partial(write_frames, frames=bad)),
             equivalent=not good.displaces(bad, site.positions),
         )
-
-
-def _author(path: str, frames: JointFrames, stage: Usd.Stage, _: float) -> None:
-    write_frames(stage.GetPrimAtPath(path), frames)
 
 
 def _moving(
@@ -149,11 +143,11 @@ def _tilted(frames: JointFrames, size: float) -> JointFrames:
 
 
 def _shift(side: int, frames: JointFrames, size: float) -> JointFrames:
-    return shifted(frames, side, size * _OBLIQUE)
+    return shifted(frames, side, size * OBLIQUE)
 
 
 def _turn(side: int, frames: JointFrames, size: float) -> JointFrames:
-    return turned(frames, side, Rotation.from_rotvec(size * _OBLIQUE))
+    return turned(frames, side, Rotation.from_rotvec(size * OBLIQUE))
 
 
 def _frame(

@@ -1,7 +1,7 @@
-"""How a joint holds its child, before and after a fault, from authored numbers alone.
+"""Frames and axis of a joint as authored, and the child poses that follow from them.
 
-This is what tells a fault from an edit that changes nothing: a conjugated half turn is
-the same half turn. It shares nothing with the reader that is put to the test.
+They tell faults from equivalent edits, such as the conjugation of a half turn. The code
+is independent of the tested engine.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from urdf_usd.conformance.mutation.good_asset import JointSite
 
 AXES = ("X", "Y", "Z")
-# Both in the engineering tolerance's unit: a fault moves a link by more than this.
+# Smallest displacement of a link by a fault [m, rad].
 _MATTERS = 5e-5
 
 
@@ -57,7 +57,7 @@ class JointFrames:
         return origin - rotation.apply(self.positions[second]), rotation
 
     def displaces(self, other: JointFrames, positions: NDArray[np.float64]) -> bool:
-        """Whether the other joint holds the child elsewhere at some position."""
+        """Whether the child has a different pose at some position."""
         here, there = self.child_poses(positions), other.child_poses(positions)
         shift = np.linalg.norm(here[0] - there[0], axis=1).max()
         turn = (here[1].inv() * there[1]).magnitude().max()
@@ -65,7 +65,7 @@ class JointFrames:
 
 
 def read_frames(site: JointSite) -> JointFrames:
-    """Read how a joint of the good stage holds its child."""
+    """Read the frames and the axis of a joint."""
     joint = UsdPhysics.Joint(site.prim)
     motion, axis = "none", 0
     if site.prim.IsA(UsdPhysics.RevoluteJoint):
@@ -110,14 +110,14 @@ def write_frames(prim: Usd.Prim, frames: JointFrames) -> None:
 
 
 def turned(frames: JointFrames, side: int, turn: Rotation) -> JointFrames:
-    """Return a joint whose frame on one side is turned about its own axes."""
+    """Return a copy whose frame on one side is rotated about its own axes."""
     turns = list(frames.turns)
     turns[side] = turns[side] * turn
     return replace(frames, turns=(turns[0], turns[1]))
 
 
 def shifted(frames: JointFrames, side: int, shift: NDArray[np.float64]) -> JointFrames:
-    """Return a joint whose origin on one side is moved along the body's axes."""
+    """Return a copy whose origin on one side is moved along the body's axes."""
     positions = list(frames.positions)
     positions[side] = positions[side] + shift
     return replace(frames, positions=(positions[0], positions[1]))

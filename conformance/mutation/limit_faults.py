@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 _LIMITS = ("limits.lower", "limits.upper")
 _NAMES = ("physics:lowerLimit", "physics:upperLimit")
 _LIMIT = Tolerance().limit
-# float32 keeps a limit of 15 000 rad to a thousandth: a fault has to stand out.
+# Largest limit for faults [rad or m]: the rounding of larger ones is too large.
 _FAR = 100.0
 
 Pair = tuple[float | None, float | None]
 
 
 def _limited(asset: GoodAsset, *types: JointType) -> Iterator[tuple[JointSite, Pair]]:
-    """Joints of some types with finite limits, as authored."""
+    """Yield joints of some types with finite limits, as authored."""
     for site in asset.joints_of(*types):
         lower, upper = (site.value(name) for name in _NAMES)
         if lower is None or upper is None:
@@ -85,7 +85,7 @@ def _shift(
 
 
 def _bounded(asset: GoodAsset) -> Iterator[Seed]:
-    """Give joints without limits a full turn."""
+    """Limit continuous joints to a full turn."""
     for site in asset.joints_of(JointType.CONTINUOUS):
         if site.angular:
             yield Seed(site.subject, partial(_author, site.path, (-180.0, 180.0)))

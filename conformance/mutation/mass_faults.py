@@ -11,7 +11,14 @@ import numpy as np
 from pxr import Gf, Sdf, Usd, UsdPhysics
 from scipy.spatial.transform import Rotation
 
-from urdf_usd.conformance.mutation.fault import Fault, Scale, Seed
+from urdf_usd.conformance.mutation.fault import (
+    OBLIQUE,
+    Fault,
+    Scale,
+    Seed,
+    block,
+    on_prim,
+)
 from urdf_usd.conformance.mutation.joint_frames import quaternion
 from urdf_usd.conformance.tolerance.bounds import Tolerance
 
@@ -28,18 +35,17 @@ _CENTER = ("mass.link.center",)
 _INERTIA = ("mass.link.inertia",)
 _STATED = ("mass.stated",)
 _NEWTON = ("mass.link.agreement",)
-_OBLIQUE = np.array([2.0, -3.0, 6.0]) / 7.0
-# Relative to the largest moment: what an edit must change to be a fault.
+# Smallest change that is a fault, relative to the largest moment.
 _MATTERS = 5e-4
-# Axes of nearly equal moments are free, and have to be turned far to matter.
+# Smallest relative spread of moments for which a rotation of the axes is a fault.
 _SPREAD = 0.05
-# A ball of 0.1 m, which OpenUSD takes where a body has neither inertia nor collider.
+# Solid sphere of radius 0.1 m, which OpenUSD assumes without inertia and collider.
 _BALL = 0.4 * 0.1**2
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MassAttributes:
-    """What a body states.
+    """Authored mass attributes of a body.
 
     Attributes:
         mass: In units of the stage, here kg.
@@ -92,14 +98,14 @@ def _author(path: str, authored: MassAttributes, stage: Usd.Stage, _: float) -> 
 
 
 def _massive(asset: GoodAsset) -> Iterator[tuple[BodySite, MassAttributes]]:
-    """Bodies whose mass is that of one link, so that the link itself is compared."""
+    """Yield bodies with the mass of one link, so that the link itself is compared."""
     for body in asset.bodies:
         if body.alone:
             yield body, _read(body)
 
 
 def _extended(asset: GoodAsset) -> Iterator[tuple[BodySite, MassAttributes]]:
-    """Those of them whose inertia the URDF states."""
+    """Yield those of them with an inertia in the URDF."""
     for body, authored in _massive(asset):
         if body.stated.mass and any(body.stated.mass.inertia or ()):
             yield body, authored
@@ -117,10 +123,10 @@ def _changed(
         )
 
 
-def _changed_blindly(
+def _changed_everywhere(
     change: Callable[[MassAttributes], MassAttributes], asset: GoodAsset
 ) -> Iterator[Seed]:
-    """Seed what is no number, which differs from every number."""
+    """Seed changes that are faults everywhere."""
     for body, good in _extended(asset):
         yield Seed(body.subject, partial(_author, body.path, change(good)))
 
@@ -143,7 +149,7 @@ def _author_sized(
 
 
 def _turns(asset: GoodAsset) -> Iterator[Seed]:
-    """Turn principal axes as far as moves the tensor by the given part of it."""
+    """Rotate principal axes so that the tensor changes by the given part."""
     for body, good in _extended(asset):
         if np.ptp(good.moments) > _SPREAD * good.moments.max():
             apply = partial(_author_sized, body.path, good, _turned)
@@ -163,11 +169,7 @@ def _turned(good: MassAttributes, size: float) -> MassAttributes:
 
 def _blocked(asset: GoodAsset, attribute: str) -> Iterator[Seed]:
     for body, _ in _massive(asset):
-        yield Seed(body.subject, partial(_block, body.path, attribute))
-
-
-def _block(path: str, attribute: str, stage: Usd.Stage, _: float) -> None:
-    stage.GetPrimAtPath(path).GetAttribute(attribute).Block()
+        yield Seed(body.subject, on_prim(body.path, block(attribute)))
 
 
 def _set_mass(asset: GoodAsset) -> Iterator[Seed]:
@@ -178,15 +180,15 @@ def _set_mass(asset: GoodAsset) -> Iterator[Seed]:
 
 def _without_api(asset: GoodAsset) -> Iterator[Seed]:
     for body, _ in _massive(asset):
-        yield Seed(body.subject, partial(_remove_api, body.path))
+        yield Seed(body.subject, on_prim(body.path, _remove_api))
 
 
-def _remove_api(path: str, stage: Usd.Stage, _: float) -> None:
-    stage.GetPrimAtPath(path).RemoveAPI(UsdPhysics.MassAPI)
+def _remove_api(prim: Usd.Prim) -> None:
+    prim.RemoveAPI(UsdPhysics.MassAPI)
 
 
 def _bare(asset: GoodAsset) -> Iterator[tuple[BodySite, MassAttributes]]:
-    """Bodies without colliders: what OpenUSD makes up for them is known."""
+    """Yield bodies without colliders, for which OpenUSD's defaults are known."""
     for body, good in _extended(asset):
         below = Usd.PrimRange(body.prim, Usd.TraverseInstanceProxies())
         if not any(prim.HasAPI(UsdPhysics.CollisionAPI) for prim in below):
@@ -196,7 +198,7 @@ def _bare(asset: GoodAsset) -> Iterator[tuple[BodySite, MassAttributes]]:
 def _without_center(asset: GoodAsset) -> Iterator[Seed]:
     for body, good in _bare(asset):
         made_up = replace(good, center=np.zeros(3))
-        apply = partial(_block, body.path, "physics:centerOfMass")
+        apply = on_prim(body.path, block("physics:centerOfMass"))
         yield Seed(body.subject, apply, equivalent=not good.differs(made_up))
 
 
@@ -227,13 +229,13 @@ def _contradict(
     attribute.Set(values)
 
 
-def _embodied_frames(asset: GoodAsset) -> Iterator[Seed]:
+def _frames_as_bodies(asset: GoodAsset) -> Iterator[Seed]:
     for path in asset.frames:
-        yield Seed(f"prim {path}", partial(_embody, path))
+        yield Seed(f"prim {path}", on_prim(path, _add_body))
 
 
-def _embody(path: str, stage: Usd.Stage, _: float) -> None:
-    UsdPhysics.RigidBodyAPI.Apply(stage.GetPrimAtPath(path))
+def _add_body(prim: Usd.Prim) -> None:
+    UsdPhysics.RigidBodyAPI.Apply(prim)
 
 
 def _about_origin(good: MassAttributes) -> MassAttributes:
@@ -266,13 +268,15 @@ MASS_FAULTS = (
         "mass.not-a-number",
         "mass not a number",
         _MASS,
-        partial(_changed_blindly, lambda a: replace(a, mass=math.nan)),
+        partial(_changed_everywhere, lambda a: replace(a, mass=math.nan)),
     ),
     Fault(
         "mass.moments-not-a-number",
         "diagonal inertia not a number",
         _INERTIA,
-        partial(_changed_blindly, lambda a: replace(a, moments=a.moments * math.nan)),
+        partial(
+            _changed_everywhere, lambda a: replace(a, moments=a.moments * math.nan)
+        ),
     ),
     _fault("grams", "mass in grams", _MASS, lambda a: replace(a, mass=a.mass * 1000)),
     Fault("mass.zero", "mass zero", _STATED, _set_mass),
@@ -316,7 +320,7 @@ MASS_FAULTS = (
     ),
     _fault("about-origin", "inertia about the link's origin", _INERTIA, _about_origin),
     Fault("mass.moments-zero", "diagonal inertia zero", _INERTIA, _without_moments),
-    Fault("mass.frame-embodied", "frame made a body", _STATED, _embodied_frames),
+    Fault("mass.frame-embodied", "frame made a body", _STATED, _frames_as_bodies),
     Fault(
         "mass.scaled",
         "mass scaled",
@@ -328,7 +332,7 @@ MASS_FAULTS = (
         "mass.center-shifted",
         "centre of mass shifted",
         _CENTER,
-        partial(_sized, lambda a, size: replace(a, center=a.center + size * _OBLIQUE)),
+        partial(_sized, lambda a, size: replace(a, center=a.center + size * OBLIQUE)),
         Scale("centre of mass", "m", _TOLERANCE.position),
     ),
     Fault(

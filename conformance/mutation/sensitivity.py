@@ -1,4 +1,4 @@
-"""How sensitive the harness is: faults over robots, and what caught them."""
+"""Sensitivity of the harness: detected faults over several robots."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from urdf_usd.conformance.mutation.fault import Fault
 
 _OWN = Path(__file__).parent / "robots"
-# Between them they have every kind of joint, couplings, both kinds of base, massless
-# links, meshes and primitives; the own ones what no robot of that corpus has.
+# Together they have every joint type, couplings, both kinds of base, massless links,
+# meshes and primitives; our own robots have features that the corpus lacks.
 ROBOTS = (
     "drifter",
     "oblique_arm",
@@ -43,37 +43,34 @@ ROBOTS = (
     "pybullet:quadruped/spirit40newer.urdf",
     "pybullet:r2d2.urdf",
 )
-# The search for the smallest size ends within a part in a hundred of it, and float32
-# rounds what is seeded.
+# Relative tolerance of the smallest size: resolution of the search, and float32.
 _SLACK = 1.1
-# Parts into which the faults of one robot are divided when all places are tried.
+# Number of tasks per robot if all places are tried.
 _SHARDS = 4
 _TIME_LIMIT = 900.0
 
 
 class TrialError(Exception):
-    """A robot could not be examined; the message says which, and why."""
+    """The trials of a robot failed; the message names the robot and the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class KindResult:
-    """What became of one kind of fault.
+    """Results of one kind of fault.
 
     Attributes:
         fault: Identifier.
-        title: What it is.
+        title: Title of the fault.
         seeded: Number of places in which it was seeded.
-        caught: Number of those in which a check that answers for it failed.
+        caught: Number of those in which it was detected.
         robots: Number of robots.
-        equivalent: Number of places in which it would change nothing.
-        checks: How often each check failed; those that answer for it first, then
-            the most frequent.
-        quantity: What the size is measured on, if the fault comes in any size.
+        equivalent: Number of places in which it is equivalent.
+        checks: Number of failures by check; aimed checks first, then by frequency.
+        quantity: The changed quantity, if the size is variable.
         unit: Unit of the size.
         tolerance: Largest size that may pass.
-        smallest: Smallest sizes that are caught, the least and the largest over all
-            places in which they were looked for.
-        missed: Where it was not caught: robot and part.
+        smallest: Least and largest of the smallest detected sizes over all searches.
+        missed: Robots and parts in which it was not detected.
     """
 
     fault: str
@@ -91,7 +88,7 @@ class KindResult:
 
     @property
     def passed(self) -> bool:
-        """Whether it was seeded, and caught everywhere from its tolerance on."""
+        """Whether it was seeded, and detected everywhere above its tolerance."""
         sharp = (
             self.tolerance is None
             or self.smallest is None
@@ -102,12 +99,12 @@ class KindResult:
 
 @dataclass(frozen=True, slots=True)
 class Sensitivity:
-    """What became of all faults.
+    """Results of all faults.
 
     Attributes:
         kinds: One per kind of fault.
-        robots: Robots whose USDs were spoilt.
-        raised: Robots whose good USD fails checks, with those checks.
+        robots: Robots with trials.
+        raised: Robots whose unchanged USD fails checks, with those checks.
     """
 
     kinds: tuple[KindResult, ...]
@@ -116,7 +113,7 @@ class Sensitivity:
 
     @property
     def passed(self) -> bool:
-        """Whether all faults were caught, and nothing else."""
+        """Whether all faults were detected, without false positives."""
         return not self.raised and all(kind.passed for kind in self.kinds)
 
 
@@ -127,17 +124,17 @@ def measure(
     robots: Sequence[str] = ROBOTS,
     progress: Callable[[str], None] | None = None,
 ) -> Sensitivity:
-    """Seed faults into good USDs and count what is caught.
+    """Seed faults into good USDs and count the detected ones.
 
     Args:
-        full: Whether to try every place of every robot, and to look for the smallest
-            size on each; otherwise one place per kind and robot, and one search.
-        jobs: Number of child processes.
+        full: Whether to try every place of every robot, each with a search for the
+            smallest size; otherwise one place per kind and robot, and one search.
+        jobs: Number of worker processes.
         robots: Own robots by name, others by reference.
-        progress: Called with the name of a robot whenever a part of it is done.
+        progress: Called with the name of a robot whenever a task of it is done.
 
     Raises:
-        TrialError: A robot cannot be examined.
+        TrialError: The trials of a robot failed.
         UnavailableError: A robot is not installed.
     """
     scaled = [fault.id for fault in FAULTS if fault.scale]
@@ -159,7 +156,7 @@ def measure(
 def _searches(
     done: Iterable[RobotTrials], scaled: Sequence[str]
 ) -> list[tuple[str, Plan]]:
-    """Search for the smallest size of each fault on the quickest robot that has it."""
+    """Plan the search for the smallest size of each fault, on the fastest robot."""
     quickest = sorted(done, key=lambda found: len(found.trials))
     chosen: dict[str, set[str]] = {}
     for fault in scaled:
@@ -175,12 +172,12 @@ def _searches(
 
 @dataclass(frozen=True, slots=True)
 class _TrialRunner:
-    """Where robots are examined.
+    """Runs trials in worker processes.
 
     Attributes:
-        folder: Receives a folder per task.
-        jobs: Number of child processes.
-        progress: Called with a robot's name whenever a part of it is done.
+        folder: Parent of one folder per task.
+        jobs: Number of worker processes.
+        progress: Called with a robot's name whenever a task of it is done.
     """
 
     folder: Path
@@ -188,7 +185,7 @@ class _TrialRunner:
     progress: Callable[[str], None]
 
     def run_trials(self, tasks: Sequence[tuple[str, Plan]]) -> tuple[RobotTrials, ...]:
-        """Examine robots, in child processes; results in the order of the tasks."""
+        """Run the trials of robots; results are in the order of the tasks."""
         with (
             ThreadPoolExecutor(self.jobs) as threads,
             Isolation(self.jobs) as isolation,
@@ -217,11 +214,11 @@ def _urdf(robot: str) -> Path:
 def summary(
     runs: Iterable[RobotTrials], searches: Iterable[RobotTrials] = ()
 ) -> Sensitivity:
-    """Sum up what became of each kind of fault.
+    """Summarise the results by kind of fault.
 
     Args:
-        runs: What counts.
-        searches: Where only the smallest sizes count.
+        runs: Trials that are counted.
+        searches: Trials of which only the smallest sizes are used.
     """
     done = tuple(runs)
     trials = [trial for found in done for trial in found.trials]

@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from pxr import Gf, Usd, UsdGeom, UsdPhysics
 
-from urdf_usd.conformance.mutation.fault import Fault, Scale, Seed
+from urdf_usd.conformance.mutation.fault import (
+    OBLIQUE,
+    Fault,
+    Scale,
+    Seed,
+    deactivate,
+    on_prim,
+)
 from urdf_usd.conformance.observation.shapes import Role
 from urdf_usd.conformance.tolerance.bounds import Tolerance
 
@@ -22,10 +29,8 @@ if TYPE_CHECKING:
     from urdf_usd.conformance.mutation.good_asset import GoodAsset
     from urdf_usd.conformance.observation.shapes import ShapeObservation
 
-_OBLIQUE = np.array([2.0, -3.0, 6.0]) / 7.0
 _TRIANGLE = 3
-# A surface whose volume, and sum of normals, is a smaller part of what they could be
-# has two sides, and no outside.
+# A surface with a relative volume and sum of area vectors below this is two-sided.
 _ONE_SIDED = 1e-2
 _WORDS = {Role.COLLISION: "collider", Role.VISUAL: "visual"}
 _SHOWN = (UsdGeom.Tokens.default_, UsdGeom.Tokens.render)
@@ -47,7 +52,7 @@ class ShapeSite:
 
     @property
     def subject(self) -> str:
-        """What is spoilt, for the reader."""
+        """The changed shape, for reports."""
         parent = self.prim.GetParent()
         return f"{self.prim.GetName()} of {parent.GetDisplayName() or parent.GetName()}"
 
@@ -70,7 +75,7 @@ def shape_sites(asset: GoodAsset, role: Role) -> Iterator[ShapeSite]:
 
 
 def _size(prim: Usd.Prim, stated: Sequence[ShapeObservation]) -> float:
-    """Return the diagonal of the shape that a prim stands for, by place and size."""
+    """Return the diagonal of the URDF shape of a prim, matched by position and size."""
     low, high = (np.array(corner) for corner in _extent(prim))
     size = float(np.linalg.norm((high - low) * _scale_of(prim)))
     place = np.array(prim.GetAttribute("xformOp:translate").Get() or (0.0, 0.0, 0.0))
@@ -100,13 +105,7 @@ def _edited(
 ) -> Iterator[Seed]:
     for site in shape_sites(asset, role):
         if applies(site.prim):
-            yield Seed(site.subject, partial(_edit, site.path, edit))
-
-
-def _edit(
-    path: str, edit: Callable[[Usd.Prim], None], stage: Usd.Stage, _: float
-) -> None:
-    edit(stage.GetPrimAtPath(path))
+            yield Seed(site.subject, on_prim(site.path, edit))
 
 
 def _every(prim: Usd.Prim) -> bool:
@@ -130,12 +129,8 @@ def _is_scaled_mesh(prim: Usd.Prim) -> bool:
     return _is_mesh(prim) and bool(prim.GetAttribute("xformOp:scale"))
 
 
-def _remove(prim: Usd.Prim) -> None:
-    prim.SetActive(False)
-
-
 def _repeat(prim: Usd.Prim) -> None:
-    """Reference the shape once more, beside itself."""
+    """Duplicate the shape by a reference."""
     path = prim.GetPath()
     copy = prim.GetStage().DefinePrim(path.ReplaceName(f"{path.name}_again"))
     copy.GetReferences().AddInternalReference(path)
@@ -160,7 +155,7 @@ def _centimetres(prim: Usd.Prim) -> None:
 
 
 def _split_face(prim: Usd.Prim) -> None:
-    """Cut the first triangle of the first face in three, which changes no surface."""
+    """Split the first triangle of the first face in three, in the same plane."""
     mesh = UsdGeom.Mesh(prim)
     points = list(mesh.GetPointsAttr().Get())
     counts = list(mesh.GetFaceVertexCountsAttr().Get())
@@ -193,7 +188,7 @@ def _turn_over(prim: Usd.Prim) -> None:
 def _turned_over(role: Role, asset: GoodAsset) -> Iterator[Seed]:
     for site in shape_sites(asset, role):
         if _is_mesh(site.prim):
-            apply = partial(_edit, site.path, _turn_over)
+            apply = on_prim(site.path, _turn_over)
             yield Seed(site.subject, apply, equivalent=not _has_outside(site.prim))
 
 
@@ -231,7 +226,7 @@ def _shifted(role: Role, asset: GoodAsset) -> Iterator[Seed]:
 
 def _shift(site: ShapeSite, stage: Usd.Stage, size: float) -> None:
     place = stage.GetPrimAtPath(site.path).GetAttribute("xformOp:translate")
-    moved = np.array(place.Get()) + size * site.size * _OBLIQUE
+    moved = np.array(place.Get()) + size * site.size * OBLIQUE
     place.Set(Gf.Vec3d(*moved.tolist()))
 
 
@@ -277,10 +272,10 @@ def _fault(  # noqa: PLR0913, PLR0917  a row of the table below
 
 
 def _faults(role: Role) -> Iterator[Fault]:
-    """What can happen to colliders and visuals alike."""
+    """Yield the faults of one role that colliders and visuals share."""
     word = _WORDS[role]
     rows = (
-        ("dropped", "{} dropped", "shapes", _remove, _every),
+        ("dropped", "{} dropped", "shapes", deactivate, _every),
         ("repeated", "{} written twice", "shapes", _repeat, _every),
         ("radius", "radius of {} halved", "support", _halve_radius, _is_round),
         ("axis", "axis of {} turned", "support", _turn_axis, _is_long),

@@ -1,4 +1,4 @@
-"""Faults in which joints there are, what they connect and what they allow."""
+"""Faults in the set of joints, their bodies and their types."""
 
 from __future__ import annotations
 
@@ -7,9 +7,15 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from pxr import Sdf, Usd, UsdPhysics
+from pxr import Usd, UsdPhysics
 
-from urdf_usd.conformance.mutation.fault import Fault, Seed
+from urdf_usd.conformance.mutation.fault import (
+    Fault,
+    Seed,
+    deactivate,
+    on_prim,
+    relocate,
+)
 from urdf_usd.conformance.mutation.good_asset import apart
 from urdf_usd.conformance.mutation.joint_frames import AXES
 from urdf_usd.conformance.observation.robot import COORDINATES, JointType
@@ -27,7 +33,7 @@ _ENDS = ("structure.joints", "structure.parents", "structure.base")
 _ELSEWHERE = "misspelt"
 _TURNING = (JointType.REVOLUTE, JointType.CONTINUOUS)
 _SINGLE = (*_TURNING, JointType.PRISMATIC)
-# What locks a degree of freedom.
+# Limits that lock a degree of freedom.
 _LOCKED = (1.0, -1.0)
 
 
@@ -37,7 +43,7 @@ def _edited(
     """Edit the prims of joints that frames something."""
     for site in asset.joints_of(*types):
         if UsdPhysics.Joint(site.prim).GetJointEnabledAttr().Get():
-            yield Seed(site.subject, partial(_edit, site.path, edit))
+            yield Seed(site.subject, on_prim(site.path, edit))
 
 
 def _ties(asset: GoodAsset, *types: JointType) -> set[str]:
@@ -53,7 +59,7 @@ def _ties(asset: GoodAsset, *types: JointType) -> set[str]:
 
 
 def _excluded(asset: GoodAsset) -> Iterator[Seed]:
-    """Exclude joints; a weld to the world holds the base with or without."""
+    """Exclude joints; equivalent for fixed joints to the world."""
     equivalent = _ties(asset, JointType.FIXED)
     types = (*_SINGLE, JointType.FIXED, JointType.PLANAR)
     for seed in _edited(_exclude, types, asset):
@@ -61,23 +67,10 @@ def _excluded(asset: GoodAsset) -> Iterator[Seed]:
 
 
 def _without_parent(asset: GoodAsset) -> Iterator[Seed]:
-    """Misspell parents; what does not exist is the world, which some joints mean."""
+    """Misspell parents; equivalent for joints to the world."""
     equivalent = _ties(asset, *COORDINATES)
     for seed in _edited(partial(_misspell, 0), tuple(COORDINATES), asset):
         yield replace(seed, equivalent=seed.subject in equivalent)
-
-
-def _edit(
-    path: str,
-    edit: Callable[[Usd.Prim], None],
-    stage: Usd.Stage,
-    _: float,
-) -> None:
-    edit(stage.GetPrimAtPath(path))
-
-
-def _remove(prim: Usd.Prim) -> None:
-    prim.SetActive(False)
 
 
 def _disable(prim: Usd.Prim) -> None:
@@ -114,7 +107,7 @@ def _freedoms(prim: Usd.Prim) -> dict[str, tuple[float, float]]:
 
 
 def _lock_to_infinity(prim: Usd.Prim) -> None:
-    """Lock by low above high, but with values that parsers take for no limit."""
+    """Lock with infinite low above high, which parsers read as no limit."""
     for freedom, (low, high) in _freedoms(prim).items():
         if low > high:
             _limit(prim, freedom, (math.inf, -math.inf))
@@ -126,7 +119,7 @@ def _lock_one_more(prim: Usd.Prim) -> None:
 
 
 def _turn_plane(prim: Usd.Prim) -> None:
-    """Take another axis for the normal of the plane."""
+    """Permute the normal of the plane."""
     limits = _freedoms(prim)
     for freedom in limits:
         kind, axis = freedom[:-1], freedom[-1]
@@ -136,7 +129,7 @@ def _turn_plane(prim: Usd.Prim) -> None:
 
 def _welded_floats(asset: GoodAsset) -> Iterator[Seed]:
     for site in asset.joints_of(JointType.FLOATING):
-        yield Seed(site.subject, partial(_edit, site.path, _weld_float))
+        yield Seed(site.subject, on_prim(site.path, _weld_float))
 
 
 def _weld_float(prim: Usd.Prim) -> None:
@@ -147,9 +140,7 @@ def _weld_float(prim: Usd.Prim) -> None:
 def _lost_names(asset: GoodAsset) -> Iterator[Seed]:
     for site in _named(asset):
         same = site.prim.GetName() == site.stated.name
-        yield Seed(
-            site.subject, partial(_edit, site.path, _forget_name), equivalent=same
-        )
+        yield Seed(site.subject, on_prim(site.path, _forget_name), equivalent=same)
 
 
 def _named(asset: GoodAsset) -> tuple[BodySite | JointSite, ...]:
@@ -164,15 +155,11 @@ def _renamed(asset: GoodAsset) -> Iterator[Seed]:
     for site in _named(asset):
         if not site.prim.GetDisplayName():
             target = f"{site.path}_{_ELSEWHERE}"
-            yield Seed(site.subject, partial(_relocate, site.path, target))
+            yield Seed(site.subject, relocate(site.path, target))
 
 
-def _relocate(path: str, target: str, stage: Usd.Stage, _: float) -> None:
-    stage.GetRootLayer().relocates = [(Sdf.Path(path), Sdf.Path(target))]
-
-
-def _rehung(asset: GoodAsset) -> Iterator[Seed]:
-    """Hang joints on a body that stands elsewhere and does not follow the child."""
+def _with_other_parent(asset: GoodAsset) -> Iterator[Seed]:
+    """Change the parent to a body with another pose that is not below the child."""
     for site in asset.joints:
         ends = UsdPhysics.Joint(site.prim)
         parent, child = (
@@ -181,17 +168,17 @@ def _rehung(asset: GoodAsset) -> Iterator[Seed]:
         )
         if not (parent and parent[0] and child and child[0]):
             continue
-        behind = _behind(child[0].stated.name, asset)
+        behind = _links_below(child[0].stated.name, asset)
         others = [
             body.path
             for body in asset.bodies
             if body.stated.name not in behind and apart(body, parent[0])
         ]
         if others:
-            yield Seed(site.subject, partial(_rehang, site.path, others[0]))
+            yield Seed(site.subject, partial(_set_parent, site.path, others[0]))
 
 
-def _behind(link: str, asset: GoodAsset) -> set[str]:
+def _links_below(link: str, asset: GoodAsset) -> set[str]:
     """Return a link and all links that move with it."""
     found, joints = {link}, asset.spec.joints
     for _ in joints:
@@ -199,13 +186,13 @@ def _behind(link: str, asset: GoodAsset) -> set[str]:
     return found
 
 
-def _rehang(path: str, parent: str, stage: Usd.Stage, _: float) -> None:
+def _set_parent(path: str, parent: str, stage: Usd.Stage, _: float) -> None:
     joint = UsdPhysics.Joint(stage.GetPrimAtPath(path))
     joint.GetBody0Rel().SetTargets([parent])
 
 
 def _surplus(asset: GoodAsset) -> Iterator[Seed]:
-    """Weld the first body to the last one: a loop that the URDF does not have."""
+    """Fix the first body to the last one: a surplus loop."""
     if len(asset.bodies) > 1:
         ends = asset.bodies[0].path, asset.bodies[-1].path
         path = f"{asset.root}/{_ELSEWHERE}"
@@ -213,7 +200,7 @@ def _surplus(asset: GoodAsset) -> Iterator[Seed]:
 
 
 def _namesakes(asset: GoodAsset) -> Iterator[Seed]:
-    """Add welds between the ends of joints, under the same name."""
+    """Add fixed joints between the bodies of joints, with the same name."""
     for site in asset.joints:
         joint = UsdPhysics.Joint(site.prim)
         ends = [
@@ -255,7 +242,7 @@ def _retyped(
 
 
 TOPOLOGY_FAULTS = (
-    _fault("joint-removed", "joint removed", _JOINTS, _remove),
+    _fault("joint-removed", "joint removed", _JOINTS, deactivate),
     _fault("joint-disabled", "joint disabled", _JOINTS, _disable),
     Fault(
         "topology.joint-excluded",
@@ -267,7 +254,9 @@ TOPOLOGY_FAULTS = (
     Fault("topology.joint-namesake", "second joint of a name", _JOINTS, _namesakes),
     _fault("child-dangling", "body1 misspelt", _ENDS, partial(_misspell, 1)),
     Fault("topology.parent-dangling", "body0 misspelt", _ENDS, _without_parent),
-    Fault("topology.joint-rehung", "joint on another parent", _PARENTS, _rehung),
+    Fault(
+        "topology.joint-rehung", "joint on another parent", _PARENTS, _with_other_parent
+    ),
     _retyped(
         "made-prismatic",
         "revolute joint made prismatic",

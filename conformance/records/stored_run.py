@@ -49,7 +49,7 @@ def read_run(folder: Path) -> StoredRun:
     """
     file = folder / "summary.json"
     if not file.is_file():
-        raise StoredRunError(f"{folder} is no folder of a run: no summary.json")
+        raise StoredRunError(f"{folder} holds no summary.json")
     summary = _read(file, RunSummary)
     files = (f"{_place(summary, robot)}.json" for robot in summary.robots)
     results = folder / "results"

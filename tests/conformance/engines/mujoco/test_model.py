@@ -320,7 +320,7 @@ def test_reading_that_cannot_be_simulated_keeps_what_it_says() -> None:
     silent = replace(whole, frames=None)
     moving = with_motion(silent, CONFIGURATIONS, perturbed=False)
 
-    assert moving.dynamics is absent.dynamics
+    assert moving.dynamics is silent.dynamics
     assert moving.rollout is None
     assert moving.notes == (
         "MuJoCo cannot simulate the observation: no link frames are stated",
