@@ -28,27 +28,6 @@ if TYPE_CHECKING:
 # --strict.
 _NOT_READ = frozenset({Verdict.UNREADABLE, Verdict.NOT_AVAILABLE})
 
-# From the least to the gravest; of checks, and of robots without any.
-_GRAVITY = (
-    Grade.NOT_APPLICABLE,
-    Grade.EXACT,
-    Grade.CLOSE,
-    Grade.NOT_COMPARABLE,
-    Grade.DISPUTED,
-    Grade.FAILS,
-)
-_GRAVITY_OF_VERDICTS = (
-    Verdict.EXACT,
-    Verdict.CLOSE,
-    Verdict.INCOMPLETE,
-    Verdict.NOT_AVAILABLE,
-    Verdict.UNREADABLE,
-    Verdict.NOT_COMPARABLE,
-    Verdict.DISPUTED,
-    Verdict.FAILS,
-    Verdict.CRASHED,
-)
-
 
 class FailOn(StrEnum):
     """The least severe result that does not pass.
@@ -229,7 +208,7 @@ def failures(
     forgiven = set() if strict else set(_NOT_READ)
     if unreadable:
         forgiven.discard(Verdict.UNREADABLE)
-    failing = _GRAVITY[_GRAVITY.index(_MILDEST[fail_on]) :]
+    failing = [g for g in Grade if g.severity >= _MILDEST[fail_on].severity]
     return tuple(
         failure
         for record in records
@@ -296,6 +275,5 @@ def _failures(record: RobotRecord, failing: Sequence[Grade]) -> Iterator[Failure
 
 def is_worse(failure: Failure, expected: str) -> bool:
     """Whether a failure is worse than the expected grade, or verdict."""
-    order = _GRAVITY_OF_VERDICTS if failure.check == VERDICT else _GRAVITY
-    gravity = [value.value for value in order]
-    return gravity.index(failure.grade) > gravity.index(expected)
+    scale = Verdict if failure.check == VERDICT else Grade
+    return scale(failure.grade).severity > scale(expected).severity

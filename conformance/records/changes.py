@@ -11,33 +11,12 @@ from urdf_usd.conformance.records.change_record import (
     FormerRunRecord,
     Kind,
 )
-from urdf_usd.conformance.records.record import Grade, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from urdf_usd.conformance.records.record import CheckRecord, RobotRecord
     from urdf_usd.conformance.records.stored_run import StoredRun
-
-_GRADES = (
-    Grade.NOT_APPLICABLE,
-    Grade.EXACT,
-    Grade.CLOSE,
-    Grade.NOT_COMPARABLE,
-    Grade.DISPUTED,
-    Grade.FAILS,
-)
-_VERDICTS = (
-    Verdict.EXACT,
-    Verdict.CLOSE,
-    Verdict.INCOMPLETE,
-    Verdict.NOT_AVAILABLE,
-    Verdict.UNREADABLE,
-    Verdict.NOT_COMPARABLE,
-    Verdict.DISPUTED,
-    Verdict.FAILS,
-    Verdict.CRASHED,
-)
 
 
 def compare_runs(first: StoredRun, second: StoredRun) -> tuple[ChangeRecord, ...]:
@@ -97,7 +76,7 @@ def _robot(before: RobotRecord, after: RobotRecord) -> Iterator[ChangeRecord]:
     elif after.verdict.agrees and not before.verdict.agrees:
         yield ChangeRecord(Kind.FIXED, False, after.id, None, *verdicts)
     elif before.verdict is not after.verdict:
-        worse = _VERDICTS.index(after.verdict) > _VERDICTS.index(before.verdict)
+        worse = after.verdict.severity > before.verdict.severity
         kind = Kind.WORSE if worse else Kind.BETTER
         yield ChangeRecord(kind, worse, after.id, None, *verdicts, after.reason)
     yield from _files(before, after)
@@ -128,7 +107,7 @@ def _check(
     robot: str, before: CheckRecord, after: CheckRecord
 ) -> Iterator[ChangeRecord]:
     if before.grade is not after.grade:
-        worse = _GRADES.index(after.grade) > _GRADES.index(before.grade)
+        worse = after.grade.severity > before.grade.severity
         yield ChangeRecord(
             kind=Kind.WORSE if worse else Kind.BETTER,
             worse=worse,

@@ -35,6 +35,11 @@ class Grade(StrEnum):
     NOT_COMPARABLE = "not comparable"
     NOT_APPLICABLE = "not applicable"
 
+    @property
+    def severity(self) -> int:
+        """Rank from the least to the most severe grade."""
+        return _GRADES_BY_SEVERITY.index(self)
+
 
 class Verdict(StrEnum):
     """Result for one robot.
@@ -55,6 +60,11 @@ class Verdict(StrEnum):
     NOT_AVAILABLE = "not available"
 
     @property
+    def severity(self) -> int:
+        """Rank from the least to the most severe verdict."""
+        return _VERDICTS_BY_SEVERITY.index(self)
+
+    @property
     def conforms(self) -> bool:
         """Whether the USD equals the URDF."""
         return self in {Verdict.EXACT, Verdict.CLOSE}
@@ -63,6 +73,27 @@ class Verdict(StrEnum):
     def agrees(self) -> bool:
         """Whether the USD equals the URDF in everything that was compared."""
         return self.conforms or self is Verdict.INCOMPLETE
+
+
+_GRADES_BY_SEVERITY = (
+    Grade.NOT_APPLICABLE,
+    Grade.EXACT,
+    Grade.CLOSE,
+    Grade.NOT_COMPARABLE,
+    Grade.DISPUTED,
+    Grade.FAILS,
+)
+_VERDICTS_BY_SEVERITY = (
+    Verdict.EXACT,
+    Verdict.CLOSE,
+    Verdict.INCOMPLETE,
+    Verdict.NOT_AVAILABLE,
+    Verdict.UNREADABLE,
+    Verdict.NOT_COMPARABLE,
+    Verdict.DISPUTED,
+    Verdict.FAILS,
+    Verdict.CRASHED,
+)
 
 
 class _Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=False):

@@ -278,7 +278,7 @@ def _check_record(
         title=check.title,
         group=check.group,
         unit=check.unit,
-        grade=max(grades, key=ORDER.index, default=Grade.NOT_APPLICABLE),
+        grade=max(grades, key=attrgetter("severity"), default=Grade.NOT_APPLICABLE),
         compared=sum(grade is not Grade.NOT_COMPARABLE for grade in grades),
         worst=_amount(check, worst),
         worst_subject=worst.subject if worst and worst.amount else None,
@@ -338,7 +338,7 @@ def _findings(
         if difference.item not in attribution.disputed
         and difference.grade is not Grade.EXACT
     ]
-    own.sort(key=lambda value: (-ORDER.index(value.grade), -value.severity))
+    own.sort(key=lambda value: (-value.grade.severity, -value.severity))
     graded = [_finding(check, value, value.grade) for value in own]
     disputed = [
         _finding(check, difference, Grade.DISPUTED, _contradiction(disagreements))
@@ -403,20 +403,9 @@ def _unconfirmed(inputs: _Inputs) -> str:
     )
 
 
-ORDER = (
-    Grade.NOT_APPLICABLE,
-    Grade.EXACT,
-    Grade.CLOSE,
-    Grade.NOT_COMPARABLE,
-    Grade.DISPUTED,
-    Grade.FAILS,
-)
-"""Grades in ascending order of severity."""
-
-
 def overall_verdict(grades: AbstractSet[Grade]) -> Verdict:
     """Return the verdict that follows from the grades of all checks."""
-    worst = max(grades, key=ORDER.index)
+    worst = max(grades, key=attrgetter("severity"))
     if worst is Grade.NOT_APPLICABLE:
         return Verdict.NOT_COMPARABLE
     if worst is Grade.NOT_COMPARABLE and grades & {Grade.EXACT, Grade.CLOSE}:
@@ -426,7 +415,7 @@ def overall_verdict(grades: AbstractSet[Grade]) -> Verdict:
 
 def overall_reason(checks: Sequence[CheckRecord]) -> str:
     """Name the deciding finding, in one sentence."""
-    worst = max((check.grade for check in checks), key=ORDER.index)
+    worst = max((check.grade for check in checks), key=attrgetter("severity"))
     if worst is Grade.NOT_APPLICABLE:
         return "nothing was compared"
     if worst is Grade.EXACT:
