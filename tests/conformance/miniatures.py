@@ -467,7 +467,7 @@ MINIATURES = (
             "kinematics.rotation": "joint elbow",
             "kinematics.position": "joint elbow",
         },
-        "its frame at zero is turned",
+        "frame at zero rotated",
     ),
     Miniature(
         "frame shifted by 20 um",
@@ -611,7 +611,7 @@ MINIATURES = (
         "mass left to the colliders",
         lambda: replace(usd_reading(), invented=("arm",)),
         {"mass.stated": "link arm"},
-        "without a mass",
+        "without an authored mass",
     ),
     Miniature(
         "parents swapped",
@@ -677,13 +677,13 @@ MINIATURES = (
         "joint of a base without body tied to the world",
         lambda: replace(usd_reading(), at_world=("wheel",)),
         {"structure.world": "joint wheel"},
-        "ends at the world instead of a body",
+        "connects a body to the world",
     ),
     Miniature(
         "two joints of one name",
         lambda: _with_joint("weld"),
         {"structure.joints": "joint weld"},
-        "is there 2 times",
+        "exists 2 times",
     ),
     Miniature(
         "surplus weld",
@@ -707,7 +707,7 @@ MINIATURES = (
         "newton:inertia without the rotation of the inertial",
         _inertia_stated_twice,
         {"mass.link.agreement": "link arm"},
-        "but wrong axes, says newton:inertia",
+        "but wrong axes, in newton:inertia",
     ),
     Miniature(
         "newton:inertia not finite",

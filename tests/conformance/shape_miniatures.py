@@ -105,7 +105,7 @@ def _miniatures(role: Role) -> tuple[Miniature, ...]:
             f"{role} cylinder with half the radius",
             lambda: _otherwise(role, "forearm", 0, Cylinder(0.02, 0.25)),
             {support: "link forearm", f"{role}.volume": "link forearm"},
-            "less far than it should",
+            "less than in the URDF",
         ),
         Miniature(
             f"{role} capsule whose length counts its caps",
@@ -117,7 +117,7 @@ def _miniatures(role: Role) -> tuple[Miniature, ...]:
             f"{role} shape shifted inside another",
             lambda: _moved_pen(role),
             {support: "link forearm"},
-            "its surface's centre off by 0.001 m",
+            "a surface whose centroid differs by 0.001 m",
         ),
         Miniature(
             f"{role} mesh without its scale",

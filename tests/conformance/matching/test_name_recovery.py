@@ -124,7 +124,7 @@ def test_a_base_without_mass_is_found(tmp_path: Path) -> None:
     findings = _findings(check(urdf, usd, CheckOptions(engines=("mujoco",))))
 
     # The weld of a frame is no prim, and its parent has another name now.
-    assert [message.split(" is called ")[0] for message in findings.pop(_LINKS)] == [
+    assert [message.split(" is renamed ")[0] for message in findings.pop(_LINKS)] == [
         "link foot"
     ]
     assert _NAMES.issuperset(findings)

@@ -105,7 +105,7 @@ def test_binary_ply_is_read(tmp_path: Path) -> None:
     ("text", "reason"),
     [
         (PLY_ROWS.replace("3 0 3 4", "3 0 3"), "plyfile raises PlyElementParseError"),
-        (PLY_ROWS.replace("3 0 3 4", "3 0 3 9"), "a corner is at a point that is not"),
+        (PLY_ROWS.replace("3 0 3 4", "3 0 3 9"), "a face refers to a missing vertex"),
         (PLY_ROWS.replace("4 0 1 2 3\n3 0 3 4", "2 0 1\n1 0"), "it holds no triangles"),
     ],
 )
@@ -153,8 +153,8 @@ def test_faces_of_obj_have_the_material_that_their_statements_say(
 @pytest.mark.parametrize(
     ("old", "new", "reason"),
     [
-        ("v 1 0 0", "  v 1 0 0", "trimesh does not read vertices with other space"),
-        ("v 1 0 0", "v\t1 0 0", "trimesh does not read vertices with other space"),
+        ("v 1 0 0", "  v 1 0 0", "trimesh does not read vertices that are not separated"),
+        ("v 1 0 0", "v\t1 0 0", "trimesh does not read vertices that are not separated"),
         ("-1\n", "-1\nv 1 1 1\n", "trimesh counts negative indices from the end"),
         ("f 1 3 4", "f 0 3 4", "trimesh reads index 0 as the first vertex"),
         ("f 1 3 4", "  f 1 3 4", "trimesh reads 5 triangles of 6"),
