@@ -268,9 +268,7 @@ def test_dispute_names_both_readers_and_the_value() -> None:
 
     assert finding.subject == "joint elbow"
     assert finding.grade is Grade.DISPUTED
-    assert (
-        "mujoco: joint elbow: upper limit is 2 rad, not 2.4 rad" in finding.message
-    )
+    assert "mujoco: joint elbow: upper limit is 2 rad, not 2.4 rad" in finding.message
     assert (
         check.reason
         == "mujoco and pybullet contradict spec, and no engine agrees with it"

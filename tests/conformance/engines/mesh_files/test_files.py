@@ -153,8 +153,16 @@ def test_faces_of_obj_have_the_material_that_their_statements_say(
 @pytest.mark.parametrize(
     ("old", "new", "reason"),
     [
-        ("v 1 0 0", "  v 1 0 0", "trimesh does not read vertices that are not separated"),
-        ("v 1 0 0", "v\t1 0 0", "trimesh does not read vertices that are not separated"),
+        (
+            "v 1 0 0",
+            "  v 1 0 0",
+            "trimesh does not read vertices that are not separated",
+        ),
+        (
+            "v 1 0 0",
+            "v\t1 0 0",
+            "trimesh does not read vertices that are not separated",
+        ),
         ("-1\n", "-1\nv 1 1 1\n", "trimesh counts negative indices from the end"),
         ("f 1 3 4", "f 0 3 4", "trimesh reads index 0 as the first vertex"),
         ("f 1 3 4", "  f 1 3 4", "trimesh reads 5 triangles of 6"),
