@@ -105,7 +105,7 @@ def test_number_that_is_none_fails() -> None:
     assert _by_item(bias_forces, broken)["wheel"].grade is Grade.FAILS
 
 
-def test_silent_side_is_not_comparable() -> None:
+def test_side_without_rollout_is_not_comparable() -> None:
     """Either."""
     spec, silent = urdf_reading(), replace(usd_reading(), dynamics=None)
     measure = derive_tolerance_model(spec, Tolerance())

@@ -50,7 +50,7 @@ def _words(stage: Usd.Stage) -> set[str]:
         ("physx", {"physx", "drive"}),
     ],
 )
-def test_a_profile_speaks_its_own_language_alone(
+def test_profile_uses_its_own_schemas_alone(
     tmp_path: Path, profile: str, words: set[str]
 ) -> None:
     """On joints and bodies; one for anybody defines_appearance none."""

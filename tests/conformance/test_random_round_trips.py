@@ -47,7 +47,7 @@ def _ask(engine: Engine, request: Request) -> Outcome:
 @pytest.mark.parametrize("engine", [MujocoEngine(), PybulletEngine()])
 @settings(max_examples=25, deadline=None)
 @given(robot=any_scale())
-def test_an_engine_agrees_with_itself_there_and_back(
+def test_engine_agrees_with_itself_after_round_trip(
     engine: Engine, robot: Robot
 ) -> None:
     """In every quantity that it states, or it refuses both files."""

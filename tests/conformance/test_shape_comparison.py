@@ -81,7 +81,7 @@ def test_order_does_not_matter() -> None:
     assert set(_grades(_judged(here, there)).values()) == {Grade.EXACT}
 
 
-def test_a_mesh_in_two_prims_is_the_same_surface() -> None:
+def test_mesh_split_into_two_prims_is_close() -> None:
     """Cut by its faces; and the other way round, joined."""
     ball = trimesh.creation.icosphere(3, 0.3)
     halves = [
@@ -117,7 +117,7 @@ def test_a_mesh_may_not_be_replaced_by_a_primitive() -> None:
     assert _grades(_judged([_mesh("a", box)], [_box("a")]))["shapes"] is Grade.FAILS
 
 
-def test_a_shape_that_another_hides_is_missed() -> None:
+def test_missing_enclosed_shape_fails() -> None:
     """Nothing reaches less far without it, but there is less surface."""
     inner = trimesh.creation.icosphere(2, 0.05)
     checks = _judged([_box("a"), _mesh("b", inner)], [_box("a")])
@@ -126,7 +126,7 @@ def test_a_shape_that_another_hides_is_missed() -> None:
     assert _grades(checks)["area"] is Grade.FAILS
 
 
-def test_a_link_whose_shapes_are_all_lost_is_told_once() -> None:
+def test_link_without_any_shape_is_reported_once() -> None:
     """There is nothing to measure."""
     checks = _judged([_box("a")], [])
 
@@ -136,7 +136,7 @@ def test_a_link_whose_shapes_are_all_lost_is_told_once() -> None:
     assert message == "link base: collision has nothing, not box (0.2 x 0.5 x 0.3 m)"
 
 
-def test_a_mesh_that_nobody_finds_is_not_comparable_and_named() -> None:
+def test_missing_mesh_is_not_comparable_and_named() -> None:
     """It is the URDF's fault; what else the link has is compared."""
     lost = _shape("gone.stl", ShapeKind.MESH, problem="it is not found")
     checks = _judged([lost, _box("a")], [_box("a")])
@@ -165,7 +165,7 @@ def test_a_bounding_volume_fails() -> None:
     assert _grades(_judged([_box("a")], [stands_in]))["shapes"] is Grade.FAILS
 
 
-def test_an_engine_that_knows_no_meshes_is_not_heard_on_them() -> None:
+def test_engine_without_meshes_is_ignored_for_meshes() -> None:
     """Absent is not equal, and not different."""
     silent = _shape("m", ShapeKind.MESH, stated=False)
     spec = _with(urdf_reading(), [_box("a")])
@@ -214,7 +214,7 @@ def test_rounding_alone_is_exact(seed: int, far: float, scale: float) -> None:
     assert set(_grades(checks).values()) == {Grade.EXACT}
 
 
-def test_the_bound_is_not_a_blank_cheque() -> None:
+def test_difference_above_the_bound_is_not_exact() -> None:
     """A ball of a metre is exact to some parts in ten million."""
     ball = [_mesh("a", trimesh.creation.icosphere(3), np.eye(4))]
     bound = _judged(ball, ball)["collision.support"].bound
@@ -241,7 +241,7 @@ def _seen(
 RED, BLUE = (0.5, 0.1, 0.05), (0.1, 0.1, 0.9)
 
 
-def test_looks_are_paired_by_area_and_likeness() -> None:
+def test_appearances_are_paired_by_area_and_similarity() -> None:
     """Two red subsets are one red part, in any order."""
     ours = _looking(Appearance(0.3, RED), Appearance(0.1, BLUE))
     theirs = _looking(Appearance(0.1, BLUE), Appearance(0.2, RED), Appearance(0.1, RED))
@@ -250,7 +250,7 @@ def test_looks_are_paired_by_area_and_likeness() -> None:
     assert checks["visual.colour"].grade is Grade.EXACT
 
 
-def test_a_part_of_another_colour_is_told_with_its_share() -> None:
+def test_wrong_colour_of_a_part_is_reported_with_its_share() -> None:
     """A quarter of the surface is blue that should be red."""
     ours = _looking(Appearance(0.4, RED))
     theirs = _looking(Appearance(0.3, RED), Appearance(0.1, BLUE))
@@ -261,7 +261,7 @@ def test_a_part_of_another_colour_is_told_with_its_share() -> None:
     assert finding.difference == pytest.approx(0.85)
 
 
-def test_a_colour_that_the_urdf_leaves_open_is_free() -> None:
+def test_colour_absent_in_urdf_is_not_compared() -> None:
     """So is one that is known from one reader alone."""
     for ours in (_looking(Appearance(0.4, None)), _looking()):
         checks = _seen([ours], [_looking(Appearance(0.4, BLUE))])
@@ -269,7 +269,7 @@ def test_a_colour_that_the_urdf_leaves_open_is_free() -> None:
         assert checks["visual.colour"].grade is Grade.EXACT
 
 
-def test_textures_are_told_by_content() -> None:
+def test_textures_are_compared_by_content() -> None:
     """Not by name."""
     ours = _looking(Appearance(0.4, None, texture="ab" * 32, image="a.png"))
     renamed = _looking(Appearance(0.4, None, texture="ab" * 32, image="b.png"))
@@ -279,7 +279,7 @@ def test_textures_are_told_by_content() -> None:
     assert _seen([ours], [other])["visual.texture"].grade is Grade.FAILS
 
 
-def test_what_is_left_open_is_laid_over_what_says_nothing() -> None:
+def test_absent_colours_are_paired_with_each_other() -> None:
     """A colour that is stated finds its own, though an open one would take any."""
     ours = _looking(Appearance(0.1, None), Appearance(0.3, RED))
     theirs = _looking(Appearance(0.3, RED), Appearance(0.1, None))

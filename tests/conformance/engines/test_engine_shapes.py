@@ -111,7 +111,7 @@ def test_mujoco_undoes_what_it_does_to_meshes(
     assert mujoco.surface.volume == pytest.approx(mesh.volume, rel=1e-5)
 
 
-def test_pybullet_says_nothing_of_meshes(tmp_path: Path) -> None:
+def test_pybullet_states_no_meshes(tmp_path: Path) -> None:
     """Neither engine says anything of a mesh that is not there."""
     text = '<mesh filename="gone.stl"/>'
     for engine in (MujocoEngine(), PybulletEngine()):
@@ -201,7 +201,7 @@ def test_obj_polygons_and_pieces_are_counted(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"nonsense", b"solid\nendsolid\n"])
-def test_a_damaged_mesh_says_so(content: bytes, tmp_path: Path) -> None:
+def test_damaged_mesh_is_reported(content: bytes, tmp_path: Path) -> None:
     """In one line, whatever is raised inside."""
     file = tmp_path / "part.stl"
     file.write_bytes(content)

@@ -408,7 +408,7 @@ def test_gltf_text_with_numbers_inside_stands_upright(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("form", ["obj", "dae", "glb"])
-def test_a_conversion_keeps_looks_exactly(form: str, tmp_path: Path) -> None:
+def test_conversion_keeps_appearance_exactly(form: str, tmp_path: Path) -> None:
     """Colours, factors, opacities, images and their masks."""
     _obj(tmp_path)
     red = "<diffuse><color>0.5 0.2 1 1</color></diffuse>"
@@ -425,7 +425,7 @@ def test_a_conversion_keeps_looks_exactly(form: str, tmp_path: Path) -> None:
     ("content", "reason"),
     [(None, "is not found"), (b"GIF89a", "is neither PNG nor JPEG")],
 )
-def test_an_image_that_cannot_be_shown_is_a_finding_and_no_fault(
+def test_unusable_texture_is_a_finding_but_no_failure(
     content: bytes | None, reason: str, tmp_path: Path
 ) -> None:
     """The USD cannot have it."""
@@ -447,7 +447,7 @@ def test_an_image_that_cannot_be_shown_is_a_finding_and_no_fault(
         ("damaged.obj", OBJ.replace("v 0 0 3", "v 0 1e39 3")),
     ],
 )
-def test_faces_that_are_nowhere_are_missed_in_no_usd(
+def test_invalid_faces_do_not_fail_the_usd(
     tmp_path: Path, name: str, text: str
 ) -> None:
     """The triangles of half and of one square metre are left."""
@@ -466,7 +466,7 @@ def test_faces_that_are_nowhere_are_missed_in_no_usd(
     ("name", "text"),
     [("0.obj", BARE_OBJ), ("0.obj", BARE_OBJ.replace("o ", "g ")), ("0.stl", BARE_STL)],
 )
-def test_no_triangle_wears_a_material_of_a_file_that_has_none(
+def test_triangles_of_files_without_materials_have_none(
     tmp_path: Path, name: str, text: str
 ) -> None:
     """Whatever its parts and its folder are called, after which trimesh calls it."""

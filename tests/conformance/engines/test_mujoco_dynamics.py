@@ -76,7 +76,9 @@ _CHAIN_JOINT = """<joint name="j{n}" type="continuous"><parent link="l{before}"/
   <axis xyz="0.4 {n} -0.6"/>{mimic}</joint>"""
 
 
-def test_couplings_give_way_alike_wherever_bodies_stand(tmp_path: Path) -> None:
+def test_compliance_of_couplings_is_independent_of_initial_poses(
+    tmp_path: Path,
+) -> None:
     """With offsets, the bodies of the two models stand in different configurations."""
     parts = [_CHAIN_LINK.format(n=0)]
     for n in range(1, 7):
@@ -154,7 +156,7 @@ def test_a_root_called_world_does_not_move(tmp_path: Path) -> None:
     assert _agree(spec, stated) == {"hinge": Grade.EXACT}
 
 
-def test_a_free_joint_counts_from_its_origin(tmp_path: Path) -> None:
+def test_free_joint_coordinates_start_at_its_origin(tmp_path: Path) -> None:
     """Positions, velocities and forces of a floating joint, with a turned origin."""
     spec, stated = _readings(_written(tmp_path, "floating-joint"))
     grades = _agree(spec, stated)

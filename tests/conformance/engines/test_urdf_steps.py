@@ -105,7 +105,7 @@ def test_a_world_that_would_be_a_second_root_is_not_added(
         ("", {"j"}, {"j"}, {"j"}),
     ],
 )
-def test_filled_in_limits_are_told_apart(
+def test_added_limits_are_distinguished(
     joint: str, effort: set[str], velocity: set[str], limits: set[str], tmp_path: Path
 ) -> None:
     """What the file does say stays a reading."""

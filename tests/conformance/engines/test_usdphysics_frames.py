@@ -179,7 +179,7 @@ def test_infinite_locks_turn_a_planar_joint_inside_out(tmp_path: Path) -> None:
     assert joint_named(reading, "six").type is JointType.FLOATING
 
 
-def test_freedoms_without_a_word_in_urdf_are_noted(tmp_path: Path) -> None:
+def test_freedoms_without_a_urdf_type_are_noted(tmp_path: Path) -> None:
     """A plane that may not turn is no URDF joint; the links still get a place."""
     reading = ask(stage(tmp_path, six(IN_PLANE | {"rotZ": LOCKED})))
 

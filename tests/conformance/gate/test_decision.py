@@ -164,7 +164,7 @@ def test_an_expected_failure_passes_and_another_one_does_not() -> None:
         ("close", Grade.NOT_COMPARABLE, True),
     ],
 )
-def test_a_graver_grade_than_expected_fails(
+def test_worse_grade_than_expected_fails(
     expected: str,
     actual: Grade,
     worse: bool,  # noqa: FBT001  # a pytest parameter

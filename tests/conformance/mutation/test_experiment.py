@@ -66,7 +66,7 @@ def test_faults_have_distinct_names_and_real_aims() -> None:
         assert set(fault.aims) <= known
 
 
-def test_every_check_answers_for_a_fault() -> None:
+def test_every_check_is_the_aim_of_a_fault() -> None:
     """A check that no fault aims at is not examined."""
     aims = {aim for fault in FAULTS for aim in fault.aims}
 
@@ -99,7 +99,7 @@ def test_own_robots_have_a_place_for_every_fault(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("urdf", [PENDULUM, OWN / "oblique_arm.urdf"], ids=["5", "arm"])
-def test_what_is_moot_raises_nothing(urdf: Path, tmp_path: Path) -> None:
+def test_equivalent_fault_fails_no_check(urdf: Path, tmp_path: Path) -> None:
     """Said by construction, borne out by the verdict."""
     trials_of = _trials_by_profile(urdf, tmp_path)
     equivalent = [
@@ -118,7 +118,7 @@ def test_what_is_moot_raises_nothing(urdf: Path, tmp_path: Path) -> None:
     assert equivalent
 
 
-def test_a_base_that_is_made_a_frame_costs_a_joint_and_nothing_else(
+def test_base_without_body_fails_the_world_check_alone(
     tmp_path: Path,
 ) -> None:
     """All else holds, since the pendulum hangs on the world, which has no mass."""
@@ -129,7 +129,7 @@ def test_a_base_that_is_made_a_frame_costs_a_joint_and_nothing_else(
     ]
 
 
-def test_a_blind_check_is_found_out(
+def test_check_without_comparison_misses_its_faults(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its faults are reported as missed, others are not."""
@@ -144,7 +144,7 @@ def test_a_blind_check_is_found_out(
     }
 
 
-def test_a_check_that_cries_wolf_is_found_out(
+def test_false_positive_on_good_usd_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It fails on the good USD."""

@@ -74,7 +74,7 @@ def test_half_turn_is_its_own_inverse(axis: tuple[float, float, float]) -> None:
     assert good.displaces(replace(good, turns=(less.inv(), OTHER)), AT)
 
 
-def test_what_does_not_move_has_no_axis_to_lose() -> None:
+def test_fixed_joint_has_no_axis_to_match() -> None:
     """A joint that stays at zero."""
     good = _hold(OBLIQUE, OTHER)
     bad = replace(good, axis=0)

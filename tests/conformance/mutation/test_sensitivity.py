@@ -84,7 +84,7 @@ def test_one_miss_fails_and_is_named() -> None:
     assert "mass halved: missed on b, link arm" in _text(found)
 
 
-def test_a_false_alarm_fails_and_is_named() -> None:
+def test_false_positive_fails_and_is_named() -> None:
     """A harness that always fails catches everything."""
     found = summary([replace(GOOD, raised=("limits.upper",))])
 
@@ -101,7 +101,7 @@ def test_a_kind_that_is_seeded_nowhere_fails() -> None:
     assert "up axis Y: seeded nowhere" in _text(found)
 
 
-def test_what_is_caught_only_far_above_tolerance_fails() -> None:
+def test_fault_detected_only_far_above_tolerance_fails() -> None:
     """A fifth more than the tolerance is too much."""
     found = summary([_changed(GOOD, "mass.scaled", smallest=1.2e-4)])
 

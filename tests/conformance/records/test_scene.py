@@ -149,7 +149,7 @@ def test_a_coarse_mesh_keeps_its_size() -> None:
     assert volume / 6 == pytest.approx(4 / 3 * math.pi, rel=0.02)
 
 
-def test_what_can_hardly_be_made_coarser_is_left() -> None:
+def test_tangled_mesh_is_kept_finer() -> None:
     """Of triangles between any three of some points, none can be taken away alone."""
     random = np.random.default_rng(3)
     points = random.uniform(-1.0, 2.0, (200, 3))
@@ -174,7 +174,7 @@ def test_a_mesh_is_the_same_with_its_points_joined_and_rounded() -> None:
     assert here.digest == there.digest
 
 
-def test_a_mesh_that_lies_elsewhere_is_another() -> None:
+def test_moved_mesh_has_another_digest() -> None:
     """Though its points are as far from each other."""
     corners, faces = _sphere(8)
     here, there = weld(corners, faces), weld(corners + 1.0, faces)

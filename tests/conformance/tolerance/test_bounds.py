@@ -177,7 +177,7 @@ def test_bound_grows_along_the_chain() -> None:
     assert rotations == sorted(rotations)
 
 
-def test_frames_are_needed_to_measure_with() -> None:
+def test_tolerance_model_requires_frames() -> None:
     """A reference without frames is no reference."""
     spec, _ = _readings(3, 2, welded=False)
     with pytest.raises(ValueError, match="states no frames"):

@@ -65,7 +65,7 @@ def test_massive_joints_are_free() -> None:
     assert plan.steps[-1] * plan.step == pytest.approx(1.0)
 
 
-def test_robot_of_hundreds_of_joints_is_left_to_itself_for_a_shorter_time() -> None:
+def test_rollout_of_hundreds_of_joints_is_shorter() -> None:
     """A step takes time with the square of their number."""
     spread = [
         Joint(f"joint{i}", str((i - 1) // 9), str(i), Continuous(_X), Pose(_X))
@@ -173,7 +173,7 @@ def _compared(expected: Observation, actual: Observation) -> Compared:
     return comparison
 
 
-def test_spread_ends_where_a_neighbour_explodes() -> None:
+def test_spread_ends_where_a_perturbed_rollout_diverges() -> None:
     """What follows says nothing of the robot."""
     whole = _rollout(urdf_reading())
     first, *others = whole.perturbed
@@ -185,7 +185,7 @@ def test_spread_ends_where_a_neighbour_explodes() -> None:
     assert rollout_spread(replace(whole, perturbed=()), joints) == {}
 
 
-def test_rollout_that_explodes_although_the_robot_does_not_fails() -> None:
+def test_divergence_of_the_usd_alone_fails() -> None:
     """Whatever it was before."""
     usd = usd_reading()
     torn = replace(_rollout(usd), states=_rollout(usd).states[:2])
@@ -202,7 +202,7 @@ def _shifted(moment: RolloutState, joint: int) -> RolloutState:
 
 
 @pytest.mark.parametrize(("reached", "until"), [(3, 3), (1, 1), (5, 5)])
-def test_explosion_where_the_urdf_is_chaotic_itself_says_nothing(
+def test_divergence_of_a_sensitive_robot_does_not_fail(
     reached: int, until: int
 ) -> None:
     """From 0.2 s on robots near it are elsewhere, so the USD may end after that.
@@ -312,7 +312,7 @@ def test_sensitive_joint_is_compared_earlier_or_not_at_all() -> None:
     assert without.note == "not compared, too sensitive to rounding: joint wheel"
 
 
-def test_one_silent_side_is_not_comparable() -> None:
+def test_value_on_one_side_only_is_not_comparable() -> None:
     """Two have been asked nothing."""
     spec, usd = urdf_reading(), usd_reading()
     silent = replace(usd, rollout=None)

@@ -61,7 +61,7 @@ def _judged(
     }
 
 
-def test_every_question_to_engines_is_asked_of_the_round_trip() -> None:
+def test_every_check_of_urdf_engines_has_a_round_trip_check() -> None:
     """But for the base, of which URDF has no word, and shapes, which are left out."""
     asked = {check.id for check in CHECKS if not check.usd_alone}
     shapes = {c for c in asked if c.startswith(("collision.", "visual."))}
@@ -145,7 +145,7 @@ def test_without_a_urdf_written_back_nothing_is_comparable() -> None:
     assert "RotX, RotY" in str(checks["round-trip.mass.total"].reason)
 
 
-def test_an_engine_that_misreads_the_urdf_is_not_held_against_the_usd() -> None:
+def test_misread_urdf_does_not_fail_the_usd() -> None:
     """It reads 0.3 where the URDF says otherwise, and the right number afterwards."""
     wrong = restating_joint(usd_reading(), "elbow", upper=0.3)
 
@@ -180,7 +180,7 @@ _KILOGRAM = MassProperties(1.0, (0.0, 0.0, 0.0), (1.0, 0.0, 0.0, 1.0, 0.0, 1.0))
         ("arm", 1.0, {"mass.link.mass", "mass.total"}),
     ],
 )
-def test_a_kilogram_for_a_frame_is_the_engines_own(
+def test_assumed_kilogram_is_attributed_to_the_engine(
     link: str, mass: float, failing: set[str]
 ) -> None:
     """PyBullet invents one; no other mass, and none of a link that lost its own."""
@@ -210,7 +210,7 @@ def _flat(reading: Observation, changes: dict[str, Any]) -> Observation:
         ({"inertia": (0.05, 0.0, 0.0, 0.15, 0.0, 0.2)}, {"mass.link.inertia"}),
     ],
 )
-def test_a_tensor_that_engines_refuse_excuses_nothing_else(
+def test_rejected_tensor_excuses_inertia_alone(
     changes: dict[str, Any], failing: set[str]
 ) -> None:
     """Rounding may break A + B >= C of a flat body; it does not halve a mass."""
@@ -243,7 +243,7 @@ def test_a_tensor_that_engines_refuse_excuses_nothing_else(
     assert found == failing
 
 
-def test_an_absent_number_that_is_read_as_zero_is_the_engines_own() -> None:
+def test_absent_number_read_as_zero_is_attributed_to_the_engine() -> None:
     """PyBullet cannot tell them apart; another number is the USD's doing."""
     spec = restating_joint(usd_reading(), "elbow", effort=None)
     checks = {
@@ -272,7 +272,7 @@ def _trip_of(first: Observation, second: Observation) -> CheckRecord:
     return next(c for c in judgement.checks if c.id == "round-trip.limits.effort")
 
 
-def test_what_two_engines_find_alike_is_the_usds_doing() -> None:
+def test_difference_of_two_engines_is_attributed_to_the_usd() -> None:
     """Each of them has a known deviation that would explain it alone."""
     spec = restating_joint(usd_reading(), "elbow", velocity=None)
     again = restating_joint(spec, "elbow", velocity=0.0)

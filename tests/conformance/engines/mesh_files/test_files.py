@@ -109,7 +109,7 @@ def test_binary_ply_is_read(tmp_path: Path) -> None:
         (PLY_ROWS.replace("4 0 1 2 3\n3 0 3 4", "2 0 1\n1 0"), "it holds no triangles"),
     ],
 )
-def test_why_a_ply_file_is_not_read_is_said(
+def test_reason_why_a_ply_file_is_not_read(
     tmp_path: Path, text: str, reason: str
 ) -> None:
     """An error of the library has its type."""
@@ -244,7 +244,7 @@ def test_primitives_of_gltf_have_their_own_materials(tmp_path: Path) -> None:
         ({}, {}, "its document is malformed: KeyError: 'attributes'"),
     ],
 )
-def test_why_gltf_is_not_read_is_said(
+def test_reason_why_gltf_is_not_read(
     tmp_path: Path, one: dict[str, Any], more: dict[str, object], reason: str
 ) -> None:
     """What trimesh passes over in silence as well."""

@@ -190,7 +190,7 @@ def test_mimic_joints_follow_in_a_rollout() -> None:
     assert followed == pytest.approx(-0.2 * led + 0.3, abs=2e-2)
 
 
-def test_the_solver_stops_where_nothing_is_left_to_gain(
+def test_solver_tolerance_does_not_change_states(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Friction and coupling, as when it may go on for as long as it likes."""
@@ -211,7 +211,7 @@ def test_the_solver_stops_where_nothing_is_left_to_gain(
         np.testing.assert_allclose(stopped[name], end, rtol=0.0, atol=1e-9)
 
 
-def test_neighbours_are_near_and_always_the_same() -> None:
+def test_perturbed_rollouts_are_near_and_deterministic() -> None:
     """They are drawn at random, from one seed."""
     reading = observe_robot(ROBOT, CONFIGURATIONS)
     mechanism = build(reading, CONFIGURATIONS)
@@ -229,7 +229,7 @@ def test_neighbours_are_near_and_always_the_same() -> None:
                 np.testing.assert_allclose(other, mine, atol=1e-3)
 
 
-def test_neighbours_of_a_massless_joint_have_some_mass() -> None:
+def test_perturbed_massless_groups_have_some_mass() -> None:
     """What a USD has to invent, nearby robots have as well."""
     bare = replace(
         ROBOT,
@@ -255,7 +255,7 @@ def test_neighbours_of_a_massless_joint_have_some_mass() -> None:
         assert all(len(nearby) == 5 for nearby in rollout.perturbed)
 
 
-def test_explosion_ends_a_rollout() -> None:
+def test_divergence_ends_a_rollout() -> None:
     """A joint without inertia that is not held."""
     light = replace(
         ROBOT,

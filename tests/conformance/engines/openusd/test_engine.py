@@ -120,7 +120,7 @@ def test_disabled_body_is_static(tmp_path: Path) -> None:
     assert "body /robot/a is disabled" in reading.notes
 
 
-def test_kinematic_body_is_inert(tmp_path: Path) -> None:
+def test_kinematic_body_is_not_dynamic(tmp_path: Path) -> None:
     """Nothing that pulls at it moves it."""
     held = body("a") + body("b", "bool physics:kinematicEnabled = true")
 
@@ -128,7 +128,7 @@ def test_kinematic_body_is_inert(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("axis", "up"), [("Y", (0, 0.6, -0.8)), ("Z", (0, 0.8, 0.6))])
-def test_way_up_is_seen_from_the_root(
+def test_up_axis_is_in_the_root_frame(
     tmp_path: Path, axis: str, up: tuple[float, float, float]
 ) -> None:
     """The root is turned about X by the angle with cosine 0.6 and sine 0.8."""

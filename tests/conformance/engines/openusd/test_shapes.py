@@ -113,7 +113,7 @@ def test_primitives_have_their_dimensions(
     assert (shape.kind, shape.size) == (kind, size)
 
 
-def test_left_handed_faces_look_the_other_way(tmp_path: Path) -> None:
+def test_left_handed_faces_have_opposite_normals(tmp_path: Path) -> None:
     """The square of six square metres looks up, or down."""
     up = _only(tmp_path, f'def Mesh "m" {{ {SQUARE} }}')
     handed = f'{SQUARE}\n uniform token orientation = "leftHanded"'
@@ -190,7 +190,7 @@ def Xform "robot" {
         ),
     ],
 )
-def test_what_cannot_be_measured_says_why(
+def test_unmeasurable_shape_has_a_problem(
     tmp_path: Path, prim: str, problem: str
 ) -> None:
     """It is there, and has no surface."""

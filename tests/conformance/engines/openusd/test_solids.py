@@ -117,7 +117,7 @@ def test_hull_of_a_concave_mesh_is_its_convex_hull() -> None:
     assert solid.volume > 1.2 * mesh.volume
 
 
-def test_what_encloses_nothing_is_empty() -> None:
+def test_flat_solids_are_empty() -> None:
     """A flat hull, a single triangle, no triangle."""
     flat = np.array([(0, 0, 0), (1, 0, 0), (0, 1, 0), (1, 1, 0)], np.float64)
 
