@@ -183,8 +183,8 @@ def _because(difference: Difference, causes: Sequence[str]) -> Description:
 
 
 def _silent(expected: Observation, actual: Observation) -> Incomparable:
-    silent = expected if expected.dynamics is None else actual
-    return Incomparable(f"{silent.engine} states no equations of motion")
+    missing_side = expected if expected.dynamics is None else actual
+    return Incomparable(f"{missing_side.engine} states no equations of motion")
 
 
 def _pair(ours: Dynamics, theirs: Dynamics, scale: MotionScale) -> _Pair:
@@ -331,8 +331,8 @@ def rollout_states(
     if ours is None and theirs is None:
         return Compared((), note="no rollout was planned")
     if ours is None or theirs is None:
-        silent = expected if ours is None else actual
-        return Incomparable(f"{silent.engine} states no rollout")
+        missing_side = expected if ours is None else actual
+        return Incomparable(f"{missing_side.engine} states no rollout")
     names = [joint.name for joint in model.joint_to.values()]
     steady = _steady(model)
     differences = []

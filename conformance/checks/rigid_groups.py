@@ -149,13 +149,13 @@ def _traced(
         return Compared(tuple(differences))
     ours, theirs = masses_of(expected), masses_of(actual)
     faults = frozenset(joints_in_error(expected, actual, model))
-    welded = {group[0]: group for group in _welded(model)}
+    group_of = {group[0]: group for group in _welded(model)}
     found = []
     for difference in differences:
-        group = welded[difference.item]
+        group = group_of[difference.item]
         links = differing_links(group, ours, theirs, model.tolerance, aspects)
-        welds = [model.joint_to[child].name for child in group[1:]]
-        traces = links + tuple(name for name in welds if name in faults)
+        fixed_joints = [model.joint_to[child].name for child in group[1:]]
+        traces = links + tuple(name for name in fixed_joints if name in faults)
         found.append(structs.replace(difference, traces=traces))
     return Compared(tuple(found))
 

@@ -218,7 +218,7 @@ def _candidate(text: str, versions: Mapping[str, str]) -> Candidate:
 def _command(name: str, text: str, version: str | None) -> CommandConverter:
     try:
         words = tuple(shlex.split(text))
-        asked = {
+        used = {
             placeholder
             for repeated, part in _parts(words)
             for placeholder in _placeholders(part, repeated=repeated)
@@ -226,7 +226,7 @@ def _command(name: str, text: str, version: str | None) -> CommandConverter:
     except ValueError as error:
         raise CandidateError(f"{name}: {error}") from error
     for needed in ("urdf", "out"):
-        if needed not in asked:
+        if needed not in used:
             raise CandidateError(f"{name}: the command has no {{{needed}}}")
     program = shutil.which(words[0])
     if program is None:

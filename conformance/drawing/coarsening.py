@@ -57,7 +57,7 @@ def shares(triangles: Sequence[int], budget: int) -> tuple[int, ...]:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Welded:
+class MergedMesh:
     """A mesh with merged points.
 
     Attributes:
@@ -77,7 +77,9 @@ class Welded:
     digest: bytes
 
 
-def weld(points: NDArray[np.floating], triangles: NDArray[np.integer]) -> Welded | None:
+def merge_points(
+    points: NDArray[np.floating], triangles: NDArray[np.integer]
+) -> MergedMesh | None:
     """Merge equal points of a mesh.
 
     Args:
@@ -99,7 +101,7 @@ def weld(points: NDArray[np.floating], triangles: NDArray[np.integer]) -> Welded
     if not len(faces):
         return None
     digest = _digest(places, faces.astype(np.int32), lower, span)
-    return Welded(_at(places, _FINE), faces, lower, span, len(triangles), digest)
+    return MergedMesh(_at(places, _FINE), faces, lower, span, len(triangles), digest)
 
 
 def surface_digest(
@@ -123,7 +125,7 @@ def _digest(*arrays: NDArray[np.generic]) -> bytes:
     return found.digest()
 
 
-def coarsen(mesh: Welded, target: int) -> SceneMesh | None:
+def coarsen(mesh: MergedMesh, target: int) -> SceneMesh | None:
     """Decimate a mesh, on a grid of 65536 steps along each axis.
 
     Args:
@@ -147,7 +149,7 @@ def coarsen(mesh: Welded, target: int) -> SceneMesh | None:
             target_count=target,
         )
         corners = np.clip(coarse / mesh.span, 0.0, 1.0)
-    grid, faces = _welded(corners, faces, _STEPS)
+    grid, faces = _merged(corners, faces, _STEPS)
     if not len(faces):
         return None
     wide = len(grid) > _STEPS
@@ -165,7 +167,7 @@ def coarsen(mesh: Welded, target: int) -> SceneMesh | None:
 
 
 def _clustered(
-    mesh: Welded, target: int
+    mesh: MergedMesh, target: int
 ) -> tuple[NDArray[np.float64], NDArray[np.integer]]:
     """Merge close points of a mesh that is far too fine.
 
@@ -176,11 +178,11 @@ def _clustered(
     for steps in _COARSER:
         if len(faces) <= _NEARLY * target:
             break
-        corners, faces = _welded(mesh.corners, mesh.faces, steps)
+        corners, faces = _merged(mesh.corners, mesh.faces, steps)
     return corners, faces
 
 
-def _welded(
+def _merged(
     points: NDArray[np.float64], faces: NDArray[np.integer], steps: int
 ) -> tuple[NDArray[np.float64], NDArray[np.integer]]:
     """Snap points to a grid, merge equal ones, and remove degenerate faces.

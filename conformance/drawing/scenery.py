@@ -9,9 +9,9 @@ import numpy as np
 
 from urdf_usd.conformance.drawing.coarsening import (
     coarsen,
+    merge_points,
     shares,
     surface_digest,
-    weld,
 )
 from urdf_usd.conformance.drawing.scene_errors import agreements, link_errors
 from urdf_usd.conformance.drawing.scene_models import (
@@ -28,7 +28,7 @@ from urdf_usd.conformance.records.scene import Scene, SceneShape
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from urdf_usd.conformance.drawing.coarsening import Welded
+    from urdf_usd.conformance.drawing.coarsening import MergedMesh
     from urdf_usd.conformance.observation.robot import Configurations, Observation
     from urdf_usd.conformance.observation.shapes import Drawing, ShapeObservation
     from urdf_usd.conformance.records.scene import LinkErrors, SceneMesh
@@ -120,8 +120,8 @@ def _meshes(
         The meshes, and the index of the mesh by the identities of its arrays.
     """
     digests: dict[tuple[int, int], bytes] = {}
-    surfaces: dict[bytes, Welded | None] = {}
-    welded: dict[bytes, Welded] = {}
+    surfaces: dict[bytes, MergedMesh | None] = {}
+    merged_meshes: dict[bytes, MergedMesh] = {}
     targets: dict[bytes, int] = {}
     for drawn in drawings.values():
         shown: dict[bytes, int] = {}
@@ -132,12 +132,12 @@ def _meshes(
             if arrays not in digests:
                 surface = surface_digest(drawing.points, drawing.triangles)
                 if surface not in surfaces:
-                    surfaces[surface] = weld(drawing.points, drawing.triangles)
+                    surfaces[surface] = merge_points(drawing.points, drawing.triangles)
                 mesh = surfaces[surface]
                 if mesh is None:
                     continue
                 digests[arrays] = mesh.digest
-                welded.setdefault(mesh.digest, mesh)
+                merged_meshes.setdefault(mesh.digest, mesh)
             shown[digests[arrays]] = len(drawing.triangles)
         # A mesh of both sides gets the larger of the two shares.
         allowed = shares(tuple(shown.values()), TRIANGLES)
@@ -146,7 +146,7 @@ def _meshes(
     places: dict[bytes, int] = {}
     known: dict[SceneMesh, int] = {}
     for digest, target in targets.items():
-        drawn_mesh = coarsen(welded[digest], target)
+        drawn_mesh = coarsen(merged_meshes[digest], target)
         if drawn_mesh is not None:
             places[digest] = known.setdefault(drawn_mesh, len(known))
     return tuple(known), {

@@ -99,7 +99,7 @@ class Engine(Protocol):
         """The kind of file that is read."""
 
     def availability(self) -> Availability:
-        """Say whether the engine is installed, without loading a robot."""
+        """Return whether the engine is installed, without loading a robot."""
 
     def observe(self, request: Request) -> Observation:
         """Read the file and state its quantities.

@@ -124,8 +124,8 @@ def apply_gate(
         records, fail_on=fail_on, strict=strict, unreadable=baseline is not None
     )
     robots = {(record.id, _converter(record)) for record in records}
-    asked = {converter for _, converter in robots}
-    known = {} if baseline is None else baseline.about(asked)
+    converters = {converter for _, converter in robots}
+    known = {} if baseline is None else baseline.about(converters)
     new = tuple(failure for failure in found if failure.place not in known)
     worse = tuple(
         (failure, known[failure.place].grade)

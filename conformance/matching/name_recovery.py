@@ -21,7 +21,7 @@ from urdf_usd.conformance.matching.rigid_trees import (
     expected_tree,
 )
 from urdf_usd.conformance.matching.tree_matching import (
-    ALIKE,
+    EQUAL_COST,
     TreeMatch,
     assign,
     mass_distance,
@@ -122,7 +122,7 @@ def _best(
             _, _, cost = _within(ours, theirs, pair, (start, end), links)
             fits.append((found.cost + cost, found, start, end))
     fits.sort(key=lambda fit: fit[0])
-    rivals = {fit[1].pairs[0] for fit in fits if fit[0] - fits[0][0] < ALIKE}
+    rivals = {fit[1].pairs[0] for fit in fits if fit[0] - fits[0][0] < EQUAL_COST}
     return fits[0][1:] if len(rivals) == 1 else (TreeMatch(), np.eye(4), np.eye(4))
 
 

@@ -109,7 +109,7 @@ class RobotTree:
 
         Args:
             root: Index of a group.
-            start: (4, 4) transform that stands for the frame of that group.
+            start: (4, 4) pose of that group.
         """
         return [self._node(group, root, start) for group in self.groups]
 

@@ -28,7 +28,7 @@ _OTHER_TYPE = 4.0
 _OTHER_RANGE = 0.5
 _MASS = 1e-3
 # Costs that differ by less are equal: rounding to float32, accumulated along a tree.
-ALIKE = 2e-5
+EQUAL_COST = 2e-5
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +152,7 @@ def assign(
         change = (full[one, second] + full[other, first]) - (
             full[one, first] + full[other, second]
         )
-        if change <= ALIKE:
+        if change <= EQUAL_COST:
             alike |= {one, other}
             if first > second:
                 chosen[one], chosen[other] = second, first

@@ -225,15 +225,15 @@ def _trials_by_profile(
     # Repairable text is accepted, as by `convert`.
     from urdf_usd.conformance.tolerance.sampling import configurations  # noqa: PLC0415  half a second
 
-    asked = configurations(structure(parse(urdf).robot))
-    spec = ReferenceEngine().observe(Request(urdf, asked))
+    sampled = configurations(structure(parse(urdf).robot))
+    spec = ReferenceEngine().observe(Request(urdf, sampled))
     trials_of: dict[ProfileName, _Trials] = {}
     for profile in profiles:
         place = Path(folder, profile)
         place.mkdir()
         options = ConvertOptions(profile=Profile(profile))
         root_layer = str(convert(urdf, place / "good", options).root_layer)
-        usd = OpenusdEngine().observe(Request(root_layer, asked))
-        asset = open_asset(root_layer, spec, usd, asked)
-        trials_of[profile] = _Trials(asset, spec, asked, place)
+        usd = OpenusdEngine().observe(Request(root_layer, sampled))
+        asset = open_asset(root_layer, spec, usd, sampled)
+        trials_of[profile] = _Trials(asset, spec, sampled, place)
     return trials_of

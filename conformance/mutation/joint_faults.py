@@ -102,7 +102,7 @@ def _seeds(
 def _moving(
     asset: GoodAsset, change: Callable[[JointFrames], JointFrames]
 ) -> Iterator[Seed]:
-    """Change joints that have an axis; the token says nothing on others."""
+    """Change joints that have an axis."""
     paths = {
         f"joint {site.name}"
         for site in asset.joints

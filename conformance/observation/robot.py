@@ -90,7 +90,7 @@ VELOCITIES = {
 }
 
 ROOT_MOTION = ""
-"""Stands for the free motion of the root link where a joint's name is expected."""
+"""Represents the free motion of the root link in place of a joint's name."""
 
 
 class Base(StrEnum):
@@ -103,7 +103,7 @@ class Base(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class MassProperties(CompactPickle):
-    """Mass of one body or of bodies that are welded together.
+    """Mass of one body, or of bodies connected by fixed joints.
 
     Attributes:
         mass: [kg].

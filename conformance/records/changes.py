@@ -85,8 +85,8 @@ def _robot(before: RobotRecord, after: RobotRecord) -> Iterator[ChangeRecord]:
         if check.id in former:
             yield from _check(after.id, former[check.id], check)
     if before.checks and after.checks:
-        asked = {check.id for check in after.checks}
-        for gone in (check for name, check in former.items() if name not in asked):
+        remaining = {check.id for check in after.checks}
+        for gone in (check for name, check in former.items() if name not in remaining):
             yield ChangeRecord(
                 Kind.REMOVED, True, after.id, gone.id, before=gone.grade.value
             )

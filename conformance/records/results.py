@@ -110,7 +110,7 @@ def _timing(run: Path, place: str) -> Path:
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file such that a reader sees the old or the new content, never half."""
+    """Write a file atomically: it has the old or the new content."""
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.name}.part")
     try:

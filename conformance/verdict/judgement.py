@@ -329,12 +329,12 @@ def _findings(
     check: Check, comparison: Compared, attribution: Attribution
 ) -> list[FindingRecord]:
     """Return findings, worst first; disputed ones with the engines' messages."""
-    told = (
+    reported = (
         comparison.differences if comparison.reported is None else comparison.reported
     )
     own = [
         difference
-        for difference in told
+        for difference in reported
         if difference.item not in attribution.disputed
         and difference.grade is not Grade.EXACT
     ]

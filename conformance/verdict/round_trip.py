@@ -1,6 +1,6 @@
 """USD → URDF round trip: one engine reads the URDF, and the URDF written from the USD.
 
-Deviations of the engine affect both files alike and cancel, so the remaining
+Deviations of the engine affect both files and cancel, so the remaining
 differences come from the two conversions. A difference is attributed to the engine if
 it misreads the first file and reads the second as specified, or if a known deviation
 predicts its value for the second file, unless another engine finds the same difference.

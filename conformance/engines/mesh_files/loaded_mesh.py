@@ -109,7 +109,7 @@ def reading_by(library: str) -> Iterator[None]:
 
     Raises:
         UnreadMeshError: The library raised; the message has the library, the type of
-            the error and what it says.
+            the error and its message.
     """
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):

@@ -189,12 +189,12 @@ def equations_of_motion(
     """
     model, data = mechanism.model, mujoco.MjData(mechanism.model)
     names, rates = _rates(mechanism)
-    asked = configurations.for_motion
-    count, size = asked.count, len(names)
+    sampled = configurations.for_motion
+    count, size = sampled.count, len(names)
     inertia, bias = np.zeros((count, size, size)), np.zeros((count, size))
     full = np.empty((model.nv, model.nv))
     forces = np.empty(model.nv)
-    qpos, qvel = states(mechanism, asked)
+    qpos, qvel = states(mechanism, sampled)
     for row in range(count):
         data.qpos[:], data.qvel[:] = qpos[row], qvel[row]
         # In single steps: a whole stage would factorise M, which may be singular.
@@ -371,16 +371,16 @@ def _couple_to_heads(model: mujoco.MjModel) -> None:
         if model.eq_type[index] == mujoco.mjtEq.mjEQ_JOINT
         and model.eq_obj2id[index] >= 0
     }
-    told = {
+    coupling_data = {
         follower: (int(model.eq_obj2id[index]), *model.eq_data[index, :2])
         for follower, index in coupling_of.items()
     }
     for follower, index in coupling_of.items():
-        leader, offset, multiplier = told[follower]
+        leader, offset, multiplier = coupling_data[follower]
         seen = {follower}
-        while leader in told and leader not in seen:
+        while leader in coupling_data and leader not in seen:
             seen.add(leader)
-            leader, further, factor = told[leader]
+            leader, further, factor = coupling_data[leader]
             offset, multiplier = offset + multiplier * further, multiplier * factor
         model.eq_obj2id[index] = leader
         model.eq_data[index, :2] = offset, multiplier

@@ -216,14 +216,14 @@ def poses(
     speeds = warp.zeros_like(model.joint_qd)
     indices = [robot.bodies[link] for link in (links[1:] if still else links)]
     stated = {joint.name: joint for joint in joints}
-    told = [
+    targets_of = [
         _coordinates(robot, stated[name], positions)
         for name, positions in settable_positions(joints, configurations).items()
     ]
 
     def place(row: int) -> Placed:
         positions = start.copy()
-        for columns, values in told:
+        for columns, values in targets_of:
             positions[columns] = values[row]
         at = warp.array(positions, dtype=warp.float32, device=_DEVICE)
         robot.engine.eval_fk(model, at, speeds, state)

@@ -69,8 +69,8 @@ _STATES = frozenset(
         Quantity.LIMITS,
     }
 )
-# What only an asset says that defines_appearance to Newton.
-_TOLD = frozenset(
+# Stated only if the asset uses Newton's schemas.
+_BY_SCHEMA = frozenset(
     {
         Quantity.MIMIC,
         Quantity.EFFORT,
@@ -78,7 +78,7 @@ _TOLD = frozenset(
         Quantity.DYNAMICS,
     }
 )
-_UNTOLD = (
+_NO_SCHEMA = (
     "Newton states no efforts, speeds, damping, friction and couplings: no joint uses "
     "its schemas."
 )
@@ -114,7 +114,7 @@ class NewtonUsdEngine:
             if not robot.bodies:
                 raise AbstentionError("Newton finds no body")
             root = _place_outside(physics, links, robot, names.root)
-            told = SchemaFamily.NEWTON in used_families(physics)
+            uses_newton = SchemaFamily.NEWTON in used_families(physics)
         stated = (joint_of(robot, name) for name in robot.joints)
         joints = tuple(joint for joint in stated if joint)
         blocked = unreachable_joints(
@@ -126,7 +126,7 @@ class NewtonUsdEngine:
             engine=self.name,
             robot=names.robot,
             root=names.root,
-            states=_STATES | _TOLD if told else _STATES,
+            states=_STATES | _BY_SCHEMA if uses_newton else _STATES,
             links=tuple(
                 LinkObservation(link, mass_of(robot, link), body=link)
                 for link in robot.bodies
@@ -142,7 +142,7 @@ class NewtonUsdEngine:
             notes=(
                 *robot.warnings,
                 *blocked_note("Newton", blocked),
-                *(() if told else (_UNTOLD,)),
+                *(() if uses_newton else (_NO_SCHEMA,)),
             ),
             precision=SINGLE_PRECISION,
         )

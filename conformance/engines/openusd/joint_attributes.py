@@ -275,11 +275,11 @@ def _effective(
     unit = number.angular if freedom.angular else number.linear
     stated: list[tuple[str, float]] = []
     missing: list[str] = []
-    for word in number.readers:
-        name, value = word.attribute(prim, freedom)
+    for source_list in number.readers:
+        name, value = source_list.attribute(prim, freedom)
         if value is not None:
             stated.append((name, value * unit))
-        elif word.is_expected(families):
+        elif source_list.is_expected(families):
             missing.append(name)
     if custom is not None and missing and number.is_expressible(custom, unit):
         remarks.append(f"{number.custom} is {custom:g}, but {missing[0]} is absent")

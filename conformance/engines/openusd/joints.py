@@ -295,7 +295,7 @@ def _bound(value: float) -> float:
 
 
 def _locked(lower: float, upper: float) -> str | None:
-    """A lower limit above the upper one locks a joint, says UsdPhysics."""
+    """Return a note if lower is above upper, which locks a joint in UsdPhysics."""
     return "its limits lock it: lower is above upper" if lower > upper else None
 
 

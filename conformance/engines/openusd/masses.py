@@ -186,7 +186,7 @@ class _Colliders:
 
     Attributes:
         hollow: Paths of colliders that enclose no volume, or whose type is beyond this
-            reader.
+            engine.
     """
 
     def __init__(self, physics: Physics, world: WorldTransforms, body: str) -> None:
@@ -250,7 +250,7 @@ def _primitive(descriptor: UsdPhysics.ShapeDesc) -> Solid:
 
 
 def _mesh(mesh: UsdGeom.Mesh, approximation: str, matrix: Array) -> Solid:
-    """Return the solid that a mesh encloses, or its hull if that stands for it."""
+    """Return the solid that a mesh encloses, or its convex hull by approximation."""
     values = mesh.GetPointsAttr().Get()
     if not values:
         return EMPTY

@@ -148,7 +148,7 @@ def read_physics(path: str) -> Physics:
 
     Raises:
         AbstentionError: A layer or target of composition is missing, there is no
-            default prim, or a value has another type than its schema says.
+            default prim, or a value has another type than in its schema.
         Tf.ErrorException: OpenUSD cannot open the file.
     """
     stage = Usd.Stage.Open(path)
@@ -306,7 +306,7 @@ def _is_finite(value: Gf.Vec3f | Gf.Quatf) -> bool:
 def _shape(value: object) -> tuple[object, ...]:
     """Return the kind of a value: number, text, quaternion, vector or array.
 
-    Arrays of any length are alike.
+    Arrays of any length are equal.
     """
     for kinds, word in _ALIKE:
         if isinstance(value, kinds):

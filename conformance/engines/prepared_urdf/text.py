@@ -48,7 +48,7 @@ class Change:
     unnamed_robot: bool = False
 
 
-# The frame that a robot stands in, if its URDF defines_appearance of it.
+# Name of the world in URDF.
 _WORLD = "world"
 
 Step: TypeAlias = Callable[["UrdfElement"], Change | None]

@@ -111,7 +111,7 @@ class PybulletEngine:
             joints = _joints(body, urdf.limits_unknown)
             blocked = unreachable_joints(joints, request.configurations, _IMMOVABLE)
             reach = reachable_links(body.links[0], joints, blocked)
-            frames, silence = _frames(body, joints, reach, request.configurations)
+            frames, pose_notes = _frames(body, joints, reach, request.configurations)
             links = _links(body, urdf)
         massive = {link.name for link in links if link.mass is not None}
         states = _STATES if frames else _STATES - {Quantity.FRAMES}
@@ -124,7 +124,7 @@ class PybulletEngine:
             links=links,
             joints=joints,
             frames=frames,
-            notes=(*urdf.notes, *blocked_note("PyBullet", blocked), *silence),
+            notes=(*urdf.notes, *blocked_note("PyBullet", blocked), *pose_notes),
             invented=tuple(sorted(urdf.without_inertial & massive)),
             shapes=shapes or (),
         )
@@ -284,11 +284,11 @@ def _targets(
 ) -> tuple[list[int], list[list[list[float]]]]:
     """Return the joints that PyBullet can set, and their targets per configuration."""
     indices, columns = [], []
-    told = settable_positions(joints, configurations)
+    targets_of = settable_positions(joints, configurations)
     for index, joint in enumerate(joints):
-        if joint.type in _IMMOVABLE or joint.name not in told:
+        if joint.type in _IMMOVABLE or joint.name not in targets_of:
             continue
-        values = told[joint.name]
+        values = targets_of[joint.name]
         if joint.type is JointType.SPHERICAL:
             # PyBullet rotates the link about the axes of its inertial frame.
             to_link = body.axes[index + 1]
@@ -304,7 +304,7 @@ def _shape_observations(
 ) -> Iterator[ShapeObservation]:
     """State the shapes of a link that has no inertial, so that poses are in its frame.
 
-    PyBullet states of a mesh its file and scale, which say nothing of its surface.
+    PyBullet returns file and scale of a mesh, but not its surface.
     """
     for index, row in enumerate(rows):
         transform = np.eye(4)

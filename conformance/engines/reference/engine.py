@@ -249,12 +249,12 @@ class _Moved:
 
     def __init__(self, robot: Robot, configurations: Configurations) -> None:
         self.robot, self.configurations = robot, configurations
-        asked = configurations
+        sampled = configurations
         # The objects are immutable, and are not freed while this key exists.
         self._parts = (
-            *map(id, (robot, *asked.positions, *asked.velocities)),
-            *asked.joints,
-            *asked.labels,
+            *map(id, (robot, *sampled.positions, *sampled.velocities)),
+            *sampled.joints,
+            *sampled.labels,
         )
 
     def __eq__(self, other: object) -> bool:
@@ -294,17 +294,17 @@ def _frames(robot: Robot, configurations: Configurations) -> Frames:
 
 
 def _dynamics(robot: Robot, configurations: Configurations) -> Dynamics:
-    asked = configurations.for_motion
-    positions = dict(zip(asked.joints, asked.positions, strict=True))
-    given = dict(zip(asked.joints, asked.velocities, strict=False))
+    sampled = configurations.for_motion
+    positions = dict(zip(sampled.joints, sampled.positions, strict=True))
+    given = dict(zip(sampled.joints, sampled.velocities, strict=False))
     names = degrees_of_freedom(robot)
-    velocities = np.zeros((asked.count, len(names)))
+    velocities = np.zeros((sampled.count, len(names)))
     for name, values in given.items():
         start = names.index(name)
         velocities[:, start : start + values.shape[1]] = values
     inertia, bias = equations_of_motion(robot, positions, given)
     # Likewise without moving joints.
-    inertia = np.broadcast_to(inertia, (asked.count, len(names), len(names)))
+    inertia = np.broadcast_to(inertia, (sampled.count, len(names), len(names)))
     bias = np.broadcast_to(bias, velocities.shape)
     for array in (inertia, bias, velocities):
         array.setflags(write=False)
