@@ -48,33 +48,13 @@ class _Pair:
     share: float
 
 
-def colors(
-    expected: Observation, actual: Observation, model: ToleranceModel
-) -> Comparison:
-    """Compare linear colours, by their largest component."""
-    return _compared(expected, actual, model, _color)
-
-
-def opacities(
-    expected: Observation, actual: Observation, model: ToleranceModel
-) -> Comparison:
-    """Compare opacities."""
-    return _compared(expected, actual, model, _opacity)
-
-
-def textures(
-    expected: Observation, actual: Observation, model: ToleranceModel
-) -> Comparison:
-    """Compare the content of images."""
-    return _compared(expected, actual, model, _texture)
-
-
-def _compared(
+def compare_visuals(
+    measure: Callable[[ShapeMatch, _Pair, ToleranceModel], Difference | None],
     expected: Observation,
     actual: Observation,
     model: ToleranceModel,
-    measure: Callable[[ShapeMatch, _Pair, ToleranceModel], Difference | None],
 ) -> Comparison:
+    """Compare visuals by one measure; one difference per link, its worst one."""
     differences = []
     for shapes in shapes_by_link(expected, actual, Role.VISUAL, model):
         found = [
@@ -137,7 +117,7 @@ def _apart(ours: Vec3 | None, theirs: Vec3 | None) -> float:
     return max(abs(a - b) for a, b in zip(ours, theirs, strict=True))
 
 
-def _color(part: ShapeMatch, pair: _Pair, model: ToleranceModel) -> Difference | None:
+def color(part: ShapeMatch, pair: _Pair, model: ToleranceModel) -> Difference | None:
     """Compare colours, or the factors of textures."""
     ours, theirs = pair.ours, pair.theirs
     if ours.color is None or (ours.texture is None) != (theirs.texture is None):
@@ -152,7 +132,8 @@ def _color(part: ShapeMatch, pair: _Pair, model: ToleranceModel) -> Difference |
     )
 
 
-def _opacity(part: ShapeMatch, pair: _Pair, model: ToleranceModel) -> Difference | None:
+def opacity(part: ShapeMatch, pair: _Pair, model: ToleranceModel) -> Difference | None:
+    """Compare opacities."""
     ours, theirs = pair.ours, pair.theirs
     if ours.opacity is None or theirs.opacity is None:
         return None
@@ -169,7 +150,8 @@ def _opacity(part: ShapeMatch, pair: _Pair, model: ToleranceModel) -> Difference
     )
 
 
-def _texture(part: ShapeMatch, pair: _Pair, model: ToleranceModel) -> Difference | None:
+def texture(part: ShapeMatch, pair: _Pair, model: ToleranceModel) -> Difference | None:
+    """Compare the content of textures."""
     del model
     ours, theirs = pair.ours, pair.theirs
     if ours.problem:

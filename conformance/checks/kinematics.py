@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from msgspec import structs
 
 from urdf_usd.conformance.checks.joint_motion import (
-    Poses,
     distances,
     joint_errors,
     motions_of,
@@ -31,41 +30,10 @@ from urdf_usd.conformance.tolerance.comparison import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    import numpy as np
-    from numpy.typing import NDArray
+    from collections.abc import Mapping
 
     from urdf_usd.conformance.observation.robot import Observation
     from urdf_usd.conformance.tolerance.comparison import Comparison, ToleranceModel
-
-
-def positions(
-    expected: Observation, actual: Observation, model: ToleranceModel
-) -> Comparison:
-    """Compare the origins of link frames [m]."""
-    return _compare(expected, actual, model, "position", distances)
-
-
-def rotations(
-    expected: Observation, actual: Observation, model: ToleranceModel
-) -> Comparison:
-    """Compare the orientations of link frames [rad]."""
-    return _compare(expected, actual, model, "rotation", turns)
-
-
-def assembly_positions(
-    _: Observation, actual: Observation, model: ToleranceModel
-) -> Comparison:
-    """Compare the origins of both frames of each joint at the authored poses [m]."""
-    return _assembly(actual, model, "position")
-
-
-def assembly_rotations(
-    _: Observation, actual: Observation, model: ToleranceModel
-) -> Comparison:
-    """Compare the axes of both frames of each joint at the authored poses [rad]."""
-    return _assembly(actual, model, "rotation")
 
 
 def up(_: Observation, actual: Observation, model: ToleranceModel) -> Comparison:
@@ -93,22 +61,13 @@ def up(_: Observation, actual: Observation, model: ToleranceModel) -> Comparison
     )
 
 
-def _compare(
+def frames(
+    what: Literal["position", "rotation"],
     expected: Observation,
     actual: Observation,
     model: ToleranceModel,
-    what: str,
-    apart: Callable[[Poses, Poses], NDArray[np.float64]],
 ) -> Comparison:
-    """Compare positions or rotations of link frames.
-
-    Args:
-        expected: The first side.
-        actual: The second side.
-        model: Bounds and tolerances.
-        what: Attribute of both: ``position`` or ``rotation``.
-        apart: Returns (K, L) differences of L links.
-    """
+    """Compare positions [m] or rotations [rad] of link frames."""
     ours, theirs = expected.frames, actual.frames
     if ours is None or theirs is None:
         missing = expected if ours is None else actual
@@ -116,7 +75,9 @@ def _compare(
     unit = "m" if what == "position" else "rad"
     labels = ours.labels or theirs.labels
     links = shared_links(ours, theirs, model)
-    values = apart(motions_of(ours, links), motions_of(theirs, links))
+    values = (distances if what == "position" else turns)(
+        motions_of(ours, links), motions_of(theirs, links)
+    )
     differences = []
     for name, column, worst in zip(
         links, values.T.tolist(), values.argmax(axis=0).tolist(), strict=True
@@ -195,7 +156,13 @@ def _joins_bodies(observation: Observation) -> bool:
     )
 
 
-def _assembly(actual: Observation, model: ToleranceModel, what: str) -> Comparison:
+def assembly(
+    what: Literal["position", "rotation"],
+    _: Observation,
+    actual: Observation,
+    model: ToleranceModel,
+) -> Comparison:
+    """Compare both frames of each joint at the authored poses [m or rad]."""
     if not actual.assembly:
         if _joins_bodies(actual):
             return Incomparable(f"{actual.engine} states no authored body poses")

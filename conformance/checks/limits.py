@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from functools import partial
 from operator import attrgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from urdf_usd.conformance.checks.structure import shared_joints, unit_hint
 from urdf_usd.conformance.observation.robot import COORDINATES, JointType
@@ -27,56 +27,6 @@ if TYPE_CHECKING:
 _STORABLE = math.radians(1e30)
 
 
-def lower(
-    expected: Observation, actual: Observation, model: ToleranceModel
-) -> Comparison:
-    """Compare lower position limits, relative."""
-    return _positions(expected, actual, model.tolerance.limit, "lower limit", _lower)
-
-
-def upper(
-    expected: Observation, actual: Observation, model: ToleranceModel
-) -> Comparison:
-    """Compare upper position limits, relative."""
-    return _positions(expected, actual, model.tolerance.limit, "upper limit", _upper)
-
-
-def effort(
-    expected: Observation, actual: Observation, model: ToleranceModel
-) -> Comparison:
-    """Compare effort limits, relative."""
-    return _ratios(expected, actual, model.tolerance.force, "effort")
-
-
-def velocity(
-    expected: Observation, actual: Observation, model: ToleranceModel
-) -> Comparison:
-    """Compare velocity limits, relative."""
-    return _ratios(expected, actual, model.tolerance.force, "velocity")
-
-
-def damping(
-    expected: Observation, actual: Observation, model: ToleranceModel
-) -> Comparison:
-    """Compare damping, relative."""
-    return _ratios(expected, actual, model.tolerance.force, "damping", 0.0)
-
-
-def friction(
-    expected: Observation, actual: Observation, model: ToleranceModel
-) -> Comparison:
-    """Compare friction, relative."""
-    return _ratios(expected, actual, model.tolerance.force, "friction", 0.0)
-
-
-def _lower(joint: JointObservation) -> float:
-    return -math.inf if joint.lower is None else _stored(joint.lower)
-
-
-def _upper(joint: JointObservation) -> float:
-    return math.inf if joint.upper is None else _stored(joint.upper)
-
-
 def _stored(limit: float) -> float:
     return limit if abs(limit) <= _STORABLE else math.copysign(math.inf, limit)
 
@@ -92,16 +42,18 @@ def _pairs(
     ]
 
 
-def _positions(
+def positions(
+    side: Literal["lower", "upper"],
     expected: Observation,
     actual: Observation,
-    tolerance: float,
-    what: str,
-    limit: Callable[[JointObservation], float],
+    model: ToleranceModel,
 ) -> Comparison:
+    """Compare lower or upper position limits, relative."""
+    absent = -math.inf if side == "lower" else math.inf
     differences = []
     for here, there in _pairs(expected, actual):
-        ours, theirs = limit(here), limit(there)
+        limits = getattr(here, side), getattr(there, side)
+        ours, theirs = (_stored(absent if one is None else one) for one in limits)
         # Most limits are a few radians; some are large numbers that mean "none".
         scale = 1.0 if math.isinf(ours) else max(1.0, abs(ours))
         amount = 0.0 if ours == theirs else abs(ours - theirs) / scale
@@ -111,8 +63,8 @@ def _positions(
                 subject=f"joint {here.name}",
                 amount=amount,
                 bound=0.0 if math.isinf(ours) else scalar_bound(ours) / scale,
-                tolerance=tolerance,
-                describe=partial(_position_words, here, what, ours, theirs),
+                tolerance=model.tolerance.limit,
+                describe=partial(_position_words, here, f"{side} limit", ours, theirs),
             )
         )
     return Compared(tuple(differences), note=None if differences else _NONE)
@@ -131,14 +83,14 @@ def _position_words(
     return Description(message, expected, actual)
 
 
-def _ratios(
+def ratios(
+    what: Literal["effort", "velocity", "damping", "friction"],
+    absent: float | None,
     expected: Observation,
     actual: Observation,
-    tolerance: float,
-    what: str,
-    absent: float | None = None,
+    model: ToleranceModel,
 ) -> Comparison:
-    """Compare one number of each joint; ``absent`` is its default, if it has one."""
+    """Compare one number of each joint, relative; ``absent`` is its default, if any."""
     value: Callable[[JointObservation], float | None] = attrgetter(what)
     differences = []
     for here, there in _pairs(expected, actual):
@@ -152,7 +104,7 @@ def _ratios(
                 subject=f"joint {here.name}",
                 amount=0.0 if same else _ratio(ours, theirs),
                 bound=scalar_bound(1.0),
-                tolerance=tolerance,
+                tolerance=model.tolerance.force,
                 describe=partial(_ratio_words, here.name, what, ours, theirs),
             )
         )

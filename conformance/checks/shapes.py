@@ -83,46 +83,6 @@ def present(
     )
 
 
-def support(
-    role: Role,
-    expected: Observation,
-    actual: Observation,
-    model: ToleranceModel,
-) -> Comparison:
-    """Compare support functions and centroids of surfaces, relative to the size."""
-    return _measured(_reach, role, expected, actual, model)
-
-
-def area(
-    role: Role,
-    expected: Observation,
-    actual: Observation,
-    model: ToleranceModel,
-) -> Comparison:
-    """Compare surface areas, relative."""
-    return _measured(_area, role, expected, actual, model)
-
-
-def volume(
-    role: Role,
-    expected: Observation,
-    actual: Observation,
-    model: ToleranceModel,
-) -> Comparison:
-    """Compare signed volumes, relative; of open surfaces, sums of area vectors."""
-    return _measured(_volume, role, expected, actual, model)
-
-
-def triangles(
-    role: Role,
-    expected: Observation,
-    actual: Observation,
-    model: ToleranceModel,
-) -> Comparison:
-    """Compare numbers of triangles, polygons counted as fans, relative."""
-    return _measured(_triangles, role, expected, actual, model)
-
-
 def _note_if_none(
     expected: Observation,
     actual: Observation,
@@ -133,14 +93,14 @@ def _note_if_none(
     return None if any_shape else _NONE
 
 
-def _measured(
+def measured(
     measure: Measure,
     role: Role,
     expected: Observation,
     actual: Observation,
     model: ToleranceModel,
 ) -> Comparison:
-    """Return one difference per link: its worst one."""
+    """Compare shapes by one measure; one difference per link, its worst one."""
     differences = []
     some = False
     for compared in matches_by_link(expected, actual, role, model):
@@ -218,7 +178,7 @@ def _same_surface(shapes: LinkShapes, model: ToleranceModel) -> bool:
     return all(
         difference.grade is not Grade.FAILS
         for part in cut
-        for measure in (_reach, _area)
+        for measure in (support, area)
         for difference in measure(
             part, combined_surface(part.ours), combined_surface(part.theirs), model
         )
@@ -247,12 +207,13 @@ def _words(part: ShapeMatch, said: str, expected: str, actual: str) -> Descripti
     return Description(message, expected, actual)
 
 
-def _reach(
+def support(
     part: ShapeMatch,
     ours: CombinedSurface,
     theirs: CombinedSurface,
     model: ToleranceModel,
 ) -> Iterator[Difference]:
+    """Compare support functions and centroids of surfaces, relative to the size."""
     off = float(np.abs(theirs.reach - ours.reach).max())
     bound = ours.point_bound / ours.size
     yield _difference(
@@ -307,12 +268,13 @@ def _area_bound(shape: CombinedSurface) -> float:
     return shape.point_bound * shape.edges / (2.0 * shape.area) + _AREA
 
 
-def _area(
+def area(
     part: ShapeMatch,
     ours: CombinedSurface,
     theirs: CombinedSurface,
     model: ToleranceModel,
 ) -> Iterator[Difference]:
+    """Compare surface areas, relative."""
     yield _difference(
         part,
         _ratio(ours.area, theirs.area),
@@ -327,12 +289,13 @@ def _area_words(part: ShapeMatch, expected: str, actual: str) -> Description:
     return _words(part, said, expected, actual)
 
 
-def _volume(
+def volume(
     part: ShapeMatch,
     ours: CombinedSurface,
     theirs: CombinedSurface,
     model: ToleranceModel,
 ) -> Iterator[Difference]:
+    """Compare signed volumes, relative; of open surfaces, sums of area vectors."""
     if length(ours.oriented) > _CLOSED * ours.area:
         off = length(theirs.oriented - ours.oriented) / ours.area
         turned = float(theirs.oriented @ ours.oriented) < 0
@@ -363,12 +326,13 @@ def _volume_words(part: ShapeMatch, ours: float, theirs: float) -> Description:
     return _words(part, said, expected, actual)
 
 
-def _triangles(
+def triangles(
     part: ShapeMatch,
     ours: CombinedSurface,
     theirs: CombinedSurface,
     model: ToleranceModel,
 ) -> Iterator[Difference]:
+    """Compare numbers of triangles, polygons counted as fans, relative."""
     if not ours.triangles or not theirs.triangles:
         return
     yield _difference(
