@@ -100,7 +100,7 @@ def test_placeholder_for_a_refused_tensor_is_not_stated(
     assert arm.mass.center == pytest.approx((0.1, 0.2, 0.3))
     assert arm.mass.inertia is None
     assert any(
-        note.startswith("MuJoCo refuses") and "arm" in note
+        note.startswith("MuJoCo rejects") and "arm" in note
         for note in observation.notes
     )
     expected = TURN @ rotation_about(AXIS, 0.5)
