@@ -17,7 +17,7 @@ from urdf_usd.conformance.checks.joint_motion import is_unturned, travel_factor
 from urdf_usd.conformance.observation.robot import JointType
 from urdf_usd.conformance.observation.shapes import Role
 from urdf_usd.conformance.tolerance.rigid_groups import rigid_groups, tensor_of
-from urdf_usd.conformance.verdict.massless_turning import (
+from urdf_usd.conformance.verdict.massless_inertia import (
     counts_massless,
     massless_inertia,
 )

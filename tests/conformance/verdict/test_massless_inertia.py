@@ -11,7 +11,7 @@ from urdf_usd.conformance.engines.mujoco.engine import MujocoEngine
 from urdf_usd.conformance.engines.protocol import Request
 from urdf_usd.conformance.engines.reference.engine import ReferenceEngine
 from urdf_usd.conformance.execution.tasks import questions
-from urdf_usd.conformance.verdict.massless_turning import counts_massless
+from urdf_usd.conformance.verdict.massless_inertia import counts_massless
 from urdf_usd.converter.urdf.parse import parse
 
 if TYPE_CHECKING:
