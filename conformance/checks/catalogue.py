@@ -8,25 +8,114 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from urdf_usd.conformance.checks.shape_questions import shape_questions
 from urdf_usd.conformance.observation.robot import Quantity
 from urdf_usd.conformance.observation.shapes import Role
 
 
 @dataclass(frozen=True, slots=True)
+class _ShapeCheck:
+    """One check of the shapes of links.
+
+    Attributes:
+        name: Last part of the identifier of the check.
+        title: Title of the check; ``{}`` stands for colliders or visuals.
+        unit: As of a check.
+        clause: As of a check.
+    """
+
+    name: str
+    title: str
+    unit: str
+    clause: str
+
+
+_OF_ALL = (
+    _ShapeCheck(
+        "shapes",
+        "{} of links",
+        "",
+        "Every link has the same number of shapes of each kind. Shapes that are split, "
+        "merged or written as meshes are close if their surface is the same. A mesh of "
+        "the URDF that cannot be read is reported, but does not fail the USD.",
+    ),
+    _ShapeCheck(
+        "support",
+        "extents of {}",
+        "1",
+        "Support function along 134 directions of the link frame, and centroid of the "
+        "surface, relative to the size of the shape: pose, scale and dimensions. The "
+        "convex hull of a mesh has the same extents.",
+    ),
+    _ShapeCheck(
+        "area",
+        "surface area of {}",
+        "1",
+        "Surface area, relative; it also detects parts that others enclose.",
+    ),
+    _ShapeCheck(
+        "volume",
+        "volume of {}",
+        "1",
+        "Signed volume of closed surfaces, relative; of open ones the sum of area "
+        "vectors. Both change sign if a surface is inside out.",
+    ),
+    _ShapeCheck(
+        "triangles",
+        "triangle count of {}",
+        "1",
+        "Number of triangles of meshes, polygons counted as fans, relative: detects "
+        "decimated meshes.",
+    ),
+)
+
+_OF_VISUALS = (
+    _ShapeCheck(
+        "colour",
+        "colour of {}",
+        "1",
+        "Largest difference of a component of linear colours, or of the factor of a "
+        "texture. Materials of mesh files override the URDF's; parts of a surface are "
+        "paired by area.",
+    ),
+    _ShapeCheck(
+        "opacity",
+        "opacity of {}",
+        "1",
+        "Opacity of every part of a surface, or its opacity texture.",
+    ),
+    _ShapeCheck(
+        "texture",
+        "textures of {}",
+        "",
+        "The colour texture has the same content. One that is missing, or neither PNG "
+        "nor JPEG, is reported, but does not fail the USD.",
+    ),
+)
+
+
+def _shape_checks(role: Role) -> tuple[_ShapeCheck, ...]:
+    """Return the checks of shapes in one role."""
+    what = {Role.COLLISION: "colliders", Role.VISUAL: "visuals"}[role]
+    checks = _OF_ALL if role is Role.COLLISION else (*_OF_ALL, *_OF_VISUALS)
+    return tuple(
+        _ShapeCheck(one.name, one.title.format(what), one.unit, one.clause)
+        for one in checks
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class Check:
-    """One question about two readings of a robot.
+    """One comparison of two observations of a robot.
 
     Attributes:
         id: Stable identifier.
-        title: What is compared, in a few words.
+        title: The compared quantity, in a few words.
         group: Heading under which it is shown.
         unit: Unit of differences; empty for equality and ``1`` for ratios.
-        quantity: What both readers must be able to state.
-        clause: What it compares, and why that matters.
-        usd_alone: Whether it is a question about the USD, on which no reader of the
-            URDF has a say.
-        direct: For a question of the round trip, the check that it repeats.
+        quantity: The quantity that both engines must state.
+        clause: What is compared, and why it matters.
+        usd_alone: Whether it concerns the USD alone, so that URDF engines take no part.
+        direct: For a check of the round trip, the check that it repeats.
     """
 
     id: str
@@ -42,7 +131,7 @@ class Check:
 def _about_shapes(role: Role, quantity: Quantity) -> tuple[Check, ...]:
     return tuple(
         Check(f"{role}.{one.name}", one.title, role, one.unit, quantity, one.clause)
-        for one in shape_questions(role)
+        for one in _shape_checks(role)
     )
 
 
@@ -53,8 +142,7 @@ CHECKS = (
         "structure",
         "",
         Quantity.LINKS,
-        "Every URDF link can be found in the USD by its name, and nothing else "
-        "passes for a link.",
+        "Every URDF link is found in the USD by its name, and there is no other body.",
     ),
     Check(
         "structure.joints",
@@ -62,9 +150,8 @@ CHECKS = (
         "structure",
         "",
         Quantity.JOINTS,
-        "Every URDF joint can be found in the USD by its name, and no other joint "
-        "holds the robot. A weld may also be stated by one body that carries both "
-        "links.",
+        "Every URDF joint is found in the USD by its name, and there is no other "
+        "joint. A fixed joint may also be expressed by one body for both links.",
     ),
     Check(
         "structure.types",
@@ -72,8 +159,8 @@ CHECKS = (
         "structure",
         "",
         Quantity.JOINT_TYPES,
-        "Joints of one name allow the same motion. A continuous joint and a revolute "
-        "one without limits are the same motion.",
+        "Joints of the same name have the same type. A continuous joint equals a "
+        "revolute one without limits.",
     ),
     Check(
         "structure.parents",
@@ -81,7 +168,7 @@ CHECKS = (
         "structure",
         "",
         Quantity.JOINTS,
-        "Joints of one name connect the same two links, in the same direction.",
+        "Joints of the same name connect the same parent and child.",
     ),
     Check(
         "structure.mimic",
@@ -89,8 +176,8 @@ CHECKS = (
         "structure",
         "",
         Quantity.MIMIC,
-        "Followers, leaders, multipliers and offsets are the same to float32. A lost "
-        "coupling frees a finger; an offset in the wrong unit bends it.",
+        "Followers, leaders, multipliers and offsets are equal to float32 precision. "
+        "Without its coupling a follower moves freely.",
     ),
     Check(
         "structure.articulation",
@@ -98,9 +185,9 @@ CHECKS = (
         "structure",
         "",
         Quantity.JOINTS,
-        "A robot that moves has exactly one articulation root: without it solvers "
-        "fall back to loose bodies, with two they refuse or simulate two robots. All "
-        "its joints belong to it.",
+        "A robot with moving joints has exactly one articulation root, and all its "
+        "joints belong to it. Without one, solvers simulate separate bodies; with two, "
+        "they reject the robot or simulate two.",
         usd_alone=True,
     ),
     Check(
@@ -109,19 +196,19 @@ CHECKS = (
         "structure",
         "",
         Quantity.JOINTS,
-        "No moving joint of an articulation ends at the world, nor at a prim without "
-        "rigid body: solvers in reduced coordinates take the body at its other end for "
-        "the fixed root, and the robot has a degree of freedom less.",
+        "No moving joint of an articulation has the world, or a prim without rigid "
+        "body, on one side: solvers in reduced coordinates fix the body on the other "
+        "side, and the robot loses a degree of freedom.",
         usd_alone=True,
     ),
     Check(
         "structure.bodies",
-        "bodies that forces move",
+        "dynamic rigid bodies",
         "structure",
         "",
         Quantity.LINKS,
-        "No body of a link is kinematic or disabled: such a body stays where it is, "
-        "whatever pulls at it.",
+        "No rigid body of a link is kinematic or disabled: forces do not move such a "
+        "body.",
         usd_alone=True,
     ),
     Check(
@@ -130,8 +217,8 @@ CHECKS = (
         "structure",
         "",
         Quantity.BASE,
-        "The root is fixed or floating as the URDF says or the user asked: a welded "
-        "quadruped never walks, a floating arm falls.",
+        "The root is fixed or floating as the URDF states or the user requested: a "
+        "fixed quadruped cannot walk, a floating arm falls.",
     ),
     Check(
         "kinematics.position",
@@ -140,7 +227,7 @@ CHECKS = (
         "m",
         Quantity.FRAMES,
         "Origin of every link frame relative to the root link, over all "
-        "configurations: zero, both limits, samples inside the limits.",
+        "configurations: zero, both limits, and samples within the limits.",
     ),
     Check(
         "kinematics.rotation",
@@ -153,42 +240,41 @@ CHECKS = (
     ),
     Check(
         "kinematics.up",
-        "the way up",
+        "up axis",
         "kinematics",
         "rad",
         Quantity.FRAMES,
-        "Angle between the Z axis of the root link and the stage's up axis, where the "
-        "file places the robot: gravity pulls along -Z of a URDF's root.",
+        "Angle between the Z axis of the root link, at its authored pose, and the up "
+        "axis of the stage: gravity acts along -Z of a URDF's root.",
         usd_alone=True,
     ),
     Check(
         "kinematics.assembly.position",
-        "bodies stand at their joints",
+        "joint anchors match body positions",
         "kinematics",
         "m",
         Quantity.FRAMES,
-        "Distance between a joint's frame in its parent and in its child, where the "
-        "file places the bodies: a solver snaps the gap shut in its first step.",
+        "Distance between the two frames of a joint at the authored poses of the "
+        "bodies: a solver closes the gap in its first step.",
         usd_alone=True,
     ),
     Check(
         "kinematics.assembly.rotation",
-        "bodies are turned as their joints",
+        "joint frames match body orientations",
         "kinematics",
         "rad",
         Quantity.FRAMES,
-        "Angle between a joint's frame in its parent and in its child, where the file "
-        "places the bodies.",
+        "Angle between the two frames of a joint at the authored poses of the bodies.",
         usd_alone=True,
     ),
     Check(
         "mass.stated",
-        "every body states its mass",
+        "authored masses",
         "mass",
         "",
         Quantity.MASS,
-        "A rigid body without mass receives one from its colliders, or a kilogram: "
-        "a consumer invents what the URDF does not say.",
+        "Every rigid body has an authored mass. Otherwise a consumer computes one from "
+        "the colliders, or assumes 1 kg.",
         usd_alone=True,
     ),
     Check(
@@ -197,8 +283,8 @@ CHECKS = (
         "mass",
         "1",
         Quantity.MASS,
-        "Effective mass of every link, relative to its own; not compared where the "
-        "USD counts a link in another body of its rigid group: the group decides.",
+        "Effective mass of every link, relative. A link that is part of another body "
+        "of its rigid group in the USD is compared as part of the group.",
     ),
     Check(
         "mass.link.center",
@@ -206,7 +292,7 @@ CHECKS = (
         "mass",
         "m",
         Quantity.MASS,
-        "Centre of mass in the link frame, of links that have mass.",
+        "Centre of mass in the link frame, of links with mass.",
     ),
     Check(
         "mass.link.inertia",
@@ -215,18 +301,18 @@ CHECKS = (
         "1",
         Quantity.MASS,
         "Inertia tensor about the centre of mass in the link frame, relative to the "
-        "link's largest principal moment; tensors, because axes and their order are "
-        "free.",
+        "link's largest principal moment. Tensors are compared, as principal axes and "
+        "their order are not unique.",
     ),
     Check(
         "mass.link.agreement",
-        "one inertia per link",
+        "consistent inertia per link",
         "mass",
         "1",
         Quantity.MASS,
-        "Where the USD states an inertia twice, in the mass schema and in "
-        "newton:inertia, both are the same, relative to the largest moment: simulators "
-        "choose differently.",
+        "An inertia that is authored both in the mass schema and in newton:inertia has "
+        "the same value in both, relative to the largest moment: simulators differ in "
+        "which one they read.",
         usd_alone=True,
     ),
     Check(
@@ -235,7 +321,7 @@ CHECKS = (
         "mass",
         "1",
         Quantity.MASS,
-        "Mass of links that fixed joints weld, taken together: what a solver moves.",
+        "Total mass of links that fixed joints connect.",
     ),
     Check(
         "mass.group.center",
@@ -243,7 +329,8 @@ CHECKS = (
         "mass",
         "m",
         Quantity.MASS,
-        "Centre of mass of welded links together, in the frame of the group's head.",
+        "Centre of mass of links that fixed joints connect, in the frame of the "
+        "group's first link.",
     ),
     Check(
         "mass.group.inertia",
@@ -251,8 +338,8 @@ CHECKS = (
         "mass",
         "1",
         Quantity.MASS,
-        "Inertia of welded links together about their centre of mass, relative to "
-        "its largest principal moment.",
+        "Inertia of links that fixed joints connect about their common centre of mass, "
+        "relative to the largest principal moment.",
     ),
     Check(
         "mass.total",
@@ -260,7 +347,7 @@ CHECKS = (
         "mass",
         "1",
         Quantity.MASS,
-        "Sum over all links: mass that was invented or lost anywhere shows here.",
+        "Sum over all links, relative.",
     ),
     Check(
         "limits.lower",
@@ -268,8 +355,8 @@ CHECKS = (
         "limits",
         "1",
         Quantity.LIMITS,
-        "Lower limit of every joint with one axis, relative to itself or, if it is "
-        "smaller, to 1 rad or 1 m; unlimited equals unlimited.",
+        "Lower limit of every joint with one axis, relative to the larger of the limit "
+        "and 1 rad or 1 m; unlimited equals unlimited.",
     ),
     Check(
         "limits.upper",
@@ -277,8 +364,8 @@ CHECKS = (
         "limits",
         "1",
         Quantity.LIMITS,
-        "Upper limit of every joint with one axis, relative to itself or, if it is "
-        "smaller, to 1 rad or 1 m; unlimited equals unlimited.",
+        "Upper limit of every joint with one axis, relative to the larger of the limit "
+        "and 1 rad or 1 m; unlimited equals unlimited.",
     ),
     Check(
         "limits.effort",
@@ -286,7 +373,7 @@ CHECKS = (
         "limits",
         "1",
         Quantity.EFFORT,
-        "Largest force or torque; absent is not zero.",
+        "Largest force or torque; absent differs from zero.",
     ),
     Check(
         "limits.velocity",
@@ -294,7 +381,7 @@ CHECKS = (
         "limits",
         "1",
         Quantity.VELOCITY,
-        "Largest speed; absent is not zero.",
+        "Largest speed; absent differs from zero.",
     ),
     Check(
         "dynamics.damping",
@@ -302,7 +389,7 @@ CHECKS = (
         "dynamics",
         "1",
         Quantity.DYNAMICS,
-        "Viscous damping; absent is zero, as URDF has it.",
+        "Viscous damping; absent means zero, as in URDF.",
     ),
     Check(
         "dynamics.friction",
@@ -310,7 +397,7 @@ CHECKS = (
         "dynamics",
         "1",
         Quantity.DYNAMICS,
-        "Dry friction; absent is zero, as URDF has it.",
+        "Coulomb friction; absent means zero, as in URDF.",
     ),
     Check(
         "dynamics.inertia_matrix",
@@ -318,9 +405,9 @@ CHECKS = (
         "dynamics",
         "1",
         Quantity.MOTION,
-        "M(q) over all configurations, the root free to move: our own equations of "
-        "motion against MuJoCo's, made of nothing but what was read back. Relative to "
-        "the inertias that both joints of an entry have.",
+        "M(q) over all configurations with a floating root: our own equations of "
+        "motion for the URDF against MuJoCo's for a model built from the USD's "
+        "observation. Relative to the diagonal inertias of both joints of an entry.",
     ),
     Check(
         "dynamics.bias",
@@ -328,42 +415,42 @@ CHECKS = (
         "dynamics",
         "1",
         Quantity.MOTION,
-        "Forces that hold all joints without acceleration, at rest and in motion, "
-        "relative to the most that gravity and velocities can amount to at a joint.",
+        "Gravity, Coriolis and centrifugal forces at zero acceleration, relative to "
+        "their upper bound at each joint.",
     ),
     Check(
         "dynamics.rollout",
-        "where the robot goes",
+        "1 s simulation rollout",
         "dynamics",
         "rad or m",
         Quantity.ROLLOUT,
-        "Positions and velocities after a second in MuJoCo without any drive, with "
-        "gravity, damping, friction and mimic couplings, root held, no limits. How far "
-        "nearby robots are from each other sets the tolerance of each joint; one that "
-        "has become too sensitive by then is compared at an earlier moment.",
+        "Positions and velocities after 1 s in MuJoCo without drives: gravity, "
+        "damping, friction and mimic couplings, fixed root, no limits. The spread of "
+        "rollouts of perturbed robots sets the tolerance of each joint; where it is "
+        "too large, an earlier state is compared.",
     ),
     *_about_shapes(Role.COLLISION, Quantity.COLLISION),
     *_about_shapes(Role.VISUAL, Quantity.VISUAL),
 )
 
 
-def _again(check: Check) -> Check:
+def _round_trip(check: Check) -> Check:
     return replace(
         check,
         id=f"round-trip.{check.id}",
-        title=f"{check.title}, there and back",
+        title=f"{check.title} after USD → URDF round trip",
         group="round-trip",
-        clause=f"One engine reads the URDF, and the URDF that is written back from the "
-        f"USD, so its own quirks cancel. {check.clause}",
+        clause="The same engine reads the URDF and the URDF written from the USD, so "
+        f"that its own deviations cancel. {check.clause}",
         direct=check.id,
     )
 
 
-# What engines are not asked about two URDFs: none says how a base is held, and shapes
-# are left out of the one that is written back for them.
-_ONE_WAY = frozenset({Quantity.BASE, Quantity.COLLISION, Quantity.VISUAL})
+# Not compared after a round trip: no URDF engine states the base, and the URDF that is
+# written from the USD has no shapes.
+_WITHOUT_ROUND_TRIP = frozenset({Quantity.BASE, Quantity.COLLISION, Quantity.VISUAL})
 ROUND_TRIP_CHECKS = tuple(
-    _again(check)
+    _round_trip(check)
     for check in CHECKS
-    if not check.usd_alone and check.quantity not in _ONE_WAY
+    if not check.usd_alone and check.quantity not in _WITHOUT_ROUND_TRIP
 )

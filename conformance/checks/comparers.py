@@ -6,14 +6,13 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from urdf_usd.conformance.checks import (
+    appearance,
     dynamics,
     kinematics,
     limits,
-    looks,
     mass,
     names,
     rigid_groups,
-    rollouts,
     shapes,
     structure,
 )
@@ -39,11 +38,11 @@ COMPARERS: dict[str, Comparer] = {
     "structure.world": structure.world,
     "structure.bodies": structure.bodies,
     "structure.base": structure.base,
-    "kinematics.position": kinematics.positions,
-    "kinematics.rotation": kinematics.rotations,
+    "kinematics.position": partial(kinematics.frames, "position"),
+    "kinematics.rotation": partial(kinematics.frames, "rotation"),
     "kinematics.up": kinematics.up,
-    "kinematics.assembly.position": kinematics.assembly_positions,
-    "kinematics.assembly.rotation": kinematics.assembly_rotations,
+    "kinematics.assembly.position": partial(kinematics.assembly, "position"),
+    "kinematics.assembly.rotation": partial(kinematics.assembly, "rotation"),
     "mass.stated": mass.stated,
     "mass.link.mass": mass.link_masses,
     "mass.link.center": mass.link_centers,
@@ -53,28 +52,28 @@ COMPARERS: dict[str, Comparer] = {
     "mass.group.center": rigid_groups.centers,
     "mass.group.inertia": rigid_groups.inertias,
     "mass.total": mass.total,
-    "limits.lower": limits.lower,
-    "limits.upper": limits.upper,
-    "limits.effort": limits.effort,
-    "limits.velocity": limits.velocity,
-    "dynamics.damping": limits.damping,
-    "dynamics.friction": limits.friction,
+    "limits.lower": partial(limits.positions, "lower"),
+    "limits.upper": partial(limits.positions, "upper"),
+    "limits.effort": partial(limits.ratios, "effort", None),
+    "limits.velocity": partial(limits.ratios, "velocity", None),
+    "dynamics.damping": partial(limits.ratios, "damping", 0.0),
+    "dynamics.friction": partial(limits.ratios, "friction", 0.0),
     "dynamics.inertia_matrix": dynamics.inertia_matrices,
     "dynamics.bias": dynamics.bias_forces,
-    "dynamics.rollout": rollouts.states,
+    "dynamics.rollout": dynamics.rollout_states,
     "collision.shapes": partial(shapes.present, Role.COLLISION),
-    "collision.support": partial(shapes.support, Role.COLLISION),
-    "collision.area": partial(shapes.area, Role.COLLISION),
-    "collision.volume": partial(shapes.volume, Role.COLLISION),
-    "collision.triangles": partial(shapes.triangles, Role.COLLISION),
+    "collision.support": partial(shapes.measured, shapes.support, Role.COLLISION),
+    "collision.area": partial(shapes.measured, shapes.area, Role.COLLISION),
+    "collision.volume": partial(shapes.measured, shapes.volume, Role.COLLISION),
+    "collision.triangles": partial(shapes.measured, shapes.triangles, Role.COLLISION),
     "visual.shapes": partial(shapes.present, Role.VISUAL),
-    "visual.support": partial(shapes.support, Role.VISUAL),
-    "visual.area": partial(shapes.area, Role.VISUAL),
-    "visual.volume": partial(shapes.volume, Role.VISUAL),
-    "visual.triangles": partial(shapes.triangles, Role.VISUAL),
-    "visual.colour": looks.colors,
-    "visual.opacity": looks.opacities,
-    "visual.texture": looks.textures,
+    "visual.support": partial(shapes.measured, shapes.support, Role.VISUAL),
+    "visual.area": partial(shapes.measured, shapes.area, Role.VISUAL),
+    "visual.volume": partial(shapes.measured, shapes.volume, Role.VISUAL),
+    "visual.triangles": partial(shapes.measured, shapes.triangles, Role.VISUAL),
+    "visual.colour": partial(appearance.compare_visuals, appearance.color),
+    "visual.opacity": partial(appearance.compare_visuals, appearance.opacity),
+    "visual.texture": partial(appearance.compare_visuals, appearance.texture),
 }
 
 
@@ -82,10 +81,10 @@ def compare(
     check: Check,
     expected: Observation,
     actual: Observation,
-    tolerance_model: ToleranceModel,
+    model: ToleranceModel,
 ) -> Comparison:
-    """Compare what a check is about, if both readings state it."""
+    """Compare the quantity of a check, if both observations state it."""
     for side in (expected, actual):
         if check.quantity not in side.states:
             return Incomparable(f"{side.engine} does not state {check.quantity}")
-    return COMPARERS[check.direct or check.id](expected, actual, tolerance_model)
+    return COMPARERS[check.direct or check.id](expected, actual, model)

@@ -1,7 +1,7 @@
-"""Equations of motion over all configurations.
+"""Equations of motion over all configurations, and the passive rollout.
 
-An error in one link shows in every joint that carries it. Each joint is graded, and
-traced to the links and joints in which the error arises.
+An error in one link affects every joint that carries it. Each joint is graded, and
+traced to the links and joints that cause the difference.
 """
 
 from __future__ import annotations
@@ -15,27 +15,30 @@ from typing import TYPE_CHECKING
 import numpy as np
 from msgspec import structs
 
-from urdf_usd.conformance.checks.joint_motion import joints_at_fault
+from urdf_usd.conformance.checks.joint_motion import joints_in_error
 from urdf_usd.conformance.observation.robot import ROOT_MOTION
 from urdf_usd.conformance.records.record import Grade
+from urdf_usd.conformance.tolerance.bounds import ARITHMETIC
 from urdf_usd.conformance.tolerance.comparison import (
     Compared,
+    Description,
     Difference,
     Incomparable,
-    Words,
 )
-from urdf_usd.conformance.tolerance.rigid_groups import departing, masses_of
+from urdf_usd.conformance.tolerance.rigid_groups import differing_links, masses_of
+from urdf_usd.conformance.tolerance.rollout import distance
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from urdf_usd.conformance.observation.robot import Dynamics, Observation
+    from urdf_usd.conformance.observation.robot import Dynamics, Observation, Rollout
     from urdf_usd.conformance.tolerance.comparison import Comparison, ToleranceModel
     from urdf_usd.conformance.tolerance.motion_scale import MotionScale
 
     Array = NDArray[np.float64]
+
 
 _ASPECTS = ("mass", "center", "inertia")
 _MASSLESS = "the robot has no mass"
@@ -43,17 +46,17 @@ _MASSLESS = "the robot has no mass"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Pair:
-    """Two readings of equations of motion, over the velocities that both state.
+    """Two sets of equations of motion, and the velocities that both state.
 
     Attributes:
         ours: The first.
         theirs: The second.
         joints: (s) joint of each shared velocity.
-        rows: (s) where each is in the tolerance_model.
-        here: (s) where each is in the first.
-        there: (s) where each is in the second.
-        unstated: Joints that the second leaves out; not the root's own motion, as some
-            readers hold the root.
+        rows: (s) index of each in the tolerance model.
+        here: (s) index of each in the first.
+        there: (s) index of each in the second.
+        unstated: Joints that the second leaves out, other than the root's motion: some
+            engines fix the root.
     """
 
     ours: Dynamics
@@ -67,13 +70,13 @@ class _Pair:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Entries:
-    """Entries of a matrix or vector that are compared; s is that of a pair.
+    """Compared entries of a matrix or vector; s is the number of shared velocities.
 
     Attributes:
-        off: (K, s, c) differences.
-        scale: (s, c) what they are relative to.
-        bound: (s, c) what rounding can do to them.
-        invented: (s, c) what harmless inventions can do to them.
+        off: (K, s, c) absolute differences.
+        scale: (s, c) scale of each entry.
+        bound: (s, c) bound of rounding to float32.
+        invented: (s, c) bound of the effect of harmless invented mass and inertia.
         partners: (c) the second joint of each column; empty for a vector.
     """
 
@@ -85,16 +88,12 @@ class _Entries:
 
 
 def inertia_matrices(
-    expected: Observation, actual: Observation, tolerance_model: ToleranceModel
+    expected: Observation, actual: Observation, model: ToleranceModel
 ) -> Comparison:
-    """Compare M, relative to the inertias that both joints of an entry have."""
-    if (
-        tolerance_model.motion is None
-        or expected.dynamics is None
-        or actual.dynamics is None
-    ):
+    """Compare M, relative to the diagonal inertias of both joints of an entry."""
+    if model.motion is None or expected.dynamics is None or actual.dynamics is None:
         return _silent(expected, actual)
-    scale = tolerance_model.motion
+    scale = model.motion
     pair = _pair(expected.dynamics, actual.dynamics, scale)
     both = np.ix_(pair.rows, pair.rows)
     here = pair.ours.inertia[:, pair.here][:, :, pair.here]
@@ -106,23 +105,19 @@ def inertia_matrices(
         invented=scale.inertia_invented[both],
         partners=pair.joints,
     )
-    return _compare(pair, entries, "inertia", expected, actual, tolerance_model)
+    return _compare(pair, entries, "inertia", expected, actual, model)
 
 
 def bias_forces(
-    expected: Observation, actual: Observation, tolerance_model: ToleranceModel
+    expected: Observation, actual: Observation, model: ToleranceModel
 ) -> Comparison:
     """Compare gravity, Coriolis and centrifugal forces.
 
-    Relative to the most that gravity and velocities can amount to at a joint.
+    Relative to the upper bound of these forces at each joint.
     """
-    if (
-        tolerance_model.motion is None
-        or expected.dynamics is None
-        or actual.dynamics is None
-    ):
+    if model.motion is None or expected.dynamics is None or actual.dynamics is None:
         return _silent(expected, actual)
-    scale = tolerance_model.motion
+    scale = model.motion
     pair = _pair(expected.dynamics, actual.dynamics, scale)
     here, there = pair.ours.bias[:, pair.here], pair.theirs.bias[:, pair.there]
     entries = _Entries(
@@ -131,29 +126,29 @@ def bias_forces(
         bound=scale.bias_bound[pair.rows, None],
         invented=scale.bias_invented[pair.rows, None],
     )
-    return _compare(pair, entries, "force", expected, actual, tolerance_model)
+    return _compare(pair, entries, "force", expected, actual, model)
 
 
 def traced(
     differences: Sequence[Difference],
     expected: Observation,
     actual: Observation,
-    tolerance_model: ToleranceModel,
+    model: ToleranceModel,
 ) -> tuple[Difference, ...]:
-    """Lead failing differences of joints back to links and joints that depart.
+    """Trace failing differences of joints to the links and joints that cause them.
 
-    The root's motion carries all links; a joint carries the links beyond it, and moves
-    with the joints before it.
+    The root's motion carries all links; a joint carries the links below it, and depends
+    on the joints above it.
     """
     if all(difference.grade is not Grade.FAILS for difference in differences):
         return tuple(differences)
     chains = {
-        link: tuple(joint.name for joint in tolerance_model.chain(link))
-        for group in tolerance_model.groups
+        link: tuple(joint.name for joint in model.chain(link))
+        for group in model.groups
         for link in group
     }
     ours, theirs = masses_of(expected), masses_of(actual)
-    faults = frozenset(joints_at_fault(expected, actual, tolerance_model))
+    faults = frozenset(joints_in_error(expected, actual, model))
     found = []
     for difference in differences:
         if difference.grade is Grade.FAILS:
@@ -162,8 +157,8 @@ def traced(
                 for link, chain in chains.items()
                 if difference.item in (ROOT_MOTION, *chain)
             }
-            links = departing(
-                tuple(carried), ours, theirs, tolerance_model.tolerance, _ASPECTS
+            links = differing_links(
+                tuple(carried), ours, theirs, model.tolerance, _ASPECTS
             )
             along = dict.fromkeys(name for chain in carried.values() for name in chain)
             joints = tuple(name for name in along if name in faults)
@@ -172,7 +167,7 @@ def traced(
             found.append(
                 structs.replace(
                     difference,
-                    words=partial(_because, difference, causes),
+                    describe=partial(_because, difference, causes),
                     traces=links + joints or difference.traces,
                 )
             )
@@ -181,15 +176,15 @@ def traced(
     return tuple(found)
 
 
-def _because(difference: Difference, causes: Sequence[str]) -> Words:
-    words = difference.words()
-    because = f", because of {', '.join(causes)}" if causes else ""
-    return structs.replace(words, message=words.message + because)
+def _because(difference: Difference, causes: Sequence[str]) -> Description:
+    description = difference.describe()
+    because = f", caused by {', '.join(causes)}" if causes else ""
+    return structs.replace(description, message=description.message + because)
 
 
 def _silent(expected: Observation, actual: Observation) -> Incomparable:
-    silent = expected if expected.dynamics is None else actual
-    return Incomparable(f"{silent.engine} states no equations of motion")
+    missing_side = expected if expected.dynamics is None else actual
+    return Incomparable(f"{missing_side.engine} states no equations of motion")
 
 
 def _pair(ours: Dynamics, theirs: Dynamics, scale: MotionScale) -> _Pair:
@@ -218,36 +213,37 @@ def _places(names: Sequence[str]) -> dict[tuple[str, int], int]:
     return places
 
 
-def _compare(  # noqa: PLR0913, PLR0917  one value of two readings, and its tolerance_model
+def _compare(  # noqa: PLR0913, PLR0917  one value of two readings, and its model
     pair: _Pair,
     entries: _Entries,
     what: str,
     expected: Observation,
     actual: Observation,
-    tolerance_model: ToleranceModel,
+    model: ToleranceModel,
 ) -> Compared:
-    """Compare per joint, by the entry that is furthest beyond what it may be."""
+    """Compare per joint, by the entry that exceeds its bounds the most."""
     labels = expected.frames.labels if expected.frames else ()
     differences = [
         Difference(
             item=name,
             subject=_subject(name, expected),
             amount=math.nan,
-            words=partial(
-                Words, f"{_subject(name, expected)}: {actual.engine} states no {what}"
+            describe=partial(
+                Description,
+                f"{_subject(name, expected)}: {actual.engine} states no {what}",
             ),
         )
         for name in pair.unstated
     ]
-    # Whatever differs from nothing is infinitely far off, unless storage explains it;
-    # and so is what is no number.
+    # A difference from zero scale is infinite unless rounding explains it; so is one
+    # that is not finite.
     known = (entries.scale > 0) | (entries.off <= entries.bound)
     known &= np.isfinite(entries.off)
     relative = np.where(entries.scale > 0, entries.scale, 1.0)
     off = np.where(known, entries.off / relative, np.inf)
     amounts = np.where(entries.off == 0, 0.0, off)
     bounds = entries.bound / relative
-    tolerances = tolerance_model.tolerance.motion + entries.invented / relative
+    tolerances = model.tolerance.motion + entries.invented / relative
     excess = (amounts > bounds).astype(float) + (amounts > tolerances)
     for name, (at, row, column) in _worst(pair.joints, amounts, excess).items():
         amount = float(amounts[at, row, column])
@@ -261,9 +257,9 @@ def _compare(  # noqa: PLR0913, PLR0917  one value of two readings, and its tole
                 amount=amount,
                 bound=float(bounds[row, column]),
                 tolerance=float(tolerances[row, column]),
-                words=partial(
+                describe=partial(
                     _off,
-                    f"{subject}: its {what}",
+                    f"{subject}: {what}",
                     None if partner == name else _subject(partner, expected),
                     amount,
                     label,
@@ -271,23 +267,23 @@ def _compare(  # noqa: PLR0913, PLR0917  one value of two readings, and its tole
                 configuration=label,
             )
         )
-    note = None if tolerance_model.total_mass else _MASSLESS
+    note = None if model.total_mass else _MASSLESS
     if not differences:
-        note = note or f"{expected.engine} states no {what} that is known"
+        note = note or f"{expected.engine} states no {what}"
     if len(entries.off) < len(labels):
         note = f"at the first {len(entries.off)} of {len(labels)} configurations"
-    return Compared(traced(differences, expected, actual, tolerance_model), note=note)
+    return Compared(traced(differences, expected, actual, model), note=note)
 
 
 def _worst(
     joints: Sequence[str], amounts: Array, excess: Array
 ) -> dict[str, tuple[int, int, int]]:
-    """Find the entry of each joint that counts: the first of those that are alike.
+    """Find the decisive entry of each joint: the first of equal ones.
 
     Args:
         joints: (s) joint of each velocity.
         amounts: (K, s, c) of each entry.
-        excess: (K, s, c) how many bounds it is beyond: what counts first.
+        excess: (K, s, c) number of bounds that it exceeds, which is compared first.
     """
     found: dict[str, tuple[float, float, int]] = {}
     places: dict[str, tuple[int, int, int]] = {}
@@ -301,10 +297,123 @@ def _worst(
     return places
 
 
-def _off(whose: str, partner: str | None, amount: float, label: str) -> Words:
+def _off(whose: str, partner: str | None, amount: float, label: str) -> Description:
     shared = f" with {partner}" if partner else ""
-    return Words(f"{whose}{shared} is off by {amount:.3g} of its scale at {label!r}")
+    return Description(
+        f"{whose}{shared} differs by {amount:.3g} of its scale at {label!r}"
+    )
 
 
 def _subject(name: str, expected: Observation) -> str:
     return f"link {expected.root}" if name == ROOT_MOTION else f"joint {name}"
+
+
+# How much more the engineering tolerance of masses allows than nearby robots differ by:
+# 1e-4 against 1e-6.
+_FREEDOM = 100.0
+# A state that such a difference changes by more than this [rad or m] is not compared.
+_CHAOS = 0.5
+# Duration of a rollout [s] unless the robot is large, or the simulation diverges.
+_WHOLE = 1.0
+
+
+def rollout_states(
+    expected: Observation, actual: Observation, model: ToleranceModel
+) -> Comparison:
+    """Compare positions and velocities of joints [rad or m, and per second].
+
+    The spread of rollouts of perturbed robots measures how sensitive a joint is to
+    rounding. Each joint is compared at the last state at which its spread is small
+    enough. The simulation of the second side may diverge where any joint is too
+    sensitive; earlier than that, divergence is a failure.
+    """
+    ours, theirs = expected.rollout, actual.rollout
+    if ours is None and theirs is None:
+        return Compared((), note="no rollout was planned")
+    if ours is None or theirs is None:
+        missing_side = expected if ours is None else actual
+        return Incomparable(f"{missing_side.engine} states no rollout")
+    names = [joint.name for joint in model.joint_to.values()]
+    steady = _steady(model)
+    differences = []
+    chaotic = []
+    for name in ours.joints:
+        if name not in names:
+            continue
+        difference = _difference(name, ours, theirs, model, steady)
+        if difference is None:
+            chaotic.append(name)
+        else:
+            differences.append(difference)
+    notes = []
+    if not ours.states:
+        notes.append("the rollout of the URDF diverges")
+    if ours.states and (until := ours.states[-1].time) < _WHOLE:
+        notes.append(f"until {until:g} s")
+    if chaotic:
+        notes.append(
+            f"not compared, too sensitive to rounding: joint {', '.join(chaotic)}"
+        )
+    found = traced(differences, expected, actual, model)
+    return Compared(found, note="; ".join(notes) or None)
+
+
+def _steady(model: ToleranceModel) -> int:
+    """Count the states, from the first, at which no joint is too sensitive."""
+    spreads = tuple(zip(*model.spread.values(), strict=True))
+    return next(
+        (
+            at
+            for at, spread in enumerate(spreads)
+            if not all(map(_is_comparable, spread))
+        ),
+        len(spreads),
+    )
+
+
+def _is_comparable(spread: float) -> bool:
+    """Whether the spread of perturbed rollouts is small enough for a comparison."""
+    return _FREEDOM * spread <= _CHAOS
+
+
+def _difference(
+    name: str,
+    ours: Rollout,
+    theirs: Rollout,
+    model: ToleranceModel,
+    steady: int,
+) -> Difference | None:
+    """Compare one joint; None if it is too sensitive at every state.
+
+    The second side has to reach the first ``steady`` states.
+    """
+    spreads = model.spread.get(name, ())
+    count = min(len(spreads), len(ours.states), max(steady, len(theirs.states)))
+    comparable = [index for index in range(count) if _is_comparable(spreads[index])]
+    if not comparable:
+        return None
+    last = comparable[-1]
+    time = ours.states[last].time
+    amount, said = math.nan, "is not stated"
+    if name in theirs.joints:
+        amount, said = math.inf, f"diverges within {time:g} s"
+        if last < len(theirs.states):
+            joint = next(j for j in model.joint_to.values() if j.name == name)
+            at = ours.joints.index(name), theirs.joints.index(name)
+            here, there = ours.states[last], theirs.states[last]
+            if len(here.positions[at[0]]) != len(there.positions[at[1]]):
+                # Joint types are another check.
+                amount, said = math.nan, "has another number of coordinates"
+            else:
+                amount = distance(here, there, at, joint.type)
+                said = (
+                    f"differs by {amount:.3g} rad or m (or per second) after {time:g} s"
+                )
+    return Difference(
+        item=name,
+        subject=f"joint {name}",
+        amount=amount,
+        bound=spreads[last] + ARITHMETIC,
+        tolerance=max(model.tolerance.limit, _FREEDOM * spreads[last]),
+        describe=lambda: Description(f"joint {name} {said}"),
+    )

@@ -1,7 +1,7 @@
-"""How joints move their child on two sides, and what is wrong with those that depart.
+"""Motion of each joint on two sides, and a description of the errors.
 
-A motion is the pose of a link relative to the nearest link above it that both sides
-state, over all configurations.
+The motion of a joint is the pose of its child relative to the nearest link above it
+that both sides state, over all configurations.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ if TYPE_CHECKING:
     )
     from urdf_usd.conformance.tolerance.comparison import ToleranceModel
 
-# Two links in a row are held by few stored numbers; a joint is only blamed for more
-# than four times what rounding does to them.
-_BLAME = 4.0
-# What single precision makes of a frame that is not turned [m, 1].
+# A joint is in error if it differs by more than four times the rounding of the numbers
+# that are stored for it.
+_MARGIN = 4.0
+# Rounding of an identity rotation in single precision [m, 1].
 _UNTURNED = 1e-5
-# Pairs of readings of one robot, about which several checks ask.
+# Pairs of observations of one robot, which several checks compare.
 _KEPT = 32
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Motion:
+class Poses:
     """Poses of a link, or of J links, over K configurations.
 
     Attributes:
@@ -54,12 +54,12 @@ class Motion:
     position: NDArray[np.float64]
     rotation: NDArray[np.float64]
 
-    def of(self, index: int) -> Motion:
+    def of(self, index: int) -> Poses:
         """Poses of one of several links."""
-        return Motion(self.position[:, index], self.rotation[:, index])
+        return Poses(self.position[:, index], self.rotation[:, index])
 
 
-def distances(ours: Motion, theirs: Motion) -> NDArray[np.float64]:
+def distances(ours: Poses, theirs: Poses) -> NDArray[np.float64]:
     """Return (K) or (K, J) distances of origins [m]."""
     found: NDArray[np.float64] = np.linalg.norm(
         ours.position - theirs.position, axis=-1
@@ -67,7 +67,7 @@ def distances(ours: Motion, theirs: Motion) -> NDArray[np.float64]:
     return found
 
 
-def turns(ours: Motion, theirs: Motion) -> NDArray[np.float64]:
+def turns(ours: Poses, theirs: Poses) -> NDArray[np.float64]:
     """Return (K) or (K, J) angles between rotations [rad], exact for tiny ones.
 
     |A - B| (Frobenius) = 2 sqrt(2) sin(angle / 2); an arc cosine of the trace would
@@ -79,18 +79,18 @@ def turns(ours: Motion, theirs: Motion) -> NDArray[np.float64]:
 
 
 def shared_links(
-    ours: Frames, theirs: Frames, tolerance_model: ToleranceModel
+    ours: Frames, theirs: Frames, model: ToleranceModel
 ) -> tuple[str, ...]:
-    """Links of the URDF that both sides place."""
-    stated = set(theirs.links) & set(tolerance_model.bounds)
+    """Links of the URDF whose frames both sides state."""
+    stated = set(theirs.links) & set(model.bounds)
     return tuple(name for name in ours.links if name in stated)
 
 
-def motions_of(frames: Frames, links: Sequence[str]) -> Motion:
-    """Poses of links that the frames have."""
+def motions_of(frames: Frames, links: Sequence[str]) -> Poses:
+    """Poses of the given links, all of which are in the frames."""
     column = {name: index for index, name in enumerate(frames.links)}
     columns = [column[name] for name in links]
-    return Motion(
+    return Poses(
         frames.positions.take(columns, axis=1), frames.rotations.take(columns, axis=1)
     )
 
@@ -98,7 +98,7 @@ def motions_of(frames: Frames, links: Sequence[str]) -> Motion:
 def travel_factor(
     joint: JointObservation, ours: Observation, theirs: Observation
 ) -> float | None:
-    """How many times as far a prismatic joint travels on the other side."""
+    """Ratio of the travel of a prismatic joint, other side to first side."""
     if ours.frames is None or theirs.frames is None:
         return None
     ends = {joint.parent, joint.child}
@@ -118,9 +118,9 @@ def travel_factor(
 def is_unturned(
     joint: JointObservation, ours: Observation, theirs: Observation
 ) -> bool:
-    """Whether the other side has the frame of a joint where ours has it, but unturned.
+    """Whether the other side has the same joint origin, but no rotation.
 
-    The first configuration counts, in which joints are at zero.
+    Frames of the first configuration are compared, in which joints are at zero.
     """
     if ours.frames is None or theirs.frames is None:
         return False
@@ -138,27 +138,27 @@ def is_unturned(
     return bool(max(shift, turn) <= _UNTURNED)
 
 
-def joint_faults(
-    expected: Observation, actual: Observation, tolerance_model: ToleranceModel
+def joint_errors(
+    expected: Observation, actual: Observation, model: ToleranceModel
 ) -> dict[str, str]:
-    """Say what is wrong with each joint whose own motion departs."""
-    return dict(_joint_faults(expected, actual, tolerance_model))
+    """Describe the error of each joint whose own motion differs."""
+    return dict(_joint_errors(expected, actual, model))
 
 
 @lru_cache(maxsize=_KEPT)
-def _joint_faults(
-    expected: Observation, actual: Observation, tolerance_model: ToleranceModel
+def _joint_errors(
+    expected: Observation, actual: Observation, model: ToleranceModel
 ) -> tuple[tuple[str, str], ...]:
     ours, theirs = expected.frames, actual.frames
     if ours is None or theirs is None:
         return ()
     precision = max(expected.precision, actual.precision)
-    shared = set(shared_links(ours, theirs, tolerance_model))
+    shared = set(shared_links(ours, theirs, model))
     joints, above, below = [], [], []
-    for link, joint in tolerance_model.joint_to.items():
+    for link, joint in model.joint_to.items():
         if link not in shared:
             continue
-        chain = [step.parent for step in tolerance_model.chain(link)]
+        chain = [step.parent for step in model.chain(link)]
         start = next((name for name in reversed(chain) if name in shared), None)
         if start is not None:
             joints.append(joint)
@@ -182,97 +182,97 @@ def _joint_faults(
     return tuple((name, fault) for name, fault in found.items() if fault)
 
 
-def joints_at_fault(
-    expected: Observation, actual: Observation, tolerance_model: ToleranceModel
+def joints_in_error(
+    expected: Observation, actual: Observation, model: ToleranceModel
 ) -> tuple[str, ...]:
-    """Name the joints whose own motion, child relative to parent, departs."""
-    return tuple(joint_faults(expected, actual, tolerance_model))
+    """Name the joints whose own motion, child relative to parent, differs."""
+    return tuple(joint_errors(expected, actual, model))
 
 
-def _relative(parents: Motion, children: Motion) -> Motion:
+def _relative(parents: Poses, children: Poses) -> Poses:
     inverse = np.swapaxes(parents.rotation, -2, -1)
     offset = (children.position - parents.position)[..., None]
-    return Motion((inverse @ offset)[..., 0], inverse @ children.rotation)
+    return Poses((inverse @ offset)[..., 0], inverse @ children.rotation)
 
 
 def _slack(
-    relative: Motion, in_root: Motion, precision: float
+    relative: Poses, in_root: Poses, precision: float
 ) -> tuple[NDArray[np.float64], float]:
-    """What rounding may do to the motions of J joints: (J) [m], [rad].
+    """Bound the effect of rounding on the motions of J joints: (J) [m], [rad].
 
-    Both ends are stated in the root's frame, so that the difference of two large
-    positions has their rounding; both may hang on one body, each with its own offset
-    from there, so that the difference of two stored positions has theirs.
+    Both link frames are stated in the root's frame, so that the difference of two large
+    positions has their rounding. Both may be offsets from one body, so that the
+    difference of two stored positions has theirs.
     """
     reach = np.linalg.norm(relative.position, axis=-1).max(axis=0)
     distance = np.linalg.norm(in_root.position, axis=-1).max(axis=0)
     return (
-        _BLAME * (RELATIVE + 2 * QUATERNION) * reach
-        + _BLAME * RELATIVE * distance
+        _MARGIN * (RELATIVE + 2 * QUATERNION) * reach
+        + _MARGIN * RELATIVE * distance
         + ROUNDINGS * precision * distance
         + ARITHMETIC,
-        _BLAME * 2 * QUATERNION + ROUNDINGS * precision + ARITHMETIC,
+        _MARGIN * 2 * QUATERNION + ROUNDINGS * precision + ARITHMETIC,
     )
 
 
 def _fault(
     joint: JointObservation,
-    here: Motion,
-    there: Motion,
+    here: Poses,
+    there: Poses,
     slack: tuple[float, float],
 ) -> str:
     parts = []
     shift = float(distances(here, there)[0])
     turn = float(turns(here, there)[0])
     if shift > slack[0]:
-        parts.append(f"its frame at zero is shifted by {shift:.3g} m")
+        parts.append(f"frame at zero shifted by {shift:.3g} m")
     if turn > slack[1]:
-        parts.append(f"its frame at zero is turned by {turn:.3g} rad")
+        parts.append(f"frame at zero rotated by {turn:.3g} rad")
     ours, theirs = _from_zero(here), _from_zero(there)
     if not _same(ours, theirs, slack):
         parts.append(_motion_fault(joint, ours, theirs, slack))
     return " and ".join(parts)
 
 
-def _same(here: Motion, there: Motion, slack: tuple[float, float]) -> bool:
+def _same(here: Poses, there: Poses, slack: tuple[float, float]) -> bool:
     shift, turn = distances(here, there).max(), turns(here, there).max()
     return bool(shift <= slack[0] and turn <= slack[1])
 
 
-def _from_zero(motion: Motion) -> Motion:
+def _from_zero(motion: Poses) -> Poses:
     """Express a motion in the child's own frame at zero."""
     zero = motion.rotation[0].T
-    return Motion(
+    return Poses(
         (motion.position - motion.position[0]) @ zero.T, zero @ motion.rotation
     )
 
 
 def _motion_fault(
     joint: JointObservation,
-    ours: Motion,
-    theirs: Motion,
+    ours: Poses,
+    theirs: Poses,
     slack: tuple[float, float],
 ) -> str:
-    still = Motion(
+    still = Poses(
         np.zeros_like(ours.position), np.tile(np.eye(3), (len(ours.rotation), 1, 1))
     )
     if _same(theirs, still, slack):
-        return "it does not move"
+        return "does not move"
     if _same(ours, still, slack):
-        return "it moves although it should not"
-    # One axis, one number: the inverse motion is the motion about the reversed axis.
+        return "moves, but should be fixed"
+    # With one coordinate, the inverse motion is the motion about the reversed axis.
     if joint.type is not JointType.PRISMATIC:
-        backwards = Motion(-ours.position, np.swapaxes(ours.rotation, 1, 2))
+        backwards = Poses(-ours.position, np.swapaxes(ours.rotation, 1, 2))
     else:
-        backwards = Motion(-ours.position, ours.rotation)
+        backwards = Poses(-ours.position, ours.rotation)
     if _same(theirs, backwards, slack):
-        return "its axis is reversed"
+        return "axis is reversed"
     if joint.type is JointType.PRISMATIC:
         factor = _travel(ours.position, theirs.position)
-        scaled = Motion(factor * ours.position, ours.rotation)
+        scaled = Poses(factor * ours.position, ours.rotation)
         if _same(theirs, scaled, slack):
-            return f"it travels {factor:.4g} times as far"
-    return "its axis or its kind of motion differs"
+            return f"travels {factor:.4g} times as far"
+    return "axis or type of motion differs"
 
 
 def _travel(ours: NDArray[np.float64], theirs: NDArray[np.float64]) -> float:

@@ -1,22 +1,21 @@
-"""Link frames over all configurations, and whether bodies stand where joints hold them.
+"""Link frames over all configurations, and joint frames at the authored body poses.
 
-A fault in one joint displaces every link behind it. Each link is graded, but the reader
-of a report is told about the joints: the first one on the way from the root whose own
-motion, child relative to parent, departs.
+An error in one joint displaces every link below it. Each link is graded, but findings
+name the joints: the last one on the way from the root whose own motion, child relative
+to parent, differs.
 """
 
 from __future__ import annotations
 
 import math
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from msgspec import structs
 
 from urdf_usd.conformance.checks.joint_motion import (
-    Motion,
     distances,
-    joint_faults,
+    joint_errors,
     motions_of,
     shared_links,
     turns,
@@ -25,55 +24,22 @@ from urdf_usd.conformance.records.record import Grade
 from urdf_usd.conformance.tolerance.bounds import ARITHMETIC, QUATERNION
 from urdf_usd.conformance.tolerance.comparison import (
     Compared,
+    Description,
     Difference,
     Incomparable,
-    Words,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    import numpy as np
-    from numpy.typing import NDArray
+    from collections.abc import Mapping
 
     from urdf_usd.conformance.observation.robot import Observation
     from urdf_usd.conformance.tolerance.comparison import Comparison, ToleranceModel
 
 
-def positions(
-    expected: Observation, actual: Observation, tolerance_model: ToleranceModel
-) -> Comparison:
-    """Compare the origins of link frames [m]."""
-    return _compare(expected, actual, tolerance_model, "position", distances)
-
-
-def rotations(
-    expected: Observation, actual: Observation, tolerance_model: ToleranceModel
-) -> Comparison:
-    """Compare the orientations of link frames [rad]."""
-    return _compare(expected, actual, tolerance_model, "rotation", turns)
-
-
-def assembly_positions(
-    _: Observation, actual: Observation, tolerance_model: ToleranceModel
-) -> Comparison:
-    """Compare where bodies stand with where their joints hold them [m]."""
-    return _assembly(actual, tolerance_model, "position")
-
-
-def assembly_rotations(
-    _: Observation, actual: Observation, tolerance_model: ToleranceModel
-) -> Comparison:
-    """Compare how bodies stand with how their joints hold them [rad]."""
-    return _assembly(actual, tolerance_model, "rotation")
-
-
-def up(
-    _: Observation, actual: Observation, tolerance_model: ToleranceModel
-) -> Comparison:
-    """Compare the root link's Z axis with the direction against gravity [rad]."""
+def up(_: Observation, actual: Observation, model: ToleranceModel) -> Comparison:
+    """Compare the root link's Z axis with the up axis [rad]."""
     if actual.up is None:
-        return Incomparable(f"{actual.engine} does not say which way is up")
+        return Incomparable(f"{actual.engine} states no up axis")
     x, y, z = actual.up
     amount = math.atan2(math.hypot(x, y), z)
     return Compared(
@@ -83,10 +49,10 @@ def up(
                 subject=f"link {actual.root}",
                 amount=amount,
                 bound=QUATERNION + ARITHMETIC,
-                tolerance=tolerance_model.tolerance.rotation,
-                words=lambda: Words(
-                    f"the robot leans: the Z axis of link {actual.root} is "
-                    f"{amount:.3g} rad off the way up",
+                tolerance=model.tolerance.rotation,
+                describe=lambda: Description(
+                    f"the robot is tilted: the Z axis of link {actual.root} is "
+                    f"{amount:.3g} rad from the up axis",
                     expected="0 rad",
                     actual=f"{amount:.3g} rad",
                 ),
@@ -95,35 +61,28 @@ def up(
     )
 
 
-def _compare(
+def frames(
+    what: Literal["position", "rotation"],
     expected: Observation,
     actual: Observation,
-    tolerance_model: ToleranceModel,
-    what: str,
-    apart: Callable[[Motion, Motion], NDArray[np.float64]],
+    model: ToleranceModel,
 ) -> Comparison:
-    """Compare one attribute of bounds and tolerances.
-
-    Args:
-        expected: One side.
-        actual: The other.
-        tolerance_model: What is allowed.
-        what: The attribute.
-        apart: Measures (K, L) values, of L links.
-    """
+    """Compare positions [m] or rotations [rad] of link frames."""
     ours, theirs = expected.frames, actual.frames
     if ours is None or theirs is None:
-        silent = expected if ours is None else actual
-        return Incomparable(f"{silent.engine} states no frames")
+        missing = expected if ours is None else actual
+        return Incomparable(f"{missing.engine} states no frames")
     unit = "m" if what == "position" else "rad"
     labels = ours.labels or theirs.labels
-    links = shared_links(ours, theirs, tolerance_model)
-    values = apart(motions_of(ours, links), motions_of(theirs, links))
+    links = shared_links(ours, theirs, model)
+    values = (distances if what == "position" else turns)(
+        motions_of(ours, links), motions_of(theirs, links)
+    )
     differences = []
     for name, column, worst in zip(
         links, values.T.tolist(), values.argmax(axis=0).tolist(), strict=True
     ):
-        # A reader that answers with NaN has not placed the link.
+        # NaN means that the engine has not placed the link.
         amount = column[worst]
         label = labels[worst] if labels else f"configuration {worst}"
         differences.append(
@@ -131,60 +90,62 @@ def _compare(
                 item=name,
                 subject=f"link {name}",
                 amount=amount if math.isfinite(amount) else math.inf,
-                bound=getattr(tolerance_model.bounds[name], what),
-                tolerance=getattr(tolerance_model.tolerance, what),
-                words=partial(_off, name, amount, unit, label),
+                bound=getattr(model.bounds[name], what),
+                tolerance=getattr(model.tolerance, what),
+                describe=partial(_off, name, amount, unit, label),
                 configuration=label,
             )
         )
     if all(difference.grade is Grade.EXACT for difference in differences):
         return Compared(tuple(differences))
-    faults = joint_faults(expected, actual, tolerance_model)
-    return _traced(tuple(differences), faults, tolerance_model)
+    faults = joint_errors(expected, actual, model)
+    return _traced(tuple(differences), faults, model)
 
 
-def _off(link: str, amount: float, unit: str, label: str) -> Words:
-    return Words(f"link {link} is {amount:.3g} {unit} off at {label!r}")
+def _off(link: str, amount: float, unit: str, label: str) -> Description:
+    return Description(f"link {link} differs by {amount:.3g} {unit} at {label!r}")
 
 
 def _traced(
     differences: tuple[Difference, ...],
     faults: Mapping[str, str],
-    tolerance_model: ToleranceModel,
+    model: ToleranceModel,
 ) -> Compared:
-    """Lead every displaced link back to the joints that displace it."""
+    """Trace every displaced link to the joints that displace it."""
     traced = []
     behind: dict[str, list[Difference]] = {}
-    told = []
+    reported = []
     for difference in differences:
         if difference.grade is Grade.EXACT:
             traced.append(difference)
             continue
-        chain = [joint.name for joint in tolerance_model.chain(difference.item)]
-        guilty = tuple(name for name in chain if name in faults)
-        moved = structs.replace(difference, traces=guilty or (difference.item,))
+        chain = [joint.name for joint in model.chain(difference.item)]
+        causes = tuple(name for name in chain if name in faults)
+        moved = structs.replace(difference, traces=causes or (difference.item,))
         traced.append(moved)
-        if guilty:
-            behind.setdefault(guilty[-1], []).append(moved)
+        if causes:
+            behind.setdefault(causes[-1], []).append(moved)
         else:
-            told.append(moved)
+            reported.append(moved)
     for joint, links in behind.items():
         worst = max(links, key=lambda difference: difference.severity)
-        told.append(
+        reported.append(
             structs.replace(
                 worst,
                 subject=f"joint {joint}",
-                words=partial(_displaced, joint, faults[joint], worst, len(links) - 1),
+                describe=partial(
+                    _displaced, joint, faults[joint], worst, len(links) - 1
+                ),
             )
         )
-    return Compared(tuple(traced), told=tuple(told))
+    return Compared(tuple(traced), reported=tuple(reported))
 
 
-def _displaced(joint: str, fault: str, worst: Difference, more: int) -> Words:
-    words = worst.words()
-    others = f", and {more} more behind it" if more else ""
+def _displaced(joint: str, fault: str, worst: Difference, more: int) -> Description:
+    description = worst.describe()
+    others = f", and {more} more below it" if more else ""
     return structs.replace(
-        words, message=f"joint {joint}: {fault}; {words.message}{others}"
+        description, message=f"joint {joint}: {fault}; {description.message}{others}"
     )
 
 
@@ -195,15 +156,19 @@ def _joins_bodies(observation: Observation) -> bool:
     )
 
 
-def _assembly(
-    actual: Observation, tolerance_model: ToleranceModel, what: str
+def assembly(
+    what: Literal["position", "rotation"],
+    _: Observation,
+    actual: Observation,
+    model: ToleranceModel,
 ) -> Comparison:
+    """Compare both frames of each joint at the authored poses [m or rad]."""
     if not actual.assembly:
         if _joins_bodies(actual):
-            return Incomparable(f"{actual.engine} does not say where bodies stand")
-        return Compared((), note="no joint holds two bodies together")
+            return Incomparable(f"{actual.engine} states no authored body poses")
+        return Compared((), note="no joint connects two bodies")
     unit = "m" if what == "position" else "rad"
-    joint_named = {joint.name: joint for joint in tolerance_model.joint_to.values()}
+    joint_named = {joint.name: joint for joint in model.joint_to.values()}
     differences = []
     for gap in actual.assembly:
         joint = joint_named.get(gap.joint)
@@ -211,8 +176,7 @@ def _assembly(
             continue
         amount = getattr(gap, what)
         bound = sum(
-            getattr(tolerance_model.bounds[link], what)
-            for link in (joint.parent, joint.child)
+            getattr(model.bounds[link], what) for link in (joint.parent, joint.child)
         )
         differences.append(
             Difference(
@@ -220,17 +184,17 @@ def _assembly(
                 subject=f"joint {joint.name}",
                 amount=amount,
                 bound=bound,
-                tolerance=getattr(tolerance_model.tolerance, what),
-                words=partial(_apart, joint.name, amount, unit),
+                tolerance=getattr(model.tolerance, what),
+                describe=partial(_apart, joint.name, amount, unit),
             )
         )
     return Compared(tuple(differences))
 
 
-def _apart(joint: str, amount: float, unit: str) -> Words:
-    return Words(
+def _apart(joint: str, amount: float, unit: str) -> Description:
+    return Description(
         f"joint {joint}: its frames in parent and child are {amount:.3g} {unit} apart "
-        "where the bodies stand",
+        "at the authored body poses",
         expected=f"0 {unit}",
         actual=f"{amount:.3g} {unit}",
     )

@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 from functools import partial
 from operator import attrgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from urdf_usd.conformance.checks.structure import shared_joints, unit_hint
 from urdf_usd.conformance.observation.robot import COORDINATES, JointType
 from urdf_usd.conformance.tolerance.bounds import scalar_bound
 from urdf_usd.conformance.tolerance.comparison import (
     Compared,
+    Description,
     Difference,
-    Words,
     number,
 )
 
@@ -23,62 +23,8 @@ if TYPE_CHECKING:
     from urdf_usd.conformance.observation.robot import JointObservation, Observation
     from urdf_usd.conformance.tolerance.comparison import Comparison, ToleranceModel
 
-# Beyond this a reader of the USD takes a limit, in degrees or metres, for none.
+# Engines that read USD treat a limit beyond this, in degrees or metres, as none.
 _STORABLE = math.radians(1e30)
-
-
-def lower(
-    expected: Observation, actual: Observation, tolerance_model: ToleranceModel
-) -> Comparison:
-    """Compare lower position limits, relative."""
-    return _positions(
-        expected, actual, tolerance_model.tolerance.limit, "lower limit", _lower
-    )
-
-
-def upper(
-    expected: Observation, actual: Observation, tolerance_model: ToleranceModel
-) -> Comparison:
-    """Compare upper position limits, relative."""
-    return _positions(
-        expected, actual, tolerance_model.tolerance.limit, "upper limit", _upper
-    )
-
-
-def effort(
-    expected: Observation, actual: Observation, tolerance_model: ToleranceModel
-) -> Comparison:
-    """Compare effort limits, relative."""
-    return _ratios(expected, actual, tolerance_model.tolerance.force, "effort")
-
-
-def velocity(
-    expected: Observation, actual: Observation, tolerance_model: ToleranceModel
-) -> Comparison:
-    """Compare velocity limits, relative."""
-    return _ratios(expected, actual, tolerance_model.tolerance.force, "velocity")
-
-
-def damping(
-    expected: Observation, actual: Observation, tolerance_model: ToleranceModel
-) -> Comparison:
-    """Compare damping, relative."""
-    return _ratios(expected, actual, tolerance_model.tolerance.force, "damping", 0.0)
-
-
-def friction(
-    expected: Observation, actual: Observation, tolerance_model: ToleranceModel
-) -> Comparison:
-    """Compare friction, relative."""
-    return _ratios(expected, actual, tolerance_model.tolerance.force, "friction", 0.0)
-
-
-def _lower(joint: JointObservation) -> float:
-    return -math.inf if joint.lower is None else _stored(joint.lower)
-
-
-def _upper(joint: JointObservation) -> float:
-    return math.inf if joint.upper is None else _stored(joint.upper)
 
 
 def _stored(limit: float) -> float:
@@ -88,7 +34,7 @@ def _stored(limit: float) -> float:
 def _pairs(
     expected: Observation, actual: Observation
 ) -> list[tuple[JointObservation, JointObservation]]:
-    """Pair joints that have one position on both sides; types are another check."""
+    """Pair joints with one coordinate on both sides; types are another check."""
     return [
         (here, there)
         for here, there in shared_joints(expected, actual)
@@ -96,17 +42,19 @@ def _pairs(
     ]
 
 
-def _positions(
+def positions(
+    side: Literal["lower", "upper"],
     expected: Observation,
     actual: Observation,
-    tolerance: float,
-    what: str,
-    limit: Callable[[JointObservation], float],
+    model: ToleranceModel,
 ) -> Comparison:
+    """Compare lower or upper position limits, relative."""
+    absent = -math.inf if side == "lower" else math.inf
     differences = []
     for here, there in _pairs(expected, actual):
-        ours, theirs = limit(here), limit(there)
-        # Limits are angles of a radian or so; a few stand for "none", such as 1e16.
+        limits = getattr(here, side), getattr(there, side)
+        ours, theirs = (_stored(absent if one is None else one) for one in limits)
+        # Most limits are a few radians; some are large numbers that mean "none".
         scale = 1.0 if math.isinf(ours) else max(1.0, abs(ours))
         amount = 0.0 if ours == theirs else abs(ours - theirs) / scale
         differences.append(
@@ -115,8 +63,8 @@ def _positions(
                 subject=f"joint {here.name}",
                 amount=amount,
                 bound=0.0 if math.isinf(ours) else scalar_bound(ours) / scale,
-                tolerance=tolerance,
-                words=partial(_position_words, here, what, ours, theirs),
+                tolerance=model.tolerance.limit,
+                describe=partial(_position_words, here, f"{side} limit", ours, theirs),
             )
         )
     return Compared(tuple(differences), note=None if differences else _NONE)
@@ -124,7 +72,7 @@ def _positions(
 
 def _position_words(
     joint: JointObservation, what: str, ours: float, theirs: float
-) -> Words:
+) -> Description:
     unit = "m" if joint.type is JointType.PRISMATIC else "rad"
     expected, actual = (
         "unlimited" if math.isinf(value) else number(value, unit)
@@ -132,17 +80,17 @@ def _position_words(
     )
     hint = unit_hint(ours, theirs)
     message = f"joint {joint.name}: {what} is {actual}, not {expected}{hint}"
-    return Words(message, expected, actual)
+    return Description(message, expected, actual)
 
 
-def _ratios(
+def ratios(
+    what: Literal["effort", "velocity", "damping", "friction"],
+    absent: float | None,
     expected: Observation,
     actual: Observation,
-    tolerance: float,
-    what: str,
-    absent: float | None = None,
+    model: ToleranceModel,
 ) -> Comparison:
-    """Compare the numbers of a name; ``absent`` is what leaving one out stands for."""
+    """Compare one number of each joint, relative; ``absent`` is its default, if any."""
     value: Callable[[JointObservation], float | None] = attrgetter(what)
     differences = []
     for here, there in _pairs(expected, actual):
@@ -156,8 +104,8 @@ def _ratios(
                 subject=f"joint {here.name}",
                 amount=0.0 if same else _ratio(ours, theirs),
                 bound=scalar_bound(1.0),
-                tolerance=tolerance,
-                words=partial(_ratio_words, here.name, what, ours, theirs),
+                tolerance=model.tolerance.force,
+                describe=partial(_ratio_words, here.name, what, ours, theirs),
             )
         )
     note = None if differences else f"no joint states {what}"
@@ -166,11 +114,11 @@ def _ratios(
 
 def _ratio_words(
     joint: str, what: str, ours: float | None, theirs: float | None
-) -> Words:
+) -> Description:
     expected, actual = number(ours), number(theirs)
     hint = unit_hint(ours or 0.0, theirs or 0.0)
     message = f"joint {joint}: {what} is {actual}, not {expected}{hint}"
-    return Words(message, expected, actual)
+    return Description(message, expected, actual)
 
 
 def _ratio(ours: float | None, theirs: float | None) -> float:

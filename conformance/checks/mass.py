@@ -1,8 +1,8 @@
 """Mass, centre of mass and inertia per link, and the mass of the robot.
 
-URDF allows links without mass, USD no bodies without: where the USD counts a link's
-mass in another body of its group, the group decides. Where mass or inertia had to be
-invented, up to a millionth of the robot's is harmless and graded *close*.
+URDF allows links without mass, USD does not allow bodies without: a link whose mass is
+part of another body of its rigid group in the USD is compared as part of the group. An
+invented mass or inertia of up to a millionth of the robot's is graded *close*.
 """
 
 from __future__ import annotations
@@ -24,8 +24,12 @@ from urdf_usd.conformance.checks.mass_values import (
 )
 from urdf_usd.conformance.observation.robot import Base
 from urdf_usd.conformance.tolerance.bounds import center_bound, inertia_bound
-from urdf_usd.conformance.tolerance.comparison import Compared, Difference, Words
-from urdf_usd.conformance.tolerance.rigid_groups import departing, masses_of, tensor_of
+from urdf_usd.conformance.tolerance.comparison import Compared, Description, Difference
+from urdf_usd.conformance.tolerance.rigid_groups import (
+    differing_links,
+    masses_of,
+    tensor_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,16 +42,16 @@ if TYPE_CHECKING:
     )
     from urdf_usd.conformance.tolerance.comparison import Comparison, ToleranceModel
 
-_CARRIED = "all links are counted in other bodies of their rigid groups"
+_CARRIED = "the masses of all links are part of other bodies of their rigid groups"
 _NO_MASS = "no link has mass"
 
 
 def stated(
-    expected: Observation, actual: Observation, tolerance_model: ToleranceModel
+    expected: Observation, actual: Observation, model: ToleranceModel
 ) -> Comparison:
-    """Check that no mass had to be made up by the reader."""
+    """Check that the mass of every rigid body is authored."""
     del expected
-    named = {link for group in tolerance_model.groups for link in group}
+    named = {link for group in model.groups for link in group}
     bodies = [
         link.name
         for link in actual.links
@@ -59,11 +63,11 @@ def stated(
                 item=name,
                 subject=f"link {name}",
                 amount=math.inf if name in actual.invented else 0.0,
-                words=partial(
-                    Words,
-                    f"link {name} is a body without a mass: readers invent one",
-                    expected="stated",
-                    actual="invented" if name in actual.invented else "stated",
+                describe=partial(
+                    Description,
+                    f"link {name}: rigid body without an authored mass",
+                    expected="authored",
+                    actual="not authored" if name in actual.invented else "authored",
                 ),
             )
             for name in bodies
@@ -73,22 +77,20 @@ def stated(
 
 
 def link_masses(
-    expected: Observation, actual: Observation, tolerance_model: ToleranceModel
+    expected: Observation, actual: Observation, model: ToleranceModel
 ) -> Comparison:
     """Compare masses of links, relative to their own."""
     differences = []
-    for name, ours, theirs in _links(expected, actual, tolerance_model):
+    for name, ours, theirs in _links(expected, actual, model):
         here = ours.mass if ours else 0.0
         there = theirs.mass if theirs else 0.0
-        differences.append(
-            mass_difference("link", name, here, there, tolerance_model=tolerance_model)
-        )
+        differences.append(mass_difference("link", name, here, there, model=model))
     note = None if differences else _CARRIED
     return Compared(tuple(differences), note=note)
 
 
 def link_centers(
-    expected: Observation, actual: Observation, tolerance_model: ToleranceModel
+    expected: Observation, actual: Observation, model: ToleranceModel
 ) -> Comparison:
     """Compare centres of mass in the link frame [m]."""
     return Compared(
@@ -99,22 +101,22 @@ def link_centers(
                 np.asarray(ours.center),
                 np.asarray(theirs.center),
                 bound=center_bound(ours.center),
-                tolerance=tolerance_model.tolerance.position,
+                tolerance=model.tolerance.position,
             )
-            for name, ours, theirs in _massive(expected, actual, tolerance_model)
+            for name, ours, theirs in _massive(expected, actual, model)
         ),
-        note=_NO_MASS if not tolerance_model.total_mass else None,
+        note=_NO_MASS if not model.total_mass else None,
     )
 
 
 def link_inertias(
-    expected: Observation, actual: Observation, tolerance_model: ToleranceModel
+    expected: Observation, actual: Observation, model: ToleranceModel
 ) -> Comparison:
     """Compare inertia tensors about the centre of mass, relative to the largest moment.
 
-    An engine that states no tensor for one link leaves that link open.
+    Where the second side states no tensor for a link, that link is not comparable.
     """
-    massive = tuple(_massive(expected, actual, tolerance_model))
+    massive = tuple(_massive(expected, actual, model))
     pairs = {
         name: (tensor_of(ours.inertia), tensor_of(theirs.inertia))
         for name, ours, theirs in massive
@@ -135,19 +137,19 @@ def link_inertias(
                     apart=norm_of[name],
                     mass=ours.mass,
                     bound=inertia_bound(tensor),
-                    tolerance_model=tolerance_model,
+                    model=model,
                 )
             )
         elif ours.inertia:
             differences.append(_unstated(name, ours.inertia, actual.engine))
-    note = _NO_MASS if not tolerance_model.total_mass else None
+    note = _NO_MASS if not model.total_mass else None
     return Compared(tuple(differences), note=note)
 
 
 def agreement(
-    expected: Observation, actual: Observation, tolerance_model: ToleranceModel
+    expected: Observation, actual: Observation, model: ToleranceModel
 ) -> Comparison:
-    """Compare inertias that the second side states twice with themselves."""
+    """Compare the two inertias of links for which the second side states two."""
     named = {link.name for link in expected.links}
     differences = []
     for restated in actual.restated:
@@ -163,34 +165,38 @@ def agreement(
             first,
             second,
             apart=norms([first - second])[0],
-            mass=tolerance_model.total_mass or 1.0,
+            mass=model.total_mass or 1.0,
             bound=inertia_bound(first),
-            tolerance_model=tolerance_model,
+            model=model,
         )
         differences.append(
-            structs.replace(difference, words=partial(_said_by, difference, restated))
+            structs.replace(
+                difference, describe=partial(_naming_attribute, difference, restated)
+            )
         )
-    note = None if differences else "no inertia is stated twice"
+    note = None if differences else "no inertia is authored twice"
     return Compared(tuple(differences), note=note)
 
 
-def _said_by(difference: Difference, restated: Restatement) -> Words:
-    words = difference.words()
-    return structs.replace(words, message=f"{words.message}, says {restated.attribute}")
+def _naming_attribute(difference: Difference, restated: Restatement) -> Description:
+    description = difference.describe()
+    return structs.replace(
+        description, message=f"{description.message}, in {restated.attribute}"
+    )
 
 
 def total(
-    expected: Observation, actual: Observation, tolerance_model: ToleranceModel
+    expected: Observation, actual: Observation, model: ToleranceModel
 ) -> Comparison:
     """Compare the mass of the robot, relative."""
     ours, theirs = masses_of(expected), masses_of(actual)
-    theirs |= dict.fromkeys(_held_inventions(expected, actual, tolerance_model))
+    theirs |= dict.fromkeys(_harmless_base_masses(expected, actual, model))
     here, there = (
         math.fsum(stated.mass for stated in side.values() if stated)
         for side in (ours, theirs)
     )
     links = tuple(dict.fromkeys([*ours, *theirs]))
-    traces = departing(links, ours, theirs, tolerance_model.tolerance, ("mass",))
+    traces = differing_links(links, ours, theirs, model.tolerance, ("mass",))
     return Compared(
         (
             mass_difference(
@@ -198,33 +204,31 @@ def total(
                 "robot",
                 here,
                 there,
-                tolerance_model=tolerance_model,
+                model=model,
                 traces=traces,
             ),
         )
     )
 
 
-def _held_inventions(
-    expected: Observation, actual: Observation, tolerance_model: ToleranceModel
+def _harmless_base_masses(
+    expected: Observation, actual: Observation, model: ToleranceModel
 ) -> tuple[str, ...]:
-    """Return the massless links of a fixed base to which a harmless mass was given.
+    """Return the massless links of a fixed base that have a harmless mass in the USD.
 
-    The base has to be a body, and what the world holds weighs on no joint.
+    The base has to be a body, and its mass has no effect on any joint.
     """
     if actual.base is not Base.FIXED:
         return ()
     ours, theirs = masses_of(expected), masses_of(actual)
     found = {
         name: stated.mass
-        for group in tolerance_model.groups
+        for group in model.groups
         if expected.root in group
         for name in group
         if (stated := theirs.get(name)) and not _carries(ours.get(name))
     }
-    harmless = math.fsum(found.values()) <= HARMLESS * (
-        tolerance_model.total_mass or 1.0
-    )
+    harmless = math.fsum(found.values()) <= HARMLESS * (model.total_mass or 1.0)
     return tuple(found) if harmless else ()
 
 
@@ -233,19 +237,19 @@ def _carries(properties: MassProperties | None) -> bool:
 
 
 def _links(
-    expected: Observation, actual: Observation, tolerance_model: ToleranceModel
+    expected: Observation, actual: Observation, model: ToleranceModel
 ) -> Iterator[tuple[str, MassProperties | None, MassProperties | None]]:
     """Pair links whose own mass both sides state.
 
-    A group of several links in which one side counts a massive link elsewhere is left
-    to the comparison of groups.
+    A group of several links in which one side adds the mass of a link to another is
+    left to the comparison of groups.
     """
     ours, theirs = masses_of(expected), masses_of(actual)
-    for group in tolerance_model.groups:
+    for group in model.groups:
         shared = [name for name in group if name in ours and name in theirs]
         moved = any(
             _carries(ours[name]) != _carries(theirs[name])
-            and (_carries(ours[name]) or not _harmless(theirs[name], tolerance_model))
+            and (_carries(ours[name]) or not _harmless(theirs[name], model))
             for name in shared
         )
         several = sum(_carries(ours[name]) or _carries(theirs[name]) for name in shared)
@@ -254,17 +258,15 @@ def _links(
         yield from ((name, ours[name], theirs[name]) for name in shared)
 
 
-def _harmless(
-    properties: MassProperties | None, tolerance_model: ToleranceModel
-) -> bool:
+def _harmless(properties: MassProperties | None, model: ToleranceModel) -> bool:
     mass = properties.mass if properties else 0.0
-    return mass <= HARMLESS * (tolerance_model.total_mass or 1.0)
+    return mass <= HARMLESS * (model.total_mass or 1.0)
 
 
 def _massive(
-    expected: Observation, actual: Observation, tolerance_model: ToleranceModel
+    expected: Observation, actual: Observation, model: ToleranceModel
 ) -> Iterator[tuple[str, MassProperties, MassProperties]]:
-    for name, ours, theirs in _links(expected, actual, tolerance_model):
+    for name, ours, theirs in _links(expected, actual, model):
         if ours and theirs and ours.mass > 0 and theirs.mass > 0:
             yield name, ours, theirs
 
@@ -274,7 +276,7 @@ def _not_finite(restated: Restatement) -> Difference:
         item=restated.link,
         subject=f"link {restated.link}",
         amount=math.inf,
-        words=lambda: Words(
+        describe=lambda: Description(
             f"link {restated.link}: {restated.attribute} is not finite",
             expected=moments_text(tensor_of(restated.first)),
             actual="not finite",
@@ -287,7 +289,7 @@ def _unstated(name: str, inertia: Vec6, engine: str) -> Difference:
         item=name,
         subject=f"link {name}",
         amount=math.nan,
-        words=lambda: Words(
+        describe=lambda: Description(
             f"link {name}: {engine} states no inertia",
             expected=moments_text(tensor_of(inertia)),
             actual="not stated",

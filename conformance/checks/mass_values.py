@@ -1,4 +1,4 @@
-"""Differences between two masses, two centres of mass, two inertia tensors."""
+"""Differences of two masses, two centres of mass, two inertia tensors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from urdf_usd.conformance.tolerance.bounds import (
     principal_moments,
     scalar_bound,
 )
-from urdf_usd.conformance.tolerance.comparison import Difference, Words, number
+from urdf_usd.conformance.tolerance.comparison import Description, Difference, number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from urdf_usd.conformance.tolerance.comparison import ToleranceModel
 
-# The largest harmless invention, with room for its float32 rounding.
+# Largest harmless invented mass or inertia, with margin for its float32 rounding.
 HARMLESS = INVENTED * (1 + 1e-6)
 
 
@@ -34,31 +34,30 @@ def mass_difference(  # noqa: PLR0913  the two values, and what they belong to
     ours: float,
     theirs: float,
     *,
-    tolerance_model: ToleranceModel,
+    model: ToleranceModel,
     traces: tuple[str, ...] = (),
 ) -> Difference:
     """Compare masses [kg], relative to the larger one.
 
-    Where the first side has none, the difference is relative to the robot's mass, and
-    an invented mass of a millionth of that is harmless.
+    If the first side has none, the difference is relative to the robot's mass, with a
+    tolerance of a millionth of that.
     """
     subject = name if kind == name else f"{kind} {name}"
-    bound, tolerance = scalar_bound(1.0), tolerance_model.tolerance.mass
+    bound, tolerance = scalar_bound(1.0), model.tolerance.mass
     if ours == theirs:
         amount = 0.0
     elif ours == 0:
-        # Relative to nothing, every mass is infinite: what counts is the robot's.
-        amount = theirs / (tolerance_model.total_mass or 1.0)
+        amount = theirs / (model.total_mass or 1.0)
         bound, tolerance = 0.0, HARMLESS
     else:
         amount = abs(ours - theirs) / max(abs(ours), abs(theirs))
 
-    def words() -> Words:
+    def describe() -> Description:
         expected, actual = number(ours, "kg"), number(theirs, "kg")
         said = f"is {actual}, not {expected}"
         if ours == 0 and amount <= tolerance:
-            said = f"is regularised: {actual} for a massless {kind}"
-        return Words(f"{subject}: mass {said}", expected, actual)
+            said = f"is regularised: {actual}, massless {kind} in the URDF"
+        return Description(f"{subject}: mass {said}", expected, actual)
 
     return Difference(
         item=name,
@@ -66,7 +65,7 @@ def mass_difference(  # noqa: PLR0913  the two values, and what they belong to
         amount=amount,
         bound=bound,
         tolerance=tolerance,
-        words=words,
+        describe=describe,
         traces=traces,
     )
 
@@ -83,10 +82,10 @@ def center_difference(  # noqa: PLR0913  the two values, and what they are measu
     """Compare centres of mass (3,) [m]."""
     amount = length(ours - theirs)
 
-    def words() -> Words:
+    def describe() -> Description:
         expected, actual = _point(ours), _point(theirs)
-        return Words(
-            f"{kind} {name}: centre of mass is {amount:.3g} m off: "
+        return Description(
+            f"{kind} {name}: centre of mass differs by {amount:.3g} m: "
             f"{actual}, not {expected}",
             expected,
             actual,
@@ -98,7 +97,7 @@ def center_difference(  # noqa: PLR0913  the two values, and what they are measu
         amount=amount if math.isfinite(amount) else math.inf,
         bound=bound,
         tolerance=tolerance,
-        words=words,
+        describe=describe,
     )
 
 
@@ -107,8 +106,8 @@ def _point(values: NDArray[np.float64]) -> str:
 
 
 def norms(differences: Sequence[NDArray[np.float64]]) -> list[float]:
-    """Return the spectral norms of matrices (3, 3), which take less time together."""
-    # As numpy's norm finds them in twice the time.
+    """Return the spectral norms of matrices (3, 3)."""
+    # One batched SVD; numpy's norm takes twice as long.
     stacked = np.reshape(differences, (-1, 3, 3))
     found: list[float] = np.linalg.svd(stacked, compute_uv=False)[:, 0].tolist()
     return found
@@ -123,37 +122,37 @@ def inertia_difference(  # noqa: PLR0913  the two values, and what they are meas
     apart: float,
     mass: float,
     bound: float,
-    tolerance_model: ToleranceModel,
+    model: ToleranceModel,
     pointlike: float = 0.0,
 ) -> Difference:
     """Compare inertia tensors (3, 3) about the centre of mass [kg m^2].
 
-    They are ``apart`` by the spectral norm of their difference, as :func:`norms` finds
-    it. What is judged is relative to the largest principal moment on the first side.
-    Where that side has none, it is relative to ``mass`` [kg] times the robot's size
-    squared, and an invented inertia of a millionth of that is harmless; so is one for
-    the part of the mass that is ``pointlike`` [kg], having no inertia of its own.
+    The difference ``apart`` is the spectral norm from :func:`norms`, taken relative to
+    the largest principal moment on the first side. If that is zero, it is relative to
+    ``mass`` [kg] times the robot's size squared, with a tolerance of a millionth of
+    that. The tolerance is widened likewise for the part of the mass that is
+    ``pointlike`` [kg], without inertia of its own.
     """
-    tolerance = tolerance_model.tolerance.inertia
+    tolerance = model.tolerance.inertia
     scale = largest_moment(ours)
-    if is_pointlike(ours, mass, tolerance_model.size):
+    if is_pointlike(ours, mass, model.size):
         scale = 0.0
     if scale > 0:
         amount = apart / scale
-        tolerance += HARMLESS * pointlike * tolerance_model.size**2 / scale
+        tolerance += HARMLESS * pointlike * model.size**2 / scale
     else:
-        # A point mass: an inertia may be invented, small against mass times size^2.
-        amount = apart / (mass * tolerance_model.size**2)
+        # A point mass: a small inertia may be invented.
+        amount = apart / (mass * model.size**2)
         bound, tolerance = 0.0, HARMLESS
 
-    def words() -> Words:
+    def describe() -> Description:
         expected, actual = moments_text(ours), moments_text(theirs)
         said = f"is {actual}, not {expected}"
         if amount > tolerance and _same_moments(ours, theirs, scale * tolerance):
-            said = f"has the right moments, {expected}, about the wrong axes"
+            said = f"has the right principal moments, {expected}, but wrong axes"
         elif scale == 0 and amount <= tolerance:
-            said = f"is regularised: {actual} for a point mass"
-        return Words(f"{kind} {name}: inertia {said}", expected, actual)
+            said = f"is regularised: {actual}, point mass in the URDF"
+        return Description(f"{kind} {name}: inertia {said}", expected, actual)
 
     return Difference(
         item=name,
@@ -161,12 +160,12 @@ def inertia_difference(  # noqa: PLR0913  the two values, and what they are meas
         amount=amount if math.isfinite(amount) else math.inf,
         bound=bound,
         tolerance=tolerance,
-        words=words,
+        describe=describe,
     )
 
 
 def moments_text(tensor: NDArray[np.float64]) -> str:
-    """Write the principal moments of a tensor for the reader of a report."""
+    """Format the principal moments of a tensor."""
     return "({:.6g}, {:.6g}, {:.6g}) kg m^2".format(*principal_moments(tensor))
 
 

@@ -1,4 +1,4 @@
-"""Links and joints: whether all are there, and under their names."""
+"""Presence and names of links and joints."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from urdf_usd.conformance.observation.robot import JointType
-from urdf_usd.conformance.tolerance.comparison import Compared, Difference, Words
+from urdf_usd.conformance.tolerance.comparison import Compared, Description, Difference
 
 if TYPE_CHECKING:
     from urdf_usd.conformance.observation.robot import JointObservation, Observation
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 def links(expected: Observation, actual: Observation, _: ToleranceModel) -> Comparison:
     """Compare the names of links.
 
-    A frame without a body of its own may hold a shape or a sensor; only a body that
-    the URDF does not have is one too many.
+    A surplus Xform without a body may hold shapes or sensors; only a surplus body is a
+    difference.
     """
     ours = dict.fromkeys(link.name for link in expected.links)
     theirs = {
@@ -42,8 +42,8 @@ def links(expected: Observation, actual: Observation, _: ToleranceModel) -> Comp
 def joints(expected: Observation, actual: Observation, _: ToleranceModel) -> Comparison:
     """Compare the names of joints.
 
-    A weld may be stated by one body instead, and a joint that only holds the base to
-    the world says how the base is held, which is a check of its own.
+    A fixed joint may be expressed by one body instead. A fixed joint between the base
+    and the world is covered by the check of the base.
     """
     ours = {joint.name: joint for joint in expected.joints}
     theirs = {joint.name: joint for joint in actual.joints}
@@ -75,8 +75,8 @@ def _lost_name(kind: str, name: str, called: str) -> Difference:
         item=name,
         subject=f"{kind} {name}",
         amount=math.inf,
-        words=lambda: Words(
-            f"{kind} {name} is called {called!r}: only its place tells which it is",
+        describe=lambda: Description(
+            f"{kind} {name} is renamed to {called!r}; matched by position in the tree",
             expected=name,
             actual=called,
         ),
@@ -88,8 +88,8 @@ def _repeated(name: str, times: int) -> Difference:
         item=name,
         subject=f"joint {name}",
         amount=math.inf,
-        words=lambda: Words(
-            f"joint {name} is there {times} times",
+        describe=lambda: Description(
+            f"joint {name} exists {times} times",
             expected="once",
             actual=f"{times} times",
         ),
@@ -97,7 +97,7 @@ def _repeated(name: str, times: int) -> Difference:
 
 
 def _welded_otherwise(joint: JointObservation, observation: Observation) -> bool:
-    """Say whether a reader without this fixed joint holds its links together anyway."""
+    """Whether one body carries both links of a fixed joint."""
     body = {link.name: link.body for link in observation.links}
     return (
         joint.type is JointType.FIXED
@@ -107,7 +107,7 @@ def _welded_otherwise(joint: JointObservation, observation: Observation) -> bool
 
 
 def _holds_base(joint: JointObservation, expected: Observation) -> bool:
-    """Say whether a joint welds the root to what is no link of the robot."""
+    """Whether a joint fixes the root to something that is no link of the robot."""
     names = {link.name for link in expected.links}
     return (
         joint.type is JointType.FIXED
@@ -122,7 +122,7 @@ def _presence(kind: str, name: str, *, expected: bool, actual: bool) -> Differen
         item=name,
         subject=f"{kind} {name}",
         amount=0.0 if expected == actual else math.inf,
-        words=lambda: Words(
+        describe=lambda: Description(
             f"{kind} {name} {how}",
             expected="present" if expected else "absent",
             actual="present" if actual else "absent",

@@ -1,4 +1,4 @@
-"""Mass, centre of mass and inertia of links that fixed joints weld, taken together."""
+"""Mass, centre of mass and inertia of rigid groups: links joined by fixed joints."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
-from urdf_usd.conformance.checks.joint_motion import joints_at_fault
+from urdf_usd.conformance.checks.joint_motion import joints_in_error
 from urdf_usd.conformance.checks.mass_values import (
     center_difference,
     inertia_difference,
@@ -17,12 +17,12 @@ from urdf_usd.conformance.checks.mass_values import (
 )
 from urdf_usd.conformance.records.record import Grade
 from urdf_usd.conformance.tolerance.bounds import is_pointlike
-from urdf_usd.conformance.tolerance.comparison import Compared, Difference, Words
+from urdf_usd.conformance.tolerance.comparison import Compared, Description, Difference
 from urdf_usd.conformance.tolerance.rigid_groups import (
-    departing,
-    lump_center_bound,
-    lump_inertia_bound,
-    lumps,
+    differing_links,
+    group_center_bound,
+    group_inertia_bound,
+    group_masses,
     masses_of,
 )
 
@@ -31,20 +31,20 @@ if TYPE_CHECKING:
 
     from urdf_usd.conformance.observation.robot import Observation
     from urdf_usd.conformance.tolerance.comparison import Comparison, ToleranceModel
-    from urdf_usd.conformance.tolerance.rigid_groups import Lump
+    from urdf_usd.conformance.tolerance.rigid_groups import GroupMass
 
-_NO_GROUP = "no links with mass are welded"
-# Readings of one robot, about each of which several checks ask.
+_NO_GROUP = "no fixed joint connects links with mass"
+# Observations of one robot, each used by several checks.
 _KEPT = 16
 
 
 def masses(
-    expected: Observation, actual: Observation, tolerance_model: ToleranceModel
+    expected: Observation, actual: Observation, model: ToleranceModel
 ) -> Comparison:
     """Compare masses of rigid groups of several links, relative to their own."""
     ours, theirs = masses_of(expected), masses_of(actual)
     differences = []
-    for group in _welded(tolerance_model):
+    for group in _welded(model):
         here, there = (
             sum(stated.mass for name in group if (stated := side.get(name)))
             for side in (ours, theirs)
@@ -55,19 +55,17 @@ def masses(
                 group[0],
                 here,
                 there,
-                tolerance_model=tolerance_model,
-                traces=departing(
-                    group, ours, theirs, tolerance_model.tolerance, ("mass",)
-                ),
+                model=model,
+                traces=differing_links(group, ours, theirs, model.tolerance, ("mass",)),
             )
         )
     return Compared(tuple(differences), note=None if differences else _NO_GROUP)
 
 
 def centers(
-    expected: Observation, actual: Observation, tolerance_model: ToleranceModel
+    expected: Observation, actual: Observation, model: ToleranceModel
 ) -> Comparison:
-    """Compare centres of mass of rigid groups, in the frame of their head [m]."""
+    """Compare centres of mass of rigid groups, in the frame of their first link [m]."""
     differences = [
         _unstated(group[0], actual.engine)
         if theirs is None
@@ -76,16 +74,16 @@ def centers(
             group[0],
             ours.center,
             theirs.center,
-            bound=lump_center_bound(ours.parts),
-            tolerance=tolerance_model.tolerance.position,
+            bound=group_center_bound(ours.parts),
+            tolerance=model.tolerance.position,
         )
-        for group, ours, theirs in _pairs(expected, actual, tolerance_model)
+        for group, ours, theirs in _pairs(expected, actual, model)
     ]
-    return _traced(differences, ("mass", "center"), expected, actual, tolerance_model)
+    return _traced(differences, ("mass", "center"), expected, actual, model)
 
 
 def inertias(
-    expected: Observation, actual: Observation, tolerance_model: ToleranceModel
+    expected: Observation, actual: Observation, model: ToleranceModel
 ) -> Comparison:
     """Compare inertias of rigid groups, relative to their largest moment."""
     differences = [
@@ -98,45 +96,43 @@ def inertias(
             theirs.tensor,
             apart=norms([ours.tensor - theirs.tensor])[0],
             mass=ours.mass,
-            bound=lump_inertia_bound(ours.parts, ours.center, ours.tensor),
-            tolerance_model=tolerance_model,
+            bound=group_inertia_bound(ours.parts, ours.center, ours.tensor),
+            model=model,
             pointlike=sum(
                 part.mass
                 for part in ours.parts
-                if is_pointlike(part.tensor, part.mass, tolerance_model.size)
+                if is_pointlike(part.tensor, part.mass, model.size)
             ),
         )
-        for group, ours, theirs in _pairs(expected, actual, tolerance_model)
+        for group, ours, theirs in _pairs(expected, actual, model)
     ]
     aspects = "mass", "center", "inertia"
-    return _traced(differences, aspects, expected, actual, tolerance_model)
+    return _traced(differences, aspects, expected, actual, model)
 
 
-def _welded(tolerance_model: ToleranceModel) -> tuple[tuple[str, ...], ...]:
-    return tuple(group for group in tolerance_model.groups if len(group) > 1)
+def _welded(model: ToleranceModel) -> tuple[tuple[str, ...], ...]:
+    return tuple(group for group in model.groups if len(group) > 1)
 
 
 def _pairs(
-    expected: Observation, actual: Observation, tolerance_model: ToleranceModel
-) -> Iterator[tuple[tuple[str, ...], Lump, Lump | None]]:
-    """Take the mass of each group together, each side with its own frames.
+    expected: Observation, actual: Observation, model: ToleranceModel
+) -> Iterator[tuple[tuple[str, ...], GroupMass, GroupMass | None]]:
+    """Pair the mass properties of each group, each side with its own frames.
 
-    The second side is None where it does not state what is needed. A group that has no
-    mass on a side has neither centre nor inertia there; its mass is compared.
+    The second side is None if it lacks a mass or a frame. A group without mass on one
+    side is left out; its mass is another check.
     """
-    sides = _lumps(expected, tolerance_model), _lumps(actual, tolerance_model)
-    for group, ours, theirs in zip(_welded(tolerance_model), *sides, strict=True):
+    sides = _group_masses(expected, model), _group_masses(actual, model)
+    for group, ours, theirs in zip(_welded(model), *sides, strict=True):
         if ours and ours.mass > 0 and (theirs is None or theirs.mass > 0):
             yield group, ours, theirs
 
 
 @lru_cache(maxsize=_KEPT)
-def _lumps(
-    reading: Observation, tolerance_model: ToleranceModel
-) -> tuple[Lump | None, ...]:
-    return lumps(
-        reading, _welded(tolerance_model), tuple(tolerance_model.joint_to.values())
-    )
+def _group_masses(
+    reading: Observation, model: ToleranceModel
+) -> tuple[GroupMass | None, ...]:
+    return group_masses(reading, _welded(model), tuple(model.joint_to.values()))
 
 
 def _traced(
@@ -144,22 +140,22 @@ def _traced(
     aspects: tuple[str, ...],
     expected: Observation,
     actual: Observation,
-    tolerance_model: ToleranceModel,
+    model: ToleranceModel,
 ) -> Compared:
-    """Lead groups that fail back to the links and welds that make them depart."""
+    """Trace failing groups to the links and fixed joints that cause the difference."""
     if not differences:
         return Compared((), note=_NO_GROUP)
     if all(difference.grade is not Grade.FAILS for difference in differences):
         return Compared(tuple(differences))
     ours, theirs = masses_of(expected), masses_of(actual)
-    faults = frozenset(joints_at_fault(expected, actual, tolerance_model))
-    welded = {group[0]: group for group in _welded(tolerance_model)}
+    faults = frozenset(joints_in_error(expected, actual, model))
+    group_of = {group[0]: group for group in _welded(model)}
     found = []
     for difference in differences:
-        group = welded[difference.item]
-        links = departing(group, ours, theirs, tolerance_model.tolerance, aspects)
-        welds = [tolerance_model.joint_to[child].name for child in group[1:]]
-        traces = links + tuple(name for name in welds if name in faults)
+        group = group_of[difference.item]
+        links = differing_links(group, ours, theirs, model.tolerance, aspects)
+        fixed_joints = [model.joint_to[child].name for child in group[1:]]
+        traces = links + tuple(name for name in fixed_joints if name in faults)
         found.append(structs.replace(difference, traces=traces))
     return Compared(tuple(found))
 
@@ -169,8 +165,8 @@ def _unstated(head: str, engine: str) -> Difference:
         item=head,
         subject=f"group {head}",
         amount=math.nan,
-        words=lambda: Words(
-            f"group {head}: {engine} does not state mass and place of all links",
+        describe=lambda: Description(
+            f"group {head}: {engine} does not state mass and frame of all links",
             actual="not stated",
         ),
     )

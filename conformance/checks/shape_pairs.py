@@ -1,8 +1,8 @@
-"""Which shapes of a link on one side stand for which on the other.
+"""Matching of the shapes of a link on both sides.
 
-A link's shapes have no order. Where both sides have as many of every kind, each is
-compared with the nearest; otherwise one side may have cut or joined them, and what all
-of them make together is compared.
+Shapes of a link have no order. If both sides have the same number of each kind, each
+shape is compared with the nearest one; otherwise one side may have split or merged
+them, and all of them are compared as one surface.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ if TYPE_CHECKING:
 
 # Axes that bound a shape come first, then their opposites.
 _AXES = 3
-# Stored numbers on the way to a point of the link: the point itself and a scale, and
-# once more in the reader of the mesh file.
+# Numbers that are rounded on the way to a point of the link: the point itself and a
+# scale, and the point once more in the reader of the mesh file.
 _PER_POINT = 3 * RELATIVE + QUATERNION
 _MOST_NAMED = 3
-# Pairs of readings of one robot, in two roles.
+# Pairs of observations of one robot, in two roles.
 _KEPT = 64
 
 
@@ -55,8 +55,8 @@ class LinkShapes:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """Shapes of a link that are compared as one, all with a surface."""
+class ShapeMatch:
+    """Shapes of a link that are compared as one surface."""
 
     link: str
     ours: Shapes
@@ -64,8 +64,8 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Whole:
-    """What shapes make together, as a ``Surface`` of an observation.
+class CombinedSurface:
+    """The combined surface of shapes, with the fields of ``Surface``.
 
     Attributes:
         reach: (D) support function [m].
@@ -97,29 +97,32 @@ def shapes_by_link(
     expected: Observation,
     actual: Observation,
     role: Role,
-    tolerance_model: ToleranceModel,
+    model: ToleranceModel,
 ) -> tuple[LinkShapes, ...]:
     """Return the links of the robot that have shapes on either side.
 
-    Links about whose shapes an engine has nothing to say are left out.
+    Links with a shape that an engine cannot state are left out.
     """
-    return tuple(_shapes_by_link(expected, actual, role, tolerance_model))
+    return tuple(_shapes_by_link(expected, actual, role, model))
 
 
 @lru_cache(maxsize=_KEPT)
-def parts_by_link(
+def matches_by_link(
     expected: Observation,
     actual: Observation,
     role: Role,
-    tolerance_model: ToleranceModel,
-) -> tuple[tuple[tuple[Part, Whole, Whole], ...], ...]:
-    """Return what can be compared of each of those links, and what it makes together.
+    model: ToleranceModel,
+) -> tuple[tuple[tuple[ShapeMatch, CombinedSurface, CombinedSurface], ...], ...]:
+    """Return the matched shapes of each of those links, and their surfaces.
 
-    Several checks measure the same.
+    Cached, as several checks measure them.
     """
     return tuple(
-        tuple((part, whole(part.ours), whole(part.theirs)) for part in parts(shapes))
-        for shapes in shapes_by_link(expected, actual, role, tolerance_model)
+        tuple(
+            (part, combined_surface(part.ours), combined_surface(part.theirs))
+            for part in matched_shapes(shapes)
+        )
+        for shapes in shapes_by_link(expected, actual, role, model)
     )
 
 
@@ -127,9 +130,9 @@ def _shapes_by_link(
     expected: Observation,
     actual: Observation,
     role: Role,
-    tolerance_model: ToleranceModel,
+    model: ToleranceModel,
 ) -> Iterator[LinkShapes]:
-    named = tuple(link for group in tolerance_model.groups for link in group)
+    named = tuple(link for group in model.groups for link in group)
     ours = _of_links(expected, role, frozenset(named))
     theirs = _of_links(actual, role, frozenset(named))
     for link in named:
@@ -150,33 +153,34 @@ def _of_links(
     return found
 
 
-def parts(shapes: LinkShapes) -> tuple[Part, ...]:
-    """Return what of a link can be compared; nothing if a side has no surface.
+def matched_shapes(shapes: LinkShapes) -> tuple[ShapeMatch, ...]:
+    """Match the shapes of a link; empty if a side has no surface.
 
-    Shapes that the first side cannot state are left out, unless the second may have
-    them all the same.
+    Shapes that the first side cannot state are left out, unless the second side has
+    more shapes than remain.
     """
     ours = tuple(shape for shape in shapes.ours if shape.surface)
     theirs = shapes.theirs
-    silent = len(ours) < len(shapes.ours) and len(theirs) > len(ours)
-    if silent or not ours or not theirs or not all(s.surface for s in theirs):
+    missing = len(ours) < len(shapes.ours) and len(theirs) > len(ours)
+    if missing or not ours or not theirs or not all(s.surface for s in theirs):
         return ()
     if kinds(ours) != kinds(theirs):
-        return (Part(shapes.link, ours, theirs),)
+        return (ShapeMatch(shapes.link, ours, theirs),)
     return tuple(
-        Part(shapes.link, (here,), (there,)) for here, there in nearest(ours, theirs)
+        ShapeMatch(shapes.link, (here,), (there,))
+        for here, there in nearest(ours, theirs)
     )
 
 
 def kinds(shapes: Shapes) -> list[ShapeKind]:
-    """List the kinds of shapes, each as often as it is there."""
+    """Return the sorted kinds of shapes."""
     return sorted(shape.kind for shape in shapes)
 
 
 def nearest(
     ours: Shapes, theirs: Shapes
 ) -> tuple[tuple[ShapeObservation, ShapeObservation], ...]:
-    """Pair shapes that have surfaces, like kinds and then the most alike first."""
+    """Pair shapes with surfaces: equal kinds first, then the most similar."""
     if len(ours) == len(theirs) == 1:
         return ((ours[0], theirs[0]),)
     left, right = (_traits(side) for side in (ours, theirs))
@@ -197,22 +201,25 @@ def nearest(
 def _traits(shapes: Shapes) -> Array:
     surfaces = [shape.surface for shape in shapes if shape.surface]
     return np.array(
-        [(*s.support, *s.center, math.sqrt(s.area), *_looks_of(s)) for s in surfaces]
+        [
+            (*s.support, *s.center, math.sqrt(s.area), *_volume_trait(s))
+            for s in surfaces
+        ]
     )
 
 
-def _looks_of(surface: Surface) -> tuple[float, ...]:
+def _volume_trait(surface: Surface) -> tuple[float, ...]:
     return (math.copysign(abs(surface.volume) ** (1.0 / 3.0), surface.volume),)
 
 
-def whole(shapes: Sequence[ShapeObservation]) -> Whole:
-    """Join shapes that all have surfaces."""
+def combined_surface(shapes: Sequence[ShapeObservation]) -> CombinedSurface:
+    """Combine shapes, all of which have surfaces."""
     surfaces = [shape.surface for shape in shapes if shape.surface]
     joined = surfaces[0] if len(surfaces) == 1 else _joined(surfaces)
     reach = np.array(joined.support)
     high, low = reach[:_AXES], reach[_AXES : 2 * _AXES]
     distance = max(math.hypot(*shape.position) for shape in shapes)
-    return Whole(
+    return CombinedSurface(
         reach=reach,
         area=joined.area,
         edges=joined.edges,
@@ -259,12 +266,12 @@ def _point_bound(corner: float, origin: float) -> float:
 
 
 def direction_text(index: int) -> str:
-    """Write a direction for the reader of a report."""
+    """Format a direction."""
     return "(" + ", ".join(f"{value:.2g}" for value in DIRECTIONS[index]) + ")"
 
 
 def named(shapes: Sequence[ShapeObservation]) -> str:
-    """Name shapes for the reader of a report: kinds, sizes, files."""
+    """Format shapes: kinds, sizes, files."""
     if not shapes:
         return "nothing"
     texts = Counter(_name(shape) for shape in shapes)

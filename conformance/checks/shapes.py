@@ -1,8 +1,8 @@
-"""Shapes of links: which there are, how far they reach, what surface and volume.
+"""Shapes of links: number and kind, extents, surface area, volume, triangles.
 
-Differences are relative to the shape's own size, area or volume. What rounding can do
-is carried from the stored points: a triangle whose corners move by d changes its area
-by d/2 times the sum of its sides at most, and a closed surface its volume by d times
+Differences are relative to the shape's own size, area or volume. Bounds follow from the
+rounding of stored points: if the corners of a triangle move by d, its area changes by
+at most d/2 times the sum of its sides, and the volume of a closed surface by d times
 its area.
 """
 
@@ -14,22 +14,22 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from urdf_usd.conformance.checks.shape_pairs import (
+    combined_surface,
     direction_text,
     kinds,
+    matched_shapes,
+    matches_by_link,
     named,
     nearest,
-    parts,
-    parts_by_link,
     shapes_by_link,
-    whole,
 )
 from urdf_usd.conformance.observation.shapes import ShapeKind
 from urdf_usd.conformance.records.record import Grade
 from urdf_usd.conformance.tolerance.bounds import RELATIVE, length
 from urdf_usd.conformance.tolerance.comparison import (
     Compared,
+    Description,
     Difference,
-    Words,
     number,
 )
 
@@ -37,23 +37,27 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from typing import TypeAlias
 
-    from urdf_usd.conformance.checks.shape_pairs import LinkShapes, Part, Whole
+    from urdf_usd.conformance.checks.shape_pairs import (
+        CombinedSurface,
+        LinkShapes,
+        ShapeMatch,
+    )
     from urdf_usd.conformance.observation.robot import Observation
     from urdf_usd.conformance.observation.shapes import Role
     from urdf_usd.conformance.tolerance.comparison import Comparison, ToleranceModel
 
     Measure: TypeAlias = Callable[
-        [Part, Whole, Whole, ToleranceModel], Iterator[Difference]
+        [ShapeMatch, CombinedSurface, CombinedSurface, ToleranceModel],
+        Iterator[Difference],
     ]
 
 # A primitive's area has two factors and its volume three, each of which may be stored
 # as a size and a scale.
 _AREA = 4 * RELATIVE
 _VOLUME = 6 * RELATIVE
-# Where the normals of a surface add up to more than this part of it, it is open, and
-# encloses nothing.
+# A surface is open if the sum of its area vectors exceeds this part of its area.
 _CLOSED = 1e-3
-# A shape that is off by more is told as a factor.
+# A wrong size beyond this factor is reported as a factor.
 _FACTOR = 1.5
 _NONE = "no link has such shapes, or none that both sides can state"
 _UNPAIRED = "no shape is stated by both sides"
@@ -63,110 +67,68 @@ def present(
     role: Role,
     expected: Observation,
     actual: Observation,
-    tolerance_model: ToleranceModel,
+    model: ToleranceModel,
 ) -> Comparison:
     """Check that links have shapes of the same kinds.
 
-    Shapes that are cut or joined, or written as meshes, are close as long as they are
-    the same surface.
+    Shapes that are split, merged or written as meshes are close if their surface is
+    the same.
     """
     return Compared(
         tuple(
-            _presence(role, shapes, tolerance_model)
-            for shapes in shapes_by_link(expected, actual, role, tolerance_model)
+            _presence(role, shapes, model)
+            for shapes in shapes_by_link(expected, actual, role, model)
         ),
-        note=_silence(expected, actual, role, tolerance_model),
+        note=_note_if_none(expected, actual, role, model),
     )
 
 
-def support(
-    role: Role,
-    expected: Observation,
-    actual: Observation,
-    tolerance_model: ToleranceModel,
-) -> Comparison:
-    """Compare how far shapes reach, and where their surface is centred."""
-    return _measured(_reach, role, expected, actual, tolerance_model)
-
-
-def area(
-    role: Role,
-    expected: Observation,
-    actual: Observation,
-    tolerance_model: ToleranceModel,
-) -> Comparison:
-    """Compare surface areas, relative."""
-    return _measured(_area, role, expected, actual, tolerance_model)
-
-
-def volume(
-    role: Role,
-    expected: Observation,
-    actual: Observation,
-    tolerance_model: ToleranceModel,
-) -> Comparison:
-    """Compare signed volumes, relative; of open surfaces, oriented areas."""
-    return _measured(_volume, role, expected, actual, tolerance_model)
-
-
-def triangles(
-    role: Role,
-    expected: Observation,
-    actual: Observation,
-    tolerance_model: ToleranceModel,
-) -> Comparison:
-    """Compare numbers of triangles, polygons counted as fans, relative."""
-    return _measured(_triangles, role, expected, actual, tolerance_model)
-
-
-def _silence(
+def _note_if_none(
     expected: Observation,
     actual: Observation,
     role: Role,
-    tolerance_model: ToleranceModel,
+    model: ToleranceModel,
 ) -> str | None:
-    any_shape = any(shapes_by_link(expected, actual, role, tolerance_model))
+    any_shape = any(shapes_by_link(expected, actual, role, model))
     return None if any_shape else _NONE
 
 
-def _measured(
+def measured(
     measure: Measure,
     role: Role,
     expected: Observation,
     actual: Observation,
-    tolerance_model: ToleranceModel,
+    model: ToleranceModel,
 ) -> Comparison:
-    """One difference per link: that of the part that is worst."""
+    """Compare shapes by one measure; one difference per link, its worst one."""
     differences = []
     some = False
-    for compared in parts_by_link(expected, actual, role, tolerance_model):
+    for compared in matches_by_link(expected, actual, role, model):
         some = True
         found = [
             difference
             for part, ours, theirs in compared
-            for difference in measure(part, ours, theirs, tolerance_model)
+            for difference in measure(part, ours, theirs, model)
         ]
         if found:
-            differences.append(_gravest(found))
+            differences.append(_worst(found))
     note = None if differences else _UNPAIRED if some else _NONE
     return Compared(tuple(differences), note=note)
 
 
-def _gravest(found: Iterable[Difference]) -> Difference:
+def _worst(found: Iterable[Difference]) -> Difference:
     return max(found, key=lambda one: (one.grade is Grade.FAILS, one.severity))
 
 
-def _presence(
-    role: Role, shapes: LinkShapes, tolerance_model: ToleranceModel
-) -> Difference:
-    amount, allowed, said = _verdict(shapes, tolerance_model)
+def _presence(role: Role, shapes: LinkShapes, model: ToleranceModel) -> Difference:
+    amount, allowed, said = _verdict(shapes, model)
     unknown = math.isnan(amount)
     return Difference(
         item=shapes.link,
         subject=f"link {shapes.link}",
         amount=amount,
         tolerance=allowed,
-        words=lambda: Words(
+        describe=lambda: Description(
             f"link {shapes.link}: {role} {said}",
             expected=named(shapes.ours),
             actual=named(shapes.theirs),
@@ -175,12 +137,10 @@ def _presence(
     )
 
 
-def _verdict(
-    shapes: LinkShapes, tolerance_model: ToleranceModel
-) -> tuple[float, float, str]:
-    """Return amount and tolerance of a difference without unit, and what it is.
+def _verdict(shapes: LinkShapes, model: ToleranceModel) -> tuple[float, float, str]:
+    """Return amount and tolerance of a difference without unit, and its description.
 
-    The amount is nan where a file of the URDF cannot be read.
+    The amount is nan if a mesh of the URDF cannot be read.
     """
     fails, close = (math.inf, 0.0), (1.0, 1.0)
     missing = [shape for shape in shapes.ours if shape.surface is None]
@@ -189,27 +149,25 @@ def _verdict(
     if stands_in:
         return *fails, f"{named(shapes.theirs)}: {stands_in[0]}"
     if unstated and not missing:
-        return *fails, f"{unstated[0].name} is not what it should be: " + str(
-            unstated[0].problem
-        )
+        return *fails, f"{unstated[0].name}: {unstated[0].problem}"
     if missing and len(shapes.theirs) >= len(shapes.ours) - len(missing):
-        said = f"{missing[0].name}: {missing[0].problem}, so it is not compared"
+        said = f"{missing[0].name}: {missing[0].problem}; not compared"
         more = f" ({len(missing) - 1} more)" if len(missing) > 1 else ""
         return math.nan, 0.0, said + more
     if kinds(shapes.ours) == kinds(shapes.theirs):
-        return 0.0, 0.0, "shapes are the same in number and kind"
+        return 0.0, 0.0, "shapes are equal in number and kind"
     said = f"has {named(shapes.theirs)}, not {named(shapes.ours)}"
-    if not _same_surface(shapes, tolerance_model):
+    if not _same_surface(shapes, model):
         return *fails, said
     return *close, f"{said}: the same surface"
 
 
-def _same_surface(shapes: LinkShapes, tolerance_model: ToleranceModel) -> bool:
-    """Whether shapes of other kinds or number make the same surface."""
+def _same_surface(shapes: LinkShapes, model: ToleranceModel) -> bool:
+    """Whether shapes of different kinds or number have the same surface."""
     ours, theirs = shapes.ours, shapes.theirs
     if not ours or not theirs or any(s.surface is None for s in (*ours, *theirs)):
         return False
-    cut = parts(shapes)
+    cut = matched_shapes(shapes)
     if len(ours) == len(theirs):
         pairs = nearest(ours, theirs)
         only_meshes = all(
@@ -220,121 +178,133 @@ def _same_surface(shapes: LinkShapes, tolerance_model: ToleranceModel) -> bool:
     return all(
         difference.grade is not Grade.FAILS
         for part in cut
-        for measure in (_reach, _area)
+        for measure in (support, area)
         for difference in measure(
-            part, whole(part.ours), whole(part.theirs), tolerance_model
+            part, combined_surface(part.ours), combined_surface(part.theirs), model
         )
     )
 
 
 def _difference(
-    part: Part,
+    part: ShapeMatch,
     amount: float,
     bound: float,
-    tolerance_model: ToleranceModel,
-    words: Callable[[], Words],
+    model: ToleranceModel,
+    describe: Callable[[], Description],
 ) -> Difference:
     return Difference(
         item=part.link,
         subject=f"link {part.link}",
         amount=amount,
         bound=bound,
-        tolerance=tolerance_model.tolerance.shape,
-        words=words,
+        tolerance=model.tolerance.shape,
+        describe=describe,
     )
 
 
-def _words(part: Part, said: str, expected: str, actual: str) -> Words:
+def _words(part: ShapeMatch, said: str, expected: str, actual: str) -> Description:
     message = f"link {part.link}: {named(part.ours)} {said}"
-    return Words(message, expected, actual)
+    return Description(message, expected, actual)
 
 
-def _reach(
-    part: Part, ours: Whole, theirs: Whole, tolerance_model: ToleranceModel
+def support(
+    part: ShapeMatch,
+    ours: CombinedSurface,
+    theirs: CombinedSurface,
+    model: ToleranceModel,
 ) -> Iterator[Difference]:
+    """Compare support functions and centroids of surfaces, relative to the size."""
     off = float(np.abs(theirs.reach - ours.reach).max())
     bound = ours.point_bound / ours.size
     yield _difference(
         part,
         off / ours.size,
         bound,
-        tolerance_model,
+        model,
         lambda: _words(part, _misplaced(ours, theirs), _bounds(ours), _bounds(theirs)),
     )
-    # A shape that others hide reaches nowhere, but its surface counts.
+    # A shape inside others has no effect on the support function, but on the centroid.
     shift = length(theirs.center - ours.center)
     yield _difference(
         part,
         shift / ours.size,
         bound + 2 * _area_bound(ours),
-        tolerance_model,
+        model,
         lambda: _words(part, _off_center(ours, theirs), _point(ours), _point(theirs)),
     )
 
 
-def _off_center(ours: Whole, theirs: Whole) -> str:
+def _off_center(ours: CombinedSurface, theirs: CombinedSurface) -> str:
     moved = theirs.center - ours.center
     shift = length(moved)
     whole_moves = length(theirs.middle - ours.middle - moved) < 0.1 * shift
-    how = "is shifted by" if whole_moves else "has its surface's centre off by"
+    how = "is shifted by" if whole_moves else "has a surface whose centroid differs by"
     return f"{how} {number(shift, 'm')}"
 
 
-def _misplaced(ours: Whole, theirs: Whole) -> str:
-    """Tell a shift from a wrong size."""
+def _misplaced(ours: CombinedSurface, theirs: CombinedSurface) -> str:
+    """Describe a wrong position or a wrong size."""
     apart = theirs.reach - ours.reach
     shift = theirs.middle - ours.middle
     farthest = int(np.abs(apart).argmax())
     off = float(abs(apart[farthest]))
     factor = theirs.size / ours.size
     if not 1 / _FACTOR < factor < _FACTOR:
-        return f"is {factor:.4g} times as large as it should be"
+        return f"is {factor:.4g} times as large as in the URDF"
     if length(shift) > 0.9 * off and np.allclose(
         theirs.size, ours.size, rtol=0.1 * off / ours.size, atol=0.0
     ):
         return f"is shifted by {number(length(shift), 'm')}"
-    way = "further" if apart[farthest] > 0 else "less far"
+    way = "further" if apart[farthest] > 0 else "less"
     return (
-        f"reaches {number(off, 'm')} {way} than it should along "
+        f"extends {number(off, 'm')} {way} than in the URDF along "
         f"{direction_text(farthest)}"
     )
 
 
-def _area_bound(shape: Whole) -> float:
+def _area_bound(shape: CombinedSurface) -> float:
     if not shape.area:
         return _AREA
     return shape.point_bound * shape.edges / (2.0 * shape.area) + _AREA
 
 
-def _area(
-    part: Part, ours: Whole, theirs: Whole, tolerance_model: ToleranceModel
+def area(
+    part: ShapeMatch,
+    ours: CombinedSurface,
+    theirs: CombinedSurface,
+    model: ToleranceModel,
 ) -> Iterator[Difference]:
+    """Compare surface areas, relative."""
     yield _difference(
         part,
         _ratio(ours.area, theirs.area),
         _area_bound(ours),
-        tolerance_model,
+        model,
         lambda: _area_words(part, number(ours.area, "m^2"), number(theirs.area, "m^2")),
     )
 
 
-def _area_words(part: Part, expected: str, actual: str) -> Words:
+def _area_words(part: ShapeMatch, expected: str, actual: str) -> Description:
     said = f"has {actual} of surface, not {expected}"
     return _words(part, said, expected, actual)
 
 
-def _volume(
-    part: Part, ours: Whole, theirs: Whole, tolerance_model: ToleranceModel
+def volume(
+    part: ShapeMatch,
+    ours: CombinedSurface,
+    theirs: CombinedSurface,
+    model: ToleranceModel,
 ) -> Iterator[Difference]:
+    """Compare signed volumes, relative; of open surfaces, sums of area vectors."""
     if length(ours.oriented) > _CLOSED * ours.area:
         off = length(theirs.oriented - ours.oriented) / ours.area
         turned = float(theirs.oriented @ ours.oriented) < 0
-        said = "is turned inside out" if turned else "has faces turned otherwise"
+        said = "is inside out" if turned else "has differently oriented faces"
         yield _difference(
             part,
             off,
             _area_bound(ours),
-            tolerance_model,
+            model,
             lambda: _words(part, said, _normals(ours), _normals(theirs)),
         )
         return
@@ -344,28 +314,32 @@ def _volume(
         part,
         _ratio(here, there),
         bound + _VOLUME,
-        tolerance_model,
+        model,
         lambda: _volume_words(part, here, there),
     )
 
 
-def _volume_words(part: Part, ours: float, theirs: float) -> Words:
+def _volume_words(part: ShapeMatch, ours: float, theirs: float) -> Description:
     expected, actual = number(ours, "m^3"), number(theirs, "m^3")
-    inside_out = "is turned inside out: it " if ours * theirs < 0 else ""
+    inside_out = "is inside out: it " if ours * theirs < 0 else ""
     said = f"{inside_out}encloses {actual}, not {expected}"
     return _words(part, said, expected, actual)
 
 
-def _triangles(
-    part: Part, ours: Whole, theirs: Whole, tolerance_model: ToleranceModel
+def triangles(
+    part: ShapeMatch,
+    ours: CombinedSurface,
+    theirs: CombinedSurface,
+    model: ToleranceModel,
 ) -> Iterator[Difference]:
+    """Compare numbers of triangles, polygons counted as fans, relative."""
     if not ours.triangles or not theirs.triangles:
         return
     yield _difference(
         part,
         _ratio(ours.triangles, theirs.triangles),
         0.0,
-        tolerance_model,
+        model,
         lambda: _words(
             part,
             f"has {theirs.triangles} triangles, not {ours.triangles}",
@@ -381,17 +355,17 @@ def _ratio(ours: float, theirs: float) -> float:
     return abs(ours - theirs) / max(abs(ours), abs(theirs))
 
 
-def _bounds(shape: Whole) -> str:
+def _bounds(shape: CombinedSurface) -> str:
     low, high = -shape.reach[3:6], shape.reach[:3]
     return f"from {_triple(low)} to {_triple(high)} m"
 
 
-def _point(shape: Whole) -> str:
+def _point(shape: CombinedSurface) -> str:
     return f"{_triple(shape.center)} m"
 
 
-def _normals(shape: Whole) -> str:
-    return f"normals add up to {_triple(shape.oriented)} m^2"
+def _normals(shape: CombinedSurface) -> str:
+    return f"sum of area vectors {_triple(shape.oriented)} m^2"
 
 
 def _triple(values: Iterable[float]) -> str:

@@ -1,4 +1,4 @@
-"""Types, parents, mimic couplings, articulation and base: equality."""
+"""Joint types, parents, mimic couplings, articulation roots and base."""
 
 from __future__ import annotations
 
@@ -6,26 +6,33 @@ import math
 from functools import partial
 from typing import TYPE_CHECKING
 
-from urdf_usd.conformance.observation.couplings import head_coupling
-from urdf_usd.conformance.observation.robot import COORDINATES, Base, JointType
+from urdf_usd.conformance.observation.robot import (
+    COORDINATES,
+    Base,
+    JointType,
+    head_coupling,
+)
 from urdf_usd.conformance.tolerance.bounds import scalar_bound
 from urdf_usd.conformance.tolerance.comparison import (
     Compared,
+    Description,
     Difference,
     Incomparable,
-    Words,
     number,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from urdf_usd.conformance.observation.couplings import HeadCoupling
-    from urdf_usd.conformance.observation.robot import JointObservation, Observation
+    from urdf_usd.conformance.observation.robot import (
+        HeadCoupling,
+        JointObservation,
+        Observation,
+    )
     from urdf_usd.conformance.tolerance.comparison import Comparison, ToleranceModel
 
 _DEGREES = math.degrees(1.0)
-# How well a ratio must fit 180/pi before a message suggests a confusion of units.
+# Relative tolerance of a ratio to 180/pi for a message to suggest wrong units.
 _UNIT_FIT = 1e-3
 _NOWHERE = object()
 
@@ -57,7 +64,7 @@ def parents(
 ) -> Comparison:
     """Compare which links joints connect.
 
-    A joint on a frame is a joint on the body that carries the frame.
+    A frame counts as the body that carries it.
     """
     body = {link.name: link.body for link in actual.links}
     differences = []
@@ -79,8 +86,7 @@ def parents(
 def mimic(expected: Observation, actual: Observation, _: ToleranceModel) -> Comparison:
     """Compare couplings of joints to the heads of their chains; numbers to float32.
 
-    What a joint follows in the end is what moves it: a chain and a coupling to its head
-    are the same motion.
+    A chain of couplings and a coupling to its head are the same motion.
     """
     differences = []
     ours_of, theirs_of = _heads(expected), _heads(actual)
@@ -88,7 +94,7 @@ def mimic(expected: Observation, actual: Observation, _: ToleranceModel) -> Comp
         if here.mimic is None and there.mimic is None:
             continue
         if COORDINATES[here.type] != 1 and COORDINATES[there.type] != 1:
-            # Both may repeat what the URDF says of a joint that has no one position.
+            # A coupling needs exactly one coordinate; others have no effect.
             continue
         ours, theirs = ours_of[here.name], theirs_of[there.name]
         reason = _mimic_problem(ours, theirs)
@@ -97,7 +103,7 @@ def mimic(expected: Observation, actual: Observation, _: ToleranceModel) -> Comp
                 item=here.name,
                 subject=f"joint {here.name}",
                 amount=math.inf if reason else 0.0,
-                words=partial(_coupled, here.name, ours, theirs, reason),
+                describe=partial(_coupled, here.name, ours, theirs, reason),
             )
         )
     note = None if differences else "no joint mimics another"
@@ -114,8 +120,8 @@ def _coupled(
     ours: HeadCoupling | None,
     theirs: HeadCoupling | None,
     problem: str | None,
-) -> Words:
-    return Words(
+) -> Description:
+    return Description(
         f"joint {joint}: {problem}",
         expected=_coupling(ours),
         actual=_coupling(theirs),
@@ -134,7 +140,7 @@ def _mimic_problem(
     if theirs is None:
         return f"mimic of {ours.leader if ours else 'nothing'} is missing"
     if ours is None:
-        return f"mimics {theirs.leader}, which the URDF does not say"
+        return f"mimics {theirs.leader}, but not in the URDF"
     if ours.leader != theirs.leader:
         return f"mimics {theirs.leader} instead of {ours.leader}"
     # Every coupling of a chain is rounded once.
@@ -152,10 +158,10 @@ def _mimic_problem(
 def articulation(
     expected: Observation, actual: Observation, _: ToleranceModel
 ) -> Comparison:
-    """Count articulation roots against what the joints call for."""
+    """Compare the number of articulation roots with what the joints require."""
     count = actual.articulation_roots
     if count is None:
-        return Incomparable(f"{actual.engine} knows no articulations")
+        return Incomparable(f"{actual.engine} states no articulations")
     least, most = _roots_wanted(expected)
     most = max(most, _ties(expected, actual))
     wanted = str(least) if least == most else f"{least} to {most}"
@@ -163,13 +169,13 @@ def articulation(
         item="robot",
         subject="robot",
         amount=0.0 if least <= count <= most else math.inf,
-        words=lambda: Words(
+        describe=lambda: Description(
             f"{count} articulation roots instead of {wanted}",
             expected=wanted,
             actual=str(count),
         ),
     )
-    # Without a root all joints are outside, which needs saying once.
+    # Without a root all joints are outside: one finding suffices.
     held = _held(expected, actual) if count else ()
     return Compared((robot, *held))
 
@@ -180,8 +186,8 @@ def _held(expected: Observation, actual: Observation) -> tuple[Difference, ...]:
             item=here.name,
             subject=f"joint {here.name}",
             amount=math.inf if here.name in actual.unarticulated else 0.0,
-            words=partial(
-                Words,
+            describe=partial(
+                Description,
                 f"joint {here.name} belongs to no articulation",
                 expected="in the articulation",
                 actual="outside" if here.name in actual.unarticulated else "inside",
@@ -192,12 +198,12 @@ def _held(expected: Observation, actual: Observation) -> tuple[Difference, ...]:
 
 
 def world(expected: Observation, actual: Observation, _: ToleranceModel) -> Comparison:
-    """Check that joints of articulations which move lie between two bodies."""
+    """Check that moving joints of articulations connect two bodies."""
     del expected
     if actual.articulation_roots is None:
-        return Incomparable(f"{actual.engine} knows no articulations")
+        return Incomparable(f"{actual.engine} states no articulations")
     if not actual.articulation_roots:
-        return Compared((), note="no articulation is there")
+        return Compared((), note="there is no articulation")
     moving = (
         joint.name
         for joint in actual.joints
@@ -205,19 +211,19 @@ def world(expected: Observation, actual: Observation, _: ToleranceModel) -> Comp
         and joint.type is not JointType.FLOATING
         and joint.name not in actual.unarticulated
     )
-    names = tuple(dict.fromkeys((*moving, *actual.grounded)))
+    names = tuple(dict.fromkeys((*moving, *actual.at_world)))
     return Compared(
         tuple(
             Difference(
                 item=name,
                 subject=f"joint {name}",
-                amount=math.inf if name in actual.grounded else 0.0,
-                words=partial(
-                    Words,
-                    f"joint {name} moves and ends at the world instead of a body: "
-                    "simulators fix its other body and lose the joint",
+                amount=math.inf if name in actual.at_world else 0.0,
+                describe=partial(
+                    Description,
+                    f"joint {name} moves, but connects a body to the world: "
+                    "simulators fix that body and drop the joint",
                     expected="two bodies",
-                    actual="one body" if name in actual.grounded else "two bodies",
+                    actual="one body" if name in actual.at_world else "two bodies",
                 ),
             )
             for name in names
@@ -227,9 +233,9 @@ def world(expected: Observation, actual: Observation, _: ToleranceModel) -> Comp
 
 
 def bodies(expected: Observation, actual: Observation, _: ToleranceModel) -> Comparison:
-    """Check that forces move the bodies of all links.
+    """Check that the bodies of all links are dynamic.
 
-    A USD in which they move none is scenery, which the check of the base answers for.
+    A USD without any dynamic body is static, which is covered by the check of the base.
     """
     named = {link.name for link in expected.links}
     own = [
@@ -242,25 +248,25 @@ def bodies(expected: Observation, actual: Observation, _: ToleranceModel) -> Com
             Difference(
                 item=name,
                 subject=f"link {name}",
-                amount=math.inf if name in actual.inert else 0.0,
-                words=partial(
-                    Words,
-                    f"link {name} has a body that is kinematic or disabled",
+                amount=math.inf if name in actual.nondynamic else 0.0,
+                describe=partial(
+                    Description,
+                    f"link {name}: rigid body is kinematic or disabled",
                     expected="dynamic",
-                    actual="inert" if name in actual.inert else "dynamic",
+                    actual="not dynamic" if name in actual.nondynamic else "dynamic",
                 ),
             )
             for name in own
         ),
-        note=None if own else "no link has a body",
+        note=None if own else "no link has a rigid body",
     )
 
 
 def _roots_wanted(observation: Observation) -> tuple[int, int]:
     """Return the least and largest number of articulation roots.
 
-    Floating joints cut a robot into mechanisms. One that a joint drives is an
-    articulation; one that is welded alone may be.
+    Floating joints divide a robot into mechanisms. One with a moving joint is an
+    articulation; one with fixed joints alone may be one.
     """
     linked = [j for j in observation.joints if j.type is not JointType.FLOATING]
     parent = {joint.child: joint.parent for joint in linked}
@@ -270,9 +276,9 @@ def _roots_wanted(observation: Observation) -> tuple[int, int]:
 
 
 def _ties(expected: Observation, actual: Observation) -> int:
-    """Count the joints that hang on a root which is no body, but stands still.
+    """Count the child joints of a fixed root that is no body.
 
-    Nothing but the world joins what hangs on it: it may be one articulation or several.
+    Only the world connects what they carry: one articulation or several.
     """
     carried = {link.name for link in actual.links if link.body is not None}
     if actual.base is not Base.FIXED or expected.root in carried:
@@ -284,7 +290,7 @@ def _ties(expected: Observation, actual: Observation) -> int:
 
 
 def _head(link: str, parent: Mapping[str, str]) -> str:
-    """Return the first link of a mechanism; a loop ends where it was entered."""
+    """Return the first link of a mechanism; in a loop, the last one visited."""
     seen = {link}
     while (above := parent.get(link, link)) not in seen:
         seen.add(above)
@@ -293,20 +299,20 @@ def _head(link: str, parent: Mapping[str, str]) -> str:
 
 
 def base(expected: Observation, actual: Observation, _: ToleranceModel) -> Comparison:
-    """Compare how the root is held, where anything says so."""
-    scenery = not any(COORDINATES[joint.type] for joint in expected.joints) and not any(
-        link.mass and link.mass.mass for link in expected.links
-    )
+    """Compare how the root relates to the world, if both sides state it."""
+    is_static = not any(
+        COORDINATES[joint.type] for joint in expected.joints
+    ) and not any(link.mass and link.mass.mass for link in expected.links)
     wanted = expected.base
     if wanted is None:
-        if actual.base is not Base.STATIC or scenery:
-            return Compared((), note="the URDF does not say how the base is held")
+        if actual.base is not Base.STATIC or is_static:
+            return Compared((), note="the URDF does not define the base")
         wanted = Base.FLOATING
     if actual.base is None:
-        return Incomparable(f"{actual.engine} does not say how the base is held")
-    # Where nothing has mass and nothing moves, all three are the same.
-    equal = wanted is actual.base or (scenery and actual.base is Base.STATIC)
-    words = Words(
+        return Incomparable(f"{actual.engine} states no base")
+    # Without mass and moving joints all three are the same.
+    equal = wanted is actual.base or (is_static and actual.base is Base.STATIC)
+    words = Description(
         f"the base is {actual.base.value}, not {wanted.value}",
         expected=wanted.value,
         actual=actual.base.value,
@@ -317,7 +323,7 @@ def base(expected: Observation, actual: Observation, _: ToleranceModel) -> Compa
                 item="robot",
                 subject=f"link {expected.root}",
                 amount=0.0 if equal else math.inf,
-                words=lambda: words,
+                describe=lambda: words,
             ),
         )
     )
@@ -326,7 +332,7 @@ def base(expected: Observation, actual: Observation, _: ToleranceModel) -> Compa
 def shared_joints(
     expected: Observation, actual: Observation
 ) -> list[tuple[JointObservation, JointObservation]]:
-    """Pair the joints that both sides have; others are for ``joints`` to report."""
+    """Pair joints by name; the check of joints reports the others."""
     theirs = {joint.name: joint for joint in actual.joints}
     return [
         (joint, theirs[joint.name]) for joint in expected.joints if joint.name in theirs
@@ -334,13 +340,13 @@ def shared_joints(
 
 
 def unit_hint(expected: float, actual: float) -> str:
-    """Suggest a confusion of degrees and radians where the numbers fit one."""
+    """Suggest wrong units if the ratio of the numbers is 180/pi or its inverse."""
     if not expected or not actual:
         return ""
     ratio = actual / expected
     for factor, words in (
-        (_DEGREES, "degrees where radians belong?"),
-        (1 / _DEGREES, "radians where degrees belong?"),
+        (_DEGREES, "degrees instead of radians?"),
+        (1 / _DEGREES, "radians instead of degrees?"),
     ):
         if abs(ratio / factor - 1) < _UNIT_FIT:
             return f" ({words})"
@@ -352,7 +358,7 @@ def _equality(joint: str, what: str, expected: str, actual: str) -> Difference:
         item=joint,
         subject=f"joint {joint}",
         amount=0.0 if expected == actual else math.inf,
-        words=lambda: Words(
+        describe=lambda: Description(
             f"joint {joint}: {what}: {actual} instead of {expected}", expected, actual
         ),
     )

@@ -1,6 +1,6 @@
-"""What makes USDs: our own converter, commands, entry points, folders of ready USDs.
+"""Converters under test: ours, commands, entry points, folders of existing USDs.
 
-Any package can bring a converter along under the entry point group :data:`GROUP`; the
+Any package can register a converter under the entry point group :data:`GROUP`; the
 value is a callable that takes the path of a URDF, a folder to write to and the folders
 of ROS packages by name, and returns the path of the root layer.
 """
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 GROUP = "urdf_usd.converters"
 OURS = "urdf-usd"
 _FOLDER = "folder:"
-# It names folders of the report, also where letter case does not count.
+# It is a folder name of the report, also on case-insensitive file systems.
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _PLACEHOLDER = re.compile(r"\{([A-Za-z_]+)\}")
 _PLACEHOLDERS = frozenset({"urdf", "out", "packages"})
@@ -48,7 +48,7 @@ class OwnConverter:
 
     @property
     def recipe(self) -> str:
-        """How USDs are made, without paths of this machine."""
+        """How it is called, without paths of this machine."""
         return OURS
 
 
@@ -57,9 +57,9 @@ class CommandConverter:
     """A program that writes a USD into a folder.
 
     Attributes:
-        name: As the user calls it.
+        name: Its name in the run.
         words: Its command line, with placeholders; see :func:`command_line`.
-        version: What and which version it is, as far as that is known.
+        version: Name and version of the program, if known.
     """
 
     name: str
@@ -73,7 +73,7 @@ class CommandConverter:
 
     @property
     def recipe(self) -> str:
-        """How USDs are made, without paths of this machine."""
+        """How it is called, without paths of this machine."""
         portable = (
             Path(word).name if Path(word).is_absolute() else word for word in self.words
         )
@@ -96,17 +96,17 @@ class RegisteredConverter:
 
     @property
     def recipe(self) -> str:
-        """How USDs are made: by which callable."""
+        """The callable."""
         return _entries()[self.name].value
 
 
 @dataclass(frozen=True, slots=True)
 class ReadyUsds:
-    """A folder of USDs that were made elsewhere.
+    """A folder of existing USDs.
 
     Attributes:
-        name: As the user calls it.
-        folder: Where they are.
+        name: Its name in the run.
+        folder: The folder.
     """
 
     name: str
@@ -114,12 +114,12 @@ class ReadyUsds:
 
     @property
     def title(self) -> str:
-        """What records call it; nobody knows what made these."""
+        """Title for records, as the converter is unknown."""
         return "made elsewhere"
 
     @property
     def recipe(self) -> str:
-        """How USDs are had, without paths of this machine."""
+        """The folder, without paths of this machine."""
         return f"{_FOLDER}{self.folder.name}"
 
 
@@ -130,16 +130,15 @@ OWN = OwnConverter()
 def parse_candidates(
     texts: Sequence[str], versions: Mapping[str, str] | None = None
 ) -> tuple[Candidate, ...]:
-    """Understand which converters are meant; ours if no text names one.
+    """Parse the converters of a command line; ours if there are none.
 
     Args:
         texts: ``NAME`` of ours or of a registered one, ``NAME=COMMAND`` with
             placeholders, or ``NAME=folder:PATH``.
-        versions: What and which version commands are, by name, where that is not to be
-            found out.
+        versions: Name and version of commands, by name, where they cannot be detected.
 
     Raises:
-        CandidateError: One is malformed, or not to be had here, or two share a name.
+        CandidateError: One is malformed or not installed, or two share a name.
     """
     known = dict(versions or {})
     found = tuple(_candidate(text, known) for text in texts) or (OWN,)
@@ -155,7 +154,7 @@ def parse_candidates(
 
 
 def registered_names() -> tuple[str, ...]:
-    """Names of all converters that packages bring along, ours among them."""
+    """Names of all registered converters, ours among them."""
     return tuple(sorted(_entries()))
 
 
@@ -219,7 +218,7 @@ def _candidate(text: str, versions: Mapping[str, str]) -> Candidate:
 def _command(name: str, text: str, version: str | None) -> CommandConverter:
     try:
         words = tuple(shlex.split(text))
-        asked = {
+        used = {
             placeholder
             for repeated, part in _parts(words)
             for placeholder in _placeholders(part, repeated=repeated)
@@ -227,7 +226,7 @@ def _command(name: str, text: str, version: str | None) -> CommandConverter:
     except ValueError as error:
         raise CandidateError(f"{name}: {error}") from error
     for needed in ("urdf", "out"):
-        if needed not in asked:
+        if needed not in used:
             raise CandidateError(f"{name}: the command has no {{{needed}}}")
     program = shutil.which(words[0])
     if program is None:

@@ -1,4 +1,4 @@
-"""Which version a program on this machine is."""
+"""Detection of the version of a program."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ import sys
 from importlib import metadata
 from pathlib import Path
 
-# A program that takes longer to say its version does not know the question.
+# A program without the option --version may run for long.
 _PATIENCE = 30.0
 _LONGEST = 80
 
 
 def version_of_program(program: Path) -> str | None:
-    """Say what a program is, and which version; None if nothing says so.
+    """Return name and version of a program; None if unknown.
 
-    The Python distribution that installed it is believed first, then what it answers to
-    ``--version``.
+    It is taken from the Python distribution that installed the program, else from its
+    output for ``--version``.
     """
     return _installed_by(program) or _installed_by(program.resolve()) or _said(program)
 
 
 def _installed_by(program: Path) -> str | None:
-    """Look for the distribution in the environment whose scripts lie beside it."""
+    """Find the distribution with this script in the program's environment."""
     prefix = program.parent.parent
     sites = (*prefix.glob("lib/python*/site-packages"), prefix / "Lib/site-packages")
     for distribution in metadata.distributions(path=[str(site) for site in sites]):
@@ -33,7 +33,7 @@ def _installed_by(program: Path) -> str | None:
 
 
 def _said(program: Path) -> str | None:
-    # What an interpreter is called says nothing about what it will run.
+    # The version of the interpreter is not that of the converter it runs.
     if program.resolve() == Path(sys.executable).resolve():
         return None
     try:

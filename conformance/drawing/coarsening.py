@@ -1,4 +1,4 @@
-"""Meshes made small enough for a page."""
+"""Decimation of meshes for a page."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _STEPS = 65535
-# Grids on which points of large meshes are joined, and how close to its share that is
-# to bring a mesh.
+# Grids on which points of large meshes are merged, until a mesh has at most this many
+# times its share.
 _COARSER = (1024, 512, 256, 128, 64, 32)
 _NEARLY = 2
-# Triangles per point from which edges can hardly be taken away: a closed surface has
-# two, and one whose sides were joined has more.
+# Triangles per point from which edges can hardly be collapsed: a closed surface has
+# two, one whose sides were merged has more.
 _TANGLED = 2.5
 # How many times its share such a mesh may have.
 _LEFT = 3
-# As fine as three coordinates in one integer can be.
+# Finest grid for three coordinates in one 64-bit integer.
 _FINE = 2**21 - 1
-# Meshes that are drawn whole however many there are: a coarse box is no box.
+# Meshes with at most this many triangles are not decimated.
 _SPARED = 400
 
 
 def shares(triangles: Sequence[int], budget: int) -> tuple[int, ...]:
     """Divide a number of triangles among meshes.
 
-    Small meshes stay whole, and all others give up the same part of theirs.
+    Small meshes are kept, all others are reduced by the same factor.
 
     Args:
         triangles: Number of triangles of each mesh.
@@ -57,16 +57,16 @@ def shares(triangles: Sequence[int], budget: int) -> tuple[int, ...]:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Welded:
-    """A mesh in which equal points are one.
+class MergedMesh:
+    """A mesh with merged points.
 
     Attributes:
-        corners: (N, 3) points, in the box that they fill; from 0 to 1.
-        faces: (M, 3) indices of points, without faces of no surface.
-        lower: Where the box begins [m].
+        corners: (N, 3) points relative to the bounding box, in [0, 1].
+        faces: (M, 3) indices of points, without degenerate faces.
+        lower: Lower corner of the bounding box [m].
         span: Its edges [m]; one where it has no extent.
-        triangles: Number of triangles before.
-        digest: What is the same for the same mesh, whoever wrote or read it.
+        triangles: Number of triangles before merging.
+        digest: Hash that is equal for equal meshes.
     """
 
     corners: NDArray[np.float64]
@@ -77,18 +77,20 @@ class Welded:
     digest: bytes
 
 
-def weld(points: NDArray[np.floating], triangles: NDArray[np.integer]) -> Welded | None:
-    """Make equal points of a mesh one.
+def merge_points(
+    points: NDArray[np.floating], triangles: NDArray[np.integer]
+) -> MergedMesh | None:
+    """Merge equal points of a mesh.
 
     Args:
         points: (N, 3) [m].
         triangles: (M, 3) indices of points.
 
     Returns:
-        The mesh; None if nothing of it can be seen.
+        The mesh; None if it has no visible face.
     """
-    # What a USD stores, so that a mesh is the same before and after; coordinate by
-    # coordinate, over which numpy is several times faster.
+    # In float32, so that a mesh is equal before and after conversion; transposed, which
+    # is several times faster in numpy.
     stored = np.asarray(points, np.float32).T.copy()
     if not (len(points) and np.isfinite(stored).all()):
         return None
@@ -99,20 +101,20 @@ def weld(points: NDArray[np.floating], triangles: NDArray[np.integer]) -> Welded
     if not len(faces):
         return None
     digest = _digest(places, faces.astype(np.int32), lower, span)
-    return Welded(_at(places, _FINE), faces, lower, span, len(triangles), digest)
+    return MergedMesh(_at(places, _FINE), faces, lower, span, len(triangles), digest)
 
 
 def surface_digest(
     points: NDArray[np.floating], triangles: NDArray[np.integer]
 ) -> bytes:
-    """Return what only triangles of the same corners in the same order have.
+    """Hash triangles by the coordinates of their corners in order.
 
     Args:
-        points: (N, 3) [m]; what counts is what a USD stores of them.
+        points: (N, 3) [m], rounded to float32.
         triangles: (M, 3) indices of points.
     """
     corners = np.take(np.asarray(points, np.float32), triangles, axis=0)
-    # The sum makes one zero of the two.
+    # Adding zero turns -0 into 0.
     return _digest(corners + np.float32(0))
 
 
@@ -123,31 +125,31 @@ def _digest(*arrays: NDArray[np.generic]) -> bytes:
     return found.digest()
 
 
-def coarsen(mesh: Welded, target: int) -> SceneMesh | None:
-    """Draw a mesh with fewer triangles, on a grid of 65536 steps along each axis.
+def coarsen(mesh: MergedMesh, target: int) -> SceneMesh | None:
+    """Decimate a mesh, on a grid of 65536 steps along each axis.
 
     Args:
         mesh: The mesh.
-        target: Number of triangles that may be drawn; three times as many of what can
-            hardly be made coarser.
+        target: Number of triangles that may be drawn; three times as many for meshes
+            that can hardly be decimated.
 
     Returns:
-        The mesh; None if nothing of it can be seen.
+        The mesh; None if it has no visible face.
     """
     corners, faces = _clustered(mesh, target)
     tangled = len(faces) > _TANGLED * len(corners)
     if len(faces) > (_LEFT * target if tangled else target):
-        # Robots without large meshes do not need it.
+        # Only robots with large meshes need it.
         import fast_simplification  # noqa: PLC0415
 
-        # In proportion, so that it keeps what is long.
+        # With the true aspect ratio, which affects the choice of edges.
         coarse, faces = fast_simplification.simplify(
             np.ascontiguousarray(corners * mesh.span, np.float32),
             np.ascontiguousarray(faces, np.int32),
             target_count=target,
         )
         corners = np.clip(coarse / mesh.span, 0.0, 1.0)
-    grid, faces = _welded(corners, faces, _STEPS)
+    grid, faces = _merged(corners, faces, _STEPS)
     if not len(faces):
         return None
     wide = len(grid) > _STEPS
@@ -165,25 +167,25 @@ def coarsen(mesh: Welded, target: int) -> SceneMesh | None:
 
 
 def _clustered(
-    mesh: Welded, target: int
+    mesh: MergedMesh, target: int
 ) -> tuple[NDArray[np.float64], NDArray[np.integer]]:
-    """Join close points of a mesh that is far too fine.
+    """Merge close points of a mesh that is far too fine.
 
-    Taking edges away one by one looks better, and takes fifty times as long: it is left
-    what makes the last difference.
+    Edge collapse looks better and takes fifty times as long, so it is used for the
+    last step only.
     """
     corners, faces = mesh.corners, mesh.faces
     for steps in _COARSER:
         if len(faces) <= _NEARLY * target:
             break
-        corners, faces = _welded(mesh.corners, mesh.faces, steps)
+        corners, faces = _merged(mesh.corners, mesh.faces, steps)
     return corners, faces
 
 
-def _welded(
+def _merged(
     points: NDArray[np.float64], faces: NDArray[np.integer], steps: int
 ) -> tuple[NDArray[np.float64], NDArray[np.integer]]:
-    """Put points on a grid, make equal ones one, and leave out faces of no surface.
+    """Snap points to a grid, merge equal ones, and remove degenerate faces.
 
     Args:
         points: (N, 3) in [0, 1].
@@ -197,13 +199,13 @@ def _welded(
 def _joined(
     points: NDArray[np.float64], faces: NDArray[np.integer], steps: int
 ) -> tuple[NDArray[np.int64], NDArray[np.integer]]:
-    """Do so, and return each point's place on the grid as one integer."""
-    # Three coordinates in one integer sort many times faster than in three columns.
+    """Do so, and return each point's grid coordinates as one integer."""
+    # One integer sorts many times faster than three columns.
     x, y, z = np.rint(points.T * steps).astype(np.int64)
     keys, place = np.unique((x << 42) | (y << 21) | z, return_inverse=True)
     joined = np.take(place, faces)
     a, b, c = joined.T
-    # Of rows, this takes a third of what a mask takes.
+    # For rows, three times as fast as a mask.
     return keys, np.compress((a != b) & (b != c) & (c != a), joined, axis=0)
 
 

@@ -1,4 +1,4 @@
-"""How far apart readings put the links of a robot, for its page."""
+"""Pose differences of links between observations, for the robot's page."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-# Enough to be shown; a page is no record.
+# Significant digits in the page.
 _DIGITS = 3
-# What is a smaller part of a number looks otherwise.
+# Numbers that are displayed alike have at least this ratio.
 _SHOWN_ALIKE = 0.98
 
 
 def link_errors(
     first: Frames, second: Frames, labels: Sequence[str]
 ) -> LinkErrors | None:
-    """Measure every link that both readings have, in every configuration.
+    """Compute the pose differences of shared links in every configuration.
 
     Args:
-        first: Link frames of one reading.
+        first: Link frames of one observation.
         second: Those of the other, at the same configurations.
-        labels: What each configuration is.
+        labels: Names of the configurations.
 
     Returns:
-        The errors; None where the two have no link or configuration in common.
+        The differences; None without a shared link or configuration.
     """
     links, ours, theirs = _common(first, second)
     if not links or len(first.positions) != len(second.positions):
@@ -52,7 +52,7 @@ def link_errors(
 
 
 def agreements(frames: Mapping[str, Frames]) -> tuple[Agreement, ...]:
-    """Compare every two engines by the largest distance between their link frames.
+    """Compute the largest distance of link frames for each pair of engines.
 
     Args:
         frames: Link frames by engine, all at the same configurations.
@@ -71,14 +71,14 @@ def agreements(frames: Mapping[str, Frames]) -> tuple[Agreement, ...]:
 def _distances(
     first: Frames, ours: list[int], second: Frames, theirs: list[int]
 ) -> Array:
-    """(K, L) distances between links [m]."""
+    """Return (K, L) distances between links [m]."""
     apart = first.positions[:, ours] - second.positions[:, theirs]
     distances: Array = np.linalg.norm(apart, axis=2)
     return distances
 
 
 def _worst(values: Array) -> tuple[float, int | None]:
-    """Return the largest number as it is shown, and which is the first to show it."""
+    """Return the largest number as displayed, and the first index displayed alike."""
     finite = np.where(np.isfinite(values), values, 0.0)
     largest = finite.max(initial=0.0)
     if not largest:

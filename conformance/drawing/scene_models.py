@@ -1,4 +1,4 @@
-"""Models of a scene from what engines state: trees, motions, mass."""
+"""Models of a scene from observations: trees, motions, mass."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-# What a slider spans where nothing limits a joint.
+# Half the range of the slider of an unlimited joint [rad, m].
 _HALF_TURN = math.pi
 _OPEN_SLIDE = 0.5
-# Limits beyond this are none for a slider [rad or m].
+# Limits beyond this are ignored for a slider [rad or m].
 _FAR = 100.0
 _COORDINATES: tuple[Vec3, ...] = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 
@@ -51,10 +51,10 @@ def build_model(
 
     Args:
         side: ``urdf`` or ``usd``.
-        observation: What the engine states, with frames at the zero configuration.
-        shapes: What is drawn, by link.
-        normals: Axes of planar joints in the child's frame, by joint: the plane's two
-            directions are chosen from them, so that both models choose alike.
+        observation: The observation, with frames at the zero configuration.
+        shapes: Shapes by link.
+        normals: Axes of planar joints in the child's frame, by joint: they define the
+            two directions in the plane, equal in both models.
     """
     poses = _rest_poses(observation)
     joints = _parents_first(observation, poses)
@@ -80,7 +80,7 @@ def build_model(
 def scene_configurations(
     configurations: Configurations,
 ) -> tuple[SceneConfiguration, ...]:
-    """Turn configurations into positions by joint; joints of several go their way."""
+    """Return positions by joint, of joints with one coordinate."""
     return tuple(
         SceneConfiguration(
             label=label,
@@ -97,7 +97,7 @@ def scene_configurations(
 
 
 def inertia_ellipsoid(mass: MassProperties) -> Affine | None:
-    """Map the unit sphere to the solid that has a link's mass and inertia.
+    """Return the transform of the unit sphere to the ellipsoid of a link's inertia.
 
     A solid ellipsoid of mass m and semi-axes a, b, c has the moments m (b^2 + c^2) / 5
     and so on, so a^2 = 5 (B + C - A) / (2 m).
@@ -113,7 +113,7 @@ def inertia_ellipsoid(mass: MassProperties) -> Affine | None:
     largest = float(squares.max())
     if not (largest > 0 and math.isfinite(largest)):
         return None
-    # A rod or a plate is drawn as a thin solid; what no body has is drawn as nothing.
+    # Rods and plates are drawn as thin solids; impossible inertia is not drawn.
     if float(squares.min()) < -1e-6 * largest:
         return None
     lengths = np.sqrt(np.maximum(squares, 1e-4 * largest))
@@ -215,7 +215,7 @@ def _slide(label: str, axis: Vec3, lower: float, upper: float) -> Motion:
 
 
 def _span(joint: JointObservation, most: float) -> tuple[float, float]:
-    """Return what a slider spans: the limits, where they are any."""
+    """Return the range of a slider: the limits, if there are any."""
     lower, upper = joint.lower, joint.upper
     if lower is None or upper is None or lower > upper:
         return -most, most

@@ -1,4 +1,4 @@
-"""The scene of a robot: both readings, drawn from the files that they read."""
+"""The 3D scene of a robot: URDF and USD, drawn from their files."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import numpy as np
 
 from urdf_usd.conformance.drawing.coarsening import (
     coarsen,
+    merge_points,
     shares,
     surface_digest,
-    weld,
 )
 from urdf_usd.conformance.drawing.scene_errors import agreements, link_errors
 from urdf_usd.conformance.drawing.scene_models import (
@@ -28,17 +28,15 @@ from urdf_usd.conformance.records.scene import Scene, SceneShape
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from urdf_usd.conformance.drawing.coarsening import Welded
-    from urdf_usd.conformance.observation.drawing import Drawing
+    from urdf_usd.conformance.drawing.coarsening import MergedMesh
     from urdf_usd.conformance.observation.robot import Configurations, Observation
-    from urdf_usd.conformance.observation.shapes import ShapeObservation
+    from urdf_usd.conformance.observation.shapes import Drawing, ShapeObservation
     from urdf_usd.conformance.records.scene import LinkErrors, SceneMesh
     from urdf_usd.converter.robot.model import Robot
 
-# Triangles of one side. Most meshes are those of both, and a page stays below five
-# megabytes where none is.
+# Triangles per side: a page stays below 5 MB even if no mesh is shared.
 TRIANGLES = 40_000
-# Frames are drawn with axes of this part of the robot's size.
+# Length of the axes of a frame, relative to the robot's size.
 _MARK = 0.05
 _HARDLY = 0.98
 _Color = tuple[float, float, float, float]
@@ -51,14 +49,14 @@ def draw_scene(
     frames: Mapping[str, Frames],
     configurations: Configurations,
 ) -> Scene:
-    """Draw a robot as both of its readers have it.
+    """Draw both models of a robot.
 
     Args:
         robot: The URDF.
         usd: Root layer of the USD.
         readings: Observation of each side that was read, ``urdf`` and ``usd``.
         frames: Link frames by engine, of all that state them.
-        configurations: Where the robot was compared.
+        configurations: The compared configurations.
     """
     drawings = {
         side: _drawings(side, robot, usd, reading) for side, reading in readings.items()
@@ -104,7 +102,7 @@ def _drawings(
 ) -> tuple[Drawing, ...]:
     if side == "urdf":
         return draw_urdf(robot)
-    # OpenUSD, which a robot without a USD does not need.
+    # Imports OpenUSD.
     from urdf_usd.conformance.engines.openusd.shapes import draw_shapes  # noqa: PLC0415
 
     try:
@@ -116,14 +114,14 @@ def _drawings(
 def _meshes(
     drawings: Mapping[str, Sequence[Drawing]],
 ) -> tuple[tuple[SceneMesh, ...], dict[tuple[int, int], int]]:
-    """Coarsen each mesh once; equal ones, of both sides, are one.
+    """Decimate each distinct mesh of both sides once.
 
     Returns:
-        The meshes, and which of them is that of which arrays.
+        The meshes, and the index of the mesh by the identities of its arrays.
     """
     digests: dict[tuple[int, int], bytes] = {}
-    surfaces: dict[bytes, Welded | None] = {}
-    welded: dict[bytes, Welded] = {}
+    surfaces: dict[bytes, MergedMesh | None] = {}
+    merged_meshes: dict[bytes, MergedMesh] = {}
     targets: dict[bytes, int] = {}
     for drawn in drawings.values():
         shown: dict[bytes, int] = {}
@@ -134,21 +132,21 @@ def _meshes(
             if arrays not in digests:
                 surface = surface_digest(drawing.points, drawing.triangles)
                 if surface not in surfaces:
-                    surfaces[surface] = weld(drawing.points, drawing.triangles)
+                    surfaces[surface] = merge_points(drawing.points, drawing.triangles)
                 mesh = surfaces[surface]
                 if mesh is None:
                     continue
                 digests[arrays] = mesh.digest
-                welded.setdefault(mesh.digest, mesh)
+                merged_meshes.setdefault(mesh.digest, mesh)
             shown[digests[arrays]] = len(drawing.triangles)
-        # A mesh of both sides is drawn as the side needs it that has fewer others.
+        # A mesh of both sides gets the larger of the two shares.
         allowed = shares(tuple(shown.values()), TRIANGLES)
         for digest, target in zip(shown, allowed, strict=True):
             targets[digest] = max(target, targets.get(digest, 0))
     places: dict[bytes, int] = {}
     known: dict[SceneMesh, int] = {}
     for digest, target in targets.items():
-        drawn_mesh = coarsen(welded[digest], target)
+        drawn_mesh = coarsen(merged_meshes[digest], target)
         if drawn_mesh is not None:
             places[digest] = known.setdefault(drawn_mesh, len(known))
     return tuple(known), {
@@ -157,7 +155,7 @@ def _meshes(
 
 
 def _arrays(drawing: Drawing) -> tuple[int, int]:
-    """Say which arrays a drawing has; many share theirs."""
+    """Return the identities of the arrays of a drawing, which many share."""
     return id(drawing.points), id(drawing.triangles)
 
 
@@ -166,7 +164,7 @@ def _by_link(
     observed: Iterable[ShapeObservation],
     places: Mapping[tuple[int, int], int],
 ) -> dict[str, list[SceneShape]]:
-    colors = {shape.source: _color(shape) for shape in observed if shape.looks}
+    colors = {shape.source: _color(shape) for shape in observed if shape.appearances}
     shapes: dict[str, list[SceneShape]] = {}
     for drawing in drawings:
         mesh = None
@@ -196,15 +194,15 @@ def _unread(readings: Mapping[str, Observation]) -> list[str]:
 
 
 def _color(shape: ShapeObservation) -> _Color | None:
-    """Return the colour of the largest part that looks alike."""
-    look = max(shape.looks, key=lambda part: part.area)
+    """Return the colour of the largest part of equal appearance."""
+    look = max(shape.appearances, key=lambda part: part.area)
     if look.color is None or look.texture:
         return None
     return *look.color, 1.0 if look.opacity is None else look.opacity
 
 
 def _size(readings: Iterable[Observation]) -> float:
-    """Return how far a robot reaches at rest, by its frames and what hangs on them."""
+    """Return the extent of a robot at zero from the root, by frames and shapes."""
     reaches = [0.0]
     for reading in readings:
         if reading.frames is None:
@@ -228,8 +226,8 @@ def _notes(meshes: Iterable[SceneMesh]) -> list[str]:
         return []
     drawn = sum(mesh.drawn for mesh in coarse)
     given = sum(mesh.triangles for mesh in coarse)
-    # Triangles without a surface are left out everywhere, which nobody misses.
+    # Degenerate triangles are left out everywhere, without a note.
     if drawn > _HARDLY * given:
         return []
     note = f"{len(coarse)} meshes are drawn with {drawn} of their {given} triangles."
-    return [f"{note} What is compared is always the whole mesh."]
+    return [f"{note} The comparison uses the whole mesh."]

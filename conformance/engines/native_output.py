@@ -1,4 +1,4 @@
-"""What native code prints, which Python's own streams never see."""
+"""Capture of the output of native code, which bypasses Python's streams."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _C_LIBRARY = ctypes.CDLL(None if os.name == "posix" else "ucrtbase")
 def captured() -> Iterator[Callable[[], str]]:
     """Send file descriptors 1 and 2 to a file, for the whole process.
 
-    The file is a named one in the folder for temporary files: after a segmentation
-    fault it is still there, and whoever chose that folder can read the last words.
+    The file has a name in the folder for temporary files: after a segmentation fault
+    it remains, so that the parent process can read the end of the output.
 
     Yields:
         A function that returns what has been printed so far.

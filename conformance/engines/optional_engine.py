@@ -1,4 +1,4 @@
-"""Engines that need not be installed: whether they are, and how to have them."""
+"""Availability of optional engines, and how to install them."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ _DISTRIBUTION = "urdf-usd-conformance"
 
 
 def optional_engine(module: str, distribution: str, extra: str) -> Availability:
-    """Say whether an engine is installed, without importing it.
+    """Return whether an engine is installed, without importing it.
 
     Args:
-        module: What its engine imports.
-        distribution: What it is called on PyPI.
-        extra: The extra of this project that brings it along.
+        module: Module that the engine imports.
+        distribution: Its distribution on PyPI.
+        extra: The extra of this project that installs it.
     """
     if find_spec(module) is None:
         return Unavailable(
@@ -26,5 +26,5 @@ def optional_engine(module: str, distribution: str, extra: str) -> Availability:
     try:
         return Available(f"{distribution} {metadata.version(distribution)}")
     except metadata.PackageNotFoundError:
-        # Built from source or by another package manager: it can be asked all the same.
+        # Built from source or installed by another package manager.
         return Available(f"{distribution} of unknown version")

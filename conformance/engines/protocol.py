@@ -1,9 +1,9 @@
-"""The protocol of an engine, and the outcomes of asking one.
+"""The protocol of an engine, and the outcomes of running one.
 
 An engine reads one file and states an
-:class:`~urdf_usd.conformance.observation.robot.Observation`; it never sees the other
-side. It abstains when the file is beyond it, and says why. What it raises otherwise, or
-a death of its process, is recorded as a crash: absent is not equal.
+:class:`~urdf_usd.conformance.observation.robot.Observation`, without access to the
+other file. It abstains with a reason from a file that it cannot read. Any other
+exception, or the end of its process, is recorded as a crash.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ class Side(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Available:
-    """The engine can be asked here."""
+    """The engine is installed."""
 
     version: str
 
 
 @dataclass(frozen=True, slots=True)
 class Unavailable:
-    """The engine cannot be asked here; ``remedy`` says what would change that."""
+    """The engine is not installed; ``remedy`` tells how to install it."""
 
     reason: str
     remedy: str
@@ -45,11 +45,11 @@ Availability: TypeAlias = Available | Unavailable
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What an engine is asked to read.
+    """The input of an engine.
 
     Attributes:
         path: File to read: a URDF, or the root layer of a USD.
-        configurations: Where to state link frames.
+        configurations: Configurations at which to state frames and motion.
         packages: Folders of ROS packages, by name.
     """
 
@@ -78,7 +78,7 @@ class Abstained:
 
 @dataclass(frozen=True, slots=True)
 class Crashed:
-    """The engine died, hung or raised; ``output`` is the end of what it printed."""
+    """The engine crashed, hung or raised; ``output`` is the end of its output."""
 
     reason: str
     output: str = ""
@@ -99,10 +99,10 @@ class Engine(Protocol):
         """The kind of file that is read."""
 
     def availability(self) -> Availability:
-        """Say whether the engine is installed, without loading a robot."""
+        """Return whether the engine is installed, without loading a robot."""
 
     def observe(self, request: Request) -> Observation:
-        """Read the file and state what it says.
+        """Read the file and state its quantities.
 
         Raises:
             AbstentionError: The engine refuses the file or cannot express it.

@@ -1,7 +1,7 @@
 """The engines that are installed, by name.
 
-Any package can bring one along under the entry point group :data:`GROUP`; the value of
-an entry point is a class or function that makes an engine without arguments.
+Any package can register one under the entry point group :data:`GROUP`; the value of an
+entry point is a class or function that makes an engine without arguments.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class UnknownEngineError(LookupError):
 
 
 class MissingEngineError(Exception):
-    """Engines without whom there is no verdict cannot be asked here."""
+    """Engines that a verdict requires are not installed."""
 
 
 def names() -> tuple[str, ...]:
@@ -66,7 +66,7 @@ def _entries() -> dict[str, EntryPoint]:
 
 @lru_cache(maxsize=1)
 def _entries_in(_: tuple[str, ...]) -> dict[str, EntryPoint]:
-    """Find what is installed: reading that takes as long as reading a small robot."""
+    """Find registered engines; cached, as it takes as long as reading a small robot."""
     from importlib.metadata import entry_points  # noqa: PLC0415  slow to import
 
     # A distribution that is installed twice is listed twice; names are unique here.

@@ -1,4 +1,4 @@
-"""What the engines have in common when they put readings into words."""
+"""Conversions that engines share: vectors, tensors, frames, reachable links."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ _UPPER = np.triu_indices(3)
 
 
 def vec3(values: ArrayLike) -> Vec3:
-    """Three numbers of an array as a tuple."""
+    """Return three numbers of an array as a tuple."""
     x, y, z = np.asarray(values, dtype=np.float64).tolist()
     return x, y, z
 
 
 def unit(values: ArrayLike) -> Vec3 | None:
-    """Direction of a vector; None if it has none."""
+    """Return the direction of a vector; None if it is zero or not finite."""
     vector = np.asarray(values, dtype=np.float64)
     length = np.linalg.norm(vector)
     return vec3(vector / length) if np.isfinite(length) and length > 0 else None
 
 
 def tensor_along_link(moments: ArrayLike, rotation: NDArray[np.float64]) -> Vec6:
-    """Inertia tensor along the axes of the link.
+    """Return the inertia tensor along the axes of the link.
 
     Args:
         moments: (3,) principal moments [kg m^2].
@@ -53,23 +53,24 @@ def tensor_along_link(moments: ArrayLike, rotation: NDArray[np.float64]) -> Vec6
 
 
 def vec6(tensor: ArrayLike) -> Vec6:
-    """(ixx, ixy, ixz, iyy, iyz, izz) of a symmetric (3, 3) tensor."""
+    """Return (ixx, ixy, ixz, iyy, iyz, izz) of a symmetric (3, 3) tensor."""
     ixx, ixy, ixz, iyy, iyz, izz = np.asarray(tensor, np.float64)[_UPPER].tolist()
     return ixx, ixy, ixz, iyy, iyz, izz
 
 
-def stated_frames(
+def build_frames(
     links: Sequence[str],
     configurations: Configurations,
     place: Callable[[int], tuple[NDArray[np.float64], NDArray[np.float64]]],
 ) -> Frames:
-    """Poses of links relative to the first of them.
+    """Build the poses of links relative to the first of them.
 
     Args:
         links: Names of the L links, the root first.
-        configurations: Where they are stated.
-        place: Brings the engine to the configuration of a number, and returns (L, 3)
-            origins and (L, 3, 3) rotations in any one frame, in the order of ``links``.
+        configurations: The K configurations.
+        place: Sets the engine to the configuration of an index and returns (L, 3)
+            origins and (L, 3, 3) rotations in a common frame, in the order of
+            ``links``.
     """
     positions = np.empty((configurations.count, len(links), 3))
     rotations = np.empty((configurations.count, len(links), 3, 3))
@@ -83,14 +84,14 @@ def stated_frames(
     return Frames(tuple(links), positions, rotations, configurations.labels)
 
 
-def told_positions(
+def settable_positions(
     joints: Sequence[JointObservation], configurations: Configurations
 ) -> dict[str, NDArray[np.float64]]:
-    """(K, d) positions of the joints that the engine reads with as many coordinates.
+    """Return (K, d) positions of the joints that the engine reads with d coordinates.
 
     Args:
-        joints: What the engine reads.
-        configurations: What it is asked to set.
+        joints: Joints that the engine states.
+        configurations: Positions to set.
     """
     width = {joint.name: COORDINATES[joint.type] for joint in joints}
     return {
@@ -107,14 +108,14 @@ def unreachable_joints(
     configurations: Configurations,
     immovable: frozenset[JointType] = frozenset(),
 ) -> tuple[str, ...]:
-    """Joints that the engine cannot bring to the configurations.
+    """Name joints that the engine cannot set to the configurations.
 
-    The engine reads them as a type with other coordinates, or not at all, or has no
-    way to set their type. A joint that stays at zero is nowhere out of reach.
+    The engine lacks them, states a type with other coordinates, or cannot set their
+    type. Joints that are zero in all configurations are left out.
 
     Args:
-        joints: What the engine reads.
-        configurations: What it is asked to set.
+        joints: Joints that the engine states.
+        configurations: Positions to set.
         immovable: Types that it cannot set.
     """
     width = {
@@ -131,12 +132,12 @@ def unreachable_joints(
     )
 
 
-def links_in_reach(
+def reachable_links(
     root: str, joints: Sequence[JointObservation], blocked: Sequence[str]
 ) -> tuple[str, ...]:
-    """Links that no ``blocked`` joint carries, parents before children.
+    """Return the links that no ``blocked`` joint carries, parents before children.
 
-    A blocked joint that the reader does not have at all may carry any link.
+    A blocked joint that the engine does not state may carry any link.
     """
     if not set(blocked) <= {joint.name for joint in joints}:
         return (root,)
@@ -151,7 +152,7 @@ def links_in_reach(
 
 
 def blocked_note(engine: str, blocked: Sequence[str]) -> tuple[str, ...]:
-    """Say which frames are missing, if any."""
+    """Return a note on frames that are not stated, if any."""
     if not blocked:
         return ()
     note = (

@@ -1,6 +1,6 @@
-"""Measures of surfaces in a link's frame, for all engines that know points or sizes.
+"""Measures of surfaces in a link's frame, for engines that state points or sizes.
 
-Nothing here comes from the converter, so that an error cannot hide by being made twice.
+It shares no code with the converter, so that an error of one side is not repeated.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _BLOCK = 256
 # Triangles that are measured at once, so that what lies between stays in the cache.
 _TRIANGLES = 4096
 _FLOAT32 = float(np.finfo(np.float32).eps)
-# What float32 can do to three axes that are at right angles and of one length.
+# Tolerance of orthogonality and of equal lengths of axes in float32.
 _SAME = 1e-6
 
 
@@ -45,7 +45,7 @@ def measured_mesh(
 ) -> tuple[Surface, Array] | None:
     """Measure a surface of triangles, and the (M) areas of these [m^2].
 
-    A mirroring transform turns no surface inside out: outside stays outside.
+    A mirroring transform keeps the outside of a surface outside.
 
     Args:
         points: (N, 3) in the mesh's own frame.
@@ -80,7 +80,7 @@ def measured_mesh(
     center = weighted / area if area else placed[:, triangles].mean(axis=(1, 2))
     linear = transform[:3, :3]
     outwards = math.copysign(1.0, float(np.linalg.det(linear)))
-    # No triangle with two corners that are one point in float32 has a greater area.
+    # Largest area of a triangle two corners of which are equal in float32.
     size = np.linalg.norm(support[:3] + support[3:6])
     least = _FLOAT32 * np.abs(points).max() * np.linalg.norm(linear) * size
     small = triangles[~(areas > least)]
@@ -189,11 +189,11 @@ def primitive_surface(
 def stretched(
     kind: ShapeKind, size: Sequence[float], transform: Array
 ) -> tuple[ShapeKind, tuple[float, ...], Array]:
-    """Take the scale out of the transform of a primitive, and into its size.
+    """Move the scale of the transform of a primitive into its size.
 
     Returns:
-        Kind, size and rigid transform; OTHER, without a size, if the scale makes
-        something else of it.
+        Kind, size and rigid transform; OTHER, without a size, if the scaled shape is
+        of another kind.
     """
     linear = transform[:3, :3]
     scale = np.linalg.norm(linear, axis=0)
@@ -225,7 +225,7 @@ def stretched(
 def _distinct(points: Array, triangles: Indices) -> int:
     """Count the triangles whose corners are three points, also in float32.
 
-    Others have no area, and readers and writers of files leave them out.
+    Others have no area, and many readers and writers leave them out.
     """
     a, b, c = points[triangles.T].astype(np.float32)
     same = [(one == other).all(axis=1) for one, other in ((a, b), (b, c), (c, a))]
@@ -233,7 +233,7 @@ def _distinct(points: Array, triangles: Indices) -> int:
 
 
 def _reach(columns: Array) -> Array:
-    # The greatest of a few hundred columns only in the end.
+    # Reduce over the columns of a block at the end only.
     count = columns.shape[1]
     reach = np.full((len(_TOWARDS), min(count, _BLOCK)), -np.inf)
     for start in range(0, count, _BLOCK):

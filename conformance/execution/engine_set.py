@@ -28,7 +28,7 @@ from urdf_usd.conformance.matching.labelling import label_robot
 from urdf_usd.conformance.matching.naming import missing_names
 from urdf_usd.conformance.observation.robot import Configurations
 from urdf_usd.conformance.verdict.judgement import REFERENCE, Judgement, judge
-from urdf_usd.conformance.verdict.round_trip import Back
+from urdf_usd.conformance.verdict.round_trip import RoundTripOutcomes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -60,7 +60,7 @@ class EngineResults:
     engines: tuple[InstalledEngine, ...]
     outcomes: Mapping[str, Outcome]
     configurations: int
-    back: Back | None = None
+    back: RoundTripOutcomes | None = None
     files: Mapping[Side, Path] = field(default_factory=dict)
 
     def observation(self, name: str) -> Observation | None:
@@ -171,7 +171,7 @@ class EngineSet:
 
     def _round_trip(
         self, results: EngineResults, configurations: Configurations
-    ) -> Back | None:
+    ) -> RoundTripOutcomes | None:
         """Write the URDF back from the USD; have it read by the engines of the URDF."""
         spec = results.observation(REFERENCE)
         engines = [
@@ -187,14 +187,16 @@ class EngineSet:
         links = tuple(link.name for link in spec.links)
         ending = self.steps.request(USD_READER, write_back, usd, links).result()
         if isinstance(ending, Crashed):
-            return Back(failure=ending.reason)
+            return RoundTripOutcomes(failure=ending.reason)
         if isinstance(ending.value, str):
-            return Back(failure=ending.value)
+            return RoundTripOutcomes(failure=ending.value)
         with tempfile.TemporaryDirectory(prefix="urdf-usd-") as folder:
             urdf = Path(folder, "back.urdf")
             urdf.write_bytes(ending.value)
             requests = self._requests(engines, Request(str(urdf), configurations))
-            return Back({name: _outcome(each) for name, each in requests.items()})
+            return RoundTripOutcomes(
+                {name: _outcome(each) for name, each in requests.items()}
+            )
 
     def _with_names_of_urdf(
         self,
@@ -319,7 +321,7 @@ def _at_rest(reading: Observation) -> Observation:
         dynamics=None,
         rollout=None,
         shapes=tuple(
-            replace(shape, surface=None, looks=()) for shape in reading.shapes
+            replace(shape, surface=None, appearances=()) for shape in reading.shapes
         ),
     )
 

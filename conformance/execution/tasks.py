@@ -25,7 +25,7 @@ from urdf_usd.conformance.execution.ledger import account
 from urdf_usd.conformance.observation.robot import Observation
 from urdf_usd.conformance.records.scene import write_scene
 from urdf_usd.conformance.tolerance.bounds import Tolerance
-from urdf_usd.conformance.tolerance.comparison import tolerance_model
+from urdf_usd.conformance.tolerance.comparison import derive_tolerance_model
 from urdf_usd.conformance.tolerance.rollout import plan_rollout
 from urdf_usd.converter import convert, read_usd
 from urdf_usd.converter.conversion import convert_parsed
@@ -139,7 +139,7 @@ def questions(robot: Robot) -> Configurations:
 
     chosen = configurations(structure(robot))
     spec = observe_robot(robot, chosen, shapes=False)
-    rollout = plan_rollout(spec, tolerance_model(spec, Tolerance()).motion)
+    rollout = plan_rollout(spec, derive_tolerance_model(spec, Tolerance()).motion)
     return replace(chosen, rollout=rollout, root=spec.root)
 
 

@@ -1,4 +1,4 @@
-"""Failures that are known and accepted, in a file that people review.
+"""Known and accepted failures, in a file under review.
 
 The file is TOML: ``[[expected]]`` tables, sorted by robot, check and converter.
 Rewriting it keeps reasons, owners and the comment at its beginning; comments further
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-# Robot, check, and what the run calls the converter.
+# Robot, check, and name of the converter in the run.
 Place: TypeAlias = tuple[str, str, str]
 
-# In place of a check, for a robot of which none could be made.
+# In place of a check, for a robot without checks.
 VERDICT = "verdict"
-# What a rewritten file says until somebody knows better.
+# Placeholders in a rewritten file.
 REASON = "to be explained"
 OWNER = "to be named"
 _TABLE = "expected"
@@ -56,8 +56,8 @@ class Expectation:
         check: Identifier of the check, or ``verdict``.
         grade: Grade of the check, or the verdict of a robot without checks.
         reason: Why it is accepted.
-        owner: Who sees to it.
-        converter: What the run calls the converter.
+        owner: Person or team responsible for it.
+        converter: Name of the converter in the run.
     """
 
     robot: str
@@ -69,11 +69,11 @@ class Expectation:
 
     @property
     def place(self) -> Place:
-        """What it is known by."""
+        """Its key."""
         return self.robot, self.check, self.converter
 
     def __str__(self) -> str:
-        """Name it in messages."""
+        """Format it for messages."""
         by = "" if self.converter == OURS else f" by {self.converter}"
         return f"{self.robot} {self.check}{by}"
 
@@ -81,7 +81,7 @@ class Expectation:
     def of(
         cls, place: Place, grade: str, known: Mapping[Place, Expectation]
     ) -> Expectation:
-        """Expect a failure, with the reason and the owner of a former expectation."""
+        """Make an expectation, with the reason and owner of an earlier one."""
         former = known.get(place)
         if former is None:
             robot, check, converter = place
@@ -91,7 +91,7 @@ class Expectation:
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """Everything that is known not to conform.
+    """All known failures.
 
     Attributes:
         expectations: Sorted by robot, check and converter, each once.
@@ -104,13 +104,13 @@ class Baseline:
     unexplained: tuple[str, ...] = ()
 
     def holding(self, expectations: Iterable[Expectation]) -> Baseline:
-        """Return a baseline of other expectations."""
+        """Return a baseline with other expectations."""
         return replace(
             self, expectations=tuple(sorted(expectations, key=lambda one: one.place))
         )
 
     def about(self, converters: Iterable[str]) -> dict[Place, Expectation]:
-        """Return what is expected of some converters, by its place."""
+        """Return the expectations for some converters, by key."""
         meant = frozenset(converters)
         return {one.place: one for one in self.expectations if one.converter in meant}
 
@@ -133,7 +133,7 @@ def read_baseline(path: Path) -> Baseline:
     """Read a baseline.
 
     Raises:
-        TableError: The file is no baseline; all problems are in the message, with their
+        TableError: The file is no baseline; the message lists all problems with their
             lines.
     """
     found: dict[Place, Expectation] = {}
@@ -195,5 +195,5 @@ def _converter(expectation: Expectation) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Write a basic string; TOML wants one more character escaped than JSON."""
+    """Write a basic string; TOML requires one more escape than JSON."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,8 +1,8 @@
-"""Whether a run may pass, and what stands in its way.
+"""Whether a run passes, and the failures that prevent it.
 
-Without a baseline every robot that could be read has to conform. A baseline names what
-is known not to; then robots that cannot be read count as well, so that one that ceases
-to be readable does not pass for one that never was.
+Without a baseline every robot that could be read has to conform. A baseline lists known
+failures; then robots that cannot be read count as well, so that a robot which becomes
+unreadable is a new failure.
 """
 
 from __future__ import annotations
@@ -24,37 +24,16 @@ if TYPE_CHECKING:
 
     from urdf_usd.conformance.records.record import RobotRecord
 
-# The converter and the USD cannot be blamed for a file that is no robot, or that could
-# not be fetched; they are listed, and count under --strict alone.
+# Invalid URDFs and robots that could not be fetched are listed, but count only with
+# --strict.
 _NOT_READ = frozenset({Verdict.UNREADABLE, Verdict.NOT_AVAILABLE})
-
-# From the least to the gravest; of checks, and of robots without any.
-_GRAVITY = (
-    Grade.NOT_APPLICABLE,
-    Grade.EXACT,
-    Grade.CLOSE,
-    Grade.NOT_COMPARABLE,
-    Grade.DISPUTED,
-    Grade.FAILS,
-)
-_GRAVITY_OF_VERDICTS = (
-    Verdict.EXACT,
-    Verdict.CLOSE,
-    Verdict.INCOMPLETE,
-    Verdict.NOT_AVAILABLE,
-    Verdict.UNREADABLE,
-    Verdict.NOT_COMPARABLE,
-    Verdict.DISPUTED,
-    Verdict.FAILS,
-    Verdict.CRASHED,
-)
 
 
 class FailOn(StrEnum):
-    """The mildest result that does not pass.
+    """The least severe result that does not pass.
 
-    ``close``: all that is not exact. ``incomplete``: also robots of which parts could
-    not be compared. ``fails``: what is wrong, disputed, or was not compared at all.
+    ``close``: everything that is not exact. ``incomplete``: also robots with parts that
+    could not be compared. ``fails``: failing, disputed, or not compared at all.
     """
 
     CLOSE = "close"
@@ -97,22 +76,22 @@ class Failure:
 
     @property
     def place(self) -> Place:
-        """What a baseline knows it by."""
+        """Its key in a baseline."""
         return self.robot, self.check, self.converter
 
 
 @dataclass(frozen=True, slots=True)
-class Ruling:
-    """What a gate decides, and why.
+class GateResult:
+    """Result of the gate.
 
     Attributes:
-        gate: Whether the run may pass.
-        new: Failures that nobody expects.
-        worse: Failures that were expected to be less grave, with the grade expected.
-        expected: Failures that are as expected, or less grave.
-        passing: Expectations that are met by nothing any more.
-        absent: Number of expectations about robots that were not in the run, of the
-            converters that were.
+        gate: Whether the run passes.
+        new: Failures that are not in the baseline.
+        worse: Failures that are worse than in the baseline, with the grade there.
+        expected: Failures that are as in the baseline, or better.
+        passing: Entries of the baseline that do not fail any more.
+        absent: Number of entries for the converters of the run whose robots are not in
+            the run.
     """
 
     gate: Gate
@@ -123,41 +102,41 @@ class Ruling:
     absent: int = 0
 
 
-def rule(
+def apply_gate(
     records: Sequence[RobotRecord],
     *,
     fail_on: FailOn = FailOn.FAILS,
     strict: bool = False,
     baseline: Baseline | None = None,
-) -> Ruling:
-    """Decide over the records of a run.
+) -> GateResult:
+    """Apply the gate to the records of a run.
 
-    What is disputed is not proven, nor is a robot of which nothing was compared, so
-    they do not pass. A run that read nothing has shown nothing.
+    Disputed robots, and robots without any comparison, do not pass. Neither does a run
+    that read no robot.
 
     Args:
         records: One per robot.
-        fail_on: The mildest result that does not pass.
+        fail_on: The least severe result that does not pass.
         strict: Whether robots that could not be read or fetched count.
-        baseline: What is known not to pass.
+        baseline: Known failures.
     """
     found = failures(
         records, fail_on=fail_on, strict=strict, unreadable=baseline is not None
     )
     robots = {(record.id, _converter(record)) for record in records}
-    asked = {converter for _, converter in robots}
-    known = {} if baseline is None else baseline.about(asked)
+    converters = {converter for _, converter in robots}
+    known = {} if baseline is None else baseline.about(converters)
     new = tuple(failure for failure in found if failure.place not in known)
     worse = tuple(
         (failure, known[failure.place].grade)
         for failure in found
-        if failure.place in known and is_graver(failure, known[failure.place].grade)
+        if failure.place in known and is_worse(failure, known[failure.place].grade)
     )
     failing = {failure.place for failure in found}
     graded = _grades(records)
     read = any(record.verdict not in _NOT_READ for record in records)
     passes = Gate.FAILS if new or worse else Gate.PASSES
-    return Ruling(
+    return GateResult(
         gate=passes if read else Gate.NOTHING_READ,
         new=new,
         worse=worse,
@@ -165,7 +144,7 @@ def rule(
             failure
             for failure in found
             if failure.place in known
-            and not is_graver(failure, known[failure.place].grade)
+            and not is_worse(failure, known[failure.place].grade)
         ),
         passing=tuple(
             expectation
@@ -177,8 +156,8 @@ def rule(
     )
 
 
-def baseline_record(ruling: Ruling, baseline: Baseline) -> BaselineRecord:
-    """State a ruling for reports, with the reasons that the baseline gives."""
+def baseline_record(result: GateResult, baseline: Baseline) -> BaselineRecord:
+    """Make the record of a gate result, with the reasons in the baseline."""
     known = {expectation.place: expectation for expectation in baseline.expectations}
 
     def stated(failure: Failure) -> KnownFailureRecord:
@@ -193,8 +172,8 @@ def baseline_record(ruling: Ruling, baseline: Baseline) -> BaselineRecord:
         )
 
     return BaselineRecord(
-        new=tuple(map(stated, ruling.new)),
-        worse=tuple(stated(failure) for failure, _ in ruling.worse),
+        new=tuple(map(stated, result.new)),
+        worse=tuple(stated(failure) for failure, _ in result.worse),
         fixed=tuple(
             KnownFailureRecord(
                 robot=one.robot,
@@ -204,10 +183,10 @@ def baseline_record(ruling: Ruling, baseline: Baseline) -> BaselineRecord:
                 message="",
                 reason=one.reason,
             )
-            for one in ruling.passing
+            for one in result.passing
         ),
-        expected=tuple(map(stated, ruling.expected)),
-        absent=ruling.absent,
+        expected=tuple(map(stated, result.expected)),
+        absent=result.absent,
     )
 
 
@@ -218,18 +197,18 @@ def failures(
     strict: bool,
     unreadable: bool,
 ) -> tuple[Failure, ...]:
-    """List what does not pass, in the order of the records.
+    """List the failures, in the order of the records.
 
     Args:
         records: One per robot.
-        fail_on: The mildest result that does not pass.
+        fail_on: The least severe result that does not pass.
         strict: Whether robots that could not be read or fetched count.
-        unreadable: Whether those that could not be read count at least.
+        unreadable: Whether robots that could not be read count.
     """
     forgiven = set() if strict else set(_NOT_READ)
     if unreadable:
         forgiven.discard(Verdict.UNREADABLE)
-    failing = _GRAVITY[_GRAVITY.index(_MILDEST[fail_on]) :]
+    failing = [g for g in Grade if g.severity >= _MILDEST[fail_on].severity]
     return tuple(
         failure
         for record in records
@@ -238,13 +217,13 @@ def failures(
     )
 
 
-def settled(
+def updated_baseline(
     records: Sequence[RobotRecord], baseline: Baseline, found: Iterable[Failure]
 ) -> Baseline:
-    """Return a baseline by which a run passes.
+    """Return the baseline with which a run passes.
 
-    What it says of robots and checks that were not in the run stays; reasons and owners
-    of what fails still are kept.
+    Entries for robots and checks that were not in the run are kept, as are reasons and
+    owners of remaining failures.
     """
     graded = _grades(records)
     known = {expectation.place: expectation for expectation in baseline.expectations}
@@ -265,7 +244,7 @@ def _converter(record: RobotRecord) -> str:
 
 
 def _grades(records: Iterable[RobotRecord]) -> dict[Place, str]:
-    """Map what records say something about to the grade, or the verdict."""
+    """Map each robot and check of the records to the grade, or the verdict."""
     grades: dict[Place, str] = {}
     for record in records:
         converter = _converter(record)
@@ -294,8 +273,7 @@ def _failures(record: RobotRecord, failing: Sequence[Grade]) -> Iterator[Failure
         yield Failure(record.id, check.id, check.grade.value, said, converter)
 
 
-def is_graver(failure: Failure, expected: str) -> bool:
-    """Whether a failure is graver than the grade, or verdict, that is expected."""
-    order = _GRAVITY_OF_VERDICTS if failure.check == VERDICT else _GRAVITY
-    gravity = [value.value for value in order]
-    return gravity.index(failure.grade) > gravity.index(expected)
+def is_worse(failure: Failure, expected: str) -> bool:
+    """Whether a failure is worse than the expected grade, or verdict."""
+    scale = Verdict if failure.check == VERDICT else Grade
+    return scale(failure.grade).severity > scale(expected).severity

@@ -1,1 +1,1 @@
-"""Which prim stands for which link and joint."""
+"""Matching of links and joints of a URDF with prims of a USD."""

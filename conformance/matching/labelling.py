@@ -1,7 +1,7 @@
-"""A USD with the names of its URDF, where it calls links and joints otherwise.
+"""A layer over a USD that gives links and joints the names of the URDF.
 
-The asset stays as it is: a layer over it gives prims display names, so that every
-reader of the USD, and what is written back from it, has the same names.
+The asset is not changed: the layer sets display names, so that every USD engine, and
+the URDF written from the USD, use the same names.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ class Labelled:
     """A layer over a USD.
 
     Attributes:
-        text: What stands in it.
-        spelled: Links and joints that are only spelled otherwise, such as ``link arm``,
-            and what the USD calls each.
-        found: Likewise of what is known by structure alone.
-        alike: Those of them that stand for one of several that are alike.
+        text: The layer.
+        spelled: Links and joints, such as ``link arm``, whose names differ in spelling
+            alone, and their names in the USD.
+        found: Those that were matched by structure alone, likewise.
+        alike: Those of them that are one of several equivalent matches.
     """
 
     text: str
@@ -37,16 +37,16 @@ class Labelled:
 
 
 def label_robot(usd: str, expected: Observation) -> Labelled | None:
-    """Label what is called otherwise; done in a child process.
+    """Match names and make the layer; run in a worker process.
 
     Args:
         usd: Root layer.
-        expected: What the URDF says.
+        expected: Observation of the URDF.
 
     Returns:
-        None if nothing is found under another name.
+        None if no link or joint is matched under another name.
     """
-    # OpenUSD takes time to import: let child processes pay that.
+    # OpenUSD takes time to import: only worker processes need it.
     from urdf_usd.conformance.engines.openusd.names import labelled, named_prims  # noqa: PLC0415
 
     try:
@@ -56,12 +56,12 @@ def label_robot(usd: str, expected: Observation) -> Labelled | None:
     labels = match_names(expected, prims)
     if not labels.by_path:
         return None
-    called = {prim.path: ("link", prim.name) for prim in prims.links}
-    called |= {prim.path: ("joint", prim.name) for prim in prims.joints}
+    names_of = {prim.path: ("link", prim.name) for prim in prims.links}
+    names_of |= {prim.path: ("joint", prim.name) for prim in prims.joints}
 
     def pairs(names: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
         return tuple(
-            (f"{called[path][0]} {name}", called[path][1])
+            (f"{names_of[path][0]} {name}", names_of[path][1])
             for path, name in names.items()
         )
 

@@ -1,9 +1,8 @@
-"""Which prims stand for the links and joints of a URDF, where names alone do not say.
+"""Matching of the links and joints of a URDF with prims of a USD.
 
-Names are matched as they are first. What is left is matched by names that a prim could
-not keep: letters that are no identifier's are replaced by each converter in its way.
-What is left then is matched by structure: the child of a joint that is known, and the
-joint between links that are; at last by the shape of the whole robot.
+Equal names are matched first, then names that are equal but for letter case and
+characters that are not allowed in prim names, then by structure: the child of a matched
+joint, and the joint between matched links; finally by the structure of the whole robot.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from urdf_usd.conformance.matching.lost_names import match_lost
+from urdf_usd.conformance.matching.name_recovery import match_by_tree
 from urdf_usd.conformance.matching.rigid_trees import TURNING
 from urdf_usd.conformance.observation.named_prims import Matches, NamedJoint
 from urdf_usd.conformance.observation.robot import JointType
@@ -34,12 +33,12 @@ _OTHER = re.compile(r"[^0-9A-Za-z]+")
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """URDF names of prims that are called otherwise.
+    """URDF names of prims that have another name.
 
     Attributes:
-        spelled: By path, where the name is only spelled as prims have to be.
-        found: By path, where structure alone tells.
-        alike: Those of them that stand for one of several that are alike.
+        spelled: By path, where names differ in spelling alone.
+        found: By path, where they were matched by structure.
+        alike: Those of them that are one of several equivalent matches.
     """
 
     spelled: Mapping[str, str] = field(default_factory=dict)
@@ -53,7 +52,7 @@ class Labels:
 
 
 def missing_names(expected: Observation, actual: Observation) -> bool:
-    """Whether a USD has no link, or no joint that moves, of some name in the URDF."""
+    """Whether a link or joint of the URDF is missing in the USD by its name."""
     links = {link.name for link in actual.links}
     joints = {joint.name for joint in actual.joints}
     return any(link.name not in links for link in expected.links) or any(
@@ -62,11 +61,11 @@ def missing_names(expected: Observation, actual: Observation) -> bool:
 
 
 def match_names(expected: Observation, prims: NamedPrims) -> Labels:
-    """Find the prims that stand for what a URDF names, where they are called otherwise.
+    """Find the prims for the names of a URDF that have another name.
 
     Args:
-        expected: What the URDF says.
-        prims: What the USD has.
+        expected: Observation of the URDF.
+        prims: Candidates in the USD.
     """
     links = Matches([link.name for link in expected.links], prims.links)
     joints = Matches([joint.name for joint in expected.joints], prims.joints)
@@ -79,8 +78,8 @@ def match_names(expected: Observation, prims: NamedPrims) -> Labels:
     while _match_by_structure(expected.joints, links, joints):
         pass
     alike: frozenset[str] = frozenset()
-    if links.are_open() or joints.are_open():
-        alike = match_lost(expected, prims, links, joints)
+    if links.has_unmatched() or joints.has_unmatched():
+        alike = match_by_tree(expected, prims, links, joints)
         while _match_by_structure(expected.joints, links, joints):
             pass
     found = {**links.new, **joints.new}
@@ -94,13 +93,13 @@ def match_names(expected: Observation, prims: NamedPrims) -> Labels:
 def _match_by_structure(
     expected: Sequence[JointObservation], links: Matches, joints: Matches
 ) -> bool:
-    """Match what hangs together with what is known; say whether anything was."""
+    """Match neighbours of existing matches; return whether there were any."""
     before = len(links.path_of), len(joints.path_of)
     for joint in expected:
         known = joints.path_of.get(joint.name)
         if known is not None:
             for name, place in _ends(joint, joints.prims[known], links):
-                if links.is_open(name, place):
+                if links.is_unmatched(name, place):
                     links.add(name, place)
     between = {
         bodies: joint.name
@@ -111,16 +110,16 @@ def _match_by_structure(
     }
     for path, prim in joints.prims.items():
         joint_name = between.get(_bodies_of(prim, links))
-        if joint_name is not None and joints.is_open(joint_name, path):
+        if joint_name is not None and joints.is_unmatched(joint_name, path):
             joints.add(joint_name, path)
-    _match_lonely(expected, links, joints)
+    _match_single_joints(expected, links, joints)
     return before != (len(links.path_of), len(joints.path_of))
 
 
-def _match_lonely(
+def _match_single_joints(
     expected: Sequence[JointObservation], links: Matches, joints: Matches
 ) -> None:
-    """Match joints that are the only ones left of their kind at a known link."""
+    """Match joints that are the only unmatched ones of their type at a matched link."""
     for place in tuple(links.name_of):
         for motion in _MOTIONS:
             left = [
@@ -148,9 +147,9 @@ def _match_lonely(
 def _may_be(
     joint: JointObservation, prim: NamedPrim | NamedJoint, links: Matches
 ) -> bool:
-    """Whether nothing that is known of the ends of a joint keeps it from a prim.
+    """Whether the existing matches of a joint's links allow it to match a prim.
 
-    What holds the base to the world is no joint below the base.
+    A joint between the base and the world matches no joint below the base.
     """
     if "" in _ends_of(prim) and joint.parent in links.path_of:
         return False
@@ -160,7 +159,7 @@ def _may_be(
 def _ends(
     joint: JointObservation, prim: NamedPrim | NamedJoint, links: Matches
 ) -> Iterator[tuple[str, str]]:
-    """Pair the links of a joint with the bodies of its prim, if one end is known."""
+    """Pair the links of a joint with the bodies of its prim, if one end is matched."""
     first, second = _ends_of(prim)
     bodies = [links.body(first), links.body(second)]
     parent, child = (
@@ -178,13 +177,13 @@ def _ends(
 
 
 def _known_bodies(joint: JointObservation, links: Matches) -> frozenset[str]:
-    """Return the bodies at the ends of a joint of the URDF, of links that are known."""
+    """Return the bodies of the matched links of a joint of the URDF."""
     places = map(links.path_of.get, (joint.parent, joint.child))
     return frozenset(links.body(place) for place in places if place is not None)
 
 
 def _is_within_a_body(joint: JointObservation, links: Matches) -> bool:
-    """Whether a joint welds a frame to the body that carries it: no prim does that."""
+    """Whether one body carries both matched links, so that the joint has no prim."""
     known = joint.parent in links.path_of and joint.child in links.path_of
     return known and len(_known_bodies(joint, links)) < _ENDS
 
@@ -198,5 +197,5 @@ def _ends_of(prim: NamedPrim | NamedJoint) -> tuple[str, str]:
 
 
 def _plain(name: str) -> str:
-    """A name without what prims cannot be called, and without letter case."""
+    """Replace characters that are not allowed in prim names, and fold case."""
     return _OTHER.sub("_", name).strip("_").casefold()

@@ -1,8 +1,7 @@
-"""Robots as trees of what is welded together, alike for a URDF and a USD.
+"""Robots as trees of rigid groups, built alike for a URDF and a USD.
 
-Links that are welded together are one branch on either side, whether a USD has a body
-for each of them, one for all, or frames; so both sides have the tree of the joints that
-move.
+Links that fixed joints connect are one group on either side, whether a USD has a body
+for each of them, one for all, or Xforms; so both sides have the tree of moving joints.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from urdf_usd.conformance.matching.tree_matching import Branch
+from urdf_usd.conformance.matching.tree_matching import TreeNode
 from urdf_usd.conformance.observation.named_prims import ORIGIN, NamedPrim
 from urdf_usd.conformance.observation.robot import JointType
 
@@ -26,22 +25,22 @@ if TYPE_CHECKING:
 
     Array: TypeAlias = NDArray[np.float64]
 
-# A range may be lost with a name, so that joints that turn are not told apart.
+# Limits may be lost as well, so that these types are treated as equal.
 TURNING = frozenset({JointType.REVOLUTE, JointType.CONTINUOUS})
 _WORLD = ""
 
 
 @dataclass(slots=True)
 class Group:
-    """Links that are welded together.
+    """Links that fixed joints connect.
 
     Attributes:
-        entry: The one that its joint ends at; the first one at the root.
-        members: All of them: names of links, or paths of bodies and frames; the world
-            is none.
-        joint: Name or path of the joint that it hangs on; None at the root.
-        type: How that moves.
-        parent: Index of the group that it hangs on.
+        entry: The child of its joint; the first link at the root.
+        members: Names of its links, or paths of its bodies and Xforms, without the
+            world.
+        joint: Name or path of the joint to its parent; None at the root.
+        type: Type of that joint.
+        parent: Index of the parent group.
         point: A point of the axis in the frame of the entry [m].
         axis: Unit vector likewise.
         mass: Of all members [kg].
@@ -59,7 +58,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class _Edge:
-    """A joint of either side, in the same words."""
+    """A joint of either side."""
 
     joint: str
     type: JointType | None
@@ -71,13 +70,13 @@ class _Edge:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A link, or a prim that may be one.
+    """A link, or a prim that is a candidate for one.
 
     Attributes:
-        pose: (4, 4) transform to what stands still, at rest [m].
+        pose: (4, 4) pose at zero [m].
         mass: Its own [kg].
-        has_shapes: Whether there are shapes in its frame.
-        is_frame: Whether it may be a folder of geometry as well.
+        has_shapes: Whether it has shapes of its own.
+        is_frame: Whether it is an Xform without a body.
     """
 
     pose: Rows
@@ -87,12 +86,12 @@ class Member:
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class RobotTree:
     """One of the two robots.
 
     Attributes:
         groups: Parents first.
-        members: Links, bodies and frames of all groups.
+        members: Links, bodies and Xforms of all groups.
         length: Of the robot [m].
     """
 
@@ -105,23 +104,23 @@ class Side:
         entry = self.members.get(group.entry)
         return np.array(entry.pose if entry else ORIGIN)
 
-    def branches(self, root: int, start: Array) -> list[Branch]:
-        """Return the groups for comparison.
+    def nodes(self, root: int, start: Array) -> list[TreeNode]:
+        """Return the groups as nodes for matching.
 
         Args:
             root: Index of a group.
-            start: (4, 4) transform that stands for the frame of that group.
+            start: (4, 4) pose of that group.
         """
-        return [self._branch(group, root, start) for group in self.groups]
+        return [self._node(group, root, start) for group in self.groups]
 
-    def _branch(self, group: Group, root: int, start: Array) -> Branch:
+    def _node(self, group: Group, root: int, start: Array) -> TreeNode:
         if group.parent is None:
-            return Branch(None, mass=group.mass)
+            return TreeNode(None, mass=group.mass)
         above = start if group.parent == root else self.frame(self.groups[group.parent])
         placed = np.linalg.inv(above) @ self.frame(group)
         point = placed[:3, :3] @ group.point + placed[:3, 3]
         axis = None if group.axis is None else placed[:3, :3] @ group.axis
-        return Branch(
+        return TreeNode(
             parent=group.parent,
             type=group.type,
             motion=TURNING if group.type in TURNING else group.type,
@@ -131,8 +130,8 @@ class Side:
         )
 
 
-def expected_side(expected: Observation) -> Side:
-    """Return the robot of a URDF; its first frames are those at rest."""
+def expected_tree(expected: Observation) -> RobotTree:
+    """Return the robot of a URDF, at its first configuration."""
     poses: dict[str, Rows] = {}
     length = 0.0
     if expected.frames is not None:
@@ -155,15 +154,15 @@ def expected_side(expected: Observation) -> Side:
         for each in expected.joints
     ]
     groups = _groups(edges, members, {name: name for name in members})
-    return Side(groups, members, length or 1.0)
+    return RobotTree(groups, members, length or 1.0)
 
 
-def actual_side(prims: NamedPrims, links: Matches, length: float) -> Side:
+def actual_tree(prims: NamedPrims, links: Matches, length: float) -> RobotTree:
     """Return the robot of a USD.
 
     Args:
-        prims: Its joints, and the links again.
-        links: Prims that may be links.
+        prims: Candidates for links and joints.
+        links: Candidates for links, and their matches.
         length: Of the robot [m].
     """
     members = {
@@ -182,18 +181,18 @@ def actual_side(prims: NamedPrims, links: Matches, length: float) -> Side:
         if not joint.closes_loop
     ]
     carriers = {path: links.body(path) for path in members}
-    return Side(_groups(edges, members, carriers), members, length)
+    return RobotTree(_groups(edges, members, carriers), members, length)
 
 
 def _groups(
     edges: Sequence[_Edge], members: Mapping[str, Member], carriers: Mapping[str, str]
 ) -> list[Group]:
-    """Weld what fixed joints connect; parents come first.
+    """Group what fixed joints connect; parents come first.
 
     Args:
         edges: Joints of a tree.
-        members: What there is.
-        carriers: The end of a joint that each member rides on.
+        members: All members.
+        carriers: The link or body that carries each member.
     """
     below: dict[str, list[_Edge]] = {}
     for edge in edges:
@@ -205,8 +204,8 @@ def _groups(
         if root not in placed and root not in group_of:
             group_of[root] = len(groups)
             groups.append(Group(root))
-            _hang(root, below, groups, group_of)
-    # In the order of the tree: those of one place are matched in their order.
+            _add_groups(root, below, groups, group_of)
+    # In the order of the tree: members at the same pose are matched in this order.
     rank = {place: index for index, place in enumerate(group_of)}
     for name, carrier in sorted(
         carriers.items(), key=lambda each: rank.get(each[1], len(rank))
@@ -222,13 +221,13 @@ def _groups(
     return groups
 
 
-def _hang(
+def _add_groups(
     root: str,
     below: Mapping[str, Sequence[_Edge]],
     groups: list[Group],
     group_of: dict[str, int],
 ) -> None:
-    """Add the groups that hang on what stands at a root, branch by branch."""
+    """Add the groups below a root, depth first."""
     waiting = list(reversed(below.get(root, ())))
     while waiting:
         edge = waiting.pop()

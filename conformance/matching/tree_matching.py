@@ -1,8 +1,8 @@
-"""Which branches of one tree stand for which of another, where nothing has a name.
+"""Matching of two unlabelled trees of rigid groups at the least cost.
 
-Children of a pair are paired so that the whole of what hangs on them fits best: first
-as many branches as can be, then branches of the same type, then of the same place. So
-an error in one place does not lead astray, unless something else fits better.
+Children of a pair are paired so that the cost of their subtrees is least. Costs prefer
+matching as many nodes as possible, then equal types, then equal positions, so that a
+single error does not change the matching of the rest.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ if TYPE_CHECKING:
 
     Pairs = tuple[tuple[int, int], ...]
 
-# Costs of a pair. Places count up to 1, and so do directions.
+# Costs of a pair. Positions and directions cost at most 1 each.
 _UNMATCHED = 3.0
 _OTHER_TYPE = 4.0
 _OTHER_RANGE = 0.5
 _MASS = 1e-3
-# Differences below this are none: float32, and what adds up of it along a tree.
-ALIKE = 2e-5
+# Costs that differ by less are equal: rounding to float32, accumulated along a tree.
+EQUAL_COST = 2e-5
 
 
 @dataclass(frozen=True, slots=True)
-class Branch:
-    """Links that are welded together, and the joint that they hang on.
+class TreeNode:
+    """A rigid group, and the joint to its parent.
 
     Attributes:
-        parent: Index of the branch that it hangs on; None at the root.
-        type: How the joint moves.
-        motion: The same, where types that are easily taken for each other are one.
-        point: Where the joint is, in the parent's frame, in lengths of the robot.
+        parent: Index of the parent; None at the root.
+        type: Type of the joint.
+        motion: The same, with interchangeable types as one.
+        point: Origin of the joint in the parent's frame, in lengths of the robot.
         axis: Unit vector likewise; None if it has none.
         mass: Of all links [kg].
     """
@@ -54,12 +54,12 @@ class Branch:
 
 @dataclass(frozen=True, slots=True)
 class TreeMatch:
-    """What was found.
+    """The best match of two trees.
 
     Attributes:
-        pairs: Indices of branches that belong together, parents first.
-        alike: Those pairs that others fit as well.
-        cost: How badly the trees fit.
+        pairs: Indices of matched nodes, parents first.
+        alike: Those pairs that have equally good alternatives.
+        cost: Total cost.
     """
 
     pairs: Pairs = ()
@@ -69,7 +69,7 @@ class TreeMatch:
 
 @dataclass(slots=True)
 class _Choice:
-    """How the children of a pair are best paired, and what all of that costs."""
+    """The best pairing of the children of a pair, and its cost."""
 
     cost: float
     pairs: Pairs = ()
@@ -77,17 +77,17 @@ class _Choice:
 
 
 def match_trees(
-    expected: Sequence[Branch],
-    actual: Sequence[Branch],
+    expected: Sequence[TreeNode],
+    actual: Sequence[TreeNode],
     roots: tuple[int, int],
     may_match: Callable[[int, int], bool],
 ) -> TreeMatch:
-    """Pair the branches of two trees.
+    """Pair the nodes of two trees.
 
     Args:
-        expected: Branches of one tree.
-        actual: Branches of the other.
-        roots: Where both begin: what does not hang on these is unmatched.
+        expected: Nodes of one tree.
+        actual: Nodes of the other.
+        roots: Their roots; nodes not below these are unmatched.
         may_match: Whether a pair is possible at all.
     """
     ours, theirs = _children(expected), _children(actual)
@@ -127,15 +127,15 @@ def match_trees(
 def assign(
     costs: Sequence[Sequence[float]], alone: tuple[Sequence[float], Sequence[float]]
 ) -> tuple[Pairs, frozenset[tuple[int, int]], float]:
-    """Pair rows and columns at the least cost; in their order where costs are alike.
+    """Pair rows and columns at the least cost; in order where costs are equal.
 
     Args:
         costs: (n, m) of each pair.
-        alone: (n) and (m) costs of what is left unpaired.
+        alone: (n) and (m) costs of unpaired rows and columns.
 
     Returns:
-        Pairs in the order of rows, those among them that others fit as well, and what
-        all costs.
+        Pairs in the order of rows, those of them with equally good alternatives, and
+        the total cost.
     """
     count, others = len(alone[0]), len(alone[1])
     size = max(count, others)
@@ -152,7 +152,7 @@ def assign(
         change = (full[one, second] + full[other, first]) - (
             full[one, first] + full[other, second]
         )
-        if change <= ALIKE:
+        if change <= EQUAL_COST:
             alike |= {one, other}
             if first > second:
                 chosen[one], chosen[other] = second, first
@@ -176,8 +176,8 @@ def _choose(
     )
 
 
-def _distance(expected: Branch, actual: Branch) -> float:
-    """What it costs to take one branch for another, without what hangs on them."""
+def _distance(expected: TreeNode, actual: TreeNode) -> float:
+    """Cost of matching two nodes, without their subtrees."""
     cost = min(1.0, math.dist(expected.point, actual.point))
     if expected.motion != actual.motion:
         cost += _OTHER_TYPE
@@ -189,24 +189,24 @@ def _distance(expected: Branch, actual: Branch) -> float:
 
 
 def mass_distance(expected: float, actual: float) -> float:
-    """What it costs that masses differ: little, it only decides between equals."""
+    """Cost of different masses: small, to decide between otherwise equal matches."""
     total = expected + actual
     return _MASS * abs(expected - actual) / total if total > 0.0 else 0.0
 
 
-def _children(branches: Sequence[Branch]) -> Mapping[int, list[int]]:
-    children: dict[int, list[int]] = {index: [] for index in range(len(branches))}
-    for index, branch in enumerate(branches):
-        if branch.parent is not None:
-            children[branch.parent].append(index)
+def _children(nodes: Sequence[TreeNode]) -> Mapping[int, list[int]]:
+    children: dict[int, list[int]] = {index: [] for index in range(len(nodes))}
+    for index, node in enumerate(nodes):
+        if node.parent is not None:
+            children[node.parent].append(index)
     return children
 
 
-def _sizes(branches: Sequence[Branch]) -> list[int]:
-    """Return how many branches there are from each on; parents come first."""
-    sizes = [1] * len(branches)
-    for index in reversed(range(len(branches))):
-        parent = branches[index].parent
+def _sizes(nodes: Sequence[TreeNode]) -> list[int]:
+    """Return the sizes of the subtrees; parents come first."""
+    sizes = [1] * len(nodes)
+    for index in reversed(range(len(nodes))):
+        parent = nodes[index].parent
         if parent is not None:
             sizes[parent] += sizes[index]
     return sizes

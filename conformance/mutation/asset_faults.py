@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from pxr import Gf, Tf, UsdGeom, UsdPhysics
+from pxr import Gf, Tf, Usd, UsdGeom, UsdPhysics
 
-from urdf_usd.conformance.mutation.fault import REFUSED, Fault, Scale, Seed
+from urdf_usd.conformance.mutation.fault import REFUSED, STRANGER, Fault, Scale, Seed
 from urdf_usd.conformance.observation.robot import COORDINATES, Base, JointType
 from urdf_usd.conformance.tolerance.bounds import Tolerance
 
@@ -17,71 +17,72 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from urdf_usd.conformance.mutation.specimen import Specimen
+    from urdf_usd.conformance.mutation.good_asset import GoodAsset
 
 _BASE = ("structure.base",)
 _ROOTS = ("structure.articulation",)
 _WORLD = ("structure.world",)
 _UP = ("kinematics.up",)
 _LENGTHS = ("kinematics.position", "mass.link.center", "mass.link.inertia")
-_STRANGER = "stranger"
-# Level, along no axis.
+# A horizontal direction that is parallel to no axis.
 _LEVEL = np.array([3.0, -4.0, 0.0]) / 5.0
 
 
-def _welded_base(specimen: Specimen) -> Iterator[Seed]:
-    if specimen.base is Base.FLOATING and specimen.bodies:
-        body = specimen.bodies[0]
-        path = f"{specimen.root}/{_STRANGER}"
+def _welded_base(asset: GoodAsset) -> Iterator[Seed]:
+    if asset.base is Base.FLOATING and asset.bodies:
+        body = asset.bodies[0]
+        path = f"{asset.root}/{STRANGER}"
         yield Seed(body.subject, partial(_weld, path, body.path))
 
 
-def _weld(path: str, child: str, stage: Any, _: float) -> None:  # noqa: ANN401
+def _weld(path: str, child: str, stage: Usd.Stage, _: float) -> None:
     UsdPhysics.FixedJoint.Define(stage, path).CreateBody1Rel().SetTargets([child])
 
 
-def _hinged_base(specimen: Specimen) -> Iterator[Seed]:
-    """Tie the body of a floating base to the world by a joint that moves."""
-    floats = specimen.base is Base.FLOATING and specimen.bodies
-    if floats and specimen.bodies[0].path in _roots(specimen):
-        body = specimen.bodies[0]
-        path = f"{specimen.root}/{_STRANGER}"
+def _hinged_base(asset: GoodAsset) -> Iterator[Seed]:
+    """Connect the body of a floating base to the world by a moving joint."""
+    floats = asset.base is Base.FLOATING and asset.bodies
+    if floats and asset.bodies[0].path in _roots(asset):
+        body = asset.bodies[0]
+        path = f"{asset.root}/{STRANGER}"
         yield Seed(body.subject, partial(_hinge, path, body.path))
 
 
-def _hinge(path: str, child: str, stage: Any, _: float) -> None:  # noqa: ANN401
+def _hinge(path: str, child: str, stage: Usd.Stage, _: float) -> None:
     UsdPhysics.RevoluteJoint.Define(stage, path).CreateBody1Rel().SetTargets([child])
 
 
-def _dissolved_base(specimen: Specimen) -> Iterator[Seed]:
-    """Make a frame of a fixed base, and tie the joints on it to the world."""
+def _base_without_body(asset: GoodAsset) -> Iterator[Seed]:
+    """Remove the body of a fixed base, and connect its joints to the world."""
     held = {
         str(path)
-        for prim in specimen.stage.Traverse()
-        if prim.IsA(UsdPhysics.FixedJoint) and _ties_to_world(prim, specimen)
+        for prim in asset.stage.Traverse()
+        if prim.IsA(UsdPhysics.FixedJoint) and _ties_to_world(prim, asset)
         for path in UsdPhysics.Joint(prim).GetBody1Rel().GetTargets()
     }
-    for body in specimen.bodies:
-        if specimen.base is not Base.FIXED or body.path not in held:
+    for body in asset.bodies:
+        if asset.base is not Base.FIXED or body.path not in held:
             continue
         joints = [
             site.path
-            for site in specimen.joints
+            for site in asset.joints
             if UsdPhysics.Joint(site.prim).GetBody0Rel().GetTargets() == [body.path]
         ]
         moves = any(
             COORDINATES[site.stated.type] and site.path in joints
-            for site in specimen.joints
+            for site in asset.joints
         )
         if moves:
-            yield Seed(body.subject, partial(_dissolve, body.path, body.world, joints))
+            yield Seed(
+                body.subject, partial(_remove_base, body.path, body.world, joints)
+            )
 
 
-def _dissolve(
+def _remove_base(
     base: str,
     placed: NDArray[np.float64],
     joints: list[str],
-    stage: Any,  # noqa: ANN401  pxr is untyped
+    stage: Usd.Stage,
     _: float,
 ) -> None:
     prim = stage.GetPrimAtPath(base)
@@ -99,99 +100,99 @@ def _dissolve(
         rotation.Set(Gf.Quatf(turn))
 
 
-def _freed_base(specimen: Specimen) -> Iterator[Seed]:
-    """Remove all joints that tie a body to the world."""
-    if specimen.base is Base.FIXED and specimen.bodies:
+def _freed_base(asset: GoodAsset) -> Iterator[Seed]:
+    """Remove all joints between a body and the world."""
+    if asset.base is Base.FIXED and asset.bodies:
         ties = [
             str(prim.GetPath())
-            for prim in specimen.stage.Traverse()
-            if prim.IsA(UsdPhysics.Joint) and _ties_to_world(prim, specimen)
+            for prim in asset.stage.Traverse()
+            if prim.IsA(UsdPhysics.Joint) and _ties_to_world(prim, asset)
         ]
         yield Seed("robot", partial(_remove, ties))
 
 
-def _ties_to_world(prim: Any, specimen: Specimen) -> bool:  # noqa: ANN401
+def _ties_to_world(prim: Usd.Prim, asset: GoodAsset) -> bool:
     targets = UsdPhysics.Joint(prim).GetBody0Rel().GetTargets()
-    return not any(specimen.body_at(str(path)) for path in targets)
+    return not any(asset.body_at(str(path)) for path in targets)
 
 
-def _remove(paths: list[str], stage: Any, _: float) -> None:  # noqa: ANN401
+def _remove(paths: list[str], stage: Usd.Stage, _: float) -> None:
     for path in paths:
         stage.GetPrimAtPath(path).SetActive(False)
 
 
-def _moves(specimen: Specimen) -> bool:
+def _moves(asset: GoodAsset) -> bool:
     return any(
         COORDINATES[joint.type] and joint.type is not JointType.FLOATING
-        for joint in specimen.spec.joints
+        for joint in asset.spec.joints
     )
 
 
-def _roots(specimen: Specimen) -> list[str]:
+def _roots(asset: GoodAsset) -> list[str]:
     return [
         str(prim.GetPath())
-        for prim in specimen.stage.Traverse()
+        for prim in asset.stage.Traverse()
         if prim.HasAPI(UsdPhysics.ArticulationRootAPI)
     ]
 
 
-def _without_roots(specimen: Specimen) -> Iterator[Seed]:
-    if _moves(specimen):
-        yield Seed("robot", partial(_remove_roots, _roots(specimen)))
+def _without_roots(asset: GoodAsset) -> Iterator[Seed]:
+    if _moves(asset):
+        yield Seed("robot", partial(_remove_roots, _roots(asset)))
 
 
-def _remove_roots(paths: list[str], stage: Any, _: float) -> None:  # noqa: ANN401
+def _remove_roots(paths: list[str], stage: Usd.Stage, _: float) -> None:
     for path in paths:
         stage.GetPrimAtPath(path).RemoveAPI(UsdPhysics.ArticulationRootAPI)
 
 
-def _second_root(specimen: Specimen) -> Iterator[Seed]:
-    """Start another articulation; a robot with a link that floats may have several."""
-    split = any(j.type is JointType.FLOATING for j in specimen.spec.joints)
-    last = specimen.bodies[-1] if specimen.bodies else None
-    if last and _moves(specimen) and not split and last.path not in _roots(specimen):
+def _second_root(asset: GoodAsset) -> Iterator[Seed]:
+    """Add an articulation root; robots with floating joints may have several."""
+    split = any(j.type is JointType.FLOATING for j in asset.spec.joints)
+    last = asset.bodies[-1] if asset.bodies else None
+    if last and _moves(asset) and not split and last.path not in _roots(asset):
         yield Seed(last.subject, partial(_start, last.path))
 
 
-def _start(path: str, stage: Any, _: float) -> None:  # noqa: ANN401  pxr is untyped
+def _start(path: str, stage: Usd.Stage, _: float) -> None:
     UsdPhysics.ArticulationRootAPI.Apply(stage.GetPrimAtPath(path))
 
 
 def _once(
-    edit: Callable[[Any, float], None],
-    specimen: Specimen,
+    edit: Callable[[Usd.Stage, float], None],
+    asset: GoodAsset,
 ) -> Iterator[Seed]:
-    if specimen.bodies:
+    if asset.bodies:
         yield Seed("robot", edit)
 
 
-def _centimetres(stage: Any, _: float) -> None:  # noqa: ANN401  pxr is untyped
+def _centimetres(stage: Usd.Stage, _: float) -> None:
     UsdGeom.SetStageMetersPerUnit(stage, 0.01)
 
 
-def _grams(stage: Any, _: float) -> None:  # noqa: ANN401  pxr is untyped
+def _grams(stage: Usd.Stage, _: float) -> None:
     UsdPhysics.SetStageKilogramsPerUnit(stage, 0.001)
 
 
-def _y_up(stage: Any, _: float) -> None:  # noqa: ANN401  pxr is untyped
+def _y_up(stage: Usd.Stage, _: float) -> None:
     UsdGeom.SetStageUpAxis(stage, UsdGeom.Tokens.y)
 
 
-def _lean(stage: Any, size: float) -> None:  # noqa: ANN401  pxr is untyped
-    """Tilt the whole robot, as a wrong conversion of up axes does."""
+def _lean(stage: Usd.Stage, size: float) -> None:
+    """Tilt the whole robot, as by a wrong conversion of up axes."""
     turn = Gf.Rotation(Gf.Vec3d(*_LEVEL.tolist()), float(np.degrees(size)))
     prim = UsdGeom.Xformable(stage.GetDefaultPrim())
     prim.MakeMatrixXform().Set(Gf.Matrix4d(1.0).SetRotate(turn))
 
 
-def _lose_payload(stage: Any, _: float) -> None:  # noqa: ANN401  pxr is untyped
-    # OpenUSD complains about it here already.
+def _lose_payload(stage: Usd.Stage, _: float) -> None:
+    # OpenUSD reports the missing file here already.
     with Tf.DiagnosticTrap() as trap:
         stage.GetDefaultPrim().GetPayloads().AddPayload("./no-such-file.usda")
         trap.Clear()
 
 
-def _lose_default(stage: Any, _: float) -> None:  # noqa: ANN401  pxr is untyped
+def _lose_default(stage: Usd.Stage, _: float) -> None:
     stage.ClearDefaultPrim()
 
 
@@ -199,7 +200,7 @@ def _fault(
     identifier: str,
     title: str,
     aims: tuple[str, ...],
-    edit: Callable[[Any, float], None],
+    edit: Callable[[Usd.Stage, float], None],
 ) -> Fault:
     return Fault(f"asset.{identifier}", title, aims, partial(_once, edit))
 
@@ -208,7 +209,7 @@ ASSET_FAULTS = (
     Fault("base.welded", "base welded to the world", _BASE, _welded_base),
     Fault("base.freed", "base not welded to the world", _BASE, _freed_base),
     Fault("base.hinged", "base tied by a moving joint", _WORLD, _hinged_base),
-    Fault("base.dissolved", "joints tied to the world", _WORLD, _dissolved_base),
+    Fault("base.dissolved", "joints tied to the world", _WORLD, _base_without_body),
     Fault("articulation.absent", "no articulation root", _ROOTS, _without_roots),
     Fault("articulation.second", "second articulation root", _ROOTS, _second_root),
     _fault("length", "lengths in centimetres", _LENGTHS, _centimetres),

@@ -1,15 +1,25 @@
-"""Faults in which bodies there are, where they stand and whether they move."""
+"""Faults in the set of bodies, their poses and their dynamics."""
 
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from pxr import Gf, Sdf, Usd, UsdGeom, UsdPhysics
+from pxr import Gf, Usd, UsdGeom, UsdPhysics
 
-from urdf_usd.conformance.mutation.fault import REFUSED, Fault, Scale, Seed
-from urdf_usd.conformance.mutation.specimen import apart
+from urdf_usd.conformance.mutation.fault import (
+    OBLIQUE,
+    REFUSED,
+    STRANGER,
+    Fault,
+    Scale,
+    Seed,
+    deactivate,
+    on_prim,
+    relocate,
+)
+from urdf_usd.conformance.mutation.good_asset import apart
 from urdf_usd.conformance.observation.robot import JointType
 from urdf_usd.conformance.tolerance.bounds import Tolerance
 from urdf_usd.conformance.tolerance.rigid_groups import rigid_groups
@@ -17,90 +27,73 @@ from urdf_usd.conformance.tolerance.rigid_groups import rigid_groups
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from urdf_usd.conformance.mutation.specimen import BodySite, Specimen
+    from urdf_usd.conformance.mutation.good_asset import BodySite, GoodAsset
 
 _TOLERANCE = Tolerance()
 _LINKS = ("structure.links",)
 _BODIES = ("structure.bodies",)
 _POSITION = ("kinematics.assembly.position",)
 _ROTATION = ("kinematics.assembly.rotation",)
-_OBLIQUE = np.array([2.0, -3.0, 6.0]) / 7.0
-_STRANGER = "stranger"
 
 
-def _edited(edit: Callable[[Any], None], specimen: Specimen) -> Iterator[Seed]:
-    for body in specimen.bodies:
-        yield Seed(body.subject, partial(_edit, body.path, edit))
+def _edited(edit: Callable[[Usd.Prim], None], asset: GoodAsset) -> Iterator[Seed]:
+    for body in asset.bodies:
+        yield Seed(body.subject, on_prim(body.path, edit))
 
 
-def _edit(
-    path: str,
-    edit: Callable[[Any], None],
-    stage: Any,  # noqa: ANN401  pxr is untyped
-    _: float,
-) -> None:
-    edit(stage.GetPrimAtPath(path))
-
-
-def _remove(prim: Any) -> None:  # noqa: ANN401  pxr is untyped
-    prim.SetActive(False)
-
-
-def _make_kinematic(prim: Any) -> None:  # noqa: ANN401  pxr is untyped
+def _make_kinematic(prim: Usd.Prim) -> None:
     UsdPhysics.RigidBodyAPI(prim).CreateKinematicEnabledAttr(True)
 
 
-def _disable(prim: Any) -> None:  # noqa: ANN401  pxr is untyped
+def _disable(prim: Usd.Prim) -> None:
     UsdPhysics.RigidBodyAPI(prim).CreateRigidBodyEnabledAttr(False)
 
 
-def _disembodied(specimen: Specimen) -> Iterator[Seed]:
-    """Make frames of bodies; a welded one of hardly any mass is no loss.
+def _without_body(asset: GoodAsset) -> Iterator[Seed]:
+    """Remove bodies; equivalent for a fixed body with hardly any mass.
 
-    Unless the world holds it: then its joints end at the world.
+    Unless it is fixed to the world: then its joints connect to the world.
     """
     welded = {
-        joint.child for joint in specimen.spec.joints if joint.type is JointType.FIXED
-    } - {
-        site.stated.child for site in specimen.joints if not _ends(site.prim, specimen)
-    }
-    masses = {link.name: link.mass for link in specimen.spec.links}
-    for group in rigid_groups(tuple(masses), specimen.spec.joints):
+        joint.child for joint in asset.spec.joints if joint.type is JointType.FIXED
+    } - {site.stated.child for site in asset.joints if not _ends(site.prim, asset)}
+    masses = {link.name: link.mass for link in asset.spec.links}
+    for group in rigid_groups(tuple(masses), asset.spec.joints):
         shares = {name: mass.mass for name in group if (mass := masses[name])}
         least = 2 * _TOLERANCE.mass * sum(shares.values())
-        for body in specimen.bodies:
+        for body in asset.bodies:
             name = body.stated.name
             if name in group:
                 equivalent = name in welded and shares.get(name, 0.0) <= least
-                apply = partial(_edit, body.path, _disembody)
+                apply = on_prim(body.path, _remove_body)
                 yield Seed(body.subject, apply, equivalent=equivalent)
 
 
-def _ends(prim: Any, specimen: Specimen) -> bool:  # noqa: ANN401  pxr is untyped
-    """Say whether the first side of a joint is a body."""
+def _ends(prim: Usd.Prim, asset: GoodAsset) -> bool:
+    """Whether the first side of a joint is a body."""
     targets = UsdPhysics.Joint(prim).GetBody0Rel().GetTargets()
-    return any(specimen.body_at(str(path)) for path in targets)
+    return any(asset.body_at(str(path)) for path in targets)
 
 
-def _disembody(prim: Any) -> None:  # noqa: ANN401  pxr is untyped
+def _remove_body(prim: Usd.Prim) -> None:
     prim.RemoveAPI(UsdPhysics.RigidBodyAPI)
 
 
-def _surplus(specimen: Specimen) -> Iterator[Seed]:
-    yield Seed("robot", partial(_add, f"{specimen.root}/{_STRANGER}", ""))
+def _surplus(asset: GoodAsset) -> Iterator[Seed]:
+    yield Seed("robot", partial(_add, f"{asset.root}/{STRANGER}", ""))
 
 
-def _namesakes(specimen: Specimen) -> Iterator[Seed]:
-    """Add bodies that are called like one of the robot."""
-    for body in specimen.bodies:
-        path = f"{specimen.root}/{_STRANGER}"
+def _namesakes(asset: GoodAsset) -> Iterator[Seed]:
+    """Add bodies with the name of a link."""
+    for body in asset.bodies:
+        path = f"{asset.root}/{STRANGER}"
         yield Seed(body.subject, partial(_add, path, body.stated.name))
 
 
 def _add(
     path: str,
     name: str,
-    stage: Any,  # noqa: ANN401  pxr is untyped
+    stage: Usd.Stage,
     _: float,
 ) -> None:
     prim = UsdGeom.Xform.Define(stage, path).GetPrim()
@@ -111,48 +104,42 @@ def _add(
     mass.CreateDiagonalInertiaAttr(Gf.Vec3f(0.25))
 
 
-def _renested(specimen: Specimen) -> Iterator[Seed]:
-    """Nest bodies without any below them elsewhere, with the same local transform."""
-    for body in specimen.bodies:
-        above = specimen.body_at(str(body.prim.GetParent().GetPath()))
-        leaf = not any(
-            other.path.startswith(f"{body.path}/") for other in specimen.bodies
-        )
+def _renested(asset: GoodAsset) -> Iterator[Seed]:
+    """Move leaf bodies below another body, with the same local transform."""
+    for body in asset.bodies:
+        above = asset.body_at(str(body.prim.GetParent().GetPath()))
+        leaf = not any(other.path.startswith(f"{body.path}/") for other in asset.bodies)
         if above is None or not leaf:
             continue
         others = [
             other.path
-            for other in specimen.bodies
+            for other in asset.bodies
             if other is not body and apart(other, above)
         ]
         if others:
             target = f"{others[0]}/{body.prim.GetName()}"
-            yield Seed(body.subject, partial(_relocate, body.path, target))
+            yield Seed(body.subject, relocate(body.path, target))
 
 
-def _relocate(path: str, target: str, stage: Any, _: float) -> None:  # noqa: ANN401
-    stage.GetRootLayer().relocates = [(Sdf.Path(path), Sdf.Path(target))]
-
-
-def _placed(change: Callable[[float], Any], specimen: Specimen) -> Iterator[Seed]:
-    """Move the prims of bodies that a joint of the robot holds."""
-    for body in _held(specimen):
+def _placed(change: Callable[[float], Gf.Matrix4d], asset: GoodAsset) -> Iterator[Seed]:
+    """Move the prims of bodies that are children of a joint."""
+    for body in _jointed(asset):
         yield Seed(body.subject, partial(_place, body, change))
 
 
-def _held(specimen: Specimen) -> Iterator[BodySite]:
+def _jointed(asset: GoodAsset) -> Iterator[BodySite]:
     held = {
         site.stated.child
-        for site in specimen.joints
+        for site in asset.joints
         if UsdPhysics.Joint(site.prim).GetJointEnabledAttr().Get()
     }
-    return (body for body in specimen.bodies if body.stated.name in held)
+    return (body for body in asset.bodies if body.stated.name in held)
 
 
 def _place(
     body: BodySite,
-    change: Callable[[float], Any],
-    stage: Any,  # noqa: ANN401  pxr is untyped
+    change: Callable[[float], Gf.Matrix4d],
+    stage: Usd.Stage,
     size: float,
 ) -> None:
     good = UsdGeom.Xformable(body.prim)
@@ -164,37 +151,35 @@ def _place(
         placed.SetResetXformStack(True)
 
 
-def _unnested(specimen: Specimen) -> Iterator[Seed]:
-    """Start the transforms of nested bodies at the world again."""
-    for body in _held(specimen):
-        above = specimen.body_at(str(body.prim.GetParent().GetPath()))
+def _unnested(asset: GoodAsset) -> Iterator[Seed]:
+    """Reset the transform stack of nested bodies."""
+    for body in _jointed(asset):
+        above = asset.body_at(str(body.prim.GetParent().GetPath()))
         equivalent = above is None or not apart(above, None)
-        yield Seed(
-            body.subject, partial(_edit, body.path, _reset), equivalent=equivalent
-        )
+        yield Seed(body.subject, on_prim(body.path, _reset), equivalent=equivalent)
 
 
-def _reset(prim: Any) -> None:  # noqa: ANN401  pxr is untyped
+def _reset(prim: Usd.Prim) -> None:
     UsdGeom.Xformable(prim).SetResetXformStack(True)
 
 
-def _translation(size: float) -> Any:  # noqa: ANN401  pxr is untyped
-    return Gf.Matrix4d(1.0).SetTranslate(Gf.Vec3d(*(size * _OBLIQUE).tolist()))
+def _translation(size: float) -> Gf.Matrix4d:
+    return Gf.Matrix4d(1.0).SetTranslate(Gf.Vec3d(*(size * OBLIQUE).tolist()))
 
 
-def _rotation(size: float) -> Any:  # noqa: ANN401  pxr is untyped
-    turn = Gf.Rotation(Gf.Vec3d(*_OBLIQUE.tolist()), float(np.degrees(size)))
+def _rotation(size: float) -> Gf.Matrix4d:
+    turn = Gf.Rotation(Gf.Vec3d(*OBLIQUE.tolist()), float(np.degrees(size)))
     return Gf.Matrix4d(1.0).SetRotate(turn)
 
 
 def _fault(
-    identifier: str, title: str, aims: tuple[str, ...], edit: Callable[[Any], None]
+    identifier: str, title: str, aims: tuple[str, ...], edit: Callable[[Usd.Prim], None]
 ) -> Fault:
     return Fault(f"body.{identifier}", title, aims, partial(_edited, edit))
 
 
 BODY_FAULTS = (
-    _fault("removed", "link removed", (*_LINKS, REFUSED), _remove),
+    _fault("removed", "link removed", (*_LINKS, REFUSED), deactivate),
     _fault("kinematic", "body made kinematic", _BODIES, _make_kinematic),
     _fault("disabled", "body disabled", _BODIES, _disable),
     Fault(
@@ -207,7 +192,7 @@ BODY_FAULTS = (
             "structure.joints",
             "structure.world",
         ),
-        _disembodied,
+        _without_body,
     ),
     Fault("body.surplus", "surplus body", _LINKS, _surplus),
     Fault("body.namesake", "surplus body with a link's name", _LINKS, _namesakes),

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from urdf_usd.conformance.mutation.appearance_faults import LOOK_FAULTS
 from urdf_usd.conformance.mutation.asset_faults import ASSET_FAULTS
 from urdf_usd.conformance.mutation.body_faults import BODY_FAULTS
 from urdf_usd.conformance.mutation.coupling_faults import COUPLING_FAULTS
 from urdf_usd.conformance.mutation.drive_faults import DRIVE_FAULTS
 from urdf_usd.conformance.mutation.joint_faults import JOINT_FAULTS
 from urdf_usd.conformance.mutation.limit_faults import LIMIT_FAULTS
-from urdf_usd.conformance.mutation.look_faults import LOOK_FAULTS
 from urdf_usd.conformance.mutation.mass_faults import MASS_FAULTS
 from urdf_usd.conformance.mutation.shape_faults import SHAPE_FAULTS
 from urdf_usd.conformance.mutation.topology_faults import TOPOLOGY_FAULTS

@@ -1,45 +1,55 @@
-"""Faults in mimic couplings, in the words of every profile."""
+"""Faults in mimic couplings, for the attributes of every profile."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from urdf_usd.conformance.mutation.fault import Fault, Scale, Seed
+from urdf_usd.conformance.mutation.fault import (
+    Fault,
+    Scale,
+    Seed,
+    block,
+    on_prim,
+    remove_schemas,
+    set_value,
+)
 from urdf_usd.conformance.tolerance.bounds import RELATIVE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from urdf_usd.conformance.mutation.fault import Speech
-    from urdf_usd.conformance.mutation.specimen import JointSite, Specimen
+    from pxr import Usd
+
+    from urdf_usd.conformance.mutation.fault import ProfileName
+    from urdf_usd.conformance.mutation.good_asset import GoodAsset, JointSite
 
 _AIMS = ("structure.mimic",)
 _CUSTOM_LEADER = "urdf:mimic:joint"
 _CUSTOM_MULTIPLIER = "urdf:mimic:multiplier"
 _CUSTOM = (_CUSTOM_LEADER, _CUSTOM_MULTIPLIER, "urdf:mimic:offset")
-# An offset below this [rad] says little about its unit.
+# Smallest offset [rad] whose unit matters.
 _OFFSET_SHOWS = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
-class _Words:
-    """How a simulator is told of couplings.
+class _MimicSchema:
+    """A simulator's schema for couplings.
 
     Attributes:
-        speech: Profile of the USDs that tell it.
+        profile: Profile of the USDs that use it.
         group: Beginning of the identifiers of its faults.
         title: Beginning of their titles.
-        schema: Its schema, without an instance.
+        schema: Name of the schema, without an instance.
         prefix: Beginning of its attributes; braces stand for the instance.
         leader: Relationship to the leader.
         offset: Attribute, likewise.
         multiplier: Attribute, likewise.
     """
 
-    speech: Speech
+    profile: ProfileName
     group: str
     title: str
     schema: str
@@ -59,7 +69,7 @@ class _Words:
         return self.prefix.format(instance) + name
 
 
-_NEWTON = _Words(
+_NEWTON = _MimicSchema(
     "newton",
     "mimic.",
     "",
@@ -69,7 +79,7 @@ _NEWTON = _Words(
     "mimicCoef0",
     "mimicCoef1",
 )
-_PHYSX = _Words(
+_PHYSX = _MimicSchema(
     "physx",
     "physx.mimic-",
     "PhysX: ",
@@ -81,89 +91,77 @@ _PHYSX = _Words(
 )
 
 
-def _coupled(words: _Words, specimen: Specimen) -> Iterator[JointSite]:
-    return (site for site in specimen.joints if words.applied(site))
+def _coupled(schema: _MimicSchema, asset: GoodAsset) -> Iterator[JointSite]:
+    return (site for site in asset.joints if schema.applied(site))
 
 
-def _following(specimen: Specimen) -> Iterator[JointSite]:
-    return (site for site in specimen.joints if site.stated.mimic)
+def _following(asset: GoodAsset) -> Iterator[JointSite]:
+    return (site for site in asset.joints if site.stated.mimic)
 
 
-def _dropped(words: _Words, specimen: Specimen) -> Iterator[Seed]:
-    for site in _following(specimen):
-        yield Seed(site.subject, partial(_drop, words, site))
+def _dropped(schema: _MimicSchema, asset: GoodAsset) -> Iterator[Seed]:
+    for site in _following(asset):
+        yield Seed(site.subject, partial(_drop, schema, site))
 
 
-def _drop(words: _Words, site: JointSite, stage: Any, _: float) -> None:  # noqa: ANN401
+def _drop(schema: _MimicSchema, site: JointSite, stage: Usd.Stage, _: float) -> None:
     prim = stage.GetPrimAtPath(site.path)
-    if schema := words.applied(site):
-        prim.RemoveAppliedSchema(schema)
-        prim.GetRelationship(words.name(site, words.leader)).SetTargets([])
-    names = [words.name(site, name) for name in (words.offset, words.multiplier)]
-    _block(site.path, (*names, *_CUSTOM), stage, 0.0)
+    if applied := schema.applied(site):
+        prim.RemoveAppliedSchema(applied)
+        prim.GetRelationship(schema.name(site, schema.leader)).SetTargets([])
+    names = [schema.name(site, name) for name in (schema.offset, schema.multiplier)]
+    block(*names, *_CUSTOM)(prim)
 
 
-def _block(path: str, names: tuple[str, ...], stage: Any, _: float) -> None:  # noqa: ANN401
-    for name in names:
-        if attribute := stage.GetPrimAtPath(path).GetAttribute(name):
-            attribute.Block()
+def _without_schema(schema: _MimicSchema, asset: GoodAsset) -> Iterator[Seed]:
+    """Leave the custom attributes alone."""
+    for site in _coupled(schema, asset):
+        applied = schema.applied(site) or ""
+        yield Seed(site.subject, on_prim(site.path, remove_schemas(applied)))
 
 
-def _without_schema(words: _Words, specimen: Specimen) -> Iterator[Seed]:
-    """Leave what only the author of the file can read."""
-    for site in _coupled(words, specimen):
-        schema = words.applied(site) or ""
-        yield Seed(site.subject, partial(_remove_schema, site.path, schema))
+def _disabled(asset: GoodAsset) -> Iterator[Seed]:
+    for site in _coupled(_NEWTON, asset):
+        yield Seed(
+            site.subject, on_prim(site.path, set_value("newton:mimicEnabled", False))
+        )
 
 
-def _remove_schema(path: str, schema: str, stage: Any, _: float) -> None:  # noqa: ANN401
-    stage.GetPrimAtPath(path).RemoveAppliedSchema(schema)
-
-
-def _disabled(specimen: Specimen) -> Iterator[Seed]:
-    for site in _coupled(_NEWTON, specimen):
-        yield Seed(site.subject, partial(_disable, site.path))
-
-
-def _disable(path: str, stage: Any, _: float) -> None:  # noqa: ANN401
-    stage.GetPrimAtPath(path).GetAttribute("newton:mimicEnabled").Set(False)
-
-
-def _others(specimen: Specimen, site: JointSite) -> list[JointSite]:
-    """Other joints of a follower's type, that it does not follow in any way."""
-    stated = {other.name: other.stated.mimic for other in specimen.joints}
+def _others(asset: GoodAsset, site: JointSite) -> list[JointSite]:
+    """Other joints of a follower's type that are not in its chain."""
+    stated = {other.name: other.stated.mimic for other in asset.joints}
     chain = [site.name]
     while (mimic := stated.get(chain[-1])) and mimic.leader not in chain:
         chain.append(mimic.leader)
     return [
         other
-        for other in specimen.joints
+        for other in asset.joints
         if other.name not in chain
         and other.prim.GetTypeName() == site.prim.GetTypeName()
     ]
 
 
-def _led_by_another(words: _Words, specimen: Specimen) -> Iterator[Seed]:
+def _led_by_another(schema: _MimicSchema, asset: GoodAsset) -> Iterator[Seed]:
     """Couple followers to another joint of the leader's type."""
-    for site in _coupled(words, specimen):
-        if others := _others(specimen, site):
-            name = words.name(site, words.leader)
+    for site in _coupled(schema, asset):
+        if others := _others(asset, site):
+            name = schema.name(site, schema.leader)
             yield Seed(site.subject, partial(_lead, site.path, name, others[0].path))
 
 
-def _lead(path: str, name: str, leader: str, stage: Any, _: float) -> None:  # noqa: ANN401
+def _lead(path: str, name: str, leader: str, stage: Usd.Stage, _: float) -> None:
     stage.GetPrimAtPath(path).GetRelationship(name).SetTargets([leader])
 
 
 def _changed(
-    words: _Words,
+    schema: _MimicSchema,
     attribute: str,
     change: Callable[[JointSite, float, float], float],
     equivalent: Callable[[JointSite, float], bool],
-    specimen: Specimen,
+    asset: GoodAsset,
 ) -> Iterator[Seed]:
-    for site in _coupled(words, specimen):
-        name = words.name(site, attribute)
+    for site in _coupled(schema, asset):
+        name = schema.name(site, attribute)
         good = site.value(name)
         if good is not None:
             apply = partial(_change, site, name, partial(change, site, good))
@@ -174,7 +172,7 @@ def _change(
     site: JointSite,
     attribute: str,
     change: Callable[[float], float],
-    stage: Any,  # noqa: ANN401  pxr is untyped
+    stage: Usd.Stage,
     size: float,
 ) -> None:
     stage.GetPrimAtPath(site.path).GetAttribute(attribute).Set(change(size))
@@ -197,43 +195,43 @@ def _is_nothing(site: JointSite, offset: float) -> bool:
 
 
 def _fault(
-    words: _Words,
+    schema: _MimicSchema,
     identifier: str,
     title: str,
-    seeds: Callable[[Specimen], Iterator[Seed]],
+    seeds: Callable[[GoodAsset], Iterator[Seed]],
     scale: Scale | None = None,
 ) -> Fault:
     return Fault(
-        f"{words.group}{identifier}",
-        f"{words.title}{title}",
+        f"{schema.group}{identifier}",
+        f"{schema.title}{title}",
         _AIMS,
         seeds,
         scale,
-        words.speech,
+        schema.profile,
     )
 
 
-def _faults(words: _Words) -> Iterator[Fault]:
-    fault = partial(_fault, words)
-    offset, multiplier = words.offset, words.multiplier
-    yield fault("dropped", "mimic coupling dropped", partial(_dropped, words))
+def _faults(schema: _MimicSchema) -> Iterator[Fault]:
+    fault = partial(_fault, schema)
+    offset, multiplier = schema.offset, schema.multiplier
+    yield fault("dropped", "mimic coupling dropped", partial(_dropped, schema))
     yield fault(
         "unschematic",
         "mimic coupling in custom attributes alone",
-        partial(_without_schema, words),
+        partial(_without_schema, schema),
     )
-    yield fault("leader", "mimic leader exchanged", partial(_led_by_another, words))
+    yield fault("leader", "mimic leader exchanged", partial(_led_by_another, schema))
     yield fault(
         "multiplier-negated",
         "mimic multiplier negated",
-        partial(_changed, words, multiplier, lambda _, good, __: -good, _never),
+        partial(_changed, schema, multiplier, lambda _, good, __: -good, _never),
     )
     yield fault(
         "offset-radians",
         "mimic offset left in radians",
         partial(
             _changed,
-            words,
+            schema,
             offset,
             lambda _, good, __: math.radians(good),
             _same_in_radians,
@@ -243,7 +241,11 @@ def _faults(words: _Words) -> Iterator[Fault]:
         "multiplier-scaled",
         "mimic multiplier scaled",
         partial(
-            _changed, words, multiplier, lambda _, good, size: good * (1 + size), _never
+            _changed,
+            schema,
+            multiplier,
+            lambda _, good, size: good * (1 + size),
+            _never,
         ),
         # Couplings are compared to float32, where one step is up to two roundings.
         Scale("mimic multiplier", "1", 4 * RELATIVE),
@@ -253,7 +255,7 @@ def _faults(words: _Words) -> Iterator[Fault]:
         "mimic offset shifted",
         partial(
             _changed,
-            words,
+            schema,
             offset,
             lambda site, good, size: good + size * _unit(site),
             _never,
@@ -262,34 +264,32 @@ def _faults(words: _Words) -> Iterator[Fault]:
     )
 
 
-def _custom_dropped(specimen: Specimen) -> Iterator[Seed]:
-    for site in _following(specimen):
-        yield Seed(site.subject, partial(_block, site.path, _CUSTOM))
+def _custom_dropped(asset: GoodAsset) -> Iterator[Seed]:
+    for site in _following(asset):
+        yield Seed(site.subject, on_prim(site.path, block(*_CUSTOM)))
 
 
-def _custom_negated(specimen: Specimen) -> Iterator[Seed]:
-    for site in _following(specimen):
+def _custom_negated(asset: GoodAsset) -> Iterator[Seed]:
+    for site in _following(asset):
         if good := site.value(_CUSTOM_MULTIPLIER):
             yield Seed(
-                site.subject, partial(_set, site.path, _CUSTOM_MULTIPLIER, -good)
+                site.subject, on_prim(site.path, set_value(_CUSTOM_MULTIPLIER, -good))
             )
 
 
-def _custom_led_by_another(specimen: Specimen) -> Iterator[Seed]:
-    for site in _following(specimen):
-        if others := _others(specimen, site):
+def _custom_led_by_another(asset: GoodAsset) -> Iterator[Seed]:
+    for site in _following(asset):
+        if others := _others(asset, site):
             name = others[0].name
-            yield Seed(site.subject, partial(_set, site.path, _CUSTOM_LEADER, name))
-
-
-def _set(path: str, name: str, value: object, stage: Any, _: float) -> None:  # noqa: ANN401
-    stage.GetPrimAtPath(path).GetAttribute(name).Set(value)
+            yield Seed(
+                site.subject, on_prim(site.path, set_value(_CUSTOM_LEADER, name))
+            )
 
 
 COUPLING_FAULTS = (
     *_faults(_NEWTON),
     Fault(
-        "mimic.disabled", "mimic coupling disabled", _AIMS, _disabled, speech="newton"
+        "mimic.disabled", "mimic coupling disabled", _AIMS, _disabled, profile="newton"
     ),
     *_faults(_PHYSX),
     Fault(
@@ -303,7 +303,7 @@ COUPLING_FAULTS = (
             lambda _, good, __: -good,
             _is_nothing,
         ),
-        speech="physx",
+        profile="physx",
     ),
     Fault("urdf.mimic-dropped", "urdf: mimic coupling dropped", _AIMS, _custom_dropped),
     Fault(

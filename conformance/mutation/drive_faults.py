@@ -1,20 +1,29 @@
-"""Faults in effort, velocity, damping and friction, in the words of every profile."""
+"""Faults in effort, velocity, damping and friction, for every profile."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from urdf_usd.conformance.mutation.fault import Fault, Scale, Seed
+from urdf_usd.conformance.mutation.fault import (
+    Fault,
+    Scale,
+    Seed,
+    block,
+    on_prim,
+    remove_schemas,
+)
 from urdf_usd.conformance.tolerance.bounds import Tolerance
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from urdf_usd.conformance.mutation.fault import Speech
-    from urdf_usd.conformance.mutation.specimen import JointSite, Specimen
+    from pxr import Usd
+
+    from urdf_usd.conformance.mutation.fault import ProfileName
+    from urdf_usd.conformance.mutation.good_asset import GoodAsset, JointSite
 
 _FORCE = Tolerance().force
 _AXES = ("angular", "linear")
@@ -22,11 +31,11 @@ _AXES = ("angular", "linear")
 
 @dataclass(frozen=True, slots=True)
 class _Value:
-    """One value of a joint, and everywhere it may be authored.
+    """One value of a joint, and the attributes that may state it.
 
     Attributes:
-        name: As the checks call it.
-        check: Check that answers for it.
+        name: Name of the value.
+        check: Check of the value.
         custom: Attribute without a schema.
         schemas: Attributes of schemas.
     """
@@ -37,7 +46,7 @@ class _Value:
     schemas: tuple[str, ...] = ()
 
     def authored(self, site: JointSite) -> dict[str, float]:
-        """Return all that a joint says about it."""
+        """Return the authored values of a joint, by attribute."""
         names = (*self.schemas, self.custom)
         found = {name: site.value(name) for name in names}
         return {name: float(value) for name, value in found.items() if value}
@@ -56,7 +65,7 @@ _PLAIN = (
 _DRIVE = _of_axes("drive:{}:physics:maxForce")
 _AXIS_SPEED = _of_axes("physxJointAxis:{}:maxJointVelocity")
 _DRY = _of_axes("physxJointAxis:{}:dynamicFrictionEffort")
-_WORDS: dict[Speech, tuple[tuple[str, ...], ...]] = {
+_SCHEMA_ATTRIBUTES: dict[ProfileName, tuple[tuple[str, ...], ...]] = {
     "generic": ((), (), (), ()),
     "newton": (
         _DRIVE,
@@ -71,71 +80,54 @@ _WORDS: dict[Speech, tuple[tuple[str, ...], ...]] = {
         (*_DRY, *_of_axes("physxJointAxis:{}:staticFrictionEffort")),
     ),
 }
-# Groups of identifiers, and how titles begin.
-_GROUPS: dict[Speech, tuple[str, str]] = {
+# Prefixes of identifiers and of titles.
+_GROUPS: dict[ProfileName, tuple[str, str]] = {
     "generic": ("urdf", "urdf: "),
     "newton": ("drive", ""),
     "physx": ("physx", "PhysX: "),
 }
 
 
-def _values(speech: Speech) -> tuple[_Value, ...]:
+def _values(profile: ProfileName) -> tuple[_Value, ...]:
     return tuple(
         _Value(value.name, value.check, value.custom, schemas)
-        for value, schemas in zip(_PLAIN, _WORDS[speech], strict=True)
+        for value, schemas in zip(_PLAIN, _SCHEMA_ATTRIBUTES[profile], strict=True)
     )
 
 
-def _stating(
-    specimen: Specimen, value: _Value
-) -> Iterator[tuple[JointSite, list[str]]]:
-    """Joints with one axis that state a value other than zero, and where they do."""
-    for site in specimen.joints:
+def _stating(asset: GoodAsset, value: _Value) -> Iterator[tuple[JointSite, list[str]]]:
+    """Yield joints with one axis and a value other than zero, and its attributes."""
+    for site in asset.joints:
         if len(site.positions) == 1:
             continue
         if names := list(value.authored(site)):
             yield site, names
 
 
-def _dropped(value: _Value, specimen: Specimen) -> Iterator[Seed]:
-    for site, names in _stating(specimen, value):
-        yield Seed(site.subject, partial(_block, site.path, names))
+def _dropped(value: _Value, asset: GoodAsset) -> Iterator[Seed]:
+    for site, names in _stating(asset, value):
+        yield Seed(site.subject, on_prim(site.path, block(*names)))
 
 
-def _without_schema(value: _Value, specimen: Specimen) -> Iterator[Seed]:
-    """Leave what only the author of the file can read."""
-    for site, names in _stating(specimen, value):
+def _without_schema(value: _Value, asset: GoodAsset) -> Iterator[Seed]:
+    """Leave the custom attribute alone."""
+    for site, names in _stating(asset, value):
         if schemas := [name for name in names if name != value.custom]:
-            yield Seed(site.subject, partial(_block, site.path, schemas))
-
-
-def _block(path: str, names: list[str], stage: Any, _: float) -> None:  # noqa: ANN401
-    for name in names:
-        stage.GetPrimAtPath(path).GetAttribute(name).Block()
+            yield Seed(site.subject, on_prim(site.path, block(*schemas)))
 
 
 def _unapplied(
-    value: _Value, schemas: tuple[str, ...], specimen: Specimen
+    value: _Value, schemas: tuple[str, ...], asset: GoodAsset
 ) -> Iterator[Seed]:
-    """Leave attributes of schemas that are not applied, which nobody reads."""
-    for site, names in _stating(specimen, value):
+    """Remove schemas, so that their attributes are ignored."""
+    for site, names in _stating(asset, value):
         if any(name in value.schemas for name in names):
-            yield Seed(site.subject, partial(_remove, site.path, schemas))
+            yield Seed(site.subject, on_prim(site.path, remove_schemas(*schemas)))
 
 
-def _remove(
-    path: str,
-    schemas: tuple[str, ...],
-    stage: Any,  # noqa: ANN401  pxr is untyped
-    _: float,
-) -> None:
-    for schema in schemas:
-        stage.GetPrimAtPath(path).RemoveAppliedSchema(schema)
-
-
-def _scaled(value: _Value, factor: float | None, specimen: Specimen) -> Iterator[Seed]:
-    """Scale what simulators read; by one plus the size if there is no factor."""
-    for site, names in _stating(specimen, value):
+def _scaled(value: _Value, factor: float | None, asset: GoodAsset) -> Iterator[Seed]:
+    """Scale the values of schemas, by one plus the size without a factor."""
+    for site, names in _stating(asset, value):
         schemas = [name for name in names if name != value.custom] or [value.custom]
         yield Seed(site.subject, partial(_scale, site, schemas, factor))
 
@@ -144,30 +136,28 @@ def _scale(
     site: JointSite,
     names: list[str],
     factor: float | None,
-    stage: Any,  # noqa: ANN401  pxr is untyped
+    stage: Usd.Stage,
     size: float,
 ) -> None:
     for name in names:
         attribute = stage.GetPrimAtPath(site.path).GetAttribute(name)
-        attribute.Set(site.value(name) * (1 + size if factor is None else factor))
+        attribute.Set(attribute.Get() * (1 + size if factor is None else factor))
 
 
-def _radians(value: _Value, factor: float, specimen: Specimen) -> Iterator[Seed]:
-    angular = {site.subject for site in specimen.joints if site.angular}
-    return (
-        seed for seed in _scaled(value, factor, specimen) if seed.subject in angular
-    )
+def _radians(value: _Value, factor: float, asset: GoodAsset) -> Iterator[Seed]:
+    angular = {site.subject for site in asset.joints if site.angular}
+    return (seed for seed in _scaled(value, factor, asset) if seed.subject in angular)
 
 
-def _faults(speech: Speech, value: _Value) -> Iterator[Fault]:
-    group, title = _GROUPS[speech]
+def _faults(profile: ProfileName, value: _Value) -> Iterator[Fault]:
+    group, title = _GROUPS[profile]
     name, aims = value.name, (value.check,)
     yield Fault(
         f"{group}.{name}-dropped",
         f"{title}{name} dropped",
         aims,
         partial(_dropped, value),
-        speech=speech,
+        profile=profile,
     )
     yield Fault(
         f"{group}.{name}-scaled",
@@ -175,28 +165,28 @@ def _faults(speech: Speech, value: _Value) -> Iterator[Fault]:
         aims,
         partial(_scaled, value, None),
         Scale(name, "1", _FORCE),
-        speech,
+        profile,
     )
     yield Fault(
         f"{group}.{name}-doubled",
         f"{title}{name} doubled",
         aims,
         partial(_scaled, value, 2.0),
-        speech=speech,
+        profile=profile,
     )
 
 
-def _schematic_faults(speech: Speech) -> Iterator[Fault]:
-    """Faults in words of a schema."""
-    group, title = _GROUPS[speech]
-    values = _values(speech)
+def _schematic_faults(profile: ProfileName) -> Iterator[Fault]:
+    """Yield faults in the values of schemas."""
+    group, title = _GROUPS[profile]
+    values = _values(profile)
     for value in values:
         yield Fault(
             f"{group}.{value.name}-unschematic",
             f"{title}{value.name} in a custom attribute alone",
             (value.check,),
             partial(_without_schema, value),
-            speech=speech,
+            profile=profile,
         )
     effort, velocity, damping, _ = values
     yield Fault(
@@ -204,7 +194,7 @@ def _schematic_faults(speech: Speech) -> Iterator[Fault]:
         f"{title}drive not applied",
         (effort.check,),
         partial(_unapplied, effort, _of_axes("PhysicsDriveAPI:{}")),
-        speech=speech,
+        profile=profile,
     )
     for value, angle, factor in (
         (velocity, "left in radians", math.radians(1.0)),
@@ -215,7 +205,7 @@ def _schematic_faults(speech: Speech) -> Iterator[Fault]:
             f"{title}{value.name} {angle}",
             (value.check,),
             partial(_radians, value, factor),
-            speech=speech,
+            profile=profile,
         )
 
 
@@ -229,28 +219,28 @@ def _physx_faults() -> Iterator[Fault]:
         "PhysX: velocity converted to degrees twice",
         (velocity.check,),
         partial(_scaled, velocity, math.degrees(1.0)),
-        speech="physx",
+        profile="physx",
     )
     yield Fault(
         "physx.joint-unapplied",
         "PhysX: schemas not applied",
         (velocity.check,),
         partial(_unapplied, velocity, schemas),
-        speech="physx",
+        profile="physx",
     )
     yield Fault(
         "physx.velocity-overridden",
         "PhysX: velocity not repeated on an axis that has a schema",
         (velocity.check,),
         partial(_without_schema, axis_speed),
-        speech="physx",
+        profile="physx",
     )
     yield Fault(
         "physx.friction-at-rest",
         "PhysX: friction at rest alone",
         (friction.check,),
         partial(_without_schema, dry),
-        speech="physx",
+        profile="physx",
     )
 
 

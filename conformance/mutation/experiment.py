@@ -1,4 +1,4 @@
-"""One robot: converted, spoilt in every way, and judged each time."""
+"""Trials of one robot: seed each fault, and judge the changed USD."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from urdf_usd.conformance.engines.protocol import (
 from urdf_usd.conformance.engines.reference.engine import ReferenceEngine, structure
 from urdf_usd.conformance.mutation.catalogue import FAULTS
 from urdf_usd.conformance.mutation.fault import REFUSED
-from urdf_usd.conformance.mutation.specimen import open_specimen, overlay
+from urdf_usd.conformance.mutation.good_asset import open_asset, overlay
 from urdf_usd.conformance.records.record import Grade
 from urdf_usd.conformance.verdict.judgement import judge
 from urdf_usd.converter import ConvertOptions, Profile, convert
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from urdf_usd.conformance.engines.protocol import Outcome
-    from urdf_usd.conformance.mutation.fault import Fault, Scale, Seed, Speech
-    from urdf_usd.conformance.mutation.specimen import Specimen
+    from urdf_usd.conformance.mutation.fault import Fault, ProfileName, Scale, Seed
+    from urdf_usd.conformance.mutation.good_asset import GoodAsset
     from urdf_usd.conformance.observation.robot import Configurations, Observation
 
-# From a hundredth of the tolerance to what is seeded, in steps of the ratio.
+# Range of the search for the smallest detected size, and its bisection steps.
 _SMALLEST = 1e-2
 _STEPS = 10
 
@@ -44,10 +44,10 @@ class Trial:
     Attributes:
         fault: Identifier of the fault.
         robot: Name of the robot.
-        subject: What was spoilt.
+        subject: The changed part.
         failed: Checks that failed.
-        caught: Whether one of those that answer for the fault is among them.
-        smallest: Smallest size that is caught, if it was looked for.
+        caught: Whether a check that the fault aims at is among them.
+        smallest: Smallest detected size, if searched for.
     """
 
     fault: str
@@ -59,15 +59,14 @@ class Trial:
 
 
 @dataclass(frozen=True, slots=True)
-class Examination:
-    """All faults of one robot.
+class RobotTrials:
+    """All trials of one robot.
 
     Attributes:
         robot: Its name.
-        raised: Checks that fail on the good USD; none should.
+        raised: Checks that fail on the unchanged USD; none should.
         trials: One per fault and place.
-        equivalent: Identifiers of faults, once for each place where they change
-            nothing.
+        equivalent: Identifiers of faults, once per place where they are equivalent.
     """
 
     robot: str
@@ -78,11 +77,11 @@ class Examination:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to seed.
+    """Selection of faults and places.
 
     Attributes:
         places: Largest number of places per fault; None for all.
-        measured: Identifiers of faults whose smallest size is looked for.
+        measured: Identifiers of faults whose smallest size is searched for.
         faults: Identifiers of faults; None for all.
     """
 
@@ -91,12 +90,12 @@ class Plan:
     faults: frozenset[str] | None = None
 
 
-def examine(robot: str, urdf: str, folder: str, plan: Plan) -> Examination:
-    """Seed faults into the USDs of a robot, one per profile whose words are spoilt.
+def run_trials(robot: str, urdf: str, folder: str, plan: Plan) -> RobotTrials:
+    """Seed faults into the USDs of a robot, one USD per profile.
 
     Args:
         robot: Name of the robot in the result.
-        urdf: Its URDF, which can be read and converted.
+        urdf: Its URDF.
         folder: Empty folder for USDs.
         plan: What to seed.
 
@@ -106,58 +105,60 @@ def examine(robot: str, urdf: str, folder: str, plan: Plan) -> Examination:
     faults = [
         fault for fault in FAULTS if plan.faults is None or fault.id in plan.faults
     ]
-    speeches = dict.fromkeys(("generic", *(fault.speech for fault in faults)))
-    benches = _benches(urdf, folder, speeches)
+    profiles = dict.fromkeys(("generic", *(fault.profile for fault in faults)))
+    trials_of = _trials_by_profile(urdf, folder, profiles)
     raised = [
         check
-        for bench in benches.values()
-        for check in bench.failed(bench.write("good", None, 0.0))
+        for robot_trials in trials_of.values()
+        for check in robot_trials.failed(robot_trials.write("good", None, 0.0))
     ]
     trials = []
     equivalent = []
     for fault in faults:
-        bench = benches[fault.speech]
-        seeds = tuple(fault.seeds(bench.specimen))
+        robot_trials = trials_of[fault.profile]
+        seeds = tuple(fault.seeds(robot_trials.asset))
         equivalent += [fault.id for seed in seeds if seed.equivalent]
         chosen = tuple(_spread([s for s in seeds if not s.equivalent], plan.places))
         measured = chosen[len(chosen) // 2 :][:1] if fault.id in plan.measured else ()
         trials += [
-            _trial(bench, robot, fault, seed, measure=seed in measured)
+            _trial(robot_trials, robot, fault, seed, measure=seed in measured)
             for seed in chosen
         ]
-    return Examination(
+    return RobotTrials(
         robot, tuple(dict.fromkeys(raised)), tuple(trials), tuple(equivalent)
     )
 
 
 def _spread(seeds: Sequence[Seed], most: int | None) -> Iterator[Seed]:
-    """Choose places evenly over the robot, from the middle outwards for one."""
+    """Choose places evenly over the robot; the middle one for a single place."""
     count = len(seeds) if most is None else min(most, len(seeds))
     return (seeds[(2 * step + 1) * len(seeds) // (2 * count)] for step in range(count))
 
 
 def _trial(
-    bench: _Bench, robot: str, fault: Fault, seed: Seed, *, measure: bool
+    robot_trials: _Trials, robot: str, fault: Fault, seed: Seed, *, measure: bool
 ) -> Trial:
     size = fault.scale.seeded if fault.scale else 0.0
-    failed = bench.failed(bench.write(fault.id, seed, size))
-    caught = _answered(fault, failed)
+    failed = robot_trials.failed(robot_trials.write(fault.id, seed, size))
+    caught = _detected(fault, failed)
     smallest = None
     if measure and caught and fault.scale:
-        smallest = _smallest(bench, fault, seed, fault.scale)
+        smallest = _smallest(robot_trials, fault, seed, fault.scale)
     return Trial(fault.id, robot, seed.subject, failed, caught, smallest)
 
 
-def _answered(fault: Fault, failed: Collection[str]) -> bool:
+def _detected(fault: Fault, failed: Collection[str]) -> bool:
     return any(aim in failed for aim in fault.aims)
 
 
-def _smallest(bench: _Bench, fault: Fault, seed: Seed, scale: Scale) -> float:
-    """Halve the ratio between what is caught and what is not."""
+def _smallest(robot_trials: _Trials, fault: Fault, seed: Seed, scale: Scale) -> float:
+    """Search the smallest detected size by bisection of its logarithm."""
     caught, missed = scale.seeded, _SMALLEST * scale.tolerance
     for _ in range(_STEPS):
         size = math.sqrt(caught * missed)
-        if _answered(fault, bench.failed(bench.write(fault.id, seed, size))):
+        if _detected(
+            fault, robot_trials.failed(robot_trials.write(fault.id, seed, size))
+        ):
             caught = size
         else:
             missed = size
@@ -165,24 +166,24 @@ def _smallest(bench: _Bench, fault: Fault, seed: Seed, scale: Scale) -> float:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Bench:
-    """One robot, ready to be spoilt and judged.
+class _Trials:
+    """One robot in one profile, for trials.
 
     Attributes:
-        specimen: Its good USD.
-        spec: What the specification says about the URDF.
-        configurations: Where link frames are compared.
-        folder: Where spoilt USDs are written.
+        asset: Its good USD.
+        spec: Reference observation of the URDF.
+        configurations: The compared configurations.
+        folder: Folder of changed USDs.
     """
 
-    specimen: Specimen
+    asset: GoodAsset
     spec: Observation
     configurations: Configurations
     folder: Path
 
     def write(self, name: str, seed: Seed | None, size: float) -> str:
-        """Write a spoilt USD; return its path."""
-        stage = overlay(self.specimen)
+        """Write a changed USD; return its path."""
+        stage = overlay(self.asset)
         if seed is not None:
             seed.apply(stage, size)
         path = self.folder / f"{name}.usda"
@@ -192,23 +193,23 @@ class _Bench:
     def failed(self, usd: str) -> tuple[str, ...]:
         """Judge a USD; return the checks that fail.
 
-        The engines are not asked: they can only take a verdict back, where they
-        contradict the specification.
+        Without other URDF engines: they only affect values on which they contradict
+        the reference.
         """
         outcome = self.outcome(usd)
         if isinstance(outcome, Abstained):
             return (REFUSED,)
         judgement = judge(
-            {"spec": Observed(self.spec)}, outcome, expected_base=self.specimen.base
+            {"spec": Observed(self.spec)}, outcome, expected_base=self.asset.base
         )
         return tuple(
             check.id for check in judgement.checks if check.grade is Grade.FAILS
         )
 
     def outcome(self, usd: str) -> Outcome:
-        """Have a USD read."""
+        """Read a USD."""
         request = Request(usd, self.configurations)
-        # MuJoCo, which states the equations of motion, warns of what is spoilt.
+        # MuJoCo, which computes the equations of motion, warns of invalid values.
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
@@ -217,22 +218,22 @@ class _Bench:
                 return Abstained(str(abstention))
 
 
-def _benches(
-    urdf: str, folder: str, speeches: Iterable[Speech]
-) -> dict[Speech, _Bench]:
-    """Convert a robot once per profile, beside one reading of its URDF."""
-    # `convert` accepts what it can repair; the same reading is the reference here.
+def _trials_by_profile(
+    urdf: str, folder: str, profiles: Iterable[ProfileName]
+) -> dict[ProfileName, _Trials]:
+    """Convert a robot once per profile, and observe its URDF."""
+    # Repairable text is accepted, as by `convert`.
     from urdf_usd.conformance.tolerance.sampling import configurations  # noqa: PLC0415  half a second
 
-    asked = configurations(structure(parse(urdf).robot))
-    spec = ReferenceEngine().observe(Request(urdf, asked))
-    benches: dict[Speech, _Bench] = {}
-    for speech in speeches:
-        place = Path(folder, speech)
+    sampled = configurations(structure(parse(urdf).robot))
+    spec = ReferenceEngine().observe(Request(urdf, sampled))
+    trials_of: dict[ProfileName, _Trials] = {}
+    for profile in profiles:
+        place = Path(folder, profile)
         place.mkdir()
-        options = ConvertOptions(profile=Profile(speech))
+        options = ConvertOptions(profile=Profile(profile))
         root_layer = str(convert(urdf, place / "good", options).root_layer)
-        usd = OpenusdEngine().observe(Request(root_layer, asked))
-        specimen = open_specimen(root_layer, spec, usd, asked)
-        benches[speech] = _Bench(specimen, spec, asked, place)
-    return benches
+        usd = OpenusdEngine().observe(Request(root_layer, sampled))
+        asset = open_asset(root_layer, spec, usd, sampled)
+        trials_of[profile] = _Trials(asset, spec, sampled, place)
+    return trials_of

@@ -1,27 +1,38 @@
-"""What a fault is, and where it can be seeded."""
+"""Faults, the places where they can be seeded, and common edits."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+import numpy as np
+from pxr import Sdf
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from urdf_usd.conformance.mutation.specimen import Specimen
+    from pxr import Usd
 
-# Whose words a good USD uses, and a fault spoils.
-Speech: TypeAlias = Literal["generic", "newton", "physx"]
-# What is said instead of a check if the reader refuses the USD.
+    from urdf_usd.conformance.mutation.good_asset import GoodAsset
+
+# Profile of the good USD whose attributes a fault changes.
+ProfileName: TypeAlias = Literal["generic", "newton", "physx"]
+# In place of a check, if the USD engine rejects the USD.
 REFUSED = "reader.refuses"
+# A direction that is parallel to no axis of any robot.
+OBLIQUE = np.array([2.0, -3.0, 6.0]) / 7.0
+# Name of a prim that no good asset has.
+STRANGER = "stranger"
+
+StageEdit: TypeAlias = "Callable[[Usd.Stage, float], None]"
 
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """The size of a fault that comes in any size.
+    """The size of a fault with a variable size.
 
     Attributes:
-        quantity: What it is measured on.
+        quantity: The quantity that is changed.
         unit: Unit of the size; ``1`` for ratios.
         tolerance: Largest size that may pass.
     """
@@ -32,42 +43,95 @@ class Scale:
 
     @property
     def seeded(self) -> float:
-        """The size that is seeded: well above tolerance, and far below a blunder."""
+        """The seeded size: twice the tolerance."""
         return 2.0 * self.tolerance
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Seed:
-    """One place for a fault.
+    """One place where a fault can be seeded.
 
     Attributes:
-        subject: What is spoilt, for the reader: ``joint elbow``.
-        apply: Spoils a stage; takes the size as well, which most faults ignore.
-        equivalent: Whether the spoilt USD means the same: a half turn is its own
-            inverse.
+        subject: The changed part, for reports: ``joint elbow``.
+        apply: Edits a stage, given the size, which most faults ignore.
+        equivalent: Whether the changed USD is equivalent: a conjugated half turn is
+            the same half turn.
     """
 
     subject: str
-    apply: Callable[[Any, float], None]
+    apply: StageEdit
     equivalent: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fault:
-    """One way to spoil a USD.
+    """One kind of fault in a USD.
 
     Attributes:
         id: Stable identifier; the part before the dot is the group.
-        title: What a converter does wrong, in a few words.
-        aims: Checks that answer for it: one of them must fail.
+        title: The error of a converter, in a few words.
+        aims: Checks that detect it: one of them must fail.
         seeds: Places in a USD.
-        scale: For faults that come in any size.
-        speech: Profile of the USDs in which it can be seeded.
+        scale: For faults with a variable size.
+        profile: Profile of the USDs in which it can be seeded.
     """
 
     id: str
     title: str
     aims: tuple[str, ...]
-    seeds: Callable[[Specimen], Iterable[Seed]]
+    seeds: Callable[[GoodAsset], Iterable[Seed]]
     scale: Scale | None = None
-    speech: Speech = "generic"
+    profile: ProfileName = "generic"
+
+
+def on_prim(path: str, edit: Callable[[Usd.Prim], None]) -> StageEdit:
+    """Return the edit of a stage that edits the prim at a path."""
+
+    def apply(stage: Usd.Stage, _: float) -> None:
+        edit(stage.GetPrimAtPath(path))
+
+    return apply
+
+
+def relocate(path: str, target: str) -> StageEdit:
+    """Return the edit of a stage that moves a prim to another path."""
+
+    def apply(stage: Usd.Stage, _: float) -> None:
+        stage.GetRootLayer().relocates = [(Sdf.Path(path), Sdf.Path(target))]
+
+    return apply
+
+
+def deactivate(prim: Usd.Prim) -> None:
+    """Remove a prim from the composed stage."""
+    prim.SetActive(False)
+
+
+def block(*names: str) -> Callable[[Usd.Prim], None]:
+    """Return the edit of a prim that blocks attributes, where present."""
+
+    def edit(prim: Usd.Prim) -> None:
+        for name in names:
+            if attribute := prim.GetAttribute(name):
+                attribute.Block()
+
+    return edit
+
+
+def set_value(name: str, value: object) -> Callable[[Usd.Prim], None]:
+    """Return the edit of a prim that sets an existing attribute."""
+
+    def edit(prim: Usd.Prim) -> None:
+        prim.GetAttribute(name).Set(value)
+
+    return edit
+
+
+def remove_schemas(*names: str) -> Callable[[Usd.Prim], None]:
+    """Return the edit of a prim that removes applied schemas by name."""
+
+    def edit(prim: Usd.Prim) -> None:
+        for name in names:
+            prim.RemoveAppliedSchema(name)
+
+    return edit

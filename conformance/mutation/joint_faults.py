@@ -4,30 +4,30 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from urdf_usd.conformance.mutation.fault import Fault, Scale, Seed
-from urdf_usd.conformance.mutation.motion import (
-    Hold,
-    author_hold,
-    hold_of,
+from urdf_usd.conformance.mutation.fault import OBLIQUE, Fault, Scale, Seed, on_prim
+from urdf_usd.conformance.mutation.joint_frames import (
+    JointFrames,
+    read_frames,
     shifted,
     turned,
+    write_frames,
 )
 from urdf_usd.conformance.tolerance.bounds import Tolerance
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from urdf_usd.conformance.mutation.specimen import Specimen
+    from pxr import Usd
+
+    from urdf_usd.conformance.mutation.good_asset import GoodAsset
 
 _TOLERANCE = Tolerance()
 _POSE = ("kinematics.position", "kinematics.rotation")
-# An oblique direction, along no axis of any robot.
-_OBLIQUE = np.array([2.0, -3.0, 6.0]) / 7.0
 # Below this travel [rad] a tilted axis moves links by less than its tilt.
 _WIDE = 1.2
 
@@ -36,128 +36,136 @@ def _about(axis: int, angle: float) -> Rotation:
     return Rotation.from_rotvec(angle * np.eye(3)[axis])
 
 
-def _reversed(hold: Hold) -> Hold:
-    flip = _about((hold.axis + 1) % 3, np.pi)
-    return turned(turned(hold, 0, flip), 1, flip)
+def _reversed(frames: JointFrames) -> JointFrames:
+    flip = _about((frames.axis + 1) % 3, np.pi)
+    return turned(turned(frames, 0, flip), 1, flip)
 
 
-def _other_token(hold: Hold) -> Hold:
-    return replace(hold, axis=(hold.axis + 1) % 3)
+def _other_token(frames: JointFrames) -> JointFrames:
+    return replace(frames, axis=(frames.axis + 1) % 3)
 
 
-def _conjugated(side: int, hold: Hold) -> Hold:
-    turns = list(hold.turns)
+def _conjugated(side: int, frames: JointFrames) -> JointFrames:
+    turns = list(frames.turns)
     turns[side] = turns[side].inv()
-    return replace(hold, turns=tuple(turns))
+    return replace(frames, turns=tuple(turns))
 
 
-def _reordered(hold: Hold) -> Hold:
+def _reordered(frames: JointFrames) -> JointFrames:
     """Read a quaternion xyzw as wxyz."""
     return replace(
-        hold,
+        frames,
         turns=tuple(
-            Rotation.from_quat(turn.as_quat(), scalar_first=True) for turn in hold.turns
+            Rotation.from_quat(turn.as_quat(), scalar_first=True)
+            for turn in frames.turns
         ),
     )
 
 
-def _without_position(hold: Hold) -> Hold:
-    return replace(hold, positions=(np.zeros(3), hold.positions[1]))
+def _without_position(frames: JointFrames) -> JointFrames:
+    return replace(frames, positions=(np.zeros(3), frames.positions[1]))
 
 
-def _without_turn(hold: Hold) -> Hold:
-    return replace(hold, turns=(Rotation.identity(), hold.turns[1]))
+def _without_turn(frames: JointFrames) -> JointFrames:
+    return replace(frames, turns=(Rotation.identity(), frames.turns[1]))
 
 
-def _swapped(hold: Hold) -> Hold:
+def _swapped(frames: JointFrames) -> JointFrames:
     """Exchange the bodies and leave the frames."""
-    return replace(hold, swapped=True)
+    return replace(frames, swapped=True)
 
 
-def _turned_about(hold: Hold) -> Hold:
+def _turned_about(frames: JointFrames) -> JointFrames:
     """Exchange the bodies with their frames."""
     return replace(
-        hold,
-        positions=(hold.positions[1], hold.positions[0]),
-        turns=(hold.turns[1], hold.turns[0]),
+        frames,
+        positions=(frames.positions[1], frames.positions[0]),
+        turns=(frames.turns[1], frames.turns[0]),
         swapped=True,
     )
 
 
-def _seeds(specimen: Specimen, change: Callable[[Hold], Hold]) -> Iterator[Seed]:
+def _seeds(
+    asset: GoodAsset, change: Callable[[JointFrames], JointFrames]
+) -> Iterator[Seed]:
     """Change every joint; those whose child stays where it was are equivalent."""
-    for site in specimen.joints:
-        good = hold_of(site)
+    for site in asset.joints:
+        good = read_frames(site)
         bad = change(good)
         yield Seed(
             site.subject,
-            partial(_author, site.path, bad),
+            on_prim(site.path, partial(write_frames, frames=bad)),
             equivalent=not good.displaces(bad, site.positions),
         )
 
 
-def _author(path: str, hold: Hold, stage: Any, _: float) -> None:  # noqa: ANN401
-    author_hold(stage.GetPrimAtPath(path), hold)
-
-
-def _moving(specimen: Specimen, change: Callable[[Hold], Hold]) -> Iterator[Seed]:
-    """Change joints that have an axis; the token says nothing on others."""
+def _moving(
+    asset: GoodAsset, change: Callable[[JointFrames], JointFrames]
+) -> Iterator[Seed]:
+    """Change joints that have an axis."""
     paths = {
         f"joint {site.name}"
-        for site in specimen.joints
-        if hold_of(site).motion != "none"
+        for site in asset.joints
+        if read_frames(site).motion != "none"
     }
-    return (seed for seed in _seeds(specimen, change) if seed.subject in paths)
+    return (seed for seed in _seeds(asset, change) if seed.subject in paths)
 
 
-def _sized(specimen: Specimen, change: Callable[[Hold, float], Hold]) -> Iterator[Seed]:
-    for site in specimen.joints:
-        apply = partial(_author_sized, site.path, hold_of(site), change)
+def _sized(
+    asset: GoodAsset, change: Callable[[JointFrames, float], JointFrames]
+) -> Iterator[Seed]:
+    for site in asset.joints:
+        apply = partial(_author_sized, site.path, read_frames(site), change)
         yield Seed(site.subject, apply)
 
 
 def _author_sized(
     path: str,
-    hold: Hold,
-    change: Callable[[Hold, float], Hold],
-    stage: Any,  # noqa: ANN401  pxr is untyped
+    frames: JointFrames,
+    change: Callable[[JointFrames, float], JointFrames],
+    stage: Usd.Stage,
     size: float,
 ) -> None:
-    author_hold(stage.GetPrimAtPath(path), change(hold, size))
+    write_frames(stage.GetPrimAtPath(path), change(frames, size))
 
 
-def _tilts(specimen: Specimen) -> Iterator[Seed]:
+def _tilts(asset: GoodAsset) -> Iterator[Seed]:
     """Tilt the axes of joints that turn far enough to show it in full."""
-    for site in specimen.joints:
-        hold = hold_of(site)
-        if hold.motion == "angular" and np.abs(site.positions).max() > _WIDE:
-            yield Seed(site.subject, partial(_author_sized, site.path, hold, _tilted))
+    for site in asset.joints:
+        frames = read_frames(site)
+        if frames.motion == "angular" and np.abs(site.positions).max() > _WIDE:
+            yield Seed(site.subject, partial(_author_sized, site.path, frames, _tilted))
 
 
-def _tilted(hold: Hold, size: float) -> Hold:
-    tilt = _about((hold.axis + 1) % 3, size)
-    return turned(turned(hold, 0, tilt), 1, tilt)
+def _tilted(frames: JointFrames, size: float) -> JointFrames:
+    tilt = _about((frames.axis + 1) % 3, size)
+    return turned(turned(frames, 0, tilt), 1, tilt)
 
 
-def _shift(side: int, hold: Hold, size: float) -> Hold:
-    return shifted(hold, side, size * _OBLIQUE)
+def _shift(side: int, frames: JointFrames, size: float) -> JointFrames:
+    return shifted(frames, side, size * OBLIQUE)
 
 
-def _turn(side: int, hold: Hold, size: float) -> Hold:
-    return turned(hold, side, Rotation.from_rotvec(size * _OBLIQUE))
+def _turn(side: int, frames: JointFrames, size: float) -> JointFrames:
+    return turned(frames, side, Rotation.from_rotvec(size * OBLIQUE))
 
 
 def _frame(
     identifier: str,
     title: str,
-    change: Callable[[Hold], Hold],
-    seeds: Callable[[Specimen, Callable[[Hold], Hold]], Iterator[Seed]] = _seeds,
+    change: Callable[[JointFrames], JointFrames],
+    seeds: Callable[
+        [GoodAsset, Callable[[JointFrames], JointFrames]], Iterator[Seed]
+    ] = _seeds,
 ) -> Fault:
     return Fault(f"joint.{identifier}", title, _POSE, lambda s: seeds(s, change))
 
 
 def _small(
-    identifier: str, title: str, change: Callable[[Hold, float], Hold], unit: str
+    identifier: str,
+    title: str,
+    change: Callable[[JointFrames, float], JointFrames],
+    unit: str,
 ) -> Fault:
     quantity, tolerance = {
         "m": ("position of a joint frame", _TOLERANCE.position),
@@ -167,7 +175,7 @@ def _small(
         f"joint.{identifier}",
         title,
         _POSE,
-        lambda specimen: _sized(specimen, change),
+        lambda asset: _sized(asset, change),
         Scale(quantity, unit, tolerance),
     )
 

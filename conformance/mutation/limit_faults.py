@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from urdf_usd.conformance.mutation.fault import Fault, Scale, Seed
 from urdf_usd.conformance.observation.robot import JointType
@@ -13,20 +13,22 @@ from urdf_usd.conformance.tolerance.bounds import Tolerance
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from urdf_usd.conformance.mutation.specimen import JointSite, Specimen
+    from pxr import Usd
+
+    from urdf_usd.conformance.mutation.good_asset import GoodAsset, JointSite
 
 _LIMITS = ("limits.lower", "limits.upper")
 _NAMES = ("physics:lowerLimit", "physics:upperLimit")
 _LIMIT = Tolerance().limit
-# float32 keeps a limit of 15 000 rad to a thousandth: a fault has to stand out.
+# Largest limit for faults [rad or m]: the rounding of larger ones is too large.
 _FAR = 100.0
 
 Pair = tuple[float | None, float | None]
 
 
-def _limited(specimen: Specimen, *types: JointType) -> Iterator[tuple[JointSite, Pair]]:
-    """Joints of some types with finite limits, as authored."""
-    for site in specimen.joints_of(*types):
+def _limited(asset: GoodAsset, *types: JointType) -> Iterator[tuple[JointSite, Pair]]:
+    """Yield joints of some types with finite limits, as authored."""
+    for site in asset.joints_of(*types):
         lower, upper = (site.value(name) for name in _NAMES)
         if lower is None or upper is None:
             continue
@@ -35,7 +37,7 @@ def _limited(specimen: Specimen, *types: JointType) -> Iterator[tuple[JointSite,
             yield site, (lower, upper)
 
 
-def _author(path: str, limits: Pair, stage: Any, _: float) -> None:  # noqa: ANN401
+def _author(path: str, limits: Pair, stage: Usd.Stage, _: float) -> None:
     prim = stage.GetPrimAtPath(path)
     for name, limit in zip(_NAMES, limits, strict=True):
         if limit is None:
@@ -47,10 +49,10 @@ def _author(path: str, limits: Pair, stage: Any, _: float) -> None:  # noqa: ANN
 def _changed(
     change: Callable[[float, float], Pair],
     types: Iterable[JointType],
-    specimen: Specimen,
+    asset: GoodAsset,
 ) -> Iterator[Seed]:
     """Change the limits of joints; where the numbers stay the same it is equivalent."""
-    for site, (lower, upper) in _limited(specimen, *types):
+    for site, (lower, upper) in _limited(asset, *types):
         assert lower is not None  # noqa: S101  both are authored
         assert upper is not None  # noqa: S101  likewise
         bad = change(lower, upper)
@@ -62,9 +64,9 @@ def _changed(
         yield Seed(site.subject, partial(_author, site.path, bad), equivalent=same)
 
 
-def _shifts(side: int, motion: str, specimen: Specimen) -> Iterator[Seed]:
+def _shifts(side: int, motion: str, asset: GoodAsset) -> Iterator[Seed]:
     types = JointType.REVOLUTE if motion == "angular" else JointType.PRISMATIC
-    for site, limits in _limited(specimen, types):
+    for site, limits in _limited(asset, types):
         yield Seed(site.subject, partial(_shift, site, limits, side))
 
 
@@ -72,7 +74,7 @@ def _shift(
     site: JointSite,
     limits: Pair,
     side: int,
-    stage: Any,  # noqa: ANN401  pxr is untyped
+    stage: Usd.Stage,
     size: float,
 ) -> None:
     unit = math.degrees(1.0) if site.angular else 1.0
@@ -82,9 +84,9 @@ def _shift(
     _author(site.path, (bad[0], bad[1]), stage, size)
 
 
-def _bounded(specimen: Specimen) -> Iterator[Seed]:
-    """Give joints without limits a full turn."""
-    for site in specimen.joints_of(JointType.CONTINUOUS):
+def _bounded(asset: GoodAsset) -> Iterator[Seed]:
+    """Limit continuous joints to a full turn."""
+    for site in asset.joints_of(JointType.CONTINUOUS):
         if site.angular:
             yield Seed(site.subject, partial(_author, site.path, (-180.0, 180.0)))
 

@@ -5,14 +5,21 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from pxr import Gf, Sdf, Usd, UsdPhysics
 from scipy.spatial.transform import Rotation
 
-from urdf_usd.conformance.mutation.fault import Fault, Scale, Seed
-from urdf_usd.conformance.mutation.motion import quaternion
+from urdf_usd.conformance.mutation.fault import (
+    OBLIQUE,
+    Fault,
+    Scale,
+    Seed,
+    block,
+    on_prim,
+)
+from urdf_usd.conformance.mutation.joint_frames import quaternion
 from urdf_usd.conformance.tolerance.bounds import Tolerance
 
 if TYPE_CHECKING:
@@ -20,7 +27,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from urdf_usd.conformance.mutation.specimen import BodySite, Specimen
+    from urdf_usd.conformance.mutation.good_asset import BodySite, GoodAsset
 
 _TOLERANCE = Tolerance()
 _MASS = ("mass.link.mass",)
@@ -28,18 +35,17 @@ _CENTER = ("mass.link.center",)
 _INERTIA = ("mass.link.inertia",)
 _STATED = ("mass.stated",)
 _NEWTON = ("mass.link.agreement",)
-_OBLIQUE = np.array([2.0, -3.0, 6.0]) / 7.0
-# Relative to the largest moment: what an edit must change to be a fault.
+# Smallest change that is a fault, relative to the largest moment.
 _MATTERS = 5e-4
-# Axes of nearly equal moments are free, and have to be turned far to matter.
+# Smallest relative spread of moments for which a rotation of the axes is a fault.
 _SPREAD = 0.05
-# A ball of 0.1 m, which OpenUSD takes where a body has neither inertia nor collider.
+# Solid sphere of radius 0.1 m, which OpenUSD assumes without inertia and collider.
 _BALL = 0.4 * 0.1**2
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Authored:
-    """What a body states.
+class MassAttributes:
+    """Authored mass attributes of a body.
 
     Attributes:
         mass: In units of the stage, here kg.
@@ -60,7 +66,7 @@ class Authored:
         tensor: NDArray[np.float64] = turn @ np.diag(self.moments) @ turn.T
         return tensor
 
-    def differs(self, other: Authored) -> bool:
+    def differs(self, other: MassAttributes) -> bool:
         """Whether mass, centre or inertia differ by more than any tolerance."""
         scale = float(self.moments.max())
         return bool(
@@ -70,10 +76,10 @@ class Authored:
         )
 
 
-def _read(body: BodySite) -> Authored:
+def _read(body: BodySite) -> MassAttributes:
     api = UsdPhysics.MassAPI(body.prim)
     quat = api.GetPrincipalAxesAttr().Get()
-    return Authored(
+    return MassAttributes(
         mass=float(api.GetMassAttr().Get()),
         center=np.array(api.GetCenterOfMassAttr().Get(), np.float64),
         moments=np.array(api.GetDiagonalInertiaAttr().Get(), np.float64),
@@ -83,7 +89,7 @@ def _read(body: BodySite) -> Authored:
     )
 
 
-def _author(path: str, authored: Authored, stage: Any, _: float) -> None:  # noqa: ANN401
+def _author(path: str, authored: MassAttributes, stage: Usd.Stage, _: float) -> None:
     api = UsdPhysics.MassAPI(stage.GetPrimAtPath(path))
     api.CreateMassAttr(authored.mass)
     api.CreateCenterOfMassAttr(Gf.Vec3f(*authored.center.tolist()))
@@ -91,24 +97,24 @@ def _author(path: str, authored: Authored, stage: Any, _: float) -> None:  # noq
     api.CreatePrincipalAxesAttr(quaternion(authored.axes))
 
 
-def _massive(specimen: Specimen) -> Iterator[tuple[BodySite, Authored]]:
-    """Bodies whose mass is that of one link, so that the link itself is compared."""
-    for body in specimen.bodies:
+def _massive(asset: GoodAsset) -> Iterator[tuple[BodySite, MassAttributes]]:
+    """Yield bodies with the mass of one link, so that the link itself is compared."""
+    for body in asset.bodies:
         if body.alone:
             yield body, _read(body)
 
 
-def _extended(specimen: Specimen) -> Iterator[tuple[BodySite, Authored]]:
-    """Those of them whose inertia the URDF states."""
-    for body, authored in _massive(specimen):
+def _extended(asset: GoodAsset) -> Iterator[tuple[BodySite, MassAttributes]]:
+    """Yield those of them with an inertia in the URDF."""
+    for body, authored in _massive(asset):
         if body.stated.mass and any(body.stated.mass.inertia or ()):
             yield body, authored
 
 
 def _changed(
-    change: Callable[[Authored], Authored], specimen: Specimen
+    change: Callable[[MassAttributes], MassAttributes], asset: GoodAsset
 ) -> Iterator[Seed]:
-    for body, good in _extended(specimen):
+    for body, good in _extended(asset):
         bad = change(good)
         yield Seed(
             body.subject,
@@ -117,40 +123,40 @@ def _changed(
         )
 
 
-def _changed_blindly(
-    change: Callable[[Authored], Authored], specimen: Specimen
+def _changed_everywhere(
+    change: Callable[[MassAttributes], MassAttributes], asset: GoodAsset
 ) -> Iterator[Seed]:
-    """Seed what is no number, which differs from every number."""
-    for body, good in _extended(specimen):
+    """Seed changes that are faults everywhere."""
+    for body, good in _extended(asset):
         yield Seed(body.subject, partial(_author, body.path, change(good)))
 
 
 def _sized(
-    change: Callable[[Authored, float], Authored], specimen: Specimen
+    change: Callable[[MassAttributes, float], MassAttributes], asset: GoodAsset
 ) -> Iterator[Seed]:
-    for body, good in _extended(specimen):
+    for body, good in _extended(asset):
         yield Seed(body.subject, partial(_author_sized, body.path, good, change))
 
 
 def _author_sized(
     path: str,
-    good: Authored,
-    change: Callable[[Authored, float], Authored],
-    stage: Any,  # noqa: ANN401  pxr is untyped
+    good: MassAttributes,
+    change: Callable[[MassAttributes, float], MassAttributes],
+    stage: Usd.Stage,
     size: float,
 ) -> None:
     _author(path, change(good, size), stage, size)
 
 
-def _turns(specimen: Specimen) -> Iterator[Seed]:
-    """Turn principal axes as far as moves the tensor by the given part of it."""
-    for body, good in _extended(specimen):
+def _turns(asset: GoodAsset) -> Iterator[Seed]:
+    """Rotate principal axes so that the tensor changes by the given part."""
+    for body, good in _extended(asset):
         if np.ptp(good.moments) > _SPREAD * good.moments.max():
             apply = partial(_author_sized, body.path, good, _turned)
             yield Seed(body.subject, apply)
 
 
-def _turned(good: Authored, size: float) -> Authored:
+def _turned(good: MassAttributes, size: float) -> MassAttributes:
     """Turn the axes of the smallest and the largest moment into each other.
 
     A turn by a small angle changes the tensor by angle * (largest - smallest).
@@ -161,61 +167,57 @@ def _turned(good: Authored, size: float) -> Authored:
     return replace(good, axes=good.axes * turn)
 
 
-def _blocked(specimen: Specimen, attribute: str) -> Iterator[Seed]:
-    for body, _ in _massive(specimen):
-        yield Seed(body.subject, partial(_block, body.path, attribute))
+def _blocked(asset: GoodAsset, attribute: str) -> Iterator[Seed]:
+    for body, _ in _massive(asset):
+        yield Seed(body.subject, on_prim(body.path, block(attribute)))
 
 
-def _block(path: str, attribute: str, stage: Any, _: float) -> None:  # noqa: ANN401
-    stage.GetPrimAtPath(path).GetAttribute(attribute).Block()
-
-
-def _set_mass(specimen: Specimen) -> Iterator[Seed]:
-    for body, good in _massive(specimen):
+def _set_mass(asset: GoodAsset) -> Iterator[Seed]:
+    for body, good in _massive(asset):
         apply = partial(_author, body.path, replace(good, mass=0.0))
         yield Seed(body.subject, apply)
 
 
-def _without_api(specimen: Specimen) -> Iterator[Seed]:
-    for body, _ in _massive(specimen):
-        yield Seed(body.subject, partial(_remove_api, body.path))
+def _without_api(asset: GoodAsset) -> Iterator[Seed]:
+    for body, _ in _massive(asset):
+        yield Seed(body.subject, on_prim(body.path, _remove_api))
 
 
-def _remove_api(path: str, stage: Any, _: float) -> None:  # noqa: ANN401
-    stage.GetPrimAtPath(path).RemoveAPI(UsdPhysics.MassAPI)
+def _remove_api(prim: Usd.Prim) -> None:
+    prim.RemoveAPI(UsdPhysics.MassAPI)
 
 
-def _bare(specimen: Specimen) -> Iterator[tuple[BodySite, Authored]]:
-    """Bodies without colliders: what OpenUSD makes up for them is known."""
-    for body, good in _extended(specimen):
+def _bare(asset: GoodAsset) -> Iterator[tuple[BodySite, MassAttributes]]:
+    """Yield bodies without colliders, for which OpenUSD's defaults are known."""
+    for body, good in _extended(asset):
         below = Usd.PrimRange(body.prim, Usd.TraverseInstanceProxies())
         if not any(prim.HasAPI(UsdPhysics.CollisionAPI) for prim in below):
             yield body, good
 
 
-def _without_center(specimen: Specimen) -> Iterator[Seed]:
-    for body, good in _bare(specimen):
+def _without_center(asset: GoodAsset) -> Iterator[Seed]:
+    for body, good in _bare(asset):
         made_up = replace(good, center=np.zeros(3))
-        apply = partial(_block, body.path, "physics:centerOfMass")
+        apply = on_prim(body.path, block("physics:centerOfMass"))
         yield Seed(body.subject, apply, equivalent=not good.differs(made_up))
 
 
-def _without_moments(specimen: Specimen) -> Iterator[Seed]:
-    for body, good in _bare(specimen):
+def _without_moments(asset: GoodAsset) -> Iterator[Seed]:
+    for body, good in _bare(asset):
         made_up = replace(good, moments=np.full(3, _BALL * good.mass))
         apply = partial(_author, body.path, replace(good, moments=np.zeros(3)))
         yield Seed(body.subject, apply, equivalent=not good.differs(made_up))
 
 
-def _contradicted(specimen: Specimen) -> Iterator[Seed]:
-    for body, good in _extended(specimen):
+def _contradicted(asset: GoodAsset) -> Iterator[Seed]:
+    for body, good in _extended(asset):
         yield Seed(body.subject, partial(_contradict, body.path, good))
 
 
 def _contradict(
     path: str,
-    good: Authored,
-    stage: Any,  # noqa: ANN401  pxr is untyped
+    good: MassAttributes,
+    stage: Usd.Stage,
     size: float,
 ) -> None:
     tensor = good.tensor * (1 + size)
@@ -227,16 +229,16 @@ def _contradict(
     attribute.Set(values)
 
 
-def _embodied_frames(specimen: Specimen) -> Iterator[Seed]:
-    for path in specimen.frames:
-        yield Seed(f"prim {path}", partial(_embody, path))
+def _frames_as_bodies(asset: GoodAsset) -> Iterator[Seed]:
+    for path in asset.frames:
+        yield Seed(f"prim {path}", on_prim(path, _add_body))
 
 
-def _embody(path: str, stage: Any, _: float) -> None:  # noqa: ANN401
-    UsdPhysics.RigidBodyAPI.Apply(stage.GetPrimAtPath(path))
+def _add_body(prim: Usd.Prim) -> None:
+    UsdPhysics.RigidBodyAPI.Apply(prim)
 
 
-def _about_origin(good: Authored) -> Authored:
+def _about_origin(good: MassAttributes) -> MassAttributes:
     """Take the inertia about the link's origin instead of the centre of mass."""
     arm = good.center
     tensor = good.tensor + good.mass * (arm @ arm * np.eye(3) - np.outer(arm, arm))
@@ -246,7 +248,7 @@ def _about_origin(good: Authored) -> Authored:
     return replace(good, moments=moments, axes=Rotation.from_matrix(axes))
 
 
-def _scale_tensor(good: Authored, size: float) -> Authored:
+def _scale_tensor(good: MassAttributes, size: float) -> MassAttributes:
     return replace(good, moments=good.moments * (1 + size))
 
 
@@ -254,7 +256,7 @@ def _fault(
     identifier: str,
     title: str,
     aims: tuple[str, ...],
-    change: Callable[[Authored], Authored],
+    change: Callable[[MassAttributes], MassAttributes],
 ) -> Fault:
     return Fault(f"mass.{identifier}", title, aims, partial(_changed, change))
 
@@ -266,13 +268,15 @@ MASS_FAULTS = (
         "mass.not-a-number",
         "mass not a number",
         _MASS,
-        partial(_changed_blindly, lambda a: replace(a, mass=math.nan)),
+        partial(_changed_everywhere, lambda a: replace(a, mass=math.nan)),
     ),
     Fault(
         "mass.moments-not-a-number",
         "diagonal inertia not a number",
         _INERTIA,
-        partial(_changed_blindly, lambda a: replace(a, moments=a.moments * math.nan)),
+        partial(
+            _changed_everywhere, lambda a: replace(a, moments=a.moments * math.nan)
+        ),
     ),
     _fault("grams", "mass in grams", _MASS, lambda a: replace(a, mass=a.mass * 1000)),
     Fault("mass.zero", "mass zero", _STATED, _set_mass),
@@ -316,7 +320,7 @@ MASS_FAULTS = (
     ),
     _fault("about-origin", "inertia about the link's origin", _INERTIA, _about_origin),
     Fault("mass.moments-zero", "diagonal inertia zero", _INERTIA, _without_moments),
-    Fault("mass.frame-embodied", "frame made a body", _STATED, _embodied_frames),
+    Fault("mass.frame-embodied", "frame made a body", _STATED, _frames_as_bodies),
     Fault(
         "mass.scaled",
         "mass scaled",
@@ -328,7 +332,7 @@ MASS_FAULTS = (
         "mass.center-shifted",
         "centre of mass shifted",
         _CENTER,
-        partial(_sized, lambda a, size: replace(a, center=a.center + size * _OBLIQUE)),
+        partial(_sized, lambda a, size: replace(a, center=a.center + size * OBLIQUE)),
         Scale("centre of mass", "m", _TOLERANCE.position),
     ),
     Fault(

@@ -1,4 +1,4 @@
-"""How sensitive the harness is: faults over robots, and what caught them."""
+"""Sensitivity of the harness: detected faults over several robots."""
 
 from __future__ import annotations
 
@@ -12,7 +12,12 @@ from typing import TYPE_CHECKING
 from urdf_usd.conformance.execution.workers.serving import Completed
 from urdf_usd.conformance.execution.workers.worker import WorkerPool
 from urdf_usd.conformance.mutation.catalogue import FAULTS
-from urdf_usd.conformance.mutation.experiment import Examination, Plan, Trial, examine
+from urdf_usd.conformance.mutation.experiment import (
+    Plan,
+    RobotTrials,
+    Trial,
+    run_trials,
+)
 from urdf_usd.corpus import resolve_robot
 
 if TYPE_CHECKING:
@@ -21,8 +26,8 @@ if TYPE_CHECKING:
     from urdf_usd.conformance.mutation.fault import Fault
 
 _OWN = Path(__file__).parent / "robots"
-# Between them they have every kind of joint, couplings, both kinds of base, massless
-# links, meshes and primitives; the own ones what no robot of that corpus has.
+# Together they have every joint type, couplings, both kinds of base, massless links,
+# meshes and primitives; our own robots have features that the corpus lacks.
 ROBOTS = (
     "drifter",
     "oblique_arm",
@@ -38,37 +43,34 @@ ROBOTS = (
     "pybullet:quadruped/spirit40newer.urdf",
     "pybullet:r2d2.urdf",
 )
-# The search for the smallest size ends within a part in a hundred of it, and float32
-# rounds what is seeded.
+# Relative tolerance of the smallest size: resolution of the search, and float32.
 _SLACK = 1.1
-# Parts into which the faults of one robot are divided when all places are tried.
+# Number of tasks per robot if all places are tried.
 _SHARDS = 4
 _TIME_LIMIT = 900.0
 
 
-class ExaminationError(Exception):
-    """A robot could not be examined; the message says which, and why."""
+class TrialError(Exception):
+    """The trials of a robot failed; the message names the robot and the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class KindResult:
-    """What became of one kind of fault.
+    """Results of one kind of fault.
 
     Attributes:
         fault: Identifier.
-        title: What it is.
+        title: Title of the fault.
         seeded: Number of places in which it was seeded.
-        caught: Number of those in which a check that answers for it failed.
+        caught: Number of those in which it was detected.
         robots: Number of robots.
-        equivalent: Number of places in which it would change nothing.
-        checks: How often each check failed; those that answer for it first, then
-            the most frequent.
-        quantity: What the size is measured on, if the fault comes in any size.
+        equivalent: Number of places in which it is equivalent.
+        checks: Number of failures by check; aimed checks first, then by frequency.
+        quantity: The changed quantity, if the size is variable.
         unit: Unit of the size.
         tolerance: Largest size that may pass.
-        smallest: Smallest sizes that are caught, the least and the largest over all
-            places in which they were looked for.
-        missed: Where it was not caught: robot and part.
+        smallest: Least and largest of the smallest detected sizes over all searches.
+        missed: Robots and parts in which it was not detected.
     """
 
     fault: str
@@ -86,7 +88,7 @@ class KindResult:
 
     @property
     def passed(self) -> bool:
-        """Whether it was seeded, and caught everywhere from its tolerance on."""
+        """Whether it was seeded, and detected everywhere above its tolerance."""
         sharp = (
             self.tolerance is None
             or self.smallest is None
@@ -97,12 +99,12 @@ class KindResult:
 
 @dataclass(frozen=True, slots=True)
 class Sensitivity:
-    """What became of all faults.
+    """Results of all faults.
 
     Attributes:
         kinds: One per kind of fault.
-        robots: Robots whose USDs were spoilt.
-        raised: Robots whose good USD fails checks, with those checks.
+        robots: Robots with trials.
+        raised: Robots whose unchanged USD fails checks, with those checks.
     """
 
     kinds: tuple[KindResult, ...]
@@ -111,7 +113,7 @@ class Sensitivity:
 
     @property
     def passed(self) -> bool:
-        """Whether all faults were caught, and nothing else."""
+        """Whether all faults were detected, without false positives."""
         return not self.raised and all(kind.passed for kind in self.kinds)
 
 
@@ -122,22 +124,22 @@ def measure(
     robots: Sequence[str] = ROBOTS,
     progress: Callable[[str], None] | None = None,
 ) -> Sensitivity:
-    """Seed faults into good USDs and count what is caught.
+    """Seed faults into good USDs and count the detected ones.
 
     Args:
-        full: Whether to try every place of every robot, and to look for the smallest
-            size on each; otherwise one place per kind and robot, and one search.
-        jobs: Number of child processes.
+        full: Whether to try every place of every robot, each with a search for the
+            smallest size; otherwise one place per kind and robot, and one search.
+        jobs: Number of worker processes.
         robots: Own robots by name, others by reference.
-        progress: Called with the name of a robot whenever a part of it is done.
+        progress: Called with the name of a robot whenever a task of it is done.
 
     Raises:
-        ExaminationError: A robot cannot be examined.
+        TrialError: The trials of a robot failed.
         UnavailableError: A robot is not installed.
     """
     scaled = [fault.id for fault in FAULTS if fault.scale]
     with tempfile.TemporaryDirectory(prefix="urdf-usd-") as work:
-        laboratory = _Laboratory(Path(work), jobs, progress or (lambda _: None))
+        runner = _TrialRunner(Path(work), jobs, progress or (lambda _: None))
         if full:
             shards = [
                 Plan(
@@ -146,15 +148,15 @@ def measure(
                 for i in range(_SHARDS)
             ]
             tasks = [(robot, plan) for robot in robots for plan in shards]
-            return summary(laboratory.examine(tasks))
-        first = laboratory.examine([(robot, Plan(1, frozenset())) for robot in robots])
-        return summary(first, laboratory.examine(_searches(first, scaled)))
+            return summary(runner.run_trials(tasks))
+        first = runner.run_trials([(robot, Plan(1, frozenset())) for robot in robots])
+        return summary(first, runner.run_trials(_searches(first, scaled)))
 
 
 def _searches(
-    done: Iterable[Examination], scaled: Sequence[str]
+    done: Iterable[RobotTrials], scaled: Sequence[str]
 ) -> list[tuple[str, Plan]]:
-    """Look for the smallest size of each fault on the quickest robot that has it."""
+    """Plan the search for the smallest size of each fault, on the fastest robot."""
     quickest = sorted(done, key=lambda found: len(found.trials))
     chosen: dict[str, set[str]] = {}
     for fault in scaled:
@@ -169,38 +171,38 @@ def _searches(
 
 
 @dataclass(frozen=True, slots=True)
-class _Laboratory:
-    """Where robots are examined.
+class _TrialRunner:
+    """Runs trials in worker processes.
 
     Attributes:
-        folder: Receives a folder per task.
-        jobs: Number of child processes.
-        progress: Called with a robot's name whenever a part of it is done.
+        folder: Parent of one folder per task.
+        jobs: Number of worker processes.
+        progress: Called with a robot's name whenever a task of it is done.
     """
 
     folder: Path
     jobs: int
     progress: Callable[[str], None]
 
-    def examine(self, tasks: Sequence[tuple[str, Plan]]) -> tuple[Examination, ...]:
-        """Examine robots, in child processes; results in the order of the tasks."""
+    def run_trials(self, tasks: Sequence[tuple[str, Plan]]) -> tuple[RobotTrials, ...]:
+        """Run the trials of robots; results are in the order of the tasks."""
         with (
             ThreadPoolExecutor(self.jobs) as threads,
             WorkerPool() as pool,
         ):
             futures = [
-                threads.submit(self._examine, pool, robot, plan)
+                threads.submit(self._run_trials, pool, robot, plan)
                 for robot, plan in tasks
             ]
             return tuple(future.result() for future in futures)
 
-    def _examine(self, pool: WorkerPool, robot: str, plan: Plan) -> Examination:
+    def _run_trials(self, pool: WorkerPool, robot: str, plan: Plan) -> RobotTrials:
         folder = tempfile.mkdtemp(dir=self.folder)
         ending = pool.call(
-            examine, robot, str(_urdf(robot)), folder, plan, timeout=_TIME_LIMIT
+            run_trials, robot, str(_urdf(robot)), folder, plan, timeout=_TIME_LIMIT
         )
         if not isinstance(ending, Completed):
-            raise ExaminationError(f"{robot}: {ending.reason}")
+            raise TrialError(f"{robot}: {ending.reason}")
         self.progress(robot)
         return ending.value
 
@@ -210,15 +212,15 @@ def _urdf(robot: str) -> Path:
 
 
 def summary(
-    examinations: Iterable[Examination], searches: Iterable[Examination] = ()
+    runs: Iterable[RobotTrials], searches: Iterable[RobotTrials] = ()
 ) -> Sensitivity:
-    """Sum up what became of each kind of fault.
+    """Summarise the results by kind of fault.
 
     Args:
-        examinations: What counts.
-        searches: Where only the smallest sizes count.
+        runs: Trials that are counted.
+        searches: Trials of which only the smallest sizes are used.
     """
-    done = tuple(examinations)
+    done = tuple(runs)
     trials = [trial for found in done for trial in found.trials]
     sized = [*trials, *(trial for found in searches for trial in found.trials)]
     equivalent = Counter(fault for found in done for fault in found.equivalent)

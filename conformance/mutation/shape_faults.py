@@ -5,12 +5,19 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from pxr import Gf, UsdGeom, UsdPhysics
+from pxr import Gf, Usd, UsdGeom, UsdPhysics
 
-from urdf_usd.conformance.mutation.fault import Fault, Scale, Seed
+from urdf_usd.conformance.mutation.fault import (
+    OBLIQUE,
+    Fault,
+    Scale,
+    Seed,
+    deactivate,
+    on_prim,
+)
 from urdf_usd.conformance.observation.shapes import Role
 from urdf_usd.conformance.tolerance.bounds import Tolerance
 
@@ -19,13 +26,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from urdf_usd.conformance.mutation.specimen import Specimen
+    from urdf_usd.conformance.mutation.good_asset import GoodAsset
     from urdf_usd.conformance.observation.shapes import ShapeObservation
 
-_OBLIQUE = np.array([2.0, -3.0, 6.0]) / 7.0
 _TRIANGLE = 3
-# A surface whose volume, and sum of normals, is a smaller part of what they could be
-# has two sides, and no outside.
+# A surface with a relative volume and sum of area vectors below this is two-sided.
 _ONE_SIDED = 1e-2
 _WORDS = {Role.COLLISION: "collider", Role.VISUAL: "visual"}
 _SHOWN = (UsdGeom.Tokens.default_, UsdGeom.Tokens.render)
@@ -42,23 +47,23 @@ class ShapeSite:
     """
 
     path: str
-    prim: Any
+    prim: Usd.Prim
     size: float
 
     @property
     def subject(self) -> str:
-        """What is spoilt, for the reader."""
+        """The changed shape, for reports."""
         parent = self.prim.GetParent()
         return f"{self.prim.GetName()} of {parent.GetDisplayName() or parent.GetName()}"
 
 
-def shape_sites(specimen: Specimen, role: Role) -> Iterator[ShapeSite]:
+def shape_sites(asset: GoodAsset, role: Role) -> Iterator[ShapeSite]:
     """Shapes of links, in the order of the stage."""
     stated: dict[str, list[ShapeObservation]] = {}
-    for shape in specimen.spec.shapes:
+    for shape in asset.spec.shapes:
         if shape.role is role and shape.surface:
             stated.setdefault(shape.link, []).append(shape)
-    for prim in specimen.stage.Traverse():
+    for prim in asset.stage.Traverse():
         if not prim.IsA(UsdGeom.Gprim):
             continue
         collides = prim.HasAPI(UsdPhysics.CollisionAPI)
@@ -69,8 +74,8 @@ def shape_sites(specimen: Specimen, role: Role) -> Iterator[ShapeSite]:
             yield ShapeSite(str(prim.GetPath()), prim, _size(prim, own))
 
 
-def _size(prim: Any, stated: Sequence[ShapeObservation]) -> float:  # noqa: ANN401
-    """Return the diagonal of the shape that a prim stands for, by place and size."""
+def _size(prim: Usd.Prim, stated: Sequence[ShapeObservation]) -> float:
+    """Return the diagonal of the URDF shape of a prim, matched by position and size."""
     low, high = (np.array(corner) for corner in _extent(prim))
     size = float(np.linalg.norm((high - low) * _scale_of(prim)))
     place = np.array(prim.GetAttribute("xformOp:translate").Get() or (0.0, 0.0, 0.0))
@@ -87,77 +92,70 @@ def _diagonal(shape: ShapeObservation) -> float:
     return math.dist(surface.lower, surface.upper) if surface else 0.0
 
 
-def _extent(prim: Any) -> Any:  # noqa: ANN401  pxr is untyped
-    return UsdGeom.Boundable(prim).GetExtentAttr().Get()
+def _extent(prim: Usd.Prim) -> Sequence[Gf.Vec3f]:
+    extent: Sequence[Gf.Vec3f] = UsdGeom.Boundable(prim).GetExtentAttr().Get()
+    return extent
 
 
 def _edited(
-    edit: Callable[[Any], None],
+    edit: Callable[[Usd.Prim], None],
     role: Role,
-    applies: Callable[[Any], bool],
-    specimen: Specimen,
+    applies: Callable[[Usd.Prim], bool],
+    asset: GoodAsset,
 ) -> Iterator[Seed]:
-    for site in shape_sites(specimen, role):
+    for site in shape_sites(asset, role):
         if applies(site.prim):
-            yield Seed(site.subject, partial(_edit, site.path, edit))
+            yield Seed(site.subject, on_prim(site.path, edit))
 
 
-def _edit(path: str, edit: Callable[[Any], None], stage: Any, _: float) -> None:  # noqa: ANN401
-    edit(stage.GetPrimAtPath(path))
-
-
-def _every(prim: Any) -> bool:  # noqa: ANN401  pxr is untyped
+def _every(prim: Usd.Prim) -> bool:
     del prim
     return True
 
 
-def _is_mesh(prim: Any) -> bool:  # noqa: ANN401  pxr is untyped
+def _is_mesh(prim: Usd.Prim) -> bool:
     return bool(prim.IsA(UsdGeom.Mesh))
 
 
-def _is_round(prim: Any) -> bool:  # noqa: ANN401  pxr is untyped
+def _is_round(prim: Usd.Prim) -> bool:
     return prim.GetTypeName() in {"Cylinder", "Capsule", "Sphere"}
 
 
-def _is_long(prim: Any) -> bool:  # noqa: ANN401  pxr is untyped
+def _is_long(prim: Usd.Prim) -> bool:
     return prim.GetTypeName() in {"Cylinder", "Capsule"}
 
 
-def _is_scaled_mesh(prim: Any) -> bool:  # noqa: ANN401  pxr is untyped
+def _is_scaled_mesh(prim: Usd.Prim) -> bool:
     return _is_mesh(prim) and bool(prim.GetAttribute("xformOp:scale"))
 
 
-def _remove(prim: Any) -> None:  # noqa: ANN401  pxr is untyped
-    prim.SetActive(False)
-
-
-def _repeat(prim: Any) -> None:  # noqa: ANN401  pxr is untyped
-    """Reference the shape once more, beside itself."""
+def _repeat(prim: Usd.Prim) -> None:
+    """Duplicate the shape by a reference."""
     path = prim.GetPath()
     copy = prim.GetStage().DefinePrim(path.ReplaceName(f"{path.name}_again"))
     copy.GetReferences().AddInternalReference(path)
 
 
-def _halve_radius(prim: Any) -> None:  # noqa: ANN401  pxr is untyped
+def _halve_radius(prim: Usd.Prim) -> None:
     radius = prim.GetAttribute("radius")
     radius.Set(radius.Get() / 2.0)
 
 
-def _turn_axis(prim: Any) -> None:  # noqa: ANN401  pxr is untyped
+def _turn_axis(prim: Usd.Prim) -> None:
     prim.GetAttribute("axis").Set("X")
 
 
-def _lose_scale(prim: Any) -> None:  # noqa: ANN401  pxr is untyped
+def _lose_scale(prim: Usd.Prim) -> None:
     prim.GetAttribute("xformOp:scale").Set(Gf.Vec3f(1.0, 1.0, 1.0))
 
 
-def _centimetres(prim: Any) -> None:  # noqa: ANN401  pxr is untyped
+def _centimetres(prim: Usd.Prim) -> None:
     points = prim.GetAttribute("points")
     points.Set([point * 100.0 for point in points.Get()])
 
 
-def _split_face(prim: Any) -> None:  # noqa: ANN401  pxr is untyped
-    """Cut the first triangle of the first face in three, which changes no surface."""
+def _split_face(prim: Usd.Prim) -> None:
+    """Split the first triangle of the first face in three, in the same plane."""
     mesh = UsdGeom.Mesh(prim)
     points = list(mesh.GetPointsAttr().Get())
     counts = list(mesh.GetFaceVertexCountsAttr().Get())
@@ -173,7 +171,7 @@ def _split_face(prim: Any) -> None:  # noqa: ANN401  pxr is untyped
     mesh.GetPointsAttr().Set(points)
 
 
-def _lose_faces(prim: Any) -> None:  # noqa: ANN401  pxr is untyped
+def _lose_faces(prim: Usd.Prim) -> None:
     """Leave out every other face."""
     mesh = UsdGeom.Mesh(prim)
     counts = np.array(mesh.GetFaceVertexCountsAttr().Get())
@@ -183,18 +181,18 @@ def _lose_faces(prim: Any) -> None:  # noqa: ANN401  pxr is untyped
     mesh.GetFaceVertexIndicesAttr().Set(corners[np.repeat(kept, counts)].tolist())
 
 
-def _turn_over(prim: Any) -> None:  # noqa: ANN401  pxr is untyped
+def _turn_over(prim: Usd.Prim) -> None:
     prim.GetAttribute("orientation").Set(UsdGeom.Tokens.leftHanded)
 
 
-def _turned_over(role: Role, specimen: Specimen) -> Iterator[Seed]:
-    for site in shape_sites(specimen, role):
+def _turned_over(role: Role, asset: GoodAsset) -> Iterator[Seed]:
+    for site in shape_sites(asset, role):
         if _is_mesh(site.prim):
-            apply = partial(_edit, site.path, _turn_over)
+            apply = on_prim(site.path, _turn_over)
             yield Seed(site.subject, apply, equivalent=not _has_outside(site.prim))
 
 
-def _has_outside(prim: Any) -> bool:  # noqa: ANN401  pxr is untyped
+def _has_outside(prim: Usd.Prim) -> bool:
     mesh = UsdGeom.Mesh(prim)
     points = np.array(mesh.GetPointsAttr().Get(), np.float64)
     points = (points - points.mean(axis=0)) * np.array(_scale_of(prim))
@@ -215,45 +213,45 @@ def _has_outside(prim: Any) -> bool:  # noqa: ANN401  pxr is untyped
     )
 
 
-def _scale_of(prim: Any) -> NDArray[np.float64]:  # noqa: ANN401  pxr is untyped
+def _scale_of(prim: Usd.Prim) -> NDArray[np.float64]:
     scale = prim.GetAttribute("xformOp:scale").Get()
     return np.ones(3) if scale is None else np.array(scale, np.float64)
 
 
-def _shifted(role: Role, specimen: Specimen) -> Iterator[Seed]:
+def _shifted(role: Role, asset: GoodAsset) -> Iterator[Seed]:
     """Move shapes by a part of their size, along no axis."""
-    for site in shape_sites(specimen, role):
+    for site in shape_sites(asset, role):
         yield Seed(site.subject, partial(_shift, site))
 
 
-def _shift(site: ShapeSite, stage: Any, size: float) -> None:  # noqa: ANN401
+def _shift(site: ShapeSite, stage: Usd.Stage, size: float) -> None:
     place = stage.GetPrimAtPath(site.path).GetAttribute("xformOp:translate")
-    moved = np.array(place.Get()) + size * site.size * _OBLIQUE
+    moved = np.array(place.Get()) + size * site.size * OBLIQUE
     place.Set(Gf.Vec3d(*moved.tolist()))
 
 
-def _disable(prim: Any) -> None:  # noqa: ANN401  pxr is untyped
+def _disable(prim: Usd.Prim) -> None:
     UsdPhysics.CollisionAPI(prim).CreateCollisionEnabledAttr(False)
 
 
-def _lose_collider(prim: Any) -> None:  # noqa: ANN401  pxr is untyped
+def _lose_collider(prim: Usd.Prim) -> None:
     prim.RemoveAPI(UsdPhysics.CollisionAPI)
 
 
-def _bound(prim: Any) -> None:  # noqa: ANN401  pxr is untyped
+def _bound(prim: Usd.Prim) -> None:
     api = UsdPhysics.MeshCollisionAPI.Apply(prim)
     api.CreateApproximationAttr(UsdPhysics.Tokens.boundingCube)
 
 
-def _show(prim: Any) -> None:  # noqa: ANN401  pxr is untyped
+def _show(prim: Usd.Prim) -> None:
     UsdGeom.Imageable(prim).CreatePurposeAttr(UsdGeom.Tokens.default_)
 
 
-def _hide(prim: Any) -> None:  # noqa: ANN401  pxr is untyped
+def _hide(prim: Usd.Prim) -> None:
     UsdGeom.Imageable(prim).CreateVisibilityAttr(UsdGeom.Tokens.invisible)
 
 
-def _guide(prim: Any) -> None:  # noqa: ANN401  pxr is untyped
+def _guide(prim: Usd.Prim) -> None:
     UsdGeom.Imageable(prim).CreatePurposeAttr(UsdGeom.Tokens.guide)
 
 
@@ -262,8 +260,8 @@ def _fault(  # noqa: PLR0913, PLR0917  a row of the table below
     name: str,
     title: str,
     check: str,
-    edit: Callable[[Any], None],
-    applies: Callable[[Any], bool] = _every,
+    edit: Callable[[Usd.Prim], None],
+    applies: Callable[[Usd.Prim], bool] = _every,
 ) -> Fault:
     return Fault(
         f"{_WORDS[role]}.{name}",
@@ -274,10 +272,10 @@ def _fault(  # noqa: PLR0913, PLR0917  a row of the table below
 
 
 def _faults(role: Role) -> Iterator[Fault]:
-    """What can happen to colliders and visuals alike."""
+    """Yield the faults of one role that colliders and visuals share."""
     word = _WORDS[role]
     rows = (
-        ("dropped", "{} dropped", "shapes", _remove, _every),
+        ("dropped", "{} dropped", "shapes", deactivate, _every),
         ("repeated", "{} written twice", "shapes", _repeat, _every),
         ("radius", "radius of {} halved", "support", _halve_radius, _is_round),
         ("axis", "axis of {} turned", "support", _turn_axis, _is_long),

@@ -1,23 +1,29 @@
-"""Faults in which joints there are, what they connect and what they allow."""
+"""Faults in the set of joints, their bodies and their types."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from pxr import Sdf, UsdPhysics
+from pxr import Usd, UsdPhysics
 
-from urdf_usd.conformance.mutation.fault import Fault, Seed
-from urdf_usd.conformance.mutation.motion import AXES
-from urdf_usd.conformance.mutation.specimen import apart
+from urdf_usd.conformance.mutation.fault import (
+    Fault,
+    Seed,
+    deactivate,
+    on_prim,
+    relocate,
+)
+from urdf_usd.conformance.mutation.good_asset import apart
+from urdf_usd.conformance.mutation.joint_frames import AXES
 from urdf_usd.conformance.observation.robot import COORDINATES, JointType
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from urdf_usd.conformance.mutation.specimen import BodySite, JointSite, Specimen
+    from urdf_usd.conformance.mutation.good_asset import BodySite, GoodAsset, JointSite
 
 _JOINTS = ("structure.joints",)
 _LINKS = ("structure.links",)
@@ -27,84 +33,71 @@ _ENDS = ("structure.joints", "structure.parents", "structure.base")
 _ELSEWHERE = "misspelt"
 _TURNING = (JointType.REVOLUTE, JointType.CONTINUOUS)
 _SINGLE = (*_TURNING, JointType.PRISMATIC)
-# What locks a degree of freedom.
+# Limits that lock a degree of freedom.
 _LOCKED = (1.0, -1.0)
 
 
 def _edited(
-    edit: Callable[[Any], None], types: tuple[JointType, ...], specimen: Specimen
+    edit: Callable[[Usd.Prim], None], types: tuple[JointType, ...], asset: GoodAsset
 ) -> Iterator[Seed]:
-    """Edit the prims of joints that hold something."""
-    for site in specimen.joints_of(*types):
+    """Edit the prims of joints that frames something."""
+    for site in asset.joints_of(*types):
         if UsdPhysics.Joint(site.prim).GetJointEnabledAttr().Get():
-            yield Seed(site.subject, partial(_edit, site.path, edit))
+            yield Seed(site.subject, on_prim(site.path, edit))
 
 
-def _ties(specimen: Specimen, *types: JointType) -> set[str]:
+def _ties(asset: GoodAsset, *types: JointType) -> set[str]:
     """Name the joints of some types whose parent is the world."""
     return {
         site.subject
-        for site in specimen.joints_of(*types)
+        for site in asset.joints_of(*types)
         if not any(
-            specimen.body_at(str(path))
+            asset.body_at(str(path))
             for path in UsdPhysics.Joint(site.prim).GetBody0Rel().GetTargets()
         )
     }
 
 
-def _excluded(specimen: Specimen) -> Iterator[Seed]:
-    """Exclude joints; a weld to the world holds the base with or without."""
-    equivalent = _ties(specimen, JointType.FIXED)
+def _excluded(asset: GoodAsset) -> Iterator[Seed]:
+    """Exclude joints; equivalent for fixed joints to the world."""
+    equivalent = _ties(asset, JointType.FIXED)
     types = (*_SINGLE, JointType.FIXED, JointType.PLANAR)
-    for seed in _edited(_exclude, types, specimen):
+    for seed in _edited(_exclude, types, asset):
         yield replace(seed, equivalent=seed.subject in equivalent)
 
 
-def _without_parent(specimen: Specimen) -> Iterator[Seed]:
-    """Misspell parents; what does not exist is the world, which some joints mean."""
-    equivalent = _ties(specimen, *COORDINATES)
-    for seed in _edited(partial(_misspell, 0), tuple(COORDINATES), specimen):
+def _without_parent(asset: GoodAsset) -> Iterator[Seed]:
+    """Misspell parents; equivalent for joints to the world."""
+    equivalent = _ties(asset, *COORDINATES)
+    for seed in _edited(partial(_misspell, 0), tuple(COORDINATES), asset):
         yield replace(seed, equivalent=seed.subject in equivalent)
 
 
-def _edit(
-    path: str,
-    edit: Callable[[Any], None],
-    stage: Any,  # noqa: ANN401  pxr is untyped
-    _: float,
-) -> None:
-    edit(stage.GetPrimAtPath(path))
-
-
-def _remove(prim: Any) -> None:  # noqa: ANN401  pxr is untyped
-    prim.SetActive(False)
-
-
-def _disable(prim: Any) -> None:  # noqa: ANN401  pxr is untyped
+def _disable(prim: Usd.Prim) -> None:
     UsdPhysics.Joint(prim).CreateJointEnabledAttr(False)
 
 
-def _exclude(prim: Any) -> None:  # noqa: ANN401  pxr is untyped
+def _exclude(prim: Usd.Prim) -> None:
     UsdPhysics.Joint(prim).CreateExcludeFromArticulationAttr(True)
 
 
-def _retype(name: str, prim: Any) -> None:  # noqa: ANN401  pxr is untyped
+def _retype(name: str, prim: Usd.Prim) -> None:
     prim.SetTypeName(name)
 
 
-def _misspell(side: int, prim: Any) -> None:  # noqa: ANN401  pxr is untyped
+def _misspell(side: int, prim: Usd.Prim) -> None:
     joint = UsdPhysics.Joint(prim)
     end = (joint.GetBody0Rel(), joint.GetBody1Rel())[side]
     end.SetTargets([path.AppendChild(_ELSEWHERE) for path in end.GetTargets()])
 
 
-def _limit(prim: Any, freedom: str, limits: tuple[float, float]) -> None:  # noqa: ANN401
+def _limit(prim: Usd.Prim, freedom: str, limits: tuple[float, float]) -> None:
     api = UsdPhysics.LimitAPI.Apply(prim, freedom)
     api.CreateLowAttr(limits[0])
     api.CreateHighAttr(limits[1])
 
 
-def _freedoms(prim: Any) -> dict[str, tuple[float, float]]:  # noqa: ANN401
+def _freedoms(prim: Usd.Prim) -> dict[str, tuple[float, float]]:
     """Return the limits of each degree of freedom."""
     limits = {}
     for freedom in (f"{kind}{axis}" for kind in ("trans", "rot") for axis in AXES):
@@ -113,20 +106,20 @@ def _freedoms(prim: Any) -> dict[str, tuple[float, float]]:  # noqa: ANN401
     return limits
 
 
-def _lock_to_infinity(prim: Any) -> None:  # noqa: ANN401  pxr is untyped
-    """Lock by low above high, but with values that parsers take for no limit."""
+def _lock_to_infinity(prim: Usd.Prim) -> None:
+    """Lock with infinite low above high, which parsers read as no limit."""
     for freedom, (low, high) in _freedoms(prim).items():
         if low > high:
             _limit(prim, freedom, (math.inf, -math.inf))
 
 
-def _lock_one_more(prim: Any) -> None:  # noqa: ANN401  pxr is untyped
+def _lock_one_more(prim: Usd.Prim) -> None:
     free = next(name for name, (low, high) in _freedoms(prim).items() if low < high)
     _limit(prim, free, _LOCKED)
 
 
-def _turn_plane(prim: Any) -> None:  # noqa: ANN401  pxr is untyped
-    """Take another axis for the normal of the plane."""
+def _turn_plane(prim: Usd.Prim) -> None:
+    """Permute the normal of the plane."""
     limits = _freedoms(prim)
     for freedom in limits:
         kind, axis = freedom[:-1], freedom[-1]
@@ -134,94 +127,88 @@ def _turn_plane(prim: Any) -> None:  # noqa: ANN401  pxr is untyped
         _limit(prim, freedom, limits[f"{kind}{other}"])
 
 
-def _welded_floats(specimen: Specimen) -> Iterator[Seed]:
-    for site in specimen.joints_of(JointType.FLOATING):
-        yield Seed(site.subject, partial(_edit, site.path, _weld_float))
+def _welded_floats(asset: GoodAsset) -> Iterator[Seed]:
+    for site in asset.joints_of(JointType.FLOATING):
+        yield Seed(site.subject, on_prim(site.path, _weld_float))
 
 
-def _weld_float(prim: Any) -> None:  # noqa: ANN401  pxr is untyped
+def _weld_float(prim: Usd.Prim) -> None:
     prim.SetTypeName("PhysicsFixedJoint")
     UsdPhysics.Joint(prim).CreateJointEnabledAttr(True)
 
 
-def _lost_names(specimen: Specimen) -> Iterator[Seed]:
-    for site in _named(specimen):
+def _lost_names(asset: GoodAsset) -> Iterator[Seed]:
+    for site in _named(asset):
         same = site.prim.GetName() == site.stated.name
-        yield Seed(
-            site.subject, partial(_edit, site.path, _forget_name), equivalent=same
-        )
+        yield Seed(site.subject, on_prim(site.path, _forget_name), equivalent=same)
 
 
-def _named(specimen: Specimen) -> tuple[BodySite | JointSite, ...]:
-    return (*specimen.joints, *specimen.bodies)
+def _named(asset: GoodAsset) -> tuple[BodySite | JointSite, ...]:
+    return (*asset.joints, *asset.bodies)
 
 
-def _forget_name(prim: Any) -> None:  # noqa: ANN401  pxr is untyped
+def _forget_name(prim: Usd.Prim) -> None:
     prim.SetDisplayName("")
 
 
-def _renamed(specimen: Specimen) -> Iterator[Seed]:
-    for site in _named(specimen):
+def _renamed(asset: GoodAsset) -> Iterator[Seed]:
+    for site in _named(asset):
         if not site.prim.GetDisplayName():
             target = f"{site.path}_{_ELSEWHERE}"
-            yield Seed(site.subject, partial(_relocate, site.path, target))
+            yield Seed(site.subject, relocate(site.path, target))
 
 
-def _relocate(path: str, target: str, stage: Any, _: float) -> None:  # noqa: ANN401
-    stage.GetRootLayer().relocates = [(Sdf.Path(path), Sdf.Path(target))]
-
-
-def _rehung(specimen: Specimen) -> Iterator[Seed]:
-    """Hang joints on a body that stands elsewhere and does not follow the child."""
-    for site in specimen.joints:
+def _with_other_parent(asset: GoodAsset) -> Iterator[Seed]:
+    """Change the parent to a body with another pose that is not below the child."""
+    for site in asset.joints:
         ends = UsdPhysics.Joint(site.prim)
         parent, child = (
-            [specimen.body_at(str(path)) for path in end.GetTargets()]
+            [asset.body_at(str(path)) for path in end.GetTargets()]
             for end in (ends.GetBody0Rel(), ends.GetBody1Rel())
         )
         if not (parent and parent[0] and child and child[0]):
             continue
-        behind = _behind(child[0].stated.name, specimen)
+        behind = _links_below(child[0].stated.name, asset)
         others = [
             body.path
-            for body in specimen.bodies
+            for body in asset.bodies
             if body.stated.name not in behind and apart(body, parent[0])
         ]
         if others:
-            yield Seed(site.subject, partial(_rehang, site.path, others[0]))
+            yield Seed(site.subject, partial(_set_parent, site.path, others[0]))
 
 
-def _behind(link: str, specimen: Specimen) -> set[str]:
+def _links_below(link: str, asset: GoodAsset) -> set[str]:
     """Return a link and all links that move with it."""
-    found, joints = {link}, specimen.spec.joints
+    found, joints = {link}, asset.spec.joints
     for _ in joints:
         found |= {joint.child for joint in joints if joint.parent in found}
     return found
 
 
-def _rehang(path: str, parent: str, stage: Any, _: float) -> None:  # noqa: ANN401
+def _set_parent(path: str, parent: str, stage: Usd.Stage, _: float) -> None:
     joint = UsdPhysics.Joint(stage.GetPrimAtPath(path))
     joint.GetBody0Rel().SetTargets([parent])
 
 
-def _surplus(specimen: Specimen) -> Iterator[Seed]:
-    """Weld the first body to the last one: a loop that the URDF does not have."""
-    if len(specimen.bodies) > 1:
-        ends = specimen.bodies[0].path, specimen.bodies[-1].path
-        path = f"{specimen.root}/{_ELSEWHERE}"
+def _surplus(asset: GoodAsset) -> Iterator[Seed]:
+    """Fix the first body to the last one: a surplus loop."""
+    if len(asset.bodies) > 1:
+        ends = asset.bodies[0].path, asset.bodies[-1].path
+        path = f"{asset.root}/{_ELSEWHERE}"
         yield Seed("robot", partial(_weld, path, "", ends))
 
 
-def _namesakes(specimen: Specimen) -> Iterator[Seed]:
-    """Add welds between the ends of joints, under the same name."""
-    for site in specimen.joints:
+def _namesakes(asset: GoodAsset) -> Iterator[Seed]:
+    """Add fixed joints between the bodies of joints, with the same name."""
+    for site in asset.joints:
         joint = UsdPhysics.Joint(site.prim)
         ends = [
             str(path)
             for end in (joint.GetBody0Rel(), joint.GetBody1Rel())
             for path in end.GetTargets()
         ]
-        path = f"{specimen.root}/{_ELSEWHERE}"
+        path = f"{asset.root}/{_ELSEWHERE}"
         yield Seed(site.subject, partial(_weld, path, site.name, (ends[0], ends[1])))
 
 
@@ -229,7 +216,7 @@ def _weld(
     path: str,
     name: str,
     ends: tuple[str, str],
-    stage: Any,  # noqa: ANN401  pxr is untyped
+    stage: Usd.Stage,
     _: float,
 ) -> None:
     joint = UsdPhysics.FixedJoint.Define(stage, path)
@@ -242,7 +229,7 @@ def _fault(
     identifier: str,
     title: str,
     aims: tuple[str, ...],
-    edit: Callable[[Any], None],
+    edit: Callable[[Usd.Prim], None],
     types: tuple[JointType, ...] = tuple(COORDINATES),
 ) -> Fault:
     return Fault(f"topology.{identifier}", title, aims, partial(_edited, edit, types))
@@ -255,7 +242,7 @@ def _retyped(
 
 
 TOPOLOGY_FAULTS = (
-    _fault("joint-removed", "joint removed", _JOINTS, _remove),
+    _fault("joint-removed", "joint removed", _JOINTS, deactivate),
     _fault("joint-disabled", "joint disabled", _JOINTS, _disable),
     Fault(
         "topology.joint-excluded",
@@ -267,7 +254,9 @@ TOPOLOGY_FAULTS = (
     Fault("topology.joint-namesake", "second joint of a name", _JOINTS, _namesakes),
     _fault("child-dangling", "body1 misspelt", _ENDS, partial(_misspell, 1)),
     Fault("topology.parent-dangling", "body0 misspelt", _ENDS, _without_parent),
-    Fault("topology.joint-rehung", "joint on another parent", _PARENTS, _rehung),
+    Fault(
+        "topology.joint-rehung", "joint on another parent", _PARENTS, _with_other_parent
+    ),
     _retyped(
         "made-prismatic",
         "revolute joint made prismatic",

@@ -1,4 +1,4 @@
-"""Prims that may stand for the links and joints of a URDF, and which do."""
+"""Prims that are candidates for the links and joints of a URDF, and their matches."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ ORIGIN: Rows = (
 
 @dataclass(frozen=True, slots=True)
 class NamedPrim:
-    """A prim that may stand for a link.
+    """A prim that is a candidate for a link.
 
     Attributes:
-        path: Where it is.
-        name: What it is called.
-        is_body: Whether it is a rigid body, rather than a frame or a folder.
+        path: Prim path.
+        name: Display name, else prim name.
+        is_body: Whether it is a rigid body, rather than a frame or a plain Xform.
         pose: (4, 4) transform to the world [m], with all joints at zero.
         mass: [kg]; None if it is no body.
-        has_shapes: Whether there are shapes in its frame.
+        has_shapes: Whether it has shapes of its own.
     """
 
     path: str
@@ -47,14 +47,14 @@ class NamedJoint:
     """A joint prim.
 
     Attributes:
-        path: Where it is.
-        name: What it is called.
+        path: Prim path.
+        name: Display name, else prim name.
         ends: Paths of the bodies that it connects; empty for the world. The one nearer
             to the base comes first.
-        type: How it moves; None if URDF has no word for that.
+        type: Kind of motion; None if URDF has no such type.
         point: A point of its axis in the frame of its second body [m].
         axis: Unit vector likewise; None if it has none.
-        closes_loop: Whether its bodies are connected without it.
+        closes_loop: Whether its bodies are connected by other joints.
     """
 
     path: str
@@ -68,7 +68,7 @@ class NamedJoint:
 
 @dataclass(frozen=True, slots=True)
 class NamedPrims:
-    """What has a name in a USD.
+    """Candidates for links and joints in a USD.
 
     Attributes:
         links: Bodies, and frames that may be links.
@@ -80,7 +80,7 @@ class NamedPrims:
 
 
 class Matches:
-    """Names on one side and prims on the other, and which belong together."""
+    """One-to-one matches between URDF names and prims."""
 
     def __init__(
         self, names: Sequence[str], prims: Sequence[NamedPrim | NamedJoint]
@@ -92,7 +92,7 @@ class Matches:
 
     @property
     def new(self) -> dict[str, str]:
-        """Names of prims that are called otherwise, by path."""
+        """URDF names of matched prims that have another name, by path."""
         return {
             path: name
             for path, name in self.name_of.items()
@@ -100,7 +100,7 @@ class Matches:
         }
 
     def match(self, key: Callable[[str], str]) -> None:
-        """Match what has the same key, where nothing else has it."""
+        """Match names and prims with equal keys that are unique on both sides."""
         names = Counter(key(name) for name in self.names if name not in self.path_of)
         bodies: dict[str, list[str]] = {}
         for path, prim in self.prims.items():
@@ -115,32 +115,32 @@ class Matches:
                 self.add(name, (solid or paths)[0])
 
     def add(self, name: str, path: str) -> None:
-        """Say that a prim stands for what has a name."""
+        """Match a name with the prim at a path."""
         self.path_of[name] = path
         self.name_of[path] = name
 
-    def is_open(self, name: str, path: str) -> bool:
-        """Whether nothing is known of both."""
+    def is_unmatched(self, name: str, path: str) -> bool:
+        """Whether neither the name nor the prim is matched."""
         return (
             name not in self.path_of
             and path in self.prims
             and (path not in self.name_of)
         )
 
-    def are_open(self) -> bool:
-        """Whether there are names of which nothing is known, and such prims."""
+    def has_unmatched(self) -> bool:
+        """Whether there are unmatched names and unmatched prims."""
         return len(self.path_of) < min(len(self.names), len(self.prims))
 
-    def agree(self, name: str, path: str) -> bool:
-        """Whether a name and a prim belong together, or may."""
+    def compatible(self, name: str, path: str) -> bool:
+        """Whether a name and a prim are matched, or could be."""
         return self.path_of.get(name, path) == path and (
             self.name_of.get(path, name) == name
         )
 
     def body(self, place: str) -> str:
-        """Return the body that carries a prim; empty, which is the world, if none does.
+        """Return the path of the body that carries a prim; empty for the world.
 
-        What is no prim of these stands for itself.
+        A path that is none of the prims is returned as it is.
         """
         body = place
         while body:
@@ -152,5 +152,5 @@ class Matches:
 
 
 def is_frame(prim: NamedPrim | NamedJoint) -> bool:
-    """Whether a prim may be a link but is no body."""
+    """Whether a prim is a candidate for a link without being a body."""
     return isinstance(prim, NamedPrim) and not prim.is_body

@@ -1,16 +1,16 @@
-"""Small values that go from process to process by the thousand."""
+"""Fast pickling of small values, which processes exchange by the thousand."""
 
 from __future__ import annotations
 
 
-class Carried:
-    """A dataclass with slots that is pickled as the arguments it is made of.
+class CompactPickle:
+    """Base of dataclasses with slots that are pickled as constructor arguments.
 
-    The way that dataclasses have of their own takes twice as long.
+    The default pickling of dataclasses with slots takes twice as long.
     """
 
     __slots__: tuple[str, ...] = ()
 
-    def __reduce__(self) -> tuple[type[Carried], tuple[object, ...]]:
-        """Return what makes an equal value."""
+    def __reduce__(self) -> tuple[type[CompactPickle], tuple[object, ...]]:
+        """Return the class and the arguments of an equal value."""
         return type(self), tuple([getattr(self, name) for name in self.__slots__])

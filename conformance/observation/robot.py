@@ -1,8 +1,8 @@
 """What an engine states about one robot, by URDF name and in SI units.
 
-An observation carries no verdict and knows nothing of the other side. ``None`` in a
-field is *absent*; whether the engine can state a quantity at all is said by
-:attr:`Observation.states`. Frames are relative to the URDF's root link.
+An observation holds what one engine computes from one file, without a verdict.
+``None`` in a field means *absent*; :attr:`Observation.states` lists the quantities that
+the engine can state at all. Frames are relative to the URDF's root link.
 """
 
 from __future__ import annotations
@@ -11,14 +11,16 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, TypeAlias
 
-from urdf_usd.conformance.observation.pickling import Carried
+from urdf_usd.conformance.observation.pickling import CompactPickle
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import numpy as np
     from numpy.typing import NDArray
 
-    from urdf_usd.conformance.observation.free_motion import Rollout, RolloutPlan
     from urdf_usd.conformance.observation.shapes import ShapeObservation
+
 
 Vec3: TypeAlias = tuple[float, float, float]
 Vec6: TypeAlias = tuple[float, float, float, float, float, float]
@@ -29,7 +31,7 @@ SINGLE_PRECISION = 2.0**-24
 
 
 class Quantity(StrEnum):
-    """The kinds of statement that an engine can make."""
+    """Kinds of quantities that an engine can state."""
 
     LINKS = "links"
     JOINTS = "joints"
@@ -75,8 +77,8 @@ COORDINATES = {
 }
 
 # Velocities per joint type, and their order: rates of the displacement, along the axes
-# of the joint frame, then angular velocity about axes of the child. What a planar joint
-# is given along its normal has no effect, so that no basis of its plane is needed.
+# of the joint frame, then angular velocity about axes of the child. The component along
+# the normal of a planar joint has no effect, so that no basis of its plane is needed.
 VELOCITIES = {
     JointType.REVOLUTE: 1,
     JointType.CONTINUOUS: 1,
@@ -88,7 +90,7 @@ VELOCITIES = {
 }
 
 ROOT_MOTION = ""
-"""Stands for the free motion of the root link where a joint's name is expected."""
+"""Represents the free motion of the root link in place of a joint's name."""
 
 
 class Base(StrEnum):
@@ -100,8 +102,8 @@ class Base(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class MassProperties(Carried):
-    """Mass of one body or of bodies that are welded together.
+class MassProperties(CompactPickle):
+    """Mass of one body, or of bodies connected by fixed joints.
 
     Attributes:
         mass: [kg].
@@ -116,14 +118,14 @@ class MassProperties(Carried):
 
 
 @dataclass(frozen=True, slots=True)
-class LinkObservation(Carried):
+class LinkObservation(CompactPickle):
     """One link.
 
     Attributes:
         name: URDF name.
         mass: Its own mass properties; None if it has none of its own (it is
-            massless, or this reader counts its mass with another link's).
-        body: Link whose rigid body carries this link, where the reader knows; equal
+            massless, or this engine counts its mass with another link's).
+        body: Link whose rigid body carries this link, if the engine knows; equal
             to ``name`` for a body of its own.
     """
 
@@ -133,7 +135,7 @@ class LinkObservation(Carried):
 
 
 @dataclass(frozen=True, slots=True)
-class MimicObservation(Carried):
+class MimicObservation(CompactPickle):
     """Position = multiplier * position of ``leader`` + offset [rad or m]."""
 
     leader: str
@@ -142,7 +144,7 @@ class MimicObservation(Carried):
 
 
 @dataclass(frozen=True, slots=True)
-class JointObservation(Carried):
+class JointObservation(CompactPickle):
     """One joint.
 
     Attributes:
@@ -156,7 +158,7 @@ class JointObservation(Carried):
         axis: Unit vector in the child frame, where the engine can state it.
         anchor: A point of the axis in the child frame [m]; always the child's origin in
             URDF.
-        note: Why a value is absent or unusual, for the reader of the report.
+        note: Why a value is absent or unusual, for the report.
     """
 
     name: str
@@ -183,7 +185,7 @@ class Frames:
         links: Names of the L links, in the order of the second array axis.
         positions: (K, L, 3) origins in the root link's frame [m].
         rotations: (K, L, 3, 3) matrices that rotate link vectors into the root frame.
-        labels: (K) what each configuration is, where the engine repeats it.
+        labels: (K) names of the configurations; may be empty.
     """
 
     links: tuple[str, ...]
@@ -200,12 +202,12 @@ class Dynamics:
     its -Z. Velocities u are those of :data:`VELOCITIES`. Arrays are read-only.
 
     Attributes:
-        joints: (n) joint of each degree of freedom, those of one joint in a row;
-            ``ROOT_MOTION`` for the six of the root. An engine leaves out what depends
-            on values that it cannot know.
+        joints: (n) joint of each degree of freedom, grouped by joint; ``ROOT_MOTION``
+            for the six of the root. An engine leaves out those that depend on values
+            that it does not read.
         inertia: (K, n, n) joint-space inertia M [kg, kg m or kg m^2].
         bias: (K, n) gravity, Coriolis and centrifugal forces b [N or N m].
-        velocities: (K, n) velocities u at which the forces are.
+        velocities: (K, n) velocities u for which the forces are stated.
     """
 
     joints: tuple[str, ...]
@@ -216,21 +218,21 @@ class Dynamics:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Configurations:
-    """The K configurations at which all engines are asked.
+    """The K configurations at which all engines state frames and motion.
 
-    Mimic joints already follow their leader: an engine sets every joint as it is told.
+    Mimic joints already follow their leader: an engine sets every joint as given.
     The first configuration is zero, wherever the limits are.
 
     Attributes:
         joints: Names of the moving joints.
         positions: Per joint a (K, d) array, with d and the order of coordinates from
             :data:`COORDINATES`.
-        labels: (K) what each configuration is: zero, lower, upper, sample 0 ...
+        labels: (K) names: zero, lower, upper, sample 0 ...
         velocities: Per joint a (K, d) array in the form of :data:`VELOCITIES`, for the
             equations of motion; empty if all are at rest.
-        rollout: How the robot shall move on its own, if at all.
+        rollout: Plan of the passive rollout, if there is to be one.
         root: URDF name of the root link, which all frames are relative to.
-        weighed: Number of configurations, from the first on, at which equations of
+        motion_count: Number of configurations, from the first on, at which equations of
             motion are stated; all of them if None.
     """
 
@@ -240,7 +242,7 @@ class Configurations:
     velocities: tuple[NDArray[np.float64], ...] = ()
     rollout: RolloutPlan | None = None
     root: str | None = None
-    weighed: int | None = None
+    motion_count: int | None = None
 
     @property
     def count(self) -> int:
@@ -249,25 +251,25 @@ class Configurations:
 
     @property
     def for_motion(self) -> Configurations:
-        """Those at which equations of motion are stated."""
-        if self.weighed is None:
+        """The configurations at which equations of motion are stated."""
+        if self.motion_count is None:
             return self
         return replace(
             self,
-            positions=tuple(values[: self.weighed] for values in self.positions),
-            labels=self.labels[: self.weighed],
-            velocities=tuple(values[: self.weighed] for values in self.velocities),
+            positions=tuple(values[: self.motion_count] for values in self.positions),
+            labels=self.labels[: self.motion_count],
+            velocities=tuple(values[: self.motion_count] for values in self.velocities),
         )
 
 
 @dataclass(frozen=True, slots=True)
 class Departure:
-    """An inertia that the reader computes although the file states another.
+    """An inertia that the engine computes although the file states another.
 
     Attributes:
         link: URDF name.
-        stated: What the file says, as in :class:`MassProperties`.
-        computed: What the reader makes of it, likewise.
+        stated: Tensor in the file, as in :class:`MassProperties`.
+        computed: Tensor that the engine uses, likewise.
         cause: Why, in one sentence.
     """
 
@@ -295,8 +297,8 @@ class Restatement:
 
 
 @dataclass(frozen=True, slots=True)
-class AssemblyGap(Carried):
-    """How far apart the two frames of a joint are where the file places the links.
+class AssemblyGap(CompactPickle):
+    """Distance of the two frames of a joint at the authored poses of the links.
 
     Attributes:
         joint: URDF name.
@@ -311,35 +313,36 @@ class AssemblyGap(Carried):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Observation:
-    """Everything that one engine says about one file.
+    """Everything that one engine states about one file.
 
     Attributes:
         engine: Name of the engine.
-        robot: Name of the robot as this reader reports it, or None.
+        robot: Name of the robot as the engine reports it, or None.
         root: URDF name of the root link.
         states: Quantities this engine can state; all others are not comparable.
         base: Relation of the root to the world, if stated.
         articulation_roots: Number of articulation roots, if the format has them.
-        renamed: What only structure tells, as ``link arm``, and what it is called.
-        notes: What had to be done so that the reader could read the file.
-        departures: Inertias that the reader replaces by others.
+        renamed: Links and joints, as ``link arm``, that were matched by structure
+            alone, and their names in the file.
+        notes: Changes to the file that let the engine read it, and its warnings.
+        departures: Inertias that the engine replaces by others.
         assembly: One entry per joint, if the format places links and joints apart.
-        invented: Links whose mass the reader makes up: the file states none.
+        invented: Links without a mass in the file, for which the engine makes one up.
         restated: Inertias that the file states twice, whether or not they agree.
-        inert: Links with a body that forces do not move: kinematic or disabled.
+        nondynamic: Links whose rigid body is kinematic or disabled.
         unarticulated: Joints that belong to no articulation.
-        grounded: Joints of an articulation that move and end at no body.
-        up: Unit vector against gravity in the root link's frame, if the file says.
-        repaired: Links and joints whose text has no exact meaning; readers differ.
-        malformed: Rules by which text that is not well-formed XML was repaired, if the
-            repair is the converter's own: then the reading does not confirm it.
+        at_world: Moving joints of an articulation with the world on one side.
+        up: Up axis in the root link's frame, a unit vector, if the file states it.
+        repaired: Links and joints whose text is ambiguous, so that engines may differ.
+        malformed: Rules by which malformed XML was repaired, if the repair is the
+            converter's own: then this observation does not confirm it.
         quaternions: Links and joints whose origin is turned by a quaternion, which
             came with URDF 1.1.
-        precision: Unit roundoff of the reader's arithmetic.
+        precision: Unit roundoff of the engine's arithmetic.
         dynamics: Equations of motion; None if unstated, and a note says why.
-        rollout: Outcome of the rollout that was asked for, if any; None likewise.
-        shapes: Shapes of links. One that is stated in several frames is the shape of
-            the first of these links that the robot has.
+        rollout: States of the planned rollout, if any; None likewise.
+        shapes: Shapes of links. A shape that is stated in several frames belongs to the
+            first of these links that the robot has.
     """
 
     engine: str
@@ -356,9 +359,9 @@ class Observation:
     assembly: tuple[AssemblyGap, ...] = ()
     invented: tuple[str, ...] = ()
     restated: tuple[Restatement, ...] = ()
-    inert: tuple[str, ...] = ()
+    nondynamic: tuple[str, ...] = ()
     unarticulated: tuple[str, ...] = ()
-    grounded: tuple[str, ...] = ()
+    at_world: tuple[str, ...] = ()
     up: Vec3 | None = None
     repaired: tuple[str, ...] = ()
     malformed: tuple[str, ...] = ()
@@ -368,3 +371,96 @@ class Observation:
     rollout: Rollout | None = None
     shapes: tuple[ShapeObservation, ...] = ()
     renamed: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class HeadCoupling:
+    """Coupling of a joint to the head of its chain of mimic joints.
+
+    Attributes:
+        leader: Name of the joint at the head, which follows no other.
+        multiplier: Factor of the head's position.
+        offset: Added to that [rad or m].
+        steps: Number of couplings in the chain.
+        terms: Sum of the magnitudes of the terms of the offset.
+    """
+
+    leader: str
+    multiplier: float
+    offset: float
+    steps: int
+    terms: float
+
+
+def head_coupling(
+    name: str, coupling_of: Callable[[str], MimicObservation | None]
+) -> HeadCoupling | None:
+    """Follow the chain of a joint to its head.
+
+    Args:
+        name: The joint.
+        coupling_of: Returns the coupling of a joint by name; None if it has none.
+
+    Returns:
+        None if the joint has no coupling. A loop is followed once around.
+    """
+    leader, multiplier, offset, terms = name, 1.0, 0.0, 0.0
+    seen: set[str] = set()
+    while leader not in seen and (mimic := coupling_of(leader)):
+        seen.add(leader)
+        offset += multiplier * mimic.offset
+        terms += abs(multiplier * mimic.offset)
+        multiplier *= mimic.multiplier
+        leader = mimic.leader
+    steps = len(seen)
+    return HeadCoupling(leader, multiplier, offset, steps, terms) if steps else None
+
+
+@dataclass(frozen=True, slots=True)
+class RolloutPlan:
+    """Passive rollout: gravity, damping, friction and mimic couplings, no drives.
+
+    The root link is fixed, joints start at rest, contacts and joint limits are off.
+
+    Attributes:
+        configuration: Index of the initial configuration.
+        held: Joints that are fixed as well, because what they carry has no inertia.
+        step: Time step [s].
+        steps: Numbers of time steps after which the state is stated.
+    """
+
+    configuration: int
+    held: tuple[str, ...] = ()
+    step: float = 1e-3
+    steps: tuple[int, ...] = (50, 100, 200, 500, 1000)
+
+
+@dataclass(frozen=True, slots=True)
+class RolloutState(CompactPickle):
+    """State at one rollout step.
+
+    Attributes:
+        time: Since the start [s].
+        positions: Per joint, in the form of :data:`COORDINATES`.
+        velocities: Per joint, in the form of :data:`VELOCITIES`.
+    """
+
+    time: float
+    positions: tuple[tuple[float, ...], ...]
+    velocities: tuple[tuple[float, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Rollout:
+    """Outcome of a passive rollout.
+
+    Attributes:
+        joints: Moving joints.
+        states: One per step count of the plan, until the simulation diverges.
+        perturbed: States of copies of the robot, all numbers of which are changed by
+            parts in a million at random; empty if there are none.
+    """
+
+    joints: tuple[str, ...]
+    states: tuple[RolloutState, ...]
+    perturbed: tuple[tuple[RolloutState, ...], ...] = ()

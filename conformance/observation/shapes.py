@@ -1,6 +1,7 @@
-"""What an engine states about the shapes of links: reach, surface, volume, look.
+"""Shapes of links: support function, surface, volume, appearance.
 
-No points: a surface is told by what is the same however it is cut into prims and faces.
+A surface is described by measures that do not depend on how it is cut into prims and
+faces, without points.
 """
 
 from __future__ import annotations
@@ -10,10 +11,14 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, TypeAlias
 
-from urdf_usd.conformance.observation.pickling import Carried
+from urdf_usd.conformance.observation.pickling import CompactPickle
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    import numpy as np
+    from numpy.typing import NDArray
+
 
 Vec3: TypeAlias = tuple[float, float, float]
 
@@ -57,18 +62,18 @@ DIRECTIONS = _directions(128)
 
 
 @dataclass(frozen=True, slots=True)
-class Surface(Carried):
+class Surface(CompactPickle):
     """The surface of a shape, in the link frame.
 
     Attributes:
-        support: Per direction of ``DIRECTIONS``, how far the shape reaches [m].
+        support: Support function per direction of ``DIRECTIONS`` [m].
         area: [m^2].
         edges: Sum of the lengths of all sides of all triangles [m]; zero if there are
-            none. It says how much rounding of points can do to the area.
+            none. It bounds the effect of rounding of points on the area.
         oriented_area: Sum of areas along outward normals [m^2]; zero if it is closed.
         volume: Signed volume of the cones from the link's origin over all faces, which
             is the volume that a closed surface encloses [m^3].
-        center: Centre of the surface, as if it were of thin sheet [m].
+        center: Centroid of the surface [m].
         triangles: Number of triangles with three distinct corners, polygons counted as
             fans; zero for primitives, and if it is not known.
     """
@@ -95,18 +100,18 @@ class Surface(Carried):
 
 
 @dataclass(frozen=True, slots=True)
-class Look(Carried):
-    """How a part of a surface looks.
+class Appearance(CompactPickle):
+    """Colour, opacity and textures of a part of a surface.
 
     Attributes:
         area: Of that part [m^2].
         color: Linear RGB in [0, 1]; of a textured part, what the image is multiplied
-            with. None if nothing says, or it cannot be decided.
-        opacity: In [0, 1]; None if it cannot be decided.
+            with. None if absent or ambiguous.
+        opacity: In [0, 1]; None if ambiguous.
         texture: SHA-256 of the image file that gives the colour of every point.
         image: Name of that file.
         mask: SHA-256 of the image file that gives the opacity of every point.
-        problem: Why an image that is named cannot be shown.
+        problem: Why a referenced image cannot be used.
     """
 
     area: float
@@ -118,9 +123,9 @@ class Look(Carried):
     problem: str | None = None
 
 
-def merged(looks: Iterable[Look]) -> tuple[Look, ...]:
-    """Make one of parts that look alike."""
-    areas: dict[Look, float] = {}
+def merge_appearances(looks: Iterable[Appearance]) -> tuple[Appearance, ...]:
+    """Merge parts of equal appearance."""
+    areas: dict[Appearance, float] = {}
     for look in looks:
         kind = replace(look, area=0.0)
         areas[kind] = areas.get(kind, 0.0) + look.area
@@ -128,27 +133,26 @@ def merged(looks: Iterable[Look]) -> tuple[Look, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class ShapeObservation(Carried):
+class ShapeObservation(CompactPickle):
     """One shape of a link.
 
     Attributes:
         link: URDF name of the link, in whose frame the shape is stated.
         role: What it is for.
-        source: What stands for it in the file, such as a prim path; no two shapes share
-            one.
-        name: What it is called there: a mesh file's reference, a prim's name.
+        source: Identifier in the file, such as a prim path; unique.
+        name: Name in the file: a mesh file's reference, a prim's name.
         kind: Kind of shape.
         size: Edge lengths of a box; radius and length along Z, without caps, of a
             cylinder or capsule; radius of a sphere [m]. Empty for others.
         position: Origin of the shape's own frame [m].
         surface: None if it cannot be stated.
-        looks: Of visuals, if they can be stated: parts that look alike, their areas
-            adding up to the surface's.
-        problem: Why something cannot be stated, or is not what it seems.
+        appearances: Of visuals, if known: one per part of equal appearance, whose areas
+            add up to the surface's.
+        problem: Why something cannot be stated, or is replaced by a bounding shape.
         pieces: Number of objects and groups that its mesh file consists of.
         corners: Of the largest face in its mesh file.
-        stated: Whether this engine has anything to say. If not, the shapes that the
-            link has in this role are not compared with it.
+        stated: Whether the engine can state this shape. If not, the shapes of the link
+            in this role are not compared with this engine.
     """
 
     link: str
@@ -159,8 +163,31 @@ class ShapeObservation(Carried):
     size: tuple[float, ...] = ()
     position: Vec3 = (0.0, 0.0, 0.0)
     surface: Surface | None = None
-    looks: tuple[Look, ...] = ()
+    appearances: tuple[Appearance, ...] = ()
     problem: str | None = None
     pieces: int = 1
     corners: int = 3
     stated: bool = True
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Drawing:
+    """One shape in one role with all its points, for drawing only.
+
+    Attributes:
+        source: As in
+            :class:`~urdf_usd.conformance.observation.shapes.ShapeObservation`; likewise
+            the link, the role, the kind and the size.
+        matrix: (4, 4) from the shape's own frame to the link's [m]; it may scale.
+        points: (N, 3) of a mesh in its own frame.
+        triangles: (M, 3) indices of points.
+    """
+
+    source: str
+    link: str
+    role: Role
+    kind: ShapeKind
+    size: tuple[float, ...]
+    matrix: NDArray[np.float64]
+    points: NDArray[np.float64]
+    triangles: NDArray[np.integer]

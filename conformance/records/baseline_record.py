@@ -1,4 +1,4 @@
-"""What a run says next to the file of what is known not to conform."""
+"""Comparison of a run with the baseline of known failures."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import msgspec
 
 
 class KnownFailureRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """A check that fails, or was expected to.
+    """A check that fails, or is expected to fail.
 
     Attributes:
         robot: Identifier of the robot.
-        check: Identifier of the check; ``verdict`` if none was made.
-        grade: Grade of the check, or the verdict; empty if it passes now.
-        expected: Grade in the baseline; empty if it says nothing.
+        check: Identifier of the check; ``verdict`` for a robot without checks.
+        grade: Grade of the check, or the verdict; empty if it passes.
+        expected: Grade in the baseline; empty if it has none.
         message: What is wrong, in one sentence.
         reason: Why the baseline accepts it.
     """
@@ -26,14 +26,14 @@ class KnownFailureRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BaselineRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """A run next to the file of what is known not to conform.
+    """Comparison of a run with the baseline.
 
     Attributes:
-        new: Failures that are not expected.
-        worse: Failures that were expected to be less grave.
-        fixed: Expected failures that do not fail any more.
-        expected: Failures that are as expected, or less grave.
-        absent: Number of expectations about robots that were not in the run.
+        new: Failures that are not in the baseline.
+        worse: Failures that are worse than in the baseline.
+        fixed: Failures in the baseline that do not fail any more.
+        expected: Failures that are as in the baseline, or better.
+        absent: Number of entries for robots that were not in the run.
     """
 
     new: tuple[KnownFailureRecord, ...] = ()

@@ -1,4 +1,4 @@
-"""What changed since a former run, as plain data."""
+"""Changes since an earlier run, as plain data."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import msgspec
 
 
 class Kind(StrEnum):
-    """What happened, in the order in which it is told."""
+    """Kinds of changes, in the order of reports."""
 
     NEWLY_FAILING = "newly failing"
     REMOVED = "removed"
@@ -20,7 +20,7 @@ class Kind(StrEnum):
     SETTING = "setting"
 
 
-# Changes that nobody minds.
+# Improvements.
 GOOD = frozenset({Kind.FIXED, Kind.BETTER})
 
 
@@ -28,13 +28,13 @@ class ChangeRecord(msgspec.Struct, frozen=True):
     """One difference between two runs.
 
     Attributes:
-        kind: What happened.
-        worse: Whether the later run proves less, or finds more wrong.
+        kind: Kind of the change.
+        worse: Whether the later run has fewer or worse results.
         subject: Robot, after its converter if there are several; or the setting.
-        check: Check that it is about, if it is about one.
-        before: In the former run; empty if there was nothing.
-        after: In the later run.
-        detail: Where, or why.
+        check: The check, if it concerns one.
+        before: Value in the earlier run; empty if there was none.
+        after: Value in the later run.
+        detail: Location or reason.
     """
 
     kind: Kind
@@ -47,11 +47,11 @@ class ChangeRecord(msgspec.Struct, frozen=True):
 
 
 class FormerRunRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """A run next to a former one over the same robots, or over almost the same.
+    """Comparison of a run with an earlier one.
 
     Attributes:
-        name: Name of the former run's folder.
-        changes: The gravest first.
+        name: Name of the earlier run's folder.
+        changes: The worst first.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""What changed between two runs over the same robots, or over almost the same."""
+"""Changes between two runs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from urdf_usd.conformance.records.change_record import (
     FormerRunRecord,
     Kind,
 )
-from urdf_usd.conformance.records.record import Grade, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,31 +18,11 @@ if TYPE_CHECKING:
     from urdf_usd.conformance.records.record import CheckRecord, RobotRecord
     from urdf_usd.conformance.records.stored_run import StoredRun
 
-_GRADES = (
-    Grade.NOT_APPLICABLE,
-    Grade.EXACT,
-    Grade.CLOSE,
-    Grade.NOT_COMPARABLE,
-    Grade.DISPUTED,
-    Grade.FAILS,
-)
-_VERDICTS = (
-    Verdict.EXACT,
-    Verdict.CLOSE,
-    Verdict.INCOMPLETE,
-    Verdict.NOT_AVAILABLE,
-    Verdict.UNREADABLE,
-    Verdict.NOT_COMPARABLE,
-    Verdict.DISPUTED,
-    Verdict.FAILS,
-    Verdict.CRASHED,
-)
-
 
 def compare_runs(first: StoredRun, second: StoredRun) -> tuple[ChangeRecord, ...]:
-    """Say what changed from the first run to the second, the gravest first.
+    """Compare two runs; the worst change comes first.
 
-    Figures count if they moved by more than what float32 storage allows at their place.
+    A changed difference counts if it exceeds its bound of rounding to float32.
     """
     changes = [
         *_settings(
@@ -69,7 +48,7 @@ def compare_runs(first: StoredRun, second: StoredRun) -> tuple[ChangeRecord, ...
 
 
 def former_record(name: str, first: StoredRun, second: StoredRun) -> FormerRunRecord:
-    """Record what changed from a former run, of which the name is told."""
+    """Make the record of the changes since an earlier run."""
     return FormerRunRecord(name=name, changes=compare_runs(first, second))
 
 
@@ -83,7 +62,7 @@ def _settings(
 
 
 def _added(record: RobotRecord) -> ChangeRecord:
-    """An added robot is no step back: nobody knew how it would fare."""
+    """An added robot is not worse, whatever its verdict."""
     return ChangeRecord(
         Kind.ADDED, False, record.id, after=record.verdict.value, detail=record.reason
     )
@@ -97,7 +76,7 @@ def _robot(before: RobotRecord, after: RobotRecord) -> Iterator[ChangeRecord]:
     elif after.verdict.agrees and not before.verdict.agrees:
         yield ChangeRecord(Kind.FIXED, False, after.id, None, *verdicts)
     elif before.verdict is not after.verdict:
-        worse = _VERDICTS.index(after.verdict) > _VERDICTS.index(before.verdict)
+        worse = after.verdict.severity > before.verdict.severity
         kind = Kind.WORSE if worse else Kind.BETTER
         yield ChangeRecord(kind, worse, after.id, None, *verdicts, after.reason)
     yield from _files(before, after)
@@ -106,8 +85,8 @@ def _robot(before: RobotRecord, after: RobotRecord) -> Iterator[ChangeRecord]:
         if check.id in former:
             yield from _check(after.id, former[check.id], check)
     if before.checks and after.checks:
-        asked = {check.id for check in after.checks}
-        for gone in (check for name, check in former.items() if name not in asked):
+        remaining = {check.id for check in after.checks}
+        for gone in (check for name, check in former.items() if name not in remaining):
             yield ChangeRecord(
                 Kind.REMOVED, True, after.id, gone.id, before=gone.grade.value
             )
@@ -128,7 +107,7 @@ def _check(
     robot: str, before: CheckRecord, after: CheckRecord
 ) -> Iterator[ChangeRecord]:
     if before.grade is not after.grade:
-        worse = _GRADES.index(after.grade) > _GRADES.index(before.grade)
+        worse = after.grade.severity > before.grade.severity
         yield ChangeRecord(
             kind=Kind.WORSE if worse else Kind.BETTER,
             worse=worse,
@@ -152,7 +131,7 @@ def _check(
 
 
 def _moved(before: CheckRecord, after: CheckRecord) -> bool:
-    """Whether the largest difference moved by more than rounding explains."""
+    """Whether the largest difference changed by more than rounding."""
     if before.worst is None or after.worst is None:
         return False
     rounding = max(before.bound or 0.0, after.bound or 0.0)

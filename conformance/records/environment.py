@@ -1,4 +1,4 @@
-"""Versions of everything that takes part in a result."""
+"""Versions of all packages that affect a result."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ _DISTRIBUTIONS = (
 
 
 def environment() -> dict[str, str]:
-    """Map Python and each installed package that matters to its version."""
+    """Return the versions of Python and of the installed packages, by name."""
     return dict(_versions())
 
 
 @functools.cache
 def _versions() -> dict[str, str]:
-    # Commands that only need the name above do not wait for these.
+    # Slow to import; some commands need only the name above.
     import platform  # noqa: PLC0415
     from importlib import metadata  # noqa: PLC0415
 

@@ -1,4 +1,4 @@
-"""What became of the parts of a URDF, as reports show it."""
+"""Coverage of the parts of a URDF, for reports."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import msgspec
 
 
 class CoverageStatus(StrEnum):
-    """Where a part of a URDF goes."""
+    """Coverage of a part of a URDF."""
 
     CONVERTED = "converted"
     KEPT = "kept"
@@ -16,13 +16,13 @@ class CoverageStatus(StrEnum):
 
 
 class LedgerRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """Parts of a URDF that share a fate.
+    """Parts of a URDF with the same coverage.
 
     Attributes:
-        part: What they are, for example ``link`` or ``<transmission>``.
-        count: How many.
-        fate: What became of them.
-        where: Where they are in the USD; why they are not, if they are left out.
+        part: Kind of part, for example ``link`` or ``<transmission>``.
+        count: Number of parts.
+        fate: Their coverage.
+        where: Their place in the USD; the reason, if they are left out.
     """
 
     part: str

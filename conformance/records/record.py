@@ -3,8 +3,8 @@
 ``results/<id>.json``, with several converters ``results/<converter>/<id>.json``, holds
 one :class:`RobotRecord`, ``summary.json`` a :class:`RunSummary`. Both carry
 ``schema_version``. They hold no timestamps, absolute paths or machine names: the same
-input gives the same bytes. How long conversions take lies beside them, in ``timings``.
-Unlimited positions and other values that JSON cannot express are written as text
+input gives the same bytes. Durations of conversions are in the folder ``timings``.
+Infinite values and other numbers that JSON cannot express are written as text
 (``"inf"``, ``"-inf"``, ``"nan"``).
 """
 
@@ -24,8 +24,8 @@ SCHEMA_VERSION = "1.3"
 class Grade(StrEnum):
     """Result of one check: ``exact`` is within what float32 storage allows.
 
-    ``close``: within the tolerance. ``disputed``: readers of the URDF contradict each
-    other. ``not comparable``: one side is silent. ``not applicable``: both are.
+    ``close``: within the tolerance. ``disputed``: URDF engines contradict each other.
+    ``not comparable``: specified on one side only. ``not applicable``: on neither.
     """
 
     EXACT = "exact"
@@ -35,13 +35,18 @@ class Grade(StrEnum):
     NOT_COMPARABLE = "not comparable"
     NOT_APPLICABLE = "not applicable"
 
+    @property
+    def severity(self) -> int:
+        """Rank from the least to the most severe grade."""
+        return _GRADES_BY_SEVERITY.index(self)
+
 
 class Verdict(StrEnum):
     """Result for one robot.
 
     ``incomplete``: what was compared is exact or close; parts could not be, such as a
     mesh without its file. ``not comparable``: nothing was. ``unreadable``: invalid or
-    unsupported URDF. ``not available``: not fetched. ``crashed``: a process died.
+    unsupported URDF. ``not available``: not fetched. ``crashed``: a process crashed.
     """
 
     EXACT = "exact"
@@ -55,14 +60,40 @@ class Verdict(StrEnum):
     NOT_AVAILABLE = "not available"
 
     @property
+    def severity(self) -> int:
+        """Rank from the least to the most severe verdict."""
+        return _VERDICTS_BY_SEVERITY.index(self)
+
+    @property
     def conforms(self) -> bool:
-        """Whether the USD says what the URDF says."""
+        """Whether the USD equals the URDF."""
         return self in {Verdict.EXACT, Verdict.CLOSE}
 
     @property
     def agrees(self) -> bool:
-        """Whether the USD says what the URDF says in all that was compared."""
+        """Whether the USD equals the URDF in everything that was compared."""
         return self.conforms or self is Verdict.INCOMPLETE
+
+
+_GRADES_BY_SEVERITY = (
+    Grade.NOT_APPLICABLE,
+    Grade.EXACT,
+    Grade.CLOSE,
+    Grade.NOT_COMPARABLE,
+    Grade.DISPUTED,
+    Grade.FAILS,
+)
+_VERDICTS_BY_SEVERITY = (
+    Verdict.EXACT,
+    Verdict.CLOSE,
+    Verdict.INCOMPLETE,
+    Verdict.NOT_AVAILABLE,
+    Verdict.UNREADABLE,
+    Verdict.NOT_COMPARABLE,
+    Verdict.DISPUTED,
+    Verdict.FAILS,
+    Verdict.CRASHED,
+)
 
 
 class _Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=False):
@@ -83,7 +114,7 @@ class DiagnosticRecord(_Record, frozen=True, kw_only=True):
 
 
 class EngineStatus(StrEnum):
-    """Outcome of asking an engine."""
+    """Outcome of running an engine."""
 
     OBSERVED = "observed"
     ABSTAINED = "abstained"
@@ -92,16 +123,16 @@ class EngineStatus(StrEnum):
 
 
 class EngineRecord(_Record, frozen=True, kw_only=True):
-    """How an engine took part.
+    """Outcome of one engine.
 
     Attributes:
         name: Engine name.
         side: ``urdf`` or ``usd``.
         status: Outcome.
         version: Version of the engine, if it is installed.
-        reason: Why it did not take part.
-        output: End of what a crashed engine printed.
-        notes: What was done so that it could read the file.
+        reason: Why it has no observation.
+        output: End of the output of a crashed engine.
+        notes: Changes to the file that let it read it, and its warnings.
     """
 
     name: str
@@ -135,10 +166,10 @@ class DifferenceRecord(_Record, frozen=True, kw_only=True):
 
 
 class FindingRecord(_Record, frozen=True, kw_only=True):
-    """One value that is not exact, or on which readers differ.
+    """One value that is not exact, or on which engines differ.
 
     Attributes:
-        subject: What it is about, for example ``joint elbow``.
+        subject: Link, joint or group, for example ``joint elbow``.
         message: One sentence that names quantity, sides and amount.
         grade: Grade of this value.
         expected: Value on the URDF side, as text.
@@ -165,15 +196,15 @@ class CheckRecord(_Record, frozen=True, kw_only=True):
 
     Attributes:
         id: Stable identifier, for example ``kinematics.position``.
-        title: What is compared, in a few words.
+        title: The compared quantity, in a few words.
         group: Heading under which it is shown.
         unit: Unit of all differences; empty for equality and ``1`` for ratios.
         grade: Worst grade of all values.
         compared: Number of values compared.
         worst: Largest difference between ``spec`` and the USD.
-        worst_subject: Where it occurs.
-        bound: What float32 storage allows at that place.
-        tolerance: Engineering tolerance at that place.
+        worst_subject: Its link, joint or group.
+        bound: Its bound of rounding to float32.
+        tolerance: Its engineering tolerance.
         reason: Why it is not applicable, not comparable or disputed.
         differences: Each URDF engine against the USD.
         findings: Values that are not exact, worst first.
@@ -195,12 +226,12 @@ class CheckRecord(_Record, frozen=True, kw_only=True):
 
 
 class DepartureRecord(_Record, frozen=True, kw_only=True):
-    """A value that a reader computes although its file states another.
+    """A value that an engine computes although its file states another.
 
     Attributes:
-        subject: What it is about, for example ``link wrist``.
-        stated: What the file says, as text; this is what is compared.
-        computed: What the reader makes of it, as text.
+        subject: Its link, for example ``link wrist``.
+        stated: Value in the file, as text; it is the compared one.
+        computed: Value that the engine computes, as text.
         difference: Size in the unit of the check; None if it is not finite.
     """
 
@@ -211,16 +242,16 @@ class DepartureRecord(_Record, frozen=True, kw_only=True):
 
 
 class DeviationRecord(_Record, frozen=True, kw_only=True):
-    """A reader that departs from its file; never counted against the USD.
+    """An engine that deviates from its file; never counted against the USD.
 
     Attributes:
-        engine: The reader.
+        engine: The engine.
         id: Identifier of a known deviation, or ``unexplained``.
-        cause: What the reader does, in one sentence.
-        check: Check in which it shows.
+        cause: What the engine does, in one sentence.
+        check: The affected check.
         subjects: Links or joints concerned.
-        largest: Largest departure in the unit of the check.
-        values: What a reader of the USD makes of each value.
+        largest: Largest difference in the unit of the check.
+        values: Replaced values, for a USD engine.
     """
 
     engine: str
@@ -233,7 +264,7 @@ class DeviationRecord(_Record, frozen=True, kw_only=True):
 
 
 class FileRecord(_Record, frozen=True, kw_only=True):
-    """One file that a robot is made of, with the hash and number of its bytes.
+    """One file of a robot, with the hash and number of its bytes.
 
     ``path`` is relative to the URDF, or below ``package://``.
     """
@@ -244,18 +275,18 @@ class FileRecord(_Record, frozen=True, kw_only=True):
 
 
 class SourceRecord(_Record, frozen=True, kw_only=True):
-    """What was read, and where it comes from as far as that is known.
+    """The source of a robot, as far as it is known.
 
     Attributes:
         reference: Its name in the corpus, for example ``pybullet:r2d2.urdf``.
         sha256: Hash of the URDF's bytes, if it could be read.
         arguments: Values of the arguments of a xacro file, by name.
-        license: SPDX identifier, or what the source says in place of one.
-        maker: Who makes the robot.
-        repository: Address of the repository of its files.
-        commit: Their commit there.
-        distribution: Python distribution that holds or names the robot, with version.
-        notes: What the list that names the robot says about it.
+        license: SPDX identifier, or the text of the source.
+        maker: Manufacturer of the robot.
+        repository: URL of the repository of its files.
+        commit: Commit of that repository.
+        distribution: Python distribution of the robot, with version.
+        notes: Notes in the list that names the robot.
         files: URDF or xacro, meshes, material libraries, textures; none if unreadable.
     """
 
@@ -272,9 +303,9 @@ class SourceRecord(_Record, frozen=True, kw_only=True):
 
 
 class AssetRecord(_Record, frozen=True, kw_only=True):
-    """What a converter wrote: number of files, and of their bytes.
+    """The output of a converter: root layer, number of files and of bytes.
 
-    ``root_layer`` is what consumers open, relative to the folder of the asset.
+    ``root_layer`` is relative to the folder of the asset.
     """
 
     root_layer: str
@@ -292,11 +323,11 @@ def _robot_record_line(record: RobotRecord) -> str:
 class RobotRecord(_Record, frozen=True, kw_only=True):
     """The result for one robot and one converter.
 
-    ``converter`` is the converter's name and version, ``candidate`` what the run calls
-    it, ``output`` the end of what it printed if it is not ours, and ``profile`` who the
-    USD was made for if it is. ``lint`` is what is likely wrong in the URDF, ``ledger``
-    what our converter makes of its parts. ``environment`` maps packages that took part
-    to versions; ``fingerprint`` is the hash of all that the result follows from.
+    ``converter`` is the converter's name and version, ``candidate`` its name in the
+    run, ``output`` the end of its output if it is not ours, and ``profile`` the target
+    simulator or standard if it is ours. ``lint`` has the lint findings of the URDF,
+    ``ledger`` its coverage by our converter. ``environment`` maps packages to versions;
+    ``fingerprint`` is the hash of all inputs of the result.
     """
 
     schema_version: str = SCHEMA_VERSION
@@ -342,7 +373,7 @@ class RobotSummary(_Record, frozen=True, kw_only=True):
 
 
 class CheckHeading(_Record, frozen=True, kw_only=True):
-    """What a check is called, so that a summary can be read on its own.
+    """Title and unit of a check, so that a summary is self-contained.
 
     Attributes:
         id: As in :class:`CheckRecord`; likewise title, group and unit.
@@ -358,12 +389,12 @@ class ConverterRecord(_Record, frozen=True, kw_only=True):
     """One converter of a run.
 
     Attributes:
-        name: What the run calls it.
+        name: Its name in the run.
         title: Its name and version.
-        recipe: How it is asked, without paths of the machine.
-        gated: Whether the run passes by what becomes of its robots.
+        recipe: How it is called, without paths of the machine.
+        gated: Whether its results decide whether the run passes.
         verdicts: Number of its robots per verdict.
-        baseline: What is new, worse or fixed of it, if there are several.
+        baseline: Comparison with the baseline, if there are several converters.
     """
 
     name: str
@@ -389,17 +420,17 @@ class RunSummary(_Record, frozen=True, kw_only=True):
     """A whole run.
 
     Attributes:
-        corpus: The references that were asked for.
-        environment: Package name to version, of everything that took part.
+        corpus: The references of the command line.
+        environment: Versions by package.
         options: Options that change results, as text.
-        verdicts: Number of robots per verdict; of several converters, the gated one's.
+        verdicts: Number of robots per verdict; of several converters, of the gated one.
         robots: One line per robot and converter, ordered by id.
         checks: Headings of the checks that robots cite by id, in order.
-        complete: Whether the run went through all its robots.
+        complete: Whether all robots are finished.
         unfinished: Number of robots that an interrupted run did not finish.
-        converters: In the order in which they were named.
-        baseline: What is new, worse or fixed, if there was one; as for verdicts.
-        former: What changed since a former run, if there was one to compare with.
+        converters: In the order of the command line.
+        baseline: Comparison with the baseline, if there is one; as for verdicts.
+        former: Changes since an earlier run, if there is one.
     """
 
     schema_version: str = SCHEMA_VERSION

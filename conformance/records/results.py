@@ -47,11 +47,11 @@ def decode_record(content: bytes) -> RobotRecord:
 
 
 class Stored(msgspec.Struct):
-    """Of a record, what has to be known to keep it.
+    """The part of a record that decides whether it can be reused.
 
     Attributes:
-        fingerprint: What it follows from.
-        checks: Not decoded; there are some if it is about a USD.
+        fingerprint: Hash of its inputs.
+        checks: Not decoded; empty if there was no USD.
     """
 
     fingerprint: str | None = None
@@ -59,7 +59,7 @@ class Stored(msgspec.Struct):
 
 
 def read_stored(path: Path) -> Stored:
-    """Read what is stored of a robot; nothing if that is no record."""
+    """Read that part; empty if the file is no record."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=Stored)
     except (OSError, msgspec.DecodeError):
@@ -72,13 +72,13 @@ def write_seconds(
     seconds: float | None = None,
     examination: float | None = None,
 ) -> None:
-    """Write how long a robot took; it is the one thing that differs every time.
+    """Write durations, in a file of their own as they differ between runs.
 
     Args:
         run: Folder of the run.
         place: Robot, below its converter if there are several.
-        seconds: Time of the conversion [s]; what is written already if None.
-        examination: Time of everything, the conversion included [s]; likewise.
+        seconds: Duration of the conversion [s]; None keeps the stored one.
+        examination: Total duration [s]; likewise.
     """
     former = _read_timing(run, place)
     timing = _Timing(
@@ -89,7 +89,7 @@ def write_seconds(
 
 
 def read_seconds(run: Path, place: str) -> float | None:
-    """Read how long a conversion took [s]; None if nobody measured it."""
+    """Read the duration of a conversion [s]; None if it was not measured."""
     return _read_timing(run, place).seconds
 
 
@@ -110,7 +110,7 @@ def _timing(run: Path, place: str) -> Path:
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file such that a reader sees the old or the new content, never half."""
+    """Write a file atomically: it has the old or the new content."""
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.name}.part")
     try:

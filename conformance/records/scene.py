@@ -1,8 +1,7 @@
-"""What a robot's page draws: both readings as models that can be moved.
+"""The 3D scene of a robot's page: URDF and USD as articulated models.
 
-Plain data, as :mod:`urdf_usd.conformance.records.record` is; a scene shows, and proves
-nothing. Lengths are in metres, angles in radians, and every frame is the link's. The
-page decodes a scene in the browser, so arrays travel as base64.
+Plain data, for display only. Lengths are in metres, angles in radians, frames are link
+frames. The page decodes a scene in the browser, so arrays are base64.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ Affine = tuple[
 
 
 class MotionKind(StrEnum):
-    """How one coordinate of a joint moves the child."""
+    """Kind of motion of one coordinate of a joint."""
 
     TURN = "turn"
     SLIDE = "slide"
@@ -44,10 +43,10 @@ class Motion(_Data, frozen=True, kw_only=True):
 
     Attributes:
         kind: Turn about the axis or slide along it.
-        label: What tells it from the joint's other coordinates.
+        label: Label of the coordinate in the page.
         axis: Unit vector in the child's frame.
-        lower: Least position that can be chosen [rad or m]; finite.
-        upper: Greatest, likewise.
+        lower: Lower end of the slider [rad or m]; finite.
+        upper: Upper end, likewise.
     """
 
     kind: MotionKind
@@ -88,12 +87,12 @@ class SceneShape(_Data, frozen=True, kw_only=True):
 
     Attributes:
         role: ``visual`` or ``collision``.
-        kind: ``mesh`` or the name of a solid that stands along Z.
-        size: Measures of a solid, as in
+        kind: ``mesh`` or the name of a primitive along Z.
+        size: Size of a primitive, as in
             :class:`~urdf_usd.conformance.observation.shapes.ShapeObservation`.
-        mesh: Index of the mesh; None for solids.
+        mesh: Index of the mesh; None for primitives.
         matrix: From the shape's own frame to the link's.
-        color: Linear red, green, blue and opacity; None if nothing says.
+        color: Linear red, green, blue and opacity; None if absent.
     """
 
     role: str
@@ -109,8 +108,8 @@ class SceneLink(_Data, frozen=True, kw_only=True):
 
     Attributes:
         center: Centre of mass [m]; None if it has no mass of its own.
-        ellipsoid: Map of the unit sphere to the solid ellipsoid of even density that
-            has the link's mass and inertia; None if no solid has.
+        ellipsoid: Transform of the unit sphere to the solid ellipsoid with the link's
+            mass and inertia; None if there is none.
     """
 
     name: str
@@ -120,11 +119,11 @@ class SceneLink(_Data, frozen=True, kw_only=True):
 
 
 class SceneModel(_Data, frozen=True, kw_only=True):
-    """One reading of the robot; parents come before their children.
+    """One model of the robot; parents come before their children.
 
     Attributes:
         side: ``urdf`` or ``usd``.
-        reader: Engine whose word it is.
+        reader: Name of the engine.
     """
 
     side: str
@@ -143,8 +142,8 @@ class SceneMesh(_Data, frozen=True, kw_only=True):
         step: Length of a step along each axis [m].
         indices: Base64 of (M, 3) little-endian uint16, or uint32 if ``wide``.
         wide: Whether indices take four bytes.
-        triangles: Number that the file has.
-        drawn: Number that is drawn, M.
+        triangles: Number in the file.
+        drawn: Number in the page, M.
     """
 
     positions: str
@@ -164,11 +163,11 @@ class SceneConfiguration(_Data, frozen=True, kw_only=True):
 
 
 class LinkErrors(_Data, frozen=True, kw_only=True):
-    """How far apart the two readings put each link, in each configuration.
+    """Pose differences of each link in each configuration.
 
     Attributes:
-        links: Names of the L links that both have.
-        configurations: What each of the K configurations is.
+        links: Names of the L links of both models.
+        configurations: Names of the K configurations.
         positions: K rows of L distances [m]; None where one is not finite.
         rotations: Angles [rad], likewise.
     """
@@ -180,11 +179,11 @@ class LinkErrors(_Data, frozen=True, kw_only=True):
 
 
 class Agreement(_Data, frozen=True, kw_only=True):
-    """How far apart two engines put the links, of whichever side they are.
+    """Largest distance of link frames of two engines.
 
     Attributes:
         position: Largest distance between two frames of one link [m].
-        link: Where that is; None where they agree in every digit.
+        link: Name of that link; None if all distances are zero.
     """
 
     engines: tuple[str, str]
@@ -197,9 +196,9 @@ class Scene(_Data, frozen=True, kw_only=True):
 
     Attributes:
         mark: Length of the axes of a frame [m].
-        notes: What is not drawn, or coarser than it is.
-        errors: Where the links of the two models are apart, if both were read.
-        agreements: Every two engines that state where links are.
+        notes: On shapes that are missing or simplified.
+        errors: Pose differences of the two models, if both were read.
+        agreements: One per pair of engines that state link frames.
     """
 
     version: str = SCENE_VERSION
@@ -214,7 +213,7 @@ class Scene(_Data, frozen=True, kw_only=True):
 
 def pack_scene(scene: Scene) -> bytes:
     """Encode a scene; the same scene gives the same bytes."""
-    # A third faster than the best level, and a hundredth longer.
+    # A third faster than the best level, and 1 % larger.
     return gzip.compress(msgspec.json.encode(scene), compresslevel=4, mtime=0)
 
 
@@ -229,7 +228,7 @@ def unpack_scene(packed: bytes) -> Scene:
 
 
 def scene_path(run: Path, robot: str) -> Path:
-    """Where the folder of a run keeps the scene of a robot."""
+    """Return the path of the scene of a robot in the folder of a run."""
     return run / "scenes" / f"{robot}.gz"
 
 

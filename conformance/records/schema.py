@@ -1,4 +1,4 @@
-"""The JSON Schema of records, which other programs may rely on.
+"""The JSON Schema of records, for other programs.
 
 ``python -m urdf_usd.conformance.records.schema DIRECTORY`` writes what ``docs/schema``
 holds.
@@ -15,12 +15,12 @@ import msgspec
 from urdf_usd.conformance.records.record import SCHEMA_VERSION, RobotRecord, RunSummary
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
-# By the word that stands for it in commands and file names.
+# By the name in commands and file names.
 RECORDS: dict[str, type[msgspec.Struct]] = {
     "robot": RobotRecord,
     "summary": RunSummary,
 }
-# JSON has no word for these.
+# JSON has no numbers for these.
 _BEYOND = {"enum": ["inf", "-inf", "nan"]}
 
 
@@ -59,7 +59,7 @@ def write_schemas(directory: Path) -> None:
 
 
 def _widened(value: Any) -> Any:  # noqa: ANN401  JSON has no narrower type
-    """Allow the words for what is no finite number wherever a number may be."""
+    """Allow text for numbers that are not finite, wherever a number is allowed."""
     if isinstance(value, list):
         return [_widened(item) for item in value]
     if not isinstance(value, dict):

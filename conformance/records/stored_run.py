@@ -24,12 +24,12 @@ class StoredRunError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class StoredRun:
-    """A run as its folder has it.
+    """A run as stored in its folder.
 
     Attributes:
         summary: Of the whole run.
-        records: By id, in the order of ids; with several converters by the name of the
-            converter and the id.
+        records: By id, in the order of ids; with several converters by
+            ``converter/id``.
     """
 
     summary: RunSummary
@@ -37,7 +37,7 @@ class StoredRun:
 
     @classmethod
     def of(cls, summary: RunSummary, records: Iterable[RobotRecord]) -> StoredRun:
-        """Take a run as its folder would have it."""
+        """Make a stored run from records."""
         return cls(summary, {_place(summary, one): one for one in records})
 
 
@@ -49,7 +49,7 @@ def read_run(folder: Path) -> StoredRun:
     """
     file = folder / "summary.json"
     if not file.is_file():
-        raise StoredRunError(f"{folder} holds no summary.json, so no run")
+        raise StoredRunError(f"{folder} holds no summary.json")
     summary = _read(file, RunSummary)
     files = (f"{_place(summary, robot)}.json" for robot in summary.robots)
     results = folder / "results"

@@ -11,7 +11,7 @@ import pytest
 from urdf_usd.conformance.checks.catalogue import CHECKS, ROUND_TRIP_CHECKS
 from urdf_usd.conformance.converters.candidates import OURS
 from urdf_usd.conformance.gate.baseline import VERDICT, read_baseline
-from urdf_usd.conformance.gate.decision import FailOn, failures, is_graver
+from urdf_usd.conformance.gate.decision import FailOn, failures, is_worse
 from urdf_usd.conformance.pytest_plugin.examined import told
 from urdf_usd.conformance.records.record import Grade, Verdict
 from urdf_usd.corpus import resolve_corpora
@@ -77,7 +77,7 @@ class Case:
         known = {one.check: one.grade for one in self.expected}
         text = told(record, found)
         for failure in found:
-            if failure.check not in known or is_graver(failure, known[failure.check]):
+            if failure.check not in known or is_worse(failure, known[failure.check]):
                 pytest.fail(text, pytrace=False)
         fixed = sorted(known.keys() - {failure.check for failure in found})
         if fixed:

@@ -1,10 +1,9 @@
-"""How exactly two readings of one robot can agree, derived rather than chosen.
+"""Bounds of rounding to float32, and the engineering tolerance.
 
 UsdPhysics stores float32. Rounding to nearest changes a number x by at most half a unit
-in the last place, which is at most u |x| with u = 2^-24. Every bound below is what that
-rounding of the stored numbers alone can do, carried to the quantity that is compared;
-no converter can promise less. Bounds add up worst cases, so they are never beaten by
-correct rounding, and a difference above one has another cause.
+in the last place, which is at most u |x| with u = 2^-24. Every bound below is the worst
+case of that rounding of stored numbers, propagated to the compared quantity. Correct
+rounding never exceeds a bound, so a difference above one has another cause.
 
 A unit quaternion moves by at most 2^-24 as a vector (its largest sum of squared half
 units is four times 2^-50, when all components are one half), and a rotation turns by
@@ -30,28 +29,28 @@ if TYPE_CHECKING:
 RELATIVE = 2.0**-24
 SMALLEST = 2.0**-149
 QUATERNION = 2.0**-23  # [rad]
-# Sines, products and sums of readers that compute in double, over a whole robot: far
-# above their rounding (1e-16 of a few metres) and far below any stored number's.
+# Arithmetic of engines in double precision, over a whole robot: far above its rounding
+# (1e-16 of a few metres) and far below that of stored numbers.
 ARITHMETIC = 1e-12
-# Rounded operations in a row where a file stores one number: a reader chains three
-# transforms per joint, some ten products and sums each, against the two rotations and
-# one position that are stored. It matters for readers in single precision alone.
+# Rounded operations per stored number: an engine chains three transforms per joint,
+# some ten products and sums each, for two stored rotations and one position. It
+# matters for engines in single precision alone.
 ROUNDINGS = 16
 # A joint stores the rotations of its frame in the parent and in the child.
 PER_JOINT = 2 * QUATERNION
-# Tensors whose moments are kept: several for each link of a large robot.
+# Size of the cache of principal moments: several tensors per link of a large robot.
 _KEPT = 4096
-# What may be invented where the URDF has no mass or inertia and the USD needs one, as a
-# part of the robot's mass, and of mass times the square of its size.
+# Largest mass and inertia that may be invented where the URDF has none and the USD
+# needs one, relative to the robot's mass, and to mass times the square of its size.
 INVENTED = 1e-6
-# Inertia below this part of mass times the square of the robot's size is the rounding
-# of whatever computed it: it counts as none.
+# Inertia below this part of mass times the square of the robot's size is rounding, and
+# counts as zero.
 NEGLIGIBLE_INERTIA = 1e-15
 
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:
-    """Engineering tolerance: differences that no simulation would notice.
+    """Engineering tolerance: differences that are irrelevant to a simulation.
 
     Attributes:
         position: Of frames and centres of mass [m].
@@ -61,7 +60,7 @@ class Tolerance:
         limit: Of joint limits, relative to the limit or to 1 rad or 1 m.
         force: Of effort, velocity, damping and friction, relative.
         motion: Of equations of motion, relative to the robot's scale.
-        shape: Of reach, area and volume, relative to the shape's own.
+        shape: Of extents, area and volume, relative to the shape's own.
         color: Of linear colour components and opacity, in [0, 1].
     """
 
@@ -78,31 +77,31 @@ class Tolerance:
 
 @dataclass(frozen=True, slots=True)
 class FrameBound:
-    """What rounding can do to the pose of one link, over all configurations."""
+    """Bound of rounding of the pose of one link, over all configurations [m, rad]."""
 
     position: float
     rotation: float
 
 
 def scalar_bound(value: float) -> float:
-    """Return the rounding of a stored number, in its own unit.
+    """Bound the rounding of a stored number, in its own unit.
 
-    A value in degrees is rounded after the factor 180/pi, which a relative bound does
-    not see; the factor itself costs a part in 2^52, which ``ARITHMETIC`` covers. Below
-    the smallest normal float32 rounding is no longer relative.
+    For a value in degrees the relative bound is the same; the rounding of the factor
+    180/pi, a part in 2^52, is covered by ``ARITHMETIC``. Below the smallest normal
+    float32 rounding is absolute.
     """
     return (RELATIVE + ARITHMETIC) * abs(value) + SMALLEST
 
 
 def center_bound(center: Vec3) -> float:
-    """Return the rounding of a stored point [m]: u times its distance."""
+    """Bound the rounding of a stored point [m]: u times its distance."""
     return RELATIVE * length(np.asarray(center)) + ARITHMETIC
 
 
 def principal_moments(tensor: NDArray[np.float64]) -> Vec3:
     """Return the eigenvalues of a symmetric tensor (3, 3), ascending.
 
-    Many comparisons ask for those of one tensor.
+    Cached, as several comparisons use the same tensor.
     """
     return _eigenvalues(np.asarray(tensor, np.float64).tobytes())
 
@@ -120,7 +119,7 @@ def largest_moment(tensor: NDArray[np.float64]) -> float:
 
 
 def inertia_bound(tensor: NDArray[np.float64]) -> float:
-    """Return the rounding of a stored inertia, relative to its largest moment.
+    """Bound the rounding of a stored inertia, relative to its largest moment.
 
     Three moments, each u relative, and one quaternion. Turning a tensor by a small
     angle changes it by the commutator [rotation, I - c 1], whose spectral norm is at
@@ -135,7 +134,7 @@ def inertia_bound(tensor: NDArray[np.float64]) -> float:
 
 
 def is_pointlike(tensor: NDArray[np.float64], mass: float, size: float) -> bool:
-    """Whether a mass has no inertia of its own, but for rounding.
+    """Whether the inertia of a mass is zero within rounding.
 
     Args:
         tensor: Inertia about the centre of mass (3, 3) [kg m^2].
@@ -148,13 +147,13 @@ def is_pointlike(tensor: NDArray[np.float64], mass: float, size: float) -> bool:
 def frame_bounds(frames: Frames, parents: Mapping[str, str]) -> dict[str, FrameBound]:
     """Bound the rounding of link poses along the chain from the root.
 
-    Each joint on the way stores localPos0, localRot0 and localRot1. The position is off
-    by u times its length. A rotation that is off by an angle moves whatever lies beyond
-    it by that angle times the distance: from the joint's place in the parent for
-    localRot0, from the child for localRot1, at the configuration where it is largest.
+    Each joint of the chain stores localPos0, localRot0 and localRot1. The position has
+    an error of u times its length. An angular error displaces the links below by the
+    angle times their distance: from the joint's origin in the parent for localRot0,
+    from the child for localRot1, at the configuration where it is largest.
 
     Args:
-        frames: What the specification says; its first configuration is zero.
+        frames: Link frames of the reference; the first configuration is zero.
         parents: Parent link by child link.
     """
     column = {name: index for index, name in enumerate(frames.links)}
@@ -165,7 +164,7 @@ def frame_bounds(frames: Frames, parents: Mapping[str, str]) -> dict[str, FrameB
             behind.setdefault(child, []).append(column[name])
     positions, rotations = frames.positions, frames.rotations
     shifts = np.zeros(positions.shape[:2])
-    # Towards the root, so that every link adds up its chain from its own end.
+    # From the leaves to the root, so that every link sums over its own chain.
     for child in sorted(behind, key=lambda name: len(chains[name]), reverse=True):
         start, end, moved = column[parents[child]], column[child], behind[child]
         local = rotations[0, start].T @ (positions[0, end] - positions[0, start])
@@ -184,7 +183,7 @@ def frame_bounds(frames: Frames, parents: Mapping[str, str]) -> dict[str, FrameB
 
 
 def _chain(link: str, parents: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the links on the way to the root, the root left out."""
+    """Return the links on the way to the root, without the root."""
     chain = []
     while link in parents:
         chain.append(link)

@@ -1,4 +1,4 @@
-"""What comparing two observations gives, and its tolerances."""
+"""Result types of comparisons, and the tolerance model of a robot."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from urdf_usd.conformance.tolerance.motion_scale import MotionScale
 
 
-class Words(msgspec.Struct, frozen=True):
-    """What a difference is for the reader of a report.
+class Description(msgspec.Struct, frozen=True):
+    """Description of a difference for a report.
 
     Attributes:
         message: One sentence that names quantity, sides and amount.
@@ -42,24 +42,23 @@ class Difference(msgspec.Struct, frozen=True):
     """One value on two sides; a struct, as a robot has tens of thousands of them.
 
     Attributes:
-        item: Name of the link, joint or group: the same for all pairs of readers.
-        subject: What the value is about, for the reader: ``link forearm``.
+        item: Name of the link, joint or group: the same for all pairs of engines.
+        subject: The same with its kind, for reports: ``link forearm``.
         amount: Size in the unit of the check; inf for unequal, nan if a side that
             should state this value does not.
-        words: Puts it into words: few of thousands are ever shown.
+        describe: Returns its description; a function, as few of thousands are shown.
         bound: What float32 storage allows.
         tolerance: What engineering allows.
         configuration: Label of the configuration, if one matters.
-        traces: The parts in which the difference arises; ``item`` itself unless other
-            parts are to blame.
-        unknown: Whether it is the first side that cannot be told, so that nothing is
-            to be found on the second.
+        traces: The parts that cause the difference; ``item`` itself if empty.
+        unknown: Whether the first side cannot be determined, so that the second does
+            not fail.
     """
 
     item: str
     subject: str
     amount: float
-    words: Callable[[], Words]
+    describe: Callable[[], Description]
     bound: float = 0.0
     tolerance: float = 0.0
     configuration: str | None = None
@@ -68,7 +67,7 @@ class Difference(msgspec.Struct, frozen=True):
 
     @property
     def grade(self) -> Grade:
-        """Grade of this value, before anybody is asked whose fault it is."""
+        """Grade of this value, before attribution."""
         if self.amount <= self.bound:
             return Grade.EXACT
         if self.amount <= self.tolerance:
@@ -77,10 +76,10 @@ class Difference(msgspec.Struct, frozen=True):
 
     @property
     def severity(self) -> float:
-        """Amount in units of what is allowed: what makes one value worse than another.
+        """Amount relative to the allowed difference, to order values by.
 
-        Where float32 is coarser than the tolerance, as for an angle of 1e16 rad, its
-        bound is what is allowed.
+        That is the larger of bound and tolerance: float32 may be coarser than the
+        tolerance, as for an angle of 1e16 rad.
         """
         if math.isnan(self.amount):
             return -1.0
@@ -90,23 +89,23 @@ class Difference(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """Both sides spoke.
+    """Differences of a quantity that both sides state.
 
     Attributes:
         differences: One per value, equal ones included.
-        told: The same for the reader of a report, where several values have one
-            cause; None if they stand for themselves.
+        reported: The differences to report, if several values have one cause; None for
+            all of them.
         note: Why nothing, or not everything, was compared.
     """
 
     differences: tuple[Difference, ...]
-    told: tuple[Difference, ...] | None = None
+    reported: tuple[Difference, ...] | None = None
     note: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Incomparable:
-    """A side is silent."""
+    """A side does not state the quantity."""
 
     reason: str
 
@@ -115,13 +114,13 @@ Comparison: TypeAlias = Compared | Incomparable
 
 
 def with_losses(comparison: Comparison) -> Comparison:
-    """Let values fail that the first side has and the second has not as numbers."""
+    """Let values fail that only the first side states."""
     if isinstance(comparison, Incomparable):
         return comparison
     return replace(
         comparison,
         differences=tuple(map(_as_loss, comparison.differences)),
-        told=comparison.told and tuple(map(_as_loss, comparison.told)),
+        reported=comparison.reported and tuple(map(_as_loss, comparison.reported)),
     )
 
 
@@ -133,18 +132,18 @@ def _as_loss(difference: Difference) -> Difference:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ToleranceModel:
-    """What the specification's reading of a robot sets for all comparisons of it.
+    """Bounds and scales for all comparisons of a robot, from the reference observation.
 
     Attributes:
         tolerance: Engineering tolerance.
-        joint_to: Joint that leads to a link, by child link.
-        groups: Links welded by fixed joints, head first.
-        bounds: Rounding of link poses.
+        joint_to: Joint by child link.
+        groups: Rigid groups, the first link of each first.
+        bounds: Bounds of the rounding of link poses.
         total_mass: [kg].
         size: Largest distance of a link or centre of mass from the root at zero [m];
             1 if all coincide.
-        motion: What equations of motion are measured with, if they are stated.
-        spread: Per joint, how far apart rollouts of nearby robots are, by moment.
+        motion: Scale and bounds of the equations of motion, if they are stated.
+        spread: Per joint, the spread of perturbed rollouts at each state.
     """
 
     tolerance: Tolerance
@@ -168,8 +167,8 @@ class ToleranceModel:
 Comparer: TypeAlias = Callable[[Observation, Observation, ToleranceModel], Comparison]
 
 
-def tolerance_model(spec: Observation, tolerance: Tolerance) -> ToleranceModel:
-    """Derive the tolerance_model from the specification's reading of a robot.
+def derive_tolerance_model(spec: Observation, tolerance: Tolerance) -> ToleranceModel:
+    """Derive the tolerance model from the reference observation of a robot.
 
     Raises:
         ValueError: The observation states no frames.
@@ -213,7 +212,7 @@ def _size(spec: Observation) -> float:
 
 
 def number(value: float | None, unit: str = "") -> str:
-    """Write a value for the reader of a report."""
+    """Format a value."""
     if value is None:
         return "absent"
     if math.isinf(value):

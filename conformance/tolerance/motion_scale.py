@@ -1,12 +1,12 @@
-"""What rounding can do to equations of motion, and what they are measured against.
+"""Scale of equations of motion, and bounds of the effect of rounding on them.
 
 With v_g,i the velocity of the centre of mass of rigid group g per unit of velocity i,
 and w_g,i its angular velocity, M_ij = sum over g of m v_i . v_j + w_i . I w_j. So an
 error of every mass, centre, tensor, joint axis and joint frame is carried into M to
 first order by products of the lengths |v| and |w|, and into the bias forces likewise:
 f_i = sum over g of m v_i . (a - g) + w_i . (I dw/dt + w x I w), in which velocity
-products bound the accelerations. Lengths are added up, never signed: like all bounds
-here these are worst cases. First order suffices: second-order terms are 1e-7 of them.
+products bound the accelerations. Lengths are added without signs: worst cases, like
+all bounds here. First order suffices: second-order terms are 1e-7 of it.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from urdf_usd.conformance.tolerance.bounds import (
     length,
 )
 from urdf_usd.conformance.tolerance.rigid_groups import (
-    Lump,
-    lump_center_bound,
-    lump_inertia_bound,
-    lumps,
+    GroupMass,
+    group_center_bound,
+    group_inertia_bound,
+    group_masses,
 )
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 _GRAVITY = 9.81
-# The extent of what is invented for a body of no extent [m], at least.
+# Least size of a body with invented inertia [m].
 _EXTENT = 0.1
 _SLIDES = {JointType.PRISMATIC: 1, JointType.PLANAR: 3, JointType.FLOATING: 3}
 
@@ -59,11 +59,11 @@ class MotionScale:
     Attributes:
         joints: (n) joint of each degree of freedom, as the specification orders them.
         inertia: (n) square root of the largest inertia that each one has.
-        inertia_bound: (n, n) what rounding can do to M.
-        inertia_invented: (n, n) what harmless invented mass and inertia add to M.
-        bias: (n) largest force, whatever way gravity pulls and velocities point.
-        bias_bound: (n) what rounding can do to b.
-        bias_invented: (n) what harmless invented mass and inertia add to b.
+        inertia_bound: (n, n) bound of the effect of rounding on M.
+        inertia_invented: (n, n) bound of the effect of harmless invented inertia on M.
+        bias: (n) largest force for any direction of gravity and velocities.
+        bias_bound: (n) bound of the effect of rounding on b.
+        bias_invented: (n) bound of the effect of harmless invented inertia on b.
     """
 
     joints: tuple[str, ...]
@@ -82,7 +82,7 @@ class _Axis:
     Attributes:
         direction: (K, 3) of translation or rotation.
         point: (K, 3) point of a rotation axis; None for a translation.
-        link: The link that it moves, with all links beyond.
+        link: The link that it moves, with all links below.
         turn_error: Rounding of its direction [rad].
         shift_error: Rounding of its place [m].
     """
@@ -134,32 +134,34 @@ def motion_scale(
     bounds: Mapping[str, FrameBound],
     size: float,
 ) -> MotionScale | None:
-    """Derive the tolerance_model from the specification's reading of a robot.
+    """Compute the scale of a robot's equations of motion.
 
     Args:
-        spec: That reading.
-        groups: Links welded by fixed joints, head first.
+        spec: The reference observation.
+        groups: Rigid groups, the first link of each first.
         bounds: Rounding of link poses.
         size: Of the robot [m].
 
     Returns:
-        None if equations of motion, or what they follow from, are not stated.
+        None if equations of motion, masses or frames are not stated.
     """
     frames, dynamics = spec.frames, spec.dynamics
     if frames is None or dynamics is None:
         return None
-    asked = len(dynamics.velocities)
+    count = len(dynamics.velocities)
     frames = replace(
-        frames, positions=frames.positions[:asked], rotations=frames.rotations[:asked]
+        frames, positions=frames.positions[:count], rotations=frames.rotations[:count]
     )
     bodies = {}
-    for group, found in zip(groups, lumps(spec, groups, spec.joints), strict=True):
+    for group, found in zip(
+        groups, group_masses(spec, groups, spec.joints), strict=True
+    ):
         if found is None:
             return None
         bodies[group[0]] = found
     axes = _axes(spec, dynamics, frames, bounds)
     parent = {joint.child: joint.parent for joint in spec.joints}
-    jacobians = _levers(axes, bodies, frames, bounds, parent)
+    jacobians = _group_jacobians(axes, bodies, frames, bounds, parent)
     real = _weights(bodies, bounds)
     invented = _invented(tuple(bodies.values()), size)
     inertia = np.einsum("kii->ki", dynamics.inertia).max(axis=0)
@@ -179,9 +181,9 @@ def motion_scale(
 
 
 def _shared(axes: Sequence[_Axis], values: Array) -> Array:
-    """Return the largest of the (n) values among all slides, or turns, of a joint.
+    """Return the largest of the (n) values over the axes of one kind of each joint.
 
-    Which of them are small depends on how the frame happens to lie.
+    Single ones depend on the arbitrary orientation of the frame.
     """
     keys = [(axis.link, axis.point is None) for axis in axes]
     largest: dict[tuple[str, bool], float] = {}
@@ -229,8 +231,8 @@ def _axes(
 def _directions(joint: JointObservation) -> Array:
     """Return the (3, d) directions of a joint's freedoms, in the frame of its child.
 
-    Those along the frame of the joint count as long as they are there; which way they
-    point does not matter for lengths.
+    Only their lengths matter here, so those of the joint frame are taken as unit
+    vectors of the child frame.
     """
     axis = np.array([joint.axis or (0.0, 0.0, 0.0)])
     match joint.type:
@@ -244,14 +246,14 @@ def _directions(joint: JointObservation) -> Array:
             return axis.T
 
 
-def _levers(
+def _group_jacobians(
     axes: Sequence[_Axis],
-    bodies: Mapping[str, Lump],
+    bodies: Mapping[str, GroupMass],
     frames: Frames,
     bounds: Mapping[str, FrameBound],
     parent: Mapping[str, str],
 ) -> _GroupJacobians:
-    """Return how groups move.
+    """Compute the Jacobians of rigid groups.
 
     Args:
         axes: The degrees of freedom.
@@ -271,7 +273,7 @@ def _levers(
         at = column[head]
         places[:, row] = frames.positions[:, at] + frames.rotations[:, at] @ own.center
         errors[row] = bounds[head].position + bounds[head].rotation * length(own.center)
-        errors[row] += lump_center_bound(own.parts)
+        errors[row] += group_center_bound(own.parts)
         carrier: str | None = head
         while carrier is not None:
             carried.setdefault(carrier, []).append(row)
@@ -296,13 +298,15 @@ def _levers(
     return _GroupJacobians(linear, linear_error, angular, angular_error)
 
 
-def _weights(bodies: Mapping[str, Lump], bounds: Mapping[str, FrameBound]) -> _Weights:
+def _weights(
+    bodies: Mapping[str, GroupMass], bounds: Mapping[str, FrameBound]
+) -> _Weights:
     mass = np.array([own.mass for own in bodies.values()])
     tensors = np.array([own.tensor for own in bodies.values()])
     moment = np.linalg.norm(tensors, 2, axis=(1, 2))
     storage = np.array(
         [
-            lump_inertia_bound(own.parts, own.center, own.tensor)
+            group_inertia_bound(own.parts, own.center, own.tensor)
             + 2 * bounds[head].rotation
             for head, own in bodies.items()
         ]
@@ -311,8 +315,8 @@ def _weights(bodies: Mapping[str, Lump], bounds: Mapping[str, FrameBound]) -> _W
     return _Weights(mass, 2 * RELATIVE * mass, moment, storage * moment)
 
 
-def _invented(bodies: Sequence[Lump], size: float) -> _Weights:
-    """Return what may be invented: for groups without mass, and for point masses."""
+def _invented(bodies: Sequence[GroupMass], size: float) -> _Weights:
+    """Return the allowed invented mass and inertia, of massless groups and points."""
     total = sum(own.mass for own in bodies) or 1.0
     bare = np.array([own.mass == 0 for own in bodies])
     pointlike = np.array(

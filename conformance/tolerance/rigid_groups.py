@@ -1,4 +1,4 @@
-"""Rigid groups: links that fixed joints weld, and their mass taken together."""
+"""Rigid groups: links connected by fixed joints, and their combined mass."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ _IDENTITY = np.eye(3)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Part:
-    """Mass of one link of a group, in the frame of the group's head.
+class LinkMass:
+    """Mass of one link of a group, in the frame of the group's head, its first link.
 
     Attributes:
         mass: [kg].
         center: (3,) centre of mass [m].
         tensor: (3, 3) inertia about the centre of mass [kg m^2].
         origin: (3,) origin of the link [m].
-        depth: Number of welds between the head and the link.
+        depth: Number of fixed joints between the head and the link.
     """
 
     mass: float
@@ -55,26 +55,26 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Lump:
+class GroupMass:
     """Mass of a whole group, in the frame of its head.
 
     Attributes:
         mass: [kg].
         center: (3,) centre of mass [m]; the head's origin if there is no mass.
         tensor: (3, 3) inertia about the centre of mass [kg m^2].
-        parts: What it consists of.
+        parts: Masses of its links.
     """
 
     mass: float
     center: NDArray[np.float64]
     tensor: NDArray[np.float64]
-    parts: tuple[Part, ...]
+    parts: tuple[LinkMass, ...]
 
 
 def rigid_groups(
     links: Sequence[str], joints: Sequence[JointObservation]
 ) -> tuple[tuple[str, ...], ...]:
-    """Partition links into groups welded by fixed joints; the head comes first."""
+    """Partition links into groups connected by fixed joints; the head comes first."""
     parent_joint = {joint.child: joint for joint in joints}
     groups: dict[str, list[str]] = {}
     for name in links:
@@ -89,37 +89,37 @@ def rigid_groups(
 
 
 def masses_of(observation: Observation) -> dict[str, MassProperties | None]:
-    """Return what each link has of its own."""
+    """Return the own mass properties of each link."""
     return {link.name: link.mass for link in observation.links}
 
 
-def departing(
+def differing_links(
     links: Sequence[str],
     ours: Mapping[str, MassProperties | None],
     theirs: Mapping[str, MassProperties | None],
     tolerance: Tolerance,
     aspects: Sequence[str],
 ) -> tuple[str, ...]:
-    """Name the links whose own mass properties make a sum depart.
+    """Name the links whose own mass properties differ.
 
     Args:
         links: Links that are summed.
         ours: Mass properties on the first side.
         theirs: Mass properties on the second side.
-        tolerance: What counts as equal.
+        tolerance: Largest differences of equal values.
         aspects: Which of ``mass``, ``center`` and ``inertia`` enter the sum.
     """
     return tuple(
         name
         for name in links
         if any(
-            _departs(ours.get(name), theirs.get(name), tolerance, aspect)
+            _differs(ours.get(name), theirs.get(name), tolerance, aspect)
             for aspect in aspects
         )
     )
 
 
-def _departs(
+def _differs(
     ours: MassProperties | None,
     theirs: MassProperties | None,
     tolerance: Tolerance,
@@ -145,21 +145,20 @@ def tensor_of(values: Vec6) -> NDArray[np.float64]:
     return np.array([[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]])
 
 
-def lumps(
+def group_masses(
     reading: Observation,
     groups: Sequence[Sequence[str]],
     joints: Sequence[JointObservation],
-) -> tuple[Lump | None, ...]:
-    """Take the masses of each group together, by the parallel axis theorem.
+) -> tuple[GroupMass | None, ...]:
+    """Combine the masses of each group by the parallel axis theorem.
 
     Args:
-        reading: States masses of links and where these are; its first configuration
-            counts.
-        groups: Links welded by fixed joints, head first.
+        reading: Observation with masses and frames; its first configuration is used.
+        groups: Rigid groups, the head first.
         joints: All joints.
 
     Returns:
-        One per group; None where a mass or a placement that is needed is not stated.
+        One per group; None if a required mass or frame is not stated.
     """
     if reading.frames is None:
         return (None,) * len(groups)
@@ -172,15 +171,15 @@ def lumps(
             strict=True,
         )
     )
-    return tuple(_lump(group, masses, parent, poses) for group in groups)
+    return tuple(_group_mass(group, masses, parent, poses) for group in groups)
 
 
-def _lump(
+def _group_mass(
     group: Sequence[str],
     masses: Mapping[str, MassProperties | None],
     parent: Mapping[str, str],
     poses: Mapping[str, tuple[NDArray[np.float64], NDArray[np.float64]]],
-) -> Lump | None:
+) -> GroupMass | None:
     head = group[0]
     parts = []
     for name in group:
@@ -195,7 +194,7 @@ def _lump(
         origin = turn @ (place - start)
         rotation = turn @ attitude
         parts.append(
-            Part(
+            LinkMass(
                 mass=properties.mass,
                 center=origin + rotation @ np.asarray(properties.center),
                 tensor=rotation @ tensor_of(properties.inertia) @ rotation.T,
@@ -207,7 +206,7 @@ def _lump(
 
 
 def _welds(head: str, link: str, parent: Mapping[str, str]) -> int:
-    """Count the welds between a group's head and one of its links."""
+    """Count the fixed joints between a group's head and one of its links."""
     depth = 0
     while link != head:
         link = parent[link]
@@ -215,10 +214,10 @@ def _welds(head: str, link: str, parent: Mapping[str, str]) -> int:
     return depth
 
 
-def _sum(parts: tuple[Part, ...]) -> Lump:
+def _sum(parts: tuple[LinkMass, ...]) -> GroupMass:
     mass = sum(part.mass for part in parts)
     if not mass:
-        return Lump(0.0, np.zeros(3), np.zeros((3, 3)), parts)
+        return GroupMass(0.0, np.zeros(3), np.zeros((3, 3)), parts)
     center = sum((part.mass * part.center for part in parts), np.zeros(3)) / mass
     tensor = np.zeros((3, 3))
     for part in parts:
@@ -226,14 +225,14 @@ def _sum(parts: tuple[Part, ...]) -> Lump:
         tensor += part.tensor + part.mass * (
             float(arm @ arm) * _IDENTITY - arm[:, None] * arm
         )
-    return Lump(mass, center, tensor, parts)
+    return GroupMass(mass, center, tensor, parts)
 
 
-def lump_center_bound(parts: Sequence[Part]) -> float:
-    """Bound the centre of mass of welded links [m].
+def group_center_bound(parts: Sequence[LinkMass]) -> float:
+    """Bound the rounding of a group's centre of mass [m].
 
-    With r the largest distance from the group's head: each centre, each mass and the
-    sum's own storage cost u r, each weld on the way u r and two quaternions.
+    With r the largest distance from the head: each centre, each mass and the storage
+    of the sum add u r, each fixed joint adds u r and two quaternions.
     """
     reach = _reach(parts)
     welds = max((part.depth for part in parts), default=0)
@@ -241,18 +240,18 @@ def lump_center_bound(parts: Sequence[Part]) -> float:
     return (3 * RELATIVE + welds * per_weld) * reach + ARITHMETIC
 
 
-def lump_inertia_bound(
-    parts: Sequence[Part], center: NDArray[np.float64], tensor: NDArray[np.float64]
+def group_inertia_bound(
+    parts: Sequence[LinkMass], center: NDArray[np.float64], tensor: NDArray[np.float64]
 ) -> float:
-    """Bound the inertia of welded links, relative to its largest moment.
+    """Bound the rounding of a group's inertia, relative to its largest moment.
 
-    Of m |d|^2, the mass costs u and d twice the error of a centre. A part's own tensor
-    costs its storage and the rotations of its welds, and the sum its own storage.
+    In m |d|^2, the mass adds u and d twice the error of a centre. The tensor of a part
+    adds its storage and the rotations of its fixed joints, and the sum its storage.
     """
     largest = largest_moment(tensor)
     if not largest:
         return ARITHMETIC
-    arm_error = 2 * lump_center_bound(parts)
+    arm_error = 2 * group_center_bound(parts)
     absolute = inertia_bound(tensor) * largest
     for part in parts:
         moment = largest_moment(part.tensor)
@@ -263,7 +262,7 @@ def lump_inertia_bound(
     return absolute / largest + ARITHMETIC
 
 
-def _reach(parts: Sequence[Part]) -> float:
+def _reach(parts: Sequence[LinkMass]) -> float:
     return max(
         (length(end) for part in parts for end in (part.center, part.origin)),
         default=0.0,

@@ -1,9 +1,8 @@
-"""How a robot is left to itself, and how far apart two outcomes of that are.
+"""Plan of the passive rollout, and the distance of two rollout states.
 
-A robot swings for a second at most, its root held, under gravity, damping, friction and
-mimic couplings. A free robot would only fall, and show nothing of its joints. Nothing
-collides and no joint limit acts: an impact multiplies every difference, and limits are
-compared as they are.
+A robot moves for at most 1 s with a fixed root, under gravity, damping, friction and
+mimic couplings. A floating robot would only fall. Contacts and joint limits are off:
+impacts amplify every difference, and limits are compared by checks of their own.
 """
 
 from __future__ import annotations
@@ -16,35 +15,38 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from urdf_usd.conformance.observation.free_motion import RolloutPlan
-from urdf_usd.conformance.observation.robot import JointType
+from urdf_usd.conformance.observation.robot import JointType, RolloutPlan
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from urdf_usd.conformance.observation.free_motion import Moment, Rollout
-    from urdf_usd.conformance.observation.robot import JointObservation, Observation
+    from urdf_usd.conformance.observation.robot import (
+        JointObservation,
+        Observation,
+        Rollout,
+        RolloutState,
+    )
     from urdf_usd.conformance.tolerance.motion_scale import MotionScale
 
 # The first configuration that is neither zero nor at limits.
 _START = 3
-# A joint is held if harmless inventions are more than a tenth of the inertia that it
-# has while all others move freely, or if that is nothing but rounding.
+# A joint is fixed if the allowed invented inertia exceeds a tenth of the inertia that
+# it has while all others move freely, or if that inertia is rounding.
 _INVENTED = 10.0
-# Steps times squares of degrees of freedom, which is what a step costs: robots of more
-# than 300 are left to themselves for less than a second.
+# Limit of steps times squared degrees of freedom, which is the cost of a step: robots
+# with more than 300 are simulated for less than 1 s.
 _WORK = 1e8
 _SINGULAR = 1e-9
 _TRANSLATIONS = {JointType.PLANAR: 3, JointType.FLOATING: 3}
 
 
 def plan_rollout(spec: Observation, scale: MotionScale | None) -> RolloutPlan | None:
-    """Decide how a robot shall move on its own.
+    """Plan the passive rollout of a robot.
 
     Args:
-        spec: The specification's reading of the robot.
+        spec: The reference observation.
         scale: Scale of its equations of motion.
 
     Returns:
@@ -63,8 +65,8 @@ def plan_rollout(spec: Observation, scale: MotionScale | None) -> RolloutPlan | 
         return None
     plan = RolloutPlan(_START, tuple(name for name in joints if name in held))
     most = _WORK / len(dynamics.joints) ** 2
-    short = tuple(steps for steps in plan.moments if steps <= most)
-    return replace(plan, moments=short or plan.moments[:1])
+    short = tuple(steps for steps in plan.steps if steps <= most)
+    return replace(plan, steps=short or plan.steps[:1])
 
 
 def _freedoms(
@@ -72,7 +74,7 @@ def _freedoms(
 ) -> tuple[NDArray[np.float64], tuple[str, ...]]:
     """Return (n, m) independent velocities of joints, and the joint of each.
 
-    The root is held, and of the three displacements of a planar joint two count.
+    The root is fixed, and a planar joint has two of its three displacements.
     """
     columns: list[NDArray[np.float64]] = []
     owners: list[str] = []
@@ -95,11 +97,11 @@ def _freedoms(
 def _without_inertia(
     inertia: NDArray[np.float64], floor: NDArray[np.float64], names: Sequence[str]
 ) -> frozenset[str]:
-    """Name the joints that nothing resists.
+    """Name the joints without inertia of their own.
 
-    What resists a velocity while others move freely is its pivot in the elimination of
-    the others. The largest goes first, measured by its floor: what is left below its
-    floor in the end has no inertia of its own.
+    The inertia of a velocity while the others move freely is its pivot in Gaussian
+    elimination. Pivots are eliminated in descending order relative to their floor; the
+    remaining velocities, with pivots below their floor, have no inertia.
     """
     rest = inertia.copy()
     open_ = list(range(len(names)))
@@ -116,13 +118,13 @@ def _without_inertia(
 def rollout_spread(
     rollout: Rollout | None, joints: Mapping[str, JointObservation]
 ) -> dict[str, tuple[float, ...]]:
-    """Return per joint how far nearby robots are from it, moment by moment.
+    """Return the largest distance of perturbed rollouts, per joint and state.
 
-    It ends where one of them explodes.
+    It ends at the first state that one of them does not reach.
     """
-    if rollout is None or not rollout.neighbours:
+    if rollout is None or not rollout.perturbed:
         return {}
-    together = list(zip(rollout.moments, *rollout.neighbours, strict=False))
+    together = list(zip(rollout.states, *rollout.perturbed, strict=False))
     return {
         name: tuple(
             max(
@@ -136,14 +138,17 @@ def rollout_spread(
 
 
 def distance(
-    first: Moment, second: Moment, at: tuple[int, int], joint_type: JointType
+    first: RolloutState,
+    second: RolloutState,
+    at: tuple[int, int],
+    joint_type: JointType,
 ) -> float:
-    """Return how far apart a joint is: the largest of position and velocity.
+    """Return the distance of two states of a joint: the larger of both kinds.
 
     Translations in metres, rotations in radians, and both per second.
 
     Args:
-        first: One moment.
+        first: One state.
         second: The other.
         at: Index of the joint in each.
         joint_type: Kind of motion.

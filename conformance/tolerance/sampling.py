@@ -1,7 +1,7 @@
-"""Where engines are asked for link frames: corners and samples of the joint ranges.
+"""Configurations at which link frames are compared: corners and samples of the ranges.
 
-The configurations depend on the joints alone, so every engine of a robot is asked at
-the same ones, and two runs ask the same questions.
+The configurations depend on the joints alone, so that they are the same for every
+engine and every run.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
     from urdf_usd.conformance.observation.robot import JointObservation, Vec3
 
-# A limit beyond this [rad or m] is one that nobody meant (1e16 stands for "none"); a
-# pose there would measure the rounding of sines, not the robot.
+# A limit beyond this [rad or m] means "none", such as 1e16; a pose there would depend
+# on the rounding of sines.
 _FAR = 1e3
-# Half the width of the window in which an unlimited joint is sampled.
+# Half the width of the sampled interval of an unlimited joint [rad or m].
 _WINDOW = {JointType.PRISMATIC: 1.0}
 _TURN = math.pi
 _DISPLACEMENT = 1.0
@@ -43,13 +43,13 @@ _FREEDOMS = {
     JointType.SPHERICAL: 3,
 }
 # Equations of motion of hundreds of coordinates take gigabytes at all configurations:
-# the most entries of inertia matrices, and the configurations that are asked for anyhow
-# (zero, both limits, and the one in which a robot is left to itself).
+# the most entries of inertia matrices, and the least number of configurations (zero,
+# both limits, and the start of the rollout).
 _ENTRIES = 2_000_000
-_WEIGHED = 4
+_LEAST_MOTION = 4
 _ROOT = 6
-# Scrambling keeps samples off the middle of every range at once, where symmetric
-# limits would make them zero; the seed makes them the same in every run.
+# Scrambling avoids a sample at the middle of all ranges, which is zero for symmetric
+# limits; the seed makes samples reproducible.
 _SEED = 20_240_229
 _URDF_DEFAULT_AXIS = (1.0, 0.0, 0.0)
 
@@ -66,12 +66,13 @@ class _Coupling:
 def configurations(
     joints: Sequence[JointObservation], count: int = 32
 ) -> Configurations:
-    """Choose the configurations at which a robot's readers are compared.
+    """Choose the configurations at which observations of a robot are compared.
 
-    The first is zero, wherever the limits are; then every leading joint at its lower
+    The first is zero, regardless of limits; then every leading joint at its lower
     and at its upper limit; then Sobol samples inside the limits. A mimic joint follows
-    its leader, through chains; the leader keeps to what its followers' limits allow
-    where that leaves anything. A robot without moving joints has one configuration.
+    its leader, through chains; a leader is sampled within its followers' limits as
+    well, unless they exclude each other. Without moving joints there is one
+    configuration.
 
     Args:
         joints: All joints, fixed ones included.
@@ -98,13 +99,13 @@ def configurations(
         array.setflags(write=False)
     samples = (f"sample {index}" for index in range(len(cube) - 2))
     size = _ROOT + sum(VELOCITIES[joint.type] for joint in moving)
-    weighed = max(_WEIGHED, _ENTRIES // size**2)
+    motion_count = max(_LEAST_MOTION, _ENTRIES // size**2)
     return Configurations(
         joints=tuple(joint.name for joint in moving),
         positions=tuple(positions[joint.name] for joint in moving),
         labels=("zero", "lower", "upper", *samples),
         velocities=_velocities(moving, len(cube) + 1),
-        weighed=weighed if weighed <= len(cube) else None,
+        motion_count=motion_count if motion_count <= len(cube) else None,
     )
 
 
@@ -113,7 +114,7 @@ def _velocities(
 ) -> tuple[NDArray[np.float64], ...]:
     """Return (K, d) velocities up to 1 rad/s or m/s; zero, lower and upper are at rest.
 
-    So that forces at rest are gravity's alone, and samples show Coriolis forces too.
+    Forces at rest are those of gravity alone; samples add Coriolis forces.
     """
     random = np.random.default_rng(_SEED)
     velocities = []
@@ -140,8 +141,8 @@ def _freedoms(joint: JointObservation) -> int:
 def _couplings(moving: Sequence[JointObservation]) -> dict[str, _Coupling]:
     """Couple every follower to the joint at the head of its chain.
 
-    A coupling that leads nowhere (unknown leader, several coordinates, a loop) is no
-    coupling: such a joint is sampled on its own.
+    A coupling without effect (unknown leader, several coordinates, a loop) is ignored,
+    and such a joint is sampled on its own.
     """
     single = {joint.name: joint for joint in moving if COORDINATES[joint.type] == 1}
     couplings = {}
@@ -166,7 +167,7 @@ def _head(name: str, single: Mapping[str, JointObservation]) -> _Coupling | None
 
 
 def _limits(joint: JointObservation) -> tuple[float, float]:
-    """Return ordered limits, infinite where there is none worth the name."""
+    """Return ordered limits, infinite where there is none."""
     lower = -math.inf if joint.lower is None else joint.lower
     upper = math.inf if joint.upper is None else joint.upper
     if lower > upper:
@@ -182,7 +183,7 @@ def _shared_limits(
     moving: Sequence[JointObservation],
     couplings: Mapping[str, _Coupling],
 ) -> tuple[float, float]:
-    """Return what the leader's and its followers' limits allow together."""
+    """Return the intersection of the leader's and its followers' limits."""
     lower, upper = _limits(leader)
     for joint in moving:
         coupling = couplings.get(joint.name)
@@ -213,7 +214,7 @@ def _window(
 
 
 def _zero(joint_type: JointType) -> NDArray[np.float64]:
-    """Return the (1, d) coordinates of no motion."""
+    """Return the (1, d) coordinates of the zero position."""
     zero = np.zeros((1, COORDINATES[joint_type]))
     if joint_type is JointType.FLOATING:
         zero[0, 3] = 1.0
@@ -241,7 +242,7 @@ def _coordinates(
             return _uniform_rotations(cube)
         case _:
             lower, upper = window
-            # Written so that 0 and 1 give the limits themselves, not their neighbours.
+            # In this form 0 and 1 give exactly the limits.
             inside: NDArray[np.float64] = (1 - cube) * lower + cube * upper
             return inside
 

@@ -1,9 +1,10 @@
-"""Whose fault a difference is, value by value.
+"""Attribution of differences to the USD or to an engine, value by value.
 
-The specification's reading shares its reader with the converter, so each of its values
-is put to the engines. An engine that departs in a known way is not heard on that value.
-If nobody who is heard supports the specification, the value is disputed where the
-engines contradict what the USD says, or side with the USD against the specification.
+The reference engine shares its URDF reader with the converter, so each of its values
+is compared with the other engines. An engine with a known deviation on a value is
+ignored for that value. If no remaining engine agrees with the reference, the value is
+disputed where the engines contradict the USD, or agree with the USD against the
+reference.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING
 from urdf_usd.conformance.records.record import DeviationRecord, Grade
 from urdf_usd.conformance.tolerance.bounds import RELATIVE, ROUNDINGS
 from urdf_usd.conformance.tolerance.comparison import Compared
-from urdf_usd.conformance.verdict.circumstances import Case
+from urdf_usd.conformance.verdict.conditions import DeviationCase
 from urdf_usd.conformance.verdict.deviations import UNEXPLAINED, explain
 
 if TYPE_CHECKING:
@@ -24,17 +25,17 @@ if TYPE_CHECKING:
     from urdf_usd.conformance.tolerance.comparison import Comparison, Difference
     from urdf_usd.conformance.verdict.deviations import Deviation
 
-_UNEXPLAINED = "It departs from the specification in a way that is not known."
+_UNEXPLAINED = "The engine differs from the specification for an unknown reason."
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EngineComparison:
-    """One engine on one check.
+    """Comparisons of one engine for one check.
 
     Attributes:
-        stated: What it says about the robot.
-        from_spec: The specification's reading against it.
-        to_usd: Its reading against the USD.
+        stated: The engine's observation of the URDF.
+        from_spec: The reference compared with it.
+        to_usd: It compared with the USD.
     """
 
     stated: Observation
@@ -44,28 +45,28 @@ class EngineComparison:
 
 @dataclass(frozen=True, slots=True)
 class Disagreement:
-    """An engine that departs from the specification on one value.
+    """A value on which an engine differs from the reference.
 
     Attributes:
         engine: The engine.
-        difference: From the specification to the engine.
-        known: Deviations that account for it; empty if any part is unaccounted for.
-        sides_with_usd: Whether it says what the USD says.
+        difference: From the reference to the engine.
+        known: Known deviations that explain it; empty if any part is unexplained.
+        matches_usd: Whether the engine agrees with the USD.
     """
 
     engine: str
     difference: Difference
     known: tuple[Deviation, ...]
-    sides_with_usd: bool
+    matches_usd: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Attribution:
-    """What the engines make of one check.
+    """Result of comparing the engines for one check.
 
     Attributes:
-        disputed: Values on which nothing can be said, with those who contradict.
-        deviations: Departures of engines, never counted against the USD.
+        disputed: Disagreeing engines, by the item that cannot be judged.
+        deviations: Deviations of engines, never counted against the USD.
     """
 
     disputed: Mapping[str, tuple[Disagreement, ...]]
@@ -78,34 +79,38 @@ def attribute(
     to_usd: Comparison,
     comparisons: Iterable[EngineComparison],
 ) -> Attribution:
-    """Hear the engines on every value of a check.
+    """Attribute the differences of a check.
 
     Args:
         check: Identifier of the check.
-        spec: The specification's reading.
-        to_usd: That reading against the USD.
-        comparisons: The engines that read the file.
+        spec: Observation of the reference engine.
+        to_usd: The reference compared with the USD.
+        comparisons: The other engines that read the file.
     """
     supported: set[str] = set()
-    dissents: dict[str, list[Disagreement]] = {}
-    for comparison_ in comparisons:
-        agreed, departed = _hear(check, spec, comparison_)
+    disagreements: dict[str, list[Disagreement]] = {}
+    for comparison in comparisons:
+        agreed, differing = _split(check, spec, comparison)
         supported |= agreed
-        for disagreement in departed:
-            dissents.setdefault(disagreement.difference.item, []).append(disagreement)
+        for disagreement in differing:
+            disagreements.setdefault(disagreement.difference.item, []).append(
+                disagreement
+            )
     verdicts = _by_item(to_usd)
     disputed = {}
-    for item, against in dissents.items():
-        heard = tuple(
+    for item, against in disagreements.items():
+        unexplained = tuple(
             disagreement for disagreement in against if not disagreement.known
         )
         difference = verdicts.get(item)
-        if not heard or item in supported or difference is None:
+        if not unexplained or item in supported or difference is None:
             continue
         fails = difference.grade is Grade.FAILS
-        if not fails or all(disagreement.sides_with_usd for disagreement in heard):
-            disputed[item] = heard
-    every = [disagreement for against in dissents.values() for disagreement in against]
+        if not fails or all(disagreement.matches_usd for disagreement in unexplained):
+            disputed[item] = unexplained
+    every = [
+        disagreement for against in disagreements.values() for disagreement in against
+    ]
     return Attribution(disputed, _records(check, every))
 
 
@@ -115,31 +120,31 @@ def _by_item(comparison: Comparison) -> dict[str, Difference]:
     return {difference.item: difference for difference in comparison.differences}
 
 
-def _hear(
-    check: str, spec: Observation, comparison_: EngineComparison
+def _split(
+    check: str, spec: Observation, comparison: EngineComparison
 ) -> tuple[set[str], list[Disagreement]]:
-    """Return the values on which an engine agrees, and those on which it does not."""
-    to_usd = _by_item(comparison_.to_usd)
-    agreed, departed = set(), []
-    for item, difference in _by_item(comparison_.from_spec).items():
-        precision = comparison_.stated.precision
+    """Return the items on which an engine agrees, and its disagreements."""
+    to_usd = _by_item(comparison.to_usd)
+    agreed, differing = set(), []
+    for item, difference in _by_item(comparison.from_spec).items():
+        precision = comparison.stated.precision
         if agrees(difference, precision):
             agreed.add(item)
         elif difference.grade is Grade.FAILS:
             same = to_usd.get(item)
-            departed.append(
+            differing.append(
                 Disagreement(
-                    engine=comparison_.stated.engine,
+                    engine=comparison.stated.engine,
                     difference=difference,
-                    known=known_deviations(check, difference, spec, comparison_.stated),
-                    sides_with_usd=same is not None and agrees(same, precision),
+                    known=known_deviations(check, difference, spec, comparison.stated),
+                    matches_usd=same is not None and agrees(same, precision),
                 )
             )
-    return agreed, departed
+    return agreed, differing
 
 
 def agrees(difference: Difference, precision: float) -> bool:
-    """Whether two values are the same, as far as the reader's arithmetic can tell."""
+    """Whether two values are equal within tolerance and the engine's arithmetic."""
     if difference.grade in {Grade.EXACT, Grade.CLOSE}:
         return True
     return difference.grade is Grade.FAILS and (
@@ -148,36 +153,36 @@ def agrees(difference: Difference, precision: float) -> bool:
 
 
 def roundings(precision: float) -> float:
-    """How many times what storage in float32 does a reader's arithmetic may do."""
+    """Ratio of the rounding of an engine's arithmetic to that of float32 storage."""
     return ROUNDINGS * precision / RELATIVE
 
 
 def known_deviations(
     check: str, difference: Difference, spec: Observation, stated: Observation
 ) -> tuple[Deviation, ...]:
-    """Return what accounts for a departure; nothing if any part is unaccounted for.
+    """Return the known deviations that explain a difference; empty unless all parts.
 
     Args:
         check: Identifier of the check.
-        difference: From the specification to a reader, or from that reader on.
-        spec: The specification's reading.
-        stated: What the reader says of the same file.
+        difference: The difference, of which ``stated`` is one side.
+        spec: Observation of the reference engine.
+        stated: Observation of the engine that differs.
     """
-    item = Case(check, difference.item, spec, stated)
+    item = DeviationCase(check, difference.item, spec, stated)
     if (whole := explain(item, whole=True)) is not None:
         return (whole,)
     parts = difference.traces or (difference.item,)
-    found = [explain(Case(check, part, spec, stated)) for part in parts]
+    found = [explain(DeviationCase(check, part, spec, stated)) for part in parts]
     known = tuple(dict.fromkeys(deviation for deviation in found if deviation))
     return known if all(found) else ()
 
 
 def _records(
-    check: str, dissents: Iterable[Disagreement]
+    check: str, disagreements: Iterable[Disagreement]
 ) -> tuple[DeviationRecord, ...]:
-    """One record per engine and cause, with all it concerns."""
+    """Return one record per engine and cause."""
     by_cause: dict[tuple[str, str, str], list[Difference]] = {}
-    for disagreement in dissents:
+    for disagreement in disagreements:
         causes = [(known.id, known.cause) for known in disagreement.known]
         for identifier, cause in causes or [(UNEXPLAINED, _UNEXPLAINED)]:
             key = disagreement.engine, identifier, cause

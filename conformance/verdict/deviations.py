@@ -1,8 +1,7 @@
-"""Known departures of readers from their file, each with a minimal URDF.
+"""Known deviations of engines from their file, each with a minimal URDF.
 
-A reader that stands alone is not evidence against the USD. What it is known to do is
-listed here, with the circumstance under which it does it; whatever else it does is
-called unexplained, and counts.
+A known deviation of an engine is no evidence against the USD. Each is listed with the
+condition under which it occurs; any other difference is unexplained, and counts.
 """
 
 from __future__ import annotations
@@ -11,10 +10,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from urdf_usd.conformance.observation.robot import JointType
-from urdf_usd.conformance.verdict import circumstances as given
+from urdf_usd.conformance.verdict import conditions as given
 
 if TYPE_CHECKING:
-    from urdf_usd.conformance.verdict.circumstances import Case, Circumstance
+    from urdf_usd.conformance.verdict.conditions import Condition, DeviationCase
 
 _LIMITS = ("limits.lower", "limits.upper", "structure.types")
 _MASS = ("mass.link.", "mass.group.", "mass.total")
@@ -28,32 +27,32 @@ UNEXPLAINED = "unexplained"
 
 @dataclass(frozen=True, slots=True)
 class Deviation:
-    """One thing that a reader is known to do.
+    """One known deviation of an engine.
 
     Attributes:
         id: Stable identifier.
-        engine: The reader.
+        engine: The engine.
         cause: What it does, in one sentence.
-        checks: Beginnings of the identifiers of the checks in which it shows.
-        applies: Whether the circumstance is given.
-        file: Stem of the minimal file that shows it, in ``tests/data/deviations``.
-        predicts: Beginnings of those in which it leaves no choice of what is stated.
-        whole: Whether it is about the value that is compared, not about the links and
-            joints in which a difference of that arises.
+        checks: Prefixes of the identifiers of the affected checks.
+        applies: The condition.
+        file: Stem of a minimal file that shows it, in ``tests/data/deviations``.
+        predicts: Prefixes of checks in which it determines the stated value.
+        whole: Whether the condition applies to the compared value, not to the links
+            and joints that cause its difference.
     """
 
     id: str
     engine: str
     cause: str
     checks: tuple[str, ...]
-    applies: Circumstance
+    applies: Condition
     file: str
     predicts: tuple[str, ...] = ()
     whole: bool = False
 
 
-def explain(case: Case, *, whole: bool = False) -> Deviation | None:
-    """Find what accounts for a departure in a part, or in the value compared."""
+def explain(case: DeviationCase, *, whole: bool = False) -> Deviation | None:
+    """Find the deviation that explains a difference in a part, or in a whole value."""
     return next(
         (
             deviation
@@ -68,29 +67,29 @@ def explain(case: Case, *, whole: bool = False) -> Deviation | None:
 
 
 def _of(  # noqa: PLR0913, PLR0917  a row of the table below
-    readers: str,
+    engines: str,
     name: str,
     does: str,
     checks: tuple[str, ...],
-    applies: Circumstance,
+    applies: Condition,
     file: str,
     *,
     predicts: tuple[str, ...] = (),
     whole: bool = False,
 ) -> tuple[Deviation, ...]:
-    """What several readers do alike, one by one."""
+    """Return one deviation per engine of a list of names."""
     return tuple(
         Deviation(
-            f"{reader}-{name}",
-            reader,
-            f"{_TITLES.get(reader, reader.title())} {does}.",
+            f"{engine}-{name}",
+            engine,
+            f"{_TITLES.get(engine, engine.title())} {does}.",
             checks,
             applies,
             file,
             predicts,
             whole,
         )
-        for reader in readers.split()
+        for engine in engines.split()
     )
 
 
@@ -114,7 +113,7 @@ _LIMIT_DEVIATIONS = (
     *_of(
         "drake newton",
         "one-sided-range",
-        "reads a bound that a <limit> lacks as none, not as zero",
+        "reads a missing bound of a <limit> as unlimited, not as zero",
         _LIMITS,
         given.about_joints(given.open_sided),
         "upper-bound-alone",
@@ -138,7 +137,7 @@ _LIMIT_DEVIATIONS = (
     *_of(
         "pybullet",
         "reversed-range",
-        "says no limits by a lower limit above the upper one",
+        "treats a lower limit above the upper one as no limits",
         _LIMITS,
         given.about_joints(given.reversed_limits),
         "reversed-limits",
@@ -146,7 +145,7 @@ _LIMIT_DEVIATIONS = (
     *_of(
         "drake",
         "reversed-range",
-        "dies of a lower limit above the upper one, and is asked without them",
+        "crashes on a lower limit above the upper one, so both are left out",
         _LIMITS,
         given.about_joints(given.reversed_limits),
         "reversed-limits",
@@ -162,7 +161,7 @@ _LIMIT_DEVIATIONS = (
     *_of(
         "newton newton-usd",
         "far-range",
-        "says no limit by 1e10, and means the same by more",
+        "uses 1e10 for no limit, and treats larger values likewise",
         _LIMITS,
         given.about_joints(given.far_limits),
         "far-limits",
@@ -208,7 +207,7 @@ _DYNAMICS_DEVIATIONS = (
     *_of(
         "drake",
         "no-friction",
-        "has no friction in joints",
+        "does not read joint friction",
         ("dynamics.friction",),
         given.not_read("friction"),
         "joint-friction",
@@ -219,7 +218,7 @@ _MASS_DEVIATIONS = (
     *_of(
         "pybullet",
         "no-inertial",
-        "gives a link without <inertial> one kilogram",
+        "assumes 1 kg for a link without <inertial>",
         _MASS,
         given.invented_kilogram,
         "massless-moving-link",
@@ -228,7 +227,7 @@ _MASS_DEVIATIONS = (
     *_of(
         "drake",
         "massless-inertia",
-        "gives a link that has inertia but no mass one kilogram",
+        "assumes 1 kg for a link that has inertia but no mass",
         _MASS,
         given.about_links(given.massless_kilogram),
         "massless-inertia",
@@ -236,7 +235,7 @@ _MASS_DEVIATIONS = (
     *_of(
         "mujoco",
         "massless-inertia",
-        "counts the inertia of a link that has no mass",
+        "includes the inertia of a link without mass",
         _MOTION,
         given.counted_massless_inertia,
         "massless-inertia-welded",
@@ -246,7 +245,7 @@ _MASS_DEVIATIONS = (
     *_of(
         "pinocchio",
         "massless-inertia",
-        "counts the inertia of a welded link that has no mass",
+        "includes the inertia of a fixed link without mass",
         _INERTIA,
         given.welded_to_massless_inertia,
         "massless-inertia",
@@ -254,7 +253,7 @@ _MASS_DEVIATIONS = (
     *_of(
         "pybullet",
         "impossible-inertia",
-        "replaces inertia that no body can have by zero",
+        "replaces physically impossible inertia by zero",
         _INERTIA,
         given.about_links(given.zeroed_inertia),
         "implausible-inertia",
@@ -262,7 +261,7 @@ _MASS_DEVIATIONS = (
     *_of(
         "drake",
         "impossible-inertia",
-        "replaces inertia that no body can have by that of a ball of water",
+        "replaces physically impossible inertia by that of a solid sphere of water",
         _INERTIA,
         given.about_links(given.impossible_inertia),
         "implausible-inertia",
@@ -270,7 +269,7 @@ _MASS_DEVIATIONS = (
     *_of(
         "newton newton-usd",
         "thin-inertia",
-        "adds a millionth of a kg m^2 to all moments where one is next to zero",
+        "adds 1e-6 kg m^2 to all moments if one is nearly zero",
         _INERTIA,
         given.about_links(given.thin_inertia),
         "thin-inertia",
@@ -278,7 +277,7 @@ _MASS_DEVIATIONS = (
     *_of(
         "newton newton-usd",
         "impossible-inertia",
-        "enlarges inertia that no body can have until one can",
+        "enlarges physically impossible inertia until it is possible",
         _INERTIA,
         given.about_links(given.impossible_inertia),
         "implausible-inertia",
@@ -289,7 +288,7 @@ _FRAME_DEVIATIONS = (
     *_of(
         "pybullet",
         "long-axis",
-        "multiplies the travel of a prismatic joint by its axis' length",
+        "multiplies the travel of a prismatic joint by the length of its axis",
         _FRAMES,
         given.longer_axis,
         "axis-length",
@@ -305,7 +304,7 @@ _FRAME_DEVIATIONS = (
     *_of(
         "newton",
         "planar-turn",
-        "lets a planar joint slide, but not turn",
+        "gives a planar joint no rotation",
         _FRAMES,
         given.is_type(JointType.PLANAR),
         "planar-joint",
@@ -313,7 +312,7 @@ _FRAME_DEVIATIONS = (
     *_of(
         "drake mujoco newton pybullet",
         "quaternion",
-        "ignores quat_xyzw, by which URDF 1.1 turns an origin",
+        "ignores quat_xyzw of URDF 1.1",
         (*_FRAMES, *_MOTION, "mass."),
         given.turned_by_quaternion,
         "quaternion-origin",
@@ -324,7 +323,7 @@ _STRUCTURE_DEVIATIONS = (
     *_of(
         "pybullet",
         "floating-welded",
-        "welds floating joints",
+        "reads floating joints as fixed",
         ("structure.types",),
         given.is_type(JointType.FLOATING),
         "floating-joint",
@@ -332,7 +331,7 @@ _STRUCTURE_DEVIATIONS = (
     *_of(
         "drake",
         "floating-lost",
-        "sets the child of a floating joint free in the world, and has no such joint",
+        "drops floating joints, leaving the child free in the world",
         ("structure.joints",),
         given.is_type(JointType.FLOATING),
         "floating-joint",
@@ -348,7 +347,7 @@ _STRUCTURE_DEVIATIONS = (
     *_of(
         "newton-usd",
         "unlike-mimic",
-        "has no coupling of a joint that slides with one that turns",
+        "drops couplings between prismatic and revolute joints",
         ("structure.mimic",),
         given.coupled_to_another_kind,
         "unlike-mimic",
@@ -356,7 +355,7 @@ _STRUCTURE_DEVIATIONS = (
     *_of(
         "pybullet",
         "malformed-text",
-        "reads text that has no exact meaning in its own way",
+        "reads ambiguous text differently",
         ("",),
         given.repaired_text,
         "unexpanded-vector",
@@ -367,7 +366,7 @@ _SHAPE_DEVIATIONS = (
     *_of(
         "mujoco",
         "obj-objects",
-        "reads the first object of an OBJ file, and no other",
+        "reads only the first object of an OBJ file",
         _SHAPES,
         given.shapes_in_pieces,
         "obj-objects",
@@ -375,7 +374,7 @@ _SHAPE_DEVIATIONS = (
     *_of(
         "mujoco",
         "obj-polygons",
-        "cuts polygons of an OBJ file into triangles in a way of its own",
+        "triangulates polygons of an OBJ file differently",
         _SHAPES,
         given.shapes_of_polygons,
         "obj-polygons",
@@ -383,7 +382,7 @@ _SHAPE_DEVIATIONS = (
     *_of(
         "pybullet",
         "shown-colliders",
-        "shows the colliders of a link that has no visuals",
+        "uses the colliders of a link without visuals as visuals",
         ("visual.",),
         given.colliders_alone,
         "colliders-alone",

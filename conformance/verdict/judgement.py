@@ -1,9 +1,9 @@
 """From outcomes of engines to checks, deviations and a verdict on the USD.
 
-The specification's reading is the reference. A check that fails is the USD's fault,
-unless the engines contradict the reference; a reader that stands alone is a deviation.
-The verdict is the worst check that was made; where all else agrees and parts could not
-be compared, it is *incomplete*.
+The reference engine states the expected values. A failing check is attributed to the
+USD, unless the other engines contradict the reference; a single engine that differs is
+a deviation. The verdict is that of the worst check; if everything else agrees and parts
+could not be compared, it is *incomplete*.
 """
 
 from __future__ import annotations
@@ -13,11 +13,15 @@ from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import TYPE_CHECKING, assert_never
 
+import numpy as np
+
 from urdf_usd.conformance.checks.catalogue import CHECKS, ROUND_TRIP_CHECKS
 from urdf_usd.conformance.checks.comparers import compare
+from urdf_usd.conformance.checks.mass_values import moments_text
 from urdf_usd.conformance.engines.protocol import Abstained, Crashed, Observed
 from urdf_usd.conformance.records.record import (
     CheckRecord,
+    DepartureRecord,
     DeviationRecord,
     DifferenceRecord,
     FindingRecord,
@@ -28,31 +32,32 @@ from urdf_usd.conformance.tolerance.bounds import Tolerance
 from urdf_usd.conformance.tolerance.comparison import (
     Compared,
     Incomparable,
-    tolerance_model,
+    derive_tolerance_model,
     with_losses,
 )
+from urdf_usd.conformance.tolerance.rigid_groups import tensor_of
 from urdf_usd.conformance.verdict.attribution import (
     Attribution,
     EngineComparison,
     attribute,
 )
-from urdf_usd.conformance.verdict.departures import departures
-from urdf_usd.conformance.verdict.overall import ORDER, overall_reason, overall_verdict
-from urdf_usd.conformance.verdict.round_trip import compare_back
+from urdf_usd.conformance.verdict.round_trip import compare_round_trip
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
 
     from urdf_usd.conformance.checks.catalogue import Check
     from urdf_usd.conformance.engines.protocol import Outcome
-    from urdf_usd.conformance.observation.robot import Base, Observation
+    from urdf_usd.conformance.observation.robot import Base, Departure, Observation
     from urdf_usd.conformance.tolerance.comparison import (
         Comparison,
         Difference,
         ToleranceModel,
     )
     from urdf_usd.conformance.verdict.attribution import Disagreement
-    from urdf_usd.conformance.verdict.round_trip import Back
+    from urdf_usd.conformance.verdict.round_trip import RoundTripOutcomes
+
 
 REFERENCE = "spec"
 # Findings shown per check; the check says how many there are.
@@ -61,13 +66,13 @@ MOST_FINDINGS = 20
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What is said about one USD.
+    """The result for one USD.
 
     Attributes:
-        checks: In the order of the list of checks; empty if nothing was compared.
-        deviations: Departures of readers, never counted against the USD.
-        verdict: The worst check.
-        reason: One sentence that names what decided.
+        checks: In the order of the catalogue; empty if nothing was compared.
+        deviations: Deviations of engines, never counted against the USD.
+        verdict: Follows from the worst check.
+        reason: One sentence that names the deciding finding.
     """
 
     checks: tuple[CheckRecord, ...]
@@ -76,46 +81,45 @@ class Judgement:
     reason: str
 
 
-def judge(  # noqa: PLR0913  one argument per source of words
+def judge(  # noqa: PLR0913  one argument per input
     urdf: Mapping[str, Outcome],
     usd: Outcome,
     *,
     further_usd: Iterable[Outcome] = (),
-    back: Back | None = None,
+    back: RoundTripOutcomes | None = None,
     tolerance: Tolerance | None = None,
     expected_base: Base | None = None,
 ) -> Judgement:
-    """Judge a USD by what engines say about it and about the URDF.
+    """Judge a USD by the observations of it and of the URDF.
 
     Args:
         urdf: Outcome per URDF engine, ``spec`` among them.
-        usd: Outcome of the USD engine whose word is judged.
-        further_usd: Outcomes of others who read the USD. Where they depart from the
-            one that is judged, that is a deviation of theirs.
-        back: What became of the URDF that was written back from the USD, if anybody
-            asked.
+        usd: Outcome of the USD engine that is judged.
+        further_usd: Outcomes of other USD engines. Where they differ from the one that
+            is judged, it is a deviation of theirs.
+        back: Outcomes for the URDF that was written from the USD, if requested.
         tolerance: Engineering tolerance; the default one if absent.
-        expected_base: How the base shall be held, where the user said so; otherwise
-            what the URDF says counts, if anything.
+        expected_base: Base that the user requested; None for that of the URDF, if it
+            defines one.
 
     Raises:
-        ValueError: ``spec`` was not asked.
+        ValueError: There is no outcome of ``spec``.
     """
     if REFERENCE not in urdf:
-        raise ValueError(f"the reference engine {REFERENCE!r} was not asked")
+        raise ValueError(f"no outcome of the reference engine {REFERENCE!r}")
     match urdf[REFERENCE], usd:
         case Abstained(reason), _:
             return _nothing(Verdict.UNREADABLE, reason)
         case Crashed(reason), _:
             return _nothing(Verdict.CRASHED, f"{REFERENCE} crashed: {reason}")
         case _, Crashed(reason):
-            return _nothing(Verdict.CRASHED, f"the USD reader crashed: {reason}")
+            return _nothing(Verdict.CRASHED, f"the USD engine crashed: {reason}")
         case _, Abstained(reason):
             return _nothing(Verdict.NOT_COMPARABLE, f"the USD is unreadable: {reason}")
         case Observed(spec), Observed(actual):
-            bench = _Bench(
+            inputs = _Inputs(
                 spec=spec,
-                asked=replace(spec, base=expected_base or spec.base),
+                requested=replace(spec, base=expected_base or spec.base),
                 actual=actual,
                 engines={
                     name: outcome for name, outcome in urdf.items() if name != REFERENCE
@@ -126,122 +130,118 @@ def judge(  # noqa: PLR0913  one argument per source of words
                     if isinstance(outcome, Observed)
                 ),
                 back=back,
-                tolerance_model=tolerance_model(spec, tolerance or Tolerance()),
+                model=derive_tolerance_model(spec, tolerance or Tolerance()),
             )
-            return _judge(bench)
+            return _judge(inputs)
         case unknown:
             raise TypeError(f"not outcomes: {unknown}")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Bench:
+class _Inputs:
     """Everything that is compared for one robot.
 
     Attributes:
-        spec: The reference as it reads the URDF.
-        asked: The reference with what the user asked for.
-        actual: The USD.
+        spec: The reference observation of the URDF.
+        requested: The same with the base that the user requested.
+        actual: The observation of the USD.
         engines: Outcomes of the other URDF engines.
-        further: What other readers of the USD say.
-        back: What became of the URDF written back, if anybody asked.
-        tolerance_model: What all comparisons are measured with.
+        further: Observations of other USD engines.
+        back: Outcomes for the URDF written from the USD, if requested.
+        model: Bounds and tolerances of all comparisons.
     """
 
     spec: Observation
-    asked: Observation
+    requested: Observation
     actual: Observation
     engines: Mapping[str, Outcome]
     further: tuple[Observation, ...]
-    back: Back | None
-    tolerance_model: ToleranceModel
+    back: RoundTripOutcomes | None
+    model: ToleranceModel
 
 
 def _nothing(verdict: Verdict, reason: str) -> Judgement:
     return Judgement((), (), verdict, reason)
 
 
-def _judge(bench: _Bench) -> Judgement:
-    judged = [_judge_check(check, bench) for check in CHECKS]
-    checks = (*(record for record, _ in judged), *_round_trip(bench))
+def _judge(inputs: _Inputs) -> Judgement:
+    judged = [_judge_check(check, inputs) for check in CHECKS]
+    checks = (*(record for record, _ in judged), *_round_trip(inputs))
     deviations = [deviation for _, found in judged for deviation in found]
-    deviations += departures(bench.actual)
-    reason = overall_reason(checks) + _unconfirmed(bench)
+    deviations += departures(inputs.actual)
+    reason = overall_reason(checks) + _unconfirmed(inputs)
     verdict = overall_verdict({check.grade for check in checks})
     return Judgement(checks, tuple(deviations), verdict, reason)
 
 
-def _round_trip(bench: _Bench) -> Iterator[CheckRecord]:
-    """Judge by engines that read the URDF, and the one that is written back."""
-    if bench.back is None:
+def _round_trip(inputs: _Inputs) -> Iterator[CheckRecord]:
+    """Judge the round trip by the engines that read both URDFs."""
+    if inputs.back is None:
         return
     for check in ROUND_TRIP_CHECKS:
-        trip = compare_back(
-            check, bench.spec, bench.engines, bench.back, bench.tolerance_model
+        trip = compare_round_trip(
+            check, inputs.spec, inputs.engines, inputs.back, inputs.model
         )
         if trip is not None:
             differences = tuple(
                 _difference_record(check, engine, comparison)
                 for engine, comparison in trip.by_engine.items()
             )
-            nobody = Attribution({}, ())
-            yield _check_record(check, trip.comparison, nobody, differences)
+            no_attribution = Attribution({}, ())
+            yield _check_record(check, trip.comparison, no_attribution, differences)
 
 
 def _judge_check(
-    check: Check, bench: _Bench
+    check: Check, inputs: _Inputs
 ) -> tuple[CheckRecord, tuple[DeviationRecord, ...]]:
     comparison = with_losses(
-        compare(check, bench.asked, bench.actual, bench.tolerance_model)
+        compare(check, inputs.requested, inputs.actual, inputs.model)
     )
     comparisons = {
         name: EngineComparison(
             stated=outcome.observation,
-            from_spec=compare(
-                check, bench.spec, outcome.observation, bench.tolerance_model
-            ),
-            to_usd=compare(
-                check, outcome.observation, bench.actual, bench.tolerance_model
-            ),
+            from_spec=compare(check, inputs.spec, outcome.observation, inputs.model),
+            to_usd=compare(check, outcome.observation, inputs.actual, inputs.model),
         )
-        for name, outcome in bench.engines.items()
+        for name, outcome in inputs.engines.items()
         if isinstance(outcome, Observed) and not check.usd_alone
     }
-    attribution = attribute(check.id, bench.spec, comparison, comparisons.values())
+    attribution = attribute(check.id, inputs.spec, comparison, comparisons.values())
     differences = [_difference_record(check, REFERENCE, comparison)]
-    for name, outcome in bench.engines.items():
-        heard = (
+    for name, outcome in inputs.engines.items():
+        to_usd = (
             comparisons[name].to_usd if name in comparisons else _absent(check, outcome)
         )
-        differences.append(_difference_record(check, name, heard))
+        differences.append(_difference_record(check, name, to_usd))
     record = _check_record(check, comparison, attribution, tuple(differences))
-    return record, attribution.deviations + _further_deviations(check, bench)
+    return record, attribution.deviations + _further_deviations(check, inputs)
 
 
-def _further_deviations(check: Check, bench: _Bench) -> tuple[DeviationRecord, ...]:
-    """Say where other readers of the USD depart from the one that is judged."""
+def _further_deviations(check: Check, inputs: _Inputs) -> tuple[DeviationRecord, ...]:
+    """Record where other USD engines differ from the one that is judged."""
     if check.usd_alone:
         return ()
-    silent = Incomparable("the URDF is not in question")
+    not_compared = Incomparable("the URDF is not compared")
     comparisons = (
         EngineComparison(
             stated=stated,
-            from_spec=compare(check, bench.actual, stated, bench.tolerance_model),
-            to_usd=silent,
+            from_spec=compare(check, inputs.actual, stated, inputs.model),
+            to_usd=not_compared,
         )
-        for stated in bench.further
+        for stated in inputs.further
     )
-    return attribute(check.id, bench.actual, silent, comparisons).deviations
+    return attribute(check.id, inputs.actual, not_compared, comparisons).deviations
 
 
 def _absent(check: Check, outcome: Outcome) -> Incomparable:
-    """Say why an engine has no part in a check."""
+    """Return why an engine takes no part in a check."""
     match outcome:
         case Abstained(reason):
             return Incomparable(f"abstained: {reason}")
         case Crashed(reason):
             return Incomparable(f"crashed: {reason}")
         case Observed():
-            return Incomparable(f"{check.title}: a question about the USD alone")
+            return Incomparable(f"{check.title}: concerns the USD alone")
         case _:
             assert_never(outcome)
 
@@ -268,7 +268,7 @@ def _check_record(
     reasons = [
         _dispute(attribution.disputed),
         comparison.note,
-        f"{MOST_FINDINGS} of {len(findings)} findings are shown"
+        f"{MOST_FINDINGS} of {len(findings)} findings shown"
         if len(findings) > MOST_FINDINGS
         else None,
     ]
@@ -278,7 +278,7 @@ def _check_record(
         title=check.title,
         group=check.group,
         unit=check.unit,
-        grade=max(grades, key=ORDER.index, default=Grade.NOT_APPLICABLE),
+        grade=max(grades, key=attrgetter("severity"), default=Grade.NOT_APPLICABLE),
         compared=sum(grade is not Grade.NOT_COMPARABLE for grade in grades),
         worst=_amount(check, worst),
         worst_subject=worst.subject if worst and worst.amount else None,
@@ -297,7 +297,7 @@ def _grade(difference: Difference, attribution: Attribution) -> Grade:
 
 
 def _worst(differences: Sequence[Difference]) -> Difference | None:
-    """Return the gravest difference; values that one side does not state come last."""
+    """Return the worst difference; values that one side does not state come last."""
     return max(differences, key=attrgetter("severity"), default=None)
 
 
@@ -328,42 +328,44 @@ def _difference_record(
 def _findings(
     check: Check, comparison: Compared, attribution: Attribution
 ) -> list[FindingRecord]:
-    """Return what is not exact, worst first; disputed values in the readers' words."""
-    told = comparison.differences if comparison.told is None else comparison.told
+    """Return findings, worst first; disputed ones with the engines' messages."""
+    reported = (
+        comparison.differences if comparison.reported is None else comparison.reported
+    )
     own = [
         difference
-        for difference in told
+        for difference in reported
         if difference.item not in attribution.disputed
         and difference.grade is not Grade.EXACT
     ]
-    own.sort(key=lambda value: (-ORDER.index(value.grade), -value.severity))
+    own.sort(key=lambda value: (-value.grade.severity, -value.severity))
     graded = [_finding(check, value, value.grade) for value in own]
     disputed = [
-        _finding(check, difference, Grade.DISPUTED, _contradiction(dissents))
+        _finding(check, difference, Grade.DISPUTED, _contradiction(disagreements))
         for difference in comparison.differences
-        if (dissents := attribution.disputed.get(difference.item))
+        if (disagreements := attribution.disputed.get(difference.item))
     ]
     failing = sum(finding.grade is Grade.FAILS for finding in graded)
     return graded[:failing] + disputed + graded[failing:]
 
 
-def _contradiction(dissents: Iterable[Disagreement]) -> str:
+def _contradiction(disagreements: Iterable[Disagreement]) -> str:
     return "; ".join(
-        f"{disagreement.engine} says {disagreement.difference.words().message}"
-        for disagreement in dissents
+        f"{disagreement.engine}: {disagreement.difference.describe().message}"
+        for disagreement in disagreements
     )
 
 
 def _finding(
     check: Check, difference: Difference, grade: Grade, message: str | None = None
 ) -> FindingRecord:
-    words = difference.words()
+    description = difference.describe()
     return FindingRecord(
         subject=difference.subject,
-        message=words.message if message is None else message,
+        message=description.message if message is None else message,
         grade=grade,
-        expected=words.expected,
-        actual=words.actual,
+        expected=description.expected,
+        actual=description.actual,
         difference=_amount(check, difference),
         bound=difference.bound if check.unit else None,
         tolerance=difference.tolerance if check.unit else None,
@@ -376,22 +378,93 @@ def _dispute(disputed: Mapping[str, tuple[Disagreement, ...]]) -> str | None:
         return None
     engines = dict.fromkeys(
         disagreement.engine
-        for dissents in disputed.values()
-        for disagreement in dissents
+        for disagreements in disputed.values()
+        for disagreement in disagreements
     )
-    return f"{' and '.join(engines)} contradict {REFERENCE}, which nobody supports"
+    return (
+        f"{' and '.join(engines)} contradict {REFERENCE}, and no engine agrees with it"
+    )
 
 
-def _unconfirmed(bench: _Bench) -> str:
-    """Say that a malformed URDF was read with the converter's repair alone, if so."""
-    if not bench.spec.malformed:
+def _unconfirmed(inputs: _Inputs) -> str:
+    """Return a remark if only the converter's reader could read a malformed URDF."""
+    if not inputs.spec.malformed:
         return ""
     engines = [
-        name for name, outcome in bench.engines.items() if isinstance(outcome, Observed)
+        name
+        for name, outcome in inputs.engines.items()
+        if isinstance(outcome, Observed)
     ]
     if engines:
         return ""
     return (
-        f"; the URDF is malformed XML ({', '.join(bench.spec.malformed)}), which only"
-        " the converter's own reader repaired: no other engine confirms that reading"
+        f"; the URDF is malformed XML ({', '.join(inputs.spec.malformed)}), repaired by"
+        " the converter's reader: no other engine confirms the result"
+    )
+
+
+def overall_verdict(grades: AbstractSet[Grade]) -> Verdict:
+    """Return the verdict that follows from the grades of all checks."""
+    worst = max(grades, key=attrgetter("severity"))
+    if worst is Grade.NOT_APPLICABLE:
+        return Verdict.NOT_COMPARABLE
+    if worst is Grade.NOT_COMPARABLE and grades & {Grade.EXACT, Grade.CLOSE}:
+        return Verdict.INCOMPLETE
+    return Verdict(worst.value)
+
+
+def overall_reason(checks: Sequence[CheckRecord]) -> str:
+    """Name the deciding finding, in one sentence."""
+    worst = max((check.grade for check in checks), key=attrgetter("severity"))
+    if worst is Grade.NOT_APPLICABLE:
+        return "nothing was compared"
+    if worst is Grade.EXACT:
+        made = sum(check.grade is not Grade.NOT_APPLICABLE for check in checks)
+        return f"all {made} checks are exact"
+    deciding = [check for check in checks if check.grade is worst]
+    first = deciding[0]
+    finding = next((f for f in first.findings if f.grade is worst), None)
+    said = finding.message if finding else first.reason or first.title
+    more = len(deciding) - 1
+    others = f" (and {more} more {'checks' if more > 1 else 'check'})" if more else ""
+    return f"{first.title}: {said}{others}"
+
+
+def departures(actual: Observation) -> list[DeviationRecord]:
+    """Record the inertias that the USD engine replaces, one record per cause."""
+    by_cause: dict[str, list[Departure]] = {}
+    for departure in actual.departures:
+        by_cause.setdefault(departure.cause, []).append(departure)
+    return [
+        _deviation(actual.engine, cause, found) for cause, found in by_cause.items()
+    ]
+
+
+def _deviation(engine: str, cause: str, found: Sequence[Departure]) -> DeviationRecord:
+    values = tuple(map(_value, found))
+    amounts = [value.difference for value in values if value.difference is not None]
+    return DeviationRecord(
+        engine=engine,
+        id=f"{engine}-inertia",
+        cause=cause,
+        check="mass.link.inertia",
+        subjects=tuple(value.subject for value in values),
+        largest=max(amounts, default=None),
+        values=values,
+    )
+
+
+def _value(departure: Departure) -> DepartureRecord:
+    """Return both tensors as text; the difference is relative to the largest moment."""
+    stated, computed = tensor_of(departure.stated), tensor_of(departure.computed)
+    finite = bool(np.isfinite(stated).all() and np.isfinite(computed).all())
+    difference = None
+    if finite and stated.any():
+        ratio = np.linalg.norm(computed - stated, 2) / np.linalg.norm(stated, 2)
+        difference = float(ratio)
+    return DepartureRecord(
+        subject=f"link {departure.link}",
+        stated=moments_text(stated) if finite else "not finite",
+        computed=moments_text(computed) if finite else "not finite",
+        difference=difference,
     )

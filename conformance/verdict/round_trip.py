@@ -1,10 +1,9 @@
-"""There and back: one engine reads the URDF, and the URDF written back from the USD.
+"""USD → URDF round trip: one engine reads the URDF, and the URDF written from the USD.
 
-Whatever the engine makes of a URDF it makes of both, so its quirks cancel and what is
-left is the doing of the two conversions. Where an engine reads the first file against
-the specification and the second one by it, the difference is its own. It is also where
-a known deviation says exactly what the engine makes of the second file; but not where
-two engines find it, each for itself.
+Deviations of the engine affect both files and cancel, so the remaining
+differences come from the two conversions. A difference is attributed to the engine if
+it misreads the first file and reads the second as specified, or if a known deviation
+predicts its value for the second file, unless another engine finds the same difference.
 """
 
 from __future__ import annotations
@@ -24,9 +23,9 @@ from urdf_usd.conformance.records.record import Grade
 from urdf_usd.conformance.tolerance.bounds import RELATIVE
 from urdf_usd.conformance.tolerance.comparison import (
     Compared,
+    Description,
     Difference,
     Incomparable,
-    Words,
 )
 from urdf_usd.conformance.tolerance.rigid_groups import tensor_of
 from urdf_usd.conformance.verdict.attribution import agrees, known_deviations, roundings
@@ -40,25 +39,25 @@ if TYPE_CHECKING:
     from urdf_usd.conformance.observation.robot import Observation, Vec6
     from urdf_usd.conformance.tolerance.comparison import Comparison, ToleranceModel
 
-# The check that tells of an engine that refuses what was written back.
+# The check that reports engines that refuse the written URDF.
 _READABLE = "structure.links"
 _JOINTS = "structure.joints"
-# Motion is none of them: an engine moves a robot with the tensor that is written, also
-# where it does not state that.
+# Not the equations of motion: engines use the written tensor even if they state
+# another.
 _OF_INERTIA = {"mass.link.inertia", "mass.group.inertia"}
-# Of what two engines state alike: one of them may count in single precision.
+# Relative; one of two engines may use single precision.
 _SAME = 1e-5
-# Of the principal moments, and of the attitude of their axes.
+# Rounded numbers: principal moments, and the rotation of their axes.
 _ROUNDINGS = 8.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Back:
-    """What became of the URDF that was written back from a USD.
+class RoundTripOutcomes:
+    """Outcomes for the URDF that was written from a USD.
 
     Attributes:
-        outcomes: Of the engines that read the URDF, by name.
-        failure: Why no URDF could be written back.
+        outcomes: Of the engines that read the original URDF, by name.
+        failure: Why no URDF could be written.
     """
 
     outcomes: Mapping[str, Outcome] = field(default_factory=dict)
@@ -70,32 +69,32 @@ class RoundTrip:
     """One check over all engines.
 
     Attributes:
-        comparison: Values of all engines, without what is an engine's own doing.
-        by_engine: All values of each engine.
+        comparison: Differences of all engines without those attributed to an engine.
+        by_engine: All differences of each engine.
     """
 
     comparison: Comparison
     by_engine: Mapping[str, Comparison]
 
 
-def compare_back(
+def compare_round_trip(
     check: Check,
     spec: Observation,
     there: Mapping[str, Outcome],
-    back: Back,
-    tolerance_model: ToleranceModel,
+    back: RoundTripOutcomes,
+    model: ToleranceModel,
 ) -> RoundTrip | None:
-    """Compare what engines read in a URDF with what they read in the one written back.
+    """Compare each engine's observations of the original and the written URDF.
 
     Args:
-        check: One of the round trip.
-        spec: The specification's reading of the URDF.
-        there: What engines said of the URDF.
-        back: What became of the other.
-        tolerance_model: What all comparisons are measured with.
+        check: A check of the round trip.
+        spec: The reference observation of the original URDF.
+        there: Outcomes for the original URDF.
+        back: Outcomes for the written URDF.
+        model: Bounds and tolerances.
 
     Returns:
-        None if no engine that read the URDF states what the check is about.
+        None if no engine states the quantity of the check for the original.
     """
     readings = [
         outcome.observation
@@ -106,75 +105,76 @@ def compare_back(
     if not readings:
         return None
     by_engine: dict[str, Comparison] = {}
-    compared: dict[str, tuple[_Trip, Compared]] = {}
+    compared: dict[str, tuple[_TripReadings, Compared]] = {}
     refused: list[Compared] = []
     lost = []
     for reading in readings:
         engine = reading.engine
         outcome = back.outcomes.get(engine)
         if isinstance(outcome, Observed):
-            trip = _Trip(spec, reading, outcome.observation)
-            found = compare(check, reading, trip.again, tolerance_model)
+            trip = _TripReadings(spec, reading, outcome.observation)
+            found = compare(check, reading, trip.again, model)
             if isinstance(found, Compared):
                 compared[engine] = trip, found
-            elif _is_stated(check, reading, tolerance_model):
+            elif _is_stated(check, reading, model):
                 lost.append(found)
         else:
             reason = _refusal(engine, outcome, back)
             found = Incomparable(reason)
             if check.direct == _READABLE and back.failure is None:
                 refused.append(Compared((_unreadable(engine, reason),)))
-            elif _is_stated(check, reading, tolerance_model):
+            elif _is_stated(check, reading, model):
                 lost.append(found)
         by_engine[engine] = found
-    merged = [*_without_own(check, compared, tolerance_model), *refused]
+    merged = [*_without_engine_errors(check, compared, model), *refused]
     if lost and not merged:
         reasons = dict.fromkeys(found.reason for found in lost)
         return RoundTrip(Incomparable("; ".join(reasons)), by_engine)
     return RoundTrip(_merged(merged, by_engine), by_engine)
 
 
-def _is_stated(
-    check: Check, reading: Observation, tolerance_model: ToleranceModel
-) -> bool:
-    """Whether a reading has what a check is about: it can be compared with itself."""
-    own = compare(check, reading, reading, tolerance_model)
+def _is_stated(check: Check, reading: Observation, model: ToleranceModel) -> bool:
+    """Whether an observation has values for a check: compares it with itself."""
+    own = compare(check, reading, reading, model)
     return isinstance(own, Compared) and bool(own.differences)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Trip:
-    """Three readings: by the specification, and by one engine before and after."""
+class _TripReadings:
+    """The reference observation, and those of one engine before and after."""
 
     spec: Observation
     there: Observation
     again: Observation
 
 
-def _refusal(engine: str, outcome: Outcome | None, back: Back) -> str:
+def _refusal(engine: str, outcome: Outcome | None, back: RoundTripOutcomes) -> str:
     match outcome:
         case Abstained(reason) | Crashed(reason):
-            return f"{engine} reads the URDF, but not what is written back: {reason}"
+            return (
+                f"{engine} reads the URDF, but not the URDF written from the USD: "
+                f"{reason}"
+            )
         case _:
             return f"the USD cannot be written as URDF: {back.failure}"
 
 
 def _unreadable(engine: str, reason: str) -> Difference:
-    return Difference(engine, engine, math.inf, words=partial(Words, reason))
+    return Difference(engine, engine, math.inf, describe=partial(Description, reason))
 
 
-def _without_own(
+def _without_engine_errors(
     check: Check,
-    compared: Mapping[str, tuple[_Trip, Compared]],
-    tolerance_model: ToleranceModel,
+    compared: Mapping[str, tuple[_TripReadings, Compared]],
+    model: ToleranceModel,
 ) -> Iterator[Compared]:
-    """Leave out what is the engines' doing, and say whose word the rest is.
+    """Leave out differences attributed to the engines; prefix the rest by their names.
 
-    What a known deviation explains in one engine is the USD's doing if a second engine
-    finds it as well.
+    A difference that a known deviation predicts for one engine is kept if a second
+    engine finds the same.
     """
     owns = {
-        engine: _own_doing(check, trip, found, tolerance_model)
+        engine: _engine_errors(check, trip, found, model)
         for engine, (trip, found) in compared.items()
     }
     for engine, (trip, found) in compared.items():
@@ -185,21 +185,21 @@ def _without_own(
             if not any(_is_same(amount, other.get(item)) for other in others)
         }
         scale = max(1.0, roundings(trip.there.precision))
-        told = partial(_told, engine, scale, own)
-        note = f"{len(own)} left out, where {engine} departs from the URDF"
+        prefixed = partial(_prefixed_differences, engine, scale, own)
+        note = f"{len(own)} left out, where {engine} deviates from the URDF"
         yield Compared(
-            told(found.differences),
-            None if found.told is None else told(found.told),
+            prefixed(found.differences),
+            None if found.reported is None else prefixed(found.reported),
             note if own else found.note,
         )
 
 
 def _is_same(amount: float, other: float | None) -> bool:
-    """Whether two engines are as far from the URDF; nan, not stated, equals nothing."""
+    """Whether two engines differ from the URDF by the same amount; never for nan."""
     return other is not None and math.isclose(amount, other, rel_tol=_SAME)
 
 
-def _told(
+def _prefixed_differences(
     engine: str,
     scale: float,
     own: AbstractSet[str],
@@ -207,41 +207,40 @@ def _told(
 ) -> tuple[Difference, ...]:
     return tuple(
         structs.replace(
-            one, bound=one.bound * scale, words=partial(_said_of, engine, one)
+            one, bound=one.bound * scale, describe=partial(_prefixed, engine, one)
         )
         for one in differences
         if one.item not in own
     )
 
 
-def _said_of(engine: str, difference: Difference) -> Words:
-    words = difference.words()
-    return structs.replace(words, message=f"{engine}: {words.message}")
+def _prefixed(engine: str, difference: Difference) -> Description:
+    description = difference.describe()
+    return structs.replace(description, message=f"{engine}: {description.message}")
 
 
 @dataclass(frozen=True, slots=True)
-class _Own:
-    """Values that differ because of the engine.
+class _EngineErrors:
+    """Items that differ because of the engine.
 
     Attributes:
-        misread: Those that it reads against the URDF the first time, and by it the
-            second time; welds that are called otherwise.
-        predicted: Those that a known deviation makes it state the second time, with
-            how far that is from the URDF.
+        misread: Those that it reads wrong in the first file and right in the second;
+            fixed joints with another name.
+        predicted: Those that a known deviation predicts for the second file, with the
+            difference from the URDF.
     """
 
     misread: frozenset[str]
     predicted: Mapping[str, float]
 
 
-def _own_doing(
-    check: Check, trip: _Trip, found: Compared, tolerance_model: ToleranceModel
-) -> _Own:
-    """Find the values that differ because the engine does not read a file by it.
+def _engine_errors(
+    check: Check, trip: _TripReadings, found: Compared, model: ToleranceModel
+) -> _EngineErrors:
+    """Find the items that differ because of the engine.
 
-    The second reading decides. It has to be what the URDF says, or what a known
-    deviation makes of that: how the engine misreads the first file excuses nothing in
-    the second.
+    Its second observation has to equal the URDF, or the prediction of a known
+    deviation. Errors in the first observation alone do not excuse the second.
     """
     failing = {
         one.item
@@ -249,38 +248,38 @@ def _own_doing(
         if one.grade in {Grade.FAILS, Grade.NOT_COMPARABLE}
     }
     if not failing:
-        return _Own(frozenset(), {})
+        return _EngineErrors(frozenset(), {})
     before, after = (
-        compare(check, trip.spec, reading, tolerance_model)
+        compare(check, trip.spec, reading, model)
         for reading in (trip.there, trip.again)
     )
     if not isinstance(before, Compared) or not isinstance(after, Compared):
-        return _Own(frozenset(), {})
-    departs = _departing(before, trip.there.precision)
-    strays = _departing(after, trip.again.precision)
+        return _EngineErrors(frozenset(), {})
+    first_errors = _errors_of(before, trip.there.precision)
+    second_errors = _errors_of(after, trip.again.precision)
     welds = _renamed_welds(trip) if check.direct == _JOINTS else frozenset()
-    refused = _refused(trip, tolerance_model)
-    return _Own(
-        welds | (failing & departs.keys() - strays.keys()),
+    refused = _refused(trip, model)
+    return _EngineErrors(
+        welds | (failing & first_errors.keys() - second_errors.keys()),
         {
-            item: strays[item].amount
-            for item in failing & strays.keys()
-            if _is_predicted(check, strays[item], trip)
-            or _is_refused(check, strays[item], refused)
+            item: second_errors[item].amount
+            for item in failing & second_errors.keys()
+            if _is_predicted(check, second_errors[item], trip)
+            or _is_refused(check, second_errors[item], refused)
         },
     )
 
 
-def _departing(comparison: Compared, precision: float) -> dict[str, Difference]:
+def _errors_of(comparison: Compared, precision: float) -> dict[str, Difference]:
     return {
         one.item: one for one in comparison.differences if not agrees(one, precision)
     }
 
 
-def _is_predicted(check: Check, difference: Difference, trip: _Trip) -> bool:
-    """Whether known deviations leave no other choice of what is stated.
+def _is_predicted(check: Check, difference: Difference, trip: _TripReadings) -> bool:
+    """Whether known deviations predict the stated value.
 
-    What the text of the first file does to an engine, that of the second does not.
+    Deviations caused by the text of the first file do not apply to the second.
     """
     identifier = check.direct or check.id
     written = replace(trip.spec, repaired=(), quaternions=())
@@ -288,11 +287,10 @@ def _is_predicted(check: Check, difference: Difference, trip: _Trip) -> bool:
     return bool(known) and all(identifier.startswith(one.predicts) for one in known)
 
 
-def _renamed_welds(trip: _Trip) -> frozenset[str]:
-    """Name fixed joints that hold the same two links under another name.
+def _renamed_welds(trip: _TripReadings) -> frozenset[str]:
+    """Name fixed joints that connect the same two links under another name.
 
-    A USD may make one body of links that are welded; what it calls the weld is another
-    check.
+    A USD may merge fixed links into one body; the joint's name is another check.
     """
     before, after = (
         {
@@ -310,12 +308,12 @@ def _renamed_welds(trip: _Trip) -> frozenset[str]:
     )
 
 
-def _refused(trip: _Trip, tolerance_model: ToleranceModel) -> frozenset[str]:
-    """Name links of which an engine refuses the tensor, on the way back alone.
+def _refused(trip: _TripReadings, model: ToleranceModel) -> frozenset[str]:
+    """Name links whose inertia an engine rejects in the written URDF alone.
 
-    Where two principal moments add up to the third, as those of flat bodies do,
-    rounding to float32 may leave them short of it. Engines then take none, or zero; of
-    the mass and its centre they take what is written.
+    The two smaller principal moments of a flat body add up to the largest; rounding to
+    float32 may leave their sum below it. Engines then use no inertia, or zero, but keep
+    mass and centre.
     """
     again = {link.name: link.mass for link in trip.again.links}
     found = set()
@@ -327,22 +325,20 @@ def _refused(trip: _Trip, tolerance_model: ToleranceModel) -> frozenset[str]:
             and here.inertia
             and _is_flat(here.inertia)
             and not any(there.inertia or ())
-            and abs(here.mass - there.mass)
-            <= tolerance_model.tolerance.mass * here.mass
-            and math.dist(here.center, there.center)
-            <= tolerance_model.tolerance.position
+            and abs(here.mass - there.mass) <= model.tolerance.mass * here.mass
+            and math.dist(here.center, there.center) <= model.tolerance.position
         ):
             found.add(link.name)
-    # A group of which a tensor is not stated has none; it is called by its head.
+    # A group with such a link has no inertia either; its item is its first link.
     stated = {name for name, mass in again.items() if mass is None or mass.inertia}
-    for group in tolerance_model.groups:
-        if (silent := set(group) - stated) and silent <= found:
+    for group in model.groups:
+        if (missing := set(group) - stated) and missing <= found:
             found.add(group[0])
     return frozenset(found)
 
 
 def _is_flat(inertia: Vec6) -> bool:
-    """Whether float32 can tell whether the smaller moments make up the largest."""
+    """Whether the smaller moments add up to the largest within rounding to float32."""
     small, middle, large = np.linalg.eigvalsh(tensor_of(inertia))
     return bool(small + middle - large <= _ROUNDINGS * RELATIVE * large)
 
@@ -350,7 +346,7 @@ def _is_flat(inertia: Vec6) -> bool:
 def _is_refused(
     check: Check, difference: Difference, refused: AbstractSet[str]
 ) -> bool:
-    """Whether a difference in inertia arises in tensors that are refused alone."""
+    """Whether a difference in inertia is caused by rejected tensors alone."""
     parts = set(difference.traces or (difference.item,))
     return check.direct in _OF_INERTIA and parts <= refused
 
@@ -369,7 +365,7 @@ def _merged(parts: Sequence[Compared], by_engine: Mapping[str, Comparison]) -> C
         tuple(
             one
             for part in parts
-            for one in (part.differences if part.told is None else part.told)
+            for one in (part.differences if part.reported is None else part.reported)
         ),
         "; ".join(notes) or None,
     )

@@ -220,7 +220,7 @@ def urdf_reading(
 ) -> Observation:
     """What the specification says about a robot."""
     reading = observe_robot(robot, configurations)
-    return with_motion(reading, configurations, neighbours=True)
+    return with_motion(reading, configurations, perturbed=True)
 
 
 @cache
@@ -229,7 +229,7 @@ def usd_reading(
 ) -> Observation:
     """What a USD reader says about a faithful USD of a robot."""
     reading = observe_robot(robot, configurations)
-    reading = with_motion(reading, configurations, neighbours=False)
+    reading = with_motion(reading, configurations, perturbed=False)
     body = {link.name: link.name if link.inertial else None for link in robot.links}
     for joint in robot.joints:
         body[joint.child] = body[joint.child] or body[joint.parent]
@@ -313,7 +313,7 @@ class Miniature:
         name: What it does wrong.
         reading: What a reader says about its USD.
         trips: Checks that must fail, each with the subject that must be named.
-        says: Words that must be in the message of the first check's finding.
+        says: Description that must be in the message of the first check's finding.
     """
 
     name: str
@@ -458,7 +458,7 @@ MINIATURES = (
         "oblique axis snapped to a coordinate axis",
         _snapped_axis,
         {"kinematics.rotation": "joint elbow"},
-        "its axis or its kind of motion differs",
+        "axis or type of motion differs",
     ),
     Miniature(
         "rpy about moving axes",
@@ -467,25 +467,25 @@ MINIATURES = (
             "kinematics.rotation": "joint elbow",
             "kinematics.position": "joint elbow",
         },
-        "its frame at zero is turned",
+        "frame at zero rotated",
     ),
     Miniature(
         "frame shifted by 20 um",
         _shifted_frame,
         {"kinematics.position": "joint weld"},
-        "its frame at zero is shifted by 2e-05 m",
+        "frame at zero shifted by 2e-05 m",
     ),
     Miniature(
         "limits left in degrees",
         _joint_says("elbow", lower=math.degrees(0.2), upper=math.degrees(2.4)),
         {"limits.lower": "joint elbow", "limits.upper": "joint elbow"},
-        "degrees where radians belong?",
+        "degrees instead of radians?",
     ),
     Miniature(
-        "limits in radians where degrees belong",
+        "limits in radians instead of degrees",
         _joint_says("elbow", lower=math.radians(0.2), upper=math.radians(2.4)),
         {"limits.lower": "joint elbow", "limits.upper": "joint elbow"},
-        "radians where degrees belong?",
+        "radians instead of degrees?",
     ),
     Miniature(
         "limits lost",
@@ -515,7 +515,7 @@ MINIATURES = (
         "damping per degree",
         _joint_says("shoulder", damping=math.radians(0.7)),
         {"dynamics.damping": "joint shoulder"},
-        "radians where degrees belong?",
+        "radians instead of degrees?",
     ),
     Miniature(
         "friction dropped",
@@ -533,7 +533,7 @@ MINIATURES = (
         "mimic offset in degrees",
         lambda: _mimic(offset=math.degrees(0.125)),
         {"structure.mimic": "joint finger_b"},
-        "degrees where radians belong?",
+        "degrees instead of radians?",
     ),
     Miniature(
         "mimic multiplier's sign lost",
@@ -569,7 +569,7 @@ MINIATURES = (
         "inertia not turned into the link frame",
         _inertia_not_turned,
         {"mass.link.inertia": "link arm"},
-        "about the wrong axes",
+        "but wrong axes",
     ),
     Miniature(
         "inertial origin ignored",
@@ -611,7 +611,7 @@ MINIATURES = (
         "mass left to the colliders",
         lambda: replace(usd_reading(), invented=("arm",)),
         {"mass.stated": "link arm"},
-        "without a mass",
+        "without an authored mass",
     ),
     Miniature(
         "parents swapped",
@@ -675,15 +675,15 @@ MINIATURES = (
     ),
     Miniature(
         "joint of a base without body tied to the world",
-        lambda: replace(usd_reading(), grounded=("wheel",)),
+        lambda: replace(usd_reading(), at_world=("wheel",)),
         {"structure.world": "joint wheel"},
-        "ends at the world instead of a body",
+        "connects a body to the world",
     ),
     Miniature(
         "two joints of one name",
         lambda: _with_joint("weld"),
         {"structure.joints": "joint weld"},
-        "is there 2 times",
+        "exists 2 times",
     ),
     Miniature(
         "surplus weld",
@@ -693,7 +693,7 @@ MINIATURES = (
     ),
     Miniature(
         "body made kinematic",
-        lambda: replace(usd_reading(), inert=("arm",)),
+        lambda: replace(usd_reading(), nondynamic=("arm",)),
         {"structure.bodies": "link arm"},
         "kinematic or disabled",
     ),
@@ -701,13 +701,13 @@ MINIATURES = (
         "robot lying on its side",
         lambda: replace(usd_reading(), up=(0.0, 1.0, 0.0)),
         {"kinematics.up": "link base"},
-        "1.57 rad off the way up",
+        "1.57 rad from the up axis",
     ),
     Miniature(
         "newton:inertia without the rotation of the inertial",
         _inertia_stated_twice,
         {"mass.link.agreement": "link arm"},
-        "about the wrong axes, says newton:inertia",
+        "but wrong axes, in newton:inertia",
     ),
     Miniature(
         "newton:inertia not finite",

@@ -105,7 +105,7 @@ def _miniatures(role: Role) -> tuple[Miniature, ...]:
             f"{role} cylinder with half the radius",
             lambda: _otherwise(role, "forearm", 0, Cylinder(0.02, 0.25)),
             {support: "link forearm", f"{role}.volume": "link forearm"},
-            "less far than it should",
+            "less than in the URDF",
         ),
         Miniature(
             f"{role} capsule whose length counts its caps",
@@ -117,7 +117,7 @@ def _miniatures(role: Role) -> tuple[Miniature, ...]:
             f"{role} shape shifted inside another",
             lambda: _moved_pen(role),
             {support: "link forearm"},
-            "its surface's centre off by 0.001 m",
+            "a surface whose centroid differs by 0.001 m",
         ),
         Miniature(
             f"{role} mesh without its scale",
@@ -128,7 +128,7 @@ def _miniatures(role: Role) -> tuple[Miniature, ...]:
             f"{role} mesh turned inside out",
             lambda: _turned_over(role),
             {f"{role}.volume": "link arm"},
-            "is turned inside out",
+            "is inside out",
         ),
         Miniature(
             f"{role} mesh thinned out",
@@ -143,8 +143,8 @@ def _looking(**changes: object) -> Observation:
     """State otherwise how the base looks."""
 
     def edit(own: list[ShapeObservation]) -> list[ShapeObservation]:
-        looks = tuple(replace(look, **changes) for look in own[0].looks)  # type: ignore[arg-type]  # fields of Look, by name
-        return [replace(own[0], looks=looks)]
+        looks = tuple(replace(look, **changes) for look in own[0].appearances)  # type: ignore[arg-type]  # fields of Appearance, by name
+        return [replace(own[0], appearances=looks)]
 
     return restating_shapes(usd_reading(), "base", Role.VISUAL, edit)
 

@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def test_one_reversed_axis_is_blamed_on_one_joint(tmp_path: Path) -> None:
+def test_reversed_axis_is_one_finding_on_its_joint(tmp_path: Path) -> None:
     """Welds behind it are stored with a rounding each, and are not to blame."""
     record = check(URDF, reverse_axis(tmp_path / "asset"))
     kinematics = [one for one in record.checks if one.group == "kinematics"]
     findings = [finding for one in kinematics for finding in one.findings]
 
     assert {finding.subject for finding in findings} == {f"joint {JOINT}"}
-    assert all("its axis is reversed" in finding.message for finding in findings)
+    assert all("axis is reversed" in finding.message for finding in findings)

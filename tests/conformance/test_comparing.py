@@ -233,7 +233,7 @@ def test_another_converter_can_be_gated(project: Path) -> None:
     assert not (project / "unknown").exists()
 
 
-def test_what_is_known_of_a_converter_excuses_it_alone(project: Path) -> None:
+def test_known_failures_apply_to_their_converter_alone(project: Path) -> None:
     """Its failures are skipped in JUnit, its page says so, and ours would be news."""
     known = project / "known.toml"
     entry = (

@@ -22,7 +22,7 @@ from urdf_usd.conformance.tolerance.bounds import Tolerance
 from urdf_usd.conformance.tolerance.comparison import (
     Compared,
     Incomparable,
-    tolerance_model,
+    derive_tolerance_model,
 )
 from urdf_usd.converter.robot.model import Pose, Robot
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 def _by_item(compare: Comparer, actual: Observation) -> dict[str, Difference]:
     spec = urdf_reading()
-    comparison = compare(spec, actual, tolerance_model(spec, Tolerance()))
+    comparison = compare(spec, actual, derive_tolerance_model(spec, Tolerance()))
     assert isinstance(comparison, Compared)
     return {difference.item: difference for difference in comparison.differences}
 
@@ -51,7 +51,7 @@ def test_wrong_link_is_traced_from_all_joints_that_carry_it(compare: Comparer) -
 
     assert failing == {ROOT_MOTION, "shoulder", "elbow"}
     assert {found[item].traces for item in failing} == {("forearm",)}
-    assert "because of link forearm" in found["elbow"].words().message
+    assert "because of link forearm" in found["elbow"].describe().message
     assert found[ROOT_MOTION].subject == "link base"
     assert found["wheel"].grade is Grade.EXACT
 
@@ -92,7 +92,7 @@ def test_unstated_joint_is_not_comparable() -> None:
     assert found["elbow"].grade is Grade.NOT_COMPARABLE
     assert ROOT_MOTION not in found
     assert found["shoulder"].grade is Grade.EXACT
-    assert "states no inertia" in found["elbow"].words().message
+    assert "states no inertia" in found["elbow"].describe().message
 
 
 def test_number_that_is_none_fails() -> None:
@@ -105,10 +105,10 @@ def test_number_that_is_none_fails() -> None:
     assert _by_item(bias_forces, broken)["wheel"].grade is Grade.FAILS
 
 
-def test_silent_side_is_not_comparable() -> None:
+def test_side_without_rollout_is_not_comparable() -> None:
     """Either."""
     spec, silent = urdf_reading(), replace(usd_reading(), dynamics=None)
-    measure = tolerance_model(spec, Tolerance())
+    measure = derive_tolerance_model(spec, Tolerance())
 
     for compare in (inertia_matrices, bias_forces):
         assert compare(spec, silent, measure) == Incomparable(
@@ -126,7 +126,7 @@ def test_robot_without_mass_is_compared_with_what_may_be_invented() -> None:
     )
     bare = replace(bare, joints=ROBOT.joints)
     spec = urdf_reading(bare)
-    measure = tolerance_model(spec, Tolerance())
+    measure = derive_tolerance_model(spec, Tolerance())
 
     same = inertia_matrices(spec, spec, measure)
     assert isinstance(same, Compared)

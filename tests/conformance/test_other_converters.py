@@ -24,7 +24,7 @@ from urdf_usd.conformance.observation.robot import (
 )
 from urdf_usd.conformance.records.record import CheckRecord, Grade
 from urdf_usd.conformance.verdict.judgement import judge
-from urdf_usd.conformance.verdict.round_trip import Back
+from urdf_usd.conformance.verdict.round_trip import RoundTripOutcomes
 
 if TYPE_CHECKING:
     from urdf_usd.conformance.observation.robot import Observation
@@ -42,7 +42,7 @@ def _judged(
     if trip:
         before, after = (replace(one, engine=engine) for one in trip)
         urdf[engine] = Observed(before)
-        back = Back({engine: Observed(after)})
+        back = RoundTripOutcomes({engine: Observed(after)})
     judgement = judge(urdf, Observed(actual), back=back)
     return {check.id: check for check in judgement.checks}
 

@@ -50,10 +50,10 @@ def _words(stage: Usd.Stage) -> set[str]:
         ("physx", {"physx", "drive"}),
     ],
 )
-def test_a_profile_speaks_its_own_language_alone(
+def test_profile_uses_its_own_schemas_alone(
     tmp_path: Path, profile: str, words: set[str]
 ) -> None:
-    """On joints and bodies; one for anybody speaks none."""
+    """On joints and bodies; one for anybody defines_appearance none."""
     result = _invoke("convert", str(ARM), str(tmp_path), "--profile", profile)
     stage = Usd.Stage.Open(result.stdout.strip())
 

@@ -24,7 +24,7 @@ from urdf_usd.conformance.execution.tasks import write_back
 from urdf_usd.conformance.records.record import Grade
 from urdf_usd.conformance.tolerance.sampling import configurations
 from urdf_usd.conformance.verdict.judgement import judge
-from urdf_usd.conformance.verdict.round_trip import Back
+from urdf_usd.conformance.verdict.round_trip import RoundTripOutcomes
 from urdf_usd.converter import convert
 from urdf_usd.converter.robot.model import Prismatic, Revolute
 from urdf_usd.converter.urdf.parse import parse
@@ -47,7 +47,7 @@ def _ask(engine: Engine, request: Request) -> Outcome:
 @pytest.mark.parametrize("engine", [MujocoEngine(), PybulletEngine()])
 @settings(max_examples=25, deadline=None)
 @given(robot=any_scale())
-def test_an_engine_agrees_with_itself_there_and_back(
+def test_engine_agrees_with_itself_after_round_trip(
     engine: Engine, robot: Robot
 ) -> None:
     """In every quantity that it states, or it refuses both files."""
@@ -77,7 +77,7 @@ def test_an_engine_agrees_with_itself_there_and_back(
     judgement = judge(
         {"spec": Observed(observe_robot(said, asked)), engine.name: before},
         Observed(reading),
-        back=Back({engine.name: after}),
+        back=RoundTripOutcomes({engine.name: after}),
     )
 
     failing = {

@@ -17,7 +17,7 @@ from tests.conformance.shape_miniatures import restating_shapes
 from urdf_usd.conformance.engines.protocol import Observed
 from urdf_usd.conformance.engines.surfaces import mesh_surface, primitive_surface
 from urdf_usd.conformance.observation.shapes import (
-    Look,
+    Appearance,
     Role,
     ShapeKind,
     ShapeObservation,
@@ -81,7 +81,7 @@ def test_order_does_not_matter() -> None:
     assert set(_grades(_judged(here, there)).values()) == {Grade.EXACT}
 
 
-def test_a_mesh_in_two_prims_is_the_same_surface() -> None:
+def test_mesh_split_into_two_prims_is_close() -> None:
     """Cut by its faces; and the other way round, joined."""
     ball = trimesh.creation.icosphere(3, 0.3)
     halves = [
@@ -117,7 +117,7 @@ def test_a_mesh_may_not_be_replaced_by_a_primitive() -> None:
     assert _grades(_judged([_mesh("a", box)], [_box("a")]))["shapes"] is Grade.FAILS
 
 
-def test_a_shape_that_another_hides_is_missed() -> None:
+def test_missing_enclosed_shape_fails() -> None:
     """Nothing reaches less far without it, but there is less surface."""
     inner = trimesh.creation.icosphere(2, 0.05)
     checks = _judged([_box("a"), _mesh("b", inner)], [_box("a")])
@@ -126,7 +126,7 @@ def test_a_shape_that_another_hides_is_missed() -> None:
     assert _grades(checks)["area"] is Grade.FAILS
 
 
-def test_a_link_whose_shapes_are_all_lost_is_told_once() -> None:
+def test_link_without_any_shape_is_reported_once() -> None:
     """There is nothing to measure."""
     checks = _judged([_box("a")], [])
 
@@ -136,7 +136,7 @@ def test_a_link_whose_shapes_are_all_lost_is_told_once() -> None:
     assert message == "link base: collision has nothing, not box (0.2 x 0.5 x 0.3 m)"
 
 
-def test_a_mesh_that_nobody_finds_is_not_comparable_and_named() -> None:
+def test_missing_mesh_is_not_comparable_and_named() -> None:
     """It is the URDF's fault; what else the link has is compared."""
     lost = _shape("gone.stl", ShapeKind.MESH, problem="it is not found")
     checks = _judged([lost, _box("a")], [_box("a")])
@@ -160,12 +160,12 @@ def test_a_shape_of_the_usd_that_cannot_be_measured_fails() -> None:
 
 def test_a_bounding_volume_fails() -> None:
     """Whatever the mesh below it is."""
-    stands_in = replace(_box("a"), problem="its bounding cube stands for it")
+    stands_in = replace(_box("a"), problem="collides as its bounding cube")
 
     assert _grades(_judged([_box("a")], [stands_in]))["shapes"] is Grade.FAILS
 
 
-def test_an_engine_that_knows_no_meshes_is_not_heard_on_them() -> None:
+def test_engine_without_meshes_is_ignored_for_meshes() -> None:
     """Absent is not equal, and not different."""
     silent = _shape("m", ShapeKind.MESH, stated=False)
     spec = _with(urdf_reading(), [_box("a")])
@@ -214,7 +214,7 @@ def test_rounding_alone_is_exact(seed: int, far: float, scale: float) -> None:
     assert set(_grades(checks).values()) == {Grade.EXACT}
 
 
-def test_the_bound_is_not_a_blank_cheque() -> None:
+def test_difference_above_the_bound_is_not_exact() -> None:
     """A ball of a metre is exact to some parts in ten million."""
     ball = [_mesh("a", trimesh.creation.icosphere(3), np.eye(4))]
     bound = _judged(ball, ball)["collision.support"].bound
@@ -223,8 +223,8 @@ def test_the_bound_is_not_a_blank_cheque() -> None:
     assert RELATIVE < bound < 10 * RELATIVE
 
 
-def _looking(*looks: Look) -> ShapeObservation:
-    return replace(_box("v"), role=Role.VISUAL, looks=looks)
+def _looking(*looks: Appearance) -> ShapeObservation:
+    return replace(_box("v"), role=Role.VISUAL, appearances=looks)
 
 
 def _seen(
@@ -241,19 +241,19 @@ def _seen(
 RED, BLUE = (0.5, 0.1, 0.05), (0.1, 0.1, 0.9)
 
 
-def test_looks_are_paired_by_area_and_likeness() -> None:
+def test_appearances_are_paired_by_area_and_similarity() -> None:
     """Two red subsets are one red part, in any order."""
-    ours = _looking(Look(0.3, RED), Look(0.1, BLUE))
-    theirs = _looking(Look(0.1, BLUE), Look(0.2, RED), Look(0.1, RED))
+    ours = _looking(Appearance(0.3, RED), Appearance(0.1, BLUE))
+    theirs = _looking(Appearance(0.1, BLUE), Appearance(0.2, RED), Appearance(0.1, RED))
     checks = _seen([ours], [theirs])
 
     assert checks["visual.colour"].grade is Grade.EXACT
 
 
-def test_a_part_of_another_colour_is_told_with_its_share() -> None:
+def test_wrong_colour_of_a_part_is_reported_with_its_share() -> None:
     """A quarter of the surface is blue that should be red."""
-    ours = _looking(Look(0.4, RED))
-    theirs = _looking(Look(0.3, RED), Look(0.1, BLUE))
+    ours = _looking(Appearance(0.4, RED))
+    theirs = _looking(Appearance(0.3, RED), Appearance(0.1, BLUE))
     finding = _seen([ours], [theirs])["visual.colour"].findings[0]
 
     assert finding.grade is Grade.FAILS
@@ -261,37 +261,37 @@ def test_a_part_of_another_colour_is_told_with_its_share() -> None:
     assert finding.difference == pytest.approx(0.85)
 
 
-def test_a_colour_that_the_urdf_leaves_open_is_free() -> None:
+def test_colour_absent_in_urdf_is_not_compared() -> None:
     """So is one that is known from one reader alone."""
-    for ours in (_looking(Look(0.4, None)), _looking()):
-        checks = _seen([ours], [_looking(Look(0.4, BLUE))])
+    for ours in (_looking(Appearance(0.4, None)), _looking()):
+        checks = _seen([ours], [_looking(Appearance(0.4, BLUE))])
 
         assert checks["visual.colour"].grade is Grade.EXACT
 
 
-def test_textures_are_told_by_content() -> None:
+def test_textures_are_compared_by_content() -> None:
     """Not by name."""
-    ours = _looking(Look(0.4, None, texture="ab" * 32, image="a.png"))
-    renamed = _looking(Look(0.4, None, texture="ab" * 32, image="b.png"))
-    other = _looking(Look(0.4, RED))
+    ours = _looking(Appearance(0.4, None, texture="ab" * 32, image="a.png"))
+    renamed = _looking(Appearance(0.4, None, texture="ab" * 32, image="b.png"))
+    other = _looking(Appearance(0.4, RED))
 
     assert _seen([ours], [renamed])["visual.texture"].grade is Grade.EXACT
     assert _seen([ours], [other])["visual.texture"].grade is Grade.FAILS
 
 
-def test_what_is_left_open_is_laid_over_what_says_nothing() -> None:
+def test_absent_colours_are_paired_with_each_other() -> None:
     """A colour that is stated finds its own, though an open one would take any."""
-    ours = _looking(Look(0.1, None), Look(0.3, RED))
-    theirs = _looking(Look(0.3, RED), Look(0.1, None))
+    ours = _looking(Appearance(0.1, None), Appearance(0.3, RED))
+    theirs = _looking(Appearance(0.3, RED), Appearance(0.1, None))
 
     assert _seen([ours], [theirs])["visual.colour"].grade is Grade.EXACT
 
 
 def test_factors_of_textures_are_colours() -> None:
     """Where one side has no texture, that is what is told."""
-    ours = _looking(Look(0.4, RED, texture="ab" * 32))
-    tinted = _looking(Look(0.4, BLUE, texture="ab" * 32))
-    plain = _looking(Look(0.4, BLUE))
+    ours = _looking(Appearance(0.4, RED, texture="ab" * 32))
+    tinted = _looking(Appearance(0.4, BLUE, texture="ab" * 32))
+    plain = _looking(Appearance(0.4, BLUE))
     finding = _seen([ours], [tinted])["visual.colour"].findings[0]
 
     assert "factor of the texture" in finding.message
@@ -301,19 +301,19 @@ def test_factors_of_textures_are_colours() -> None:
 
 def test_an_image_that_the_urdf_cannot_show_is_close() -> None:
     """Nor is its opacity held against the USD."""
-    ours = _looking(Look(0.4, RED, problem="texture a.png is not found"))
-    theirs = _looking(Look(0.4, RED, mask="ab" * 32))
+    ours = _looking(Appearance(0.4, RED, problem="texture a.png is not found"))
+    theirs = _looking(Appearance(0.4, RED, mask="ab" * 32))
     checks = _seen([ours], [theirs])
     finding = checks["visual.texture"].findings[0]
 
-    assert "texture a.png is not found, so it is not compared" in finding.message
+    assert "texture a.png is not found; not compared" in finding.message
     assert checks["visual.texture"].grade is Grade.CLOSE
     assert checks["visual.opacity"].grade is Grade.EXACT
 
 
 def test_an_opacity_that_cannot_be_decided_is_free() -> None:
     """No shader takes the luminance of an image."""
-    ours = _looking(Look(0.4, RED, opacity=None))
-    checks = _seen([ours], [_looking(Look(0.4, RED, 0.5))])
+    ours = _looking(Appearance(0.4, RED, opacity=None))
+    checks = _seen([ours], [_looking(Appearance(0.4, RED, 0.5))])
 
     assert checks["visual.opacity"].grade is Grade.EXACT

@@ -19,7 +19,7 @@ from urdf_usd.reports.remedies import place_to_look
 
 ELBOW = FindingRecord(
     subject="joint elbow",
-    message="joint elbow: its axis is reversed",
+    message="joint elbow: axis is reversed",
     grade=Grade.FAILS,
 )
 WRIST = structs.replace(ELBOW, subject="link wrist", message="link wrist is missing")
@@ -45,7 +45,7 @@ def test_the_gravest_finding_of_the_first_failing_check_is_told() -> None:
     robot = records.robot(Verdict.FAILS, checks=(passing, check, further))
     found = diagnose(robot)
     assert found is not None
-    assert (found.subject, found.statement) == ("joint elbow", "its axis is reversed")
+    assert (found.subject, found.statement) == ("joint elbow", "axis is reversed")
     assert found.likewise == ("link wrist",)
     assert found.further == 1
     assert "spec and mujoco agree" in found.fault

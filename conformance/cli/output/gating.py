@@ -11,10 +11,10 @@ from urdf_usd.conformance.gate.baseline import Baseline, read_baseline
 from urdf_usd.conformance.gate.decision import (
     FailOn,
     Gate,
+    apply_gate,
     baseline_record,
     failures,
-    rule,
-    settled,
+    updated_baseline,
 )
 from urdf_usd.conformance.records.results import write_atomically
 from urdf_usd.reports.text import one_line
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from rich.text import Text
 
-    from urdf_usd.conformance.gate.decision import Failure, Ruling
+    from urdf_usd.conformance.gate.decision import Failure, GateResult
     from urdf_usd.conformance.records.baseline_record import BaselineRecord
     from urdf_usd.conformance.records.record import RobotRecord
 
@@ -76,10 +76,10 @@ class GateOptions:
         """
         if baseline is None:
             return None
-        ruling = rule(
+        result = apply_gate(
             records, fail_on=self.fail_on, strict=self.strict, baseline=baseline
         )
-        return baseline_record(ruling, baseline)
+        return baseline_record(result, baseline)
 
     def decide(
         self, records: Sequence[RobotRecord], baseline: Baseline | None
@@ -92,16 +92,16 @@ class GateOptions:
         """
         if self.update and baseline is not None and self.file is not None:
             baseline = self._updated(records, baseline, self.file)
-        ruling = rule(
+        result = apply_gate(
             records, fail_on=self.fail_on, strict=self.strict, baseline=baseline
         )
         if baseline is not None or self.fail_on is not FailOn.FAILS:
             console = long_stdout()
-            for line in _lines(ruling, self.file):
+            for line in _lines(result, self.file):
                 console.print(line)
-        if ruling.gate is Gate.NOTHING_READ:
+        if result.gate is Gate.NOTHING_READ:
             say_error("no robot could be read, so nothing is proven")
-        passes = ruling.gate is Gate.PASSES
+        passes = result.gate is Gate.PASSES
         return ExitCode.DONE if passes else ExitCode.DOES_NOT_CONFORM
 
     def _updated(
@@ -110,7 +110,7 @@ class GateOptions:
         found = failures(
             records, fail_on=self.fail_on, strict=self.strict, unreadable=True
         )
-        updated = settled(records, baseline, found)
+        updated = updated_baseline(records, baseline, found)
         write_atomically(file, updated.as_toml().encode())
         added = {one.place for one in updated.expectations}
         added -= {one.place for one in baseline.expectations}
@@ -120,19 +120,19 @@ class GateOptions:
         return updated
 
 
-def _lines(ruling: Ruling, file: Path | None) -> Iterator[Text]:
+def _lines(result: GateResult, file: Path | None) -> Iterator[Text]:
     from rich.text import Text
 
-    new = [(failure, f"{failure.grade}, not expected") for failure in ruling.new]
+    new = [(failure, f"{failure.grade}, not expected") for failure in result.new]
     worse = [
         (failure, f"{failure.grade}, expected was {grade}")
-        for failure, grade in ruling.worse
+        for failure, grade in result.worse
     ]
     counts = (
         f"{len(new)} new",
         f"{len(worse)} worse",
-        f"{len(ruling.expected)} expected",
-        f"{len(ruling.passing)} no longer failing",
+        f"{len(result.expected)} expected",
+        f"{len(result.passing)} no longer failing",
     )
     yield Text()
     against = f" against {file}" if file else ""
@@ -142,13 +142,13 @@ def _lines(ruling: Ruling, file: Path | None) -> Iterator[Text]:
         yield _failure_line(failure, what)
     if len(wrong) > _SHOWN:
         yield Text(f"  and {len(wrong) - _SHOWN} more")
-    for expectation in ruling.passing:
+    for expectation in result.passing:
         place = f"{expectation.robot} {expectation.check}"
         yield Text.assemble(
             ("  ✓", "green"), f" {place}: passes now; --update-baseline takes it out"
         )
-    if ruling.absent:
-        yield Text(f"  {ruling.absent} expected of robots that are not in this run")
+    if result.absent:
+        yield Text(f"  {result.absent} expected of robots that are not in this run")
 
 
 def _failure_line(failure: Failure, what: str) -> Text:

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from urdf_usd.conformance.cli.output.console import say
 from urdf_usd.conformance.cli.output.failures import CommandError
-from urdf_usd.conformance.mutation.sensitivity import ExaminationError, measure
+from urdf_usd.conformance.mutation.sensitivity import TrialError, measure
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,7 +39,7 @@ def run_sensitivity(*, full: bool, jobs: int, json_file: Path | None) -> bool:
     """
     try:
         found = measure(full=full, jobs=jobs, progress=lambda robot: say(f"  {robot}"))
-    except ExaminationError as error:
+    except TrialError as error:
         raise CommandError(str(error)) from error
     if json_file:
         json_file.write_text(as_json(found), encoding="utf-8")

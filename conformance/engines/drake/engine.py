@@ -1,9 +1,9 @@
-"""What Drake reads in a URDF.
+"""URDF engine: Drake.
 
-Drake takes a link called ``world`` for its own world, dies of a lower limit above the
-upper one, and refuses a file over a coupling to what it cannot find. It keeps neither
-couplings nor efforts where they could be asked for. A floating joint is left out: its
-child is free in the world, without the joint's name and place.
+Drake treats a link ``world`` as its own world, crashes on a lower limit above the upper
+one, and rejects a file for a coupling to an unknown joint. Couplings and efforts are
+not accessible. It drops floating joints: their child is free in the world, without the
+joint's name and pose.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import logging
 import math
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -35,9 +35,9 @@ from urdf_usd.conformance.engines.prepared_urdf.text import (
 from urdf_usd.conformance.engines.protocol import AbstentionError, Availability, Side
 from urdf_usd.conformance.engines.statements import (
     blocked_note,
-    links_in_reach,
-    stated_frames,
-    told_positions,
+    build_frames,
+    reachable_links,
+    settable_positions,
     unreachable_joints,
     vec3,
     vec6,
@@ -55,6 +55,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from numpy.typing import NDArray
+    from pydrake.multibody.plant import MultibodyPlant
+    from pydrake.multibody.tree import Joint, RigidBody
 
     from urdf_usd.conformance.engines.protocol import Request
     from urdf_usd.conformance.observation.robot import Configurations, Frames
@@ -67,7 +69,7 @@ _STEPS = (
     add_missing_limits,
     rename_link("world"),
     leave_out_reversed_bounds,
-    leave_out("mimic", "Drake states none, and refuses the file over a wrong one"),
+    leave_out("mimic", "Drake states none, and rejects the file for an invalid one"),
 )
 _STATES = frozenset(
     {
@@ -91,17 +93,17 @@ _TYPES = {
 
 @dataclass(frozen=True, slots=True)
 class DrakeEngine:
-    """Asks Drake's URDF parser and multibody plant."""
+    """Reads a URDF with Drake's parser and multibody plant."""
 
     name: str = "drake"
     side: Side = Side.URDF
 
     def availability(self) -> Availability:
-        """Say which version is installed, if any."""
+        """Return the installed version, if any."""
         return optional_engine("pydrake", "drake", "drake")
 
     def observe(self, request: Request) -> Observation:
-        """Read the file and state what it says.
+        """Read the file and state its quantities.
 
         Raises:
             AbstentionError: Drake refuses the file.
@@ -111,8 +113,8 @@ class DrakeEngine:
         joints = tuple(_joint(robot, name) for name in robot.joints)
         blocked = unreachable_joints(joints, request.configurations)
         held = {joint.name for joint in joints}
-        # A joint that is not here floats: what it carries is not in reach anyway.
-        reach = links_in_reach(
+        # A dropped joint is floating: links below it are not reachable anyway.
+        reach = reachable_links(
             robot.root, joints, [name for name in blocked if name in held]
         )
         return Observation(
@@ -131,7 +133,7 @@ class DrakeEngine:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Robot:
-    """A finished plant with one robot, whose parts go by their names in the file.
+    """A finished plant with one robot, with the names of its parts in the file.
 
     Attributes:
         plant: The ``MultibodyPlant``.
@@ -139,15 +141,15 @@ class _Robot:
         root: Name of the root link.
         bodies: Each link's ``RigidBody``.
         joints: Each joint's ``Joint``.
-        links: Name of each link, by the one that it has in the plant.
-        warnings: What Drake had to say.
+        links: Name of each link in the file, by its name in the plant.
+        warnings: Drake's warnings.
     """
 
-    plant: Any
+    plant: MultibodyPlant
     name: str
     root: str
-    bodies: Mapping[str, Any]
-    joints: Mapping[str, Any]
+    bodies: Mapping[str, RigidBody]
+    joints: Mapping[str, Joint]
     links: Mapping[str, str]
     warnings: tuple[str, ...]
 
@@ -179,7 +181,7 @@ def _read(urdf: UrdfText) -> _Robot:
         name=plant.GetModelInstanceName(model),
         root=links[roots[0]],
         bodies={links[body.name()]: body for body in found},
-        # A free body has a joint as well, which is called like the body.
+        # A free body has a joint as well, with the name of the body.
         joints={
             joint.name(): joint
             for joint in joints
@@ -192,7 +194,7 @@ def _read(urdf: UrdfText) -> _Robot:
 
 @contextlib.contextmanager
 def _warnings() -> Iterator[list[str]]:
-    """Collect what Drake logs, which would go to standard error."""
+    """Collect the log of Drake, which would go to standard error."""
     said: list[str] = []
 
     class Listener(logging.Handler):
@@ -210,7 +212,7 @@ def _warnings() -> Iterator[list[str]]:
 
 
 def _portable(text: str) -> str:
-    """Text without line numbers, which are those of the copy, and source positions."""
+    """Remove line numbers, which are those of the copy, and source positions."""
     text = re.sub(r"<literal-string>\.urdf:\d+: (warning|error): ", "", text)
     text = re.sub(r"Failure at \S+ in ", "failure in ", text)
     return " ".join(text.split())
@@ -270,7 +272,7 @@ def _frames(
             np.array([pose.rotation().matrix() for pose in poses]),
         )
 
-    return stated_frames(links, configurations, place)
+    return build_frames(links, configurations, place)
 
 
 def _positions(
@@ -278,11 +280,11 @@ def _positions(
     joints: tuple[JointObservation, ...],
     configurations: Configurations,
 ) -> NDArray[np.float64]:
-    """Positions in Drake's own order and form, (K, nq)."""
+    """Return positions in Drake's own order and form, (K, nq)."""
     default = robot.plant.GetDefaultPositions()
     positions: NDArray[np.float64] = np.tile(default, (configurations.count, 1))
     types = {joint.name: joint.type for joint in joints}
-    for name, values in told_positions(joints, configurations).items():
+    for name, values in settable_positions(joints, configurations).items():
         joint = robot.joints[name]
         start = joint.position_start()
         columns = slice(start, start + joint.num_positions())
@@ -291,14 +293,14 @@ def _positions(
 
 
 def _coordinates(
-    joint: Any,  # noqa: ANN401  untyped engine
+    joint: Joint,
     kind: JointType,
     values: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """The (K, n) values that Drake takes for a joint."""
+    """Return the (K, n) values of a joint in Drake's coordinates."""
     if kind is not JointType.PLANAR:
         return values
-    # It moves in the x, y plane of a frame whose z is the axis; on the child's side
-    # that frame is turned against the link's.
+    # Drake's plane is x, y of a frame with the axis as z, which is rotated relative to
+    # the child's link frame.
     link_to_plane = joint.frame_on_child().GetFixedPoseInBodyFrame().rotation().matrix()
     return np.column_stack([(values[:, :3] @ link_to_plane)[:, :2], values[:, 3]])

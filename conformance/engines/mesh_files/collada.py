@@ -1,15 +1,15 @@
 """COLLADA files by pycollada: triangles, and the materials that they are bound to.
 
-pycollada gets the document as it is, and nothing of what it says is repaired. Where it
-is known to leave something out, or to take it for what it is not, the file is not read.
-The converter reads documents itself.
+pycollada reads the document as it is, without repairs of its result. A document that
+uses something which pycollada is known to leave out or misread is rejected. The
+converter has a reader of its own.
 """
 
 from __future__ import annotations
 
 import io
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import collada
 import numpy as np
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 _OPAQUE = (1.0, 1.0, 1.0, 1.0)
 _LUMINANCE = np.array([0.212671, 0.715160, 0.072169])
 _RGB = 3
-# What a node consists of, besides what shows no surface.
+# Children of a node that define its transform and its surfaces.
 _TRANSFORMS = frozenset({"lookat", "matrix", "rotate", "scale", "skew", "translate"})
 _INSTANCES = frozenset({"instance_controller", "instance_geometry", "instance_node"})
 _SHOWN = (
@@ -60,10 +60,10 @@ def read_dae(content: bytes, folder: str) -> LoadedMesh:
 
     Raises:
         UnreadMeshError: pycollada raised, leaves out part of the scene, or is known to
-            take something for what it is not; or there is no triangle.
+            misread it; or there is no triangle.
     """
     with reading_by("pycollada"):
-        # A material that it cannot read costs the surfaces that have it no more.
+        # Surfaces with a material that it cannot read are kept.
         document = collada.Collada(
             io.BytesIO(content), ignore=[collada.common.DaeError]
         )
@@ -83,13 +83,13 @@ def read_dae(content: bytes, folder: str) -> LoadedMesh:
 
 
 class _Scene:
-    """The scene of a document, as pycollada has it."""
+    """The scene of a document, as pycollada reads it."""
 
-    def __init__(self, document: Any, numbers: dict[str, int]) -> None:  # noqa: ANN401
+    def __init__(self, document: collada.Collada, numbers: dict[str, int]) -> None:
         self._document = document
         self._numbers = numbers
         root = document.xmlnode.getroot()
-        # What instances can show.
+        # Targets of instances that pycollada can read.
         self._there = {
             f"#{one.get('id')}"
             for one in root.iter("{*}geometry", "{*}controller", "{*}node")
@@ -98,7 +98,7 @@ class _Scene:
 
     def parts(
         self,
-        node: Any,  # noqa: ANN401  pycollada is untyped
+        node: collada.scene.SceneNode,
         transform: Array,
     ) -> Iterator[tuple[MeshPart, bool]]:
         """Yield surfaces, and whether they have texture coordinates."""
@@ -112,20 +112,22 @@ class _Scene:
         elif isinstance(node, collada.scene.ControllerNode):
             skin = node.controller
             if not isinstance(skin, collada.controller.Skin):
-                raise UnreadMeshError("pycollada has no surface of a morph")
+                raise UnreadMeshError("pycollada does not read morphs")
             bound = transform @ np.asarray(skin.bind_shape_matrix, np.float64)
             yield from self._surfaces(node, skin.geometry, bound)
 
-    def _require_whole(self, node: Any) -> None:  # noqa: ANN401
+    def _require_whole(self, node: collada.scene.SceneNode) -> None:
         """Refuse a node of which pycollada leaves something out, or misreads it."""
         if isinstance(node, collada.scene.NodeNode):
             node = node.node
-        transforms = [one for one in node.xmlnode if _tag(one) in _TRANSFORMS]
+        transforms = [
+            one for one in node.xmlnode if _local_name(one.tag) in _TRANSFORMS
+        ]
         shown = [
             one
             for one in node.xmlnode
-            if _tag(one) == "node"
-            or (_tag(one) in _INSTANCES and one.get("url") in self._there)
+            if _local_name(one.tag) == "node"
+            or (_local_name(one.tag) in _INSTANCES and one.get("url") in self._there)
         ]
         kept = [child for child in node.children if isinstance(child, _SHOWN)]
         if len(transforms) != len(node.transforms) or len(shown) != len(kept):
@@ -138,13 +140,13 @@ class _Scene:
                 axis = np.linalg.norm([one.x, one.y, one.z])
                 if abs(axis - 1.0) > _AXIS_TOLERANCE and one.angle:
                     raise UnreadMeshError(
-                        "pycollada takes the length of a <rotate> axis for a scale"
+                        "pycollada reads the length of a <rotate> axis as a scale"
                     )
 
     def _surfaces(
         self,
-        node: Any,  # noqa: ANN401  pycollada is untyped
-        geometry: Any,  # noqa: ANN401
+        node: collada.scene.SceneNode,
+        geometry: collada.geometry.Geometry,
         transform: Array,
     ) -> Iterator[tuple[MeshPart, bool]]:
         numbers = self._numbers
@@ -161,13 +163,13 @@ class _Scene:
             if not len(triangles):
                 continue
             if triangles.min() < 0 or triangles.max() >= len(points):
-                raise UnreadMeshError("a corner is at a point that is not there")
+                raise UnreadMeshError("a face refers to a missing vertex")
             material = bound.get(surface.material, -1)
             has_coordinates = bool(surface.sources.get("TEXCOORD"))
             yield MeshPart(points, triangles, transform, material), has_coordinates
 
 
-def _require_numbers(document: Any) -> None:  # noqa: ANN401  pycollada is untyped
+def _require_numbers(document: collada.Collada) -> None:
     """Refuse positions that are no numbers."""
     root = document.xmlnode.getroot()
     positions = {
@@ -178,20 +180,20 @@ def _require_numbers(document: Any) -> None:  # noqa: ANN401  pycollada is untyp
         if f"#{source.get('id')}" in positions:
             text = source.findtext("{*}float_array") or ""
             if "nan" in text.lower():
-                raise UnreadMeshError("pycollada takes NaN for zero")
+                raise UnreadMeshError("pycollada reads NaN as zero")
 
 
-def _tag(element: Any) -> str:  # noqa: ANN401  lxml's element
-    # Comments have none.
-    return str(element.tag).rpartition("}")[2]
+def _local_name(tag: object) -> str:
+    # lxml has a function in place of the tag of a comment.
+    return str(tag).rpartition("}")[2]
 
 
-def _with_errors(said: str, document: Any) -> str:  # noqa: ANN401
+def _with_errors(said: str, document: collada.Collada) -> str:
     errors = dict.fromkeys(" ".join(str(one.msg).split()) for one in document.errors)
     return f"{said}: {'; '.join(errors)}"[:_LONGEST_REASON] if errors else said
 
 
-def _material(effect: Any, folder: str) -> FileMaterial:  # noqa: ANN401
+def _material(effect: collada.material.Effect, folder: str) -> FileMaterial:
     """Read an effect: its diffuse colour or image, and its opacity."""
     color = image = None
     if isinstance(effect.diffuse, collada.material.Map):
@@ -206,17 +208,17 @@ def _material(effect: Any, folder: str) -> FileMaterial:  # noqa: ANN401
         opacity=opacity,
         image=image,
         mask=mask,
-        says_more=is_map or (glow is not None and any(glow[:_RGB])),
+        has_more=is_map or (glow is not None and any(glow[:_RGB])),
     )
 
 
 def _opacity(
-    effect: Any,  # noqa: ANN401  pycollada is untyped
+    effect: collada.material.Effect,
     folder: str,
 ) -> tuple[float | None, ImageFile | None]:
-    """Count opacity in the mode that the effect names, which defaults to A_ONE.
+    """Compute opacity in the mode of the effect, by default A_ONE.
 
-    A factor that is not stated is 1; pycollada has 0 for some.
+    An absent factor is 1; pycollada returns 0 for some effects.
     """
     shader = next(effect.xmlnode.iter(f"{{*}}{effect.shadingtype}"), None)
     stated = shader is not None and shader.find("{*}transparency") is not None
@@ -230,7 +232,7 @@ def _opacity(
     if isinstance(transparent, collada.material.Map):
         if mode == "A_ONE":
             return effective_opacity(scale), _image(transparent, folder)
-        # No shader takes the luminance of an image.
+        # The luminance of a texture is not supported by shaders.
         return None, None
     rgba = np.array([*(transparent or _OPAQUE), 1.0])[:4]
     opaque = float(rgba[3] if mode.startswith("A_") else rgba[:_RGB] @ _LUMINANCE)
@@ -240,5 +242,5 @@ def _opacity(
     return effective_opacity(1.0 - opaque if mode.endswith("ZERO") else opaque), None
 
 
-def _image(texture: Any, folder: str) -> ImageFile:  # noqa: ANN401
+def _image(texture: collada.material.Map, folder: str) -> ImageFile:
     return ImageFile(str(texture.sampler.surface.image.path).strip(), folder)

@@ -1,4 +1,4 @@
-"""Mesh files, and what they say about looks, each read as it is.
+"""Mesh files and their materials, each format by a reader of its own.
 
 No reader shares a library with the converter's of the same format.
 """
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from urdf_usd.conformance.engines.mesh_files.loaded_mesh import LoadedMesh
 
 _HEAD = 4096
-# A few times the meshes of most robots, and no more than the largest one's.
+# Number of meshes in the cache: more than most robots have.
 _KEPT = 64
 _STL_HEADER = 84
 _LARGEST = float(np.finfo(np.float32).max)
@@ -40,7 +40,7 @@ class _Read:
 
     Attributes:
         mesh: What is in it.
-        libraries: What an OBJ file says after ``mtllib``, line by line.
+        libraries: Arguments of ``mtllib`` in an OBJ file, line by line.
         names: Names of its materials in an OBJ file.
     """
 
@@ -50,9 +50,9 @@ class _Read:
 
 
 def load_mesh(path: str) -> LoadedMesh:
-    """Read a mesh file; its content decides the format where that can be told.
+    """Read a mesh file, whose format is detected by its content where possible.
 
-    Files that were read last are kept: a robot is compared, then drawn.
+    The last files are cached: a robot is compared, then drawn.
 
     Returns:
         The mesh; its arrays are not to be written to.
@@ -74,7 +74,7 @@ def load_mesh(path: str) -> LoadedMesh:
 
 @lru_cache(maxsize=_KEPT)
 def _load_mesh(path: str, changed: int, size: int) -> _Read:
-    """Read a mesh file; one that changed is another."""
+    """Read a mesh file; a changed file is read again."""
     del changed, size
     file = Path(path)
     content = file.read_bytes()
@@ -89,7 +89,7 @@ def _read(content: bytes, form: str, folder: str) -> _Read:
         case "ply":
             return _Read(read_ply(content))
         case "dae":
-            # A third of a second that other robots do not need.
+            # Importing it takes 0.3 s.
             from urdf_usd.conformance.engines.mesh_files.collada import read_dae  # noqa: PLC0415
 
             return _Read(read_dae(content, folder))
@@ -122,7 +122,7 @@ def _format(content: bytes, file: Path) -> str:
 
 def _finite(mesh: LoadedMesh) -> LoadedMesh:
     """Leave out triangles with a corner that is not finite in single precision."""
-    # Of a number that is none, no comparison holds.
+    # False for NaN as well.
     if mesh.points.min() >= -_LARGEST and mesh.points.max() <= _LARGEST:
         return mesh
     with np.errstate(over="ignore"):
@@ -134,5 +134,5 @@ def _finite(mesh: LoadedMesh) -> LoadedMesh:
         mesh,
         points=np.where(finite, mesh.points, 0.0),
         triangles=mesh.triangles[kept],
-        wearing=mesh.wearing[kept],
+        material_of=mesh.material_of[kept],
     )

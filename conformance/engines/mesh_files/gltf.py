@@ -1,8 +1,8 @@
-"""glTF and GLB files: surfaces by trimesh; materials as the specification has them.
+"""glTF and GLB files: surfaces by trimesh, materials by the specification.
 
-trimesh gets the file as it is. It rounds colours to 255 steps and does not say which
-material a surface has: its geometries are the primitives of the document, in their
-order, but for those of kinds that it does not read. The converter reads all itself.
+trimesh reads the file as it is. It rounds colours to 255 steps and does not state the
+material of a surface: its geometries are the primitives of the document, in order,
+without those of modes that it does not support. The converter has a reader of its own.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _COMPRESSIONS = frozenset(
         "KHR_meshopt_compression",
     }
 )
-# What a document raises that is not as the specification has it.
+# Exceptions that a document raises which violates the specification.
 _MALFORMED = (
     AttributeError,
     LookupError,
@@ -70,8 +70,8 @@ def read_gltf(content: bytes, folder: str) -> LoadedMesh:
         folder: What files that it names are relative to.
 
     Raises:
-        UnreadMeshError: trimesh raised, or does not read something that is there; the
-            document is malformed, or shows no triangle.
+        UnreadMeshError: trimesh raised, or does not support a feature of the document;
+            the document is malformed, or has no triangle.
     """
     try:
         document, binary = _opened(content)
@@ -117,7 +117,7 @@ def _opened(content: bytes) -> tuple[Json, bytes]:
 
 
 def _require_readable(document: Json, primitives: list[Json]) -> None:
-    """Refuse what trimesh passes over, or takes for other numbers."""
+    """Reject features that trimesh ignores or misreads."""
     compressed = _COMPRESSIONS.intersection(document.get("extensionsRequired", ()))
     if compressed:
         raise UnreadMeshError(f"trimesh does not read {min(compressed)}")
@@ -141,7 +141,7 @@ class _Materials:
         self._folder = folder
 
     def of(self, primitive: Json) -> FileMaterial:
-        """Return what a primitive looks like; without a material it says nothing."""
+        """Return the material of a primitive; an empty one without a material."""
         if "material" not in primitive:
             return FileMaterial()
         material = self._document["materials"][primitive["material"]]
@@ -155,7 +155,7 @@ class _Materials:
             texture = surface.get("baseColorTexture")
         image = None if texture is None else self._image(texture["index"])
         color = clamped(factor)
-        # Colours of vertices are factors as well, and differ from point to point.
+        # Colours of vertices are factors as well, and vary over the surface.
         is_one = "COLOR_0" not in primitive["attributes"]
         blends = material.get("alphaMode", "OPAQUE") in {"BLEND", "MASK"}
         return FileMaterial(
@@ -164,12 +164,12 @@ class _Materials:
             opacity=min(max(float(factor[3]), 0.0), 1.0) if blends else 1.0,
             image=image,
             mask=image if blends else None,
-            says_more=True,
+            has_more=True,
         )
 
     def _image(self, texture: int) -> ImageFile:
         found = self._document["textures"][texture]
-        # Some images have another form for readers of an extension alone.
+        # Extensions may hold an alternative image.
         source = next(self._sources(found), None)
         if source is None:
             raise ValueError("a texture without an image")

@@ -1,7 +1,7 @@
-"""What is known of a mesh file once it is read, whatever its format.
+"""The content of a mesh file, independent of its format.
 
-The readers of single formats, ``*_files``, return it. None shares a library with the
-converter's reader of the same format; tests/test_imports.py has the table.
+No reader of a format shares a library with the converter's reader of that format;
+tests/test_imports.py has the table.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ class UnreadMeshError(Exception):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LoadedMesh:
-    """What a mesh file holds.
+    """The content of a mesh file.
 
     Attributes:
         points: (N, 3) [m].
         triangles: (M, 3) indices of points, counter-clockwise seen from outside.
-        wearing: (M) which of the materials a triangle has; -1 for none.
-        materials: What the file says about looks.
-        has_coordinates: Whether an image can lie on the surface.
+        material_of: (M) index of the material of each triangle; -1 for none.
+        materials: Materials of the file.
+        has_coordinates: Whether the surface has texture coordinates.
         pieces: Number of named objects and groups of an OBJ file that have faces; one
             for others.
         corners: Of the largest face of an OBJ file; three for others.
@@ -49,7 +49,7 @@ class LoadedMesh:
 
     points: Array
     triangles: Indices
-    wearing: Indices
+    material_of: Indices
     materials: tuple[FileMaterial, ...] = ()
     has_coordinates: bool = False
     pieces: int = 1
@@ -58,13 +58,13 @@ class LoadedMesh:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MeshPart:
-    """Triangles that are moved alike.
+    """Triangles with one transform and one material.
 
     Attributes:
         points: (N, 3) in the part's own frame and unit.
         triangles: (M, 3) indices of points.
         transform: (4, 4) from there to the file's frame [m].
-        material: Which of the file's materials they have; -1 for none.
+        material: Index of the material; -1 for none.
     """
 
     points: Array
@@ -74,12 +74,12 @@ class MeshPart:
 
 
 def joined_parts(parts: Iterable[MeshPart]) -> LoadedMesh:
-    """Join parts; a mirroring transform turns none inside out.
+    """Join parts; a mirroring transform keeps the outside of a part outside.
 
     Raises:
         UnreadMeshError: There is no triangle.
     """
-    points, triangles, wearing = [], [], []
+    points, triangles, material_of = [], [], []
     start = 0
     for part in parts:
         faces = part.triangles
@@ -87,39 +87,39 @@ def joined_parts(parts: Iterable[MeshPart]) -> LoadedMesh:
             faces = faces[:, ::-1]
         points.append(moved(part.points, part.transform))
         triangles.append(faces + start)
-        wearing.append(np.full(len(faces), part.material))
+        material_of.append(np.full(len(faces), part.material))
         start += len(part.points)
     if not sum(map(len, triangles)):
         raise UnreadMeshError("it holds no triangles")
     return LoadedMesh(
         points=np.concatenate(points),
         triangles=np.concatenate(triangles),
-        wearing=np.concatenate(wearing),
+        material_of=np.concatenate(material_of),
     )
 
 
 @contextmanager
 def reading_by(library: str) -> Iterator[None]:
-    """Make whatever a library raises the reason for which a file is not read.
+    """Convert any exception of a library into the reason why a file is not read.
 
-    Only what the library does, or what goes through its objects, belongs inside.
+    Only calls of the library, and accesses to its objects, belong inside.
 
     Args:
         library: Its name.
 
     Raises:
         UnreadMeshError: The library raised; the message has the library, the type of
-            the error and what it says.
+            the error and its message.
     """
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
-            # numpy's, where a text of numbers is read up to what is none.
+            # numpy warns if it stops reading numbers before the end of a text.
             warnings.filterwarnings("error", "string or file could not be read")
             yield
     except UnreadMeshError:
         raise
-    # Libraries raise anything on damaged files, and that is an outcome.
+    # Libraries raise any exception on damaged files, which is recorded as the outcome.
     except Exception as error:
         said = " ".join(f"{type(error).__name__}: {error}".split())
         reason = f"{library} raises {said}"

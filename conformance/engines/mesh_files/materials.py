@@ -1,6 +1,6 @@
-"""What mesh files say about looks, as their formats define it, and their images.
+"""Materials of mesh files, as their formats define them, and their images.
 
-Nothing here comes from the converter, which reads the same files in its own way.
+It shares no code with the converter, which reads the same files.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from urdf_usd.conformance.observation.shapes import Vec3
 
-# Images that every reader of USD shows.
+# Image formats that every USD renderer supports.
 _SHOWN = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff")
 _FILE = "file://"
 # The threshold of sRGB (IEC 61966-2-1).
@@ -25,12 +25,12 @@ _RGB = 3
 
 @dataclass(frozen=True, slots=True)
 class ImageFile:
-    """An image that a material shows.
+    """A texture of a material.
 
     Attributes:
-        reference: Its file, as it is written.
-        folder: What that is relative to.
-        content: The image, if it is inside the mesh file.
+        reference: Its file, as written in the mesh file.
+        folder: Folder that the reference is relative to.
+        content: The image, if it is embedded in the mesh file.
     """
 
     reference: str
@@ -43,16 +43,16 @@ class ImageFile:
         return self.reference.replace("\\", "/").rpartition("/")[2]
 
     def read(self) -> bytes | str:
-        """Return its bytes, or why there are none to be shown."""
+        """Return its bytes, or why it cannot be used."""
         content = self._content()
         if content is None:
             return "is not found"
         return content if content.startswith(_SHOWN) else "is neither PNG nor JPEG"
 
     def _content(self) -> bytes | None:
-        """Read the file; one from an exporter's machine is looked for beside the mesh.
+        """Read the file; with a path of another machine, the one next to the mesh.
 
-        Spaces may be written as in URIs.
+        The reference may be percent-encoded.
         """
         if self.content is not None:
             return self.content
@@ -68,17 +68,15 @@ class ImageFile:
 
 @dataclass(frozen=True, slots=True)
 class FileMaterial:
-    """What a material of a mesh file says.
+    """A material of a mesh file.
 
     Attributes:
-        color: Linear RGB; None if it says none, or not in a way that can be decided.
-        factor: What the image of the colour is multiplied with, linear RGB; None if
-            that cannot be decided.
-        opacity: In [0, 1]; None if that cannot be decided.
-        image: What gives the colour of every point.
-        mask: What gives the opacity of every point.
-        says_more: Whether it says anything else: that it emits light, or that its
-            surface has the colours of its corners.
+        color: Linear RGB; None if absent or ambiguous.
+        factor: Factor of the colour texture, linear RGB; None if ambiguous.
+        opacity: In [0, 1]; None if ambiguous.
+        image: Colour texture.
+        mask: Opacity texture.
+        has_more: Whether it has anything else: emission, or vertex colours.
     """
 
     color: Vec3 | None = None
@@ -86,12 +84,12 @@ class FileMaterial:
     opacity: float | None = 1.0
     image: ImageFile | None = None
     mask: ImageFile | None = None
-    says_more: bool = False
+    has_more: bool = False
 
     @property
-    def speaks(self) -> bool:
-        """Whether it says what a surface looks like; if not, it counts as none."""
-        return self.color is not None or self.image is not None or self.says_more
+    def defines_appearance(self) -> bool:
+        """Whether it defines the appearance of a surface; if not, it is ignored."""
+        return self.color is not None or self.image is not None or self.has_more
 
 
 def light(encoded: Sequence[float]) -> Vec3:
@@ -109,8 +107,8 @@ def clamped(linear: Sequence[float]) -> Vec3:
 def effective_opacity(stated: float) -> float:
     """Return an opacity in (0, 1]; zero is taken for one.
 
-    Nobody ships parts that cannot be seen; exporters that mix up opacity and
-    transparency are common.
+    Many exporters confuse opacity and transparency, and fully transparent parts are
+    not used.
     """
     return min(stated, 1.0) if stated > 0 else 1.0
 

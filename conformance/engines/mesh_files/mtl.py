@@ -1,7 +1,6 @@
 """Material libraries of OBJ files (MTL), by the format's own description.
 
-The format names no colour space; its colours are taken for those of screens, as tools
-that show URDF take them.
+The format defines no colour space; colours are read as sRGB, as by URDF viewers.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from urdf_usd.conformance.observation.shapes import Vec3
 
 _NUMBER = r"\s+[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?=\s)"
-# What may stand before the file of a map.
+# Options before the file of a map.
 _OPTION = re.compile(
     r"-(?:(?:blend[uv]|bm|boost|cc|clamp|imfchan|texres|type)\s+\S+"
     rf"|mm(?:{_NUMBER}){{1,2}}|[ost](?:{_NUMBER}){{1,3}})\s+",
@@ -39,12 +38,12 @@ def read_libraries(
     """Read the materials that an OBJ file uses.
 
     Args:
-        lines: What follows ``mtllib``, line by line.
+        lines: Arguments of ``mtllib``, line by line.
         names: Of the materials.
-        folder: Where the OBJ file lies.
+        folder: Folder of the OBJ file.
 
     Returns:
-        One material per name; one that says nothing where it is not defined.
+        One material per name; an empty one if it is not defined.
     """
     known: dict[str, FileMaterial] = {}
     for line in lines:
@@ -88,7 +87,7 @@ def _materials(text: str) -> Iterator[tuple[str, dict[str, str]]]:
 
 def _material(statements: dict[str, str], folder: str) -> FileMaterial:
     color = _color(statements.get("kd"))
-    # By the format, black makes an image black; exporters write it and mean none.
+    # By the format a black factor makes a texture black; exporters mean no factor.
     factor = (1.0, 1.0, 1.0) if color is None else color if any(color) else None
     emission = _color(statements.get("ke"))
     glow = _image(statements.get("map_ke"), folder)
@@ -98,7 +97,7 @@ def _material(statements: dict[str, str], folder: str) -> FileMaterial:
         opacity=_opacity(statements),
         image=_image(statements.get("map_kd"), folder),
         mask=_image(statements.get("map_d"), folder),
-        says_more=glow is not None or any(emission or ()),
+        has_more=glow is not None or any(emission or ()),
     )
 
 

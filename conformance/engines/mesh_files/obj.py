@@ -1,8 +1,8 @@
-"""OBJ files by trimesh, which gets them as they are; the converter has tinyobjloader.
+"""OBJ files by trimesh, which reads them as they are; the converter has tinyobjloader.
 
-trimesh says of no triangle which material it has, unless the material is in the first
-library of the file. So the statements are counted here as well: which material faces
-have, how many corners, and whether trimesh has read all of them.
+trimesh does not state the material of a triangle, unless it is in the first library of
+the file. So the statements are parsed here as well: materials and corners of faces, and
+whether trimesh has read all of them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from urdf_usd.conformance.engines.mesh_files.trimesh_scenes import read_scene
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# Lines of an OBJ file, as many as are alike: a loop over single ones takes long.
+# Runs of lines of one kind in an OBJ file: a loop over single lines is slow.
 _LINES = re.compile(
     rb"(?P<points>(?:[ \t]*v[ \t][^\n]*+\n)++)"
     rb"|(?P<faces>(?:[ \t]*f[ \t][^\n]*+\n)++)"
@@ -36,7 +36,7 @@ _LINES = re.compile(
 )
 # A corner of a face that has texture coordinates.
 _MAPPED = re.compile(rb"/(?<=[0-9]/)-?[0-9]")
-# What trimesh takes for other points than the format does.
+# Indices that trimesh resolves differently from the format.
 _FROM_THE_END = re.compile(rb"[ \t]-[0-9]")
 _ZERO = re.compile(rb"[ \t]0+[/ \t\n]")
 _POINT = b"v "
@@ -48,8 +48,8 @@ class ObjFile:
     """An OBJ file, before the libraries that it names are read.
 
     Attributes:
-        mesh: What is in it; triangles wear the number of a name.
-        libraries: What follows ``mtllib``, line by line.
+        mesh: Its content; materials of triangles are indices of names.
+        libraries: Arguments of ``mtllib``, line by line.
         names: Names of its materials.
     """
 
@@ -60,19 +60,19 @@ class ObjFile:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Statements:
-    """What the statements of a file amount to.
+    """Summary of the statements of a file.
 
     Attributes:
-        wearing: Number of a material, and of the triangles that have it, in the order
-            of the file.
-        libraries: What follows ``mtllib``, line by line.
+        material_of: Index of a material and its number of triangles, in the order of
+            the file.
+        libraries: Arguments of ``mtllib``, line by line.
         materials: Names of materials.
         has_coordinates: Whether corners have texture coordinates.
         pieces: Number of objects and groups that have faces.
         corners: Of the largest face.
     """
 
-    wearing: tuple[tuple[int, int], ...]
+    material_of: tuple[tuple[int, int], ...]
     libraries: tuple[str, ...]
     materials: tuple[str, ...]
     has_coordinates: bool
@@ -85,25 +85,25 @@ def read_obj(content: bytes, folder: str) -> ObjFile:
 
     Args:
         content: The file.
-        folder: Where it lies.
+        folder: Its folder.
 
     Raises:
-        UnreadMeshError: trimesh raised, there is no triangle, or trimesh does not read
-            all of the faces, or not as the format has it.
+        UnreadMeshError: trimesh raised, there is no triangle, or trimesh leaves out
+            faces or misreads them.
     """
     content = content.removeprefix(codecs.BOM_UTF8)
     stated = _statements(content)
     # One geometry for each ``usemtl`` that faces follow, and the last one first.
     parts = dict(read_scene(_decoded(content), "obj", folder).parts)
     mesh = joined_parts(parts[number] for number in sorted(parts, reverse=True))
-    kinds, counts = np.array(stated.wearing, np.int64).reshape(-1, 2).T
+    kinds, counts = np.array(stated.material_of, np.int64).reshape(-1, 2).T
     if counts.sum() != len(mesh.triangles):
         raise UnreadMeshError(
             f"trimesh reads {len(mesh.triangles)} triangles of {counts.sum()}"
         )
     mesh = replace(
         mesh,
-        wearing=np.repeat(kinds, counts),
+        material_of=np.repeat(kinds, counts),
         has_coordinates=stated.has_coordinates,
         pieces=stated.pieces,
         corners=stated.corners,
@@ -112,7 +112,7 @@ def read_obj(content: bytes, folder: str) -> ObjFile:
 
 
 def _statements(content: bytes) -> _Statements:
-    wearing: list[tuple[int, int]] = []
+    material_of: list[tuple[int, int]] = []
     libraries: list[bytes] = []
     materials: dict[bytes, int] = {}
     pieces, corners, opened, has_coordinates = 0, 0, True, False
@@ -126,7 +126,8 @@ def _statements(content: bytes) -> _Statements:
                     )
                 if words.count(b"\n") != (b"\n" + words).count(b"\n" + _POINT):
                     raise UnreadMeshError(
-                        "trimesh does not read vertices with other space than one blank"
+                        "trimesh does not read vertices that are not separated by one "
+                        "space"
                     )
             case "faces":
                 pieces += opened
@@ -134,11 +135,11 @@ def _statements(content: bytes) -> _Statements:
                 sizes = [len(line.split()) - 1 for line in words.splitlines()]
                 corners = max(corners, *sizes)
                 triangles = sum(size - 2 for size in sizes if size >= _TRIANGLE)
-                wearing.append((worn, triangles))
+                material_of.append((worn, triangles))
                 has_coordinates |= _MAPPED.search(words) is not None
                 relative |= _FROM_THE_END.search(words) is not None
                 if _ZERO.search(words):
-                    raise UnreadMeshError("trimesh takes index 0 for the first point")
+                    raise UnreadMeshError("trimesh reads index 0 as the first vertex")
             case "opening":
                 opened = True
             case "material":
@@ -146,7 +147,7 @@ def _statements(content: bytes) -> _Statements:
             case "library":
                 libraries.append(words.strip())
     return _Statements(
-        wearing=tuple(wearing),
+        material_of=tuple(material_of),
         libraries=tuple(map(_decoded, dict.fromkeys(libraries))),
         materials=tuple(map(_decoded, materials)),
         has_coordinates=has_coordinates,

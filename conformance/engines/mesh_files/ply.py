@@ -1,6 +1,6 @@
 """PLY files by plyfile; the converter reads them by trimesh.
 
-The format has neither axes nor units, and is taken as it is.
+The format defines neither axes nor units.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from urdf_usd.conformance.engines.mesh_files.loaded_mesh import (
 )
 from urdf_usd.conformance.engines.surfaces import fans
 
-# What writers call the corners of faces.
+# Names of the list of corners of a face.
 _CORNERS = ("vertex_indices", "vertex_index")
 
 
@@ -24,11 +24,11 @@ def read_ply(content: bytes) -> LoadedMesh:
     """Read points, and polygons as fans of triangles.
 
     Raises:
-        UnreadMeshError: plyfile raised, there is no triangle, or a corner is at a
-            point that is not there.
+        UnreadMeshError: plyfile raised, there is no triangle, or a face refers to a
+            missing vertex.
     """
     with reading_by("plyfile"):
-        # Few robots have such files.
+        # Few robots have PLY files.
         import plyfile  # noqa: PLC0415
 
         found = plyfile.PlyData.read(io.BytesIO(content))
@@ -47,5 +47,5 @@ def read_ply(content: bytes) -> LoadedMesh:
     if not len(triangles):
         raise UnreadMeshError("it holds no triangles")
     if corners.min() < 0 or corners.max() >= len(points):
-        raise UnreadMeshError("a corner is at a point that is not there")
+        raise UnreadMeshError("a face refers to a missing vertex")
     return LoadedMesh(points, triangles, np.full(len(triangles), -1))

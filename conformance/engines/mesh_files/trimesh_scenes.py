@@ -1,4 +1,4 @@
-"""Surfaces of scenes by trimesh, which decides nothing about axes."""
+"""Surfaces of scenes by trimesh."""
 
 from __future__ import annotations
 
@@ -13,12 +13,11 @@ from urdf_usd.conformance.engines.mesh_files.loaded_mesh import MeshPart, readin
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrimeshScene:
-    """What trimesh makes of a file.
+    """A scene as trimesh reads it.
 
     Attributes:
-        geometries: How many there are, shown or not.
-        parts: Number of a geometry in trimesh's order, and its surface, for each place
-            where it is shown.
+        geometries: Number of geometries, instanced or not.
+        parts: Index of the geometry and its surface, for each instance.
     """
 
     geometries: int
@@ -26,20 +25,20 @@ class TrimeshScene:
 
 
 def read_scene(content: bytes | str, form: str, folder: str) -> TrimeshScene:
-    """Have trimesh read a file as it is.
+    """Read a file by trimesh.
 
     Args:
-        content: The file; its text, where its encoding is none that trimesh knows.
-        form: What trimesh calls its format.
-        folder: What files that it names are relative to.
+        content: The file; as text if it is not UTF-8.
+        form: Name of the format in trimesh.
+        folder: Folder that references are relative to.
 
     Raises:
         UnreadMeshError: trimesh raised.
     """
-    # Materials that come again would change the order of faces.
+    # Grouping by material would change the order of faces.
     options: dict[str, Any] = {"group_material": False} if form == "obj" else {}
     with reading_by("trimesh"):
-        # A third of a second that robots without meshes do not need.
+        # Importing it takes 0.3 s.
         import trimesh  # noqa: PLC0415
 
         scene = trimesh.load_scene(

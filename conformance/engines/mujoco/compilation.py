@@ -1,4 +1,4 @@
-"""From a prepared URDF to a compiled MuJoCo model whose parts go by URDF names."""
+"""Compilation of a prepared URDF to a MuJoCo model, with its URDF names."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import math
 import re
 import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import mujoco
 import numpy as np
@@ -28,21 +28,21 @@ WORLD = "world"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Compiled:
-    """A compiled model, and what is needed to name its parts as the URDF does.
+    """A compiled model, and the URDF names of its parts.
 
     Attributes:
         model: The ``mujoco.MjModel``.
         robot: Name of the robot.
         root: URDF name of the root link.
         bodies: Body index of each link, by URDF name.
-        joint_of_child: Name that the file gives to each joint, by the link it carries.
-        refused: Bodies of which MuJoCo refuses mass or inertia, by their own names.
-        mass_unknown: Links whose mass properties in the model are not the file's.
-        inertia_unknown: Links of which that holds for the inertia tensor alone.
-        notes: What was put in, and what MuJoCo warned about.
+        joint_of_child: Name of each joint in the file, by its child link.
+        refused: Names of bodies whose mass or inertia MuJoCo rejects.
+        mass_unknown: Links whose mass properties in the model are placeholders.
+        inertia_unknown: Links whose inertia tensor in the model is a placeholder.
+        notes: On placeholders, and MuJoCo's warnings.
     """
 
-    model: Any
+    model: mujoco.MjModel
     robot: str | None
     root: str
     bodies: Mapping[str, int]
@@ -54,7 +54,7 @@ class Compiled:
 
 
 def compile_urdf(urdf: UrdfText) -> Compiled:
-    """Let MuJoCo read and compile a prepared copy.
+    """Read and compile a prepared copy.
 
     Raises:
         AbstentionError: It refuses.
@@ -90,19 +90,20 @@ def compile_urdf(urdf: UrdfText) -> Compiled:
     )
 
 
-def compile_freed(urdf: UrdfText, held: Compiled) -> tuple[Any, frozenset[str]]:
+def compile_freed(
+    urdf: UrdfText, held: Compiled
+) -> tuple[mujoco.MjModel, frozenset[str]]:
     """Compile a copy again, with a root that moves freely.
 
-    Mass and inertia that the compiler refuses are in the model as MuJoCo read them. A
-    root that MuJoCo takes for its world stays.
+    Mass and inertia that the compiler rejects are in the model as MuJoCo read them. A
+    root that is MuJoCo's world body stays fixed.
 
     Args:
         urdf: The copy.
-        held: What :func:`compile_urdf` made of it.
+        held: The result of :func:`compile_urdf`.
 
     Returns:
-        The ``mujoco.MjModel``, and the links whose mass properties in it are not the
-        file's.
+        The model, and the links whose mass properties in it are not the file's.
     """
     unknown = set(urdf.mass_unknown | urdf.inertia_unknown)
     with collected_warnings():
@@ -111,7 +112,7 @@ def compile_freed(urdf: UrdfText, held: Compiled) -> tuple[Any, frozenset[str]]:
         if held.root != WORLD:
             root = spec.worldbody.first_body()
             root.add_freejoint()
-            # What does not move may lack mass.
+            # A fixed body may lack mass.
             if root.name not in held.refused and not _accepted([root]):
                 refused.append(root)
         stated = {body.name: _inertial(body) for body in refused}
@@ -123,16 +124,16 @@ def compile_freed(urdf: UrdfText, held: Compiled) -> tuple[Any, frozenset[str]]:
             own, index = stated[name], model.body(name).id
             if own.mass < 0:
                 unknown.add(urdf.original(name))
-            # Moments of a body without mass say nothing.
+            # Moments of a body without mass are ignored.
             model.body_mass[index] = own.mass
             model.body_inertia[index] = own.moments if own.mass else 0.0
-        # The inertia of bodies that move like a single one is taken from constants.
+        # Derived constants depend on the inertia of merged bodies.
         mujoco.mj_setConst(model, mujoco.MjData(model))
     return model, frozenset(unknown)
 
 
-def compiled_quietly(spec: Any) -> Any:  # noqa: ANN401  untyped engine
-    """Compile without warnings about inertia, where placeholders stand for it.
+def compiled_quietly(spec: mujoco.MjSpec) -> mujoco.MjModel:
+    """Compile without warnings about placeholder inertia.
 
     Raises:
         ValueError: The compiler refuses.
@@ -144,7 +145,7 @@ def compiled_quietly(spec: Any) -> Any:  # noqa: ANN401  untyped engine
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Inertial:
-    """What MuJoCo reads in an ``<inertial>``, before it is compiled.
+    """The ``<inertial>`` as MuJoCo reads it, before compilation.
 
     Attributes:
         mass: [kg]; zero if there is none.
@@ -157,7 +158,7 @@ class _Inertial:
     quat_wxyz: NDArray[np.float64]
 
 
-def _inertial(body: Any) -> _Inertial:  # noqa: ANN401  likewise
+def _inertial(body: mujoco.MjsBody) -> _Inertial:
     if not body.explicitinertial:
         return _Inertial(0.0, np.zeros(3), np.array([1.0, 0.0, 0.0, 0.0]))
     moments, axes = np.array(body.inertia), np.eye(3)
@@ -170,7 +171,7 @@ def _inertial(body: Any) -> _Inertial:  # noqa: ANN401  likewise
     return _Inertial(float(body.mass), moments, turned.as_quat(scalar_first=True))
 
 
-def _read(urdf: UrdfText) -> Any:  # noqa: ANN401  likewise
+def _read(urdf: UrdfText) -> mujoco.MjSpec:
     spec = mujoco.MjSpec.from_string(urdf.text.decode())
     spec.compiler.fusestatic = False
     return spec
@@ -194,8 +195,8 @@ def _refusal(error: ValueError) -> AbstentionError:
     return AbstentionError("; ".join(filter(None, text.splitlines())))
 
 
-def _root(model: Any, bodies: Mapping[str, int]) -> str:  # noqa: ANN401  likewise
-    # The world is its own parent, and a link only if the file says so.
+def _root(model: mujoco.MjModel, bodies: Mapping[str, int]) -> str:
+    # The world body is its own parent, and a link only if the file has one ``world``.
     worlds = [link for link, index in bodies.items() if index == 0]
     roots = worlds or [
         link for link, index in bodies.items() if model.body_parentid[index] == 0
@@ -210,23 +211,23 @@ def _placeholder_note(links: Iterable[str]) -> tuple[str, ...]:
     if not listed:
         return ()
     note = (
-        "MuJoCo refuses mass or inertia of some links, which got placeholders while it"
-        f" read and are not stated: {listed}."
+        "MuJoCo rejects mass or inertia of some links, which were replaced by"
+        f" placeholders and are not stated: {listed}."
     )
     return (note,)
 
 
-def _refused(spec: Any) -> list[Any]:  # noqa: ANN401  likewise
+def _refused(spec: mujoco.MjSpec) -> list[mujoco.MjsBody]:
     """Return the bodies whose mass or inertia the compiler would refuse, in order."""
     bodies = [body for body in spec.bodies if body.joints or body.explicitinertial]
     return [] if _accepted(bodies) else _refused_among(bodies)
 
 
-def _refused_among(bodies: list[Any]) -> list[Any]:
-    """Return those that are refused of bodies of which one is, or more, in order."""
+def _refused_among(bodies: list[mujoco.MjsBody]) -> list[mujoco.MjsBody]:
+    """Return the rejected ones of bodies, of which at least one is, in order."""
     if len(bodies) == 1:
         return bodies
-    # Most are sound: halves find the few that are not in fewer trials.
+    # Bisection: most are accepted.
     middle = len(bodies) // 2
     first, second = bodies[:middle], bodies[middle:]
     if _accepted(first):
@@ -234,11 +235,11 @@ def _refused_among(bodies: list[Any]) -> list[Any]:
     return _refused_among(first) + ([] if _accepted(second) else _refused_among(second))
 
 
-def _replace_inertia(refused: Iterable[Any]) -> tuple[set[str], set[str]]:
-    """Put placeholders where the compiler would refuse mass or inertia.
+def _replace_inertia(refused: Iterable[mujoco.MjsBody]) -> tuple[set[str], set[str]]:
+    """Put placeholders where the compiler would reject mass or inertia.
 
     Returns:
-        Bodies whose mass properties were put in, and those whose tensor alone was.
+        Bodies with placeholder mass properties, and those with a placeholder tensor.
     """
     mass: set[str] = set()
     inertia: set[str] = set()
@@ -254,8 +255,8 @@ def _replace_inertia(refused: Iterable[Any]) -> tuple[set[str], set[str]]:
     return mass, inertia
 
 
-def _accepted(bodies: Iterable[Any]) -> bool:
-    """Ask the compiler itself, with these bodies alone, apart from each other."""
+def _accepted(bodies: Iterable[mujoco.MjsBody]) -> bool:
+    """Whether the compiler accepts these bodies, alone and unconnected."""
     trial = mujoco.MjSpec()
     for body in bodies:
         alone = trial.worldbody.add_body(

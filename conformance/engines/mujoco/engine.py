@@ -1,16 +1,16 @@
-"""What MuJoCo reads in a URDF.
+"""URDF engine: MuJoCo.
 
 MuJoCo merges a root link called ``world`` into its own world body, names no fixed
 joint, and calls the three joints of a planar one ``<name>_TX``, ``_TY`` and ``_RZ``.
-Inertia that it refuses is replaced before it compiles, so that one bad tensor does not
-silence it about the rest of the robot.
+Inertia that it rejects is replaced before compilation, so that one invalid tensor does
+not prevent the rest of the robot from being compared.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import mujoco
 import numpy as np
@@ -22,11 +22,12 @@ from urdf_usd.conformance.engines.mujoco.compilation import (
     compile_freed,
     compile_urdf,
 )
-from urdf_usd.conformance.engines.mujoco.joints import JointPlace, joint_place
 from urdf_usd.conformance.engines.mujoco.motion import (
+    JointPlace,
     Mechanism,
     equations_of_motion,
-    movers,
+    joint_place,
+    joints_moving,
     roll_out,
     states,
 )
@@ -46,7 +47,7 @@ from urdf_usd.conformance.engines.protocol import (
 )
 from urdf_usd.conformance.engines.statements import (
     blocked_note,
-    links_in_reach,
+    reachable_links,
     tensor_along_link,
     unreachable_joints,
     vec3,
@@ -97,17 +98,17 @@ _STATES = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class MujocoEngine:
-    """Asks MuJoCo's URDF reader and compiler."""
+    """Reads a URDF with MuJoCo's reader and compiler."""
 
     name: str = "mujoco"
     side: Side = Side.URDF
 
     def availability(self) -> Availability:
-        """Say which version is installed."""
+        """Return the installed version."""
         return Available(mujoco.__version__)
 
     def observe(self, request: Request) -> Observation:
-        """Read the file and state what it says.
+        """Read the file and state its quantities.
 
         Raises:
             AbstentionError: MuJoCo refuses the file.
@@ -116,7 +117,7 @@ class MujocoEngine:
         compiled = compile_urdf(urdf)
         joints = _joints(compiled)
         blocked = unreachable_joints(joints, request.configurations)
-        reach = links_in_reach(compiled.root, joints, blocked)
+        reach = reachable_links(compiled.root, joints, blocked)
         reading = Observation(
             engine=self.name,
             robot=compiled.robot,
@@ -134,7 +135,7 @@ class MujocoEngine:
 
 
 def _with_shapes(reading: Observation, request: Request) -> Observation:
-    """Add the shapes of MuJoCo's reading of another copy, if it accepts that."""
+    """Add shapes, from another copy, if MuJoCo accepts that."""
     shapes = state_shapes(request)
     if shapes is None:
         return reading
@@ -152,14 +153,14 @@ def _moving(
     held: Compiled,
     configurations: Configurations,
 ) -> Observation:
-    """Add equations of motion and rollout of MuJoCo's own reading of the file."""
+    """Add equations of motion and rollout of the model of the file."""
     model, unknown = compile_freed(urdf, held)
     bodies = {urdf.original(model.body(i).name): i for i in range(model.nbody)}
     mechanism = Mechanism(
         model=model,
         joints=_places(model, bodies, reading.joints),
         free_root=bodies[reading.root] != 0,
-        unknown=movers(reading, unknown),
+        unknown=joints_moving(reading, unknown),
     )
     return replace(
         reading,
@@ -217,7 +218,7 @@ def _joint(
             JointType.FIXED,
             parent,
             link,
-            note="MuJoCo does not name fixed joints; the name is the file's.",
+            note="MuJoCo has no names of fixed joints; this is the file's.",
         )
     name = model.joint(first).name
     if not name:
@@ -248,13 +249,13 @@ def _joint(
         friction=float(model.dof_frictionloss[freedom]),
         mimic=mimics.get(name),
         axis=vec3(model.jnt_axis[first]),
-        note="MuJoCo reads unlimited revolute and continuous joints alike."
+        note="MuJoCo does not distinguish continuous and unlimited revolute joints."
         if kind is JointType.CONTINUOUS
         else None,
     )
 
 
-def _single_type(model: Any, joint: int) -> JointType:  # noqa: ANN401  untyped engine
+def _single_type(model: mujoco.MjModel, joint: int) -> JointType:
     kinds = mujoco.mjtJoint
     match model.jnt_type[joint]:
         case kinds.mjJNT_FREE:
@@ -267,14 +268,14 @@ def _single_type(model: Any, joint: int) -> JointType:  # noqa: ANN401  untyped 
     return JointType.CONTINUOUS if unlimited else JointType.REVOLUTE
 
 
-def _limits(model: Any, joint: int) -> tuple[float, float]:  # noqa: ANN401  likewise
+def _limits(model: mujoco.MjModel, joint: int) -> tuple[float, float]:
     if not model.jnt_limited[joint]:
         return -math.inf, math.inf
     lower, upper = map(float, model.jnt_range[joint])
     return lower, upper
 
 
-def _mimics(model: Any) -> dict[str, MimicObservation]:  # noqa: ANN401  likewise
+def _mimics(model: mujoco.MjModel) -> dict[str, MimicObservation]:
     return {
         model.joint(model.eq_obj1id[index]).name: MimicObservation(
             leader=model.joint(model.eq_obj2id[index]).name,
@@ -287,7 +288,7 @@ def _mimics(model: Any) -> dict[str, MimicObservation]:  # noqa: ANN401  likewis
 
 
 def _places(
-    model: Any,  # noqa: ANN401  untyped engine
+    model: mujoco.MjModel,
     bodies: Mapping[str, int],
     joints: tuple[JointObservation, ...],
 ) -> tuple[JointPlace, ...]:

@@ -1,14 +1,14 @@
-"""A MuJoCo model of what another engine read: MuJoCo as a consumer of its statements.
+"""A MuJoCo model built from the observation of another engine.
 
-Nothing but the observation goes in: links, masses, joints with axes and anchors, and
-link frames in the first configuration. So what is simulated is what was read back.
+It uses the observation alone: links, masses, joints with axes and anchors, and link
+frames in the first configuration.
 """
 
 from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import mujoco
 import numpy as np
@@ -18,10 +18,10 @@ from urdf_usd.conformance.engines.mujoco.compilation import (
     collected_warnings,
     compiled_quietly,
 )
-from urdf_usd.conformance.engines.mujoco.joints import joint_place
 from urdf_usd.conformance.engines.mujoco.motion import (
     Mechanism,
     equations_of_motion,
+    joint_place,
     roll_out,
 )
 from urdf_usd.conformance.observation.robot import COORDINATES, JointType
@@ -40,36 +40,36 @@ if TYPE_CHECKING:
         Vec3,
     )
 
-# Any mass and moments that the compiler accepts; the stated ones replace them.
+# Mass and moments for compilation, replaced by the stated ones afterwards.
 _PLACEHOLDER = 1.0
 _UPPER = np.triu_indices(3)
 
 
 class UnbuildableError(Exception):
-    """The observation is not one tree with all its masses; the message says why."""
+    """No model can be built from the observation; the message says why."""
 
 
 def with_motion(
-    observation: Observation, configurations: Configurations, *, neighbours: bool
+    observation: Observation, configurations: Configurations, *, perturbed: bool
 ) -> Observation:
-    """Add what MuJoCo makes of an observation: equations of motion and rollout.
+    """Add equations of motion and rollout to an observation.
 
-    What the observation states itself is kept.
+    Equations of motion that the observation states itself are kept.
 
     Args:
-        observation: A reading with link frames.
+        observation: An observation with link frames.
         configurations: Those of the frames.
-        neighbours: Whether the rollout tries nearby robots as well.
+        perturbed: Whether to simulate perturbed copies of the robot as well.
     """
     try:
         mechanism = build(observation, configurations)
     except UnbuildableError as error:
-        note = f"MuJoCo cannot simulate what was read: {error}"
+        note = f"MuJoCo cannot simulate the observation: {error}"
         return replace(observation, notes=(*observation.notes, note))
     return replace(
         observation,
         dynamics=observation.dynamics or equations_of_motion(mechanism, configurations),
-        rollout=roll_out(mechanism, configurations, neighbours=neighbours),
+        rollout=roll_out(mechanism, configurations, perturbed=perturbed),
     )
 
 
@@ -77,12 +77,12 @@ def build(observation: Observation, configurations: Configurations) -> Mechanism
     """Make a model of an observation, its root free to move from the world's origin.
 
     Args:
-        observation: A reading with link frames.
+        observation: An observation with link frames.
         configurations: Those of the frames.
 
     Raises:
-        UnbuildableError: A link with mass is not reached from the root, or in two
-            ways; a tensor or an axis is not stated; or MuJoCo refuses.
+        UnbuildableError: A link with mass is not connected to the root, or by two
+            paths; a tensor or an axis is not stated; or the compiler rejects it.
     """
     frames = observation.frames
     if frames is None:
@@ -96,7 +96,7 @@ def build(observation: Observation, configurations: Configurations) -> Mechanism
     inertials = _inertials([masses.get(name) for name in order])
     spec = mujoco.MjSpec()
     spec.compiler.degree = False
-    bodies: dict[str, Any] = {}
+    bodies: dict[str, mujoco.MjsBody] = {}
     moving: list[JointObservation] = []
     statements = _bodies(frames, order, inertials)
     for (name, joint), stated in zip(order.items(), statements, strict=True):
@@ -126,16 +126,16 @@ def build(observation: Observation, configurations: Configurations) -> Mechanism
     for joint, place in zip(moving, places, strict=True):
         model.dof_damping[place.dofs] = joint.damping or 0.0
         model.dof_frictionloss[place.dofs] = joint.friction or 0.0
-    # The inertia of bodies that move like a single one is taken from constants.
+    # Derived constants depend on the inertia of merged bodies.
     with collected_warnings():
         mujoco.mj_setConst(model, mujoco.MjData(model))
     return Mechanism(model, places, free_root=True)
 
 
 def _first_positions(configurations: Configurations) -> dict[str, float]:
-    """Return where joints with one position are in the first configuration.
+    """Return the positions of joints with one coordinate in the first configuration.
 
-    All are at zero, except followers whose coupling has an offset.
+    They are zero, except for followers whose coupling has an offset.
     """
     return {
         name: float(positions[0, 0])
@@ -191,8 +191,8 @@ def _bodies(
     frames: Frames,
     order: Mapping[str, JointObservation | None],
     inertials: _Inertials,
-) -> Iterator[dict[str, Any]]:
-    """Yield what each body is: where it stands, and how its inertia lies in it."""
+) -> Iterator[dict[str, object]]:
+    """Yield the arguments of each body: pose, and frame of its inertia."""
     poses = _relative(frames, order)
     turns = _quats_wxyz(poses[:, :3, :3])
     for number, pose in enumerate(poses):
@@ -209,7 +209,7 @@ def _bodies(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Inertials:
-    """Mass properties of links; moments of one without mass say nothing, and are zero.
+    """Mass properties of links; moments of a massless link are set to zero.
 
     Attributes:
         masses: (L) [kg].
@@ -249,18 +249,18 @@ def _quats_wxyz(rotations: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _add_joint(
-    body: Any,  # noqa: ANN401  untyped engine
+    body: mujoco.MjsBody,
     joint: JointObservation,
     name: str,
     reference: float,
 ) -> None:
-    """Give a body its motion.
+    """Add the joints of a body.
 
     Args:
-        body: A ``mujoco.MjsBody``.
-        joint: The motion.
-        name: What to call a joint with one position.
-        reference: That position where the body stands.
+        body: The body.
+        joint: The joint to its parent.
+        name: Name of the MuJoCo joint, if it has one coordinate.
+        reference: Position of that joint at the pose of the body.
     """
     kinds = mujoco.mjtJoint
     if COORDINATES[joint.type] == 1:
@@ -276,7 +276,7 @@ def _add_joint(
     if joint.type is not JointType.SPHERICAL:
         for direction in directions:
             body.add_joint(type=kinds.mjJNT_SLIDE, axis=direction)
-    # A body that may also slide turns about its own origin, wherever its joint is.
+    # A body that may also translate rotates about its own origin.
     if joint.type is JointType.PLANAR:
         body.add_joint(type=kinds.mjJNT_HINGE, axis=_axis(joint))
     elif joint.type is JointType.FLOATING:
@@ -299,13 +299,13 @@ def _plane(axis: Vec3) -> NDArray[np.float64]:
 
 
 def _add_couplings(
-    spec: Any,  # noqa: ANN401  untyped engine
+    spec: mujoco.MjSpec,
     moving: Sequence[JointObservation],
     at_zero: Mapping[str, float],
 ) -> None:
     """Couple mimic joints by equality constraints, as MuJoCo's URDF reader does.
 
-    Their polynomials are about the positions in which the bodies stand.
+    Their polynomials are relative to the initial poses of the bodies.
     """
     index = {
         joint.name: place

@@ -1,25 +1,28 @@
-"""How MuJoCo moves a robot: equations of motion, and motion without any drive.
+"""Equations of motion and passive rollouts in MuJoCo.
 
-Where the robot comes from (MuJoCo's own reading of a URDF, or a model made of what
-another engine states) makes no difference here.
+The model may come from MuJoCo's own URDF reader or from the observation of another
+engine.
 """
 
 from __future__ import annotations
 
 import copy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import mujoco
 import numpy as np
+from scipy.spatial.transform import Rotation
 
 from urdf_usd.conformance.engines.mujoco.compilation import collected_warnings
-from urdf_usd.conformance.observation.free_motion import Moment, Rollout
 from urdf_usd.conformance.observation.robot import (
     COORDINATES,
     ROOT_MOTION,
     VELOCITIES,
     Dynamics,
+    JointType,
+    Rollout,
+    RolloutState,
 )
 
 if TYPE_CHECKING:
@@ -27,46 +30,145 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from urdf_usd.conformance.engines.mujoco.joints import JointPlace
-    from urdf_usd.conformance.observation.free_motion import RolloutPlan
-    from urdf_usd.conformance.observation.robot import Configurations, Observation
+    from urdf_usd.conformance.observation.robot import (
+        Configurations,
+        Observation,
+        RolloutPlan,
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JointPlace:
+    """Location and form of the coordinates of a joint in a model.
+
+    Attributes:
+        name: URDF name.
+        type: Kind of motion, not fixed.
+        qpos: Index of its first position in ``qpos``.
+        dofs: Slice of its velocities in ``qvel``.
+        rates: (v, d) matrix from velocities of the observation to the model's.
+        plane: (2, 3) axes of the two slides of a planar joint; empty for others.
+        origin: Position and quaternion wxyz of the joint's frame in the world, for a
+            free joint, whose coordinates are in the world; empty for others.
+    """
+
+    name: str
+    type: JointType
+    qpos: int
+    dofs: slice
+    rates: NDArray[np.float64]
+    plane: NDArray[np.float64]
+    origin: NDArray[np.float64]
+
+    def to_qpos(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Convert (K, d) coordinates to (K, n) positions of the model."""
+        if len(self.plane):
+            return np.column_stack([values[:, :3] @ self.plane.T, values[:, 3]])
+        if len(self.origin):
+            turn = _rotation(self.origin[3:])
+            turned = turn * _rotation(values[:, 3:])
+            position = self.origin[:3] + turn.apply(np.array(values[:, :3]))
+            return np.column_stack([position, turned.as_quat(scalar_first=True)])
+        return values
+
+    def from_qpos(self, qpos: NDArray[np.float64]) -> tuple[float, ...]:
+        """Read the coordinates of the joint from all positions of the model."""
+        own = qpos[self.qpos :][: 3 if len(self.plane) else COORDINATES[self.type]]
+        if len(self.plane):
+            own = np.append(own[:2] @ self.plane, own[2])
+        if len(self.origin):
+            turn = _rotation(self.origin[3:]).inv()
+            turned = turn * _rotation(own[3:])
+            position = turn.apply(own[:3] - self.origin[:3])
+            own = np.append(position, turned.as_quat(scalar_first=True))
+        return tuple(own.tolist())
+
+    def from_qvel(self, qvel: NDArray[np.float64]) -> tuple[float, ...]:
+        """Read the velocities of the joint from all velocities of the model."""
+        return tuple((self.rates.T @ qvel[self.dofs]).tolist())
+
+
+def joint_place(
+    model: mujoco.MjModel,
+    name: str,
+    joint_type: JointType,
+    first: int,
+) -> JointPlace:
+    """Locate a joint in a model.
+
+    Args:
+        model: The ``mujoco.MjModel``.
+        name: URDF name.
+        joint_type: Kind of motion, not fixed.
+        first: Index of its first joint in the model: a planar joint is two slides and
+            a hinge there, a floating one is free, or three slides and a ball.
+    """
+    plane, origin = np.empty((0, 3)), np.empty(0)
+    start = int(model.jnt_qposadr[first])
+    if joint_type is JointType.PLANAR:
+        plane = np.array(model.jnt_axis[first : first + 2])
+    if model.jnt_type[first] == mujoco.mjtJoint.mjJNT_FREE:
+        origin = np.array(model.qpos0[start : start + COORDINATES[joint_type]])
+    rates = _joint_rates(joint_type, plane, origin)
+    dof = int(model.jnt_dofadr[first])
+    dofs = slice(dof, dof + len(rates))
+    return JointPlace(name, joint_type, start, dofs, rates, plane, origin)
+
+
+def _joint_rates(
+    joint_type: JointType, plane: NDArray[np.float64], origin: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    matrix = np.eye(VELOCITIES[joint_type])
+    if len(plane):
+        matrix = np.zeros((3, 4))
+        matrix[:2, :3] = plane
+        matrix[2, 3] = 1.0
+    if len(origin):
+        matrix[:3, :3] = _rotation(origin[3:]).as_matrix()
+    return matrix
+
+
+def _rotation(quats_wxyz: NDArray[np.float64]) -> Rotation:
+    # Copied: scipy refuses read-only arrays.
+    return Rotation.from_quat(np.array(quats_wxyz), scalar_first=True)
+
 
 _ROOT_FREEDOMS = 6
-# Added to the inertia of what is held [kg, kg m^2]: in a second, a force of 1 kN moves
-# it by 1e-9 m. The same on both sides, it costs nothing in a comparison.
+# Added to the inertia of fixed degrees of freedom [kg, kg m^2]: in 1 s, a force of 1 kN
+# moves them by 1e-9 m. It is the same on both sides of a comparison.
 _HELD = 1e12
-# Where the solver stops: 1e-22 is seen in some states, 1e-24 and 1e-30 are alike.
+# Tolerance of the solver: 1e-22 changes some states, 1e-24 and 1e-30 are equal.
 _SOLVED = 1e-26
-# Changes of neighbouring rollouts: ten times what float32 does to a number.
+# Relative perturbation of perturbed rollouts: ten times the rounding of float32.
 _NEARBY = 1e-6
 _NEIGHBOURS = 3
 _SEED = 20_240_229
-# Radius of gyration squared [m^2] of a sphere of 0.1 m radius, which OpenUSD takes for
-# a body that has a mass and no collider.
+# Radius of gyration squared [m^2] of a sphere of radius 0.1 m, which OpenUSD assumes
+# for a body with mass and without collider.
 _GYRATION = 0.4 * 0.1**2
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Mechanism:
-    """A model whose joints go by URDF names.
+    """A model with the URDF names of its joints.
 
     Attributes:
         model: The ``mujoco.MjModel``; if its root moves freely, these are its first
             coordinates.
         joints: The moving joints.
         free_root: Whether the root link moves freely, from the origin of the world.
-        unknown: Joints that move links whose mass properties in the model are not the
-            file's; ``ROOT_MOTION`` among them if there are any such links.
+        unknown: Joints that move links with placeholder mass properties, and
+            ``ROOT_MOTION`` if there are any.
     """
 
-    model: Any
+    model: mujoco.MjModel
     joints: tuple[JointPlace, ...]
     free_root: bool
     unknown: frozenset[str] = frozenset()
 
 
-def movers(reading: Observation, links: Collection[str]) -> frozenset[str]:
-    """Return the joints that move any of some links, the root's own among them."""
+def joints_moving(reading: Observation, links: Collection[str]) -> frozenset[str]:
+    """Return the joints that move any of the links, with ``ROOT_MOTION``."""
     if not links:
         return frozenset()
     joint_to = {joint.child: joint for joint in reading.joints}
@@ -81,21 +183,21 @@ def movers(reading: Observation, links: Collection[str]) -> frozenset[str]:
 def equations_of_motion(
     mechanism: Mechanism, configurations: Configurations
 ) -> Dynamics:
-    """State the equations of motion, where they are asked for.
+    """Compute the equations of motion.
 
     Degrees of freedom that depend on unknown mass properties are left out.
     """
     model, data = mechanism.model, mujoco.MjData(mechanism.model)
     names, rates = _rates(mechanism)
-    asked = configurations.for_motion
-    count, size = asked.count, len(names)
+    sampled = configurations.for_motion
+    count, size = sampled.count, len(names)
     inertia, bias = np.zeros((count, size, size)), np.zeros((count, size))
     full = np.empty((model.nv, model.nv))
     forces = np.empty(model.nv)
-    qpos, qvel = states(mechanism, asked)
+    qpos, qvel = states(mechanism, sampled)
     for row in range(count):
         data.qpos[:], data.qvel[:] = qpos[row], qvel[row]
-        # Step by step: the whole stage would factorise what may be singular.
+        # In single steps: a whole stage would factorise M, which may be singular.
         mujoco.mj_kinematics(model, data)
         mujoco.mj_comPos(model, data)
         mujoco.mj_makeM(model, data)
@@ -131,7 +233,7 @@ def states(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return (K, nq) positions and (K, nv) velocities in the model's own form.
 
-    Joints that are not told where to be, or in other coordinates, stay at zero.
+    Joints without given positions, or of another type, stay at zero.
     """
     model = mechanism.model
     qpos = np.tile(model.qpos0, (configurations.count, 1))
@@ -150,18 +252,17 @@ def states(
 
 
 def roll_out(
-    mechanism: Mechanism, configurations: Configurations, *, neighbours: bool = False
+    mechanism: Mechanism, configurations: Configurations, *, perturbed: bool = False
 ) -> Rollout | None:
-    """Let the robot move on its own, as :class:`RolloutPlan` says.
+    """Simulate a passive rollout by a :class:`RolloutPlan`.
 
-    The integrator treats damping implicitly: dampings far above what an explicit one
-    survives are common in URDFs, and accuracy is not at stake, as both sides take the
-    same steps.
+    The integrator treats damping implicitly, as damping that makes explicit integration
+    unstable is common in URDFs. Both sides take the same steps.
 
     Args:
         mechanism: The robot.
-        configurations: Where it starts, with a plan.
-        neighbours: Whether to try nearby robots as well.
+        configurations: Configurations with a plan.
+        perturbed: Whether to simulate perturbed copies of the robot as well.
 
     Returns:
         None if there is no plan, or if masses are unknown.
@@ -174,27 +275,27 @@ def roll_out(
     random = np.random.default_rng(_SEED)
     return Rollout(
         joints=tuple(joint.name for joint in mechanism.joints),
-        moments=_moments(mechanism, mechanism.model, plan, start),
-        neighbours=tuple(
-            _moments(mechanism, _altered(mechanism.model, random), plan, start)
-            for _ in range(_NEIGHBOURS if neighbours else 0)
+        states=_states(mechanism, mechanism.model, plan, start),
+        perturbed=tuple(
+            _states(mechanism, _altered(mechanism.model, random), plan, start)
+            for _ in range(_NEIGHBOURS if perturbed else 0)
         ),
     )
 
 
-def _moments(
+def _states(
     mechanism: Mechanism,
-    model: Any,  # noqa: ANN401  untyped engine
+    model: mujoco.MjModel,
     plan: RolloutPlan,
     start: NDArray[np.float64],
-) -> tuple[Moment, ...]:
-    """Return the moments of the plan, up to where MuJoCo warns of an explosion."""
+) -> tuple[RolloutState, ...]:
+    """Return the states of the plan, until MuJoCo warns of divergence."""
     model = copy.copy(model)
     _couple_to_heads(model)
     model.opt.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
     model.opt.timestep = plan.step
-    # Of the solver of friction and couplings: any looser would show in the states, and
-    # with none it goes on where nothing is left to gain, for half of all time.
+    # Tolerance of the solver of friction and couplings: a looser one changes states,
+    # and zero doubles the time.
     model.opt.tolerance = _SOLVED
     model.opt.iterations = 20
     flags = mujoco.mjtDisableBit
@@ -212,17 +313,17 @@ def _moments(
         mujoco.mj_setConst(model, data)
         mujoco.mj_resetData(model, data)
         data.qpos[:] = start
-        _weigh_freedoms(model, data)
-        # The solver's tolerance is relative to it; what is held would be most of it.
+        _set_inverse_inertia(model, data)
+        # The solver's tolerance is relative to it; fixed freedoms would dominate.
         model.stat.meaninertia = _mean_inertia(model, free=~held)
         before = 0
-        for steps in plan.moments:
+        for steps in plan.steps:
             mujoco.mj_step(model, data, steps - before)
             before = steps
             if said:
                 break
             reached.append(
-                Moment(
+                RolloutState(
                     time=steps * plan.step,
                     positions=tuple(j.from_qpos(data.qpos) for j in mechanism.joints),
                     velocities=tuple(j.from_qvel(data.qvel) for j in mechanism.joints),
@@ -231,14 +332,14 @@ def _moments(
     return tuple(reached)
 
 
-def _weigh_freedoms(
-    model: Any,  # noqa: ANN401  untyped engine
-    data: Any,  # noqa: ANN401  likewise
+def _set_inverse_inertia(
+    model: mujoco.MjModel,
+    data: mujoco.MjData,
 ) -> None:
     """Set the inverse inertia of each degree of freedom as it is at a position.
 
-    How far couplings and friction give way depends on it. MuJoCo takes it where the
-    bodies stand in a model, which is not the same in all models of one robot.
+    The compliance of couplings and friction depends on it. MuJoCo computes it at the
+    initial poses of a model, which differ between models of one robot.
     """
     mujoco.mj_kinematics(model, data)
     mujoco.mj_comPos(model, data)
@@ -250,7 +351,7 @@ def _weigh_freedoms(
 
 
 def _mean_inertia(
-    model: Any,  # noqa: ANN401  untyped engine
+    model: mujoco.MjModel,
     *,
     free: NDArray[np.bool_],
 ) -> float:
@@ -259,10 +360,10 @@ def _mean_inertia(
     return float((1.0 / inverse).mean()) if len(inverse) else 1.0
 
 
-def _couple_to_heads(model: Any) -> None:  # noqa: ANN401  untyped engine
-    """Couple joints to the heads of their chains, which is where writers of USD may.
+def _couple_to_heads(model: mujoco.MjModel) -> None:
+    """Couple joints to the heads of their chains, as writers of USD may do.
 
-    MuJoCo's couplings give way a little, in a chain once per coupling.
+    MuJoCo's couplings are slightly compliant, so that a chain is softer.
     """
     coupling_of = {
         int(model.eq_obj1id[index]): index
@@ -270,26 +371,26 @@ def _couple_to_heads(model: Any) -> None:  # noqa: ANN401  untyped engine
         if model.eq_type[index] == mujoco.mjtEq.mjEQ_JOINT
         and model.eq_obj2id[index] >= 0
     }
-    told = {
+    coupling_data = {
         follower: (int(model.eq_obj2id[index]), *model.eq_data[index, :2])
         for follower, index in coupling_of.items()
     }
     for follower, index in coupling_of.items():
-        leader, offset, multiplier = told[follower]
+        leader, offset, multiplier = coupling_data[follower]
         seen = {follower}
-        while leader in told and leader not in seen:
+        while leader in coupling_data and leader not in seen:
             seen.add(leader)
-            leader, further, factor = told[leader]
+            leader, further, factor = coupling_data[leader]
             offset, multiplier = offset + multiplier * further, multiplier * factor
         model.eq_obj2id[index] = leader
         model.eq_data[index, :2] = offset, multiplier
 
 
 def _altered(
-    model: Any,  # noqa: ANN401  untyped engine
+    model: mujoco.MjModel,
     random: np.random.Generator,
-) -> Any:  # noqa: ANN401  likewise
-    """Return a model with all numbers that describe the robot changed a little."""
+) -> mujoco.MjModel:
+    """Return a model with all numbers of the robot perturbed."""
     near = copy.copy(model)
     for field in (
         "body_mass",
@@ -312,10 +413,10 @@ def _altered(
 
 
 def _invent(
-    model: Any,  # noqa: ANN401  untyped engine
+    model: mujoco.MjModel,
     random: np.random.Generator,
 ) -> None:
-    """Give what moves without mass or inertia some, as those who write USD have to."""
+    """Add small mass and inertia to moving groups without, as converters do."""
     groups = np.bincount(model.body_weldid, model.body_mass, model.nbody)
     heads = [body for body in range(1, model.nbody) if model.body_weldid[body] == body]
     bare = [body for body in heads if not groups[body]]

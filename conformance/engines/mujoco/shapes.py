@@ -1,13 +1,13 @@
-"""Shapes as MuJoCo reads them in a URDF.
+"""Shapes of a URDF as MuJoCo reads them.
 
-MuJoCo moves every mesh to its centre and turns it to its principal axes; the pose of
-the geom makes up for both.
+MuJoCo moves every mesh to its centre and rotates it to its principal axes; the pose of
+the geom compensates for both.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import mujoco
 import numpy as np
@@ -52,7 +52,7 @@ def state_shapes(
     """State primitives, and the meshes that MuJoCo loads.
 
     Returns:
-        The shapes, and notes; None if MuJoCo refuses even the primitives.
+        The shapes, and notes; None if MuJoCo rejects the primitives as well.
     """
     refusals = []
     for formats in (_FORMATS, frozenset[str]()):
@@ -61,35 +61,35 @@ def state_shapes(
             model = _compiled(text)
         except ValueError as error:
             reason = str(error).splitlines()[0]
-            refusals.append(f"MuJoCo refuses shapes: {reason}")
+            refusals.append(f"MuJoCo rejects shapes: {reason}")
         else:
             return (*_shapes(text, model), *text.unread), tuple(refusals)
     return None
 
 
 def _keep_all(robot: UrdfElement) -> None:
-    """Have MuJoCo keep visuals, paths of meshes and welded links."""
+    """Make MuJoCo keep visuals, paths of meshes and fixed links."""
     extension = etree.SubElement(robot, "mujoco")
     etree.SubElement(extension, "compiler", dict.fromkeys(_KEPT, "false"))
 
 
-def _compiled(text: ShapeText) -> Any:  # noqa: ANN401  untyped engine
+def _compiled(text: ShapeText) -> mujoco.MjModel:
     with collected_warnings():
         spec = mujoco.MjSpec.from_string(text.urdf.text.decode())
         for mesh in spec.meshes:
-            # A mesh without volume is refused, unless its surface weighs.
+            # A mesh without volume is rejected, unless its inertia is that of a shell.
             mesh.inertia = mujoco.mjtMeshInertia.mjMESH_INERTIA_SHELL
         for geom in spec.geoms:
-            # Of what can collide it computes convex hulls, for nine tenths of its time.
+            # Convex hulls of colliding geoms would take nine tenths of the time.
             geom.contype = geom.conaffinity = 0
         return compiled_quietly(spec)
 
 
 def _shapes(
     text: ShapeText,
-    model: Any,  # noqa: ANN401  untyped engine
+    model: mujoco.MjModel,
 ) -> tuple[ShapeObservation, ...]:
-    # Most meshes are both seen and collided with.
+    # Most meshes are both visual and collider.
     measured: dict[tuple[int, bytes], Surface | None] = {}
     placed = np.tile(np.eye(4), (model.ngeom, 1, 1))
     turns = Rotation.from_quat(model.geom_quat, scalar_first=True)
@@ -104,7 +104,7 @@ def _shapes(
 
 def _shape(
     text: ShapeText,
-    model: Any,  # noqa: ANN401  untyped engine
+    model: mujoco.MjModel,
     index: int,
     transform: NDArray[np.float64],
     measured: dict[tuple[int, bytes], Surface | None],
@@ -118,7 +118,7 @@ def _shape(
         if place not in measured:
             measured[place] = mesh_surface(*_mesh(model, mesh), transform)
         surface = measured[place]
-        # It leaves out triangles next to nothing, so their number is not the file's.
+        # It leaves out degenerate triangles, so their number is not the file's.
         surface = replace(surface, triangles=0) if surface else None
     else:
         kind, places, factors = _KINDS[int(model.geom_type[index])]
@@ -142,7 +142,7 @@ def _shape(
 
 
 def _mesh(
-    model: Any,  # noqa: ANN401  untyped engine
+    model: mujoco.MjModel,
     index: int,
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     first, count = model.mesh_vertadr[index], model.mesh_vertnum[index]

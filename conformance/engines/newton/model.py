@@ -1,7 +1,7 @@
-"""A robot in Newton, from either kind of file, and what Newton makes of it.
+"""A robot in Newton, from either kind of file, and its observations.
 
-Newton computes in single precision, on the CPU here. What it is asked for is taken from
-the finished model, after it has corrected what it holds for impossible.
+Newton computes in single precision, on the CPU here. Values are taken from the finished
+model, in which Newton has corrected invalid inertia.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 
 from urdf_usd.conformance.engines.statements import (
-    stated_frames,
-    told_positions,
+    build_frames,
+    settable_positions,
     vec3,
     vec6,
 )
@@ -29,7 +29,9 @@ from urdf_usd.conformance.observation.robot import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from types import ModuleType
 
+    import newton
     from numpy.typing import NDArray
 
     from urdf_usd.conformance.observation.robot import Configurations, Frames
@@ -37,10 +39,10 @@ if TYPE_CHECKING:
     # (L, 3) origins and (L, 3, 3) rotations.
     Placed: TypeAlias = tuple[NDArray[np.float64], NDArray[np.float64]]
 
-# Newton's word for "no limit" is 1e10; an angle of that size may have been in degrees.
+# Newton uses 1e10 for "no limit"; an angle may have been converted from degrees.
 _UNLIMITED = math.radians(1e10) * (1 - 1e-6)
 _DEVICE = "cpu"
-# Joints of several axes, by how many of them slide and how many turn.
+# Types of D6 joints, by their numbers of translations and rotations.
 _D6_TYPES = {
     (0, 0): JointType.FIXED,
     (1, 0): JointType.PRISMATIC,
@@ -52,7 +54,7 @@ _D6_TYPES = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NewtonModel:
-    """A finished model whose parts go by their URDF names.
+    """A finished model with the URDF names of its parts.
 
     Attributes:
         engine: The ``newton`` module.
@@ -60,26 +62,26 @@ class NewtonModel:
         model: The ``newton.Model``.
         bodies: Index of each body, by the name of its link.
         joints: Index of each joint of the file, by name.
-        warnings: What Newton had to say.
+        warnings: Newton's warnings.
     """
 
-    engine: Any
-    builder: Any
-    model: Any
+    engine: ModuleType
+    builder: newton.ModelBuilder
+    model: newton.Model
     bodies: Mapping[str, int]
     joints: Mapping[str, int]
     warnings: tuple[str, ...]
 
 
 def build(
-    read: Callable[[Any], None],
-    names: Callable[[Any], tuple[Mapping[str, int], Mapping[str, int]]],
+    read: Callable[[newton.ModelBuilder], None],
+    names: Callable[[newton.ModelBuilder], tuple[Mapping[str, int], Mapping[str, int]]],
 ) -> NewtonModel:
-    """Let Newton read a file and finish the model.
+    """Read a file and finish the model.
 
     Args:
         read: Reads into a ``newton.ModelBuilder``.
-        names: Gives the bodies and joints of the builder their URDF names.
+        names: Returns indices of bodies and joints of the builder by URDF name.
     """
     # Imported here because they need not be installed.
     import newton  # noqa: PLC0415
@@ -87,7 +89,7 @@ def build(
 
     warp.config.quiet = True
     builder = newton.ModelBuilder()
-    # Newton lets its user choose what stands for an absent limit.
+    # Newton lets the user choose the default of absent limits.
     builder.default_joint_cfg.effort_limit = math.inf
     builder.default_joint_cfg.velocity_limit = math.inf
     with warnings.catch_warnings(record=True) as caught:
@@ -105,7 +107,7 @@ def build(
 
 
 def mass_of(robot: NewtonModel, link: str) -> MassProperties | None:
-    """Mass properties of a link's body; None if it has no mass."""
+    """Return the mass properties of a link's body; None if it has no mass."""
     index = robot.bodies[link]
     mass = float(robot.model.body_mass.numpy()[index])
     if mass == 0:
@@ -118,7 +120,7 @@ def mass_of(robot: NewtonModel, link: str) -> MassProperties | None:
 
 
 def joint_of(robot: NewtonModel, name: str) -> JointObservation | None:
-    """State a joint; None if Newton holds it to be of a type that URDF lacks."""
+    """State a joint; None if it has no URDF type in Newton."""
     builder, index = robot.builder, robot.joints[name]
     link_of = {body: link for link, body in robot.bodies.items()}
     kind = _type(robot, index)
@@ -148,7 +150,7 @@ def joint_of(robot: NewtonModel, name: str) -> JointObservation | None:
 
 
 def loose_joints(robot: NewtonModel) -> frozenset[str]:
-    """Joints in no articulation, which Newton's forward kinematics leaves alone."""
+    """Return joints in no articulation, which Newton's forward kinematics ignores."""
     articulation = robot.builder.joint_articulation
     return frozenset(
         name for name, index in robot.joints.items() if articulation[index] < 0
@@ -197,14 +199,14 @@ def poses(
     configurations: Configurations,
     still: Placed | None = None,
 ) -> Frames:
-    """Poses of links' bodies, relative to the first of them.
+    """Compute poses of links' bodies, relative to the first of them.
 
     Args:
         robot: The model.
-        joints: What Newton reads.
+        joints: Joints that Newton states.
         links: Names of the links, the root first.
-        configurations: Where they are stated.
-        still: Place of the root, if it is no body but a part of the world.
+        configurations: The configurations.
+        still: Pose of the root, if it is part of the world instead of a body.
     """
     import warp  # noqa: PLC0415  likewise
 
@@ -214,14 +216,14 @@ def poses(
     speeds = warp.zeros_like(model.joint_qd)
     indices = [robot.bodies[link] for link in (links[1:] if still else links)]
     stated = {joint.name: joint for joint in joints}
-    told = [
+    targets_of = [
         _coordinates(robot, stated[name], positions)
-        for name, positions in told_positions(joints, configurations).items()
+        for name, positions in settable_positions(joints, configurations).items()
     ]
 
     def place(row: int) -> Placed:
         positions = start.copy()
-        for columns, values in told:
+        for columns, values in targets_of:
             positions[columns] = values[row]
         at = warp.array(positions, dtype=warp.float32, device=_DEVICE)
         robot.engine.eval_fk(model, at, speeds, state)
@@ -231,15 +233,16 @@ def poses(
             return origins, turns
         return np.concatenate([still[0], origins]), np.concatenate([still[1], turns])
 
-    return stated_frames(links, configurations, place)
+    return build_frames(links, configurations, place)
 
 
 def _coordinates(
     robot: NewtonModel, joint: JointObservation, values: NDArray[np.float64]
 ) -> tuple[slice, NDArray[np.float64]]:
-    """Where in Newton's positions a joint is, and the (K, n) values that go there.
+    """Return the slice of a joint in Newton's positions, and its (K, n) values.
 
-    Newton's joint frame may be turned against the link's, in which URDF counts.
+    Newton's joint frame may be rotated relative to the link frame, in which the
+    coordinates are given.
     """
     builder, index = robot.builder, robot.joints[joint.name]
     start = builder.joint_q_start[index]
@@ -264,7 +267,7 @@ def _coordinates(
 def _turned(
     joint_to_link: Rotation, quat_wxyz: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """A turn of the link as a turn of the joint frame, (K, 4) xyzw."""
+    """Express rotations of the link in the joint frame, (K, 4) xyzw."""
     turn = Rotation.from_quat(np.roll(quat_wxyz, -1, axis=1))
     turned: NDArray[np.float64] = (joint_to_link.inv() * turn * joint_to_link).as_quat()
     return turned

@@ -1,9 +1,9 @@
-"""What Newton reads in a URDF, in single precision."""
+"""URDF engine: Newton, in single precision."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from urdf_usd.conformance.engines.newton.model import (
     NewtonModel,
@@ -25,7 +25,7 @@ from urdf_usd.conformance.engines.prepared_urdf.text import (
 from urdf_usd.conformance.engines.protocol import AbstentionError, Availability, Side
 from urdf_usd.conformance.engines.statements import (
     blocked_note,
-    links_in_reach,
+    reachable_links,
     unreachable_joints,
 )
 from urdf_usd.conformance.observation.robot import (
@@ -38,6 +38,8 @@ from urdf_usd.conformance.observation.robot import (
 )
 
 if TYPE_CHECKING:
+    import newton
+
     from urdf_usd.conformance.engines.protocol import Request
 
 _STEPS = (
@@ -65,17 +67,17 @@ _STATES = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class NewtonEngine:
-    """Asks Newton's URDF importer."""
+    """Reads a URDF with Newton's importer."""
 
     name: str = "newton"
     side: Side = Side.URDF
 
     def availability(self) -> Availability:
-        """Say which version is installed, if any."""
+        """Return the installed version, if any."""
         return optional_engine("newton", "newton", "newton")
 
     def observe(self, request: Request) -> Observation:
-        """Read the file and state what it says.
+        """Read the file and state its quantities.
 
         Raises:
             AbstentionError: Newton refuses the file.
@@ -85,7 +87,7 @@ class NewtonEngine:
         joints = _joints(robot)
         blocked = unreachable_joints(joints, request.configurations)
         root = next(iter(robot.bodies))
-        reach = links_in_reach(root, joints, blocked)
+        reach = reachable_links(root, joints, blocked)
         return Observation(
             engine=self.name,
             robot=None if urdf.robot_unnamed else _robot_name(robot.builder),
@@ -102,10 +104,10 @@ class NewtonEngine:
 
 
 def _read(urdf: UrdfText) -> NewtonModel:
-    def read(builder: Any) -> None:  # noqa: ANN401  untyped engine
+    def read(builder: newton.ModelBuilder) -> None:
         try:
             builder.add_urdf(urdf.text.decode(), floating=False)
-        # It has no error of its own for a file that it cannot read.
+        # Newton has no exception type of its own for invalid files.
         except Exception as error:
             reason = " ".join(str(error).split()) or type(error).__name__
             raise AbstentionError(f"Newton: {reason}") from error
@@ -113,12 +115,12 @@ def _read(urdf: UrdfText) -> NewtonModel:
     return build(read, _names)
 
 
-def _robot_name(builder: Any) -> str:  # noqa: ANN401  likewise
+def _robot_name(builder: newton.ModelBuilder) -> str:
     return str(builder.articulation_label[0])
 
 
-def _names(builder: Any) -> tuple[dict[str, int], dict[str, int]]:  # noqa: ANN401  likewise
-    """Bodies, the root first, and joints but the one that holds the root."""
+def _names(builder: newton.ModelBuilder) -> tuple[dict[str, int], dict[str, int]]:
+    """Return bodies, the root first, and joints without the one of the root."""
     prefix = f"{_robot_name(builder)}/"
     root = builder.joint_child[0]
     bodies = {
@@ -140,7 +142,9 @@ def _joints(robot: NewtonModel) -> tuple[JointObservation, ...]:
     for name in robot.joints:
         joint = joint_of(robot, name)
         if joint is None:
-            raise AbstentionError(f"Newton reads joint {name} as a type of its own")
+            raise AbstentionError(
+                f"Newton reads joint {name} as a type that URDF lacks"
+            )
         stated.append(joint)
     return tuple(stated)
 

@@ -1,14 +1,14 @@
-"""What Newton makes of a USD, in single precision.
+"""USD engine: Newton, in single precision.
 
-A further reader of the USD: a consumer that people simulate with. Newton knows bodies
-and joints by the paths of their prims. Which prim stands for which link, what the root
-is, and where, if it is no body, are OpenUSD's reading: they are not in question here.
+A further USD engine, compared with the one that is judged. Newton names bodies and
+joints by the paths of their prims. The links of prims, and the root link and its pose
+if it is no body, are taken from the OpenUSD engine.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,14 +21,14 @@ from urdf_usd.conformance.engines.newton.model import (
     poses,
 )
 from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
-from urdf_usd.conformance.engines.openusd.links import find_links
-from urdf_usd.conformance.engines.openusd.simulator_schemas import (
-    Language,
-    spoken_languages,
+from urdf_usd.conformance.engines.openusd.joint_attributes import (
+    SchemaFamily,
+    used_families,
 )
+from urdf_usd.conformance.engines.openusd.links import find_links
 from urdf_usd.conformance.engines.openusd.stage import (
-    Placement,
     Units,
+    WorldTransforms,
     captured_diagnostics,
     read_physics,
     urdf_name,
@@ -42,7 +42,7 @@ from urdf_usd.conformance.engines.protocol import (
 )
 from urdf_usd.conformance.engines.statements import (
     blocked_note,
-    links_in_reach,
+    reachable_links,
     unreachable_joints,
 )
 from urdf_usd.conformance.observation.robot import (
@@ -54,6 +54,8 @@ from urdf_usd.conformance.observation.robot import (
 )
 
 if TYPE_CHECKING:
+    import newton
+
     from urdf_usd.conformance.engines.newton.model import Placed
     from urdf_usd.conformance.engines.openusd.links import LinkPrims
     from urdf_usd.conformance.engines.openusd.stage import Physics
@@ -67,8 +69,8 @@ _STATES = frozenset(
         Quantity.LIMITS,
     }
 )
-# What only an asset says that speaks to Newton.
-_TOLD = frozenset(
+# Stated only if the asset uses Newton's schemas.
+_BY_SCHEMA = frozenset(
     {
         Quantity.MIMIC,
         Quantity.EFFORT,
@@ -76,9 +78,9 @@ _TOLD = frozenset(
         Quantity.DYNAMICS,
     }
 )
-_UNTOLD = (
-    "Newton is not told of efforts, speeds, damping, friction and couplings: no joint "
-    "uses its schemas."
+_NO_SCHEMA = (
+    "Newton states no efforts, speeds, damping, friction and couplings: no joint uses "
+    "its schemas."
 )
 _SI = Units(1.0, 1.0)
 _AT_REST = Configurations((), (), ("zero",))
@@ -86,21 +88,21 @@ _AT_REST = Configurations((), (), ("zero",))
 
 @dataclass(frozen=True, slots=True)
 class NewtonUsdEngine:
-    """Asks Newton's USD importer."""
+    """Reads a USD with Newton's importer."""
 
     name: str = "newton-usd"
     side: Side = Side.USD
 
     def availability(self) -> Availability:
-        """Say which version is installed, if any."""
+        """Return the installed version, if any."""
         return optional_engine("newton", "newton", "newton")
 
     def observe(self, request: Request) -> Observation:
-        """Read the stage and state what Newton makes of it.
+        """Read the stage and state its quantities.
 
         Raises:
             AbstentionError: Newton or OpenUSD refuses the stage, or it is not in SI
-                units, which Newton does not heed.
+                units, which Newton ignores.
         """
         names = OpenusdEngine().observe(Request(request.path, _AT_REST))
         with captured_diagnostics():
@@ -112,19 +114,19 @@ class NewtonUsdEngine:
             if not robot.bodies:
                 raise AbstentionError("Newton finds no body")
             root = _place_outside(physics, links, robot, names.root)
-            told = Language.NEWTON in spoken_languages(physics)
+            uses_newton = SchemaFamily.NEWTON in used_families(physics)
         stated = (joint_of(robot, name) for name in robot.joints)
         joints = tuple(joint for joint in stated if joint)
         blocked = unreachable_joints(
             [joint for joint in joints if joint.name not in loose_joints(robot)],
             request.configurations,
         )
-        reach = links_in_reach(names.root, names.joints, blocked)
+        reach = reachable_links(names.root, names.joints, blocked)
         return Observation(
             engine=self.name,
             robot=names.robot,
             root=names.root,
-            states=_STATES | _TOLD if told else _STATES,
+            states=_STATES | _BY_SCHEMA if uses_newton else _STATES,
             links=tuple(
                 LinkObservation(link, mass_of(robot, link), body=link)
                 for link in robot.bodies
@@ -140,28 +142,28 @@ class NewtonUsdEngine:
             notes=(
                 *robot.warnings,
                 *blocked_note("Newton", blocked),
-                *(() if told else (_UNTOLD,)),
+                *(() if uses_newton else (_NO_SCHEMA,)),
             ),
             precision=SINGLE_PRECISION,
         )
 
 
 def _read(path: str, physics: Physics, links: LinkPrims) -> NewtonModel:
-    def read(builder: Any) -> None:  # noqa: ANN401  untyped engine
+    def read(builder: newton.ModelBuilder) -> None:
         try:
-            # Not turned to Newton's own up axis, and without what has no mass.
+            # Without rotation to Newton's own up axis, and without massless sites.
             builder.add_usd(
                 path,
                 apply_up_axis_from_stage=True,
                 load_visual_shapes=False,
                 load_sites=False,
             )
-        # It has no error of its own for a stage that it cannot read.
+        # Newton has no exception type of its own for invalid stages.
         except Exception as error:
             reason = " ".join(str(error).split()) or type(error).__name__
             raise AbstentionError(f"Newton: {reason}") from error
 
-    def names(builder: Any) -> tuple[dict[str, int], dict[str, int]]:  # noqa: ANN401  likewise
+    def names(builder: newton.ModelBuilder) -> tuple[dict[str, int], dict[str, int]]:
         return (
             {
                 links.by_path[path].name: index
@@ -181,8 +183,8 @@ def _read(path: str, physics: Physics, links: LinkPrims) -> NewtonModel:
 def _place_outside(
     physics: Physics, links: LinkPrims, robot: NewtonModel, link: str
 ) -> Placed | None:
-    """Place of a link that is no body, as a stack of one; None for a body."""
+    """Return the pose of a link that is no body, as a stack of one; None for a body."""
     if link in robot.bodies:
         return None
-    placed = Placement(physics).rigid(links.by_name[link].path)
+    placed = WorldTransforms(physics).rigid(links.by_name[link].path)
     return placed[np.newaxis, :3, 3], placed[np.newaxis, :3, :3]

@@ -1,60 +1,59 @@
-"""Mimic couplings of joints: those that simulators act on, and what ``urdf:`` says."""
+"""Mimic couplings of joints, from simulators' schemas and ``urdf:`` attributes."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from pxr import UsdPhysics
+from pxr import Usd, UsdPhysics
 
-from urdf_usd.conformance.engines.openusd.joint_attributes import is_storable
-from urdf_usd.conformance.engines.openusd.simulator_schemas import (
-    Language,
+from urdf_usd.conformance.engines.openusd.joint_attributes import (
+    SchemaFamily,
     applied_schemas,
-    spoken_languages,
+    is_storable,
+    used_families,
 )
 from urdf_usd.conformance.engines.openusd.stage import (
     number_attribute,
     text_attribute,
     urdf_name,
 )
-from urdf_usd.conformance.observation.couplings import head_coupling
-from urdf_usd.conformance.observation.robot import MimicObservation
+from urdf_usd.conformance.observation.robot import MimicObservation, head_coupling
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from urdf_usd.conformance.engines.openusd.stage import Physics, Units
-    from urdf_usd.conformance.observation.couplings import HeadCoupling
+    from urdf_usd.conformance.observation.robot import HeadCoupling
 
 # float32 keeps 6e-8; a custom attribute in double and a schema's float agree this far.
 _SAME = 1e-6
 _SAME_OFFSET = 1e-12
 _NEWTON = "NewtonMimicAPI"
 _PHYSX = "PhysxMimicJointAPI"
-# PhysX has these for joints that slide as well.
+# PhysX uses these for prismatic joints as well.
 _PHYSX_INSTANCES = ("rotX", "rotY", "rotZ")
-# From here on PhysX takes a limit of a joint that turns for none [degrees].
+# PhysX treats a limit of a revolute joint from here on as none [degrees].
 _PHYSX_UNLIMITED = 0.5e38
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Couplings:
-    """All joints, to find those that lead others.
+    """All joints, to resolve leaders.
 
     Attributes:
         stage: The open stage.
         units: Its units.
         named: Joint prims by URDF name.
-        spoken: Languages of the asset.
+        families: Schema families of the asset.
     """
 
-    stage: Any
+    stage: Usd.Stage
     units: Units
-    named: Mapping[str, Any]
-    spoken: frozenset[Language]
+    named: Mapping[str, Usd.Prim]
+    families: frozenset[SchemaFamily]
 
 
 def couplings_of(physics: Physics) -> Couplings:
@@ -64,59 +63,65 @@ def couplings_of(physics: Physics) -> Couplings:
         stage=physics.stage,
         units=physics.units,
         named={urdf_name(prim): prim for prim in prims},
-        spoken=spoken_languages(physics),
+        families=used_families(physics),
     )
 
 
 def coupling(
     name: str, couplings: Couplings, remarks: list[str]
 ) -> MimicObservation | None:
-    """Return the coupling that acts on a joint, or the custom one where none can.
+    """Return the effective coupling of a joint, or the custom one if no schema can.
 
     Args:
         name: URDF name of the joint.
         couplings: All joints.
-        remarks: Receives what is lost or contradicts.
+        remarks: Receives notes on missing and contradictory couplings.
     """
     custom = _custom(name, couplings)
-    told = head_coupling(name, partial(_custom, couplings=couplings))
-    said: list[tuple[str, MimicObservation, HeadCoupling | None]] = []
-    for word in _WORDS:
-        if (mimic := word.of(name, couplings)) is not None:
-            head = head_coupling(name, partial(word.acting, couplings=couplings))
-            said.append((word.schema, mimic, head))
-        elif custom and told and word.is_silent(name, custom, told, couplings):
+    custom_head = head_coupling(name, partial(_custom, couplings=couplings))
+    stated: list[tuple[str, MimicObservation, HeadCoupling | None]] = []
+    for mimic_schema in _SCHEMAS:
+        if (mimic := mimic_schema.of(name, couplings)) is not None:
+            head = head_coupling(
+                name, partial(mimic_schema.acting, couplings=couplings)
+            )
+            stated.append((mimic_schema.schema, mimic, head))
+        elif (
+            custom
+            and custom_head
+            and mimic_schema.is_missing(name, custom, custom_head, couplings)
+        ):
             remarks.append(
-                f"urdf:mimic names {custom.leader}, but {word.schema} does not"
+                f"urdf:mimic names {custom.leader}, but {mimic_schema.schema} does not"
             )
             return None
-    if not said:
+    if not stated:
         return custom
-    (first, mimic, head), *others = said
+    (first, mimic, head), *others = stated
     for schema, _, other in others:
         if not _alike(head, other):
             remarks.append(f"{first} and {schema} disagree")
             return None
-    if custom and not _alike(head, told):
+    if custom and not _alike(head, custom_head):
         remarks.append(f"{first} and urdf:mimic disagree")
     return mimic
 
 
 @dataclass(frozen=True, slots=True)
-class _Word:
-    """How a simulator is told of couplings.
+class _MimicSchema:
+    """A simulator's schema for couplings.
 
     Attributes:
-        language: The simulator.
-        schema: Its schema.
-        read: Reads the coupling of a joint prim that acts, if one does.
+        family: Its schema family.
+        schema: Its name.
+        read: Reads the effective coupling of a joint prim, if any.
         could: Whether the schema could couple one joint prim to another.
     """
 
-    language: Language
+    family: SchemaFamily
     schema: str
-    read: Callable[[Any, Couplings], MimicObservation | None]
-    could: Callable[[Any, Any], bool]
+    read: Callable[[Usd.Prim, Couplings], MimicObservation | None]
+    could: Callable[[Usd.Prim, Usd.Prim], bool]
 
     def of(self, name: str, couplings: Couplings) -> MimicObservation | None:
         """Return the coupling of the joint of a name."""
@@ -127,28 +132,28 @@ class _Word:
         """Return the same, or the custom coupling where there is none."""
         return self.of(name, couplings) or _custom(name, couplings)
 
-    def is_silent(
+    def is_missing(
         self,
         name: str,
         custom: MimicObservation,
-        told: HeadCoupling,
+        custom_head: HeadCoupling,
         couplings: Couplings,
     ) -> bool:
-        """Whether an asset that speaks to this simulator keeps a coupling from it.
+        """Whether an asset with this family lacks the schema for a custom coupling.
 
         Args:
             name: The joint.
-            custom: What ``urdf:mimic`` says of it.
-            told: The same, to the head of its chain.
+            custom: Its ``urdf:mimic`` coupling.
+            custom_head: The same, to the head of its chain.
             couplings: All joints.
         """
         prim = couplings.named.get(name)
         leader = couplings.named.get(custom.leader)
-        if self.language not in couplings.spoken or not (prim and leader):
+        if self.family not in couplings.families or not (prim and leader):
             return False
-        numbers = told.multiplier, told.offset / _unit(prim, couplings)
-        sayable = all(not number or is_storable(number) for number in numbers)
-        return sayable and self.could(prim, leader)
+        numbers = custom_head.multiplier, custom_head.offset / _unit(prim, couplings)
+        expressible = all(not number or is_storable(number) for number in numbers)
+        return expressible and self.could(prim, leader)
 
 
 def _alike(one: HeadCoupling | None, other: HeadCoupling | None) -> bool:
@@ -161,7 +166,7 @@ def _alike(one: HeadCoupling | None, other: HeadCoupling | None) -> bool:
     )
 
 
-def _unit(prim: Any, couplings: Couplings) -> float:  # noqa: ANN401  pxr is untyped
+def _unit(prim: Usd.Prim, couplings: Couplings) -> float:
     """SI value of one unit of a joint's position."""
     if prim.IsA(UsdPhysics.RevoluteJoint):
         return math.radians(1.0)
@@ -169,7 +174,7 @@ def _unit(prim: Any, couplings: Couplings) -> float:  # noqa: ANN401  pxr is unt
 
 
 def _custom(name: str, couplings: Couplings) -> MimicObservation | None:
-    """Return what ``urdf:mimic`` says of the joint of a name."""
+    """Return the ``urdf:mimic`` coupling of the joint of a name."""
     prim = couplings.named.get(name)
     leader = text_attribute(prim, "urdf:mimic:joint") if prim else None
     if leader is None:
@@ -182,8 +187,8 @@ def _custom(name: str, couplings: Couplings) -> MimicObservation | None:
     )
 
 
-def _newton_word(
-    prim: Any,  # noqa: ANN401  pxr is untyped
+def _read_newton(
+    prim: Usd.Prim,
     couplings: Couplings,
 ) -> MimicObservation | None:
     # With the schema's fallbacks, which OpenUSD may not know.
@@ -202,13 +207,13 @@ def _newton_word(
     )
 
 
-def _newton_couples(prim: Any, leader: Any) -> bool:  # noqa: ANN401  pxr is untyped
+def _newton_couples(prim: Usd.Prim, leader: Usd.Prim) -> bool:
     """Newton's coefficients have one unit, so both joints are of one type."""
     return bool(prim.GetTypeName() == leader.GetTypeName())
 
 
-def _physx_word(
-    prim: Any,  # noqa: ANN401  pxr is untyped
+def _read_physx(
+    prim: Usd.Prim,
     couplings: Couplings,
 ) -> MimicObservation | None:
     """Read ``position + gearing * leader + offset = 0``."""
@@ -231,12 +236,12 @@ def _physx_word(
     )
 
 
-def _physx_couples(prim: Any, leader: Any) -> bool:  # noqa: ANN401  pxr is untyped
-    """PhysX couples joints that slide, and joints that turn within limits."""
+def _physx_couples(prim: Usd.Prim, leader: Usd.Prim) -> bool:
+    """PhysX couples prismatic joints, and revolute joints with limits."""
     return _may_take_part(prim) and _may_take_part(leader)
 
 
-def _may_take_part(prim: Any) -> bool:  # noqa: ANN401  pxr is untyped
+def _may_take_part(prim: Usd.Prim) -> bool:
     if UsdPhysics.Joint(prim).GetExcludeFromArticulationAttr().Get():
         return False
     if prim.IsA(UsdPhysics.PrismaticJoint):
@@ -248,12 +253,12 @@ def _may_take_part(prim: Any) -> bool:  # noqa: ANN401  pxr is untyped
     return all(abs(limit) < _PHYSX_UNLIMITED for limit in limits)
 
 
-def _target(prim: Any, name: str, couplings: Couplings) -> Any:  # noqa: ANN401  untyped
+def _target(prim: Usd.Prim, name: str, couplings: Couplings) -> Usd.Prim | None:
     targets = prim.GetRelationship(name).GetTargets()
     return couplings.stage.GetPrimAtPath(targets[0]) if targets else None
 
 
-_WORDS = (
-    _Word(Language.NEWTON, _NEWTON, _newton_word, _newton_couples),
-    _Word(Language.PHYSX, _PHYSX, _physx_word, _physx_couples),
+_SCHEMAS = (
+    _MimicSchema(SchemaFamily.NEWTON, _NEWTON, _read_newton, _newton_couples),
+    _MimicSchema(SchemaFamily.PHYSX, _PHYSX, _read_physx, _physx_couples),
 )

@@ -1,4 +1,4 @@
-"""OpenUSD's own reading of a robot: what a USD consumer makes of the asset.
+"""The USD as OpenUSD's own utilities read it.
 
 The stage goes through OpenUSD's physics parser, masses through its mass utility, and
 link frames are computed from joint frames, as a simulator does. What is stated is the
@@ -8,38 +8,38 @@ no place for them, and numbers only where no schema does.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from pxr import Usd, UsdGeom, UsdPhysics
 
 from urdf_usd.conformance.engines.mujoco.model import with_motion
-from urdf_usd.conformance.engines.openusd.articulation import (
-    articulated_bodies,
-    grounded,
-    inert,
-    unarticulated,
+from urdf_usd.conformance.engines.openusd.couplings import coupling, couplings_of
+from urdf_usd.conformance.engines.openusd.joint_attributes import (
+    freedom_of,
+    joint_numbers,
 )
 from urdf_usd.conformance.engines.openusd.joints import connections
 from urdf_usd.conformance.engines.openusd.links import WORLD, find_links
 from urdf_usd.conformance.engines.openusd.masses import body_mass
 from urdf_usd.conformance.engines.openusd.shapes import state_shapes
 from urdf_usd.conformance.engines.openusd.stage import (
-    Placement,
+    WorldTransforms,
     captured_diagnostics,
     read_physics,
+    text_attribute,
     urdf_name,
-)
-from urdf_usd.conformance.engines.openusd.statements import (
-    hung_on,
-    state_joints,
-    state_links,
 )
 from urdf_usd.conformance.engines.openusd.transforms import inverses
 from urdf_usd.conformance.engines.openusd.tree import (
+    articulated_bodies,
     assembly_gaps,
+    at_world,
+    nondynamic,
     place_bodies,
     span_tree,
+    unarticulated,
 )
 from urdf_usd.conformance.engines.protocol import (
     AbstentionError,
@@ -52,27 +52,31 @@ from urdf_usd.conformance.engines.protocol import (
 from urdf_usd.conformance.observation.robot import (
     Base,
     Frames,
+    JointObservation,
     JointType,
+    LinkObservation,
     Observation,
     Quantity,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
+    from urdf_usd.conformance.engines.openusd.couplings import Couplings
     from urdf_usd.conformance.engines.openusd.joints import Connection
-    from urdf_usd.conformance.engines.openusd.links import LinkPrims
+    from urdf_usd.conformance.engines.openusd.links import LinkPrim, LinkPrims
+    from urdf_usd.conformance.engines.openusd.masses import BodyMass
     from urdf_usd.conformance.engines.openusd.stage import Diagnostics, Physics
     from urdf_usd.conformance.engines.openusd.transforms import Array
     from urdf_usd.conformance.engines.openusd.tree import BodyTree
     from urdf_usd.conformance.observation.robot import (
         AssemblyGap,
         Configurations,
-        JointObservation,
         Vec3,
     )
 
-# Beyond the engineering tolerance by a factor of ten: worth a sentence of its own.
+
+# Ten times the engineering tolerance: gaps above it get a note.
 _GAP = 1e-4
 
 
@@ -90,7 +94,7 @@ class OpenusdEngine:
         return Side.USD
 
     def availability(self) -> Availability:
-        """Say whether this OpenUSD has the parser."""
+        """Return the version, if this OpenUSD has the parser."""
         if not hasattr(UsdPhysics, "UsdPhysicsLoadStageFromPrimRange"):
             return Unavailable(
                 "this OpenUSD has no UsdPhysicsLoadStageFromPrimRange",
@@ -108,7 +112,7 @@ class OpenusdEngine:
         """
         with captured_diagnostics() as diagnostics:
             reading = _observe(self.name, request, diagnostics)
-        return with_motion(reading, request.configurations, neighbours=False)
+        return with_motion(reading, request.configurations, perturbed=False)
 
 
 def _observe(engine: str, request: Request, diagnostics: Diagnostics) -> Observation:
@@ -116,15 +120,15 @@ def _observe(engine: str, request: Request, diagnostics: Diagnostics) -> Observa
     links = find_links(physics)
     if not links.by_name:
         raise AbstentionError("the stage holds neither a body nor a frame")
-    placement = Placement(physics)
-    joints, notes = connections(physics, links, placement)
+    world = WorldTransforms(physics)
+    joints, notes = connections(physics, links, world)
     tree = span_tree(joints, tuple(physics.bodies), articulated_bodies(physics))
-    masses = {path: body_mass(physics, placement, path) for path in physics.bodies}
+    masses = {path: body_mass(physics, world, path) for path in physics.bodies}
     stated, unstated = state_joints(physics, links, tree)
-    gaps = assembly_gaps(joints, placement)
+    gaps = assembly_gaps(joints, world)
     root = _root(links, tree, stated)
-    if still := _still_root(links, joints, request.configurations.root):
-        root, stated = still, hung_on(stated, still, links)
+    if still := _fixed_frame_root(links, joints, request.configurations.root):
+        root, stated = still, attach_to(stated, still, links)
     notes += unstated
     notes += (note for mass in masses.values() for note in mass.notes)
     notes += _structure_notes(physics, links, tree, root)
@@ -136,7 +140,7 @@ def _observe(engine: str, request: Request, diagnostics: Diagnostics) -> Observa
         states=frozenset(Quantity),
         links=state_links(links, masses),
         joints=stated,
-        frames=_frames(links, tree, placement, request.configurations, root),
+        frames=_frames(links, tree, world, request.configurations, root),
         base=_base(physics, joints),
         articulation_roots=sum(
             len(found.rootPrims) for found in physics.articulations.values()
@@ -150,15 +154,15 @@ def _observe(engine: str, request: Request, diagnostics: Diagnostics) -> Observa
             if mass.invented and path in links.by_path
         ),
         restated=tuple(m.restated for m in masses.values() if m.restated),
-        inert=inert(physics, links),
+        nondynamic=nondynamic(physics, links),
         unarticulated=unarticulated(physics, tree),
-        grounded=grounded(physics, joints),
-        up=_up(physics, placement, links.by_name[root].path),
-        shapes=state_shapes(physics, links, placement),
+        at_world=at_world(physics, joints),
+        up=_up(physics, world, links.by_name[root].path),
+        shapes=state_shapes(physics, links, world),
     )
 
 
-def _robot_name(default: Any) -> str:  # noqa: ANN401  pxr is untyped
+def _robot_name(default: Usd.Prim) -> str:
     return str(default.GetAssetInfoByKey("name") or urdf_name(default))
 
 
@@ -172,18 +176,17 @@ def _base(physics: Physics, joints: Sequence[Connection]) -> Base:
     return Base.FIXED if attached else Base.FLOATING
 
 
-def _up(physics: Physics, placement: Placement, root: str) -> Vec3:
+def _up(physics: Physics, world: WorldTransforms, root: str) -> Vec3:
     """Return the stage's up axis in the root link's frame."""
     axis = "XYZ".index(UsdGeom.GetStageUpAxis(physics.stage))
-    x, y, z = (float(value) for value in placement.rigid(root)[axis, :3])
+    x, y, z = (float(value) for value in world.rigid(root)[axis, :3])
     return x, y, z
 
 
 def _root(links: LinkPrims, tree: BodyTree, joints: Sequence[JointObservation]) -> str:
-    """Return the link at the top: from the base up along stated joints.
+    """Return the root link: from the base up along stated joints.
 
-    A frame above the base that no joint names is not taken for a link: it may as well
-    be a folder.
+    An Xform above the base that no joint names is not a link: it may hold geometry.
     """
     base = links.by_path.get(tree.base or "")
     root = base.name if base else next(iter(links.by_name))
@@ -197,13 +200,13 @@ def _root(links: LinkPrims, tree: BodyTree, joints: Sequence[JointObservation]) 
     return root
 
 
-def _still_root(
+def _fixed_frame_root(
     links: LinkPrims, joints: Sequence[Connection], name: str | None
 ) -> str | None:
-    """Return the root link if it is a frame that stands still where joints end.
+    """Return the root link if it is a static Xform, with its joints to the world.
 
-    A root link without mass may become a frame without a body, and its joints may be
-    tied to the world in its place. Nothing marks such a frame as a link but its name.
+    A massless root link may become an Xform without a body, whose joints connect to the
+    world instead. Only its name identifies such an Xform as a link.
     """
     link = links.by_name.get(name or "")
     tied = any(
@@ -216,17 +219,17 @@ def _still_root(
 def _frames(
     links: LinkPrims,
     tree: BodyTree,
-    placement: Placement,
+    world: WorldTransforms,
     configurations: Configurations,
     root: str,
 ) -> Frames:
-    """Place all links, relative to the root; a frame rides on the body above it."""
-    bodies = place_bodies(tree, placement, configurations)
+    """Compute the frames of all links relative to the root."""
+    bodies = place_bodies(tree, world, configurations)
     poses: dict[str, Array] = {}
     for link in links.by_name.values():
-        own = placement.rigid(link.path)
+        own = world.rigid(link.path)
         if link.body != WORLD:
-            own = placement.inverse(link.body) @ own
+            own = world.inverse(link.body) @ own
         poses[link.name] = bodies[link.body] @ own
     names = tuple(poses)
     relative = inverses(poses[root])[:, np.newaxis] @ np.stack(
@@ -245,11 +248,11 @@ def _structure_notes(
     physics: Physics, links: LinkPrims, tree: BodyTree, root: str
 ) -> list[str]:
     notes = [
-        f"body {path} goes by its path: another body has its name"
+        f"body {path} is named by its path: another body has its name"
         for path in links.shadowed
     ]
     if adrift := tuple(root for root in tree.roots if root != tree.base):
-        notes.append(f"no joint places {_listed(adrift)}")
+        notes.append(f"no joint connects {_listed(adrift)}")
     notes += (
         f"body {path} is {'kinematic' if body.kinematicBody else 'disabled'}"
         for path, body in physics.bodies.items()
@@ -262,13 +265,15 @@ def _structure_notes(
         if not link.is_body and link.weld is None and link.name != root
     ]
     if unnamed:
-        notes.append(f"{_listed(unnamed)} name no joint: links, or folders of geometry")
+        notes.append(
+            f"{_listed(unnamed)} state no joint: links, or Xforms that hold geometry"
+        )
     return notes
 
 
 def _articulation_notes(physics: Physics, tree: BodyTree) -> list[str]:
     outside = unarticulated(physics, tree)
-    notes = [f"no articulation holds joint {_listed(outside)}"] if outside else []
+    notes = [f"no articulation contains joint {_listed(outside)}"] if outside else []
     held = {
         joint.bodies[joint.child]
         for joint in tree.joints
@@ -276,8 +281,8 @@ def _articulation_notes(physics: Physics, tree: BodyTree) -> list[str]:
         and joint.mobility.type is not JointType.FLOATING
     }
     notes += (
-        f"the articulation starts at body {path}, as if floating, but a joint ties it "
-        "to the world"
+        f"the articulation starts at body {path}, as if floating, but a joint connects "
+        "it to the world"
         for path in articulated_bodies(physics)
         if path in held
     )
@@ -290,10 +295,156 @@ def _gap_notes(gaps: Sequence[AssemblyGap]) -> list[str]:
         return []
     worst = max(apart, key=lambda gap: max(gap.position, gap.rotation))
     amount = f"{worst.position:.3g} m, {worst.rotation:.3g} rad"
-    return [f"joints that do not meet: {len(apart)}, worst {worst.joint} ({amount})"]
+    return [f"joints with a gap: {len(apart)}, worst {worst.joint} ({amount})"]
 
 
 def _listed(names: Sequence[str]) -> str:
     shown = ", ".join(names[:3])
     more = len(names) - 3
     return f"{shown} and {more} more" if more > 0 else shown
+
+
+def state_links(
+    links: LinkPrims, masses: Mapping[str, BodyMass]
+) -> tuple[LinkObservation, ...]:
+    """State every link candidate; a frame has no mass of its own.
+
+    A body whose name another body has is named by its path, and is no link.
+    """
+    names = {link.path: link.name for link in links.by_name.values()}
+    stated = tuple(
+        LinkObservation(
+            name=link.name,
+            mass=masses[link.path].properties if link.path in masses else None,
+            body=names.get(link.body),
+        )
+        for link in links.by_name.values()
+    )
+    return stated + tuple(
+        LinkObservation(name=path, mass=masses[path].properties, body=path)
+        for path in links.shadowed
+    )
+
+
+def state_joints(
+    physics: Physics, links: LinkPrims, tree: BodyTree
+) -> tuple[tuple[JointObservation, ...], list[str]]:
+    """State the joints between bodies, and fixed joints in custom attributes.
+
+    Returns:
+        The joints, and notes on joints without a URDF type.
+    """
+    couplings = couplings_of(physics)
+    notes: list[str] = []
+    stated: list[JointObservation] = []
+    for joint in (*tree.joints, *tree.loops):
+        if joint.mobility.type is None:
+            notes.append(f"joint {joint.name} is not stated: {joint.mobility.note}")
+            continue
+        remarks = [joint.mobility.note] if joint.mobility.note else []
+        if joint in tree.loops:
+            remarks.append("it closes a loop")
+        if joint.reversed:
+            remarks.append("its first body is the child")
+        if joint.bodies[joint.parent] == WORLD:
+            remarks.append("it connects the base to the world")
+        kind = joint.mobility.type
+        stated.append(_joint(joint, kind, links, couplings, remarks))
+    names = {joint.name for joint in stated}
+    welds = [
+        _weld_joint(link, links)
+        for link in links.by_name.values()
+        if link.weld and link.weld.joint not in names
+    ]
+    return (*stated, *(weld for weld in welds if weld)), notes
+
+
+def attach_to(
+    joints: Sequence[JointObservation], root: str, links: LinkPrims
+) -> tuple[JointObservation, ...]:
+    """Replace the world by the root link as the parent of joints."""
+    return tuple(
+        joint
+        if joint.parent in links.by_name or joint.parent in links.by_path
+        else replace(joint, parent=root)
+        for joint in joints
+    )
+
+
+def _weld_joint(link: LinkPrim, links: LinkPrims) -> JointObservation | None:
+    weld = link.weld
+    parent = links.by_name.get((weld and weld.parent) or link.above or "")
+    if weld is None or parent is None:
+        return None
+    moves = weld.type is JointType.FLOATING
+    return JointObservation(
+        name=weld.joint,
+        type=JointType.FIXED,
+        parent=parent.name,
+        child=link.name,
+        note="urdf:joint:type is floating, but its prim has no body" if moves else None,
+    )
+
+
+def _joint(
+    joint: Connection,
+    kind: JointType,
+    links: LinkPrims,
+    couplings: Couplings,
+    remarks: list[str],
+) -> JointObservation:
+    prim = couplings.stage.GetPrimAtPath(joint.path)
+    hint = text_attribute(prim, "urdf:joint:type")
+    if hint is not None and hint != kind:
+        remarks.append(f"urdf:joint:type is {hint}")
+    numbers = joint_numbers(
+        prim,
+        freedom_of(prim, kind, joint.mobility.axis),
+        couplings.units,
+        couplings.families,
+        remarks,
+    )
+    return JointObservation(
+        name=joint.name,
+        type=kind,
+        parent=_end(prim, "urdf:joint:parent", joint, joint.parent, links),
+        child=_end(prim, "urdf:joint:child", joint, joint.child, links),
+        lower=joint.mobility.lower,
+        upper=joint.mobility.upper,
+        effort=numbers.effort,
+        velocity=numbers.velocity,
+        damping=numbers.damping,
+        friction=numbers.friction,
+        mimic=coupling(joint.name, couplings, remarks),
+        axis=joint.axis_in_child,
+        anchor=joint.anchor_in_child,
+        note="; ".join(remarks) or None,
+    )
+
+
+def _end(
+    prim: Usd.Prim,
+    custom: str,
+    joint: Connection,
+    side: int,
+    links: LinkPrims,
+) -> str:
+    """Return the link at one side: as stated, as targeted, else by its body.
+
+    A stated link has to be carried by the body of the joint.
+    """
+    stated = text_attribute(prim, custom)
+    if (
+        stated is not None
+        and stated in links.by_name
+        and links.by_name[stated].body == joint.bodies[side]
+    ):
+        return stated
+    for path in (joint.targets[side], joint.bodies[side]):
+        if path in links.by_path:
+            return links.by_path[path].name
+    if joint.bodies[side] != WORLD:
+        return joint.bodies[side]
+    # A link that is called world and moves is not the world.
+    namesake = links.by_name.get("world")
+    return "world" if namesake is None or namesake.body == WORLD else "(the world)"

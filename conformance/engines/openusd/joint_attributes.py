@@ -1,38 +1,84 @@
-"""Effort, velocity, damping and friction of joints: what a simulator computes with."""
+"""Effort, velocity, damping and friction of joints, as simulators read them.
+
+A simulator whose schemas an asset uses reads its values from these schemas alone: a
+value that they could state and do not is absent, even if a custom attribute ``urdf:``
+states it. In an asset without such schemas the ``urdf:`` attributes are used. Drives
+count as a schema family: in an asset without drives no joint is driven, and there is
+no attribute for the limit of a motor.
+"""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from urdf_usd.conformance.engines.openusd.joints import ANGULAR, LINEAR, UNBOUNDED
-from urdf_usd.conformance.engines.openusd.simulator_schemas import (
-    Language,
-    applied_schemas,
-)
 from urdf_usd.conformance.engines.openusd.stage import number_attribute
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from urdf_usd.conformance.engines.openusd.stage import Units
+    from pxr import Usd
+
+    from urdf_usd.conformance.engines.openusd.stage import Physics, Units
     from urdf_usd.conformance.observation.robot import JointType
+
+
+class SchemaFamily(StrEnum):
+    """Schemas of one simulator for joints, or the drives of OpenUSD."""
+
+    DRIVES = "drives"
+    NEWTON = "newton"
+    PHYSX = "physx"
+
+
+# Prefixes of names of schemas and properties, in lower case.
+_BEGINNINGS = {
+    SchemaFamily.DRIVES: ("drive:", "physicsdriveapi:"),
+    SchemaFamily.NEWTON: ("newton",),
+    SchemaFamily.PHYSX: ("physx",),
+}
+
+
+def used_families(physics: Physics) -> frozenset[SchemaFamily]:
+    """Return the schema families that any joint uses."""
+    found = set()
+    for path in physics.joints:
+        prim = physics.stage.GetPrimAtPath(path)
+        names = {*applied_schemas(prim), *prim.GetAuthoredPropertyNames()}
+        found |= {
+            family
+            for family, beginnings in _BEGINNINGS.items()
+            if any(name.lower().startswith(beginnings) for name in names)
+        }
+    return frozenset(found)
+
+
+def applied_schemas(prim: Usd.Prim) -> tuple[str, ...]:
+    """Return the API schemas of a prim, registered in OpenUSD or not.
+
+    ``GetAppliedSchemas`` leaves out schemas that are not registered, as those of PhysX,
+    or that were registered after a stage was opened in the same process.
+    """
+    return tuple(prim.GetPrimTypeInfo().GetAppliedAPISchemas())
+
 
 # float32 keeps 6e-8; a custom attribute in double and a schema's float agree this far.
 _SAME = 1e-6
-# Below this float32 loses digits, and everything in the end.
+# The smallest normal number of float32.
 _SMALLEST = 2.0**-126
 
 
 @dataclass(frozen=True, slots=True)
 class Freedom:
-    """The one way in which a joint moves.
+    """The degree of freedom of a joint that has exactly one.
 
     Attributes:
-        angular: Whether it turns; schemas count in degrees then.
-        instance: How multiple-apply schemas call it: ``angular``, or ``transY`` of a
-            joint without a type of its own.
+        angular: Whether it is a rotation; schemas use degrees then.
+        instance: Instance name in multiple-apply schemas: ``angular``, or ``transY``
+            of a joint without a type of its own.
     """
 
     angular: bool
@@ -40,16 +86,16 @@ class Freedom:
 
 
 def freedom_of(
-    prim: Any,  # noqa: ANN401  pxr is untyped
+    prim: Usd.Prim,
     kind: JointType,
     axis: int | None,
 ) -> Freedom | None:
-    """Return how a joint moves; None if not in exactly one way.
+    """Return the degree of freedom of a joint; None if it has not exactly one.
 
     Args:
         prim: The joint.
         kind: Its effective type.
-        axis: Coordinate axis of the joint frame that the motion is about or along.
+        axis: Coordinate axis of the joint frame about or along which it moves.
     """
     if axis is None or kind not in ANGULAR | LINEAR:
         return None
@@ -60,8 +106,8 @@ def freedom_of(
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
-    """An attribute, which counts where a schema is applied, or everywhere.
+class _Source:
+    """An attribute that is read if a schema is applied, or always.
 
     Braces stand for the instance of the joint's freedom.
     """
@@ -71,31 +117,34 @@ class _Place:
 
 
 @dataclass(frozen=True, slots=True)
-class _Word:
-    """Where simulators look for a number.
+class _FamilySources:
+    """The attributes from which one schema family takes a number.
 
     Attributes:
-        language: Who looks there.
-        places: The first whose schema is applied counts.
+        family: The schema family.
+        sources: The first one whose schema is applied is used.
     """
 
-    language: Language
-    places: tuple[_Place, ...]
+    family: SchemaFamily
+    sources: tuple[_Source, ...]
 
-    def attribute(self, prim: Any, freedom: Freedom) -> tuple[str, float | None]:  # noqa: ANN401
-        """Return the attribute that counts, and its value; an infinite one is none."""
+    def attribute(self, prim: Usd.Prim, freedom: Freedom) -> tuple[str, float | None]:
+        """Return the attribute that is read, and its value; None if infinite."""
         applied = applied_schemas(prim)
-        for place in self.places:
-            name = place.attribute.format(freedom.instance)
-            if place.schema is None or place.schema.format(freedom.instance) in applied:
+        for source in self.sources:
+            name = source.attribute.format(freedom.instance)
+            if (
+                source.schema is None
+                or source.schema.format(freedom.instance) in applied
+            ):
                 value = number_attribute(prim, name)
                 bounded = value is not None and abs(value) < UNBOUNDED
                 return name, value if bounded else None
         return name, None
 
-    def is_expected(self, spoken: Collection[Language]) -> bool:
-        """Whether an asset that speaks these languages would use it."""
-        return self.language in spoken
+    def is_expected(self, families: Collection[SchemaFamily]) -> bool:
+        """Whether an asset with these schema families would use it."""
+        return self.family in families
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,17 +155,17 @@ class _Number:
         custom: Custom attribute, in SI units.
         angular: SI value of one schema unit for a joint that turns.
         linear: Likewise for one that slides.
-        words: Where simulators look for it.
-        has_zero: Whether schemas have a word for zero. None has negative numbers.
+        readers: Attributes by schema family.
+        has_zero: Whether schemas can state zero. None can state negative numbers.
     """
 
     custom: str
     angular: float
     linear: float
-    words: tuple[_Word, ...]
+    readers: tuple[_FamilySources, ...]
     has_zero: bool = True
 
-    def is_sayable(self, value: float, unit: float) -> bool:
+    def is_expressible(self, value: float, unit: float) -> bool:
         """Whether a schema could state a value [SI]."""
         if value < 0.0 or value == 0.0:
             return value == 0.0 and self.has_zero
@@ -124,26 +173,26 @@ class _Number:
 
 
 def is_storable(value: float) -> bool:
-    """Whether float32 has a number for a value other than zero."""
+    """Whether float32 can represent a value other than zero."""
     return _SMALLEST <= abs(value) < UNBOUNDED
 
 
-def _newton(name: str) -> _Word:
+def _newton(name: str) -> _FamilySources:
     # Newton reads these whether or not NewtonJointAPI is applied.
-    return _Word(Language.NEWTON, (_Place(f"newton:{name}"),))
+    return _FamilySources(SchemaFamily.NEWTON, (_Source(f"newton:{name}"),))
 
 
-def _physx(name: str, *further: _Place) -> _Word:
-    axis = _Place(f"physxJointAxis:{{}}:{name}", "PhysxJointAxisAPI:{}")
-    return _Word(Language.PHYSX, (axis, *further))
+def _physx(name: str, *further: _Source) -> _FamilySources:
+    axis = _Source(f"physxJointAxis:{{}}:{name}", "PhysxJointAxisAPI:{}")
+    return _FamilySources(SchemaFamily.PHYSX, (axis, *further))
 
 
-_DRIVE = _Word(
-    Language.DRIVES, (_Place("drive:{}:physics:maxForce", "PhysicsDriveAPI:{}"),)
+_DRIVE = _FamilySources(
+    SchemaFamily.DRIVES, (_Source("drive:{}:physics:maxForce", "PhysicsDriveAPI:{}"),)
 )
-# An axis with a schema of its own does not look at that of the joint.
+# An axis with a schema of its own ignores that of the joint.
 _PHYSX_VELOCITY = _physx(
-    "maxJointVelocity", _Place("physxJoint:maxJointVelocity", "PhysxJointAPI")
+    "maxJointVelocity", _Source("physxJoint:maxJointVelocity", "PhysxJointAPI")
 )
 
 
@@ -158,21 +207,21 @@ class JointNumbers:
 
 
 def joint_numbers(
-    prim: Any,  # noqa: ANN401  pxr is untyped
+    prim: Usd.Prim,
     freedom: Freedom | None,
     units: Units,
-    spoken: Collection[Language],
+    families: Collection[SchemaFamily],
     remarks: list[str],
 ) -> JointNumbers:
     """Read the numbers of a joint.
 
     Args:
         prim: The joint.
-        freedom: How it moves; a schema's number holds for every freedom, each in its
-            own unit, so only joints with one are asked.
+        freedom: Its degree of freedom, if it has exactly one. Units of schemas depend
+            on it, so that other joints have custom attributes alone.
         units: Units of the stage.
-        spoken: Languages of the asset.
-        remarks: Receives what is lost or contradicts.
+        families: Schema families of the asset.
+        remarks: Receives notes on missing and contradictory values.
     """
     degree = math.radians(1.0)
     torque, force = units.effort(angular=True), units.effort(angular=False)
@@ -205,39 +254,39 @@ def joint_numbers(
         ),
     )
     return JointNumbers(
-        *(_effective(prim, freedom, number, spoken, remarks) for number in numbers)
+        *(_effective(prim, freedom, number, families, remarks) for number in numbers)
     )
 
 
 def _effective(
-    prim: Any,  # noqa: ANN401  pxr is untyped
+    prim: Usd.Prim,
     freedom: Freedom | None,
     number: _Number,
-    spoken: Collection[Language],
+    families: Collection[SchemaFamily],
     remarks: list[str],
 ) -> float | None:
-    """Return what simulators agree on, or the custom attribute where they are not told.
+    """Return the value of the schemas, or of the custom attribute without any.
 
-    Where two of them read different numbers there is no effective one.
+    There is no effective value if two simulators read different ones.
     """
     custom = number_attribute(prim, number.custom)
     if freedom is None:
         return custom
     unit = number.angular if freedom.angular else number.linear
-    said: list[tuple[str, float]] = []
-    silent: list[str] = []
-    for word in number.words:
-        name, value = word.attribute(prim, freedom)
+    stated: list[tuple[str, float]] = []
+    missing: list[str] = []
+    for source_list in number.readers:
+        name, value = source_list.attribute(prim, freedom)
         if value is not None:
-            said.append((name, value * unit))
-        elif word.is_expected(spoken):
-            silent.append(name)
-    if custom is not None and silent and number.is_sayable(custom, unit):
-        remarks.append(f"{number.custom} is {custom:g}, and {silent[0]} is silent")
+            stated.append((name, value * unit))
+        elif source_list.is_expected(families):
+            missing.append(name)
+    if custom is not None and missing and number.is_expressible(custom, unit):
+        remarks.append(f"{number.custom} is {custom:g}, but {missing[0]} is absent")
         return None
-    if not said:
+    if not stated:
         return custom
-    (first, value), *others = said
+    (first, value), *others = stated
     for name, other in others:
         if not math.isclose(value, other, rel_tol=_SAME):
             remarks.append(f"{first} is {value:g}, {name} is {other:g}")

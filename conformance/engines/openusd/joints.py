@@ -1,13 +1,13 @@
-"""Joint descriptors as connections between bodies: what a simulator makes of them."""
+"""Joint descriptors of the parser as connections between bodies."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from pxr import UsdPhysics
+from pxr import Gf, Usd, UsdPhysics
 
 from urdf_usd.conformance.engines.openusd.links import WORLD
 from urdf_usd.conformance.engines.openusd.stage import text_attribute, urdf_name
@@ -20,7 +20,11 @@ from urdf_usd.conformance.observation.robot import JointType
 
 if TYPE_CHECKING:
     from urdf_usd.conformance.engines.openusd.links import LinkPrim, LinkPrims
-    from urdf_usd.conformance.engines.openusd.stage import Physics, Placement, Units
+    from urdf_usd.conformance.engines.openusd.stage import (
+        Physics,
+        Units,
+        WorldTransforms,
+    )
     from urdf_usd.conformance.engines.openusd.transforms import Array
     from urdf_usd.conformance.observation.robot import Vec3
 
@@ -36,7 +40,7 @@ _ROTATIONS = (
     UsdPhysics.JointDOF.RotZ,
 )
 # The parser disables a revolute limit with a bound beyond 5e37 degrees, so that writers
-# state a range that is open on one side by some large number.
+# use some other large number for a range that is open on one side.
 UNBOUNDED = 1e30
 # By the numbers of free translations and rotations.
 _AXISLESS = {
@@ -50,11 +54,11 @@ LINEAR = frozenset({JointType.PRISMATIC})
 
 @dataclass(frozen=True, slots=True)
 class Mobility:
-    """What a joint lets its second side do relative to its first.
+    """Motion that a joint allows its second side relative to its first.
 
     Attributes:
-        type: Kind of motion; None if URDF has no word for it.
-        axis: Coordinate axis of the joint frame that the motion is about or along.
+        type: Kind of motion; None if URDF has no such type.
+        axis: Coordinate axis of the joint frame about or along which it moves.
         lower: Lower limit [rad or m]; None where the type has none.
         upper: Upper limit likewise.
         note: What is unusual about it.
@@ -74,11 +78,11 @@ class Connection:
     Attributes:
         name: URDF name.
         path: Path of the prim that states the joint.
-        bodies: Paths of the bodies on side 0 and 1; WORLD for the world, and for a
-            collider that stands still.
-        targets: Paths that the joint itself names; empty for none.
+        bodies: Paths of the bodies on side 0 and 1; WORLD for the world and static
+            colliders.
+        targets: Authored targets of the joint; empty for none.
         anchors: (4, 4) joint frame in the frame of the body on each side.
-        mobility: What it lets side 1 do relative to side 0.
+        mobility: Motion of side 1 relative to side 0.
         articulated: Whether it may be part of an articulation's tree.
         reversed: Whether side 1 is the parent, seen from the base.
     """
@@ -123,7 +127,7 @@ class Connection:
 
 
 def connections(
-    physics: Physics, links: LinkPrims, placement: Placement
+    physics: Physics, links: LinkPrims, world: WorldTransforms
 ) -> tuple[tuple[Connection, ...], list[str]]:
     """Return the joints that connect something, and notes on the others."""
     found: list[Connection] = []
@@ -145,14 +149,14 @@ def connections(
             mobility = Mobility(JointType.FLOATING)
         if absent := _absent_body(descriptor, physics):
             notes.append(
-                f"joint {name} holds {absent}, which is no active body below the "
+                f"joint {name} targets {absent}, which is no active body below the "
                 "default prim: it connects nothing"
             )
             continue
-        connection = _held_still(
+        connection = _with_static_colliders(
             _connection(name, path, descriptor, mobility, physics.units),
             physics,
-            placement,
+            world,
         )
         if connection.bodies[0] == connection.bodies[1]:
             notes.append(f"joint {name} has one body, or none, on both sides")
@@ -160,7 +164,7 @@ def connections(
         found.append(connection)
     stated = {connection.name for connection in found}
     found += (
-        _floating_body(link, links, placement)
+        _floating_body(link, links, world)
         for link in links.by_name.values()
         if link.is_body
         and link.weld
@@ -173,7 +177,7 @@ def connections(
 def _connection(
     name: str,
     path: str,
-    descriptor: Any,  # noqa: ANN401  pxr is untyped
+    descriptor: UsdPhysics.JointDesc,
     mobility: Mobility,
     units: Units,
 ) -> Connection:
@@ -195,8 +199,8 @@ def _connection(
     )
 
 
-def _absent_body(descriptor: Any, physics: Physics) -> str | None:  # noqa: ANN401
-    """Return a rigid body that a joint names and nobody simulates with the robot."""
+def _absent_body(descriptor: UsdPhysics.JointDesc, physics: Physics) -> str | None:
+    """Return a targeted rigid body that is not simulated with the robot."""
     for path in (str(descriptor.body0), str(descriptor.body1)):
         if not path or path in physics.bodies:
             continue
@@ -206,54 +210,54 @@ def _absent_body(descriptor: Any, physics: Physics) -> str | None:  # noqa: ANN4
     return None
 
 
-def _is_simulated(prim: Any) -> bool:  # noqa: ANN401  pxr is untyped
+def _is_simulated(prim: Usd.Prim) -> bool:
     return prim.IsActive() and prim.IsDefined() and not prim.IsAbstract()
 
 
-def _held_still(
-    connection: Connection, physics: Physics, placement: Placement
+def _with_static_colliders(
+    connection: Connection, physics: Physics, world: WorldTransforms
 ) -> Connection:
-    """Express sides in the world that the parser states in a static collider's frame.
+    """Replace static colliders by the world, and re-express the anchors there.
 
-    A collider without a rigid body at or above it does not move.
+    A collider without a rigid body at or above it is static.
     """
     bodies, anchors = list(connection.bodies), list(connection.anchors)
     for side, path in enumerate(connection.bodies):
         if path and path not in physics.bodies:
             bodies[side] = WORLD
-            anchors[side] = placement.rigid(path) @ anchors[side]
+            anchors[side] = world.rigid(path) @ anchors[side]
     return replace(
         connection, bodies=(bodies[0], bodies[1]), anchors=(anchors[0], anchors[1])
     )
 
 
-def _anchor(position: Any, quat: Any, units: Units) -> Array:  # noqa: ANN401  untyped
+def _anchor(position: Gf.Vec3f, quat: Gf.Quatf, units: Units) -> Array:
     """Return a joint frame from float32 values, normalised in double."""
     wxyz = (quat.GetReal(), *quat.GetImaginary())
     return transforms(rotations(wxyz), np.array(position, np.float64) * units.length)
 
 
 def _floating_body(
-    link: LinkPrim, links: LinkPrims, placement: Placement
+    link: LinkPrim, links: LinkPrims, world: WorldTransforms
 ) -> Connection:
     """Return the floating joint that a body's custom attributes state."""
     weld = link.weld
     assert weld is not None  # noqa: S101  the caller selects links with a weld
     parent = links.by_name.get(weld.parent or link.above or "")
     carrier = parent.body if parent else WORLD
-    start = placement.rigid(carrier) if carrier else np.eye(4)
+    start = world.rigid(carrier) if carrier else np.eye(4)
     return Connection(
         name=weld.joint,
         path=link.path,
         bodies=(carrier, link.path),
         targets=(parent.path if parent else "", link.path),
-        anchors=(inverses(start) @ placement.rigid(link.path), np.eye(4)),
+        anchors=(inverses(start) @ world.rigid(link.path), np.eye(4)),
         mobility=Mobility(JointType.FLOATING),
         articulated=False,
     )
 
 
-def _mobility(descriptor: Any, units: Units) -> Mobility:  # noqa: ANN401  untyped
+def _mobility(descriptor: UsdPhysics.JointDesc, units: Units) -> Mobility:
     kinds = UsdPhysics.ObjectType
     match descriptor.type:
         case kinds.FixedJoint:
@@ -272,14 +276,14 @@ def _mobility(descriptor: Any, units: Units) -> Mobility:  # noqa: ANN401  untyp
     return Mobility(None, note="it is a distance joint")
 
 
-def _about(axis: int, limit: Any | None) -> Mobility:  # noqa: ANN401  pxr is untyped
+def _about(axis: int, limit: UsdPhysics.JointLimit | None) -> Mobility:
     if limit is None or not limit.enabled:
         return Mobility(JointType.CONTINUOUS, axis)
     lower, upper = (math.radians(_bound(b)) for b in (limit.lower, limit.upper))
     return Mobility(JointType.REVOLUTE, axis, lower, upper, _locked(lower, upper))
 
 
-def _along(axis: int, limit: Any | None, units: Units) -> Mobility:  # noqa: ANN401
+def _along(axis: int, limit: UsdPhysics.JointLimit | None, units: Units) -> Mobility:
     if limit is None or not limit.enabled:
         return Mobility(JointType.PRISMATIC, axis, -math.inf, math.inf)
     lower, upper = (_bound(b) * units.length for b in (limit.lower, limit.upper))
@@ -291,15 +295,15 @@ def _bound(value: float) -> float:
 
 
 def _locked(lower: float, upper: float) -> str | None:
-    """A lower limit above the upper one locks a joint, says UsdPhysics."""
+    """Return a note if lower is above upper, which locks a joint in UsdPhysics."""
     return "its limits lock it: lower is above upper" if lower > upper else None
 
 
-def _six(descriptor: Any, units: Units) -> Mobility:  # noqa: ANN401  pxr is untyped
-    """Return what a joint without a type of its own leaves free.
+def _six(descriptor: UsdPhysics.JointDesc, units: Units) -> Mobility:
+    """Return the mobility of a joint without a type of its own, a D6 joint.
 
-    A degree of freedom without a limit, or with a disabled one, is free; with lower
-    above upper it is locked, and a range of no width locks it as well.
+    A degree of freedom without a limit, or with a disabled one, is free; it is locked
+    if lower is not below upper.
     """
     limits = {
         pair.first: pair.second
@@ -307,7 +311,7 @@ def _six(descriptor: Any, units: Units) -> Mobility:  # noqa: ANN401  pxr is unt
         if pair.second.enabled
     }
 
-    def is_free(freedom: Any) -> bool:  # noqa: ANN401  pxr is untyped
+    def is_free(freedom: UsdPhysics.JointDOF) -> bool:
         limit = limits.get(freedom)
         return limit is None or limit.lower < limit.upper
 

@@ -1,19 +1,18 @@
-"""Which prims stand for links, and what they are called.
+"""Candidates for links among the prims, and their names.
 
-A rigid body is a link. So may be any prim of type Xform that is no body: a massless
-link becomes an Xform below the body that it is welded to, and a link ``world`` becomes
-an Xform above the bodies. Nothing in the schema tells these frames from an Xform that
-only holds geometry, so every Xform below the default prim and not below a Gprim is a
-*frame candidate*. Candidates that are no link do no harm: links are looked up by the
-names that the URDF has. Where two prims have one name, a body comes before a frame, a
-frame that carries ``urdf:joint:name`` before one that does not, and then the first in
-the order of the stage.
+A rigid body is a link. An Xform without a body may be one as well: a massless link
+becomes an Xform below the body that it is fixed to, and a link ``world`` becomes an
+Xform above the bodies. The schema does not distinguish these from an Xform that only
+holds geometry, so every Xform below the default prim and not below a Gprim is a *frame
+candidate*. Surplus candidates have no effect, as links are looked up by the names of
+the URDF. Of prims with the same name a body comes first, then an Xform with
+``urdf:joint:name``, then the first in the order of the stage.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pxr import Usd, UsdGeom
 
@@ -26,14 +25,14 @@ if TYPE_CHECKING:
     from urdf_usd.conformance.engines.openusd.stage import Physics
 
 WORLD = ""
-"""Stands for the world where a body's path is expected, as in the parser's answers."""
+"""Represents the world in place of a body's path, as in the parser's descriptors."""
 
 _WELDS = {"fixed": JointType.FIXED, "floating": JointType.FLOATING}
 
 
 @dataclass(frozen=True, slots=True)
 class Weld:
-    """An URDF joint that has no joint prim: custom attributes on its child say it.
+    """A URDF joint without a joint prim, from custom attributes on its child.
 
     Attributes:
         joint: URDF name.
@@ -48,14 +47,14 @@ class Weld:
 
 @dataclass(frozen=True, slots=True)
 class LinkPrim:
-    """A prim that stands, or may stand, for a link.
+    """A prim that is a candidate for a link.
 
     Attributes:
         path: Path of the prim.
         name: URDF name.
         body: Path of the body that carries it: its own for a body, WORLD if none.
         above: Name of the nearest candidate above it, or None.
-        weld: The joint that its custom attributes state, if they do.
+        weld: The joint in its custom attributes, if any.
     """
 
     path: str
@@ -86,7 +85,7 @@ class LinkPrims:
 
 
 def find_links(physics: Physics) -> LinkPrims:
-    """Return the prims that stand, or may stand, for links."""
+    """Return the candidates for links."""
     found = _candidates(physics)
     by_name: dict[str, LinkPrim] = {}
     for link in sorted(found, key=_rank):
@@ -102,7 +101,7 @@ def find_links(physics: Physics) -> LinkPrims:
 
 
 def link_candidates(physics: Physics) -> tuple[LinkPrim, ...]:
-    """Return all of them, those first that come first where several have one name."""
+    """Return all candidates, in order of precedence for the same name."""
     return tuple(sorted(_candidates(physics), key=_rank))
 
 
@@ -126,7 +125,7 @@ def _candidates(physics: Physics) -> list[LinkPrim]:
 
 
 def _link(
-    prim: Any,  # noqa: ANN401  pxr is untyped
+    prim: Usd.Prim,
     *,
     is_body: bool,
     found: Mapping[str, LinkPrim],
@@ -146,7 +145,7 @@ def _link(
     )
 
 
-def _weld(prim: Any) -> Weld | None:  # noqa: ANN401  pxr is untyped
+def _weld(prim: Usd.Prim) -> Weld | None:
     joint = text_attribute(prim, "urdf:joint:name")
     kind = _WELDS.get(text_attribute(prim, "urdf:joint:type") or "fixed")
     if joint is None or kind is None:

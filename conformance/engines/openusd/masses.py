@@ -1,42 +1,34 @@
-"""Effective mass properties: what ``ComputeMassProperties`` answers, body by body.
+"""Effective mass properties of bodies by ``ComputeMassProperties``.
 
 Measured on usd-core 26.11:
 
 - An authored diagonal inertia whose components are all below 1e-5 counts as unauthored;
-  one from the colliders takes its place, or that of a ball of 0.1 m. Simulators keep
-  the authored value, so that is what is stated here, and the other is a departure.
-- An authored mass is given back as it is, and an authored centre of mass, times the
-  scale of its body: nothing else departs.
+  it is replaced by one from the colliders, or of a solid sphere of radius 0.1 m.
+  Simulators use the authored value, which is stated here; the other is a departure.
+- An authored mass is returned unchanged, and an authored centre of mass times the scale
+  of its body.
 - Without colliders and principal axes, the returned quaternion is uninitialised memory.
-- Without mass and colliders the answer is -1, where the UsdPhysics document says 1.
+- Without mass and colliders it returns -1; the UsdPhysics document says 1.
 - Colliders of bodies nested below a body are not counted with it.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from pxr import Gf, UsdGeom, UsdPhysics
+from pxr import Gf, Usd, UsdGeom, UsdPhysics
+from scipy.spatial import ConvexHull, QhullError
 
-from urdf_usd.conformance.engines.openusd.solids import (
-    EMPTY,
-    Solid,
-    box,
-    capsule,
-    cone,
-    convex_hull,
-    cylinder,
-    polyhedron,
-    sphere,
-)
 from urdf_usd.conformance.engines.openusd.stage import urdf_name
 from urdf_usd.conformance.engines.openusd.transforms import (
     inverses,
     rigid_part,
     rotations,
 )
+from urdf_usd.conformance.engines.statements import vec6
+from urdf_usd.conformance.engines.surfaces import fans
 from urdf_usd.conformance.observation.robot import (
     Departure,
     MassProperties,
@@ -44,16 +36,20 @@ from urdf_usd.conformance.observation.robot import (
 )
 
 if TYPE_CHECKING:
-    from urdf_usd.conformance.engines.openusd.stage import Physics, Placement, Units
+    from urdf_usd.conformance.engines.openusd.stage import (
+        Physics,
+        Units,
+        WorldTransforms,
+    )
     from urdf_usd.conformance.engines.openusd.transforms import Array
-    from urdf_usd.conformance.observation.robot import Vec6
+
 
 _AXES = {UsdPhysics.Axis.X: 0, UsdPhysics.Axis.Y: 1, UsdPhysics.Axis.Z: 2}
 # Relative to the largest moment. float32 storage of moments and axes stays below 1e-6.
 _DEPARTS = 1e-5
 _UNIT_QUAT = 1e-3
 _NEWTON_INERTIA = "newton:inertia"
-_UPPER = np.triu_indices(3)
+_TENSOR_VALUES = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +58,10 @@ class BodyMass:
 
     Attributes:
         properties: What a simulator uses.
-        departures: Where OpenUSD's utility contradicts what the file states.
-        restated: The inertia, if the file states it twice.
-        invented: Whether no mass is stated, so that it is made up.
-        notes: What had to be done to state them.
+        departures: Inertias that OpenUSD's utility replaces.
+        restated: The inertia, if it is authored twice.
+        invented: Whether no mass is authored.
+        notes: On colliders, and on invented values.
     """
 
     properties: MassProperties
@@ -75,11 +71,11 @@ class BodyMass:
     notes: tuple[str, ...]
 
 
-def body_mass(physics: Physics, placement: Placement, path: str) -> BodyMass:
+def body_mass(physics: Physics, world: WorldTransforms, path: str) -> BodyMass:
     """Return the mass properties of the body at a prim path."""
     prim = physics.stage.GetPrimAtPath(path)
     name = urdf_name(prim)
-    colliders = _Colliders(physics, placement, path)
+    colliders = _Colliders(physics, world, path)
     mass, diagonal, center, quat = UsdPhysics.RigidBodyAPI(prim).ComputeMassProperties(
         colliders.mass_information
     )
@@ -101,7 +97,7 @@ def body_mass(physics: Physics, placement: Placement, path: str) -> BodyMass:
     x, y, z = (float(value) * units.length for value in center)
     return BodyMass(
         MassProperties(
-            float(mass) * units.mass, (x, y, z), _six(inertia) if finite else None
+            float(mass) * units.mass, (x, y, z), vec6(inertia) if finite else None
         ),
         tuple(departures),
         _restated(name, inertia, prim, units) if finite else None,
@@ -116,9 +112,9 @@ def _ignored(name: str, stated: Array, computed: Array) -> list[Departure]:
     return [
         Departure(
             link=name,
-            stated=_six(stated),
-            computed=_six(computed),
-            cause="OpenUSD takes moments below 1e-5 for unauthored",
+            stated=vec6(stated),
+            computed=vec6(computed),
+            cause="OpenUSD treats moments below 1e-5 as unauthored",
         )
     ]
 
@@ -126,19 +122,19 @@ def _ignored(name: str, stated: Array, computed: Array) -> list[Departure]:
 def _restated(
     name: str,
     inertia: Array,
-    prim: Any,  # noqa: ANN401  pxr is untyped
+    prim: Usd.Prim,
     units: Units,
 ) -> Restatement | None:
-    """Return what Newton reads instead of the mass schema, if the prim states it."""
+    """Return the inertia that Newton reads instead of the mass schema, if authored."""
     values = prim.GetAttribute(_NEWTON_INERTIA).Get()
-    if values is None or len(values) != len(_UPPER[0]):
+    if values is None or len(values) != _TENSOR_VALUES:
         return None
     xx, yy, zz, xy, xz, yz = (float(value) * units.inertia for value in values)
     full = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-    return Restatement(name, _NEWTON_INERTIA, _six(inertia), _six(full))
+    return Restatement(name, _NEWTON_INERTIA, vec6(inertia), vec6(full))
 
 
-def _authored_mass(prim: Any) -> bool:  # noqa: ANN401  pxr is untyped
+def _authored_mass(prim: Usd.Prim) -> bool:
     attribute = UsdPhysics.MassAPI(prim).GetMassAttr()
     return bool(
         prim.HasAPI(UsdPhysics.MassAPI)
@@ -147,7 +143,7 @@ def _authored_mass(prim: Any) -> bool:  # noqa: ANN401  pxr is untyped
     )
 
 
-def _authored_inertia(prim: Any) -> Array | None:  # noqa: ANN401  pxr is untyped
+def _authored_inertia(prim: Usd.Prim) -> Array | None:
     """Return the (3, 3) tensor that the prim states in stage units, or None.
 
     All zero is the sentinel of the moments, and of the axes: then they are the body's.
@@ -161,7 +157,7 @@ def _authored_inertia(prim: Any) -> Array | None:  # noqa: ANN401  pxr is untype
     return _tensor(moments.Get(), api.GetPrincipalAxesAttr().Get())
 
 
-def _tensor(moments: Any, quat: Any) -> Array:  # noqa: ANN401  pxr is untyped
+def _tensor(moments: Gf.Vec3f, quat: Gf.Quatf) -> Array:
     """Return moments turned by a quaternion that maps principal to body axes.
 
     A quaternion that is no rotation leaves them along the body's axes: it is a
@@ -185,30 +181,27 @@ def _departs(stated: Array, computed: Array) -> bool:
     return not difference <= _DEPARTS * np.abs(stated).max()
 
 
-def _six(tensor: Array) -> Vec6:
-    xx, xy, xz, yy, yz, zz = tensor[_UPPER].tolist()
-    return xx, xy, xz, yy, yz, zz
-
-
 class _Colliders:
-    """Answers OpenUSD's questions about the colliders of one body.
+    """Callback of ``ComputeMassProperties`` for the colliders of one body.
 
     Attributes:
         hollow: Paths of colliders that enclose no volume, or whose type is beyond this
-            reader.
+            engine.
     """
 
-    def __init__(self, physics: Physics, placement: Placement, body: str) -> None:
+    def __init__(self, physics: Physics, world: WorldTransforms, body: str) -> None:
         self.hollow: list[str] = []
         self._physics = physics
-        self._placement = placement
+        self._placement = world
         self._body = body
 
-    def mass_information(self, prim: Any) -> Any:  # noqa: ANN401  pxr is untyped
+    def mass_information(
+        self, prim: Usd.Prim
+    ) -> UsdPhysics.RigidBodyAPI.MassInformation:
         """Return the ``MassInformation`` of a collider, in stage units."""
         path = str(prim.GetPath())
         descriptor = self._physics.shapes.get(path)
-        # Worked out here, because most bodies are not asked about any collider.
+        # Computed here, as it is not called for most bodies.
         body = rigid_part(self._placement.matrix(self._body))
         matrix = inverses(body) @ self._placement.matrix(path)
         if descriptor is None:
@@ -224,7 +217,9 @@ class _Colliders:
         return _mass_information(solid, rigid_part(matrix))
 
 
-def _mass_information(solid: Solid, pose: Array) -> Any:  # noqa: ANN401  untyped
+def _mass_information(
+    solid: Solid, pose: Array
+) -> UsdPhysics.RigidBodyAPI.MassInformation:
     information = UsdPhysics.RigidBodyAPI.MassInformation()
     information.volume = solid.volume
     information.inertia = Gf.Matrix3f(*(float(value) for value in solid.inertia.flat))
@@ -236,7 +231,7 @@ def _mass_information(solid: Solid, pose: Array) -> Any:  # noqa: ANN401  untype
     return information
 
 
-def _primitive(descriptor: Any) -> Solid:  # noqa: ANN401  pxr is untyped
+def _primitive(descriptor: UsdPhysics.ShapeDesc) -> Solid:
     """Return the solid of a descriptor, whose sizes contain the world scale."""
     kinds = UsdPhysics.ObjectType
     match descriptor.type:
@@ -254,8 +249,8 @@ def _primitive(descriptor: Any) -> Solid:  # noqa: ANN401  pxr is untyped
     )
 
 
-def _mesh(mesh: Any, approximation: str, matrix: Array) -> Solid:  # noqa: ANN401
-    """Return the solid that a mesh encloses, or its hull if that stands for it."""
+def _mesh(mesh: UsdGeom.Mesh, approximation: str, matrix: Array) -> Solid:
+    """Return the solid that a mesh encloses, or its convex hull by approximation."""
     values = mesh.GetPointsAttr().Get()
     if not values:
         return EMPTY
@@ -265,15 +260,114 @@ def _mesh(mesh: Any, approximation: str, matrix: Array) -> Solid:  # noqa: ANN40
         return convex_hull(points)
     corners = np.array(mesh.GetFaceVertexIndicesAttr().Get(), np.int64)
     counts = np.array(mesh.GetFaceVertexCountsAttr().Get(), np.int64)
-    return polyhedron(points[_fans(counts, corners)])
+    return polyhedron(points[fans(counts, corners)])
 
 
-def _fans(counts: Any, corners: Any) -> Any:  # noqa: ANN401  integer arrays
-    """Return (M, 3) corners of the triangles that fan out from faces' first corners."""
-    starts = np.cumsum(counts) - counts
-    triangles = np.maximum(counts - 2, 0)
-    first = np.repeat(starts, triangles)
-    within = np.arange(triangles.sum()) - np.repeat(
-        np.cumsum(triangles) - triangles, triangles
+@dataclass(frozen=True, slots=True, eq=False)
+class Solid:
+    """A solid of density one; lengths in units of the stage.
+
+    Attributes:
+        volume: Volume.
+        center: (3,) centre of mass in the solid's own frame.
+        inertia: (3, 3) about the centre of mass, along the axes of that frame.
+    """
+
+    volume: float
+    center: Array
+    inertia: Array
+
+
+EMPTY = Solid(0.0, np.zeros(3), np.zeros((3, 3)))
+
+
+def box(half_extents: Array) -> Solid:
+    """Return a box that is centred in its frame."""
+    volume = float(8.0 * np.prod(half_extents))
+    squares = half_extents**2
+    moments = volume / 3.0 * (squares.sum() - squares)
+    return Solid(volume, np.zeros(3), np.diag(moments))
+
+
+def sphere(radius: float) -> Solid:
+    """Return a ball that is centred in its frame."""
+    volume = 4.0 / 3.0 * np.pi * radius**3
+    return Solid(volume, np.zeros(3), np.eye(3) * (0.4 * volume * radius**2))
+
+
+def cylinder(radius: float, half_height: float, axis: int) -> Solid:
+    """Return a cylinder that is centred in its frame."""
+    volume = 2.0 * np.pi * radius**2 * half_height
+    across = volume * (radius**2 / 4.0 + half_height**2 / 3.0)
+    return _round(volume, across, volume * radius**2 / 2.0, axis)
+
+
+def capsule(radius: float, half_height: float, axis: int) -> Solid:
+    """Return a capsule; ``half_height`` is half the cylinder without the caps."""
+    tube = 2.0 * np.pi * radius**2 * half_height
+    caps = 4.0 / 3.0 * np.pi * radius**3
+    along = tube * radius**2 / 2.0 + caps * 0.4 * radius**2
+    across = tube * (radius**2 / 4.0 + half_height**2 / 3.0) + caps * (
+        0.4 * radius**2 + half_height**2 + 0.75 * half_height * radius
     )
-    return corners[np.stack([first, first + within + 1, first + within + 2], axis=-1)]
+    return _round(tube + caps, across, along, axis)
+
+
+def cone(radius: float, half_height: float, axis: int) -> Solid:
+    """Return a cone with its apex towards the positive axis, centred by its height."""
+    volume = 2.0 / 3.0 * np.pi * radius**2 * half_height
+    across = volume * 0.15 * (radius**2 + half_height**2)
+    solid = _round(volume, across, 0.3 * volume * radius**2, axis)
+    center = np.zeros(3)
+    center[axis] = -half_height / 2.0
+    return Solid(volume, center, solid.inertia)
+
+
+def _round(volume: float, across: float, along: float, axis: int) -> Solid:
+    moments = np.full(3, across)
+    moments[axis] = along
+    return Solid(volume, np.zeros(3), np.diag(moments))
+
+
+def polyhedron(triangles: Array) -> Solid:
+    """Return the solid enclosed by (M, 3, 3) oriented triangles; EMPTY without volume.
+
+    The sign of the volume is dropped, so that the orientation does not matter.
+    """
+    if not len(triangles):
+        return EMPTY
+    # Tetrahedra over a point amid the mesh rather than the origin: it may be far away.
+    origin = triangles.reshape(-1, 3).mean(axis=0)
+    return _tetrahedra(triangles - origin, origin, oriented=True)
+
+
+def convex_hull(points: Array) -> Solid:
+    """Return the convex hull of (N, 3) points; EMPTY if they lie in a plane."""
+    try:
+        hull = ConvexHull(points)
+    except (QhullError, ValueError):
+        return EMPTY
+    origin = points[hull.vertices].mean(axis=0)
+    # Qhull does not orient its facets; the origin lies inside, so every tetrahedron
+    # over it counts as positive.
+    return _tetrahedra(points[hull.simplices] - origin, origin, oriented=False)
+
+
+def _tetrahedra(triangles: Array, origin: Array, *, oriented: bool) -> Solid:
+    determinants = np.linalg.det(triangles)
+    if not oriented:
+        determinants = np.abs(determinants)
+    volume = float(determinants.sum() / 6.0)
+    if volume < 0.0:
+        volume, determinants = -volume, -determinants
+    if volume == 0.0:
+        return EMPTY
+    sums = triangles.sum(axis=1)
+    offset = determinants @ sums / 24.0 / volume
+    # Integral of x x^T over a tetrahedron with a corner in the origin:
+    # det / 120 * (sum of the corners' v v^T + s s^T), s the sum of the corners.
+    squares = np.einsum("m,mki,mkj->ij", determinants, triangles, triangles)
+    squares += np.einsum("m,mi,mj->ij", determinants, sums, sums)
+    second = squares / 120.0 - volume * np.outer(offset, offset)
+    inertia = np.trace(second) * np.eye(3) - second
+    return Solid(volume, origin + offset, inertia)

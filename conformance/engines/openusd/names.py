@@ -1,13 +1,12 @@
-"""What prims of a USD are called, and a layer in which they are called otherwise."""
+"""Names of the prims of a USD, and a layer that overrides them."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from pxr import Sdf, Usd, UsdGeom
 
-from urdf_usd.conformance.engines.openusd.articulation import articulated_bodies
 from urdf_usd.conformance.engines.openusd.joints import connections
 from urdf_usd.conformance.engines.openusd.links import (
     WORLD,
@@ -16,12 +15,16 @@ from urdf_usd.conformance.engines.openusd.links import (
 )
 from urdf_usd.conformance.engines.openusd.masses import body_mass
 from urdf_usd.conformance.engines.openusd.stage import (
-    Placement,
+    WorldTransforms,
     captured_diagnostics,
     read_physics,
 )
 from urdf_usd.conformance.engines.openusd.transforms import inverses
-from urdf_usd.conformance.engines.openusd.tree import place_bodies, span_tree
+from urdf_usd.conformance.engines.openusd.tree import (
+    articulated_bodies,
+    place_bodies,
+    span_tree,
+)
 from urdf_usd.conformance.observation.named_prims import (
     NamedJoint,
     NamedPrim,
@@ -40,17 +43,17 @@ _AT_REST = Configurations(joints=(), positions=(), labels=("zero",))
 
 
 def named_prims(usd: str) -> NamedPrims:
-    """List the prims that may stand for links and joints.
+    """List the candidates for links and joints.
 
     Raises:
         AbstentionError: The stage cannot be read.
     """
     with captured_diagnostics():
         physics = read_physics(usd)
-        placement = Placement(physics)
-        joints, _ = connections(physics, find_links(physics), placement)
+        world = WorldTransforms(physics)
+        joints, _ = connections(physics, find_links(physics), world)
         tree = span_tree(joints, tuple(physics.bodies), articulated_bodies(physics))
-        bodies = place_bodies(tree, placement, _AT_REST)
+        bodies = place_bodies(tree, world, _AT_REST)
         every = Usd.PrimRange(physics.default, Usd.TraverseInstanceProxies())
         order = {
             str(prim.GetPath()): index
@@ -59,7 +62,7 @@ def named_prims(usd: str) -> NamedPrims:
         }
         return NamedPrims(
             links=tuple(
-                _named_prim(link, physics, placement, bodies[link.body][0])
+                _named_prim(link, physics, world, bodies[link.body][0])
                 for link in link_candidates(physics)
             ),
             joints=tuple(
@@ -85,14 +88,14 @@ def named_prims(usd: str) -> NamedPrims:
 
 
 def _named_prim(
-    link: LinkPrim, physics: Physics, placement: Placement, body: Array
+    link: LinkPrim, physics: Physics, world: WorldTransforms, body: Array
 ) -> NamedPrim:
-    """Return a prim that rides on a body, or on the world, of some (4, 4) pose."""
+    """Return a candidate, given the (4, 4) pose of the body that carries it."""
     pose = body
     if not link.is_body:
-        carrier = np.eye(4) if link.body == WORLD else placement.rigid(link.body)
-        pose = body @ inverses(carrier) @ placement.rigid(link.path)
-    mass = body_mass(physics, placement, link.path) if link.is_body else None
+        carrier = np.eye(4) if link.body == WORLD else world.rigid(link.body)
+        pose = body @ inverses(carrier) @ world.rigid(link.path)
+    mass = body_mass(physics, world, link.path) if link.is_body else None
     return NamedPrim(
         path=link.path,
         name=link.name,
@@ -103,8 +106,8 @@ def _named_prim(
     )
 
 
-def _has_shapes(prim: Any) -> bool:  # noqa: ANN401  pxr is untyped
-    """Whether shapes are next below a prim, with nothing between that may be a link."""
+def _has_shapes(prim: Usd.Prim) -> bool:
+    """Whether a prim has shapes that belong to no candidate below it."""
     below = iter(Usd.PrimRange(prim, Usd.TraverseInstanceProxies()))
     for each in below:
         if each.IsA(UsdGeom.Gprim):
@@ -115,15 +118,15 @@ def _has_shapes(prim: Any) -> bool:  # noqa: ANN401  pxr is untyped
 
 
 def labelled(usd: str, names: Mapping[str, str]) -> str:
-    """Return the text of a layer over a USD in which prims have other display names.
+    """Return the text of a layer over a USD that overrides display names.
 
     Args:
-        usd: Root layer that it stands on.
-        names: By path of the prim.
+        usd: Root layer of the USD.
+        names: Display names by prim path.
     """
     below = Sdf.Layer.FindOrOpen(usd)
     layer = Sdf.Layer.CreateAnonymous(".usda")
-    # What a root layer says of its stage counts in the root layer alone.
+    # Stage metadata is read from the root layer alone.
     for key in below.pseudoRoot.ListInfoKeys():
         if not key.startswith("subLayer"):
             layer.pseudoRoot.SetInfo(key, below.pseudoRoot.GetInfo(key))

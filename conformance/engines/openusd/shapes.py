@@ -1,8 +1,8 @@
-"""Shapes of links on a stage: what collides, and what a renderer shows.
+"""Shapes of links on a stage: colliders and visuals, with their appearance.
 
 A shape belongs to the link below which its prim lies. Which Xforms are links is not
-known here, so a shape is stated for the nearest candidate, then for the next above it,
-up to the body that carries it: whoever knows the names takes the first that is a link.
+known here, so a shape is stated for every candidate above it, from the nearest one to
+the body that carries it; the comparison uses the first that is a link of the URDF.
 
 A collider is a Gprim with CollisionAPI that is not disabled, whatever its purpose and
 visibility. A visual is a Gprim that is visible and whose purpose is default or render.
@@ -10,23 +10,31 @@ visibility. A visual is a Gprim that is visible and whose purpose is default or 
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
-from pxr import Usd, UsdGeom, UsdPhysics
+from pxr import Ar, Usd, UsdGeom, UsdPhysics, UsdShade
 
 from urdf_usd.conformance.engines.openusd.links import find_links
-from urdf_usd.conformance.engines.openusd.materials import state_looks
-from urdf_usd.conformance.engines.openusd.stage import Placement, read_physics
+from urdf_usd.conformance.engines.openusd.stage import WorldTransforms, read_physics
+from urdf_usd.conformance.engines.statements import vec3
 from urdf_usd.conformance.engines.surfaces import (
     fans,
     measured_mesh,
     primitive_surface,
     stretched,
 )
-from urdf_usd.conformance.observation.drawing import Drawing
-from urdf_usd.conformance.observation.shapes import Role, ShapeKind, ShapeObservation
+from urdf_usd.conformance.observation.shapes import (
+    Appearance,
+    Drawing,
+    Role,
+    ShapeKind,
+    ShapeObservation,
+    merge_appearances,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,50 +44,51 @@ if TYPE_CHECKING:
     from urdf_usd.conformance.engines.openusd.links import LinkPrims
     from urdf_usd.conformance.engines.openusd.stage import Physics
     from urdf_usd.conformance.engines.openusd.transforms import Array
-    from urdf_usd.conformance.observation.shapes import Surface
+    from urdf_usd.conformance.observation.shapes import Surface, Vec3
 
     Measured: TypeAlias = dict[tuple[int, bytes], tuple[Surface, Array] | None]
 
+
 _SHOWN = {UsdGeom.Tokens.default_, UsdGeom.Tokens.render}
-# What turns the Z axis of a shape's own frame to the axis of its prim.
+# Rotations from the Z axis of a shape's own frame to the axis of its prim.
 _UPRIGHT = {
     UsdGeom.Tokens.x: ((0.0, 0.0, 1.0), (1.0, 0.0, 0.0), (0.0, 1.0, 0.0)),
     UsdGeom.Tokens.y: ((0.0, 1.0, 0.0), (0.0, 0.0, 1.0), (1.0, 0.0, 0.0)),
     UsdGeom.Tokens.z: ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)),
 }
-# Colliders that are not the surface, nor its hull.
+# Approximations other than the surface and its convex hull.
 _BOUNDING = {
-    UsdPhysics.Tokens.boundingCube: "its bounding cube stands for it",
-    UsdPhysics.Tokens.boundingSphere: "its bounding sphere stands for it",
+    UsdPhysics.Tokens.boundingCube: "collides as its bounding cube",
+    UsdPhysics.Tokens.boundingSphere: "collides as its bounding sphere",
 }
 
 
 def state_shapes(
-    physics: Physics, links: LinkPrims, placement: Placement
+    physics: Physics, links: LinkPrims, world: WorldTransforms
 ) -> tuple[ShapeObservation, ...]:
     """State every shape below every candidate, nearest candidate first."""
     found: list[ShapeObservation] = []
     measured: Measured = {}
-    for placed in _placed(physics, links, placement):
+    for placed in _placed(physics, links, world):
         stated = _stated(placed, measured)
         found += [_in_role(placed, stated, role, measured) for role in placed.roles]
     return tuple(found)
 
 
 def draw_shapes(path: str, wanted: frozenset[str]) -> tuple[Drawing, ...]:
-    """Return what can be drawn of a stage.
+    """Return the shapes of a stage for drawing.
 
     Args:
         path: Root layer.
-        wanted: Names of the links; a shape hangs on the first above it.
+        wanted: Names of links; a shape belongs to the first of them above it.
 
     Raises:
         AbstentionError: The stage cannot be read.
     """
     physics = read_physics(path)
-    links, placement = find_links(physics), Placement(physics)
+    links, world = find_links(physics), WorldTransforms(physics)
     drawn: dict[str, list[Drawing]] = {}
-    for placed in _placed(physics, links, placement):
+    for placed in _placed(physics, links, world):
         source, geometry = str(placed.prim.GetPath()), placed.geometry
         if placed.link not in wanted or source in drawn or geometry.problem:
             continue
@@ -101,17 +110,17 @@ def draw_shapes(path: str, wanted: frozenset[str]) -> tuple[Drawing, ...]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Placed:
-    """A shape seen from one of the candidates above it.
+    """A shape in the frame of one of the candidates above it.
 
     Attributes:
-        prim: Where it is.
-        roles: What it is for.
-        geometry: What it is.
+        prim: Its prim.
+        roles: Its roles.
+        geometry: Its geometry.
         link: Name of the candidate.
         to_link: (4, 4) from the prim's frame to the candidate's [m].
     """
 
-    prim: Any
+    prim: Usd.Prim
     roles: tuple[Role, ...]
     geometry: _Geometry
     link: str
@@ -119,7 +128,7 @@ class _Placed:
 
 
 def _placed(
-    physics: Physics, links: LinkPrims, placement: Placement
+    physics: Physics, links: LinkPrims, world: WorldTransforms
 ) -> Iterator[_Placed]:
     proxies = Usd.TraverseInstanceProxies(Usd.PrimIsActive & Usd.PrimIsDefined)
     known: dict[tuple[int, int], list[_Geometry]] = {}
@@ -133,14 +142,14 @@ def _placed(
         if not carriers:
             continue
         geometry = _once(_geometry(prim), known)
-        own = placement.matrix(str(prim.GetPath()))
+        own = world.matrix(str(prim.GetPath()))
         own[:3] *= physics.units.length
         for path in carriers:
-            to_link = placement.inverse(path) @ own
+            to_link = world.inverse(path) @ own
             yield _Placed(prim, roles, geometry, links.by_path[path].name, to_link)
 
 
-def _roles(prim: Any) -> Iterator[Role]:  # noqa: ANN401  pxr is untyped
+def _roles(prim: Usd.Prim) -> Iterator[Role]:
     if prim.HasAPI(UsdPhysics.CollisionAPI):
         enabled = UsdPhysics.CollisionAPI(prim).GetCollisionEnabledAttr()
         if enabled.Get() is not False:
@@ -153,7 +162,7 @@ def _roles(prim: Any) -> Iterator[Role]:  # noqa: ANN401  pxr is untyped
         yield Role.VISUAL
 
 
-def _carriers(prim: Any, links: LinkPrims) -> Iterator[str]:  # noqa: ANN401
+def _carriers(prim: Usd.Prim, links: LinkPrims) -> Iterator[str]:
     """Yield paths of candidates from a prim upwards, the body that carries it last."""
     while prim and not prim.IsPseudoRoot():
         path = str(prim.GetPath())
@@ -171,7 +180,7 @@ _NO_FACES = np.zeros(0, np.int64)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Geometry:
-    """What a Gprim is, in units of the stage and in a frame of its own.
+    """Geometry of a Gprim, in units of the stage and in a frame of its own.
 
     Attributes:
         kind: Kind of shape.
@@ -199,7 +208,7 @@ class _Geometry:
         return summed.astype(np.float64)
 
 
-def _geometry(prim: Any) -> _Geometry:  # noqa: ANN401  pxr is untyped
+def _geometry(prim: Usd.Prim) -> _Geometry:
     if prim.IsA(UsdGeom.Mesh):
         return _mesh(UsdGeom.Mesh(prim))
     kinds = {
@@ -227,10 +236,10 @@ def _geometry(prim: Any) -> _Geometry:  # noqa: ANN401  pxr is untyped
 def _once(
     geometry: _Geometry, known: dict[tuple[int, int], list[_Geometry]]
 ) -> _Geometry:
-    """Return the mesh that was met before if it is the same, else this one.
+    """Return an equal mesh that was read before, else this one.
 
     Args:
-        geometry: What is met now.
+        geometry: The geometry.
         known: Meshes so far, by their numbers of points and triangles.
     """
     if geometry.kind is not ShapeKind.MESH:
@@ -251,7 +260,7 @@ def _equal(one: _Geometry, other: _Geometry) -> bool:
     )
 
 
-def _mesh(mesh: Any) -> _Geometry:  # noqa: ANN401  pxr is untyped
+def _mesh(mesh: UsdGeom.Mesh) -> _Geometry:
     values = (
         mesh.GetPointsAttr().Get(),
         mesh.GetFaceVertexCountsAttr().Get(),
@@ -273,7 +282,7 @@ def _mesh(mesh: Any) -> _Geometry:  # noqa: ANN401  pxr is untyped
             points=_NO_POINTS,
             triangles=_NO_TRIANGLES,
             counts=_NO_FACES,
-            problem="its points and faces do not fit together",
+            problem="its points and faces are inconsistent",
         )
     triangles = fans(counts, corners)
     if mesh.GetOrientationAttr().Get() == UsdGeom.Tokens.leftHanded:
@@ -315,7 +324,7 @@ def _stated(placed: _Placed, measured: Measured) -> ShapeObservation:
         return replace(stated, surface=surface, problem=problem)
     kind, size, rigid = stretched(geometry.kind, geometry.size, to_link @ geometry.turn)
     if kind is ShapeKind.OTHER:
-        problem = f"its scale makes no {geometry.kind} of it"
+        problem = f"it is no {geometry.kind} due to its scale"
         return replace(stated, kind=kind, problem=problem)
     surface = primitive_surface(kind, size, rigid)
     return replace(stated, kind=kind, size=size, surface=surface)
@@ -340,10 +349,142 @@ def _in_role(
         if placed.geometry.kind is ShapeKind.MESH:
             found = _measured(placed, measured)
             areas = placed.geometry.face_areas(found[1]) if found else areas
-        looks = state_looks(prim, stated.surface.area, areas)
-        return replace(stated, looks=looks)
+        looks = state_appearances(prim, stated.surface.area, areas)
+        return replace(stated, appearances=looks)
     bounding = None
     if prim.HasAPI(UsdPhysics.MeshCollisionAPI):
         api = UsdPhysics.MeshCollisionAPI(prim)
         bounding = _BOUNDING.get(api.GetApproximationAttr().Get())
     return replace(stated, role=role, problem=stated.problem or bounding)
+
+
+_PREVIEW = "UsdPreviewSurface"
+_TEXTURE = "UsdUVTexture"
+
+
+def state_appearances(
+    prim: Usd.Prim,
+    area: float,
+    areas: Array,
+) -> tuple[Appearance, ...]:
+    """State the appearance of a Gprim, part by part; empty if a part is unknown.
+
+    Args:
+        prim: The Gprim.
+        area: Of its surface [m^2].
+        areas: (F) areas of its faces, if it is a mesh [m^2].
+    """
+    looks = []
+    rest = area
+    subsets = UsdShade.MaterialBindingAPI(prim).GetMaterialBindSubsets()
+    for subset in subsets:
+        faces = np.array(subset.GetIndicesAttr().Get(), np.int64)
+        own = float(areas[faces[(faces >= 0) & (faces < len(areas))]].sum())
+        looks.append(_look(subset.GetPrim(), own))
+        rest -= own
+    # The faces in no subset, except for rounding.
+    if not looks or rest > 1e-9 * area:
+        looks.append(_look(prim, rest))
+    return merge_appearances(look for look in looks if look) if all(looks) else ()
+
+
+def _look(prim: Usd.Prim, area: float) -> Appearance | None:
+    material, _ = UsdShade.MaterialBindingAPI(prim).ComputeBoundMaterial()
+    if not material:
+        return Appearance(
+            area, _displayed_color(prim, "displayColor"), _displayed_opacity(prim)
+        )
+    shader, _, _ = material.ComputeSurfaceSource()
+    if not shader or shader.GetShaderId() != _PREVIEW:
+        return None
+    texture = _texture(shader, "diffuseColor")
+    mask = _texture(shader, "opacity")
+    return Appearance(
+        area=area,
+        color=vec3(texture.factors[:3]) if texture else _color(shader),
+        opacity=mask.factor if mask else _number(shader, "opacity", 1.0),
+        texture=texture.digest if texture else None,
+        image=texture.name if texture else None,
+        mask=mask.digest if mask else None,
+    )
+
+
+def _sources(shader: UsdShade.Shader, name: str) -> list[Usd.Attribute]:
+    found = shader.GetInput(name)
+    return list(found.GetValueProducingAttributes()) if found else []
+
+
+def _color(shader: UsdShade.Shader) -> Vec3 | None:
+    sources = _sources(shader, "diffuseColor")
+    values = [source.Get() for source in sources]
+    if not sources:
+        # The fallback of the preview surface.
+        return 0.18, 0.18, 0.18
+    return vec3(values[0]) if values[0] is not None else None
+
+
+def _number(shader: UsdShade.Shader, name: str, fallback: float) -> float:
+    values = [source.Get() for source in _sources(shader, name)]
+    known = [value for value in values if isinstance(value, int | float)]
+    return float(known[0]) if known else fallback
+
+
+@dataclass(frozen=True, slots=True)
+class _Texture:
+    """A texture that an input is connected to.
+
+    Attributes:
+        name: Of its file.
+        digest: SHA-256 of its content; of no bytes if it is not found.
+        factors: Scale of red, green, blue and alpha.
+        output: The connected output.
+    """
+
+    name: str
+    digest: str
+    factors: tuple[float, ...]
+    output: str
+
+    @property
+    def factor(self) -> float:
+        """Scale of the connected component."""
+        return self.factors["rgba".index(self.output)] if self.output in "rgba" else 1.0
+
+
+def _texture(shader: UsdShade.Shader, name: str) -> _Texture | None:
+    for source in _sources(shader, name):
+        node = UsdShade.Shader(source.GetPrim())
+        if node.GetShaderId() != _TEXTURE:
+            continue
+        asset = node.GetInput("file")
+        for file in asset.GetValueProducingAttributes() if asset else ():
+            path = file.Get()
+            scale = next((one.Get() for one in _sources(node, "scale")), None)
+            return _Texture(
+                name=Path(path.path).name,
+                digest=_digest(path.resolvedPath),
+                factors=tuple(scale or (1.0, 1.0, 1.0, 1.0)),
+                output=str(source.GetBaseName()),
+            )
+    return None
+
+
+def _digest(resolved: str) -> str:
+    opened = Ar.GetResolver().OpenAsset(Ar.ResolvedPath(resolved))
+    if not opened:
+        return hashlib.sha256().hexdigest()
+    with opened as content:
+        return hashlib.sha256(content.GetBuffer()).hexdigest()
+
+
+def _displayed_color(prim: Usd.Prim, name: str) -> Vec3 | None:
+    """Return a constant colour primvar of the prim, or inherited."""
+    primvar = UsdGeom.PrimvarsAPI(prim).FindPrimvarWithInheritance(name)
+    values = primvar.ComputeFlattened() if primvar else None
+    return vec3(values[0]) if values and len(values) == 1 else None
+
+
+def _displayed_opacity(prim: Usd.Prim) -> float:
+    primvar = UsdGeom.PrimvarsAPI(prim).FindPrimvarWithInheritance("displayOpacity")
+    values = primvar.ComputeFlattened() if primvar else None
+    return float(values[0]) if values else 1.0

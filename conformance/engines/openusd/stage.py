@@ -1,46 +1,47 @@
-"""Opens a stage and hands it to OpenUSD's physics parser, with nothing lost on stderr.
+"""Opening a stage, running OpenUSD's physics parser, and collecting its diagnostics.
 
-What the parser does, measured on usd-core 26.11, and what follows here:
+Behaviour of the parser, measured on usd-core 26.11, and its handling here:
 
 - A joint side that targets a prim without a body resolves to the nearest body above,
   and its frame is re-expressed there; without any body, it is the world, and its frame
   is a world frame. A target that does not exist is the world as well, without a
-  message, so a misspelt path welds a robot down: that gets a note. Below a collider
-  without a body, it is the outermost such collider, which stands still.
-- Local positions come multiplied by the world scale of their body.
+  message; it gets a note here. Below a collider without a body, it is the outermost
+  such collider, which is static.
+- Local positions are multiplied by the world scale of their body.
 - A limit that is reported as disabled means free. A revolute joint's is disabled as
   soon as one of its bounds is beyond 5e37: a range that is open on one side is lost. A
   prismatic joint's or a D6's with one infinite bound stays enabled.
-- Nested bodies and nested articulation roots are reported without any complaint; a
-  disabled joint cuts an articulation in two.
+- Nested bodies and nested articulation roots are reported without a warning; a
+  disabled joint divides an articulation.
 """
 
 from __future__ import annotations
 
+import math
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import newton_usd_schemas  # noqa: F401  registers schemas, hence their fallbacks
 import numpy as np
-from pxr import Pcp, Tf, Usd, UsdGeom, UsdPhysics
+from pxr import Gf, Pcp, Sdf, Tf, Usd, UsdGeom, UsdPhysics, Vt
 
 from urdf_usd.conformance.engines.openusd.transforms import inverses, rigid_part
-from urdf_usd.conformance.engines.openusd.values import unusable_values
 from urdf_usd.conformance.engines.protocol import AbstentionError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from urdf_usd.conformance.engines.openusd.transforms import Array
 
-# A stage with one of these lacks a part of its robot.
+
+# Composition errors that mean that parts of the robot are missing.
 _INCOMPLETE = {
     Pcp.ErrorType_InvalidAssetPath,
     Pcp.ErrorType_InvalidSublayerPath,
     Pcp.ErrorType_UnresolvedPrimPath,
 }
-# Of values that cannot be used.
+# Unusable values that are listed.
 _MOST_NAMED = 3
 _JOINTS = (
     UsdPhysics.ObjectType.FixedJoint,
@@ -79,7 +80,7 @@ class Units:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Physics:
-    """What the parser reports below the default prim; keys are prim paths.
+    """Descriptors of the parser below the default prim; keys are prim paths.
 
     Attributes:
         stage: The open stage.
@@ -91,18 +92,18 @@ class Physics:
         articulations: Descriptors of articulations.
     """
 
-    stage: Any
-    default: Any
+    stage: Usd.Stage
+    default: Usd.Prim
     units: Units
-    bodies: Mapping[str, Any]
-    joints: Mapping[str, Any]
-    shapes: Mapping[str, Any]
-    articulations: Mapping[str, Any]
+    bodies: Mapping[str, UsdPhysics.RigidBodyDesc]
+    joints: Mapping[str, UsdPhysics.JointDesc]
+    shapes: Mapping[str, UsdPhysics.ShapeDesc]
+    articulations: Mapping[str, UsdPhysics.ArticulationDesc]
 
 
 @contextmanager
 def captured_diagnostics() -> Iterator[Diagnostics]:
-    """Keep what OpenUSD reports from being printed.
+    """Trap diagnostics of OpenUSD, which would be printed.
 
     Raises:
         AbstentionError: OpenUSD posted an error.
@@ -114,14 +115,14 @@ def captured_diagnostics() -> Iterator[Diagnostics]:
             reasons = "; ".join(map(_commentary, error.args))
             raise AbstentionError(f"OpenUSD: {reasons}") from error
         finally:
-            # What is left in a trap is printed at its end.
+            # A trap prints what is left in it at its end.
             trap.Clear()
 
 
 class Diagnostics:
     """The warnings that OpenUSD posted so far."""
 
-    def __init__(self, trap: Any) -> None:  # noqa: ANN401  pxr is untyped
+    def __init__(self, trap: Tf.DiagnosticTrap) -> None:
         self._trap = trap
 
     def warnings(self) -> tuple[str, ...]:
@@ -130,12 +131,12 @@ class Diagnostics:
         return tuple(dict.fromkeys(posted))
 
 
-def _commentary(posted: Any) -> str:  # noqa: ANN401  pxr is untyped
+def _commentary(posted: Tf.Warning) -> str:
     try:
         return _one_line(posted.commentary)
     except UnicodeDecodeError:
-        # It quotes a file that is no text.
-        return "the file cannot be read, and is no UTF-8"
+        # It quotes a binary file.
+        return "the file cannot be read, and is not UTF-8"
 
 
 def _one_line(text: str) -> str:
@@ -147,7 +148,7 @@ def read_physics(path: str) -> Physics:
 
     Raises:
         AbstentionError: A layer or target of composition is missing, there is no
-            default prim, or a value has another type than its schema says.
+            default prim, or a value has another type than in its schema.
         Tf.ErrorException: OpenUSD cannot open the file.
     """
     stage = Usd.Stage.Open(path)
@@ -179,7 +180,8 @@ def read_physics(path: str) -> Physics:
 
 
 def _descriptors(
-    found: Mapping[Any, tuple[Any, Any]], types: tuple[Any, ...]
+    found: Mapping[UsdPhysics.ObjectType, tuple[Sequence[Sdf.Path], Sequence[Any]]],
+    types: Sequence[UsdPhysics.ObjectType],
 ) -> dict[str, Any]:
     return {
         str(path): descriptor
@@ -189,7 +191,7 @@ def _descriptors(
     }
 
 
-class Placement:
+class WorldTransforms:
     """World transforms of prims, in metres, from their authored transform stacks."""
 
     def __init__(self, physics: Physics) -> None:
@@ -216,7 +218,7 @@ class Placement:
 
     def inverse(self, path: str) -> Array:
         """Return the inverse of the rigid world transform [m]."""
-        # Every shape asks for that of each link above it.
+        # Cached, as every shape uses that of each link above it.
         if path not in self._inverse:
             turned_back = inverses(self.rigid(path))
             turned_back.flags.writeable = False
@@ -224,7 +226,7 @@ class Placement:
         return self._inverse[path]
 
 
-def text_attribute(prim: Any, name: str) -> str | None:  # noqa: ANN401  pxr is untyped
+def text_attribute(prim: Usd.Prim, name: str) -> str | None:
     """Return an authored string or token, or None."""
     attribute = prim.GetAttribute(name)
     if not attribute.HasAuthoredValue():
@@ -233,7 +235,7 @@ def text_attribute(prim: Any, name: str) -> str | None:  # noqa: ANN401  pxr is 
     return value if isinstance(value, str) and value else None
 
 
-def number_attribute(prim: Any, name: str) -> float | None:  # noqa: ANN401  untyped
+def number_attribute(prim: Usd.Prim, name: str) -> float | None:
     """Return an authored number, or None."""
     attribute = prim.GetAttribute(name)
     if not attribute.HasAuthoredValue():
@@ -242,6 +244,75 @@ def number_attribute(prim: Any, name: str) -> float | None:  # noqa: ANN401  unt
     return float(value) if isinstance(value, int | float) else None
 
 
-def urdf_name(prim: Any) -> str:  # noqa: ANN401  pxr is untyped
-    """Return the name a prim stands for: its displayName, else its own name."""
+def urdf_name(prim: Usd.Prim) -> str:
+    """Return the URDF name of a prim: its displayName, else its own name."""
     return str(prim.GetDisplayName() or prim.GetName())
+
+
+_PREFIXES = ("physics:", "drive:", "limit:", "newton:")
+_ALIKE: tuple[tuple[tuple[type, ...], str], ...] = (
+    ((bool, int, float), "number"),
+    ((str,), "text"),
+    ((Gf.Quath, Gf.Quatf, Gf.Quatd), "quaternion"),
+    ((Vt.StringArray, Vt.TokenArray), "texts"),
+)
+
+
+def unusable_values(stage: Usd.Stage) -> Iterator[str]:
+    """Describe unusable values of a stage: units, transforms, types, axes."""
+    for what, unit in (
+        ("metersPerUnit", UsdGeom.GetStageMetersPerUnit(stage)),
+        ("kilogramsPerUnit", UsdPhysics.GetStageKilogramsPerUnit(stage)),
+    ):
+        if not 0 < unit < math.inf:
+            yield f"{what} is {unit}"
+    if str(UsdGeom.GetStageUpAxis(stage)) not in {"X", "Y", "Z"}:
+        yield f"upAxis is {UsdGeom.GetStageUpAxis(stage)}"
+    for prim in stage.Traverse(Usd.TraverseInstanceProxies()):
+        if prim.IsA(UsdGeom.Xformable) and not _is_placed(prim):
+            yield f"{prim.GetPath()} has no finite transform"
+        for attribute in prim.GetAuthoredAttributes():
+            if prim.IsA(UsdGeom.Gprim) or attribute.GetName().startswith(_PREFIXES):
+                yield from _faults(attribute)
+
+
+def _is_placed(prim: Usd.Prim) -> bool:
+    try:
+        matrix = UsdGeom.Xformable(prim).GetLocalTransformation()
+    except Tf.ErrorException:
+        return False
+    return bool(np.isfinite(matrix).all())
+
+
+def _faults(attribute: Usd.Attribute) -> Iterator[str]:
+    # Of an attribute that a schema declares, this is the declared type.
+    declared = attribute.GetTypeName()
+    value = attribute.Get()
+    if value is None:
+        return
+    if _shape(value) != _shape(declared.defaultValue):
+        yield f"{attribute.GetPath()} = {value!r} is no {declared}"
+    elif attribute.GetBaseName() == "axis" and str(value) not in {"X", "Y", "Z"}:
+        yield f"{attribute.GetPath()} = {value!r} is no axis"
+    elif "physics:local" in attribute.GetName() and not _is_finite(value):
+        yield f"{attribute.GetPath()} = {value!r} is not finite"
+
+
+def _is_finite(value: Gf.Vec3f | Gf.Quatf) -> bool:
+    parts = (value.real, *value.imaginary) if hasattr(value, "imaginary") else value
+    return all(map(math.isfinite, parts))
+
+
+def _shape(value: object) -> tuple[object, ...]:
+    """Return the kind of a value: number, text, quaternion, vector or array.
+
+    Arrays of any length are equal.
+    """
+    for kinds, word in _ALIKE:
+        if isinstance(value, kinds):
+            return (word,)
+    if hasattr(value, "dimension"):
+        return ("vector", value.dimension)
+    if type(value).__name__.endswith("Array"):
+        return ("array", np.array(value).shape[1:])
+    return (type(value).__name__,)

@@ -1,7 +1,6 @@
 """Rigid transforms as (..., 4, 4) matrices that act on column vectors.
 
-Written for the USD engine alone: it shares no mathematics with the converter, so that
-an error cannot hide by being made twice.
+It shares no code with the converter, so that an error of one side is not repeated.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The tree of bodies that joints span, and where it places them.
+"""The tree of bodies that joints span, the poses of the bodies, and articulations.
 
-The tree follows the joints, never the nesting of prims: nested and flat assets are
-placed alike. It grows from the world, and from a root of their own for bodies that
-nothing ties to the world.
+The tree follows the joints, not the nesting of prims, so that nested and flat assets
+have the same poses. Its roots are the world, and one body of each mechanism that is not
+connected to the world.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from pxr import UsdPhysics
 
 from urdf_usd.conformance.engines.openusd.links import WORLD
 from urdf_usd.conformance.engines.openusd.transforms import (
@@ -26,7 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from urdf_usd.conformance.engines.openusd.joints import Connection
-    from urdf_usd.conformance.engines.openusd.stage import Placement
+    from urdf_usd.conformance.engines.openusd.links import LinkPrims
+    from urdf_usd.conformance.engines.openusd.stage import Physics, WorldTransforms
     from urdf_usd.conformance.engines.openusd.transforms import Array
     from urdf_usd.conformance.observation.robot import Configurations
 
@@ -36,11 +38,10 @@ class BodyTree:
     """Bodies ordered by joints.
 
     Attributes:
-        joints: Joints of the tree, parent before child, turned so that their parent
-            side is nearer to the root.
+        joints: Joints of the tree, parent before child, reversed where needed so that
+            their parent side is nearer to the root.
         loops: Joints that close a loop.
-        roots: Bodies that no joint of the tree places: they stay where they are
-            authored.
+        roots: Bodies that are no child of a joint, at their authored poses.
     """
 
     joints: tuple[Connection, ...]
@@ -64,11 +65,11 @@ def span_tree(
     Args:
         joints: Joints that connect two different sides.
         bodies: All bodies.
-        preferred: Bodies to start from if nothing ties them to the world: the roots
-            of articulations.
+        preferred: Bodies to start from if not connected to the world: the roots of
+            articulations.
     """
     seconds = {joint.bodies[1] for joint in joints}
-    # What floats off another body starts a mechanism, but not the robot.
+    # The child of a floating joint is the root of a mechanism, but not of the robot.
     adrift = {
         joint.bodies[1] for joint in joints if joint.mobility.type is JointType.FLOATING
     }
@@ -91,10 +92,9 @@ def span_tree(
 def _grow(
     joints: Sequence[Connection], start: str, placed: set[str]
 ) -> list[Connection]:
-    """Add to ``placed`` what can be reached from a body; return the joints used.
+    """Add bodies that are reachable from a body to ``placed``; return the joints used.
 
-    Joints that are excluded from articulations close loops: they are used only where
-    nothing else leads on.
+    Joints that are excluded from articulations close loops, so they are used last.
     """
     ordered: list[Connection] = []
     reached = {start}
@@ -117,15 +117,13 @@ def _grow(
 
 
 def place_bodies(
-    tree: BodyTree, placement: Placement, configurations: Configurations
+    tree: BodyTree, world: WorldTransforms, configurations: Configurations
 ) -> dict[str, Array]:
     """Return the (K, 4, 4) world transforms of all bodies, and of the world."""
     count = configurations.count
     still = np.tile(np.eye(4), (count, 1, 1))
     poses = {WORLD: still}
-    poses |= {
-        root: np.tile(placement.rigid(root), (count, 1, 1)) for root in tree.roots
-    }
+    poses |= {root: np.tile(world.rigid(root), (count, 1, 1)) for root in tree.roots}
     positions = dict(zip(configurations.joints, configurations.positions, strict=True))
     for joint in tree.joints:
         poses[joint.bodies[joint.child]] = poses[
@@ -168,7 +166,7 @@ def _motion(joint: Connection, anchor: Array, given: Array | None) -> Array | No
             moved = transforms(rotations(given[:, 3:]), given[:, :3])
             motion = _in_joint_frame(moved, anchor)
         case JointType.SPHERICAL, _:
-            # Given as rotations of the child frame, but they are about the anchor.
+            # Coordinates are rotations of the child frame, about the anchor.
             to_child = anchor[:3, :3]
             motion = transforms(to_child.T @ rotations(given) @ to_child)
         case _:
@@ -185,7 +183,7 @@ def _in_joint_frame(motion_of_child: Array, anchor: Array) -> Array:
 def _planar_motion(
     anchor: Array, axis: int, displacements: Array, angles: Array
 ) -> Array:
-    """Return motions with displacements as far as the plane's two axes allow them.
+    """Return motions with displacements projected on the plane.
 
     Args:
         anchor: (4, 4) joint frame in the child's frame.
@@ -200,14 +198,89 @@ def _planar_motion(
 
 
 def assembly_gaps(
-    joints: Sequence[Connection], placement: Placement
+    joints: Sequence[Connection], world: WorldTransforms
 ) -> tuple[AssemblyGap, ...]:
-    """Compare both frames of every joint where the prims themselves are placed."""
+    """Compare both frames of every joint at the authored poses."""
     gaps = []
     for joint in joints:
         sides = [
-            (placement.rigid(body) if body else np.eye(4)) @ anchor
+            (world.rigid(body) if body else np.eye(4)) @ anchor
             for body, anchor in zip(joint.bodies, joint.anchors, strict=True)
         ]
         gaps.append(AssemblyGap(joint.name, *separation(*sides)))
     return tuple(gaps)
+
+
+def articulated_bodies(physics: Physics) -> tuple[str, ...]:
+    """Return the bodies that articulations start from."""
+    starts = (
+        str(path)
+        for found in physics.articulations.values()
+        for path in found.rootPrims
+    )
+    return tuple(path for path in starts if path in physics.bodies)
+
+
+def unarticulated(physics: Physics, tree: BodyTree) -> tuple[str, ...]:
+    """Name the joints of the robot that belong to no articulation.
+
+    The parser lists the moving joints of an articulation, and some of those that are
+    excluded from it. A fixed joint to the world defines the base.
+    """
+    # Not by bodies: for a single body with a joint to the world, the parser lists the
+    # joint alone.
+    listed = _listed(physics)
+
+    def is_outside(joint: Connection) -> bool:
+        match joint.mobility.type:
+            case JointType.FLOATING:
+                return False
+            case JointType.FIXED:
+                return not joint.articulated and WORLD not in joint.bodies
+        return joint.path not in listed or not joint.articulated
+
+    return tuple(joint.name for joint in tree.joints if is_outside(joint))
+
+
+def at_world(physics: Physics, joints: Sequence[Connection]) -> tuple[str, ...]:
+    """Name the moving joints of articulations with the world on one side.
+
+    The parser reports the world for the default prim and for missing targets, and the
+    collider for static colliders.
+    """
+    listed = _listed(physics)
+
+    def moves(joint: Connection) -> bool:
+        kind = joint.mobility.type
+        if kind is None:
+            # Solvers keep a distance joint out of the articulation's tree.
+            distance = UsdPhysics.ObjectType.DistanceJoint
+            return bool(physics.joints[joint.path].type != distance)
+        return kind is not JointType.FLOATING and COORDINATES[kind] > 0
+
+    return tuple(
+        joint.name
+        for joint in joints
+        if not physics.bodies.keys() >= set(joint.bodies)
+        and joint.articulated
+        and joint.path in listed
+        and moves(joint)
+    )
+
+
+def _listed(physics: Physics) -> set[str]:
+    """Paths of the joints that the parser lists for an articulation."""
+    return {
+        str(path)
+        for found in physics.articulations.values()
+        for path in found.articulatedJoints
+    }
+
+
+def nondynamic(physics: Physics, links: LinkPrims) -> tuple[str, ...]:
+    """Name the links whose body is kinematic or disabled."""
+    return tuple(
+        links.by_path[path].name
+        for path, body in physics.bodies.items()
+        if path in links.by_path and (body.kinematicBody or not body.rigidBodyEnabled)
+    )

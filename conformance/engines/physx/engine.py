@@ -21,14 +21,14 @@ from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
-from urdf_usd.conformance.engines.openusd.links import find_links
-from urdf_usd.conformance.engines.openusd.simulator_schemas import (
-    Language,
-    spoken_languages,
+from urdf_usd.conformance.engines.openusd.joint_attributes import (
+    SchemaFamily,
+    used_families,
 )
+from urdf_usd.conformance.engines.openusd.links import find_links
 from urdf_usd.conformance.engines.openusd.stage import (
-    Placement,
     Units,
+    WorldTransforms,
     captured_diagnostics,
     read_physics,
     urdf_name,
@@ -42,8 +42,8 @@ from urdf_usd.conformance.engines.protocol import (
 )
 from urdf_usd.conformance.engines.statements import (
     blocked_note,
-    links_in_reach,
-    stated_frames,
+    build_frames,
+    reachable_links,
     unreachable_joints,
     vec3,
     vec6,
@@ -76,7 +76,7 @@ _STATES = _OF_BODIES | {
 }
 # Stated only if the asset uses schemas that PhysX reads.
 _BY_SCHEMA = frozenset({Quantity.EFFORT, Quantity.VELOCITY})
-_LANGUAGES = frozenset({Language.NEWTON, Language.PHYSX})
+_FAMILIES = frozenset({SchemaFamily.NEWTON, SchemaFamily.PHYSX})
 _ANGULAR = frozenset({JointType.REVOLUTE, JointType.CONTINUOUS})
 _ONE_AXIS = _ANGULAR | {JointType.PRISMATIC}
 _SEVERAL_AXES = frozenset(JointType) - _ONE_AXIS - {JointType.FIXED}
@@ -128,9 +128,9 @@ class PhysxEngine:
                 urdf_name(physics.stage.GetPrimAtPath(path)): path
                 for path in physics.joints
             }
-            by_schema = bool(_LANGUAGES & spoken_languages(physics))
+            by_schema = bool(_FAMILIES & used_families(physics))
             root = links.by_name.get(names.root)
-            outside = Placement(physics).rigid(root.path) if root else None
+            outside = WorldTransforms(physics).rigid(root.path) if root else None
         if physics.units != _SI:
             raise AbstentionError("only stages in metres and kilograms are compared")
         types = {joint.name: joint.type for joint in names.joints}
@@ -148,7 +148,7 @@ class PhysxEngine:
         }
         reported = _joints(answer, names.joints, joints, by_schema=by_schema)
         blocked = unreachable_joints(reported, request.configurations, _SEVERAL_AXES)
-        reach = links_in_reach(names.root, reported, blocked)
+        reach = reachable_links(names.root, reported, blocked)
         framed = [link for link in reach if link in rows or link == names.root]
 
         def place(row: int) -> tuple[_Array, _Array]:
@@ -168,7 +168,7 @@ class PhysxEngine:
                 for link, row in rows.items()
             ),
             joints=reported,
-            frames=stated_frames(framed, request.configurations, place),
+            frames=build_frames(framed, request.configurations, place),
             base=(Base.FIXED if fixed else Base.FLOATING) if count else None,
             articulation_roots=count,
             notes=blocked_note("PhysX", blocked),

@@ -1,8 +1,8 @@
-"""What Pinocchio reads in a URDF, through urdfdom.
+"""URDF engine: Pinocchio, through urdfdom.
 
-Pinocchio lumps links that fixed joints weld into one body per moving joint, so mass is
-stated per welded group, with the link that heads it. It keeps every link as a frame. It
-reads couplings only if told to, and then refuses some of them: it states none.
+Pinocchio merges links that fixed joints connect into one body per moving joint, so mass
+is stated per rigid group, with its first link. It keeps every link as a frame. It reads
+couplings only by an option that rejects some of them, so none are stated.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -32,9 +32,9 @@ from urdf_usd.conformance.engines.prepared_urdf.text import (
 from urdf_usd.conformance.engines.protocol import AbstentionError, Availability, Side
 from urdf_usd.conformance.engines.statements import (
     blocked_note,
-    links_in_reach,
-    stated_frames,
-    told_positions,
+    build_frames,
+    reachable_links,
+    settable_positions,
     unreachable_joints,
     vec3,
     vec6,
@@ -50,13 +50,15 @@ from urdf_usd.conformance.observation.robot import (
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from types import ModuleType
 
+    import pinocchio
     from numpy.typing import NDArray
 
     from urdf_usd.conformance.engines.protocol import Request
     from urdf_usd.conformance.observation.robot import Configurations, Frames
 
-_REFUSED = "urdfdom refuses the whole file over one that is incomplete"
+_REFUSED = "urdfdom rejects the whole file if one is incomplete"
 _STEPS = (
     strip_shapes,
     keep_first_inertial,
@@ -80,8 +82,8 @@ _STATES = frozenset(
         Quantity.DYNAMICS,
     }
 )
-# Sizes of a joint in the configuration and in the velocity tell the types of URDF
-# apart, but for one axis along which or about which the child moves.
+# Numbers of coordinates and velocities identify the URDF type, except for prismatic and
+# revolute joints.
 _TYPES = {
     (2, 1): JointType.CONTINUOUS,
     (4, 3): JointType.PLANAR,
@@ -92,17 +94,17 @@ _SLIDES = "JointModelP"
 
 @dataclass(frozen=True, slots=True)
 class PinocchioEngine:
-    """Asks Pinocchio's URDF parser."""
+    """Reads a URDF with Pinocchio's parser."""
 
     name: str = "pinocchio"
     side: Side = Side.URDF
 
     def availability(self) -> Availability:
-        """Say which version is installed, if any."""
+        """Return the installed version, if any."""
         return optional_engine("pinocchio", "pin", "pinocchio")
 
     def observe(self, request: Request) -> Observation:
-        """Read the file and state what it says.
+        """Read the file and state its quantities.
 
         Raises:
             AbstentionError: urdfdom or Pinocchio refuses the file.
@@ -111,7 +113,7 @@ class PinocchioEngine:
         robot = _read(urdf)
         joints = _joints(robot, urdf)
         blocked = unreachable_joints(joints, request.configurations)
-        reach = links_in_reach(robot.root, joints, blocked)
+        reach = reachable_links(robot.root, joints, blocked)
         return Observation(
             engine=self.name,
             robot=None if urdf.robot_unnamed else robot.model.name,
@@ -126,7 +128,7 @@ class PinocchioEngine:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Robot:
-    """A model, and where its frames are.
+    """A model, and the indices of its frames.
 
     Attributes:
         engine: The ``pinocchio`` module.
@@ -136,8 +138,8 @@ class _Robot:
         frame_of_joint: Index of each joint's frame; fixed joints have one too.
     """
 
-    engine: Any
-    model: Any
+    engine: ModuleType
+    model: pinocchio.Model
     root: str
     frame_of_link: Mapping[str, int]
     frame_of_joint: Mapping[str, int]
@@ -155,7 +157,7 @@ def _read(urdf: UrdfText) -> _Robot:
     kinds = pinocchio.FrameType
     frames = list(enumerate(model.frames))
     links = {frame.name: i for i, frame in frames if frame.type == kinds.BODY}
-    # The first frame is the universe, which is no joint of the file.
+    # The first frame is the universe.
     joints = {
         frame.name: i
         for i, frame in frames[1:]
@@ -168,13 +170,13 @@ def _read(urdf: UrdfText) -> _Robot:
 
 
 def _reason(printed: str) -> str:
-    """What urdfdom printed, without its source positions."""
+    """Return the errors that urdfdom printed."""
     lines = re.findall(r"^Error: *(.*)$", printed, re.MULTILINE)
     return "; ".join(dict.fromkeys(lines))
 
 
 def _links(robot: _Robot, urdf: UrdfText) -> tuple[LinkObservation, ...]:
-    """Lump links as Pinocchio does: the head of a group stands for all of it."""
+    """State links; the head of a rigid group has the mass of all its links."""
     groups: dict[int, list[str]] = {}
     for name, index in robot.frame_of_link.items():
         groups.setdefault(robot.model.frames[index].parentJoint, []).append(name)
@@ -244,7 +246,7 @@ def _joint(robot: _Robot, name: str, child: str, urdf: UrdfText) -> JointObserva
     )
 
 
-def _type(joint: Any) -> JointType:  # noqa: ANN401  untyped engine
+def _type(joint: pinocchio.JointModel) -> JointType:
     if kind := _TYPES.get((joint.nq, joint.nv)):
         return kind
     slides = joint.shortname().startswith(_SLIDES)
@@ -252,7 +254,7 @@ def _type(joint: Any) -> JointType:  # noqa: ANN401  untyped engine
 
 
 def _finite(value: float) -> float | None:
-    """Pinocchio writes infinity where the file has no ``<limit>``."""
+    """Return None for infinity, which Pinocchio uses without a ``<limit>``."""
     return float(value) if math.isfinite(value) else None
 
 
@@ -275,7 +277,7 @@ def _frames(
             np.array([pose.rotation for pose in poses]),
         )
 
-    return stated_frames(links, configurations, place)
+    return build_frames(links, configurations, place)
 
 
 def _positions(
@@ -283,12 +285,12 @@ def _positions(
     joints: tuple[JointObservation, ...],
     configurations: Configurations,
 ) -> NDArray[np.float64]:
-    """Positions in Pinocchio's own order and form, (K, nq)."""
+    """Return positions in Pinocchio's own order and form, (K, nq)."""
     model = robot.model
     neutral = robot.engine.neutral(model)
     positions: NDArray[np.float64] = np.tile(neutral, (configurations.count, 1))
     types = {joint.name: joint.type for joint in joints}
-    for name, values in told_positions(joints, configurations).items():
+    for name, values in settable_positions(joints, configurations).items():
         joint = model.joints[model.getJointId(name)]
         columns = slice(joint.idx_q, joint.idx_q + joint.nq)
         positions[:, columns] = _coordinates(types[name], values)
@@ -296,12 +298,12 @@ def _positions(
 
 
 def _coordinates(kind: JointType, values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The (K, n) values that Pinocchio takes for a joint."""
+    """Return the (K, n) values of a joint in Pinocchio's coordinates."""
     match kind:
         case JointType.CONTINUOUS:
             return np.column_stack([np.cos(values), np.sin(values)])
         case JointType.PLANAR:
-            # Its plane is always x, y: what leads out of it cannot be set.
+            # Its plane is always x, y; other displacements cannot be set.
             angle = values[:, 3]
             return np.column_stack([values[:, :2], np.cos(angle), np.sin(angle)])
         case JointType.FLOATING:

@@ -1,1 +1,1 @@
-"""URDF text for engines that read less than the URDF says."""
+"""Prepared copies of a URDF for engines that reject parts of it."""

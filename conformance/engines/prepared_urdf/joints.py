@@ -1,7 +1,7 @@
-"""What has to be changed about the joints of a URDF before some engines read it.
+"""Changes to the joints of a URDF that some engines need.
 
 Each is a step of :func:`urdf_usd.conformance.engines.prepared_urdf.text.prepare`: an
-engine that would refuse the whole file, or die of it, is heard about the rest.
+engine that would reject the whole file, or crash on it, can read the rest.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def leave_out(tag: str, reason: str) -> Step:
 
     Args:
         tag: Tag of the element.
-        reason: Why it has to go, as a clause: ``the engine refuses ...``.
+        reason: Why it is left out, as a clause: ``the engine refuses ...``.
     """
 
     def leave(robot: UrdfElement) -> Change | None:
@@ -43,7 +43,7 @@ _COUPLED = frozenset({"revolute", "continuous", "prismatic"})
 
 
 def leave_out_idle_couplings(robot: UrdfElement) -> Change | None:
-    """Leave out couplings of a joint, or to a joint, that has no position."""
+    """Leave out couplings of or to a joint that has not exactly one coordinate."""
     types = {
         joint.get("name", ""): joint.get("type") for joint in robot.iterfind("joint")
     }
@@ -59,7 +59,7 @@ def leave_out_idle_couplings(robot: UrdfElement) -> Change | None:
         return None
     names = sorted({joint.get("name", "") for joint, _ in idle})
     return Change(
-        f"<mimic> of or to a joint without a position was left out: {', '.join(names)}."
+        f"<mimic> of or to a joint without one coordinate left out: {', '.join(names)}."
     )
 
 
@@ -75,11 +75,11 @@ def leave_out_empty_dynamics(robot: UrdfElement) -> Change | None:
         joint.remove(element)
     if not empty:
         return None
-    return Change("<dynamics> that states nothing was left out.")
+    return Change("Empty <dynamics> was left out.")
 
 
 def complete_limits(robot: UrdfElement) -> Change | None:
-    """Give limits the effort and velocity that they lack, and joints their limits."""
+    """Add missing effort and velocity to limits, and missing limits to joints."""
     effort: set[str] = set()
     velocity: set[str] = set()
     limits: set[str] = set()
@@ -100,8 +100,8 @@ def complete_limits(robot: UrdfElement) -> Change | None:
     if not filled:
         return None
     return Change(
-        "Effort and velocity that a <limit> lacks, or a whole <limit>, were filled in,"
-        f" and are not stated: {', '.join(sorted(filled))}.",
+        "A missing <limit>, or its missing effort and velocity, were added, and are not"
+        f" stated: {', '.join(sorted(filled))}.",
         limits=frozenset(limits),
         effort=frozenset(effort),
         velocity=frozenset(velocity),
@@ -109,7 +109,7 @@ def complete_limits(robot: UrdfElement) -> Change | None:
 
 
 def leave_out_reversed_bounds(robot: UrdfElement) -> Change | None:
-    """Leave out bounds of which the lower one is above the upper one."""
+    """Leave out bounds if the lower one is above the upper one."""
     changed = set()
     for joint in robot.iterfind("joint"):
         for limit in joint.iterfind("limit"):
@@ -119,8 +119,7 @@ def leave_out_reversed_bounds(robot: UrdfElement) -> Change | None:
     if not changed:
         return None
     return Change(
-        "A lower bound above the upper one was left out with it:"
-        f" {', '.join(sorted(changed))}."
+        f"Bounds with lower above upper were left out: {', '.join(sorted(changed))}."
     )
 
 
@@ -131,5 +130,5 @@ def _reversed(limit: UrdfElement) -> bool:
     try:
         return float(lower) > float(upper)
     except ValueError:
-        # What is no number is for the engine to refuse.
+        # The engine reports what is not a number.
         return False

@@ -1,6 +1,6 @@
-"""A copy of a URDF that holds links and shapes alone, for engines that state shapes.
+"""A copy of a URDF with links and shapes alone, for engines that state shapes.
 
-Every joint is fixed and no link has mass, so that nothing but a shape can be refused.
+Every joint is fixed and no link has mass, so that an engine can only reject shapes.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _FILE = "file://"
 
 @dataclass(frozen=True, slots=True)
 class ShapeText:
-    """The copy, and what was left out of it.
+    """The copy, and the shapes that were left out.
 
     Attributes:
         urdf: The prepared copy.
@@ -49,7 +49,7 @@ def prepare_shapes(
         request: The URDF, and the folders of packages.
         formats: Suffixes of mesh files that the engine loads, in lower case; other
             meshes are left out.
-        steps: What else the engine needs.
+        steps: Further changes that the engine needs.
 
     Raises:
         AbstentionError: The text is not XML, or not a robot.
@@ -59,7 +59,7 @@ def prepare_shapes(
     def leave_shapes(robot: UrdfElement) -> Change:
         _strip(robot)
         unread.extend(_without_meshes(robot, request, formats))
-        return Change("A copy with links and shapes alone was read as well.")
+        return Change("Shapes were read from a copy with links and shapes alone.")
 
     urdf = prepare(request.path, (leave_shapes, *steps))
     return ShapeText(urdf, tuple(unread))
@@ -108,7 +108,7 @@ def _without_meshes(
 
 
 def unstated(link: str, role: Role, reference: str) -> ShapeObservation:
-    """Return a shape about which an engine says nothing."""
+    """Return a shape that an engine does not state."""
     return ShapeObservation(
         link=link,
         role=role,
@@ -120,7 +120,7 @@ def unstated(link: str, role: Role, reference: str) -> ShapeObservation:
 
 
 def _find(reference: str, urdf: Path, packages: Mapping[str, str]) -> Path | None:
-    """Find a mesh file: beside the URDF, or in a package around it."""
+    """Find a mesh file: relative to the URDF, or in a package above it."""
     candidates = _candidates(reference, urdf.absolute().parent, packages)
     return next((path for path in candidates if path.is_file()), None)
 
@@ -128,7 +128,7 @@ def _find(reference: str, urdf: Path, packages: Mapping[str, str]) -> Path | Non
 def _candidates(
     reference: str, folder: Path, packages: Mapping[str, str]
 ) -> Iterator[Path]:
-    """Yield where a mesh file may be, the likeliest place first."""
+    """Yield candidate paths of a mesh file, the most likely first."""
     scheme = next((s for s in _PACKAGED if reference.startswith(s)), None)
     if scheme is None:
         yield folder / reference.removeprefix(_FILE)

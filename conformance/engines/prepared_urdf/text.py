@@ -1,8 +1,8 @@
-"""A copy of a URDF that an engine can read, and what must not be said because of it.
+"""A copy of a URDF that an engine can read, and the values that are not the file's.
 
-Only this text is shared by the engines: what it *means* is left to the engine.
-Whatever is changed in the copy is told in a note, and no value that was put in is ever
-stated as a reading: :class:`UrdfText` names the links and joints concerned.
+Engines share this text alone and interpret it themselves. Each change of the copy is
+reported in a note, and no added value is stated by an engine: :class:`UrdfText` names
+the links and joints concerned.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One thing that was changed in the copy.
+    """One change of the copy.
 
     Attributes:
-        note: What and why, in one sentence.
+        note: The change and its reason, in one sentence.
         mass: Links whose mass properties in the copy are not the file's.
-        inertia: Links of which that holds for the inertia tensor alone.
+        inertia: Links whose inertia tensor in the copy is not the file's.
         limits: Joints whose ``<limit>`` in the copy is not the file's.
-        effort: Joints of which that holds for the effort.
-        velocity: Joints of which that holds for the velocity.
-        renamed: Link names in the copy, each with the one in the file.
+        effort: Joints whose effort in the copy is not the file's.
+        velocity: Joints whose velocity in the copy is not the file's.
+        renamed: Pairs of link names, in the copy and in the file.
         unnamed_robot: Whether the robot's name in the copy is not the file's.
     """
 
@@ -48,7 +48,7 @@ class Change:
     unnamed_robot: bool = False
 
 
-# The frame that a robot stands in, if its URDF speaks of it.
+# Name of the world in URDF.
 _WORLD = "world"
 
 Step: TypeAlias = Callable[["UrdfElement"], Change | None]
@@ -62,8 +62,8 @@ class UrdfText:
         text: UTF-8, one element per line.
         links: Names of all links, as in the copy.
         without_inertial: Links for which the file has no ``<inertial>``.
-        joint_of_child: Name of each joint, by the link that it carries in the copy.
-        changes: What was changed.
+        joint_of_child: Name of each joint, by its child link in the copy.
+        changes: The changes.
     """
 
     text: bytes
@@ -74,32 +74,32 @@ class UrdfText:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What was changed, one sentence each."""
+        """Notes on the changes."""
         return tuple(change.note for change in self.changes)
 
     @property
     def mass_unknown(self) -> frozenset[str]:
-        """Links whose mass properties the engine cannot know from the copy."""
+        """Links whose mass properties in the copy are not the file's."""
         return frozenset().union(*(change.mass for change in self.changes))
 
     @property
     def inertia_unknown(self) -> frozenset[str]:
-        """Links whose inertia tensor the engine cannot know from the copy."""
+        """Links whose inertia tensor in the copy is not the file's."""
         return frozenset().union(*(change.inertia for change in self.changes))
 
     @property
     def limits_unknown(self) -> frozenset[str]:
-        """Joints whose limits the engine cannot know from the copy."""
+        """Joints whose limits in the copy are not the file's."""
         return frozenset().union(*(change.limits for change in self.changes))
 
     @property
     def effort_unknown(self) -> frozenset[str]:
-        """Joints whose effort the engine cannot know from the copy."""
+        """Joints whose effort in the copy is not the file's."""
         return frozenset().union(*(change.effort for change in self.changes))
 
     @property
     def velocity_unknown(self) -> frozenset[str]:
-        """Joints whose velocity the engine cannot know from the copy."""
+        """Joints whose velocity in the copy is not the file's."""
         return frozenset().union(*(change.velocity for change in self.changes))
 
     @property
@@ -108,7 +108,7 @@ class UrdfText:
         return any(change.unnamed_robot for change in self.changes)
 
     def original(self, link: str) -> str:
-        """Name in the file of the link that is called ``link`` in the copy."""
+        """Return the name in the file of a link of the copy."""
         renamed = dict(pair for change in self.changes for pair in change.renamed)
         return renamed.get(link, link)
 
@@ -140,8 +140,8 @@ def prepare(path: str, steps: Sequence[Step]) -> UrdfText:
     )
 
 
-# Departures from XML that no engine minds, because none reads XML to the letter, and
-# that leave no doubt about the elements: lxml recovers from these without loss.
+# XML errors that no engine rejects, and that do not affect the elements: lxml recovers
+# from these without loss.
 _HARMLESS = {
     etree.ErrorTypes.ERR_UNKNOWN_VERSION: "a declaration of an unknown XML version",
     etree.ErrorTypes.ERR_RESERVED_XML_NAME: "an XML declaration that is not at the top",
@@ -172,7 +172,7 @@ def _read(path: str) -> tuple[UrdfElement, tuple[Change, ...]]:
             raise AbstentionError(
                 f"the text is not well-formed XML: {entry.message}, line {entry.line}"
             )
-    # Where nothing can be recovered lxml returns None, against its own annotation.
+    # lxml may return None, contrary to its annotation.
     tag = getattr(root, "tag", None)
     if tag != "robot":
         raise AbstentionError(f"the root element is {tag}, not robot")
@@ -186,10 +186,10 @@ def _read(path: str) -> tuple[UrdfElement, tuple[Change, ...]]:
 
 
 def _define_world(robot: UrdfElement) -> Change | None:
-    """Add a bare link ``world`` if joints hang on one that is nowhere defined.
+    """Add an empty link ``world`` if joints name it as parent and it is not defined.
 
-    Drake reads such a file, MuJoCo and PyBullet refuse it. If a child of such a joint
-    hangs on another link as well, the file is left as it is.
+    Drake reads such a file, MuJoCo and PyBullet reject it. If a child of such a joint
+    has another parent as well, the file is left unchanged.
     """
     names = {_name(link) for link in robot.iterfind("link")}
     children = [child.get("link") for child in robot.iterfind("joint/child")]
@@ -205,7 +205,7 @@ def _define_world(robot: UrdfElement) -> Change | None:
     if any(children.count(child) > 1 for child in hung):
         return None
     robot.insert(0, etree.Element("link", {"name": _WORLD}))
-    return Change(f"Link {_WORLD}, which joints name and nothing defines, was added.")
+    return Change(f"Link {_WORLD}, a parent of joints that is not defined, was added.")
 
 
 def _name(element: UrdfElement) -> str:
@@ -221,7 +221,7 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def strip_shapes(robot: UrdfElement) -> Change | None:
-    """Keep what carries kinematics and mass: no shapes, hence no meshes."""
+    """Leave out everything but kinematics and mass."""
     strangers = [child for child in robot if child.tag not in {"link", "joint"}]
     strangers += [
         child
@@ -236,8 +236,8 @@ def strip_shapes(robot: UrdfElement) -> Change | None:
     if not strangers:
         return None
     return Change(
-        "Shapes, materials and elements for other programs were left out: kinematics"
-        " and mass do not need them."
+        "Shapes, materials and extension elements, irrelevant to kinematics and mass,"
+        " were left out."
     )
 
 
@@ -245,9 +245,9 @@ _TENSOR = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 
 
 def complete_inertials(robot: UrdfElement) -> Change | None:
-    """Give an ``<inertial>`` that lacks a part zeros in its place.
+    """Fill missing parts of an ``<inertial>`` with zeros.
 
-    Both engines refuse the whole file otherwise.
+    Engines reject the whole file otherwise.
     """
     mass, inertia = set(), set()
     for name, link in _links(robot):
@@ -299,7 +299,7 @@ def name_robot(robot: UrdfElement) -> Change | None:
 
 
 def add_missing_limits(robot: UrdfElement) -> Change | None:
-    """Give a revolute or prismatic joint without ``<limit>`` an empty one."""
+    """Add an empty ``<limit>`` to revolute and prismatic joints without one."""
     added = set()
     for joint in robot.iterfind("joint"):
         bounded = joint.get("type") in {"revolute", "prismatic"}
@@ -318,7 +318,7 @@ def add_missing_limits(robot: UrdfElement) -> Change | None:
 def rename_inner_link(reserved: str) -> Step:
     """Make a step that renames a link called ``reserved`` unless it is the root.
 
-    The step is for an engine that takes any link of that name for its own world.
+    The step is for an engine that treats any link of that name as its world.
     """
 
     def rename(robot: UrdfElement) -> Change | None:
@@ -331,7 +331,7 @@ def rename_inner_link(reserved: str) -> Step:
 def rename_link(reserved: str) -> Step:
     """Make a step that renames a link called ``reserved``, the root included.
 
-    The step is for an engine whose world has no mass, and no place but its own.
+    The step is for an engine whose world has neither mass nor a pose.
     """
 
     def rename(robot: UrdfElement) -> Change | None:
@@ -352,7 +352,7 @@ def _rename(robot: UrdfElement, reserved: str, because: str) -> Change:
     for link in robot.iterfind(f"link[@name='{reserved}']"):
         link.set("name", fresh)
     return Change(
-        f"Link {reserved} was renamed while the engine read it: {because} the engine"
-        " would take it for its world.",
+        f"Link {reserved} was renamed in the copy: {because} the engine would treat it"
+        " as its world.",
         renamed=((fresh, reserved),),
     )

@@ -1,7 +1,7 @@
-"""What PyBullet reads in a URDF.
+"""URDF engine: PyBullet.
 
 PyBullet reports poses and inertia in the *inertial* frame of each link; link frames are
-worked out here in double precision, because its own link frames pass through float32.
+computed here in double precision, because its own link frames are in float32.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib.metadata
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.spatial.transform import Rotation
@@ -29,17 +29,17 @@ from urdf_usd.conformance.engines.protocol import (
     Side,
     Unavailable,
 )
-from urdf_usd.conformance.engines.pybullet.loading import BASE, loaded
-from urdf_usd.conformance.engines.pybullet.shapes import state_link
+from urdf_usd.conformance.engines.pybullet.loading import BASE, PoseError, loaded
 from urdf_usd.conformance.engines.statements import (
     blocked_note,
-    links_in_reach,
+    reachable_links,
+    settable_positions,
     tensor_along_link,
-    told_positions,
     unit,
     unreachable_joints,
     vec3,
 )
+from urdf_usd.conformance.engines.surfaces import primitive_surface
 from urdf_usd.conformance.observation.robot import (
     Frames,
     JointObservation,
@@ -49,16 +49,23 @@ from urdf_usd.conformance.observation.robot import (
     Observation,
     Quantity,
 )
-from urdf_usd.conformance.observation.shapes import Role
+from urdf_usd.conformance.observation.shapes import Role, ShapeObservation
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from numpy.typing import NDArray
 
     from urdf_usd.conformance.engines.prepared_urdf.text import UrdfText
     from urdf_usd.conformance.engines.protocol import Request
-    from urdf_usd.conformance.engines.pybullet.loading import Body
+    from urdf_usd.conformance.engines.pybullet.loading import (
+        Body,
+        JointRow,
+        LinkRow,
+        ShapeRow,
+    )
     from urdf_usd.conformance.observation.robot import Configurations, Vec3
-    from urdf_usd.conformance.observation.shapes import ShapeObservation
+
 
 _STEPS = (strip_shapes, complete_inertials, name_robot, add_missing_limits)
 # Neither of PyBullet's functions that set a joint has any effect on a planar one.
@@ -81,20 +88,20 @@ _SHAPES = {Quantity.COLLISION, Quantity.VISUAL}
 
 @dataclass(frozen=True, slots=True)
 class PybulletEngine:
-    """Asks Bullet's URDF importer."""
+    """Reads a URDF with Bullet's importer."""
 
     name: str = "pybullet"
     side: Side = Side.URDF
 
     def availability(self) -> Availability:
-        """Say which version is installed."""
+        """Return the installed version."""
         try:
             return Available(importlib.metadata.version("pybullet"))
         except importlib.metadata.PackageNotFoundError:
             return Unavailable("pybullet is not installed", "pip install pybullet")
 
     def observe(self, request: Request) -> Observation:
-        """Read the file and state what it says.
+        """Read the file and state its quantities.
 
         Raises:
             AbstentionError: PyBullet refuses the file.
@@ -103,8 +110,8 @@ class PybulletEngine:
         with loaded(urdf) as body:
             joints = _joints(body, urdf.limits_unknown)
             blocked = unreachable_joints(joints, request.configurations, _IMMOVABLE)
-            reach = links_in_reach(body.links[0], joints, blocked)
-            frames, silence = _frames(body, joints, reach, request.configurations)
+            reach = reachable_links(body.links[0], joints, blocked)
+            frames, pose_notes = _frames(body, joints, reach, request.configurations)
             links = _links(body, urdf)
         massive = {link.name for link in links if link.mass is not None}
         states = _STATES if frames else _STATES - {Quantity.FRAMES}
@@ -117,24 +124,25 @@ class PybulletEngine:
             links=links,
             joints=joints,
             frames=frames,
-            notes=(*urdf.notes, *blocked_note("PyBullet", blocked), *silence),
+            notes=(*urdf.notes, *blocked_note("PyBullet", blocked), *pose_notes),
             invented=tuple(sorted(urdf.without_inertial & massive)),
             shapes=shapes or (),
         )
 
 
 def _shapes(request: Request) -> tuple[ShapeObservation, ...] | None:
-    """State shapes as PyBullet reads them in another copy; None if it refuses that."""
+    """State shapes, from another copy; None if PyBullet rejects that."""
     text = prepare_shapes(request, frozenset(), name_robot)
     found = list(text.unread)
     try:
         with loaded(text.urdf) as body:
-            visuals = body.ask("getVisualShapeData")
+            visuals = body.visuals()
             for index, link in enumerate(body.links, start=BASE):
-                colliders = body.ask("getCollisionShapeData", index)
-                shown = tuple(row for row in visuals if row[1] == index)
-                for role, rows in (Role.COLLISION, colliders), (Role.VISUAL, shown):
-                    found += state_link(body.engine, link, role, rows)
+                shown = [row for row in visuals if row.link == index]
+                found += _shape_observations(
+                    link, Role.COLLISION, body.colliders(index)
+                )
+                found += _shape_observations(link, Role.VISUAL, shown)
     except AbstentionError:
         return None
     return tuple(found)
@@ -143,33 +151,23 @@ def _shapes(request: Request) -> tuple[ShapeObservation, ...] | None:
 def _joints(body: Body, limits_unknown: frozenset[str]) -> tuple[JointObservation, ...]:
     # Axes are reported in inertial frames, in the length that the file gives.
     return tuple(
-        _joint(row, body, unit(to_link @ row[13]), limits_unknown)
+        _joint(row, body, unit(to_link @ row.axis), limits_unknown)
         for row, to_link in zip(body.joint_rows, body.axes.as_matrix()[1:], strict=True)
     )
 
 
 def _joint(
-    row: tuple[Any, ...],
-    body: Body,
-    axis: Vec3 | None,
-    limits_unknown: frozenset[str],
+    row: JointRow, body: Body, axis: Vec3 | None, limits_unknown: frozenset[str]
 ) -> JointObservation:
-    name, child, parent = row[1].decode(), row[12].decode(), body.links[row[16] + 1]
-    kinds = {
-        body.engine.JOINT_REVOLUTE: JointType.REVOLUTE,
-        body.engine.JOINT_PRISMATIC: JointType.PRISMATIC,
-        body.engine.JOINT_SPHERICAL: JointType.SPHERICAL,
-        body.engine.JOINT_PLANAR: JointType.PLANAR,
-        body.engine.JOINT_FIXED: JointType.FIXED,
-    }
-    kind = kinds[row[2]]
+    name, child, parent = row.name, row.child, body.links[row.parent + 1]
+    kind = row.type
     if kind not in {JointType.REVOLUTE, JointType.PRISMATIC}:
         return JointObservation(name, kind, parent, child)
     if name in limits_unknown:
         return JointObservation(
             name, kind, parent, child, axis=axis, note="The file has no <limit>."
         )
-    lower, upper = float(row[8]), float(row[9])
+    lower, upper = row.lower, row.upper
     unlimited = lower > upper
     if unlimited:
         lower, upper = -math.inf, math.inf
@@ -181,12 +179,12 @@ def _joint(
         child,
         lower=lower,
         upper=upper,
-        effort=float(row[10]),
-        velocity=float(row[11]),
-        damping=float(row[6]),
-        friction=float(row[7]),
+        effort=row.effort,
+        velocity=row.velocity,
+        damping=row.damping,
+        friction=row.friction,
         axis=axis,
-        note=_note(unlimited=unlimited, effort=row[10], velocity=row[11]),
+        note=_note(unlimited=unlimited, effort=row.effort, velocity=row.velocity),
     )
 
 
@@ -194,8 +192,7 @@ def _note(*, unlimited: bool, effort: float, velocity: float) -> str | None:
     notes = []
     if unlimited:
         notes.append(
-            "PyBullet writes unlimited as a lower limit above the upper one, for"
-            " revolute and continuous joints alike."
+            "PyBullet does not distinguish continuous and unlimited revolute joints."
         )
     if not effort or not velocity:
         notes.append("PyBullet reads an absent effort or velocity as 0.")
@@ -212,17 +209,16 @@ def _links(body: Body, urdf: UrdfText) -> tuple[LinkObservation, ...]:
 
 
 def _mass(
-    link: str, row: tuple[Any, ...], axes: NDArray[np.float64], urdf: UrdfText
+    link: str, row: LinkRow, axes: NDArray[np.float64], urdf: UrdfText
 ) -> MassProperties | None:
-    mass, moments, center = row[0], row[2], row[3]
-    if link in urdf.mass_unknown or (mass == 0 and not any(moments)):
+    if link in urdf.mass_unknown or (row.mass == 0 and not any(row.moments)):
         return None
     return MassProperties(
-        mass=float(mass),
-        center=vec3(center),
+        mass=row.mass,
+        center=vec3(row.center),
         inertia=None
         if link in urdf.inertia_unknown
-        else tensor_along_link(moments, axes),
+        else tensor_along_link(row.moments, axes),
     )
 
 
@@ -232,17 +228,17 @@ def _frames(
     links: tuple[str, ...],
     configurations: Configurations,
 ) -> tuple[Frames | None, tuple[str, ...]]:
-    """Poses relative to the root link; None, with a note, if there are none."""
+    """Return poses relative to the root link; None, with a note, if not stated."""
     numbers = [body.links.index(link) for link in links]
     try:
         centers, quats_xyzw = _poses(body, joints, numbers, configurations)
-    except body.engine.error as error:
+    except PoseError as error:
         reason = f"PyBullet states no poses of {len(body.links)} links: {error}"
         return None, (reason,)
     in_world = Rotation.from_quat(quats_xyzw.reshape(-1, 4))
     own = np.tile(numbers, configurations.count)
     rotation = in_world * body.axes[own].inv()
-    offsets = rotation.apply(np.array([row[3] for row in body.link_rows])[own])
+    offsets = rotation.apply(np.array([row.center for row in body.link_rows])[own])
     origins = centers - offsets.reshape(centers.shape)
     # The root is the same in all configurations.
     to_root = rotation[0].inv()
@@ -260,46 +256,71 @@ def _poses(
     numbers: list[int],
     configurations: Configurations,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Inertial frames in the world, (K, L, 3) origins and (K, L, 4) quaternions xyzw.
+    """Return inertial frames in the world, (K, L, 3) origins and (K, L, 4) quats xyzw.
 
     Args:
         body: The robot.
         joints: All of its joints.
-        numbers: Of the links, of which the root is the first.
-        configurations: What to bring the joints to.
+        numbers: Indices of the links, the root first.
+        configurations: The configurations.
     """
     shape = configurations.count, len(numbers)
     centers, quats_xyzw = np.empty((*shape, 3)), np.empty((*shape, 4))
-    # No time passes, so it stays.
-    centers[:, 0], quats_xyzw[:, 0] = body.ask("getBasePositionAndOrientation")
+    # Nothing is stepped in time, so the root stays.
+    centers[:, 0], quats_xyzw[:, 0] = body.base_pose()
     moving = [number - 1 for number in numbers[1:]]
     settable, targets = _targets(body, joints, configurations)
     for row in range(configurations.count if moving else 0):
         if settable:
-            body.ask("resetJointStatesMultiDof", settable, targets[row])
-        # 1 computes forward kinematics; without it the poses are those of the last step
-        states = body.ask("getLinkStates", moving, computeForwardKinematics=1)
-        centers[row, 1:] = [state[0] for state in states]
-        quats_xyzw[row, 1:] = [state[1] for state in states]
+            body.set_joints(settable, targets[row])
+        poses = body.link_poses(moving)
+        centers[row, 1:] = [position for position, _ in poses]
+        quats_xyzw[row, 1:] = [quat for _, quat in poses]
     return centers, quats_xyzw
 
 
 def _targets(
     body: Body, joints: tuple[JointObservation, ...], configurations: Configurations
 ) -> tuple[list[int], list[list[list[float]]]]:
-    """Return which joints PyBullet can set, and to what in each configuration."""
+    """Return the joints that PyBullet can set, and their targets per configuration."""
     indices, columns = [], []
-    told = told_positions(joints, configurations)
+    targets_of = settable_positions(joints, configurations)
     for index, joint in enumerate(joints):
-        if joint.type in _IMMOVABLE or joint.name not in told:
+        if joint.type in _IMMOVABLE or joint.name not in targets_of:
             continue
-        values = told[joint.name]
+        values = targets_of[joint.name]
         if joint.type is JointType.SPHERICAL:
-            # PyBullet turns the link about the axes of its inertial frame.
+            # PyBullet rotates the link about the axes of its inertial frame.
             to_link = body.axes[index + 1]
             given = Rotation.from_quat(values, scalar_first=True)
             values = (to_link.inv() * given * to_link).as_quat()
         indices.append(index)
         columns.append(values.tolist())
-    # PyBullet dies of tuples here.
     return indices, [list(row) for row in zip(*columns, strict=True)]
+
+
+def _shape_observations(
+    link: str, role: Role, rows: Sequence[ShapeRow]
+) -> Iterator[ShapeObservation]:
+    """State the shapes of a link that has no inertial, so that poses are in its frame.
+
+    PyBullet returns file and scale of a mesh, but not its surface.
+    """
+    for index, row in enumerate(rows):
+        transform = np.eye(4)
+        transform[:3, :3] = Rotation.from_quat(row.quat_xyzw).as_matrix()
+        transform[:3, 3] = row.position
+        # Other engines do not state a shape without extent.
+        sized = bool(row.size) and min(row.size) > 0
+        surface = primitive_surface(row.kind, row.size, transform) if sized else None
+        yield ShapeObservation(
+            link=link,
+            role=role,
+            source=f"{link} {role} {index}",
+            name=row.kind.value,
+            kind=row.kind,
+            size=row.size,
+            position=vec3(row.position),
+            surface=surface,
+            stated=surface is not None,
+        )

@@ -1,7 +1,8 @@
-"""A copy of a URDF, loaded into a world of PyBullet.
+"""Typed access to PyBullet, and robots loaded into it.
 
-PyBullet reads inertia from the file only if told to, keeps files it has read in a
-cache, and prints why it refuses a file instead of saying so in the exception.
+Nothing outside of this module calls the untyped ``pybullet``. PyBullet reads inertia
+from the file only by a flag, caches files that it has read, and prints why it refuses
+a file instead of putting it into the exception.
 """
 
 from __future__ import annotations
@@ -12,51 +13,180 @@ import tempfile
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from scipy.spatial.transform import Rotation
 
 from urdf_usd.conformance.engines.native_output import captured
 from urdf_usd.conformance.engines.protocol import AbstentionError
+from urdf_usd.conformance.observation.robot import JointType
+from urdf_usd.conformance.observation.shapes import ShapeKind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
+    from types import ModuleType
 
     from urdf_usd.conformance.engines.prepared_urdf.text import UrdfText
+    from urdf_usd.conformance.observation.robot import Vec3
+
+    Quat: TypeAlias = tuple[float, float, float, float]
 
 BASE = -1
 """PyBullet's index of the root link."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Body:
-    """One robot in a PyBullet world of its own.
+class PoseError(Exception):
+    """PyBullet does not state the poses of the links."""
+
+
+@dataclass(frozen=True, slots=True)
+class JointRow:
+    """What ``getJointInfo`` returns about a joint; SI units.
 
     Attributes:
-        engine: The ``pybullet`` module.
+        name: URDF name.
+        type: Kind of motion.
+        damping: Viscous damping.
+        friction: Coulomb friction.
+        lower: Lower limit; above the upper one for no limits.
+        upper: Upper limit.
+        effort: Largest force or torque; 0 for none.
+        velocity: Largest speed; 0 for none.
+        child: Name of the child link.
+        axis: Axis in the child's inertial frame, in the length of the file.
+        parent: Index of the parent link.
+    """
+
+    name: str
+    type: JointType
+    damping: float
+    friction: float
+    lower: float
+    upper: float
+    effort: float
+    velocity: float
+    child: str
+    axis: Vec3
+    parent: int
+
+
+@dataclass(frozen=True, slots=True)
+class LinkRow:
+    """What ``getDynamicsInfo`` returns about a link; SI units.
+
+    Attributes:
+        mass: [kg].
+        moments: Principal moments of inertia [kg m^2].
+        center: Centre of mass in the link frame [m].
+        quat_xyzw: Rotation from the inertial frame to the link frame.
+    """
+
+    mass: float
+    moments: Vec3
+    center: Vec3
+    quat_xyzw: Quat
+
+
+@dataclass(frozen=True, slots=True)
+class ShapeRow:
+    """What ``getCollisionShapeData`` or ``getVisualShapeData`` returns about a shape.
+
+    Attributes:
+        link: Index of the link.
+        kind: Kind of shape.
+        size: As in :class:`~urdf_usd.conformance.observation.shapes.ShapeObservation`;
+            empty for meshes and others.
+        position: Origin in the inertial frame of the link [m].
+        quat_xyzw: Rotation to that frame.
+    """
+
+    link: int
+    kind: ShapeKind
+    size: tuple[float, ...]
+    position: Vec3
+    quat_xyzw: Quat
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Body:
+    """One robot in a PyBullet world.
+
+    Attributes:
         client: Number of the world.
         index: Number of the robot in it.
         robot: Name of the robot.
         links: Names; PyBullet's link index is the position here minus one.
-        joint_rows: What ``getJointInfo`` says, per joint.
-        link_rows: What ``getDynamicsInfo`` says, per link.
+        joint_rows: One per joint.
+        link_rows: One per link.
         axes: Of each link, the rotation from its inertial frame to its own.
     """
 
-    engine: Any
     client: int
     index: int
     robot: str
     links: tuple[str, ...]
-    joint_rows: tuple[tuple[Any, ...], ...]
-    link_rows: tuple[tuple[Any, ...], ...]
+    joint_rows: tuple[JointRow, ...]
+    link_rows: tuple[LinkRow, ...]
     axes: Rotation
 
-    def ask(self, function: str, *arguments: object, **options: object) -> Any:  # noqa: ANN401
-        """Call a function of PyBullet about this robot; its answers are untyped."""
-        return getattr(self.engine, function)(
-            self.index, *arguments, physicsClientId=self.client, **options
+    def colliders(self, link: int) -> list[ShapeRow]:
+        """Return the collision shapes of the link of an index."""
+        pybullet = _pybullet()
+        rows = pybullet.getCollisionShapeData(
+            self.index, link, physicsClientId=self.client
         )
+        return [_shape_row(pybullet, row) for row in rows]
+
+    def visuals(self) -> list[ShapeRow]:
+        """Return the visual shapes of all links."""
+        pybullet = _pybullet()
+        rows = pybullet.getVisualShapeData(self.index, physicsClientId=self.client)
+        return [_shape_row(pybullet, row) for row in rows]
+
+    def base_pose(self) -> tuple[Vec3, Quat]:
+        """Return position and quaternion xyzw of the root's inertial frame.
+
+        Raises:
+            PoseError: PyBullet refuses.
+        """
+        with _pose_errors() as pybullet:
+            position, quat_xyzw = pybullet.getBasePositionAndOrientation(
+                self.index, physicsClientId=self.client
+            )
+        return position, quat_xyzw
+
+    def set_joints(
+        self, joints: Sequence[int], targets: Sequence[Sequence[float]]
+    ) -> None:
+        """Set the positions of joints by their indices.
+
+        Raises:
+            PoseError: PyBullet refuses.
+        """
+        with _pose_errors() as pybullet:
+            # PyBullet crashes on tuples here.
+            pybullet.resetJointStatesMultiDof(
+                self.index,
+                list(joints),
+                [list(target) for target in targets],
+                physicsClientId=self.client,
+            )
+
+    def link_poses(self, links: Sequence[int]) -> list[tuple[Vec3, Quat]]:
+        """Return position and quaternion xyzw of the inertial frames of links.
+
+        Raises:
+            PoseError: PyBullet refuses, as it does beyond a number of links.
+        """
+        with _pose_errors() as pybullet:
+            # Without forward kinematics the poses are those of the last time step.
+            states = pybullet.getLinkStates(
+                self.index,
+                list(links),
+                computeForwardKinematics=1,
+                physicsClientId=self.client,
+            )
+        return [(state[0], state[1]) for state in states]
 
 
 @contextlib.contextmanager
@@ -70,25 +200,23 @@ def loaded(urdf: UrdfText) -> Iterator[Body]:
         tempfile.TemporaryDirectory(prefix="pybullet-") as folder,
         captured() as printed,
     ):
-        # Imported here because importing it prints to standard output.
-        import pybullet  # noqa: PLC0415
-
+        pybullet = _pybullet()
         copy = Path(folder, "robot.urdf")
         copy.write_bytes(urdf.text)
         client = world()
-        # The cache goes by path alone and would serve a file that is long gone.
+        # The cache goes by path alone and would return a file that was deleted.
         pybullet.setPhysicsEngineParameter(enableFileCaching=0, physicsClientId=client)
         try:
             index = pybullet.loadURDF(
                 str(copy),
-                # Cylinders would be read as meshes, about which it says nothing.
+                # Cylinders would be read as meshes, whose surface is not stated.
                 flags=pybullet.URDF_USE_INERTIA_FROM_FILE
                 | pybullet.URDF_USE_IMPLICIT_CYLINDER,
                 physicsClientId=client,
             )
         except pybullet.error as error:
             reason = _reason(printed(), copy) or str(error)
-            # Nobody knows what it had made of the robot by then.
+            # Parts of the robot may have been added before the error.
             pybullet.resetSimulation(physicsClientId=client)
             raise AbstentionError(reason) from error
         try:
@@ -100,36 +228,90 @@ def loaded(urdf: UrdfText) -> Iterator[Body]:
 @lru_cache(maxsize=1)
 def world() -> int:
     """Return the number of a world, which takes longer to make than to empty."""
-    import pybullet  # noqa: PLC0415  likewise
-
+    pybullet = _pybullet()
     return int(pybullet.connect(pybullet.DIRECT))
 
 
-def _body(engine: Any, client: int, index: int) -> Body:  # noqa: ANN401  untyped
-    root, robot = engine.getBodyInfo(index, physicsClientId=client)
-    count = engine.getNumJoints(index, physicsClientId=client)
-    joints = tuple(
-        engine.getJointInfo(index, joint, physicsClientId=client)
-        for joint in range(count)
-    )
-    links = tuple(
-        engine.getDynamicsInfo(index, link, physicsClientId=client)
-        for link in range(BASE, count)
-    )
+@contextlib.contextmanager
+def _pose_errors() -> Iterator[ModuleType]:
+    pybullet = _pybullet()
+    try:
+        yield pybullet
+    except pybullet.error as error:
+        raise PoseError(str(error)) from error
+
+
+def _pybullet() -> ModuleType:
+    # Importing it prints to standard output.
+    import pybullet  # noqa: PLC0415
+
+    module: ModuleType = pybullet
+    return module
+
+
+def _body(pybullet: ModuleType, client: int, index: int) -> Body:
+    root, robot = pybullet.getBodyInfo(index, physicsClientId=client)
+    count = pybullet.getNumJoints(index, physicsClientId=client)
+    kinds = {
+        pybullet.JOINT_REVOLUTE: JointType.REVOLUTE,
+        pybullet.JOINT_PRISMATIC: JointType.PRISMATIC,
+        pybullet.JOINT_SPHERICAL: JointType.SPHERICAL,
+        pybullet.JOINT_PLANAR: JointType.PLANAR,
+        pybullet.JOINT_FIXED: JointType.FIXED,
+    }
+    joints = []
+    for joint in range(count):
+        row = pybullet.getJointInfo(index, joint, physicsClientId=client)
+        joints.append(
+            JointRow(
+                name=row[1].decode(),
+                type=kinds[row[2]],
+                damping=float(row[6]),
+                friction=float(row[7]),
+                lower=float(row[8]),
+                upper=float(row[9]),
+                effort=float(row[10]),
+                velocity=float(row[11]),
+                child=row[12].decode(),
+                axis=row[13],
+                parent=row[16],
+            )
+        )
+    links = []
+    for link in range(BASE, count):
+        row = pybullet.getDynamicsInfo(index, link, physicsClientId=client)
+        links.append(LinkRow(float(row[0]), row[2], row[3], row[4]))
     return Body(
-        engine=engine,
         client=client,
         index=index,
         robot=robot.decode(),
-        links=(root.decode(), *(row[12].decode() for row in joints)),
-        joint_rows=joints,
-        link_rows=links,
-        axes=Rotation.from_quat([row[4] for row in links]),
+        links=(root.decode(), *(row.child for row in joints)),
+        joint_rows=tuple(joints),
+        link_rows=tuple(links),
+        axes=Rotation.from_quat([row.quat_xyzw for row in links]),
     )
 
 
+def _shape_row(pybullet: ModuleType, row: tuple[Any, ...]) -> ShapeRow:
+    link, kind, dimensions, position, quat_xyzw = (row[at] for at in (1, 2, 3, 5, 6))
+    # Lengths come before radii.
+    length, radius, _ = dimensions
+    kind, size = {
+        pybullet.GEOM_BOX: (ShapeKind.BOX, dimensions),
+        pybullet.GEOM_SPHERE: (ShapeKind.SPHERE, dimensions[:1]),
+        pybullet.GEOM_CYLINDER: (ShapeKind.CYLINDER, (radius, length)),
+        pybullet.GEOM_CAPSULE: (ShapeKind.CAPSULE, (radius, length)),
+    }.get(kind, (ShapeKind.OTHER, ()))
+    return ShapeRow(link, kind, size, position, quat_xyzw)
+
+
 def _reason(printed: str, copy: Path) -> str:
-    """What PyBullet printed, without its source positions and the copy's path."""
+    """Return what PyBullet printed, without its source positions and the copy's path.
+
+    Args:
+        printed: Standard output and standard error.
+        copy: The file that was loaded.
+    """
     text = re.sub(r"b3(?:Error|Warning|Printf)\[[^\]]*\]:", "\n", printed)
     lines = (line.strip() for line in text.replace(str(copy), copy.name).splitlines())
     kept = (line for line in lines if line and "build time" not in line)

@@ -1,8 +1,8 @@
-"""The URDF as its specification reads: our own reader and double-precision kinematics.
+"""The URDF by its specification: our own reader and double-precision kinematics.
 
-This engine shares the reader with the converter, so it never decides alone: engines
-that nobody here wrote confirm or contradict it, value by value. Where the reader had to
-repair malformed XML, the reading says so: no other engine shares that repair.
+This engine shares its reader with the converter, so independent engines confirm or
+contradict each of its values. Observations of malformed XML are marked, as no other
+engine shares the repair.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ if TYPE_CHECKING:
 
 NAME = "spec"
 
-# Rules that say: the text has no exact meaning, this is the one that was chosen.
+# Rules for ambiguous text, of which one interpretation was chosen.
 _REPAIRS = frozenset(
     {
         "element-repeated",
@@ -78,8 +78,8 @@ _REPAIRS = frozenset(
         "vector-length",
     }
 )
-# Rules that say: the text is not well-formed XML. Without its version and with prefixes
-# that are not declared, it is the same text.
+# Rules for malformed XML, except for those that do not affect the content: a missing
+# version and undeclared prefixes.
 _XML_REPAIRS = frozenset(repair.rule for repair in XmlRepair) - {
     XmlRepair.VERSION.rule,
     XmlRepair.PREFIX.rule,
@@ -98,20 +98,20 @@ _TYPES = {
 
 
 class ReferenceEngine:
-    """Reads a URDF by the letter of its specification."""
+    """Reads a URDF by its specification."""
 
     name = NAME
     side = Side.URDF
 
     def availability(self) -> Available:
-        """Say which version reads; it is always here."""
+        """Return the version; it is always available."""
         return Available(version("urdf-usd-conformance"))
 
     def observe(self, request: Request) -> Observation:
         """Read a URDF.
 
         Raises:
-            AbstentionError: The URDF cannot be understood.
+            AbstentionError: The URDF is invalid or unsupported.
         """
         try:
             parsed = read_kept(request.path, request.packages)
@@ -121,7 +121,7 @@ class ReferenceEngine:
         except SourceError as error:
             raise AbstentionError(str(error.diagnostics[0])) from error
         if request.configurations.rollout:
-            reading = with_motion(reading, request.configurations, neighbours=True)
+            reading = with_motion(reading, request.configurations, perturbed=True)
         return replace(reading, quaternions=_quaternions(request.path))
 
 
@@ -130,12 +130,10 @@ def read_kept(
     packages: Mapping[str, str],
     arguments: Mapping[str, str] = MappingProxyType({}),
 ) -> Parsed:
-    """Read a robot, or return it as it was read before.
-
-    Several steps on a robot read it, in one process.
+    """Read a robot, or return it from the cache, as several steps read the same robot.
 
     Raises:
-        SourceError: It cannot be understood.
+        SourceError: It is invalid or unsupported.
     """
     try:
         changed = Path(path).stat().st_mtime_ns
@@ -144,7 +142,7 @@ def read_kept(
     return _read(path, changed, tuple(packages.items()), tuple(arguments.items()))
 
 
-# A robot may be a xacro file, and the URDF that it says.
+# A robot may consist of a xacro file and the URDF made from it.
 @lru_cache(maxsize=2)
 def _read(
     path: str,
@@ -157,7 +155,7 @@ def _read(
 
 
 def forget_readings() -> None:
-    """Forget the robot that was read last: its files may have changed since."""
+    """Clear the caches, as files may have changed."""
     _read.cache_clear()
     _motion.cache_clear()
 
@@ -169,13 +167,13 @@ def observe_robot(
     *,
     shapes: bool = True,
 ) -> Observation:
-    """State everything about a robot that is read already.
+    """State everything about a parsed robot.
 
     Args:
         robot: A robot that is a tree.
         configurations: Positions of every moving joint.
-        diagnostics: What the reader noticed in the text.
-        shapes: Whether to state shapes, whose meshes take long to read.
+        diagnostics: Diagnostics of the reader.
+        shapes: Whether to state shapes, whose meshes are slow to read.
 
     Raises:
         SourceError: The robot is not a tree.
@@ -213,7 +211,7 @@ def _joint(joint: Joint) -> JointObservation:
         limits = joint.kind.range
     if isinstance(joint.kind, Revolute | Continuous | Prismatic | Planar):
         axis = joint.kind.axis
-    # A coupling of positions has a meaning only for a joint that has one position.
+    # A mimic coupling has an effect only on joints with one coordinate.
     joint_type = _TYPES[type(joint.kind)]
     if joint.mimic and COORDINATES[joint_type] == 1:
         mimic = MimicObservation(
@@ -247,30 +245,30 @@ def _mass_properties(link: Link) -> MassProperties | None:
 
 
 class _Moved:
-    """One robot at the same configurations, whatever else is asked about them."""
+    """Cache key of a robot and configurations, by identity."""
 
     def __init__(self, robot: Robot, configurations: Configurations) -> None:
         self.robot, self.configurations = robot, configurations
-        asked = configurations
-        # What is in it never changes, and is not freed while this one is kept.
+        sampled = configurations
+        # The objects are immutable, and are not freed while this key exists.
         self._parts = (
-            *map(id, (robot, *asked.positions, *asked.velocities)),
-            *asked.joints,
-            *asked.labels,
+            *map(id, (robot, *sampled.positions, *sampled.velocities)),
+            *sampled.joints,
+            *sampled.labels,
         )
 
     def __eq__(self, other: object) -> bool:
-        """Whether it is the same; what is only equal is another."""
+        """Whether it has the same objects."""
         return isinstance(other, _Moved) and self._parts == other._parts
 
     def __hash__(self) -> int:
-        """Hash what it consists of."""
+        """Hash the identities."""
         return hash(self._parts)
 
 
 @lru_cache(maxsize=1)
 def _motion(moved: _Moved) -> tuple[Frames, Dynamics]:
-    """State how a robot moves, once for choosing questions and for answering them."""
+    """Compute frames and dynamics, cached for the plan of the rollout."""
     robot, configurations = moved.robot, moved.configurations
     return _frames(robot, configurations), _dynamics(robot, configurations)
 
@@ -278,7 +276,7 @@ def _motion(moved: _Moved) -> tuple[Frames, Dynamics]:
 def _frames(robot: Robot, configurations: Configurations) -> Frames:
     positions = dict(zip(configurations.joints, configurations.positions, strict=True))
     transforms = link_transforms(robot, positions)
-    # Without a moving joint there is one placement, whatever the number of questions.
+    # Without a moving joint the pose is the same in all configurations.
     stacked = np.stack(
         [
             np.broadcast_to(transforms[link.name], (configurations.count, 4, 4))
@@ -296,17 +294,17 @@ def _frames(robot: Robot, configurations: Configurations) -> Frames:
 
 
 def _dynamics(robot: Robot, configurations: Configurations) -> Dynamics:
-    asked = configurations.for_motion
-    positions = dict(zip(asked.joints, asked.positions, strict=True))
-    given = dict(zip(asked.joints, asked.velocities, strict=False))
+    sampled = configurations.for_motion
+    positions = dict(zip(sampled.joints, sampled.positions, strict=True))
+    given = dict(zip(sampled.joints, sampled.velocities, strict=False))
     names = degrees_of_freedom(robot)
-    velocities = np.zeros((asked.count, len(names)))
+    velocities = np.zeros((sampled.count, len(names)))
     for name, values in given.items():
         start = names.index(name)
         velocities[:, start : start + values.shape[1]] = values
     inertia, bias = equations_of_motion(robot, positions, given)
-    # As with frames, a robot without moving joints has one answer to all questions.
-    inertia = np.broadcast_to(inertia, (asked.count, len(names), len(names)))
+    # Likewise without moving joints.
+    inertia = np.broadcast_to(inertia, (sampled.count, len(names), len(names)))
     bias = np.broadcast_to(bias, velocities.shape)
     for array in (inertia, bias, velocities):
         array.setflags(write=False)
@@ -314,7 +312,7 @@ def _dynamics(robot: Robot, configurations: Configurations) -> Dynamics:
 
 
 def _quaternions(path: str) -> tuple[str, ...]:
-    """Name the links and joints whose pose the text turns by a quaternion."""
+    """Name the links and joints whose origin has a quaternion."""
     lenient = etree.XMLParser(recover=True, resolve_entities=False, no_network=True)
     document = etree.parse(path, lenient)
     return tuple(
@@ -326,7 +324,7 @@ def _quaternions(path: str) -> tuple[str, ...]:
 
 
 def _repaired(robot: Robot, diagnostics: Sequence[Diagnostic]) -> tuple[str, ...]:
-    """Name the links and joints in whose text the reader had to choose a meaning."""
+    """Name the links and joints with ambiguous text."""
     parts: tuple[Link | Joint, ...] = (*robot.links, *robot.joints)
     starts = sorted(
         (part.location.line, part.location.column, part.name)
@@ -353,16 +351,16 @@ def _malformed(diagnostics: Sequence[Diagnostic]) -> tuple[str, ...]:
 
 def _shared_repair(rules: Iterable[str]) -> str:
     return (
-        f"The URDF is not well-formed XML ({', '.join(rules)}). This reading shares the"
+        f"The URDF is not well-formed XML ({', '.join(rules)}). This engine shares the"
         " repair with the converter, and does not confirm it."
     )
 
 
 def _base(tree: Tree) -> Base | None:
-    """Read the convention of a bare root link called ``world``; else nothing is said.
+    """Return the base by the convention of an empty root link ``world``, else None.
 
-    URDF has no word for the base. A ``world`` with mass or shape is a link of the
-    robot that happens to have that name.
+    URDF has no element for the base. A ``world`` with mass or shapes is an ordinary
+    link.
     """
     root = tree.link[tree.root]
     joints = tree.child_joints[tree.root]

@@ -1,9 +1,11 @@
-"""Shapes as a URDF specifies them, their meshes read by a library of its own."""
+"""Shapes by the URDF specification, and their appearance."""
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import replace
 from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, assert_never
 
 import numpy as np
@@ -13,10 +15,20 @@ from urdf_usd.conformance.engines.mesh_files.loaded_mesh import (
     LoadedMesh,
     UnreadMeshError,
 )
-from urdf_usd.conformance.engines.reference.materials import state_looks
+from urdf_usd.conformance.engines.mesh_files.materials import (
+    FileMaterial,
+    ImageFile,
+    light,
+)
 from urdf_usd.conformance.engines.surfaces import measured_mesh, primitive_surface
-from urdf_usd.conformance.observation.drawing import Drawing
-from urdf_usd.conformance.observation.shapes import Role, ShapeKind, ShapeObservation
+from urdf_usd.conformance.observation.shapes import (
+    Appearance,
+    Drawing,
+    Role,
+    ShapeKind,
+    ShapeObservation,
+    merge_appearances,
+)
 from urdf_usd.converter.robot.model import (
     Box,
     Capsule,
@@ -32,9 +44,10 @@ if TYPE_CHECKING:
 
     from urdf_usd.conformance.engines.surfaces import Array
     from urdf_usd.conformance.observation.shapes import Surface
-    from urdf_usd.converter.robot.model import Robot, Shape
+    from urdf_usd.converter.robot.model import Material, Robot, Shape
 
     Meshes: TypeAlias = dict[str, LoadedMesh | UnreadMeshError]
+
 
 # Surfaces that were measured last.
 _KEPT = 64
@@ -44,7 +57,7 @@ def state_shapes(robot: Robot) -> tuple[ShapeObservation, ...]:
     """State the shapes of all links; every mesh file is read once."""
     meshes: Meshes = {}
     return tuple(
-        _seen(
+        _with_appearance(
             _shape(link.name, role, f"{link.name} {role} {index}", shape, meshes),
             shape,
             meshes,
@@ -55,8 +68,10 @@ def state_shapes(robot: Robot) -> tuple[ShapeObservation, ...]:
     )
 
 
-def _seen(stated: ShapeObservation, shape: Shape, meshes: Meshes) -> ShapeObservation:
-    """Add how a visual looks."""
+def _with_appearance(
+    stated: ShapeObservation, shape: Shape, meshes: Meshes
+) -> ShapeObservation:
+    """Add the appearance of a visual."""
     if not isinstance(shape, Visual) or stated.surface is None:
         return stated
     mesh, areas, geometry = None, np.zeros(0), shape.geometry
@@ -66,12 +81,12 @@ def _seen(stated: ShapeObservation, shape: Shape, meshes: Meshes) -> ShapeObserv
             return stated
         measured = _measured(found, shape, geometry)
         mesh, areas = found, measured[1] if measured else areas
-    looks = state_looks(shape, stated.surface.area, mesh, areas)
-    return replace(stated, looks=looks)
+    looks = state_appearances(shape, stated.surface.area, mesh, areas)
+    return replace(stated, appearances=looks)
 
 
 def draw_shapes(robot: Robot) -> tuple[Drawing, ...]:
-    """Return what can be drawn of a robot; every mesh file is read once."""
+    """Return the shapes of a robot for drawing; every mesh file is read once."""
     meshes: Meshes = {}
     drawings = (
         _drawing(link.name, role, f"{link.name} {role} {index}", shape, meshes)
@@ -197,7 +212,7 @@ def _measured(
 def _measured_at(
     content: LoadedMesh, transform: tuple[float, ...]
 ) -> tuple[Surface, Array] | None:
-    """Measure a mesh in its place, where most are both seen and collided with."""
+    """Measure a placed mesh; cached, as most are both visual and collider."""
     matrix = np.array(transform).reshape(4, 4)
     return measured_mesh(content.points, content.triangles, matrix)
 
@@ -207,3 +222,86 @@ def _load(path: str) -> LoadedMesh | UnreadMeshError:
         return load_mesh(path)
     except UnreadMeshError as error:
         return error
+
+
+_EMPTY = FileMaterial()
+
+
+def state_appearances(
+    visual: Visual, area: float, mesh: LoadedMesh | None, areas: Array
+) -> tuple[Appearance, ...]:
+    """State the appearance of a visual, part by part; materials of files come first.
+
+    Args:
+        visual: The visual.
+        area: Of its surface [m^2].
+        mesh: Its mesh, if it has one.
+        areas: (M) areas of the mesh's triangles [m^2].
+    """
+    own = _of_urdf(visual.material)
+    if mesh is None:
+        # Texture coordinates of primitives are not defined.
+        return (_look(replace(own, image=None, mask=None), area),)
+    found = (
+        _part_appearance(mesh, own, material, part_area)
+        for material, part_area in _parts(mesh, area, areas)
+    )
+    return merge_appearances(found)
+
+
+def _parts(mesh: LoadedMesh, area: float, areas: Array) -> Iterator[tuple[int, float]]:
+    """Yield numbers of materials, and the areas that have them [m^2]."""
+    # Numbers begin with -1.
+    used = np.flatnonzero(np.bincount(mesh.material_of + 1)) - 1
+    if len(used) == 1:
+        yield int(used[0]), area
+        return
+    for material in used.tolist():
+        yield material, float(areas[mesh.material_of == material].sum())
+
+
+def _part_appearance(
+    mesh: LoadedMesh, own: FileMaterial, material: int, area: float
+) -> Appearance:
+    stated = mesh.materials[material] if material >= 0 else _EMPTY
+    shown = stated if stated.defines_appearance else own
+    if not mesh.has_coordinates:
+        shown = replace(shown, image=None, mask=None)
+    return _look(shown, area)
+
+
+def _of_urdf(material: Material | None) -> FileMaterial:
+    """Return the material of the URDF, whose texture replaces the colour."""
+    if material is None:
+        return _EMPTY
+    image = None
+    if material.texture_uri is not None:
+        path = Path(material.texture_path or material.texture_uri)
+        image = ImageFile(path.name, str(path.parent))
+    if material.rgba is None:
+        return FileMaterial(image=image)
+    opacity = min(max(material.rgba[3], 0.0), 1.0)
+    return FileMaterial(color=light(material.rgba), opacity=opacity, image=image)
+
+
+def _look(material: FileMaterial, area: float) -> Appearance:
+    look = Appearance(area, material.color, material.opacity)
+    problems = []
+    if material.image is not None:
+        content = material.image.read()
+        if isinstance(content, bytes):
+            look = replace(
+                look,
+                color=material.factor,
+                texture=hashlib.sha256(content).hexdigest(),
+                image=material.image.name,
+            )
+        else:
+            problems.append(f"texture {material.image.name} {content}")
+    if material.mask is not None:
+        content = material.mask.read()
+        if isinstance(content, bytes):
+            look = replace(look, mask=hashlib.sha256(content).hexdigest())
+        else:
+            problems.append(f"texture {material.mask.name} {content}")
+    return replace(look, problem=problems[0] if problems else None)

@@ -25,14 +25,14 @@ from urdf_usd.conformance.records.environment import DISTRIBUTION
 TEMPLATE = f"{sys.executable} tool.py {{urdf}} {{out}}"
 
 
-def test_without_a_word_it_is_ours() -> None:
+def test_default_converter_is_ours() -> None:
     """As ever."""
     assert parse_candidates(()) == (OWN,)
     assert parse_candidates((OURS,)) == (OWN,)
     assert OWN.title.startswith(f"{DISTRIBUTION} ")
 
 
-def test_a_command_is_found_and_kept_in_words() -> None:
+def test_command_is_resolved_and_split() -> None:
     """The program by its path, words as a shell would split them."""
     (found,) = parse_candidates((f"other={TEMPLATE} '--note=two words'",))
 
@@ -101,7 +101,7 @@ def test_program_that_does_not_know_its_version_is_called_by_name(
         ((f"x={TEMPLATE}", f"X={TEMPLATE}"), "two converters are called 'x'"),
     ],
 )
-def test_what_cannot_be_meant_is_refused(texts: tuple[str, ...], said: str) -> None:
+def test_invalid_converters_are_rejected(texts: tuple[str, ...], said: str) -> None:
     """Before anything is converted."""
     with pytest.raises(CandidateError, match=said):
         parse_candidates(texts)

@@ -33,7 +33,7 @@ def test_angles_keep_their_digits_however_small(angle: float) -> None:
     assert found == pytest.approx(angle, rel=1e-6, abs=1e-15)
 
 
-def test_errors_are_told_by_link_and_configuration() -> None:
+def test_errors_are_listed_by_link_and_configuration() -> None:
     """Links in another order, and some that one side alone has."""
     first = _frames(("hand", "arm"), shift=0.25, turn=0.125)
     plain = _frames(("hand", "arm"))

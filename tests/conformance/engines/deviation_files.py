@@ -1,4 +1,4 @@
-"""The smallest URDFs on which an engine departs from the specification, as read.
+"""Minimal URDFs on which engines deviate, and helpers for their observations.
 
 All share a base link, an arm, and a joint ``hinge`` at :data:`ORIGIN`, turned by
 :data:`TURN`; axes are :data:`AXIS` unless the file is about the axis.
@@ -23,32 +23,46 @@ FOLDER = Path(__file__).parents[2] / "data/deviations"
 ORIGIN = np.array([0.4, -0.5, 0.6])
 TURN = rotation_rpy(0.3, -0.2, 0.1)
 AXIS = (0.48, 0.6, 0.64)
+# A displacement, a unit quaternion wxyz, and its matrix by the textbook formula.
+SHIFT = np.array([0.3, -0.2, 0.9])
+QUAT_WXYZ = (0.5, -0.1, 0.7, 0.5)
+QUAT_MATRIX = np.array([[-0.48, -0.64, 0.6], [0.36, 0.48, 0.8], [-0.8, 0.6, 0.0]])
+# Coordinates of a floating joint: zero, then that displacement and rotation.
+FLOATING = ((0, 0, 0, 1, 0, 0, 0), (*SHIFT, *QUAT_WXYZ))
 
 
 def text(name: str) -> str:
-    """The URDF of that name."""
+    """Return the URDF of a name."""
     return (FOLDER / f"{name}.urdf").read_text()
 
 
 def observe(
     engine: Engine, name: str, folder: Path, **positions: object
 ) -> Observation:
-    """Ask an engine about a file, with positions per joint."""
+    """Run an engine on a file, with positions per joint."""
     return engine.observe(request(folder, text(name), **positions))
 
 
 def hinge(observation: Observation) -> JointObservation:
-    """What is said about the joint that every file has."""
+    """Return the joint ``hinge``."""
     return next(joint for joint in observation.joints if joint.name == "hinge")
 
 
 def last_pose(
     observation: Observation, link: str
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Position and rotation of a link at the last configuration."""
+    """Return position and rotation of a link at the last configuration."""
     frames = observation.frames
     assert frames is not None
     column = frames.links.index(link)
     position: NDArray[np.float64] = frames.positions[-1, column]
     rotation: NDArray[np.float64] = frames.rotations[-1, column]
     return position, rotation
+
+
+def assert_floating_pose(observation: Observation, atol: float) -> None:
+    """Assert the pose of the arm at the last coordinates of ``FLOATING``."""
+    position, rotation = last_pose(observation, "arm")
+
+    np.testing.assert_allclose(position, ORIGIN + TURN @ SHIFT, atol=atol)
+    np.testing.assert_allclose(rotation, TURN @ QUAT_MATRIX, atol=atol)

@@ -1,4 +1,4 @@
-"""A robot without a single convenient number, and its readings worked out by formula.
+"""A robot without a single convenient number, and the expected values by formula.
 
 Nothing here comes from the project or from an engine: rotations are products of the
 three elementary ones and Rodrigues' formula.
@@ -11,14 +11,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from urdf_usd.conformance.engines.protocol import Request
-from urdf_usd.conformance.observation.robot import Configurations
+from urdf_usd.conformance.observation.robot import Configurations, JointType
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from numpy.typing import NDArray
 
-    from urdf_usd.conformance.observation.robot import Vec6
+    from urdf_usd.conformance.engines.protocol import Engine
+    from urdf_usd.conformance.observation.robot import (
+        JointObservation,
+        Observation,
+        Vec6,
+    )
 
 URDF = """<?xml version="1.0"?>
 <robot name="oblique_arm">
@@ -144,3 +149,41 @@ def request(folder: Path, text: str, **positions: object) -> Request:
     path = folder / "robot.urdf"
     path.write_text(text)
     return Request(str(path), configurations(**positions))
+
+
+def observe_arm(engine: Engine, folder: Path) -> Observation:
+    """Run an engine on the arm at three configurations."""
+    return engine.observe(request(folder, URDF, shoulder=SHOULDER, elbow=ELBOW))
+
+
+def joint_named(observation: Observation, name: str) -> JointObservation:
+    """Return the joint of a name."""
+    return next(joint for joint in observation.joints if joint.name == name)
+
+
+def assert_structure(observation: Observation) -> None:
+    """Assert names, types and parents of the arm."""
+    assert observation.robot == "oblique_arm"
+    assert observation.root == "base"
+    assert {link.name for link in observation.links} == set(LINKS)
+    assert {
+        (joint.name, joint.type, joint.parent, joint.child)
+        for joint in observation.joints
+    } == {
+        ("shoulder", JointType.REVOLUTE, "base", "arm"),
+        ("elbow", JointType.PRISMATIC, "arm", "forearm"),
+        ("wrist", JointType.FIXED, "forearm", "tip"),
+    }
+
+
+def assert_frames(observation: Observation, atol: float) -> None:
+    """Assert the link frames of the arm against the formulas."""
+    frames = observation.frames
+    assert frames is not None
+    order = [frames.links.index(link) for link in LINKS]
+    positions, rotations = expected_frames()
+
+    assert frames.labels == ("zero", "sample 0", "sample 1")
+    np.testing.assert_allclose(frames.positions[:, order], positions, atol=atol)
+    np.testing.assert_allclose(frames.rotations[:, order], rotations, atol=atol)
+    assert not frames.positions.flags.writeable

@@ -1,4 +1,4 @@
-"""Engines whose engines need not be installed: tests of them are skipped without."""
+"""Optional engines; tests are skipped if they are not installed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ENGINES: dict[str, Callable[[], Engine]] = {
 
 
 def installed(engine: Engine) -> Engine:
-    """Return an engine that can be asked; skip the test if it cannot."""
+    """Return an engine; skip the test if it is not installed."""
     match engine.availability():
         case Unavailable(reason, remedy):
             pytest.skip(f"{reason}; {remedy}")

@@ -111,7 +111,7 @@ def test_mujoco_undoes_what_it_does_to_meshes(
     assert mujoco.surface.volume == pytest.approx(mesh.volume, rel=1e-5)
 
 
-def test_pybullet_says_nothing_of_meshes(tmp_path: Path) -> None:
+def test_pybullet_states_no_meshes(tmp_path: Path) -> None:
     """Neither engine says anything of a mesh that is not there."""
     text = '<mesh filename="gone.stl"/>'
     for engine in (MujocoEngine(), PybulletEngine()):
@@ -131,7 +131,7 @@ def test_mujoco_that_refuses_a_mesh_still_states_primitives(tmp_path: Path) -> N
 
     assert Quantity.COLLISION in reading.states
     assert [s.stated for s in _of(reading, Role.COLLISION)] == [True, False]
-    assert any("MuJoCo refuses shapes" in note for note in reading.notes)
+    assert any("MuJoCo rejects shapes" in note for note in reading.notes)
 
 
 def test_mujoco_that_refuses_primitives_states_no_shapes(tmp_path: Path) -> None:
@@ -201,7 +201,7 @@ def test_obj_polygons_and_pieces_are_counted(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"nonsense", b"solid\nendsolid\n"])
-def test_a_damaged_mesh_says_so(content: bytes, tmp_path: Path) -> None:
+def test_damaged_mesh_is_reported(content: bytes, tmp_path: Path) -> None:
     """In one line, whatever is raised inside."""
     file = tmp_path / "part.stl"
     file.write_bytes(content)
@@ -216,7 +216,7 @@ def test_colours_are_linear_light(tmp_path: Path) -> None:
     paint = '<material name="m"><color rgba="0.5 0 1 0.25"/></material>'
     text = f"<visual><geometry><sphere radius='1'/></geometry>{paint}</visual>"
     (shape,) = _of(_ask(ReferenceEngine(), tmp_path, text), Role.VISUAL)
-    (look,) = shape.looks
+    (look,) = shape.appearances
 
     assert look.color == pytest.approx((0.21404, 0.0, 1.0), abs=1e-5)
     assert look.opacity == 0.25

@@ -44,7 +44,7 @@ def _ask(engine: Engine, file: str, at: Configurations | None = None) -> Observa
 
 @pytest.mark.corpus
 @pytest.mark.parametrize("file", sorted(_REFUSED))
-def test_what_mujoco_refuses_has_a_fault(file: str) -> None:
+def test_values_that_mujoco_rejects_are_faults(file: str) -> None:
     """PyBullet reads all of these but the one without links."""
     with pytest.raises(AbstentionError, match=_REFUSED[file]):
         _ask(MujocoEngine(), file)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from urdf_usd.conformance.observation.robot import Observation
-    from urdf_usd.conformance.observation.shapes import Look
+    from urdf_usd.conformance.observation.shapes import Appearance
     from urdf_usd.conformance.records.record import CheckRecord
 
 STILL = Configurations((), (), ("zero",))
@@ -89,9 +89,9 @@ def _read(folder: Path, mesh: str, material: str = "", scale: str = "") -> Obser
     return ReferenceEngine().observe(Request(str(folder / "robot.urdf"), STILL))
 
 
-def _looks(reading: Observation) -> tuple[Look, ...]:
+def _looks(reading: Observation) -> tuple[Appearance, ...]:
     (shape,) = (shape for shape in reading.shapes if shape.role is Role.VISUAL)
-    return tuple(sorted(shape.looks, key=lambda look: look.area))
+    return tuple(sorted(shape.appearances, key=lambda look: look.area))
 
 
 def _checks(folder: Path, reading: Observation) -> dict[str, CheckRecord]:
@@ -152,7 +152,7 @@ def test_material_libraries_are_read_as_they_are_on_disk(tmp_path: Path) -> None
         ("d 0.75\nTr 0.9", FileMaterial(opacity=0.75)),
         ("d 0", FileMaterial()),
         ("Ke 0 0 0", FileMaterial()),
-        ("Ke 0 0.5 0", FileMaterial(says_more=True)),
+        ("Ke 0 0.5 0", FileMaterial(has_more=True)),
     ],
 )
 def test_statements_of_mtl(
@@ -167,7 +167,7 @@ def test_statements_of_mtl(
     )
     assert (material.factor is None) == (expected.factor is None)
     assert material.opacity == expected.opacity
-    assert material.speaks == expected.speaks
+    assert material.defines_appearance == expected.defines_appearance
 
 
 def _dae(folder: Path, *effects: str, params: str = "") -> None:
@@ -408,7 +408,7 @@ def test_gltf_text_with_numbers_inside_stands_upright(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("form", ["obj", "dae", "glb"])
-def test_a_conversion_keeps_looks_exactly(form: str, tmp_path: Path) -> None:
+def test_conversion_keeps_appearance_exactly(form: str, tmp_path: Path) -> None:
     """Colours, factors, opacities, images and their masks."""
     _obj(tmp_path)
     red = "<diffuse><color>0.5 0.2 1 1</color></diffuse>"
@@ -425,7 +425,7 @@ def test_a_conversion_keeps_looks_exactly(form: str, tmp_path: Path) -> None:
     ("content", "reason"),
     [(None, "is not found"), (b"GIF89a", "is neither PNG nor JPEG")],
 )
-def test_an_image_that_cannot_be_shown_is_a_finding_and_no_fault(
+def test_unusable_texture_is_a_finding_but_no_failure(
     content: bytes | None, reason: str, tmp_path: Path
 ) -> None:
     """The USD cannot have it."""
@@ -447,7 +447,7 @@ def test_an_image_that_cannot_be_shown_is_a_finding_and_no_fault(
         ("damaged.obj", OBJ.replace("v 0 0 3", "v 0 1e39 3")),
     ],
 )
-def test_faces_that_are_nowhere_are_missed_in_no_usd(
+def test_invalid_faces_do_not_fail_the_usd(
     tmp_path: Path, name: str, text: str
 ) -> None:
     """The triangles of half and of one square metre are left."""
@@ -466,7 +466,7 @@ def test_faces_that_are_nowhere_are_missed_in_no_usd(
     ("name", "text"),
     [("0.obj", BARE_OBJ), ("0.obj", BARE_OBJ.replace("o ", "g ")), ("0.stl", BARE_STL)],
 )
-def test_no_triangle_wears_a_material_of_a_file_that_has_none(
+def test_triangles_of_files_without_materials_have_none(
     tmp_path: Path, name: str, text: str
 ) -> None:
     """Whatever its parts and its folder are called, after which trimesh calls it."""
@@ -477,7 +477,7 @@ def test_no_triangle_wears_a_material_of_a_file_that_has_none(
     mesh = load_mesh(str(folder / name))
 
     assert not mesh.materials
-    assert set(mesh.wearing.tolist()) == {-1}
+    assert set(mesh.material_of.tolist()) == {-1}
 
 
 @pytest.mark.parametrize("libraries", [("twice.mtl",), ("red.mtl", "blue.mtl")])

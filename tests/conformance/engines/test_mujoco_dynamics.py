@@ -11,8 +11,11 @@ import pytest
 
 from tests.conformance.engines.deviation_files import text
 from tests.conformance.engines.usd_readings import body, joint, stage
-from urdf_usd.conformance.checks.dynamics import bias_forces, inertia_matrices
-from urdf_usd.conformance.checks.rollouts import states
+from urdf_usd.conformance.checks.dynamics import (
+    bias_forces,
+    inertia_matrices,
+    rollout_states,
+)
 from urdf_usd.conformance.engines.mujoco.engine import MujocoEngine
 from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
 from urdf_usd.conformance.engines.protocol import Request
@@ -21,7 +24,7 @@ from urdf_usd.conformance.execution.tasks import questions
 from urdf_usd.conformance.observation.robot import ROOT_MOTION, Configurations
 from urdf_usd.conformance.records.record import Grade
 from urdf_usd.conformance.tolerance.bounds import Tolerance
-from urdf_usd.conformance.tolerance.comparison import Compared, tolerance_model
+from urdf_usd.conformance.tolerance.comparison import Compared, derive_tolerance_model
 from urdf_usd.converter import convert
 from urdf_usd.converter.urdf.parse import parse
 
@@ -54,8 +57,8 @@ def _written(folder: Path, name: str, old: str = "", new: str = "") -> Path:
 
 def _agree(spec: Observation, stated: Observation) -> dict[str, Grade]:
     """Compare all that both state; return the grades of the inertia matrix."""
-    measure = tolerance_model(spec, Tolerance())
-    for compare in (bias_forces, states):
+    measure = derive_tolerance_model(spec, Tolerance())
+    for compare in (bias_forces, rollout_states):
         comparison = compare(spec, stated, measure)
         if isinstance(comparison, Compared):
             grades = {each.grade for each in comparison.differences}
@@ -73,7 +76,9 @@ _CHAIN_JOINT = """<joint name="j{n}" type="continuous"><parent link="l{before}"/
   <axis xyz="0.4 {n} -0.6"/>{mimic}</joint>"""
 
 
-def test_couplings_give_way_alike_wherever_bodies_stand(tmp_path: Path) -> None:
+def test_compliance_of_couplings_is_independent_of_initial_poses(
+    tmp_path: Path,
+) -> None:
     """With offsets, the bodies of the two models stand in different configurations."""
     parts = [_CHAIN_LINK.format(n=0)]
     for n in range(1, 7):
@@ -89,8 +94,8 @@ def test_couplings_give_way_alike_wherever_bodies_stand(tmp_path: Path) -> None:
     assert spec.rollout is not None
     assert stated.rollout is not None
     assert spec.rollout.joints == stated.rollout.joints
-    assert len(spec.rollout.moments) == len(stated.rollout.moments) == 5
-    for ours, theirs in zip(spec.rollout.moments, stated.rollout.moments, strict=True):
+    assert len(spec.rollout.states) == len(stated.rollout.states) == 5
+    for ours, theirs in zip(spec.rollout.states, stated.rollout.states, strict=True):
         apart = np.abs(np.subtract(ours.positions, theirs.positions)).max()
         assert apart < 1e-9
 
@@ -102,7 +107,7 @@ def test_real_robots(file: str) -> None:
 
     assert set(_agree(spec, stated).values()) == {Grade.EXACT}
     assert stated.rollout is not None
-    assert stated.rollout.neighbours == ()
+    assert stated.rollout.perturbed == ()
 
 
 @pytest.mark.parametrize(
@@ -151,7 +156,7 @@ def test_a_root_called_world_does_not_move(tmp_path: Path) -> None:
     assert _agree(spec, stated) == {"hinge": Grade.EXACT}
 
 
-def test_a_free_joint_counts_from_its_origin(tmp_path: Path) -> None:
+def test_free_joint_coordinates_start_at_its_origin(tmp_path: Path) -> None:
     """Positions, velocities and forces of a floating joint, with a turned origin."""
     spec, stated = _readings(_written(tmp_path, "floating-joint"))
     grades = _agree(spec, stated)

@@ -1,4 +1,4 @@
-"""Both engines state what the formulas say about a robot without round numbers."""
+"""MuJoCo and PyBullet state the expected values of the oblique arm."""
 
 from __future__ import annotations
 
@@ -10,59 +10,30 @@ import pytest
 from tests.conformance.engines import oblique_arm
 from urdf_usd.conformance.engines.mujoco.engine import MujocoEngine
 from urdf_usd.conformance.engines.pybullet.engine import PybulletEngine
-from urdf_usd.conformance.observation.robot import JointType, MimicObservation, Quantity
+from urdf_usd.conformance.observation.robot import MimicObservation, Quantity
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from urdf_usd.conformance.engines.protocol import Engine
-    from urdf_usd.conformance.observation.robot import JointObservation, Observation
+    from urdf_usd.conformance.observation.robot import Observation
 
 
 @pytest.fixture(params=[MujocoEngine, PybulletEngine])
 def observation(request: pytest.FixtureRequest, tmp_path: Path) -> Observation:
-    """What one engine says about the oblique arm."""
+    """Return one engine's observation of the oblique arm."""
     engine: Engine = request.param()
-    return engine.observe(
-        oblique_arm.request(
-            tmp_path,
-            oblique_arm.URDF,
-            shoulder=oblique_arm.SHOULDER,
-            elbow=oblique_arm.ELBOW,
-        )
-    )
-
-
-def _joint(observation: Observation, name: str) -> JointObservation:
-    return next(joint for joint in observation.joints if joint.name == name)
+    return oblique_arm.observe_arm(engine, tmp_path)
 
 
 def test_names_and_root_are_those_of_the_file(observation: Observation) -> None:
     """Neither the order of the file nor fusing hides a link or joint."""
-    assert observation.robot == "oblique_arm"
-    assert observation.root == "base"
-    assert {link.name for link in observation.links} == set(oblique_arm.LINKS)
-    assert {
-        (joint.name, joint.type, joint.parent, joint.child)
-        for joint in observation.joints
-    } == {
-        ("shoulder", JointType.REVOLUTE, "base", "arm"),
-        ("elbow", JointType.PRISMATIC, "arm", "forearm"),
-        ("wrist", JointType.FIXED, "forearm", "tip"),
-    }
+    oblique_arm.assert_structure(observation)
 
 
 def test_link_frames_follow_the_formulas(observation: Observation) -> None:
     """Link frames, not inertial ones, in double precision."""
-    frames = observation.frames
-    assert frames is not None
-    order = [frames.links.index(link) for link in oblique_arm.LINKS]
-    positions, rotations = oblique_arm.expected_frames()
-
-    assert frames.labels == ("zero", "sample 0", "sample 1")
-    np.testing.assert_allclose(frames.positions[:, order], positions, atol=1e-13)
-    np.testing.assert_allclose(frames.rotations[:, order], rotations, atol=1e-13)
-    assert not frames.positions.flags.writeable
+    oblique_arm.assert_frames(observation, atol=1e-13)
 
 
 def test_inertia_is_stated_along_the_axes_of_the_link(observation: Observation) -> None:
@@ -86,17 +57,19 @@ def test_mass_of_the_root_is_stated(observation: Observation) -> None:
 
 def test_limits_effort_and_dynamics_are_as_written(observation: Observation) -> None:
     """In SI units, with the sign of each side."""
-    shoulder = _joint(observation, "shoulder")
+    shoulder = oblique_arm.joint_named(observation, "shoulder")
 
     assert (shoulder.lower, shoulder.upper) == (-1.25, 0.75)
     assert (shoulder.effort, shoulder.damping, shoulder.friction) == (12, 0.7, 0.3)
     assert shoulder.axis == pytest.approx(np.array([1, -2, 3]) / np.sqrt(14))
-    assert _joint(observation, "elbow").axis == pytest.approx((-0.48, 0.6, 0.64))
+    assert oblique_arm.joint_named(observation, "elbow").axis == pytest.approx(
+        (-0.48, 0.6, 0.64)
+    )
 
 
 def test_only_fields_of_the_engine_are_stated(observation: Observation) -> None:
     """MuJoCo has no velocity limit, PyBullet no mimic coupling."""
-    elbow = _joint(observation, "elbow")
+    elbow = oblique_arm.joint_named(observation, "elbow")
     if observation.engine == "mujoco":
         assert Quantity.VELOCITY not in observation.states
         assert elbow.velocity is None

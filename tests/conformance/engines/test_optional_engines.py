@@ -1,4 +1,4 @@
-"""Optional engines state what the formulas say about a robot without round numbers."""
+"""Optional engines state the expected values of the oblique arm."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ from urdf_usd.conformance.engines.optional_engine import optional_engine
 from urdf_usd.conformance.engines.protocol import Available, Side, Unavailable
 from urdf_usd.conformance.observation.robot import (
     DOUBLE_PRECISION,
-    JointObservation,
-    JointType,
     Quantity,
 )
 
@@ -28,20 +26,9 @@ _URDF = [name for name, make in ENGINES.items() if make().side is Side.URDF]
 
 @pytest.fixture(params=_URDF)
 def observation(request: pytest.FixtureRequest, tmp_path: Path) -> Observation:
-    """What one engine says about the oblique arm."""
+    """Return one engine's observation of the oblique arm."""
     engine = installed(ENGINES[request.param]())
-    return engine.observe(
-        oblique_arm.request(
-            tmp_path,
-            oblique_arm.URDF,
-            shoulder=oblique_arm.SHOULDER,
-            elbow=oblique_arm.ELBOW,
-        )
-    )
-
-
-def _joint(observation: Observation, name: str) -> JointObservation:
-    return next(joint for joint in observation.joints if joint.name == name)
+    return oblique_arm.observe_arm(engine, tmp_path)
 
 
 def _rounding(observation: Observation) -> float:
@@ -51,31 +38,12 @@ def _rounding(observation: Observation) -> float:
 
 def test_names_and_root_are_those_of_the_file(observation: Observation) -> None:
     """Engines lump, reorder and label them."""
-    assert observation.robot == "oblique_arm"
-    assert observation.root == "base"
-    assert {link.name for link in observation.links} == set(oblique_arm.LINKS)
-    assert {
-        (joint.name, joint.type, joint.parent, joint.child)
-        for joint in observation.joints
-    } == {
-        ("shoulder", JointType.REVOLUTE, "base", "arm"),
-        ("elbow", JointType.PRISMATIC, "arm", "forearm"),
-        ("wrist", JointType.FIXED, "forearm", "tip"),
-    }
+    oblique_arm.assert_structure(observation)
 
 
 def test_link_frames_follow_the_formulas(observation: Observation) -> None:
     """To the precision of the engine's arithmetic."""
-    frames = observation.frames
-    assert frames is not None
-    order = [frames.links.index(link) for link in oblique_arm.LINKS]
-    positions, rotations = oblique_arm.expected_frames()
-    slack = _rounding(observation)
-
-    assert frames.labels == ("zero", "sample 0", "sample 1")
-    np.testing.assert_allclose(frames.positions[:, order], positions, atol=slack)
-    np.testing.assert_allclose(frames.rotations[:, order], rotations, atol=slack)
-    assert not frames.positions.flags.writeable
+    oblique_arm.assert_frames(observation, atol=_rounding(observation))
 
 
 def test_inertia_is_stated_along_the_axes_of_the_link(observation: Observation) -> None:
@@ -98,7 +66,9 @@ def test_mass_of_the_root_is_stated(observation: Observation) -> None:
 
 def test_limits_are_those_of_the_file(observation: Observation) -> None:
     """What an engine has no place for is not among what it states."""
-    shoulder, elbow = (_joint(observation, name) for name in ("shoulder", "elbow"))
+    shoulder, elbow = (
+        oblique_arm.joint_named(observation, name) for name in ("shoulder", "elbow")
+    )
 
     assert (shoulder.lower, shoulder.upper) == (-1.25, 0.75)
     assert (elbow.lower, elbow.upper) == (-0.2, 0.4)
@@ -108,7 +78,7 @@ def test_limits_are_those_of_the_file(observation: Observation) -> None:
     assert shoulder.damping == 0.7
 
 
-def test_what_was_left_out_for_the_engine_is_told(observation: Observation) -> None:
+def test_elements_left_out_for_an_engine_are_noted(observation: Observation) -> None:
     """Shapes, for one."""
     assert any("Shapes" in note for note in observation.notes)
 

@@ -109,7 +109,7 @@ def test_mirror_turns_nothing_inside_out() -> None:
     assert _measured(trimesh.creation.box(), mirror).volume == pytest.approx(1.0)
 
 
-def test_open_surface_says_where_it_looks() -> None:
+def test_open_surface_has_a_sum_of_area_vectors() -> None:
     """A single triangle, counter-clockwise seen from above."""
     points = np.array([(0.0, 0, 5), (2, 0, 5), (0, 3, 5), (9, 9, 9)])
     surface = mesh_surface(points, np.array([(0, 1, 2)]), np.eye(4))
@@ -186,7 +186,7 @@ def test_scale_of_a_cylinder_becomes_its_size(
         (ShapeKind.BOX, (1.0, 0.0, 1.0)),
     ],
 )
-def test_what_a_scale_distorts_is_another_shape(
+def test_non_uniform_scale_changes_the_kind(
     kind: ShapeKind, scale: tuple[float, float, float]
 ) -> None:
     """An ellipsoid is no sphere."""

@@ -61,7 +61,7 @@ def test_a_world_that_is_nowhere_defined_is_added_for_engines(
     text = prepare(_robot(tmp_path, _LINK.format("arm"), tie), ())
 
     assert text.notes == (
-        "Link world, which joints name and nothing defines, was added.",
+        "Link world, a parent of joints that is not defined, was added.",
     )
     assert text.without_inertial == {"world"}
     assert set(compile_urdf(text).bodies) == {"world", "arm"}
@@ -105,7 +105,7 @@ def test_a_world_that_would_be_a_second_root_is_not_added(
         ("", {"j"}, {"j"}, {"j"}),
     ],
 )
-def test_filled_in_limits_are_told_apart(
+def test_added_limits_are_distinguished(
     joint: str, effort: set[str], velocity: set[str], limits: set[str], tmp_path: Path
 ) -> None:
     """What the file does say stays a reading."""

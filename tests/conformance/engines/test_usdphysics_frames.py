@@ -179,7 +179,7 @@ def test_infinite_locks_turn_a_planar_joint_inside_out(tmp_path: Path) -> None:
     assert joint_named(reading, "six").type is JointType.FLOATING
 
 
-def test_freedoms_without_a_word_in_urdf_are_noted(tmp_path: Path) -> None:
+def test_freedoms_without_a_urdf_type_are_noted(tmp_path: Path) -> None:
     """A plane that may not turn is no URDF joint; the links still get a place."""
     reading = ask(stage(tmp_path, six(IN_PLANE | {"rotZ": LOCKED})))
 
@@ -253,7 +253,7 @@ def test_joint_frames_count_not_where_a_body_is_drawn(tmp_path: Path) -> None:
     assert gap.joint == "glue"
     assert gap.position == pytest.approx(0.005)
     assert gap.rotation == pytest.approx(np.arccos(0.28), abs=CLOSE)
-    assert "joints that do not meet: 1, worst glue (0.005 m, 1.29 rad)" in reading.notes
+    assert "joints with a gap: 1, worst glue (0.005 m, 1.29 rad)" in reading.notes
 
 
 def test_sound_assets_have_no_assembly_gap() -> None:

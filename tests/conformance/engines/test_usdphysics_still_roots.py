@@ -106,12 +106,12 @@ def test_a_joint_that_moves_is_stated_to_end_at_no_body(tmp_path: Path) -> None:
     )
     ties = _TIES.replace("PhysicsFixedJoint", "PhysicsRevoluteJoint", 1)
 
-    assert _ask(stage(tmp_path, rooted + _TIES), "plinth").grounded == ()
-    assert _ask(stage(tmp_path, rooted + ties), "plinth").grounded == ("shoulder",)
+    assert _ask(stage(tmp_path, rooted + _TIES), "plinth").at_world == ()
+    assert _ask(stage(tmp_path, rooted + ties), "plinth").at_world == ("shoulder",)
 
 
 @pytest.mark.parametrize("root", [None, "somebody"])
-def test_without_its_name_a_frame_is_a_folder(tmp_path: Path, root: str | None) -> None:
+def test_xform_without_a_link_name_is_no_root(tmp_path: Path, root: str | None) -> None:
     """Nothing else marks it."""
     reading = _ask(stage(tmp_path, _STILL + _TIES), root)
 
@@ -119,7 +119,7 @@ def test_without_its_name_a_frame_is_a_folder(tmp_path: Path, root: str | None) 
     assert {joint.parent for joint in reading.joints} == {"world"}
 
 
-def test_a_frame_does_not_hold_a_robot_that_floats(tmp_path: Path) -> None:
+def test_xform_root_leaves_base_floating(tmp_path: Path) -> None:
     """The body leaves it where it stands."""
     reading = _ask(stage(tmp_path, _STILL), "plinth")
 

@@ -48,7 +48,7 @@ def test_optional_engine_that_is_absent_is_not_missed() -> None:
 
 
 def test_engine_that_was_asked_for_is_missed() -> None:
-    """The record says why it is silent."""
+    """The record says why it is absent."""
     assert _chosen("drake") == ["drake", "spec", "usdphysics"]
 
 

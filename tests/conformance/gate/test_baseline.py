@@ -94,7 +94,7 @@ def test_a_converter_is_ours_unless_it_is_named(tmp_path: Path) -> None:
     assert list(baseline.about(["peer"])) == [("arm", "mass.link.mass", "peer")]
 
 
-def test_what_nobody_has_explained_is_accepted_with_a_warning(tmp_path: Path) -> None:
+def test_unexplained_expectation_is_accepted_with_a_warning(tmp_path: Path) -> None:
     """So that a rewritten file can be used at once, and is not forgotten."""
     baseline = Baseline().holding(
         [Expectation("arm", "verdict", "crashed", REASON, OWNER)]

@@ -18,10 +18,10 @@ from urdf_usd.conformance.gate.baseline import (
 from urdf_usd.conformance.gate.decision import (
     FailOn,
     Gate,
+    apply_gate,
     baseline_record,
     failures,
-    rule,
-    settled,
+    updated_baseline,
 )
 from urdf_usd.conformance.records.record import (
     CheckRecord,
@@ -85,18 +85,18 @@ def test_one_robot_that_does_not_conform_fails_a_run(verdict: Verdict) -> None:
     """Exact, close and incomplete pass; what could not be read is not counted."""
     passes = verdict.agrees or verdict in NOT_READ
 
-    ruling = rule([GOOD, robot("a", verdict)])
+    result = apply_gate([GOOD, robot("a", verdict)])
 
-    assert ruling.gate is (Gate.PASSES if passes else Gate.FAILS)
+    assert result.gate is (Gate.PASSES if passes else Gate.FAILS)
 
 
 @pytest.mark.parametrize("verdict", NOT_READ)
 def test_strict_counts_what_could_not_be_read(verdict: Verdict) -> None:
     """A release may insist on every file."""
-    ruling = rule([GOOD, robot("a", verdict)], strict=True)
+    result = apply_gate([GOOD, robot("a", verdict)], strict=True)
 
-    assert ruling.gate is Gate.FAILS
-    assert ruling.new[0].place == ("a", VERDICT, OURS)
+    assert result.gate is Gate.FAILS
+    assert result.new[0].place == ("a", VERDICT, OURS)
 
 
 @pytest.mark.parametrize("strict", [False, True])
@@ -108,17 +108,17 @@ def test_a_run_that_read_nothing_does_not_pass(
     """Nothing wrong was seen because nothing was seen."""
     records = [robot(verdict.name, verdict) for verdict in verdicts]
 
-    assert rule(records, strict=strict).gate is Gate.NOTHING_READ
+    assert apply_gate(records, strict=strict).gate is Gate.NOTHING_READ
 
 
 def test_close_passes_unless_the_gate_says_otherwise() -> None:
     """And is named then, with the value that is only close."""
     near = robot("near", Verdict.CLOSE, mass__link=Grade.CLOSE)
 
-    assert rule([near]).gate is Gate.PASSES
-    ruling = rule([near], fail_on=FailOn.CLOSE)
-    assert ruling.gate is Gate.FAILS
-    assert [(f.place, f.message) for f in ruling.new] == [
+    assert apply_gate([near]).gate is Gate.PASSES
+    result = apply_gate([near], fail_on=FailOn.CLOSE)
+    assert result.gate is Gate.FAILS
+    assert [(f.place, f.message) for f in result.new] == [
         (("near", MASS, OURS), "mass.link is off")
     ]
 
@@ -133,11 +133,11 @@ def test_incomplete_passes_unless_the_gate_says_otherwise() -> None:
         limits__effort=Grade.NOT_APPLICABLE,
     )
 
-    assert rule([parts]).gate is Gate.PASSES
-    ruling = rule([parts], fail_on=FailOn.INCOMPLETE)
-    assert ruling.gate is Gate.FAILS
-    assert [failure.place for failure in ruling.new] == [("parts", MASS, OURS)]
-    checks = {f.check for f in rule([parts], fail_on=FailOn.CLOSE).new}
+    assert apply_gate([parts]).gate is Gate.PASSES
+    result = apply_gate([parts], fail_on=FailOn.INCOMPLETE)
+    assert result.gate is Gate.FAILS
+    assert [failure.place for failure in result.new] == [("parts", MASS, OURS)]
+    checks = {f.check for f in apply_gate([parts], fail_on=FailOn.CLOSE).new}
     assert checks == {MASS, "kinematics.position"}
 
 
@@ -145,11 +145,11 @@ def test_an_expected_failure_passes_and_another_one_does_not() -> None:
     """Per robot and check: one that is known does not cover the others."""
     records = [GOOD, BAD]
 
-    assert rule(records).gate is Gate.FAILS
-    known = rule(records, baseline=_baseline(BAD_MASS))
+    assert apply_gate(records).gate is Gate.FAILS
+    known = apply_gate(records, baseline=_baseline(BAD_MASS))
     assert known.gate is Gate.PASSES
     assert [failure.place for failure in known.expected] == [BAD_MASS.place]
-    other = rule(records, baseline=_baseline(_expected("good", MASS, "fails")))
+    other = apply_gate(records, baseline=_baseline(_expected("good", MASS, "fails")))
     assert other.gate is Gate.FAILS
     assert [failure.place for failure in other.new] == [BAD_MASS.place]
 
@@ -164,7 +164,7 @@ def test_an_expected_failure_passes_and_another_one_does_not() -> None:
         ("close", Grade.NOT_COMPARABLE, True),
     ],
 )
-def test_a_graver_grade_than_expected_fails(
+def test_worse_grade_than_expected_fails(
     expected: str,
     actual: Grade,
     worse: bool,  # noqa: FBT001  # a pytest parameter
@@ -172,22 +172,22 @@ def test_a_graver_grade_than_expected_fails(
     """What was in dispute and is now wrong is news."""
     record = robot("a", Verdict(actual.value), mass__link=actual)
 
-    ruling = rule([record], baseline=_baseline(_expected("a", MASS, expected)))
+    result = apply_gate([record], baseline=_baseline(_expected("a", MASS, expected)))
 
-    assert ruling.gate is (Gate.FAILS if worse else Gate.PASSES)
-    assert len(ruling.worse) == worse
+    assert result.gate is (Gate.FAILS if worse else Gate.PASSES)
+    assert len(result.worse) == worse
 
 
 def test_with_a_baseline_a_robot_that_ceases_to_be_readable_fails() -> None:
     """Otherwise a reader that refuses everything would pass every gate."""
     records = [GOOD, robot("a", Verdict.UNREADABLE)]
 
-    assert rule(records).gate is Gate.PASSES
-    assert rule(records, baseline=_baseline()).gate is Gate.FAILS
+    assert apply_gate(records).gate is Gate.PASSES
+    assert apply_gate(records, baseline=_baseline()).gate is Gate.FAILS
     known = _baseline(_expected("a", VERDICT, "unreadable"))
-    assert rule(records, baseline=known).gate is Gate.PASSES
+    assert apply_gate(records, baseline=known).gate is Gate.PASSES
     died = [GOOD, robot("a", Verdict.CRASHED)]
-    assert rule(died, baseline=known).gate is Gate.FAILS
+    assert apply_gate(died, baseline=known).gate is Gate.FAILS
 
 
 def test_an_unexpected_pass_is_told_and_passes() -> None:
@@ -199,23 +199,23 @@ def test_an_unexpected_pass_is_told_and_passes() -> None:
         _expected("elsewhere", MASS, "fails"),
     )
 
-    ruling = rule([GOOD, robot("gone", Verdict.NOT_AVAILABLE)], baseline=baseline)
+    result = apply_gate([GOOD, robot("gone", Verdict.NOT_AVAILABLE)], baseline=baseline)
 
-    assert ruling.gate is Gate.PASSES
-    assert [one.place for one in ruling.passing] == [
+    assert result.gate is Gate.PASSES
+    assert [one.place for one in result.passing] == [
         ("good", MASS, OURS),
         ("good", VERDICT, OURS),
     ]
-    assert ruling.absent == 1
+    assert result.absent == 1
 
 
 def test_what_is_close_as_expected_is_no_unexpected_pass() -> None:
     """A baseline of a stricter gate serves a milder one."""
     near = robot("near", Verdict.CLOSE, mass__link=Grade.CLOSE)
 
-    ruling = rule([near], baseline=_baseline(_expected("near", MASS, "close")))
+    result = apply_gate([near], baseline=_baseline(_expected("near", MASS, "close")))
 
-    assert ruling.passing == ()
+    assert result.passing == ()
 
 
 def test_each_converter_has_expectations_of_its_own() -> None:
@@ -224,16 +224,16 @@ def test_each_converter_has_expectations_of_its_own() -> None:
     peers = replace(BAD_MASS, converter="peer", reason="tells grams", owner="bob")
     known = _baseline(peers)
 
-    assert rule([ours], baseline=known).gate is Gate.FAILS
-    assert rule([ours], baseline=known).absent == 0
-    assert rule([theirs], baseline=known).gate is Gate.PASSES
-    assert rule([theirs], baseline=_baseline(BAD_MASS)).gate is Gate.FAILS
-    both = settled([ours], known, rule([ours], baseline=known).new)
+    assert apply_gate([ours], baseline=known).gate is Gate.FAILS
+    assert apply_gate([ours], baseline=known).absent == 0
+    assert apply_gate([theirs], baseline=known).gate is Gate.PASSES
+    assert apply_gate([theirs], baseline=_baseline(BAD_MASS)).gate is Gate.FAILS
+    both = updated_baseline([ours], known, apply_gate([ours], baseline=known).new)
     assert both.expectations == (
         replace(peers, converter="peer"),
         Expectation("bad", MASS, "fails", REASON, OWNER),
     )
-    assert rule([ours, theirs], baseline=both).gate is Gate.PASSES
+    assert apply_gate([ours, theirs], baseline=both).gate is Gate.PASSES
 
 
 def test_an_updated_baseline_lets_the_same_run_pass() -> None:
@@ -252,7 +252,7 @@ def test_an_updated_baseline_lets_the_same_run_pass() -> None:
     )
     found = failures(records, fail_on=FailOn.FAILS, strict=False, unreadable=True)
 
-    after = settled(records, before, found)
+    after = updated_baseline(records, before, found)
 
     assert after.expectations == (
         BAD_MASS,
@@ -260,7 +260,7 @@ def test_an_updated_baseline_lets_the_same_run_pass() -> None:
         _expected("elsewhere", POSITION, "fails"),
         _expected("gone", MASS, "fails"),
     )
-    assert rule(records, baseline=after).gate is Gate.PASSES
+    assert apply_gate(records, baseline=after).gate is Gate.PASSES
 
 
 def test_a_ruling_is_stated_with_grades_and_reasons() -> None:
@@ -274,7 +274,7 @@ def test_a_ruling_is_stated_with_grades_and_reasons() -> None:
     worse = robot("new", Verdict.FAILS, kinematics__position=Grade.FAILS)
     records = (GOOD, bad, worse)
 
-    stated = baseline_record(rule(records, baseline=known), known)
+    stated = baseline_record(apply_gate(records, baseline=known), known)
 
     (new,) = stated.new
     assert (new.robot, new.check, new.grade, new.expected) == (

@@ -97,7 +97,7 @@ def test_names_that_are_only_spelled_otherwise_are_the_same(tmp_path: Path) -> N
     assert "link base-link is called 'base_link'" in reader.notes
 
 
-def test_names_that_are_lost_are_told_and_nothing_else(tmp_path: Path) -> None:
+def test_lost_names_are_the_only_findings(tmp_path: Path) -> None:
     """One finding for each; all other values are compared."""
     urdf, usd = _converted(tmp_path)
 
@@ -111,10 +111,10 @@ def test_names_that_are_lost_are_told_and_nothing_else(tmp_path: Path) -> None:
 
     failing = _graded(record, Grade.FAILS)
     assert failing["structure.links"] == [
-        "link 2nd.arm is called 'Body7': only its place tells which it is"
+        "link 2nd.arm is renamed to 'Body7'; matched by position in the tree"
     ]
     assert (
-        "joint wr.ist is called 'Joint3': only its place tells which it is"
+        "joint wr.ist is renamed to 'Joint3'; matched by position in the tree"
         in (failing["structure.joints"])
     )
     assert {each for each in failing if not each.startswith("structure.")} <= {
@@ -141,7 +141,7 @@ _MOUNTED = NAMES.replace(
         (r"\b(tn__)?\w*wr_?\w*ist\w*", "structure.joints", "joint wr.ist"),
     ],
 )
-def test_structure_leads_through_frames_that_bodies_carry(
+def test_matches_propagate_through_xforms(
     tmp_path: Path, lost: str, check_of_names: str, name: str
 ) -> None:
     """A joint of the USD is tied to the body, and one of the URDF to the frame."""
@@ -155,7 +155,7 @@ def test_structure_leads_through_frames_that_bodies_carry(
     record = _check(urdf, _edit(usd, rename))
 
     failing = _graded(record, Grade.FAILS)
-    told = f"{name} is called 'Other': only its place tells which it is"
+    told = f"{name} is renamed to 'Other'; matched by position in the tree"
     assert told in failing[check_of_names]
     assert "structure.parents" not in failing
     assert not any("mass" in check or "kinematics" in check for check in failing)
@@ -173,7 +173,7 @@ def _prims(
     )
 
 
-def test_names_that_are_there_are_left_alone() -> None:
+def test_equal_names_are_kept() -> None:
     """Also where another prim would do."""
     reading = urdf_reading()
     prims = _prims(
@@ -197,7 +197,7 @@ def test_a_name_that_two_prims_share_is_not_guessed() -> None:
     assert match_names(urdf_reading(), frame) == Labels({"/ARM": "arm"})
 
 
-def test_structure_leads_from_what_is_known_to_what_is_not() -> None:
+def test_matches_propagate_along_joints() -> None:
     """From a joint to its links, from links to the joint between, and on."""
     prims = _prims(
         ("base", True),
@@ -222,7 +222,7 @@ def test_joint_between_known_links_is_known(ends: tuple[str, str]) -> None:
     assert match_names(urdf_reading(), prims).found == {"/joints/J": "elbow"}
 
 
-def test_what_holds_the_base_is_no_weld_below_it() -> None:
+def test_joint_of_the_base_to_the_world_matches_no_joint_below() -> None:
     """A converter may count a link in the base, and leave its weld out."""
     reading = urdf_reading()
     weld = next(joint for joint in reading.joints if joint.type is JointType.FIXED)

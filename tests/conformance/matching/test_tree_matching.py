@@ -8,31 +8,31 @@ from typing import TYPE_CHECKING
 from hypothesis import given
 from hypothesis import strategies as st
 
-from urdf_usd.conformance.matching.tree_matching import Branch, assign, match_trees
+from urdf_usd.conformance.matching.tree_matching import TreeNode, assign, match_trees
 from urdf_usd.conformance.observation.robot import JointType
 
 if TYPE_CHECKING:
     import random
 
 
-def _legs(*points: tuple[float, float, float]) -> list[Branch]:
+def _legs(*points: tuple[float, float, float]) -> list[TreeNode]:
     """Return a trunk with legs of two joints, all alike but for where they are."""
-    branches = [Branch(None, mass=9.0)]
+    nodes = [TreeNode(None, mass=9.0)]
     for point in points:
-        hip = len(branches)
-        branches += [
-            Branch(0, JointType.REVOLUTE, "turns", point, (0.0, 0.6, 0.8), 1.0),
-            Branch(
+        hip = len(nodes)
+        nodes += [
+            TreeNode(0, JointType.REVOLUTE, "turns", point, (0.0, 0.6, 0.8), 1.0),
+            TreeNode(
                 hip, JointType.REVOLUTE, "turns", (0.0, 0.1, -0.3), (1.0, 0.0, 0.0), 0.5
             ),
         ]
-    return branches
+    return nodes
 
 
 _HIPS = ((0.3, 0.1, 0.0), (0.3, -0.1, 0.0), (-0.3, 0.1, 0.0), (-0.3, -0.1, 0.0))
 
 
-def test_one_wrong_place_leads_nothing_astray() -> None:
+def test_one_wrong_position_does_not_change_other_matches() -> None:
     """The others leave it one partner."""
     astray = ((0.9, 0.8, -0.7), *_HIPS[1:])
     found = match_trees(_legs(*_HIPS), _legs(*astray), (0, 0), lambda *_: True)
@@ -41,7 +41,7 @@ def test_one_wrong_place_leads_nothing_astray() -> None:
     assert not found.alike
 
 
-def test_legs_are_told_by_their_places_in_any_order() -> None:
+def test_legs_are_matched_by_position_in_any_order() -> None:
     """Not by the order of the file."""
     for order in permutations(range(4)):
         found = match_trees(
@@ -52,7 +52,7 @@ def test_legs_are_told_by_their_places_in_any_order() -> None:
         )
 
 
-def test_what_is_alike_is_paired_in_its_order_and_said() -> None:
+def test_equivalent_nodes_are_paired_in_order_and_marked() -> None:
     """Two legs at one place."""
     legs = _legs(_HIPS[0], _HIPS[1], _HIPS[1])
     found = match_trees(legs, legs, (0, 0), lambda *_: True)
@@ -61,14 +61,14 @@ def test_what_is_alike_is_paired_in_its_order_and_said() -> None:
     assert found.alike == {(3, 3), (5, 5)}
 
 
-def test_a_branch_that_is_missing_has_no_pair() -> None:
+def test_missing_subtree_is_unmatched() -> None:
     """Whichever it is."""
     found = match_trees(_legs(*_HIPS), _legs(*_HIPS[1:]), (0, 0), lambda *_: True)
 
     assert set(dict(found.pairs)) == {0, 3, 4, 5, 6, 7, 8}
 
 
-def test_what_must_not_match_does_not() -> None:
+def test_forbidden_pairs_are_not_matched() -> None:
     """Its leg stays alone, with what hangs on it."""
     legs = _legs(*_HIPS)
     found = match_trees(legs, legs, (0, 0), lambda one, other: 3 not in {one, other})
@@ -77,10 +77,10 @@ def test_what_must_not_match_does_not() -> None:
     assert not {3, 4}.intersection(dict(found.pairs))
 
 
-def test_a_long_chain_is_no_recursion() -> None:
+def test_long_chain_does_not_recurse() -> None:
     """Ropes and snakes have thousands of links."""
-    rope = [Branch(None)] + [
-        Branch(index, JointType.SPHERICAL, "turns", (0.0, 0.001, 0.0))
+    rope = [TreeNode(None)] + [
+        TreeNode(index, JointType.SPHERICAL, "turns", (0.0, 0.001, 0.0))
         for index in range(3000)
     ]
     found = match_trees(rope, rope, (0, 0), lambda *_: True)

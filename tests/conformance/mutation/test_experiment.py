@@ -16,14 +16,14 @@ from urdf_usd.conformance.checks.catalogue import CHECKS
 from urdf_usd.conformance.checks.comparers import COMPARERS
 from urdf_usd.conformance.mutation import experiment
 from urdf_usd.conformance.mutation.catalogue import FAULTS
-from urdf_usd.conformance.mutation.experiment import Examination, Plan, examine
+from urdf_usd.conformance.mutation.experiment import Plan, RobotTrials, run_trials
 from urdf_usd.conformance.mutation.fault import REFUSED
-from urdf_usd.conformance.tolerance.comparison import Compared, Difference, Words
+from urdf_usd.conformance.tolerance.comparison import Compared, Description, Difference
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from urdf_usd.conformance.mutation.fault import Speech
+    from urdf_usd.conformance.mutation.fault import ProfileName
 
 OWN = Path(mutation.__file__).parent / "robots"
 PENDULUM = Path(pybullet_data.getDataPath()) / "pendulum5.urdf"
@@ -38,16 +38,20 @@ UNAIMED = {
 }
 
 
-def _examine(
+def _run_trials(
     urdf: Path, folder: Path, faults: Iterable[str] | None = None, places: int = 1
-) -> Examination:
+) -> RobotTrials:
     only = None if faults is None else frozenset(faults)
-    return examine(urdf.stem, str(urdf), str(folder), Plan(places, frozenset(), only))
+    return run_trials(
+        urdf.stem, str(urdf), str(folder), Plan(places, frozenset(), only)
+    )
 
 
-def _benches(urdf: Path, folder: Path) -> dict[Speech, experiment._Bench]:
-    speeches = dict.fromkeys(fault.speech for fault in FAULTS)
-    return experiment._benches(str(urdf), str(folder), speeches)
+def _trials_by_profile(
+    urdf: Path, folder: Path
+) -> dict[ProfileName, experiment._Trials]:
+    profiles = dict.fromkeys(fault.profile for fault in FAULTS)
+    return experiment._trials_by_profile(str(urdf), str(folder), profiles)
 
 
 def test_faults_have_distinct_names_and_real_aims() -> None:
@@ -62,7 +66,7 @@ def test_faults_have_distinct_names_and_real_aims() -> None:
         assert set(fault.aims) <= known
 
 
-def test_every_check_answers_for_a_fault() -> None:
+def test_every_check_is_the_aim_of_a_fault() -> None:
     """A check that no fault aims at is not examined."""
     aims = {aim for fault in FAULTS for aim in fault.aims}
 
@@ -72,7 +76,7 @@ def test_every_check_answers_for_a_fault() -> None:
 @pytest.mark.parametrize("robot", ["drifter", "oblique_arm"])
 def test_every_fault_of_an_oblique_robot_is_caught(robot: str, tmp_path: Path) -> None:
     """One place per kind; the good USD raises nothing."""
-    found = _examine(OWN / f"{robot}.urdf", tmp_path)
+    found = _run_trials(OWN / f"{robot}.urdf", tmp_path)
 
     assert found.raised == ()
     assert [trial for trial in found.trials if not trial.caught] == []
@@ -85,9 +89,9 @@ def test_own_robots_have_a_place_for_every_fault(tmp_path: Path) -> None:
     for robot in ("drifter", "oblique_arm"):
         folder = tmp_path / robot
         folder.mkdir()
-        benches = _benches(OWN / f"{robot}.urdf", folder)
+        trials_of = _trials_by_profile(OWN / f"{robot}.urdf", folder)
         for fault in FAULTS:
-            seeds = fault.seeds(benches[fault.speech].specimen)
+            seeds = fault.seeds(trials_of[fault.profile].asset)
             seeded[fault.id] += sum(not seed.equivalent for seed in seeds)
 
     # A leader of the same kind, a mass that is a sphere's: what only others have.
@@ -95,42 +99,42 @@ def test_own_robots_have_a_place_for_every_fault(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("urdf", [PENDULUM, OWN / "oblique_arm.urdf"], ids=["5", "arm"])
-def test_what_is_moot_raises_nothing(urdf: Path, tmp_path: Path) -> None:
+def test_equivalent_fault_fails_no_check(urdf: Path, tmp_path: Path) -> None:
     """Said by construction, borne out by the verdict."""
-    benches = _benches(urdf, tmp_path)
+    trials_of = _trials_by_profile(urdf, tmp_path)
     equivalent = [
-        (fault.id, benches[fault.speech], seed)
+        (fault.id, trials_of[fault.profile], seed)
         for fault in FAULTS
-        for seed in fault.seeds(benches[fault.speech].specimen)
+        for seed in fault.seeds(trials_of[fault.profile].asset)
         if seed.equivalent
     ]
     raised = {
         fault: failed
-        for fault, bench, seed in equivalent
-        if (failed := bench.failed(bench.write("equivalent", seed, 0.0)))
+        for fault, robot_trials, seed in equivalent
+        if (failed := robot_trials.failed(robot_trials.write("equivalent", seed, 0.0)))
     }
 
     assert raised == {}
     assert equivalent
 
 
-def test_a_base_that_is_made_a_frame_costs_a_joint_and_nothing_else(
+def test_base_without_body_fails_the_world_check_alone(
     tmp_path: Path,
 ) -> None:
     """All else holds, since the pendulum hangs on the world, which has no mass."""
-    found = _examine(PENDULUM, tmp_path, ["base.dissolved"])
+    found = _run_trials(PENDULUM, tmp_path, ["base.dissolved"])
 
     assert [(trial.subject, trial.failed) for trial in found.trials] == [
         ("link world", ("structure.world",))
     ]
 
 
-def test_a_blind_check_is_found_out(
+def test_check_without_comparison_misses_its_faults(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its faults are reported as missed, others are not."""
     monkeypatch.setitem(COMPARERS, "structure.mimic", lambda *_: Compared(()))
-    found = _examine(
+    found = _run_trials(
         OWN / "oblique_arm.urdf", tmp_path, ["mimic.dropped", "mass.halved"]
     )
 
@@ -140,21 +144,21 @@ def test_a_blind_check_is_found_out(
     }
 
 
-def test_a_check_that_cries_wolf_is_found_out(
+def test_false_positive_on_good_usd_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It fails on the good USD."""
-    alarm = Difference("robot", "robot", math.inf, partial(Words, "wolf"))
+    alarm = Difference("robot", "robot", math.inf, partial(Description, "wolf"))
     monkeypatch.setitem(COMPARERS, "limits.lower", lambda *_: Compared((alarm,)))
 
-    assert _examine(PENDULUM, tmp_path, []).raised == ("limits.lower",)
+    assert _run_trials(PENDULUM, tmp_path, []).raised == ("limits.lower",)
 
 
 def test_smallest_size_is_the_tolerance(tmp_path: Path) -> None:
     """A shift of a frame moves its link by as much."""
     faults = frozenset({"joint.pos0-shifted", "mass.scaled", "body.shifted"})
     urdf = OWN / "oblique_arm.urdf"
-    found = examine("arm", str(urdf), str(tmp_path), Plan(1, faults, faults))
+    found = run_trials("arm", str(urdf), str(tmp_path), Plan(1, faults, faults))
     sizes = {trial.fault: trial.smallest for trial in found.trials}
 
     assert sizes["joint.pos0-shifted"] == pytest.approx(1e-5, rel=0.02)
@@ -168,7 +172,7 @@ def test_examination_is_deterministic(tmp_path: Path) -> None:
     twice = []
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
-        twice.append(_examine(OWN / "drifter.urdf", tmp_path / name, faults, 3))
+        twice.append(_run_trials(OWN / "drifter.urdf", tmp_path / name, faults, 3))
 
     assert twice[0] == twice[1]
     assert len(twice[0].trials) > 3

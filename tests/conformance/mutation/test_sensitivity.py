@@ -13,7 +13,7 @@ from rich.console import Console
 from urdf_usd.conformance.cli.main import main
 from urdf_usd.conformance.cli.output.sensitivity import as_json, rendered
 from urdf_usd.conformance.mutation.catalogue import FAULTS
-from urdf_usd.conformance.mutation.experiment import Examination, Trial
+from urdf_usd.conformance.mutation.experiment import RobotTrials, Trial
 from urdf_usd.conformance.mutation.sensitivity import (
     ROBOTS,
     Sensitivity,
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def _caught(robot: str) -> Examination:
+def _caught(robot: str) -> RobotTrials:
     """Every fault once, caught, at its tolerance."""
     trials = tuple(
         Trial(
@@ -38,13 +38,13 @@ def _caught(robot: str) -> Examination:
         )
         for fault in FAULTS
     )
-    return Examination(robot, (), trials, ("joint.axis-negated",))
+    return RobotTrials(robot, (), trials, ("joint.axis-negated",))
 
 
 GOOD = _caught("a")
 
 
-def _changed(found: Examination, fault: str, **changes: object) -> Examination:
+def _changed(found: RobotTrials, fault: str, **changes: object) -> RobotTrials:
     trials = tuple(
         replace(trial, **changes) if trial.fault == fault else trial  # type: ignore[arg-type]  # fields of Trial, by name
         for trial in found.trials
@@ -84,7 +84,7 @@ def test_one_miss_fails_and_is_named() -> None:
     assert "mass halved: missed on b, link arm" in _text(found)
 
 
-def test_a_false_alarm_fails_and_is_named() -> None:
+def test_false_positive_fails_and_is_named() -> None:
     """A harness that always fails catches everything."""
     found = summary([replace(GOOD, raised=("limits.upper",))])
 
@@ -101,7 +101,7 @@ def test_a_kind_that_is_seeded_nowhere_fails() -> None:
     assert "up axis Y: seeded nowhere" in _text(found)
 
 
-def test_what_is_caught_only_far_above_tolerance_fails() -> None:
+def test_fault_detected_only_far_above_tolerance_fails() -> None:
     """A fifth more than the tolerance is too much."""
     found = summary([_changed(GOOD, "mass.scaled", smallest=1.2e-4)])
 

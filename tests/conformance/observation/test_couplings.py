@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from urdf_usd.conformance.observation.couplings import head_coupling
-from urdf_usd.conformance.observation.robot import MimicObservation
+from urdf_usd.conformance.observation.robot import MimicObservation, head_coupling
 
 CHAIN = {
     "b": MimicObservation("a", -0.5, 0.1),
@@ -14,7 +13,7 @@ CHAIN = {
 }
 
 
-def test_a_leader_follows_nothing() -> None:
+def test_joint_without_coupling_has_no_head() -> None:
     """Nor does a joint that nobody knows."""
     assert head_coupling("a", CHAIN.get) is None
 
@@ -32,7 +31,7 @@ def test_the_head_moves_a_joint_as_the_chain_does(position: float) -> None:
     assert head.multiplier * position + head.offset == pytest.approx(moved)
 
 
-def test_terms_of_an_offset_may_cancel_and_still_be_rounded() -> None:
+def test_bound_of_an_offset_includes_cancelled_terms() -> None:
     """The bound of their sum is that of their sizes."""
     cancel = {
         "b": MimicObservation("a", 1.0, 1e3),

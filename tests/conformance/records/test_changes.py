@@ -103,7 +103,7 @@ WRONG = _robot(Verdict.FAILS, Grade.FAILS, 0.5, 5e-8)
         ),
     ],
 )
-def test_a_change_is_named_and_judged(
+def test_each_kind_of_change_is_reported(
     before: tuple[RobotRecord, ...],
     after: tuple[RobotRecord, ...],
     kinds: list[Kind],
@@ -173,7 +173,9 @@ def _store(folder: Path, robot: RobotRecord, version: str = "1.0") -> None:
         ("broken", "is no record"),
     ],
 )
-def test_what_is_no_run_is_refused(tmp_path: Path, damage: str, reason: str) -> None:
+def test_folder_without_a_run_is_rejected(
+    tmp_path: Path, damage: str, reason: str
+) -> None:
     """With the file and the reason."""
     if damage != "empty":
         _store(tmp_path, EXACT, "9.0" if damage == "version" else "1.0")
@@ -187,7 +189,7 @@ def test_what_is_no_run_is_refused(tmp_path: Path, damage: str, reason: str) -> 
         read_run(tmp_path)
 
 
-def test_a_record_of_what_changed_is_what_is_said_of_it() -> None:
+def test_record_of_changes_equals_the_comparison() -> None:
     """As plain words, in the same order."""
     first = _run(_robot(Verdict.EXACT))
     second = _run(_robot(Verdict.FAILS), base="fixed")

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from urdf_usd.conformance.drawing.coarsening import coarsen, shares, weld
+from urdf_usd.conformance.drawing.coarsening import coarsen, merge_points, shares
 from urdf_usd.conformance.drawing.scene_models import build_model, inertia_ellipsoid
 from urdf_usd.conformance.drawing.scenery import draw_scene
 from urdf_usd.conformance.engines.reference.engine import observe_robot
@@ -123,7 +123,7 @@ def test_an_inertia_that_no_solid_has_is_not_drawn(
 def _coarse(
     points: NDArray[np.float64], triangles: NDArray[np.integer], target: int
 ) -> SceneMesh | None:
-    welded = weld(points, triangles)
+    welded = merge_points(points, triangles)
     return coarsen(welded, target) if welded else None
 
 
@@ -149,7 +149,7 @@ def test_a_coarse_mesh_keeps_its_size() -> None:
     assert volume / 6 == pytest.approx(4 / 3 * math.pi, rel=0.02)
 
 
-def test_what_can_hardly_be_made_coarser_is_left() -> None:
+def test_tangled_mesh_is_kept_finer() -> None:
     """Of triangles between any three of some points, none can be taken away alone."""
     random = np.random.default_rng(3)
     points = random.uniform(-1.0, 2.0, (200, 3))
@@ -161,23 +161,25 @@ def test_what_can_hardly_be_made_coarser_is_left() -> None:
 
 def test_a_mesh_without_a_surface_is_not_drawn() -> None:
     """Three points of one place make no triangle."""
-    assert weld(np.ones((3, 3)), np.array([[0, 1, 2]])) is None
+    assert merge_points(np.ones((3, 3)), np.array([[0, 1, 2]])) is None
 
 
 def test_a_mesh_is_the_same_with_its_points_joined_and_rounded() -> None:
     """As an STL file has it, and as a USD does."""
     corners, faces = _sphere(8)
-    here = weld(corners[faces].reshape(-1, 3), np.arange(faces.size).reshape(-1, 3))
-    there = weld(corners.astype(np.float32), faces)
+    here = merge_points(
+        corners[faces].reshape(-1, 3), np.arange(faces.size).reshape(-1, 3)
+    )
+    there = merge_points(corners.astype(np.float32), faces)
     assert here
     assert there
     assert here.digest == there.digest
 
 
-def test_a_mesh_that_lies_elsewhere_is_another() -> None:
+def test_moved_mesh_has_another_digest() -> None:
     """Though its points are as far from each other."""
     corners, faces = _sphere(8)
-    here, there = weld(corners, faces), weld(corners + 1.0, faces)
+    here, there = merge_points(corners, faces), merge_points(corners + 1.0, faces)
     assert here
     assert there
     assert here.digest != there.digest

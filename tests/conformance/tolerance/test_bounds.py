@@ -29,7 +29,7 @@ from urdf_usd.conformance.tolerance.bounds import (
     inertia_bound,
     scalar_bound,
 )
-from urdf_usd.conformance.tolerance.comparison import tolerance_model
+from urdf_usd.conformance.tolerance.comparison import derive_tolerance_model
 from urdf_usd.conformance.verdict.judgement import judge
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ def test_rounded_storage_is_exact(seed: int, depth: int, *, welded: bool) -> Non
 def test_bounds_stay_below_the_engineering_tolerance_of_real_robots() -> None:
     """An arm of seven joints: a bound above 1e-5 would make the tolerance idle."""
     spec, _ = _readings(7, 7, welded=False)
-    bound = tolerance_model(spec, Tolerance()).bounds["l7"]
+    bound = derive_tolerance_model(spec, Tolerance()).bounds["l7"]
 
     assert 1e-7 < bound.rotation < 2e-6
     assert 1e-7 < bound.position < 5e-6
@@ -170,18 +170,18 @@ def test_bounds_stay_below_the_engineering_tolerance_of_real_robots() -> None:
 def test_bound_grows_along_the_chain() -> None:
     """The root is exact by definition; every joint adds its own rounding."""
     spec, _ = _readings(3, 6, welded=False)
-    bounds = tolerance_model(spec, Tolerance()).bounds
+    bounds = derive_tolerance_model(spec, Tolerance()).bounds
     rotations = [bounds[f"l{index}"].rotation for index in range(7)]
 
     assert rotations[0] < 1e-11
     assert rotations == sorted(rotations)
 
 
-def test_frames_are_needed_to_measure_with() -> None:
+def test_tolerance_model_requires_frames() -> None:
     """A reference without frames is no reference."""
     spec, _ = _readings(3, 2, welded=False)
     with pytest.raises(ValueError, match="states no frames"):
-        tolerance_model(replace(spec, frames=None), Tolerance())
+        derive_tolerance_model(replace(spec, frames=None), Tolerance())
 
 
 @given(st.floats(1e-30, 1e30))

@@ -16,7 +16,7 @@ from urdf_usd.conformance.engines.reference.engine import observe_robot, structu
 from urdf_usd.conformance.observation.robot import ROOT_MOTION
 from urdf_usd.conformance.records.record import Grade
 from urdf_usd.conformance.tolerance.bounds import Tolerance
-from urdf_usd.conformance.tolerance.comparison import Compared, tolerance_model
+from urdf_usd.conformance.tolerance.comparison import Compared, derive_tolerance_model
 from urdf_usd.conformance.tolerance.sampling import configurations
 from urdf_usd.converter.robot.model import (
     Continuous,
@@ -106,7 +106,7 @@ def test_rounded_storage_is_exact(robot: Robot) -> None:
     spec, usd = (observe_robot(each, asked) for each in (robot, stored))
 
     for compare in (inertia_matrices, bias_forces):
-        comparison = compare(spec, usd, tolerance_model(spec, Tolerance()))
+        comparison = compare(spec, usd, derive_tolerance_model(spec, Tolerance()))
 
         assert isinstance(comparison, Compared)
         assert comparison.differences
@@ -117,7 +117,7 @@ def test_rounded_storage_is_exact(robot: Robot) -> None:
 def test_bounds_stay_below_the_engineering_tolerance_of_real_robots() -> None:
     """Else the tolerance would be idle; and no joint is measured with nothing."""
     asked = configurations(structure(ROBOT))
-    motion = tolerance_model(observe_robot(ROBOT, asked), Tolerance()).motion
+    motion = derive_tolerance_model(observe_robot(ROBOT, asked), Tolerance()).motion
 
     assert motion is not None
     scale = np.outer(motion.inertia, motion.inertia)
@@ -130,7 +130,7 @@ def test_largest_forces_are_not_exceeded() -> None:
     """Scales bound what is stated, and by no more than signs and directions explain."""
     asked = configurations(structure(ROBOT))
     spec = observe_robot(ROBOT, asked)
-    motion = tolerance_model(spec, Tolerance()).motion
+    motion = derive_tolerance_model(spec, Tolerance()).motion
 
     assert motion is not None
     assert spec.dynamics is not None
@@ -152,7 +152,7 @@ def test_only_what_lacks_mass_may_be_invented(
         (Link("a", body), Link("b", light)),
         (Joint("turn", "a", "b", Continuous((1.0, 0.0, 0.0)), origin),),
     )
-    motion = tolerance_model(
+    motion = derive_tolerance_model(
         observe_robot(robot, configurations(structure(robot))), Tolerance()
     ).motion
 
@@ -174,5 +174,9 @@ def test_robot_that_states_no_equations_has_no_scale() -> None:
         for link in spec.links
     )
 
-    assert tolerance_model(replace(spec, dynamics=None), Tolerance()).motion is None
-    assert tolerance_model(replace(spec, links=links), Tolerance()).motion is None
+    assert (
+        derive_tolerance_model(replace(spec, dynamics=None), Tolerance()).motion is None
+    )
+    assert (
+        derive_tolerance_model(replace(spec, links=links), Tolerance()).motion is None
+    )

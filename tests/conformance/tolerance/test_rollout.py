@@ -9,17 +9,16 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.conformance.miniatures import ROBOT, urdf_reading, usd_reading
-from urdf_usd.conformance.checks.rollouts import states
+from urdf_usd.conformance.checks.dynamics import rollout_states
 from urdf_usd.conformance.engines.reference.engine import observe_robot
 from urdf_usd.conformance.execution.tasks import questions
-from urdf_usd.conformance.observation.free_motion import Moment
-from urdf_usd.conformance.observation.robot import JointType
+from urdf_usd.conformance.observation.robot import JointType, RolloutState
 from urdf_usd.conformance.records.record import Grade
 from urdf_usd.conformance.tolerance.bounds import Tolerance
 from urdf_usd.conformance.tolerance.comparison import (
     Compared,
     Incomparable,
-    tolerance_model,
+    derive_tolerance_model,
 )
 from urdf_usd.conformance.tolerance.rollout import (
     distance,
@@ -40,8 +39,7 @@ from urdf_usd.converter.robot.model import (
 )
 
 if TYPE_CHECKING:
-    from urdf_usd.conformance.observation.free_motion import Rollout, RolloutPlan
-    from urdf_usd.conformance.observation.robot import Observation
+    from urdf_usd.conformance.observation.robot import Observation, Rollout, RolloutPlan
 
 _X = (1.0, 0.0, 0.0)
 _BODY = Inertial(2.0, Pose((0.1, 0.2, 0.3)), (0.1, 0.0, 0.0, 0.2, 0.0, 0.25))
@@ -64,10 +62,10 @@ def test_massive_joints_are_free() -> None:
 
     assert plan is not None
     assert plan.held == ()
-    assert plan.moments[-1] * plan.step == pytest.approx(1.0)
+    assert plan.steps[-1] * plan.step == pytest.approx(1.0)
 
 
-def test_robot_of_hundreds_of_joints_is_left_to_itself_for_a_shorter_time() -> None:
+def test_rollout_of_hundreds_of_joints_is_shorter() -> None:
     """A step takes time with the square of their number."""
     spread = [
         Joint(f"joint{i}", str((i - 1) // 9), str(i), Continuous(_X), Pose(_X))
@@ -77,7 +75,7 @@ def test_robot_of_hundreds_of_joints_is_left_to_itself_for_a_shorter_time() -> N
 
     assert plan is not None
     assert plan.held == ()
-    assert plan.moments == (50, 100, 200, 500)
+    assert plan.steps == (50, 100, 200, 500)
 
 
 def test_joint_that_carries_no_mass_is_held() -> None:
@@ -123,7 +121,7 @@ def test_reading_without_equations_gives_no_plan() -> None:
     """Nothing says what could move."""
     spec = replace(observe_robot(ROBOT, questions(ROBOT)), dynamics=None)
 
-    assert plan_rollout(spec, tolerance_model(spec, Tolerance()).motion) is None
+    assert plan_rollout(spec, derive_tolerance_model(spec, Tolerance()).motion) is None
 
 
 @pytest.mark.parametrize(
@@ -149,15 +147,15 @@ def test_distance_of_positions(
 ) -> None:
     """Quaternions of either sign are one rotation."""
     still = ((0.0,) * 6,)
-    here, there = (Moment(1.0, (each,), still) for each in (first, second))
+    here, there = (RolloutState(1.0, (each,), still) for each in (first, second))
 
     assert distance(here, there, (0, 0), joint_type) == pytest.approx(expected)
 
 
 def test_distance_of_velocities() -> None:
     """The larger of translation and rotation."""
-    here = Moment(1.0, ((0.0, 0, 0, 1.0, 0, 0, 0),), ((3.0, 4.0, 0, 0, 0, 0),))
-    there = Moment(1.0, here.positions, ((0.0, 0, 0, 0, 1.0, 0),))
+    here = RolloutState(1.0, ((0.0, 0, 0, 1.0, 0, 0, 0),), ((3.0, 4.0, 0, 0, 0, 0),))
+    there = RolloutState(1.0, here.positions, ((0.0, 0, 0, 0, 1.0, 0),))
 
     assert distance(here, there, (0, 0), JointType.FLOATING) == pytest.approx(5.0)
 
@@ -168,41 +166,43 @@ def _rollout(reading: Observation) -> Rollout:
 
 
 def _compared(expected: Observation, actual: Observation) -> Compared:
-    comparison = states(expected, actual, tolerance_model(expected, Tolerance()))
+    comparison = rollout_states(
+        expected, actual, derive_tolerance_model(expected, Tolerance())
+    )
     assert isinstance(comparison, Compared)
     return comparison
 
 
-def test_spread_ends_where_a_neighbour_explodes() -> None:
+def test_spread_ends_where_a_perturbed_rollout_diverges() -> None:
     """What follows says nothing of the robot."""
     whole = _rollout(urdf_reading())
-    first, *others = whole.neighbours
-    torn = replace(whole, neighbours=(first[:2], *others))
+    first, *others = whole.perturbed
+    torn = replace(whole, perturbed=(first[:2], *others))
     joints = {joint.name: joint for joint in urdf_reading().joints}
 
     assert {len(each) for each in rollout_spread(whole, joints).values()} == {5}
     assert {len(each) for each in rollout_spread(torn, joints).values()} == {2}
-    assert rollout_spread(replace(whole, neighbours=()), joints) == {}
+    assert rollout_spread(replace(whole, perturbed=()), joints) == {}
 
 
-def test_rollout_that_explodes_although_the_robot_does_not_fails() -> None:
+def test_divergence_of_the_usd_alone_fails() -> None:
     """Whatever it was before."""
     usd = usd_reading()
-    torn = replace(_rollout(usd), moments=_rollout(usd).moments[:2])
+    torn = replace(_rollout(usd), states=_rollout(usd).states[:2])
     differences = _compared(urdf_reading(), replace(usd, rollout=torn)).differences
 
     assert {difference.grade for difference in differences} == {Grade.FAILS}
-    assert "has exploded after 1 s" in differences[0].words().message
+    assert "diverges within 1 s" in differences[0].describe().message
 
 
-def _shifted(moment: Moment, joint: int) -> Moment:
+def _shifted(moment: RolloutState, joint: int) -> RolloutState:
     positions = list(moment.positions)
     positions[joint] = (positions[joint][0] + 1.0,)
     return replace(moment, positions=tuple(positions))
 
 
 @pytest.mark.parametrize(("reached", "until"), [(3, 3), (1, 1), (5, 5)])
-def test_explosion_where_the_urdf_is_chaotic_itself_says_nothing(
+def test_divergence_of_a_sensitive_robot_does_not_fail(
     reached: int, until: int
 ) -> None:
     """From 0.2 s on robots near it are elsewhere, so the USD may end after that.
@@ -213,18 +213,18 @@ def test_explosion_where_the_urdf_is_chaotic_itself_says_nothing(
     spec, usd = urdf_reading(), usd_reading()
     whole = _rollout(spec)
     wheel = whole.joints.index("wheel")
-    first, *others = whole.neighbours
+    first, *others = whole.perturbed
     apart = (first[:1] + tuple(_shifted(one, wheel) for one in first[1:]), *others)
-    chaotic = replace(spec, rollout=replace(whole, neighbours=apart))
-    torn = replace(_rollout(usd), moments=_rollout(usd).moments[:reached])
+    chaotic = replace(spec, rollout=replace(whole, perturbed=apart))
+    torn = replace(_rollout(usd), states=_rollout(usd).states[:reached])
     found = {
         d.item: d for d in _compared(chaotic, replace(usd, rollout=torn)).differences
     }
-    time = whole.moments[until - 1].time
+    time = whole.states[until - 1].time
 
     assert Grade.FAILS not in {difference.grade for difference in found.values()}
-    assert f"after {time:g} s" in found["elbow"].words().message
-    assert f"after {whole.moments[0].time:g} s" in found["wheel"].words().message
+    assert f"after {time:g} s" in found["elbow"].describe().message
+    assert f"after {whole.states[0].time:g} s" in found["wheel"].describe().message
 
 
 def test_rollout_that_ends_before_the_urdf_becomes_chaotic_fails() -> None:
@@ -232,14 +232,14 @@ def test_rollout_that_ends_before_the_urdf_becomes_chaotic_fails() -> None:
     spec, usd = urdf_reading(), usd_reading()
     whole = _rollout(spec)
     wheel = whole.joints.index("wheel")
-    first, *others = whole.neighbours
+    first, *others = whole.perturbed
     apart = (first[:3] + tuple(_shifted(one, wheel) for one in first[3:]), *others)
-    chaotic = replace(spec, rollout=replace(whole, neighbours=apart))
-    torn = replace(_rollout(usd), moments=_rollout(usd).moments[:2])
+    chaotic = replace(spec, rollout=replace(whole, perturbed=apart))
+    torn = replace(_rollout(usd), states=_rollout(usd).states[:2])
     differences = _compared(chaotic, replace(usd, rollout=torn)).differences
 
     assert {difference.grade for difference in differences} == {Grade.FAILS}
-    assert "has exploded after 0.2 s" in differences[0].words().message
+    assert "diverges within 0.2 s" in differences[0].describe().message
 
 
 def test_rollout_that_diverges_for_the_urdf_is_not_applicable() -> None:
@@ -247,8 +247,8 @@ def test_rollout_that_diverges_for_the_urdf_is_not_applicable() -> None:
     spec, usd = urdf_reading(), usd_reading()
     whole = _rollout(spec)
     for diverging in (
-        replace(whole, moments=()),
-        replace(whole, neighbours=((), *whole.neighbours[1:])),
+        replace(whole, states=()),
+        replace(whole, perturbed=((), *whole.perturbed[1:])),
     ):
         comparison = _compared(replace(spec, rollout=diverging), usd)
 
@@ -272,12 +272,12 @@ def test_joint_with_other_coordinates_is_not_comparable() -> None:
     rollout = _rollout(usd)
     wheel = rollout.joints.index("wheel")
 
-    def as_ball(moment: Moment) -> Moment:
+    def as_ball(moment: RolloutState) -> RolloutState:
         positions, velocities = list(moment.positions), list(moment.velocities)
         positions[wheel], velocities[wheel] = (1.0, 0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
         return replace(moment, positions=tuple(positions), velocities=tuple(velocities))
 
-    ball = replace(rollout, moments=tuple(map(as_ball, rollout.moments)))
+    ball = replace(rollout, states=tuple(map(as_ball, rollout.states)))
     found = _compared(urdf_reading(), replace(usd, rollout=ball)).differences
     grades = {difference.item: difference.grade for difference in found}
 
@@ -291,38 +291,38 @@ def test_sensitive_joint_is_compared_earlier_or_not_at_all() -> None:
     whole = _rollout(spec)
     wheel = whole.joints.index("wheel")
 
-    def elsewhere(moment: Moment) -> Moment:
+    def elsewhere(moment: RolloutState) -> RolloutState:
         positions = list(moment.positions)
         positions[wheel] = (positions[wheel][0] + 1.0,)
         return replace(moment, positions=tuple(positions))
 
-    first, *others = whole.neighbours
+    first, *others = whole.perturbed
     late = (*first[:3], *map(elsewhere, first[3:]))
     always = tuple(map(elsewhere, first))
     sensitive, chaotic = (
-        replace(spec, rollout=replace(whole, neighbours=(each, *others)))
+        replace(spec, rollout=replace(whole, perturbed=(each, *others)))
         for each in (late, always)
     )
 
     earlier = {d.item: d for d in _compared(sensitive, usd_reading()).differences}
-    assert "after 0.2 s" in earlier["wheel"].words().message
-    assert "after 1 s" in earlier["elbow"].words().message
+    assert "after 0.2 s" in earlier["wheel"].describe().message
+    assert "after 1 s" in earlier["elbow"].describe().message
     without = _compared(chaotic, usd_reading())
     assert "wheel" not in {d.item for d in without.differences}
-    assert without.note == "too sensitive to say anything: joint wheel"
+    assert without.note == "not compared, too sensitive to rounding: joint wheel"
 
 
-def test_one_silent_side_is_not_comparable() -> None:
+def test_value_on_one_side_only_is_not_comparable() -> None:
     """Two have been asked nothing."""
     spec, usd = urdf_reading(), usd_reading()
     silent = replace(usd, rollout=None)
-    measure = tolerance_model(spec, Tolerance())
+    measure = derive_tolerance_model(spec, Tolerance())
 
-    assert states(spec, silent, measure) == Incomparable(
-        "usd does not say where joints go"
+    assert rollout_states(spec, silent, measure) == Incomparable(
+        "usd states no rollout"
     )
-    assert states(replace(spec, rollout=None), usd, measure) == Incomparable(
-        "spec does not say where joints go"
+    assert rollout_states(replace(spec, rollout=None), usd, measure) == Incomparable(
+        "spec states no rollout"
     )
-    nothing = states(replace(spec, rollout=None), silent, measure)
-    assert nothing == Compared((), note="nothing was left to itself")
+    nothing = rollout_states(replace(spec, rollout=None), silent, measure)
+    assert nothing == Compared((), note="no rollout was planned")

@@ -55,14 +55,14 @@ def test_zero_and_both_limits_come_first() -> None:
 def test_inertia_matrices_stay_within_memory(count: int) -> None:
     """Sixteen megabytes of doubles, or the four configurations without which none."""
     asked = configurations([_joint(f"joint{i}") for i in range(count)])
-    weighed = asked.for_motion
+    motion_count = asked.for_motion
 
-    size = weighed.count * (count + 6) ** 2 * 8
-    assert size <= 16e6 or weighed.count == 4
-    assert weighed.labels == asked.labels[: weighed.count]
-    assert (weighed.count == asked.count) is (count <= 200)
-    for values in (*weighed.positions, *weighed.velocities):
-        assert len(values) == weighed.count
+    size = motion_count.count * (count + 6) ** 2 * 8
+    assert size <= 16e6 or motion_count.count == 4
+    assert motion_count.labels == asked.labels[: motion_count.count]
+    assert (motion_count.count == asked.count) is (count <= 200)
+    for values in (*motion_count.positions, *motion_count.velocities):
+        assert len(values) == motion_count.count
 
 
 def test_configurations_are_the_same_in_every_run() -> None:

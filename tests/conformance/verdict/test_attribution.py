@@ -22,7 +22,7 @@ from urdf_usd.conformance.engines.protocol import Abstained, Observed, Outcome
 from urdf_usd.conformance.observation.robot import DOUBLE_PRECISION, SINGLE_PRECISION
 from urdf_usd.conformance.records.record import CheckRecord, Grade, Verdict
 from urdf_usd.conformance.tolerance.bounds import Tolerance
-from urdf_usd.conformance.tolerance.comparison import tolerance_model
+from urdf_usd.conformance.tolerance.comparison import derive_tolerance_model
 from urdf_usd.conformance.verdict.deviations import UNEXPLAINED
 from urdf_usd.conformance.verdict.judgement import Judgement, judge
 
@@ -68,7 +68,7 @@ def _unexplained(judgement: Judgement) -> set[str]:
         (WRONG, OTHER, OTHER, Grade.FAILS, {"mujoco", "pybullet"}),
     ],
 )
-def test_two_engines_decide_whose_fault_it_is(
+def test_two_engines_attribute_a_difference(
     usd: float, mujoco: float, pybullet: float, grade: Grade, deviating: set[str]
 ) -> None:
     """One engine that supports the specification settles the matter."""
@@ -88,7 +88,7 @@ def test_two_engines_decide_whose_fault_it_is(
         (WRONG, OTHER, Grade.FAILS),
     ],
 )
-def test_only_engine_that_reads_the_file_is_heard(
+def test_only_engines_that_read_the_file_count(
     usd: float, engine: float, grade: Grade
 ) -> None:
     """The other one abstained."""
@@ -117,7 +117,7 @@ ENGINES = ("drake", "mujoco", "newton", "pinocchio", "pybullet", "third-party")
 
 @pytest.mark.parametrize("count", [3, 4, 5, 6])
 @pytest.mark.parametrize("usd", [RIGHT, WRONG])
-def test_one_supporter_settles_it_among_many_engines(usd: float, count: int) -> None:
+def test_one_agreeing_engine_prevents_a_dispute(usd: float, count: int) -> None:
     """Whichever engine it is, and however many contradict."""
     for supporters in range(count + 1):
         for first in (0, count // 2):
@@ -151,7 +151,7 @@ def _drifting(reading: Observation, precision: float) -> Observation:
     """An engine whose links are off by several times what storage in float32 costs."""
     frames = reading.frames
     assert frames is not None
-    bounds = tolerance_model(urdf_reading(FAR), Tolerance()).bounds
+    bounds = derive_tolerance_model(urdf_reading(FAR), Tolerance()).bounds
     drift = [8 * bounds[link].position for link in frames.links]
     positions = frames.positions + np.array(drift)[:, None] * [0.48, -0.6, 0.64]
     return replace(
@@ -190,7 +190,7 @@ def test_rounding_of_single_precision_is_no_contradiction(
     assert _unexplained(judgement) == deviating
 
 
-def test_further_reader_of_the_usd_changes_no_verdict() -> None:
+def test_further_usd_engine_does_not_change_the_verdict() -> None:
     """Its departure is named, whether the USD is right or wrong."""
     other = replace(_says(usd_reading(), OTHER), engine="newton-usd")
     for usd, verdict in ((RIGHT, Verdict.EXACT), (WRONG, Verdict.FAILS)):
@@ -206,7 +206,7 @@ def test_further_reader_of_the_usd_changes_no_verdict() -> None:
         assert deviation.subjects == ("joint elbow",)
 
 
-def test_further_reader_that_sees_the_same_fault_does_not_deviate() -> None:
+def test_further_usd_engine_with_the_same_fault_does_not_deviate() -> None:
     """It is compared with the USD's own reading, not with the URDF."""
     wrong = _says(usd_reading(), WRONG)
     same = replace(wrong, engine="newton-usd")
@@ -216,7 +216,7 @@ def test_further_reader_that_sees_the_same_fault_does_not_deviate() -> None:
     assert judgement.deviations == ()
 
 
-def test_specification_decides_where_no_engine_read_the_file() -> None:
+def test_reference_decides_if_no_engine_reads_the_file() -> None:
     """It is the only reading there is."""
     judgement = judge(
         {"spec": SPEC, "mujoco": Abstained("x"), "pybullet": Abstained("y")},
@@ -226,7 +226,7 @@ def test_specification_decides_where_no_engine_read_the_file() -> None:
     assert judgement.verdict is Verdict.FAILS
 
 
-def test_known_deviation_is_not_heard() -> None:
+def test_engine_with_known_deviation_is_ignored() -> None:
     """MuJoCo's way with empty ranges is no evidence, alone or against a wrong USD."""
     spec = restating_joint(urdf_reading(), "elbow", lower=0.0, upper=0.0)
     unlimited = restating_joint(
@@ -246,7 +246,7 @@ def test_known_deviation_is_not_heard() -> None:
         assert {d.id for d in judgement.deviations} == {"mujoco-empty-range"}
 
 
-def test_deviation_of_another_reader_does_not_excuse_this_one() -> None:
+def test_deviation_of_another_engine_does_not_apply() -> None:
     """PyBullet does read empty ranges."""
     spec = restating_joint(urdf_reading(), "elbow", lower=-0.5, upper=0.0)
     unlimited = restating_joint(
@@ -261,17 +261,18 @@ def test_deviation_of_another_reader_does_not_excuse_this_one() -> None:
     assert judgement.verdict is Verdict.DISPUTED
 
 
-def test_dispute_names_both_readers_and_the_value() -> None:
+def test_dispute_names_both_engines_and_the_value() -> None:
     """The reader of the report can look it up."""
     check = _upper(_judge(RIGHT, mujoco=WRONG, pybullet=WRONG))
     (finding,) = check.findings
 
     assert finding.subject == "joint elbow"
     assert finding.grade is Grade.DISPUTED
+    assert "mujoco: joint elbow: upper limit is 2 rad, not 2.4 rad" in finding.message
     assert (
-        "mujoco says joint elbow: upper limit is 2 rad, not 2.4 rad" in finding.message
+        check.reason
+        == "mujoco and pybullet contradict spec, and no engine agrees with it"
     )
-    assert check.reason == "mujoco and pybullet contradict spec, which nobody supports"
 
 
 def test_dispute_of_one_value_does_not_hide_the_failure_of_another() -> None:

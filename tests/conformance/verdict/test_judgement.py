@@ -32,7 +32,7 @@ from urdf_usd.conformance.observation.robot import (
     Quantity,
 )
 from urdf_usd.conformance.records.record import Grade, Verdict
-from urdf_usd.conformance.tolerance.rigid_groups import lumps
+from urdf_usd.conformance.tolerance.rigid_groups import group_masses
 from urdf_usd.conformance.verdict.judgement import MOST_FINDINGS, Judgement, judge
 from urdf_usd.converter.robot.model import Joint, Link, Mimic, Robot
 
@@ -70,7 +70,7 @@ def test_faithful_usd_is_exact() -> None:
     assert [check.id for check in judgement.checks] == [check.id for check in CHECKS]
 
 
-def test_a_repair_that_no_engine_confirms_is_in_the_reason() -> None:
+def test_unconfirmed_repair_is_in_the_reason() -> None:
     """The reference shares it with the converter; an engine that read the file not."""
     repaired = Observed(replace(SPEC.observation, malformed=("xml-comment",)))
     usd = Observed(usd_reading())
@@ -115,13 +115,13 @@ def test_one_wrong_joint_is_one_finding() -> None:
     position = checks["kinematics.position"]
 
     assert [finding.subject for finding in position.findings] == ["joint shoulder"]
-    assert "more behind it" in position.findings[0].message
+    assert "more below it" in position.findings[0].message
     assert position.findings[0].configuration is not None
     assert position.worst is not None
     assert position.worst > 0.1
 
 
-def test_two_wrong_joints_in_one_chain_are_both_told() -> None:
+def test_two_wrong_joints_in_one_chain_are_both_reported() -> None:
     """The second is not hidden behind the first."""
     joints = {joint.name: joint for joint in ROBOT.joints}
     elbow, weld = (
@@ -187,7 +187,7 @@ def _renamed(robot: Robot) -> Robot:
     )
 
 
-def test_mass_counted_with_its_group_is_the_groups_business() -> None:
+def test_mass_merged_into_another_body_is_compared_per_group() -> None:
     """The forearm's body carries the hand: links differ, the group agrees."""
     faithful = usd_reading()
     lumped = _lumped_reading()
@@ -204,7 +204,7 @@ def test_mass_counted_with_its_group_is_the_groups_business() -> None:
 
 def _lumped_reading() -> Observation:
     reading = usd_reading()
-    (whole,) = lumps(reading, (("forearm", "hand", "sensor"),), reading.joints)
+    (whole,) = group_masses(reading, (("forearm", "hand", "sensor"),), reading.joints)
     assert whole is not None
     x, y, z = whole.center.tolist()
     t = whole.tensor
@@ -295,7 +295,7 @@ def test_usd_within_engineering_tolerance_is_close() -> None:
     assert position.bound < 3e-6
 
 
-def test_silent_usd_is_incomplete() -> None:
+def test_usd_without_values_is_incomplete() -> None:
     """Absent is not equal: what the reader of the USD does not state is not passed."""
     usd = usd_reading()
     silent = replace(usd, states=usd.states - {Quantity.EFFORT})
@@ -340,7 +340,7 @@ def test_value_that_the_usd_does_not_state_as_a_number_fails() -> None:
         assert {"mass.link.mass", "mass.link.inertia"} & failing
 
 
-def test_failure_outweighs_silence() -> None:
+def test_failure_outweighs_missing_values() -> None:
     """The verdict is the worst check."""
     usd = restating_joint(usd_reading(), "elbow", upper=1.0)
     silent = replace(usd, states=usd.states - {Quantity.EFFORT})
@@ -417,10 +417,10 @@ def test_number_of_findings_is_capped_and_stated() -> None:
     links = judgement.checks[0]
 
     assert len(links.findings) == MOST_FINDINGS
-    assert links.reason == f"{MOST_FINDINGS} of {MOST_FINDINGS + 5} findings are shown"
+    assert links.reason == f"{MOST_FINDINGS} of {MOST_FINDINGS + 5} findings shown"
 
 
-def test_base_is_free_where_nobody_says_how_it_is_held() -> None:
+def test_base_is_not_compared_if_the_urdf_does_not_define_it() -> None:
     """URDF has no word for the base."""
     for base in (Base.FIXED, Base.FLOATING):
         usd = replace(usd_reading(), base=base)
@@ -429,7 +429,7 @@ def test_base_is_free_where_nobody_says_how_it_is_held() -> None:
         assert judgement.verdict is Verdict.EXACT
 
 
-def test_usd_readers_own_departure_is_a_deviation() -> None:
+def test_departure_of_the_usd_engine_is_a_deviation() -> None:
     """The file is right; a utility that ignores it is named."""
     departure = Departure(
         "arm",

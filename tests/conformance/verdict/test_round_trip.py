@@ -27,7 +27,7 @@ from urdf_usd.conformance.records.record import CheckRecord, Grade
 from urdf_usd.conformance.verdict import deviations
 from urdf_usd.conformance.verdict.deviations import DEVIATIONS
 from urdf_usd.conformance.verdict.judgement import judge
-from urdf_usd.conformance.verdict.round_trip import Back
+from urdf_usd.conformance.verdict.round_trip import RoundTripOutcomes
 
 if TYPE_CHECKING:
     from urdf_usd.conformance.engines.protocol import Outcome
@@ -38,13 +38,13 @@ _TRIPPING = [each for each in MINIATURES if _DIRECT & set(each.trips)]
 
 
 def _judged(
-    there: Observation, back: Outcome | Back, engine: str = "engine"
+    there: Observation, back: Outcome | RoundTripOutcomes, engine: str = "engine"
 ) -> dict[str, CheckRecord]:
     """Judge a faithful USD, with one engine before and after; checks of the trip."""
-    if not isinstance(back, Back):
+    if not isinstance(back, RoundTripOutcomes):
         if isinstance(back, Observed):
             back = Observed(replace(back.observation, engine=engine))
-        back = Back({engine: back})
+        back = RoundTripOutcomes({engine: back})
     judgement = judge(
         {
             "spec": Observed(urdf_reading()),
@@ -61,7 +61,7 @@ def _judged(
     }
 
 
-def test_every_question_to_engines_is_asked_of_the_round_trip() -> None:
+def test_every_check_of_urdf_engines_has_a_round_trip_check() -> None:
     """But for the base, of which URDF has no word, and shapes, which are left out."""
     asked = {check.id for check in CHECKS if not check.usd_alone}
     shapes = {c for c in asked if c.startswith(("collision.", "visual."))}
@@ -118,7 +118,7 @@ def test_an_engine_that_refuses_what_is_written_back_fails_the_trip() -> None:
 
     links = checks["round-trip.structure.links"]
     assert links.grade is Grade.FAILS
-    assert "engine reads the URDF, but not what is written back" in (
+    assert "engine reads the URDF, but not the URDF written from the USD" in (
         links.findings[0].message
     )
     assert checks["round-trip.limits.lower"].grade is Grade.NOT_COMPARABLE
@@ -129,7 +129,7 @@ def test_an_engine_that_refuses_the_urdf_has_no_part() -> None:
     judgement = judge(
         {"spec": Observed(urdf_reading()), "engine": Crashed("killed")},
         Observed(usd_reading()),
-        back=Back(),
+        back=RoundTripOutcomes(),
     )
 
     assert not any(check.id.startswith("round-trip.") for check in judgement.checks)
@@ -137,13 +137,15 @@ def test_an_engine_that_refuses_the_urdf_has_no_part() -> None:
 
 def test_without_a_urdf_written_back_nothing_is_comparable() -> None:
     """A motion that URDF does not have, for example; the reason is told."""
-    checks = _judged(usd_reading(), Back(failure="joint /a/b is free in RotX, RotY"))
+    checks = _judged(
+        usd_reading(), RoundTripOutcomes(failure="joint /a/b is free in RotX, RotY")
+    )
 
     assert {check.grade for check in checks.values()} == {Grade.NOT_COMPARABLE}
     assert "RotX, RotY" in str(checks["round-trip.mass.total"].reason)
 
 
-def test_an_engine_that_misreads_the_urdf_is_not_held_against_the_usd() -> None:
+def test_misread_urdf_does_not_fail_the_usd() -> None:
     """It reads 0.3 where the URDF says otherwise, and the right number afterwards."""
     wrong = restating_joint(usd_reading(), "elbow", upper=0.3)
 
@@ -152,7 +154,7 @@ def test_an_engine_that_misreads_the_urdf_is_not_held_against_the_usd() -> None:
     record = checks["round-trip.limits.upper"]
     assert record.grade is Grade.EXACT
     assert record.compared == 4
-    assert record.reason == "1 left out, where engine departs from the URDF"
+    assert record.reason == "1 left out, where engine deviates from the URDF"
 
 
 def test_an_engine_that_misreads_both_files_alike_agrees_with_itself() -> None:
@@ -178,7 +180,7 @@ _KILOGRAM = MassProperties(1.0, (0.0, 0.0, 0.0), (1.0, 0.0, 0.0, 1.0, 0.0, 1.0))
         ("arm", 1.0, {"mass.link.mass", "mass.total"}),
     ],
 )
-def test_a_kilogram_for_a_frame_is_the_engines_own(
+def test_assumed_kilogram_is_attributed_to_the_engine(
     link: str, mass: float, failing: set[str]
 ) -> None:
     """PyBullet invents one; no other mass, and none of a link that lost its own."""
@@ -208,7 +210,7 @@ def _flat(reading: Observation, changes: dict[str, Any]) -> Observation:
         ({"inertia": (0.05, 0.0, 0.0, 0.15, 0.0, 0.2)}, {"mass.link.inertia"}),
     ],
 )
-def test_a_tensor_that_engines_refuse_excuses_nothing_else(
+def test_rejected_tensor_excuses_inertia_alone(
     changes: dict[str, Any], failing: set[str]
 ) -> None:
     """Rounding may break A + B >= C of a flat body; it does not halve a mass."""
@@ -224,7 +226,7 @@ def test_a_tensor_that_engines_refuse_excuses_nothing_else(
             **{name: Observed(replace(usd, engine=name)) for name in engines},
         },
         Observed(usd),
-        back=Back(
+        back=RoundTripOutcomes(
             {
                 name: Observed(replace(_flat(usd, stated), engine=name))
                 for name, stated in zip(engines, (of_mujoco, changes), strict=True)
@@ -241,7 +243,7 @@ def test_a_tensor_that_engines_refuse_excuses_nothing_else(
     assert found == failing
 
 
-def test_an_absent_number_that_is_read_as_zero_is_the_engines_own() -> None:
+def test_absent_number_read_as_zero_is_attributed_to_the_engine() -> None:
     """PyBullet cannot tell them apart; another number is the USD's doing."""
     spec = restating_joint(usd_reading(), "elbow", effort=None)
     checks = {
@@ -251,7 +253,7 @@ def test_an_absent_number_that_is_read_as_zero_is_the_engines_own() -> None:
 
     assert checks[None].grade is Grade.EXACT
     assert checks[0.0].grade is Grade.EXACT
-    assert checks[0.0].reason == "1 left out, where pybullet departs from the URDF"
+    assert checks[0.0].reason == "1 left out, where pybullet deviates from the URDF"
     assert checks[5.0].grade is Grade.FAILS
 
 
@@ -263,12 +265,14 @@ def _trip_of(first: Observation, second: Observation) -> CheckRecord:
             "pybullet": Observed(replace(first, engine="pybullet")),
         },
         Observed(first),
-        back=Back({"pybullet": Observed(replace(second, engine="pybullet"))}),
+        back=RoundTripOutcomes(
+            {"pybullet": Observed(replace(second, engine="pybullet"))}
+        ),
     )
     return next(c for c in judgement.checks if c.id == "round-trip.limits.effort")
 
 
-def test_what_two_engines_find_alike_is_the_usds_doing() -> None:
+def test_difference_of_two_engines_is_attributed_to_the_usd() -> None:
     """Each of them has a known deviation that would explain it alone."""
     spec = restating_joint(usd_reading(), "elbow", velocity=None)
     again = restating_joint(spec, "elbow", velocity=0.0)
@@ -287,7 +291,7 @@ def test_what_two_engines_find_alike_is_the_usds_doing() -> None:
                 **{name: Observed(replace(spec, engine=name)) for name in engines},
             },
             Observed(spec),
-            back=Back(
+            back=RoundTripOutcomes(
                 {name: Observed(replace(again, engine=name)) for name in engines}
             ),
         )
@@ -297,7 +301,7 @@ def test_what_two_engines_find_alike_is_the_usds_doing() -> None:
 
 
 def test_what_an_engine_does_not_state_of_the_urdf_is_not_applicable() -> None:
-    """It has no part in the check; it is incomplete if only the second is silent."""
+    """It has no part in the check; it is incomplete if only the second is absent."""
     whole, silent = usd_reading(), replace(usd_reading(), rollout=None)
 
     for there, again, grade in (

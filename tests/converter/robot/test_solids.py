@@ -95,7 +95,7 @@ def test_polygons_are_cut_into_fans() -> None:
     np.testing.assert_allclose(solid.inertia, expected.inertia, atol=1e-15)
 
 
-def test_what_encloses_nothing_is_empty() -> None:
+def test_flat_solids_are_empty() -> None:
     """Points in a plane, a single triangle."""
     flat = np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0]])
 

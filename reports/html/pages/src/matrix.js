@@ -6,7 +6,7 @@ import { GROUP } from "./selection.js";
 
 const ROW = 34;
 const BEYOND = 12;
-const REPEATED = /, there and back$/;
+const REPEATED = / after USD → URDF round trip$/;
 
 export class Matrix {
   constructor(region, report, sorted) {

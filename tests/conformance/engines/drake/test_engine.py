@@ -1,4 +1,4 @@
-"""What Drake reads, where it departs from the URDF, and what is stated of that."""
+"""Observations of Drake, and its deviations from the URDF."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_planar_joint_moves_in_its_oblique_plane(tmp_path: Path) -> None:
     np.testing.assert_allclose(rotation, TURN @ rotation_about(AXIS, -0.8), atol=1e-14)
 
 
-def test_what_a_floating_joint_carries_is_not_placed(tmp_path: Path) -> None:
+def test_child_of_a_floating_joint_has_no_frame(tmp_path: Path) -> None:
     """Drake sets its child free, and has no joint of that name."""
     observation = _observe(
         "floating-joint", tmp_path, hinge=[[0, 0, 0, 1, 0, 0, 0], [1, 2, 3, 1, 0, 0, 0]]
@@ -60,7 +60,7 @@ def test_what_a_floating_joint_carries_is_not_placed(tmp_path: Path) -> None:
     assert any("floating" in note for note in observation.notes)
 
 
-def test_reversed_limits_do_not_kill_the_process(tmp_path: Path) -> None:
+def test_reversed_limits_do_not_crash_the_process(tmp_path: Path) -> None:
     """They are left out, with a note."""
     observation = _observe("reversed-limits", tmp_path)
     joint = hinge(observation)

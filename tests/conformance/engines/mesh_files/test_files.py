@@ -38,8 +38,8 @@ def areas(mesh: LoadedMesh) -> dict[int, float]:
     a, b, c = (mesh.points[corner] for corner in mesh.triangles.T)
     each = np.linalg.norm(np.cross(b - a, c - a), axis=1) / 2
     return {
-        number: float(each[mesh.wearing == number].sum())
-        for number in set(mesh.wearing.tolist())
+        number: float(each[mesh.material_of == number].sum())
+        for number in set(mesh.material_of.tolist())
     }
 
 
@@ -105,11 +105,11 @@ def test_binary_ply_is_read(tmp_path: Path) -> None:
     ("text", "reason"),
     [
         (PLY_ROWS.replace("3 0 3 4", "3 0 3"), "plyfile raises PlyElementParseError"),
-        (PLY_ROWS.replace("3 0 3 4", "3 0 3 9"), "a corner is at a point that is not"),
+        (PLY_ROWS.replace("3 0 3 4", "3 0 3 9"), "a face refers to a missing vertex"),
         (PLY_ROWS.replace("4 0 1 2 3\n3 0 3 4", "2 0 1\n1 0"), "it holds no triangles"),
     ],
 )
-def test_why_a_ply_file_is_not_read_is_said(
+def test_reason_why_a_ply_file_is_not_read(
     tmp_path: Path, text: str, reason: str
 ) -> None:
     """An error of the library has its type."""
@@ -153,10 +153,18 @@ def test_faces_of_obj_have_the_material_that_their_statements_say(
 @pytest.mark.parametrize(
     ("old", "new", "reason"),
     [
-        ("v 1 0 0", "  v 1 0 0", "trimesh does not read vertices with other space"),
-        ("v 1 0 0", "v\t1 0 0", "trimesh does not read vertices with other space"),
+        (
+            "v 1 0 0",
+            "  v 1 0 0",
+            "trimesh does not read vertices that are not separated",
+        ),
+        (
+            "v 1 0 0",
+            "v\t1 0 0",
+            "trimesh does not read vertices that are not separated",
+        ),
         ("-1\n", "-1\nv 1 1 1\n", "trimesh counts negative indices from the end"),
-        ("f 1 3 4", "f 0 3 4", "trimesh takes index 0 for the first point"),
+        ("f 1 3 4", "f 0 3 4", "trimesh reads index 0 as the first vertex"),
         ("f 1 3 4", "  f 1 3 4", "trimesh reads 5 triangles of 6"),
         ("f 1 3 4", "f 1 3 9", "trimesh raises IndexError"),
     ],
@@ -236,7 +244,7 @@ def test_primitives_of_gltf_have_their_own_materials(tmp_path: Path) -> None:
         ({}, {}, "its document is malformed: KeyError: 'attributes'"),
     ],
 )
-def test_why_gltf_is_not_read_is_said(
+def test_reason_why_gltf_is_not_read(
     tmp_path: Path, one: dict[str, Any], more: dict[str, object], reason: str
 ) -> None:
     """What trimesh passes over in silence as well."""
@@ -308,7 +316,7 @@ BOUND = """<instance_geometry url="#g"><bind_material><technique_common>
     [
         (
             "<rotate>0 0 3 90</rotate>" + INSTANCE,
-            "pycollada takes the length of a <rotate> axis for a scale",
+            "pycollada reads the length of a <rotate> axis as a scale",
         ),
         (
             "<lookat>1 0 0 0 0 0 0 0 1</lookat>" + INSTANCE,
@@ -334,7 +342,7 @@ def test_positions_that_are_no_numbers_are_not_taken_for_zero(tmp_path: Path) ->
     """Those of normals would not matter."""
     text = dae(f"<node>{INSTANCE}</node>").replace("0 0 0 3<", "0 NaN 0 3<")
 
-    assert unread(written(tmp_path, "a.dae", text)) == "pycollada takes NaN for zero"
+    assert unread(written(tmp_path, "a.dae", text)) == "pycollada reads NaN as zero"
 
 
 def glb(text: str) -> bytes:
@@ -416,4 +424,4 @@ def test_an_error_of_a_library_is_in_the_record(
 
     (kinds,) = (check for check in checks if check.id == "visual.shapes")
     assert kinds.grade is Grade.NOT_COMPARABLE
-    assert "raises RuntimeError: out of luck, so it is not compared" in str(kinds)
+    assert "raises RuntimeError: out of luck; not compared" in str(kinds)

@@ -1,4 +1,4 @@
-"""What MuJoCo reads, where it departs from the URDF, and what is stated of that."""
+"""Observations of MuJoCo, and its deviations from the URDF."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ import pytest
 from tests.conformance.engines import oblique_arm
 from tests.conformance.engines.deviation_files import (
     AXIS,
+    FLOATING,
     ORIGIN,
     TURN,
+    assert_floating_pose,
     hinge,
     last_pose,
     observe,
@@ -98,7 +100,7 @@ def test_placeholder_for_a_refused_tensor_is_not_stated(
     assert arm.mass.center == pytest.approx((0.1, 0.2, 0.3))
     assert arm.mass.inertia is None
     assert any(
-        note.startswith("MuJoCo refuses") and "arm" in note
+        note.startswith("MuJoCo rejects") and "arm" in note
         for note in observation.notes
     )
     expected = TURN @ rotation_about(AXIS, 0.5)
@@ -164,22 +166,11 @@ def test_planar_joint_moves_in_its_oblique_plane(tmp_path: Path) -> None:
 
 def test_floating_joint_starts_at_its_origin(tmp_path: Path) -> None:
     """MuJoCo's free joint holds a pose in the world; URDF's one is relative."""
-    shift = np.array([0.3, -0.2, 0.9])
-    quat_wxyz = [0.5, -0.1, 0.7, 0.5]  # unit: 0.25 + 0.01 + 0.49 + 0.25
-    turn = np.array(  # of that quaternion, by the textbook formula
-        [[-0.48, -0.64, 0.6], [0.36, 0.48, 0.8], [-0.8, 0.6, 0.0]]
-    )
-    observation = _observe(
-        "floating-joint",
-        tmp_path,
-        hinge=[[0, 0, 0, 1, 0, 0, 0], [*shift, *quat_wxyz]],
-    )
-    position, rotation = last_pose(observation, "arm")
+    observation = _observe("floating-joint", tmp_path, hinge=FLOATING)
 
     assert observation.root == "world"
     assert hinge(observation).type is JointType.FLOATING
-    np.testing.assert_allclose(position, ORIGIN + TURN @ shift, atol=1e-14)
-    np.testing.assert_allclose(rotation, TURN @ turn, atol=1e-14)
+    assert_floating_pose(observation, atol=1e-14)
 
 
 def test_spherical_joint_takes_its_quaternion(tmp_path: Path) -> None:
@@ -273,7 +264,7 @@ def test_refusal_gives_the_reason_of_the_engine(
         ('<inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/>', None),
     ],
 )
-def test_incomplete_inertial_silences_only_what_it_lacks(
+def test_incomplete_inertial_leaves_only_missing_parts_unstated(
     inertial: str, mass: float | None, tmp_path: Path
 ) -> None:
     """MuJoCo by itself refuses the whole file."""

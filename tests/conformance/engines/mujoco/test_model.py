@@ -21,7 +21,6 @@ from urdf_usd.conformance.engines.mujoco.model import (
 )
 from urdf_usd.conformance.engines.mujoco.motion import equations_of_motion, roll_out
 from urdf_usd.conformance.engines.reference.engine import observe_robot, structure
-from urdf_usd.conformance.observation.free_motion import RolloutPlan
 from urdf_usd.conformance.observation.robot import (
     Frames,
     JointObservation,
@@ -29,6 +28,7 @@ from urdf_usd.conformance.observation.robot import (
     LinkObservation,
     MassProperties,
     Observation,
+    RolloutPlan,
 )
 from urdf_usd.conformance.tolerance.sampling import configurations
 from urdf_usd.converter.robot.model import (
@@ -126,7 +126,7 @@ def _roll(
 ) -> dict[str, tuple[float, ...]]:
     rollout = roll_out(build(reading, asked), replace(asked, rollout=plan))
     assert rollout is not None
-    return dict(zip(rollout.joints, rollout.moments[-1].positions, strict=True))
+    return dict(zip(rollout.joints, rollout.states[-1].positions, strict=True))
 
 
 def test_pendulum_swings_with_its_period() -> None:
@@ -136,7 +136,7 @@ def test_pendulum_swings_with_its_period() -> None:
     start = np.full((asked.count, 1), 1e-3)
     asked = replace(asked, positions=(np.vstack([asked.positions[0][:1], start[1:]]),))
 
-    (angle,) = _roll(reading, asked, RolloutPlan(3, step=1e-4, moments=(10_000,)))[
+    (angle,) = _roll(reading, asked, RolloutPlan(3, step=1e-4, steps=(10_000,)))[
         "swing"
     ]
 
@@ -183,14 +183,14 @@ def test_mimic_joints_follow_in_a_rollout() -> None:
         ),
     )
     asked = configurations(structure(robot), 4)
-    ends = _roll(observe_robot(robot, asked), asked, RolloutPlan(3, moments=(300,)))
+    ends = _roll(observe_robot(robot, asked), asked, RolloutPlan(3, steps=(300,)))
 
     ((led,), (followed,)) = ends["lead"], ends["follow"]
     assert led < -0.1
     assert followed == pytest.approx(-0.2 * led + 0.3, abs=2e-2)
 
 
-def test_the_solver_stops_where_nothing_is_left_to_gain(
+def test_solver_tolerance_does_not_change_states(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Friction and coupling, as when it may go on for as long as it likes."""
@@ -211,25 +211,25 @@ def test_the_solver_stops_where_nothing_is_left_to_gain(
         np.testing.assert_allclose(stopped[name], end, rtol=0.0, atol=1e-9)
 
 
-def test_neighbours_are_near_and_always_the_same() -> None:
+def test_perturbed_rollouts_are_near_and_deterministic() -> None:
     """They are drawn at random, from one seed."""
     reading = observe_robot(ROBOT, CONFIGURATIONS)
     mechanism = build(reading, CONFIGURATIONS)
     first, second = (
-        roll_out(mechanism, CONFIGURATIONS, neighbours=True) for _ in range(2)
+        roll_out(mechanism, CONFIGURATIONS, perturbed=True) for _ in range(2)
     )
 
     assert first is not None
     assert first == second
-    assert len(first.neighbours) == 3
-    for nearby in first.neighbours:
-        assert nearby != first.moments
-        for here, there in zip(first.moments, nearby, strict=True):
+    assert len(first.perturbed) == 3
+    for nearby in first.perturbed:
+        assert nearby != first.states
+        for here, there in zip(first.states, nearby, strict=True):
             for mine, other in zip(here.positions, there.positions, strict=True):
                 np.testing.assert_allclose(other, mine, atol=1e-3)
 
 
-def test_neighbours_of_a_massless_joint_have_some_mass() -> None:
+def test_perturbed_massless_groups_have_some_mass() -> None:
     """What a USD has to invent, nearby robots have as well."""
     bare = replace(
         ROBOT,
@@ -250,12 +250,12 @@ def test_neighbours_of_a_massless_joint_have_some_mass() -> None:
     for robot in (bare, point):
         asked = replace(CONFIGURATIONS, rollout=RolloutPlan(3, held=("wheel",)))
         mechanism = build(observe_robot(robot, asked), asked)
-        rollout = roll_out(mechanism, asked, neighbours=True)
+        rollout = roll_out(mechanism, asked, perturbed=True)
         assert rollout is not None
-        assert all(len(nearby) == 5 for nearby in rollout.neighbours)
+        assert all(len(nearby) == 5 for nearby in rollout.perturbed)
 
 
-def test_explosion_ends_a_rollout() -> None:
+def test_divergence_ends_a_rollout() -> None:
     """A joint without inertia that is not held."""
     light = replace(
         ROBOT,
@@ -268,14 +268,14 @@ def test_explosion_ends_a_rollout() -> None:
     rollout = roll_out(build(observe_robot(light, asked), asked), asked)
 
     assert rollout is not None
-    assert rollout.moments == ()
+    assert rollout.states == ()
 
 
 def test_nothing_is_rolled_out_without_a_plan() -> None:
     """Equations of motion are stated all the same."""
     asked = replace(CONFIGURATIONS, rollout=None)
     reading = replace(observe_robot(ROBOT, asked), dynamics=None)
-    moving = with_motion(reading, asked, neighbours=False)
+    moving = with_motion(reading, asked, perturbed=False)
 
     assert moving.rollout is None
     assert moving.dynamics is not None
@@ -318,12 +318,12 @@ def test_reading_that_cannot_be_simulated_keeps_what_it_says() -> None:
     """With a note."""
     whole = observe_robot(ROBOT, CONFIGURATIONS)
     silent = replace(whole, frames=None)
-    moving = with_motion(silent, CONFIGURATIONS, neighbours=False)
+    moving = with_motion(silent, CONFIGURATIONS, perturbed=False)
 
     assert moving.dynamics is silent.dynamics
     assert moving.rollout is None
     assert moving.notes == (
-        "MuJoCo cannot simulate what was read: no link frames are stated",
+        "MuJoCo cannot simulate the observation: no link frames are stated",
     )
 
 

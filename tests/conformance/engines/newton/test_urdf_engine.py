@@ -10,8 +10,10 @@ import pytest
 from tests.conformance.engines import oblique_arm
 from tests.conformance.engines.deviation_files import (
     AXIS,
+    FLOATING,
     ORIGIN,
     TURN,
+    assert_floating_pose,
     hinge,
     last_pose,
     observe,
@@ -38,7 +40,7 @@ def _observe(name: str, folder: Path, **positions: object) -> Observation:
     return observe(installed(NewtonEngine()), name, folder, **positions)
 
 
-def test_it_says_that_it_computes_in_single_precision(tmp_path: Path) -> None:
+def test_precision_is_single(tmp_path: Path) -> None:
     """Its rounding is no contradiction."""
     assert _observe("zero-effort", tmp_path).precision == SINGLE_PRECISION
 
@@ -74,20 +76,9 @@ def test_planar_joint_slides_in_its_oblique_plane(tmp_path: Path) -> None:
 
 def test_floating_joint_starts_at_its_origin(tmp_path: Path) -> None:
     """Displacement first, then the quaternion, both in the joint frame."""
-    shift = np.array([0.3, -0.2, 0.9])
-    quat_wxyz = [0.5, -0.1, 0.7, 0.5]  # unit: 0.25 + 0.01 + 0.49 + 0.25
-    turn = np.array(  # of that quaternion, by the textbook formula
-        [[-0.48, -0.64, 0.6], [0.36, 0.48, 0.8], [-0.8, 0.6, 0.0]]
-    )
-    observation = _observe(
-        "floating-joint",
-        tmp_path,
-        hinge=[[0, 0, 0, 1, 0, 0, 0], [*shift, *quat_wxyz]],
-    )
-    position, rotation = last_pose(observation, "arm")
+    observation = _observe("floating-joint", tmp_path, hinge=FLOATING)
 
-    np.testing.assert_allclose(position, ORIGIN + TURN @ shift, atol=_ROUNDING)
-    np.testing.assert_allclose(rotation, TURN @ turn, atol=_ROUNDING)
+    assert_floating_pose(observation, atol=_ROUNDING)
 
 
 def test_names_with_slashes_are_kept(tmp_path: Path) -> None:

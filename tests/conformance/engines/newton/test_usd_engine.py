@@ -186,7 +186,7 @@ def test_stage_in_other_units_is_a_reason_to_abstain(
         engine.observe(asked)
 
 
-def test_scenery_is_a_reason_to_abstain(
+def test_stage_without_links_is_a_reason_to_abstain(
     engine: NewtonUsdEngine, tmp_path: Path
 ) -> None:
     """There is no body."""
@@ -234,7 +234,7 @@ def _chain(engine: NewtonUsdEngine, folder: Path) -> Observation:
     )
 
 
-def test_asset_for_anybody_is_not_asked_what_newton_is_not_told(
+def test_generic_asset_has_fewer_newton_quantities(
     engine: NewtonUsdEngine, tmp_path: Path
 ) -> None:
     """Newton would say that nothing limits or damps, which is not news."""

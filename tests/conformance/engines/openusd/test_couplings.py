@@ -170,7 +170,7 @@ def test_two_couplings_must_agree(
 @pytest.mark.parametrize(
     ("gearing", "leads"), [(2.0, MimicObservation("lead", -2.0, 0.0)), (-2.0, None)]
 )
-def test_simulators_must_be_told_the_same(
+def test_schemas_must_state_the_same_value(
     tmp_path: Path, gearing: float, leads: MimicObservation | None
 ) -> None:
     """Where they are not, there is no coupling in common."""
@@ -216,7 +216,7 @@ def _chain(folder: Path, text: str) -> str | None:
         ("a", 0.8, "NewtonMimicAPI and urdf:mimic disagree"),
     ],
 )
-def test_a_chain_may_be_told_by_its_head(
+def test_chain_may_be_authored_as_coupling_to_its_head(
     tmp_path: Path, leader: str, multiplier: float, note: str | None
 ) -> None:
     """It is the same motion."""
@@ -228,7 +228,7 @@ def test_a_chain_may_be_told_by_its_head(
     assert _chain(tmp_path, text) == note
 
 
-def test_a_chain_goes_on_where_a_schema_ends(tmp_path: Path) -> None:
+def test_chain_of_couplings_continues_in_custom_attributes(tmp_path: Path) -> None:
     """A slide that follows a turn is news to Newton; what follows that slide is not."""
     bodies = "".join(map(body, "wxyz"))
     first = joint(REVOLUTE, "a", "", ("w", "x"))

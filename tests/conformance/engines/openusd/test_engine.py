@@ -116,19 +116,19 @@ def test_disabled_body_is_static(tmp_path: Path) -> None:
     reading = ask(path)
 
     assert reading.base is Base.STATIC
-    assert reading.inert == ("a",)
+    assert reading.nondynamic == ("a",)
     assert "body /robot/a is disabled" in reading.notes
 
 
-def test_kinematic_body_is_inert(tmp_path: Path) -> None:
+def test_kinematic_body_is_not_dynamic(tmp_path: Path) -> None:
     """Nothing that pulls at it moves it."""
     held = body("a") + body("b", "bool physics:kinematicEnabled = true")
 
-    assert ask(stage(tmp_path, held)).inert == ("b",)
+    assert ask(stage(tmp_path, held)).nondynamic == ("b",)
 
 
 @pytest.mark.parametrize(("axis", "up"), [("Y", (0, 0.6, -0.8)), ("Z", (0, 0.8, 0.6))])
-def test_way_up_is_seen_from_the_root(
+def test_up_axis_is_in_the_root_frame(
     tmp_path: Path, axis: str, up: tuple[float, float, float]
 ) -> None:
     """The root is turned about X by the angle with cosine 0.6 and sine 0.8."""
@@ -149,7 +149,7 @@ def test_disabled_joint_connects_nothing(tmp_path: Path) -> None:
 
     assert reading.joints == ()
     assert "joint off is disabled and connects nothing" in reading.notes
-    assert "no joint places /robot/b" in reading.notes
+    assert "no joint connects /robot/b" in reading.notes
 
 
 def test_disabled_joint_that_is_marked_floating_is_floating(tmp_path: Path) -> None:
@@ -210,7 +210,7 @@ def test_moving_joint_outside_articulations_is_noted(tmp_path: Path) -> None:
 
     assert reading.articulation_roots == 0
     assert reading.unarticulated == ("hinge",)
-    assert "no articulation holds joint hinge" in reading.notes
+    assert "no articulation contains joint hinge" in reading.notes
 
 
 _EXCLUDED = "bool physics:excludeFromArticulation = true"
@@ -241,14 +241,14 @@ def test_moving_joint_of_an_articulation_that_ends_at_no_body_is_stated(  # noqa
     ends = ("a", end) if side else (end, "a")
     reading = ask(stage(tmp_path, rooted + joint(kind, "tie", content, sides=ends)))
 
-    assert reading.grounded == found
+    assert reading.at_world == found
 
 
 def test_joint_to_the_world_outside_articulations_is_left_alone(tmp_path: Path) -> None:
     """A door: without articulation, solvers keep the joint as it is."""
     hinge = joint("PhysicsRevoluteJoint", "hinge", sides=("frame", "a"))
 
-    assert ask(stage(tmp_path, body("a") + hinge)).grounded == ()
+    assert ask(stage(tmp_path, body("a") + hinge)).at_world == ()
 
 
 def test_excluded_joint_is_outside_the_articulation(tmp_path: Path) -> None:
@@ -287,7 +287,7 @@ def test_second_body_of_one_name_goes_by_its_path(tmp_path: Path) -> None:
     reading = ask(stage(tmp_path, twins))
 
     assert [link.name for link in reading.links] == ["arm", "/robot/right/arm"]
-    assert "body /robot/right/arm goes by its path: another body has its name" in (
+    assert "body /robot/right/arm is named by its path: another body has its name" in (
         reading.notes
     )
 
@@ -388,7 +388,7 @@ def test_frame_that_is_named_floating_is_stated_as_it_acts(tmp_path: Path) -> No
     loose = joint_named(ask(stage(tmp_path, body("a", marked))), "loose")
 
     assert (loose.type, loose.parent, loose.child) == (JointType.FIXED, "a", "tip")
-    assert loose.note == "named as floating, but its prim has no body"
+    assert loose.note == "urdf:joint:type is floating, but its prim has no body"
 
 
 def test_older_openusd_makes_it_unavailable(monkeypatch: pytest.MonkeyPatch) -> None:

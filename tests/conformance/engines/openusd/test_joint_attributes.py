@@ -110,7 +110,7 @@ def test_axis_without_a_speed_has_none_whatever_its_joint_says(tmp_path: Path) -
 
     assert found.velocity is None
     assert found.note is not None
-    assert "physxJointAxis:angular:maxJointVelocity is silent" in found.note
+    assert "physxJointAxis:angular:maxJointVelocity is absent" in found.note
 
 
 @pytest.mark.parametrize(
@@ -170,7 +170,7 @@ def test_drive_of_a_joint_without_a_type_is_named_after_its_axis(
     assert (found.type, found.effort) == (JointType.CONTINUOUS, 4.0)
 
 
-def test_asset_for_anybody_has_custom_attributes_alone(tmp_path: Path) -> None:
+def test_generic_asset_has_custom_attributes_alone(tmp_path: Path) -> None:
     """There is no other word, so they count."""
     found = only_joint(tmp_path, REVOLUTE, CUSTOM)
 
@@ -191,7 +191,7 @@ def test_asset_for_anybody_has_custom_attributes_alone(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_asset_that_speaks_to_a_simulator_is_held_to_it(
+def test_value_missing_in_a_used_schema_is_absent(
     tmp_path: Path, text: str, schemas: tuple[str, ...], silent: str
 ) -> None:
     """What it could be told, and is not, is lost on it."""
@@ -200,10 +200,10 @@ def test_asset_that_speaks_to_a_simulator_is_held_to_it(
     assert (found.effort, found.velocity) == (0.1, None)
     assert (found.damping, found.friction) == (None, None)
     assert found.note is not None
-    assert f"urdf:dynamics:damping is 0.3, and {silent} is silent" in found.note
+    assert f"urdf:dynamics:damping is 0.3, but {silent} is absent" in found.note
 
 
-def test_any_joint_speaks_for_the_asset(tmp_path: Path) -> None:
+def test_schema_of_any_joint_counts_for_the_asset(tmp_path: Path) -> None:
     """Beside one that Newton is told of, another is not for anybody."""
     bodies = body("a") + body("b") + body("c")
     told = joint(REVOLUTE, "told", schemas=("NewtonJointAPI",))
@@ -213,7 +213,7 @@ def test_any_joint_speaks_for_the_asset(tmp_path: Path) -> None:
     assert (found.velocity, found.damping) == (None, None)
 
 
-def test_asset_that_speaks_to_two_simulators_is_held_to_both(tmp_path: Path) -> None:
+def test_value_missing_in_one_of_two_used_schemas_is_absent(tmp_path: Path) -> None:
     """What one of them is not told is lost on that one."""
     text = f"""
         float newton:damping = {0.3 * DEGREE}
@@ -227,7 +227,7 @@ def test_asset_that_speaks_to_two_simulators_is_held_to_both(tmp_path: Path) -> 
     assert found.friction == pytest.approx(0.4)
 
 
-def test_simulators_that_are_told_different_numbers_have_none_in_common(
+def test_contradictory_schemas_have_no_effective_value(
     tmp_path: Path,
 ) -> None:
     """Neither number is effective."""
@@ -269,7 +269,7 @@ def test_custom_attributes_count_where_no_schema_can_say_it(
     assert found.note is None
 
 
-def test_an_effort_of_zero_is_lost_where_a_drive_could_say_it(tmp_path: Path) -> None:
+def test_zero_effort_is_absent_if_a_drive_could_state_it(tmp_path: Path) -> None:
     """A joint without motor is another than one without a bound."""
     text = "custom uniform double urdf:limit:effort = 0"
     drive = ("PhysicsDriveAPI:angular",)

@@ -100,7 +100,7 @@ def test_frame_has_no_mass_of_its_own() -> None:
 
 
 def test_small_inertia_is_kept_and_the_utility_departs(tmp_path: Path) -> None:
-    """OpenUSD takes moments below 1e-5 for unauthored: here, a ball of 0.1 m."""
+    """OpenUSD treats moments below 1e-5 as unauthored: here, a ball of 0.1 m."""
     reading = ask(stage(tmp_path, body("a", SMALL, MASS)))
     (departure,) = reading.departures
 

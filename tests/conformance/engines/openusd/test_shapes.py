@@ -113,7 +113,7 @@ def test_primitives_have_their_dimensions(
     assert (shape.kind, shape.size) == (kind, size)
 
 
-def test_left_handed_faces_look_the_other_way(tmp_path: Path) -> None:
+def test_left_handed_faces_have_opposite_normals(tmp_path: Path) -> None:
     """The square of six square metres looks up, or down."""
     up = _only(tmp_path, f'def Mesh "m" {{ {SQUARE} }}')
     handed = f'{SQUARE}\n uniform token orientation = "leftHanded"'
@@ -180,17 +180,17 @@ def Xform "robot" {
     ("prim", "problem"),
     [
         ('def Cone "p" { }', "a Cone cannot be measured"),
-        ('def Mesh "p" { }', "its points and faces do not fit together"),
+        ('def Mesh "p" { }', "its points and faces are inconsistent"),
         (
             """def Sphere "p" {
                 float3 xformOp:scale = (1, 2, 1)
                 uniform token[] xformOpOrder = ["xformOp:scale"]
             }""",
-            "its scale makes no sphere of it",
+            "it is no sphere due to its scale",
         ),
     ],
 )
-def test_what_cannot_be_measured_says_why(
+def test_unmeasurable_shape_has_a_problem(
     tmp_path: Path, prim: str, problem: str
 ) -> None:
     """It is there, and has no surface."""
@@ -203,7 +203,7 @@ def test_what_cannot_be_measured_says_why(
 def test_a_bounding_volume_is_not_the_collider(tmp_path: Path) -> None:
     """A hull reaches as far as its mesh, a bounding cube further."""
     for approximation, problem in (
-        ("boundingCube", "its bounding cube stands for it"),
+        ("boundingCube", "collides as its bounding cube"),
         ("convexHull", None),
     ):
         shape = _only(

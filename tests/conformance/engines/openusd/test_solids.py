@@ -9,7 +9,7 @@ import pytest
 import trimesh
 
 from tests.conformance.engines.usd_readings import pose
-from urdf_usd.conformance.engines.openusd.solids import (
+from urdf_usd.conformance.engines.openusd.masses import (
     EMPTY,
     box,
     capsule,
@@ -23,7 +23,7 @@ from urdf_usd.conformance.engines.openusd.solids import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from urdf_usd.conformance.engines.openusd.solids import Solid
+    from urdf_usd.conformance.engines.openusd.masses import Solid
 
 # Meshes of round solids lie inside of them; with 256 sections they lack up to 3e-4.
 ROUND = 1e-3
@@ -117,7 +117,7 @@ def test_hull_of_a_concave_mesh_is_its_convex_hull() -> None:
     assert solid.volume > 1.2 * mesh.volume
 
 
-def test_what_encloses_nothing_is_empty() -> None:
+def test_flat_solids_are_empty() -> None:
     """A flat hull, a single triangle, no triangle."""
     flat = np.array([(0, 0, 0), (1, 0, 0), (0, 1, 0), (1, 1, 0)], np.float64)
 

@@ -88,4 +88,7 @@ def test_named_type_that_is_not_the_effective_one_is_noted(tmp_path: Path) -> No
     meant = 'custom uniform string urdf:joint:type = "revolute"'
     found = only_joint(tmp_path, REVOLUTE, meant)
 
-    assert (found.type, found.note) == (JointType.CONTINUOUS, "it is named revolute")
+    assert (found.type, found.note) == (
+        JointType.CONTINUOUS,
+        "urdf:joint:type is revolute",
+    )

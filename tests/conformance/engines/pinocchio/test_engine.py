@@ -1,4 +1,4 @@
-"""What Pinocchio reads, where it departs from the URDF, and what is stated of that."""
+"""Observations of Pinocchio, and its deviations from the URDF."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ import pytest
 
 from tests.conformance.engines.deviation_files import (
     AXIS,
+    FLOATING,
     ORIGIN,
     TURN,
+    assert_floating_pose,
     hinge,
     last_pose,
     observe,
@@ -67,21 +69,10 @@ def test_continuous_joint_turns_by_its_angle(tmp_path: Path) -> None:
 
 def test_floating_joint_starts_at_its_origin(tmp_path: Path) -> None:
     """Displacement first, then the quaternion, both in the joint frame."""
-    shift = np.array([0.3, -0.2, 0.9])
-    quat_wxyz = [0.5, -0.1, 0.7, 0.5]  # unit: 0.25 + 0.01 + 0.49 + 0.25
-    turn = np.array(  # of that quaternion, by the textbook formula
-        [[-0.48, -0.64, 0.6], [0.36, 0.48, 0.8], [-0.8, 0.6, 0.0]]
-    )
-    observation = _observe(
-        "floating-joint",
-        tmp_path,
-        hinge=[[0, 0, 0, 1, 0, 0, 0], [*shift, *quat_wxyz]],
-    )
-    position, rotation = last_pose(observation, "arm")
+    observation = _observe("floating-joint", tmp_path, hinge=FLOATING)
 
     assert hinge(observation).type is JointType.FLOATING
-    np.testing.assert_allclose(position, ORIGIN + TURN @ shift, atol=1e-14)
-    np.testing.assert_allclose(rotation, TURN @ turn, atol=1e-14)
+    assert_floating_pose(observation, atol=1e-14)
 
 
 def test_planar_joint_moves_in_the_plane_of_x_and_y(tmp_path: Path) -> None:
@@ -126,9 +117,7 @@ def test_quaternion_of_an_origin_is_read(tmp_path: Path) -> None:
     "inertial",
     ['<mass value="2"/>', '<mass value="2"/><inertia ixx="1" iyy="1" izz="1"/>'],
 )
-def test_tensor_that_was_filled_in_silences_its_group(
-    inertial: str, tmp_path: Path
-) -> None:
+def test_added_tensor_leaves_its_group_unstated(inertial: str, tmp_path: Path) -> None:
     """Mass and centre are the file's."""
     robot = f"""<robot name="r"><link name="a"><inertial>{inertial}</inertial></link>
     </robot>"""
@@ -140,7 +129,7 @@ def test_tensor_that_was_filled_in_silences_its_group(
 
 
 @pytest.mark.parametrize("element", ["<mimic/>", "<safety_controller/>", "<dynamics/>"])
-def test_incomplete_element_of_a_joint_does_not_silence_it(
+def test_incomplete_element_of_a_joint_does_not_reject_the_file(
     element: str, tmp_path: Path
 ) -> None:
     """Pinocchio by itself refuses the whole file over each of these."""

@@ -1,4 +1,4 @@
-"""What PyBullet reads, where it departs from the URDF, and what is stated of that."""
+"""Observations of PyBullet, and its deviations from the URDF."""
 
 from __future__ import annotations
 
@@ -350,7 +350,7 @@ def test_missing_file_is_a_reason_to_abstain(tmp_path: Path) -> None:
         ("</robot>\n", "</robot>\n\0"),
     ],
 )
-def test_harmless_departures_from_xml_are_repaired(
+def test_harmless_xml_errors_are_repaired(
     before: str, after: str, tmp_path: Path
 ) -> None:
     """Engines do not mind them, and no element is in doubt; it is said all the same."""

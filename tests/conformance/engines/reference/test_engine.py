@@ -181,7 +181,7 @@ def test_robot_that_does_not_move_has_one_placement(tmp_path: Path) -> None:
     assert frames.rotations[0, 1, 0, 0] == pytest.approx(math.cos(1.5))
 
 
-def test_repaired_text_is_said(tmp_path: Path) -> None:
+def test_repaired_text_is_listed(tmp_path: Path) -> None:
     """Other readers may repair it otherwise."""
     origin = '\n<origin xyz="${x} 2 3"/>'
     request = oblique_arm.request(
@@ -202,7 +202,7 @@ def test_repaired_text_is_said(tmp_path: Path) -> None:
         ('\n<?xml version="1.0"?><!-- -- -->', ("xml-declaration", "xml-comment")),
     ],
 )
-def test_a_repair_that_the_converter_shares_is_stated(
+def test_repair_shared_with_the_converter_is_stated(
     tmp_path: Path, head: str, rules: tuple[str, ...]
 ) -> None:
     """With the rules, in a note that reports show."""
@@ -216,7 +216,7 @@ def test_a_repair_that_the_converter_shares_is_stated(
     assert all(rule in shared[0] for rule in rules)
 
 
-def test_quaternions_are_said(tmp_path: Path) -> None:
+def test_quaternions_are_listed(tmp_path: Path) -> None:
     """Engines ignore them."""
     origin = '<origin xyz="1 2 3" quat_xyzw="0.5 0.5 0.5 0.5"/>'
     request = oblique_arm.request(
@@ -228,7 +228,7 @@ def test_quaternions_are_said(tmp_path: Path) -> None:
     assert ReferenceEngine().observe(request).quaternions == ("j",)
 
 
-def test_urdf_without_meaning_is_refused(tmp_path: Path) -> None:
+def test_invalid_urdf_is_unreadable(tmp_path: Path) -> None:
     """With the first reason."""
     with pytest.raises(AbstentionError, match="no links"):
         ReferenceEngine().observe(oblique_arm.request(tmp_path, '<robot name="r"/>'))

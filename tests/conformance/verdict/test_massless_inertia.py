@@ -11,7 +11,7 @@ from urdf_usd.conformance.engines.mujoco.engine import MujocoEngine
 from urdf_usd.conformance.engines.protocol import Request
 from urdf_usd.conformance.engines.reference.engine import ReferenceEngine
 from urdf_usd.conformance.execution.tasks import questions
-from urdf_usd.conformance.verdict.massless_turning import counts_massless
+from urdf_usd.conformance.verdict.massless_inertia import counts_massless
 from urdf_usd.converter.urdf.parse import parse
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def test_mujoco_states_what_counting_the_plate_predicts(
     ("check", "field"),
     [("dynamics.inertia_matrix", "inertia"), ("dynamics.bias", "bias")],
 )
-def test_another_value_is_not_predicted(
+def test_other_values_are_not_predicted(
     check: str, field: str, readings: list[Observation]
 ) -> None:
     """An engine is excused for what the plate does to it, and for nothing else."""

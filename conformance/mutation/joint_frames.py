@@ -1,30 +1,30 @@
-"""How a joint holds its child, before and after a fault, from authored numbers alone.
+"""Frames and axis of a joint as authored, and the child poses that follow from them.
 
-This is what tells a fault from an edit that changes nothing: a conjugated half turn is
-the same half turn. It shares nothing with the reader that is put to the test.
+They tell faults from equivalent edits, such as the conjugation of a half turn. The code
+is independent of the tested engine.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from pxr import Gf, UsdPhysics
+from pxr import Gf, Usd, UsdPhysics
 from scipy.spatial.transform import Rotation
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from urdf_usd.conformance.mutation.specimen import JointSite
+    from urdf_usd.conformance.mutation.good_asset import JointSite
 
 AXES = ("X", "Y", "Z")
-# Both in the engineering tolerance's unit: a fault moves a link by more than this.
+# Smallest displacement of a link by a fault [m, rad].
 _MATTERS = 5e-5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Hold:
+class JointFrames:
     """The frames and the axis of a joint, as authored.
 
     Attributes:
@@ -56,23 +56,29 @@ class Hold:
         origin = self.positions[first] + moved
         return origin - rotation.apply(self.positions[second]), rotation
 
-    def displaces(self, other: Hold, positions: NDArray[np.float64]) -> bool:
-        """Whether the other joint holds the child elsewhere at some position."""
+    def displaces(self, other: JointFrames, positions: NDArray[np.float64]) -> bool:
+        """Whether the child has a different pose at some position."""
         here, there = self.child_poses(positions), other.child_poses(positions)
         shift = np.linalg.norm(here[0] - there[0], axis=1).max()
         turn = (here[1].inv() * there[1]).magnitude().max()
         return bool(max(shift, turn) > _MATTERS)
 
 
-def hold_of(site: JointSite) -> Hold:
-    """Read how a joint of the good stage holds its child."""
+def read_frames(site: JointSite) -> JointFrames:
+    """Read the frames and the axis of a joint."""
     joint = UsdPhysics.Joint(site.prim)
     motion, axis = "none", 0
     if site.prim.IsA(UsdPhysics.RevoluteJoint):
-        motion, axis = "angular", AXES.index(site.value("physics:axis") or "X")
+        motion, axis = (
+            "angular",
+            AXES.index(UsdPhysics.RevoluteJoint(site.prim).GetAxisAttr().Get()),
+        )
     elif site.prim.IsA(UsdPhysics.PrismaticJoint):
-        motion, axis = "linear", AXES.index(site.value("physics:axis") or "X")
-    return Hold(
+        motion, axis = (
+            "linear",
+            AXES.index(UsdPhysics.PrismaticJoint(site.prim).GetAxisAttr().Get()),
+        )
+    return JointFrames(
         positions=(
             np.array(joint.GetLocalPos0Attr().Get(), np.float64),
             np.array(joint.GetLocalPos1Attr().Get(), np.float64),
@@ -86,41 +92,41 @@ def hold_of(site: JointSite) -> Hold:
     )
 
 
-def author_hold(prim: Any, hold: Hold) -> None:  # noqa: ANN401  pxr is untyped
+def write_frames(prim: Usd.Prim, frames: JointFrames) -> None:
     """Write the frames and the axis of a joint."""
     joint = UsdPhysics.Joint(prim)
-    first, second = (Gf.Vec3f(*position.tolist()) for position in hold.positions)
+    first, second = (Gf.Vec3f(*position.tolist()) for position in frames.positions)
     joint.CreateLocalPos0Attr(first)
     joint.CreateLocalPos1Attr(second)
-    joint.CreateLocalRot0Attr(quaternion(hold.turns[0]))
-    joint.CreateLocalRot1Attr(quaternion(hold.turns[1]))
-    if hold.motion != "none":
-        prim.GetAttribute("physics:axis").Set(AXES[hold.axis])
-    if hold.swapped:
+    joint.CreateLocalRot0Attr(quaternion(frames.turns[0]))
+    joint.CreateLocalRot1Attr(quaternion(frames.turns[1]))
+    if frames.motion != "none":
+        prim.GetAttribute("physics:axis").Set(AXES[frames.axis])
+    if frames.swapped:
         ends = joint.GetBody0Rel(), joint.GetBody1Rel()
         targets = [end.GetTargets() for end in ends]
         ends[0].SetTargets(targets[1])
         ends[1].SetTargets(targets[0])
 
 
-def turned(hold: Hold, side: int, turn: Rotation) -> Hold:
-    """Return a joint whose frame on one side is turned about its own axes."""
-    turns = list(hold.turns)
+def turned(frames: JointFrames, side: int, turn: Rotation) -> JointFrames:
+    """Return a copy whose frame on one side is rotated about its own axes."""
+    turns = list(frames.turns)
     turns[side] = turns[side] * turn
-    return replace(hold, turns=(turns[0], turns[1]))
+    return replace(frames, turns=(turns[0], turns[1]))
 
 
-def shifted(hold: Hold, side: int, shift: NDArray[np.float64]) -> Hold:
-    """Return a joint whose origin on one side is moved along the body's axes."""
-    positions = list(hold.positions)
+def shifted(frames: JointFrames, side: int, shift: NDArray[np.float64]) -> JointFrames:
+    """Return a copy whose origin on one side is moved along the body's axes."""
+    positions = list(frames.positions)
     positions[side] = positions[side] + shift
-    return replace(hold, positions=(positions[0], positions[1]))
+    return replace(frames, positions=(positions[0], positions[1]))
 
 
-def quaternion(turn: Rotation) -> Any:  # noqa: ANN401  pxr is untyped
+def quaternion(turn: Rotation) -> Gf.Quatf:
     """Return a rotation in float32."""
     return Gf.Quatf(*turn.as_quat(scalar_first=True).tolist())
 
 
-def _rotation(quat: Any) -> Rotation:  # noqa: ANN401  pxr is untyped
+def _rotation(quat: Gf.Quatf) -> Rotation:
     return Rotation.from_quat((quat.GetReal(), *quat.GetImaginary()), scalar_first=True)

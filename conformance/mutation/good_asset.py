@@ -1,13 +1,13 @@
-"""A good USD, and the parts of it that can be spoilt.
+"""A good USD, and the parts of it in which faults are seeded.
 
-A spoilt USD is a thin layer that references the good one and overrides it, so that
-meshes are neither copied nor written again.
+A changed USD is a layer that references the good one and overrides it, so that meshes
+are neither copied nor written again.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from pxr import Usd, UsdGeom, UsdPhysics
@@ -28,28 +28,28 @@ if TYPE_CHECKING:
         Observation,
     )
 
-# The size of mass that float32 and text leave uncertain.
+# Relative tolerance of masses: rounding to float32 and text.
 _SAME_MASS = 1e-6
-# Bodies that are closer [m] may pass for one another.
+# Bodies at a smaller distance [m] are interchangeable.
 _APART = 1e-3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JointSite:
-    """A joint prim that stands for a joint of the URDF.
+    """The prim of a joint of the URDF.
 
     Attributes:
         path: Path of the prim.
-        stated: What the URDF says about it.
-        positions: (K) positions at which frames are compared [rad or m]; zero alone
-            for a joint without exactly one coordinate.
+        stated: Reference observation of the joint.
+        positions: (K) compared positions [rad or m]; zero alone for a joint without
+            exactly one coordinate.
         prim: The prim on the good stage.
     """
 
     path: str
     stated: JointObservation
     positions: NDArray[np.float64]
-    prim: Any
+    prim: Usd.Prim
 
     @property
     def name(self) -> str:
@@ -58,27 +58,27 @@ class JointSite:
 
     @property
     def subject(self) -> str:
-        """What is spoilt, for the reader."""
+        """The changed part, for reports."""
         return f"joint {self.stated.name}"
 
     @property
     def angular(self) -> bool:
-        """Whether the prim measures angles, in degrees."""
+        """Whether the prim is revolute, with values in degrees."""
         return bool(self.prim.IsA(UsdPhysics.RevoluteJoint))
 
-    def value(self, attribute: str) -> Any:  # noqa: ANN401  pxr is untyped
-        """Return an authored value of the good stage, or None."""
+    def value(self, attribute: str) -> float | None:
+        """Return an authored number of the good stage, or None."""
         found = self.prim.GetAttribute(attribute)
-        return found.Get() if found.HasAuthoredValue() else None
+        return float(found.Get()) if found.HasAuthoredValue() else None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BodySite:
-    """A rigid body that stands for a link of the URDF.
+    """The rigid body of a link of the URDF.
 
     Attributes:
         path: Path of the prim.
-        stated: What the URDF says about the link.
+        stated: Reference observation of the link.
         alone: Whether the body's mass is the link's own, so that links are compared.
         prim: The prim on the good stage.
         world: (4, 4) placement of the prim, without scale [m].
@@ -87,31 +87,31 @@ class BodySite:
     path: str
     stated: LinkObservation
     alone: bool
-    prim: Any
+    prim: Usd.Prim
     world: NDArray[np.float64]
 
     @property
     def subject(self) -> str:
-        """What is spoilt, for the reader."""
+        """The changed part, for reports."""
         return f"link {self.stated.name}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Specimen:
+class GoodAsset:
     """A good USD.
 
     Attributes:
-        asset: Its root layer.
+        root_layer: Path of its root layer.
         stage: The open stage.
-        spec: What the specification says about the URDF.
-        base: How the base is held.
+        spec: Reference observation of the URDF.
+        base: Relation of the root to the world.
         joints: Joints that have a prim, in the order of the stage.
         bodies: Bodies, likewise.
         frames: Paths of links that are no bodies.
     """
 
-    asset: str
-    stage: Any
+    root_layer: str
+    stage: Usd.Stage
     spec: Observation
     base: Base | None
     joints: tuple[JointSite, ...]
@@ -124,7 +124,7 @@ class Specimen:
         return str(self.stage.GetDefaultPrim().GetPath())
 
     def joints_of(self, *types: JointType) -> Iterator[JointSite]:
-        """Joints of the given types, as the URDF has them."""
+        """Return joints by their types in the URDF."""
         return (joint for joint in self.joints if joint.stated.type in types)
 
     def body_at(self, path: str) -> BodySite | None:
@@ -132,23 +132,23 @@ class Specimen:
         return next((body for body in self.bodies if body.path == path), None)
 
 
-def open_specimen(
-    asset: str, spec: Observation, usd: Observation, configurations: Configurations
-) -> Specimen:
-    """Find what can be spoilt.
+def open_asset(
+    root_layer: str, spec: Observation, usd: Observation, configurations: Configurations
+) -> GoodAsset:
+    """Open a good USD and find its parts.
 
     Args:
-        asset: Root layer of a good USD.
-        spec: What the specification says about the URDF.
-        usd: What the USD's reader says about the USD.
-        configurations: Where link frames are compared.
+        root_layer: Root layer of a good USD.
+        spec: Reference observation of the URDF.
+        usd: Observation of the USD.
+        configurations: The compared configurations.
     """
-    stage = Usd.Stage.Open(asset)
+    stage = Usd.Stage.Open(root_layer)
     prims = tuple(stage.Traverse())
     bodies = tuple(prim for prim in prims if prim.HasAPI(UsdPhysics.RigidBodyAPI))
     links = {link.name: link for link in spec.links}
-    return Specimen(
-        asset=asset,
+    return GoodAsset(
+        root_layer=root_layer,
         stage=stage,
         spec=spec,
         base=spec.base or usd.base,
@@ -163,22 +163,22 @@ def open_specimen(
 
 
 def apart(one: BodySite, other: BodySite | None) -> bool:
-    """Whether two bodies, or a body and the origin of the world, are placed apart."""
+    """Whether two bodies, or a body and the world origin, have different positions."""
     start = other.world if other else np.eye(4)
     return bool(np.linalg.norm(one.world[:3, 3] - start[:3, 3]) > _APART)
 
 
-def shown_name(prim: Any) -> str:  # noqa: ANN401  pxr is untyped
-    """Return the URDF name that a prim carries."""
+def shown_name(prim: Usd.Prim) -> str:
+    """Return the URDF name of a prim."""
     return str(prim.GetDisplayName() or prim.GetName())
 
 
-def _is_frame(prim: Any) -> bool:  # noqa: ANN401  pxr is untyped
+def _is_frame(prim: Usd.Prim) -> bool:
     return bool(prim.GetAttribute("urdf:link").HasAuthoredValue())
 
 
 def _joints(
-    prims: tuple[Any, ...], spec: Observation, configurations: Configurations
+    prims: tuple[Usd.Prim, ...], spec: Observation, configurations: Configurations
 ) -> Iterator[JointSite]:
     stated = {joint.name: joint for joint in spec.joints}
     positions = dict(zip(configurations.joints, configurations.positions, strict=True))
@@ -197,7 +197,7 @@ def _joints(
 
 
 def _bodies(
-    prims: tuple[Any, ...], links: Mapping[str, LinkObservation], spec: Observation
+    prims: tuple[Usd.Prim, ...], links: Mapping[str, LinkObservation], spec: Observation
 ) -> Iterator[BodySite]:
     alone = _alone(prims, links, spec)
     for prim in prims:
@@ -217,7 +217,7 @@ def _bodies(
 
 
 def _alone(
-    prims: tuple[Any, ...], links: Mapping[str, LinkObservation], spec: Observation
+    prims: tuple[Usd.Prim, ...], links: Mapping[str, LinkObservation], spec: Observation
 ) -> set[str]:
     """Return the massive links of groups in which every massive link is a body."""
     bodies = {
@@ -235,16 +235,16 @@ def _alone(
     return found
 
 
-def overlay(specimen: Specimen) -> Any:  # noqa: ANN401  pxr is untyped
-    """Return a stage that says what the good one says, and can be spoilt."""
-    good = specimen.stage
-    stage = Usd.Stage.CreateInMemory("spoilt.usda")
+def overlay(asset: GoodAsset) -> Usd.Stage:
+    """Return a new stage that references the good one, for edits."""
+    good = asset.stage
+    stage = Usd.Stage.CreateInMemory("overlay.usda")
     UsdGeom.SetStageMetersPerUnit(stage, UsdGeom.GetStageMetersPerUnit(good))
     UsdGeom.SetStageUpAxis(stage, UsdGeom.GetStageUpAxis(good))
     UsdPhysics.SetStageKilogramsPerUnit(
         stage, UsdPhysics.GetStageKilogramsPerUnit(good)
     )
-    default = stage.DefinePrim(specimen.root)
-    default.GetReferences().AddReference(specimen.asset)
+    default = stage.DefinePrim(asset.root)
+    default.GetReferences().AddReference(asset.root_layer)
     stage.SetDefaultPrim(default)
     return stage

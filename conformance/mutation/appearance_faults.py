@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from pxr import Sdf, UsdGeom, UsdShade
+from pxr import Sdf, Usd, UsdGeom, UsdShade
 
 from urdf_usd.conformance.mutation.fault import Fault, Scale, Seed
 from urdf_usd.conformance.mutation.shape_faults import shape_sites
@@ -18,14 +18,14 @@ from urdf_usd.conformance.tolerance.bounds import Tolerance
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from urdf_usd.conformance.mutation.specimen import Specimen
+    from urdf_usd.conformance.mutation.good_asset import GoodAsset
 
 _COLOR = ("visual.colour",)
 _OPACITY = ("visual.opacity",)
 _TEXTURE = ("visual.texture",)
-# Components that are this close to black or white are the same in sRGB and in light.
+# Components this close to 0 or 1 are equal in sRGB and linear.
 _EXTREME = 5e-3
-# Part of a mesh's surface that counts well and truly.
+# Smallest part of a mesh's surface that is changed.
 _LEAST = 1e-3
 
 
@@ -34,9 +34,9 @@ class _Painted:
     """A visual, or a part of one, with a preview surface of its own.
 
     Attributes:
-        subject: What is spoilt, for the reader.
+        subject: The changed part, for reports.
         mesh: Path of the visual.
-        path: Path of what the material is bound to: the visual, or a subset of it.
+        path: Path of the prim with the binding: the visual, or a subset of it.
         material: Path of the material.
         shader: Its surface, on the good stage.
     """
@@ -45,21 +45,21 @@ class _Painted:
     mesh: str
     path: str
     material: str
-    shader: Any
+    shader: UsdShade.Shader
 
     @property
     def color(self) -> tuple[float, float, float] | None:
-        """Linear colour, if it is one for all points."""
+        """Linear colour, if it is constant."""
         found = self.shader.GetInput("diffuseColor")
         return None if not found or found.HasConnectedSource() else found.Get()
 
     @property
     def opacity(self) -> float | None:
-        """Opacity, if it is one for all points."""
+        """Opacity, if it is constant."""
         found = self.shader.GetInput("opacity")
         return None if not found or found.HasConnectedSource() else found.Get()
 
-    def image(self, name: str) -> Any:  # noqa: ANN401  pxr is untyped
+    def image(self, name: str) -> UsdShade.Shader | None:
         """Return the node of the image that an input is connected to, or None."""
         found = self.shader.GetInput(name)
         for source in found.GetValueProducingAttributes() if found else ():
@@ -69,8 +69,8 @@ class _Painted:
         return None
 
     @property
-    def looks(self) -> tuple[object, ...]:
-        """What tells it from others."""
+    def appearance(self) -> tuple[object, ...]:
+        """Colour, opacity and textures, for comparison."""
         files = [
             str(image.GetInput("file").Get()) if image else None
             for image in map(self.image, ("diffuseColor", "opacity"))
@@ -78,17 +78,16 @@ class _Painted:
         return self.color, self.opacity, *files
 
 
-def _painted(specimen: Specimen) -> Iterator[_Painted]:
-    """Visuals of links whose looks are stated, part by part.
-
-    Parts that are smaller than what counts as one are left out.
-    """
+def _painted(asset: GoodAsset) -> Iterator[_Painted]:
+    """Yield the parts of visuals with a stated appearance, without small ones."""
     stated: dict[str, list[bool]] = {}
-    for shape in specimen.spec.shapes:
+    for shape in asset.spec.shapes:
         if shape.role is Role.VISUAL:
-            decided = bool(shape.looks) and not any(one.problem for one in shape.looks)
+            decided = bool(shape.appearances) and not any(
+                one.problem for one in shape.appearances
+            )
             stated.setdefault(shape.link, []).append(decided)
-    for site in shape_sites(specimen, Role.VISUAL):
+    for site in shape_sites(asset, Role.VISUAL):
         above = site.prim.GetParent()
         if not all(stated.get(str(above.GetDisplayName() or above.GetName()), [False])):
             continue
@@ -105,7 +104,7 @@ def _painted(specimen: Specimen) -> Iterator[_Painted]:
             )
 
 
-def _share(mesh: Any, subset: Any) -> float:  # noqa: ANN401  pxr is untyped
+def _share(mesh: UsdGeom.Mesh, subset: UsdGeom.Subset) -> float:
     """Return the part of a mesh's surface that is in a subset."""
     points = np.array(UsdGeom.Mesh(mesh).GetPointsAttr().Get(), np.float64)
     corners = np.array(UsdGeom.Mesh(mesh).GetFaceVertexIndicesAttr().Get())
@@ -120,8 +119,8 @@ def _share(mesh: Any, subset: Any) -> float:  # noqa: ANN401  pxr is untyped
     return float(areas[np.array(subset.GetIndicesAttr().Get())].sum() / areas.sum())
 
 
-def _encoded(specimen: Specimen) -> Iterator[Seed]:
-    for part in _painted(specimen):
+def _encoded(asset: GoodAsset) -> Iterator[Seed]:
+    for part in _painted(asset):
         if part.color is not None:
             equivalent = all(c < _EXTREME or c > 1 - _EXTREME for c in part.color)
             yield Seed(
@@ -133,67 +132,67 @@ def _path(part: _Painted) -> str:
     return str(part.shader.GetPath())
 
 
-def _encode(shader: str, stage: Any, _: float) -> None:  # noqa: ANN401
+def _encode(shader: str, stage: Usd.Stage, _: float) -> None:
     color = stage.GetPrimAtPath(shader).GetAttribute("inputs:diffuseColor")
     linear = np.array(color.Get(), np.float64)
     color.Set(tuple((1.055 * linear ** (1 / 2.4) - 0.055).tolist()))
 
 
-def _tinted(specimen: Specimen) -> Iterator[Seed]:
-    for part in _painted(specimen):
+def _tinted(asset: GoodAsset) -> Iterator[Seed]:
+    for part in _painted(asset):
         if part.color is not None:
             yield Seed(part.subject, partial(_tint, _path(part)))
 
 
-def _tint(shader: str, stage: Any, size: float) -> None:  # noqa: ANN401
+def _tint(shader: str, stage: Usd.Stage, size: float) -> None:
     color = stage.GetPrimAtPath(shader).GetAttribute("inputs:diffuseColor")
     red, green, blue = color.Get()
     color.Set((red + (size if red < 1 - size else -size), green, blue))
 
 
-def _unbound(specimen: Specimen) -> Iterator[Seed]:
-    for part in _painted(specimen):
+def _unbound(asset: GoodAsset) -> Iterator[Seed]:
+    for part in _painted(asset):
         # A part may inherit what its mesh is bound to.
-        mesh = UsdShade.MaterialBindingAPI(specimen.stage.GetPrimAtPath(part.mesh))
+        mesh = UsdShade.MaterialBindingAPI(asset.stage.GetPrimAtPath(part.mesh))
         inherits = part.path != part.mesh and mesh.ComputeBoundMaterial()[0]
         if part.color is not None and not inherits:
             yield Seed(part.subject, partial(_unbind, part.path))
 
 
-def _unbind(path: str, stage: Any, _: float) -> None:  # noqa: ANN401
+def _unbind(path: str, stage: Usd.Stage, _: float) -> None:
     prim = stage.GetPrimAtPath(path)
     UsdShade.MaterialBindingAPI(prim).UnbindAllBindings()
 
 
-def _opaque(specimen: Specimen) -> Iterator[Seed]:
-    for part in _painted(specimen):
+def _opaque(asset: GoodAsset) -> Iterator[Seed]:
+    for part in _painted(asset):
         if part.opacity is not None and part.opacity < 1:
             yield Seed(part.subject, partial(_set, _path(part), "opacity", 1.0))
 
 
-def _transparent(specimen: Specimen) -> Iterator[Seed]:
-    """Take opacity for transparency."""
-    for part in _painted(specimen):
+def _transparent(asset: GoodAsset) -> Iterator[Seed]:
+    """Write transparency as opacity."""
+    for part in _painted(asset):
         if part.opacity is not None:
             equivalent = abs(part.opacity - 0.5) < _EXTREME
             edit = partial(_set, _path(part), "opacity", 1.0 - part.opacity)
             yield Seed(part.subject, edit, equivalent=equivalent)
 
 
-def _set(shader: str, name: str, value: float, stage: Any, _: float) -> None:  # noqa: ANN401
+def _set(shader: str, name: str, value: float, stage: Usd.Stage, _: float) -> None:
     shading = UsdShade.Shader(stage.GetPrimAtPath(shader))
     shading.CreateInput(name, Sdf.ValueTypeNames.Float).Set(value)
 
 
-def _untextured(specimen: Specimen) -> Iterator[Seed]:
-    for part in _painted(specimen):
+def _untextured(asset: GoodAsset) -> Iterator[Seed]:
+    for part in _painted(asset):
         if part.image("diffuseColor"):
             edit = partial(_disconnect, _path(part), "diffuseColor", (0.5, 0.5, 0.5))
             yield Seed(part.subject, edit)
 
 
-def _unmasked(specimen: Specimen) -> Iterator[Seed]:
-    for part in _painted(specimen):
+def _unmasked(asset: GoodAsset) -> Iterator[Seed]:
+    for part in _painted(asset):
         if part.image("opacity"):
             yield Seed(part.subject, partial(_disconnect, _path(part), "opacity", 1.0))
 
@@ -202,7 +201,7 @@ def _disconnect(
     shader: str,
     name: str,
     value: object,
-    stage: Any,  # noqa: ANN401
+    stage: Usd.Stage,
     _: float,
 ) -> None:
     found = UsdShade.Shader(stage.GetPrimAtPath(shader)).GetInput(name)
@@ -210,13 +209,13 @@ def _disconnect(
     found.Set(value)
 
 
-def _wrongly_textured(specimen: Specimen) -> Iterator[Seed]:
-    for part in _painted(specimen):
+def _wrongly_textured(asset: GoodAsset) -> Iterator[Seed]:
+    for part in _painted(asset):
         if part.image("diffuseColor"):
-            yield Seed(part.subject, partial(_retexture, _path(part), specimen.asset))
+            yield Seed(part.subject, partial(_retexture, _path(part), asset.root_layer))
 
 
-def _retexture(shader: str, file: str, stage: Any, _: float) -> None:  # noqa: ANN401
+def _retexture(shader: str, file: str, stage: Usd.Stage, _: float) -> None:
     shading = UsdShade.Shader(stage.GetPrimAtPath(shader))
     sources = shading.GetInput("diffuseColor").GetValueProducingAttributes()
     image = UsdShade.Shader(sources[0].GetPrim()).GetInput("file")
@@ -224,34 +223,33 @@ def _retexture(shader: str, file: str, stage: Any, _: float) -> None:  # noqa: A
         attribute.Set(Sdf.AssetPath(file))
 
 
-def _unfactored(specimen: Specimen) -> Iterator[Seed]:
-    for part in _painted(specimen):
+def _unfactored(asset: GoodAsset) -> Iterator[Seed]:
+    for part in _painted(asset):
         image = part.image("diffuseColor")
-        factor = image.GetInput("scale") if image else None
-        if factor:
+        if image and (factor := image.GetInput("scale")):
             equivalent = min(tuple(factor.Get())[:3]) > 1 - _EXTREME
             path = str(image.GetPath())
             yield Seed(part.subject, partial(_whiten, path), equivalent=equivalent)
 
 
-def _whiten(image: str, stage: Any, _: float) -> None:  # noqa: ANN401
+def _whiten(image: str, stage: Usd.Stage, _: float) -> None:
     node = UsdShade.Shader(stage.GetPrimAtPath(image))
     node.GetInput("scale").Set((1.0, 1.0, 1.0, 1.0))
 
 
-def _exchanged(specimen: Specimen) -> Iterator[Seed]:
+def _exchanged(asset: GoodAsset) -> Iterator[Seed]:
     """Give a part of a mesh the material of the next."""
     meshes: dict[str, list[_Painted]] = {}
-    for part in _painted(specimen):
+    for part in _painted(asset):
         meshes.setdefault(part.mesh, []).append(part)
     for parts in meshes.values():
         for part, other in pairwise(parts):
-            equivalent = part.looks == other.looks
+            equivalent = part.appearance == other.appearance
             edit = partial(_bind, part.path, other.material)
             yield Seed(part.subject, edit, equivalent=equivalent)
 
 
-def _bind(path: str, material: str, stage: Any, _: float) -> None:  # noqa: ANN401
+def _bind(path: str, material: str, stage: Usd.Stage, _: float) -> None:
     found = UsdShade.Material(stage.GetPrimAtPath(material))
     UsdShade.MaterialBindingAPI.Apply(stage.GetPrimAtPath(path)).Bind(found)
 

@@ -1,7 +1,7 @@
-"""How visuals look: colour, opacity and texture, by how much of the surface has them.
+"""Colour, opacity and texture of visuals, by surface area.
 
-Looks are compared by area, so that it does not matter into which prims or subsets a
-surface is cut.
+Appearances are paired by area, so that it does not matter into which prims or subsets
+a surface is cut.
 """
 
 from __future__ import annotations
@@ -10,74 +10,58 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from urdf_usd.conformance.checks.shape_pairs import named, parts, shapes_by_link
+from urdf_usd.conformance.checks.shape_pairs import (
+    matched_shapes,
+    named,
+    shapes_by_link,
+)
 from urdf_usd.conformance.observation.shapes import Role
 from urdf_usd.conformance.records.record import Grade
 from urdf_usd.conformance.tolerance.bounds import ARITHMETIC, RELATIVE
-from urdf_usd.conformance.tolerance.comparison import Compared, Difference, Words
+from urdf_usd.conformance.tolerance.comparison import Compared, Description, Difference
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from urdf_usd.conformance.checks.shape_pairs import Part
+    from urdf_usd.conformance.checks.shape_pairs import ShapeMatch
     from urdf_usd.conformance.observation.robot import Observation
-    from urdf_usd.conformance.observation.shapes import Look, Vec3
+    from urdf_usd.conformance.observation.shapes import Appearance, Vec3
     from urdf_usd.conformance.tolerance.comparison import Comparison, ToleranceModel
 
-# A part of the surface that is smaller than this does not count.
+# Parts of the surface below this share are not compared.
 _SLIVER = 1e-4
 # Components in [0, 1] are stored in float32.
 _BOUND = RELATIVE + ARITHMETIC
-_NONE = "no visual says how it looks, or none that is known from two readers"
+_NONE = "no appearance of a visual is stated on both sides"
 
 
 @dataclass(frozen=True, slots=True)
 class _Pair:
-    """A part of a surface as both sides show it.
+    """Appearances of the same part of a surface on both sides.
 
     Attributes:
-        share: Of the surface that is compared.
+        share: Part of the compared surface, in [0, 1].
     """
 
-    ours: Look
-    theirs: Look
+    ours: Appearance
+    theirs: Appearance
     share: float
 
 
-def colors(
-    expected: Observation, actual: Observation, tolerance_model: ToleranceModel
-) -> Comparison:
-    """Compare linear colours, by their largest component."""
-    return _compared(expected, actual, tolerance_model, _color)
-
-
-def opacities(
-    expected: Observation, actual: Observation, tolerance_model: ToleranceModel
-) -> Comparison:
-    """Compare opacities."""
-    return _compared(expected, actual, tolerance_model, _opacity)
-
-
-def textures(
-    expected: Observation, actual: Observation, tolerance_model: ToleranceModel
-) -> Comparison:
-    """Compare the content of images."""
-    return _compared(expected, actual, tolerance_model, _texture)
-
-
-def _compared(
+def compare_visuals(
+    measure: Callable[[ShapeMatch, _Pair, ToleranceModel], Difference | None],
     expected: Observation,
     actual: Observation,
-    tolerance_model: ToleranceModel,
-    measure: Callable[[Part, _Pair, ToleranceModel], Difference | None],
+    model: ToleranceModel,
 ) -> Comparison:
+    """Compare visuals by one measure; one difference per link, its worst one."""
     differences = []
-    for shapes in shapes_by_link(expected, actual, Role.VISUAL, tolerance_model):
+    for shapes in shapes_by_link(expected, actual, Role.VISUAL, model):
         found = [
             difference
-            for part in parts(shapes)
+            for part in matched_shapes(shapes)
             for pair in _pairs(part)
-            if (difference := measure(part, pair, tolerance_model))
+            if (difference := measure(part, pair, model))
         ]
         if found:
             differences.append(
@@ -86,13 +70,13 @@ def _compared(
     return Compared(tuple(differences), note=None if differences else _NONE)
 
 
-def _pairs(part: Part) -> Iterator[_Pair]:
-    """Lay the looks of one side over those of the other, like over like first."""
+def _pairs(part: ShapeMatch) -> Iterator[_Pair]:
+    """Pair the appearances of both sides by area, the most similar first."""
     ours, theirs = (
-        [look for shape in side for look in shape.looks]
+        [look for shape in side for look in shape.appearances]
         for side in (part.ours, part.theirs)
     )
-    if not all(shape.looks for shape in (*part.ours, *part.theirs)):
+    if not all(shape.appearances for shape in (*part.ours, *part.theirs)):
         return
     left = [math.fsum(look.area for look in ours), 0.0]
     total = left[0] or 1.0
@@ -110,21 +94,21 @@ def _pairs(part: Part) -> Iterator[_Pair]:
         free[1][j] -= shared
 
 
-def _unlike(ours: Look, theirs: Look) -> float:
+def _unlike(ours: Appearance, theirs: Appearance) -> float:
     return (
         2.0 * (ours.texture != theirs.texture)
         + (ours.mask != theirs.mask)
         + min(_apart(ours.color, theirs.color), 1.0)
-        # What is left open is laid over what says nothing either.
+        # Absent colours are paired with each other first.
         + 0.5 * (ours.color is None and theirs.color is not None)
         + abs((ours.opacity or 1.0) - (theirs.opacity or 1.0))
     )
 
 
 def _apart(ours: Vec3 | None, theirs: Vec3 | None) -> float:
-    """Return the largest difference of a component; a side that says nothing agrees.
+    """Return the largest difference of a component.
 
-    The first side may leave it open; if the second does, the colour is lost.
+    It is zero if the first side states no colour, and inf if only the second does not.
     """
     if ours is None:
         return 0.0
@@ -133,10 +117,8 @@ def _apart(ours: Vec3 | None, theirs: Vec3 | None) -> float:
     return max(abs(a - b) for a, b in zip(ours, theirs, strict=True))
 
 
-def _color(
-    part: Part, pair: _Pair, tolerance_model: ToleranceModel
-) -> Difference | None:
-    """Compare colours, or what images are multiplied with."""
+def color(part: ShapeMatch, pair: _Pair, model: ToleranceModel) -> Difference | None:
+    """Compare colours, or the factors of textures."""
     ours, theirs = pair.ours, pair.theirs
     if ours.color is None or (ours.texture is None) != (theirs.texture is None):
         return None
@@ -144,15 +126,14 @@ def _color(
         part,
         pair,
         _apart(ours.color, theirs.color),
-        (_BOUND, tolerance_model.tolerance.color),
+        (_BOUND, model.tolerance.color),
         lambda look: _rgb(look.color),
         "factor of the texture" if ours.texture else "colour",
     )
 
 
-def _opacity(
-    part: Part, pair: _Pair, tolerance_model: ToleranceModel
-) -> Difference | None:
+def opacity(part: ShapeMatch, pair: _Pair, model: ToleranceModel) -> Difference | None:
+    """Compare opacities."""
     ours, theirs = pair.ours, pair.theirs
     if ours.opacity is None or theirs.opacity is None:
         return None
@@ -163,26 +144,25 @@ def _opacity(
         part,
         pair,
         amount,
-        (_BOUND, tolerance_model.tolerance.color),
+        (_BOUND, model.tolerance.color),
         _opaque,
         "opacity",
     )
 
 
-def _texture(
-    part: Part, pair: _Pair, tolerance_model: ToleranceModel
-) -> Difference | None:
-    del tolerance_model
+def texture(part: ShapeMatch, pair: _Pair, model: ToleranceModel) -> Difference | None:
+    """Compare the content of textures."""
+    del model
     ours, theirs = pair.ours, pair.theirs
     if ours.problem:
-        # The USD cannot have it, and is not to blame.
+        # The USD cannot have this texture, so it does not fail.
         return Difference(
             item=part.link,
             subject=f"link {part.link}",
             amount=1.0,
             tolerance=1.0,
-            words=lambda: Words(
-                f"link {part.link}: {ours.problem}, so it is not compared",
+            describe=lambda: Description(
+                f"link {part.link}: {ours.problem}; not compared",
                 expected=ours.problem,
                 actual=_image(theirs),
             ),
@@ -198,21 +178,21 @@ def _texture(
 
 
 def _difference(  # noqa: PLR0913, PLR0917  two values, and what is allowed
-    part: Part,
+    part: ShapeMatch,
     pair: _Pair,
     amount: float,
     allowed: tuple[float, float],
-    text: Callable[[Look], str],
+    text: Callable[[Appearance], str],
     what: str,
 ) -> Difference:
-    def words() -> Words:
+    def describe() -> Description:
         ours, theirs = text(pair.ours), text(pair.theirs)
         where = "" if pair.share > 1 - _SLIVER else f" on {100 * pair.share:.2g}% of it"
         message = (
             f"link {part.link}: {what} of {named(part.ours)} is {theirs}, "
             f"not {ours}{where}"
         )
-        return Words(message, ours, theirs)
+        return Description(message, ours, theirs)
 
     return Difference(
         item=part.link,
@@ -220,7 +200,7 @@ def _difference(  # noqa: PLR0913, PLR0917  two values, and what is allowed
         amount=amount,
         bound=allowed[0],
         tolerance=allowed[1],
-        words=words,
+        describe=describe,
     )
 
 
@@ -230,13 +210,13 @@ def _rgb(color: Vec3 | None) -> str:
     return "(" + ", ".join(f"{value:.4g}" for value in color) + ") linear"
 
 
-def _opaque(look: Look) -> str:
+def _opaque(look: Appearance) -> str:
     if look.mask is None:
         return f"{look.opacity:.4g}"
     return f"{look.opacity:.4g} times that of an image ({look.mask[:8]})"
 
 
-def _image(look: Look) -> str:
+def _image(look: Appearance) -> str:
     if look.texture is None:
         return "none"
     return f"{look.image} ({look.texture[:8]})"

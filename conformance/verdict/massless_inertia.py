@@ -1,8 +1,8 @@
-"""Equations of motion if the inertia of links without mass counts.
+"""Equations of motion that include the inertia of links without mass.
 
-A link without mass has no part in the motion of a robot, whatever its ``<inertia>``
-says: its centre of mass is nowhere. An engine that counts the tensor all the same adds
-to the joint-space inertia and to the velocity forces what turning that tensor takes.
+The ``<inertia>`` of a link without mass has no effect by the specification, as the link
+has no centre of mass. An engine that includes the tensor adds its rotational inertia to
+the joint-space inertia and to the velocity forces.
 With w = J u the angular velocity of such a link, J (3, n), and I its tensor along the
 axes of the root link, these are, after Featherstone, "Rigid Body Dynamics Algorithms",
 section 2.14,
@@ -51,13 +51,13 @@ def massless_inertia(link: LinkObservation) -> bool:
 
 
 def counts_massless(spec: Observation, stated: Observation, check: str) -> bool:
-    """Whether a reading is the specification's with the inertia of massless links.
+    """Whether an observation equals the reference plus the inertia of massless links.
 
     Args:
-        spec: The specification's reading.
-        stated: Another of the same robot.
-        check: ``dynamics.inertia_matrix``, ``dynamics.bias``, or another that follows
-            from both.
+        spec: The reference observation.
+        stated: Another observation of the same robot.
+        check: ``dynamics.inertia_matrix``, ``dynamics.bias``, or one that depends on
+            both.
     """
     ours, theirs = spec.dynamics, stated.dynamics
     found = _predicted(spec)
@@ -77,7 +77,7 @@ def counts_massless(spec: Observation, stated: Observation, check: str) -> bool:
 
 
 def _shared(ours: Sequence[str], theirs: Sequence[str]) -> tuple[list[int], list[int]]:
-    """Return where the velocities that both state are in each."""
+    """Return the indices of shared velocities in each."""
     first, second = _places(ours), _places(theirs)
     keys = [key for key in first if key in second]
     return [first[key] for key in keys], [second[key] for key in keys]
@@ -130,7 +130,7 @@ def _turning(
     chain: Sequence[JointObservation],
     rotations_of: Callable[[str], Array],
 ) -> tuple[Array, Array, Array]:
-    """Say how the end of a chain turns, along the axes of the root link.
+    """Compute the angular motion of the end of a chain, along the root link's axes.
 
     Returns:
         (K, 3, n) angular velocity per velocity of a joint, (K, 3) angular velocity,

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
-from urdf_usd.conformance.mutation.motion import Hold, shifted, turned
+from urdf_usd.conformance.mutation.joint_frames import JointFrames, shifted, turned
 
 AT = np.array([0.0, -0.7, 1.1])
 ORIGINS = (np.array([0.3, -0.2, 0.5]), np.array([0.05, 0.1, -0.04]))
@@ -18,14 +18,14 @@ OBLIQUE = Rotation.from_rotvec([0.4, -0.9, 0.7])
 OTHER = Rotation.from_rotvec([-0.3, 0.5, 1.2])
 
 
-def _hold(first: Rotation, second: Rotation, motion: str = "angular") -> Hold:
-    return Hold(ORIGINS, (first, second), axis=2, motion=motion)
+def _hold(first: Rotation, second: Rotation, motion: str = "angular") -> JointFrames:
+    return JointFrames(ORIGINS, (first, second), axis=2, motion=motion)
 
 
 def test_child_turns_about_the_joint_axis() -> None:
     """A point of the axis stays where it is; angles count from body 0 to body 1."""
-    hold = _hold(OBLIQUE, OTHER)
-    origins, rotations = hold.child_poses(AT)
+    frames = _hold(OBLIQUE, OTHER)
+    origins, rotations = frames.child_poses(AT)
     axis_in_child = OTHER.apply([0.0, 0.0, 1.0])
 
     for origin, rotation, angle in zip(origins, rotations, AT, strict=True):
@@ -50,12 +50,12 @@ def test_child_slides_along_the_joint_axis() -> None:
 @pytest.mark.parametrize("motion", ["angular", "linear"])
 def test_exchanged_bodies_with_exchanged_frames_move_backwards(motion: str) -> None:
     """At zero they are where they were."""
-    hold = _hold(OBLIQUE, OTHER, motion)
-    back = Hold(ORIGINS[::-1], (OTHER, OBLIQUE), 2, motion, swapped=True)
+    frames = _hold(OBLIQUE, OTHER, motion)
+    back = JointFrames(ORIGINS[::-1], (OTHER, OBLIQUE), 2, motion, swapped=True)
 
-    assert not hold.displaces(back, np.zeros(1))
-    assert hold.displaces(back, AT)
-    here, there = hold.child_poses(AT), back.child_poses(-AT)
+    assert not frames.displaces(back, np.zeros(1))
+    assert frames.displaces(back, AT)
+    here, there = frames.child_poses(AT), back.child_poses(-AT)
     np.testing.assert_allclose(here[0], there[0], atol=1e-12)
 
 
@@ -74,7 +74,7 @@ def test_half_turn_is_its_own_inverse(axis: tuple[float, float, float]) -> None:
     assert good.displaces(replace(good, turns=(less.inv(), OTHER)), AT)
 
 
-def test_what_does_not_move_has_no_axis_to_lose() -> None:
+def test_fixed_joint_has_no_axis_to_match() -> None:
     """A joint that stays at zero."""
     good = _hold(OBLIQUE, OTHER)
     bad = replace(good, axis=0)

@@ -1,4 +1,4 @@
-"""USDs that have lost every name: the shape of the robot tells what is what."""
+"""Matching in USDs without names, by the structure of the robot."""
 
 from __future__ import annotations
 
@@ -82,13 +82,13 @@ def _check_without_names(urdf: Path, folder: Path) -> RobotRecord:
         "plane.urdf",
     ],
 )
-def test_nothing_but_names_is_lost_with_all_names(name: str, tmp_path: Path) -> None:
+def test_lost_names_fail_the_name_checks_alone(name: str, tmp_path: Path) -> None:
     """One finding for each, and every other check as if it were there."""
     findings = _findings(_check_without_names(_PYBULLET / name, tmp_path))
 
     assert _NAMES.issuperset(findings)
     assert all(
-        message.endswith("only its place tells which it is")
+        message.endswith("matched by position in the tree")
         for messages in findings.values()
         for message in messages
     )
@@ -124,13 +124,13 @@ def test_a_base_without_mass_is_found(tmp_path: Path) -> None:
     findings = _findings(check(urdf, usd, CheckOptions(engines=("mujoco",))))
 
     # The weld of a frame is no prim, and its parent has another name now.
-    assert [message.split(" is called ")[0] for message in findings.pop(_LINKS)] == [
+    assert [message.split(" is renamed ")[0] for message in findings.pop(_LINKS)] == [
         "link foot"
     ]
     assert _NAMES.issuperset(findings)
 
 
-def test_what_is_alike_is_said_to_be(tmp_path: Path) -> None:
+def test_ambiguous_matches_are_noted(tmp_path: Path) -> None:
     """Two wheels on one axle; the third is told by its place."""
     urdf = _cart(tmp_path, ("front", 0.3), ("rear", -0.3), ("spare", -0.3))
     record = _check_without_names(urdf, tmp_path)
@@ -146,7 +146,7 @@ def test_what_is_alike_is_said_to_be(tmp_path: Path) -> None:
     }
 
 
-def test_what_is_drawn_of_a_link_is_no_other_link() -> None:
+def test_geometry_xform_is_not_matched_with_a_link() -> None:
     """A converter counts a link in the base, where a mesh has the place of both."""
     box = Visual(None, Pose(), Box((0.4, 0.3, 0.1)))
     ballast = Inertial(5.5, Pose((0.0, 0.05, 0.0)), (0.02, 0.0, 0.0, 0.03, 0.0, 0.04))

@@ -1,8 +1,7 @@
-"""Circumstances under which readers are known to depart from the specification.
+"""Conditions under which engines are known to deviate from the specification.
 
-Each is a question about one link or joint, as the specification and a reader state it.
-:mod:`urdf_usd.conformance.verdict.deviations` says which reader departs under which of
-them.
+Each is a predicate on one link or joint, as the reference and an engine state it.
+:mod:`urdf_usd.conformance.verdict.deviations` lists the engines and their conditions.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from urdf_usd.conformance.checks.joint_motion import is_unturned, travel_factor
 from urdf_usd.conformance.observation.robot import JointType
 from urdf_usd.conformance.observation.shapes import Role
 from urdf_usd.conformance.tolerance.rigid_groups import rigid_groups, tensor_of
-from urdf_usd.conformance.verdict.massless_turning import (
+from urdf_usd.conformance.verdict.massless_inertia import (
     counts_massless,
     massless_inertia,
 )
@@ -35,20 +34,20 @@ _THIN = 1e-6
 _TINY = 1e-10
 _FAR = 1e8
 _EDGE = 1e-6
-# What counts as the same mass or moment, relative, and the same place [m].
+# Tolerance of equal masses and moments, relative, and of positions [m].
 _SAME = 1e-5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Case:
-    """A part of a robot in which a reader departs from the specification.
+class DeviationCase:
+    """A link or joint in which an engine differs from the reference.
 
     Attributes:
-        check: Identifier of the check in which it shows.
+        check: Identifier of the check with the difference.
         part: Name of the link or joint.
-        spec: What the specification says; for a further reader of the USD, what the
-            one says that is judged.
-        stated: What the reader says.
+        spec: The reference observation; for a further USD engine, the observation of
+            the one that is judged.
+        stated: The observation of the engine that differs.
     """
 
     check: str
@@ -77,15 +76,15 @@ class Case:
         return (ours[0], theirs[0]) if ours and theirs else None
 
 
-Circumstance: TypeAlias = Callable[[Case], bool]
+Condition: TypeAlias = Callable[[DeviationCase], bool]
 
 
 def about_joints(
     test: Callable[[JointObservation, JointObservation], bool],
-) -> Circumstance:
-    """Ask about the joint on both sides; false where it is not a joint of both."""
+) -> Condition:
+    """Make a condition on the joint of both sides; false if a side lacks it."""
 
-    def applies(case: Case) -> bool:
+    def applies(case: DeviationCase) -> bool:
         joints = case.joints
         return joints is not None and test(*joints)
 
@@ -94,10 +93,10 @@ def about_joints(
 
 def about_links(
     test: Callable[[LinkObservation, LinkObservation], bool],
-) -> Circumstance:
-    """Ask about the link on both sides; false where it is not a link of both."""
+) -> Condition:
+    """Make a condition on the link of both sides; false if a side lacks it."""
 
-    def applies(case: Case) -> bool:
+    def applies(case: DeviationCase) -> bool:
         links = case.links
         return links is not None and test(*links)
 
@@ -121,12 +120,12 @@ def no_range(ours: JointObservation, theirs: JointObservation) -> bool:
 
 
 def one_sided(ours: JointObservation, theirs: JointObservation) -> bool:
-    """Limits of which one is zero, perhaps for want of a number, read as none."""
+    """Limits one of which is zero, perhaps by default, read as none."""
     return _limits(ours).count(0.0) == 1 and _unlimited(theirs)
 
 
 def open_sided(ours: JointObservation, theirs: JointObservation) -> bool:
-    """A limit that is zero, perhaps for want of a number, read as none; not another."""
+    """A limit that is zero, perhaps by default, read as none; the other is equal."""
     return all(
         here == there or (here == 0 and math.isinf(there))
         for here, there in zip(_limits(ours), _limits(theirs), strict=True)
@@ -134,7 +133,7 @@ def open_sided(ours: JointObservation, theirs: JointObservation) -> bool:
 
 
 def far_limits(ours: JointObservation, theirs: JointObservation) -> bool:
-    """A limit that nobody can reach, read as none; not another."""
+    """A very large limit, read as none; the other is equal."""
     return all(
         here == there or (abs(here) > _FAR and math.isinf(there))
         for here, there in zip(_limits(ours), _limits(theirs), strict=True)
@@ -152,24 +151,24 @@ def bounded_continuous(ours: JointObservation, theirs: JointObservation) -> bool
     return ours.type is JointType.CONTINUOUS and not _unlimited(theirs)
 
 
-def is_type(joint_type: JointType) -> Circumstance:
-    """Ask for joints of one type, whether the reader has them or not."""
+def is_type(joint_type: JointType) -> Condition:
+    """Make a condition on the type of the joint in the reference."""
 
-    def applies(case: Case) -> bool:
+    def applies(case: DeviationCase) -> bool:
         joint = case.specified_joint
         return joint is not None and joint.type is joint_type
 
     return applies
 
 
-def tilted_plane(case: Case) -> bool:
+def tilted_plane(case: DeviationCase) -> bool:
     """A planar joint whose normal is not the z axis of its frame."""
     joint = case.specified_joint
     return joint is not None and joint.type is JointType.PLANAR and joint.axis != _Z
 
 
-def absent_is_zero(field: str) -> Circumstance:
-    """Ask for an absent number that is read as zero."""
+def absent_is_zero(field: str) -> Condition:
+    """Make a condition for an absent number that is read as zero."""
     return about_joints(
         lambda ours, theirs: (
             getattr(ours, field) is None and getattr(theirs, field) == 0.0
@@ -177,8 +176,8 @@ def absent_is_zero(field: str) -> Circumstance:
     )
 
 
-def zero_is_absent(field: str) -> Circumstance:
-    """Ask for a zero that is read as absent."""
+def zero_is_absent(field: str) -> Condition:
+    """Make a condition for a zero that is read as absent."""
     return about_joints(
         lambda ours, theirs: (
             getattr(ours, field) == 0.0 and getattr(theirs, field) is None
@@ -186,8 +185,8 @@ def zero_is_absent(field: str) -> Circumstance:
     )
 
 
-def not_read(field: str) -> Circumstance:
-    """Ask for a number that the reader does not have."""
+def not_read(field: str) -> Condition:
+    """Make a condition for a number that the engine does not state."""
     return about_joints(
         lambda ours, theirs: (
             getattr(ours, field) is not None and getattr(theirs, field) is None
@@ -195,8 +194,8 @@ def not_read(field: str) -> Circumstance:
     )
 
 
-def coupled_to_another_kind(case: Case) -> bool:
-    """A joint that slides and mimics one that turns, or the other way round."""
+def coupled_to_another_kind(case: DeviationCase) -> bool:
+    """A prismatic joint that mimics a revolute one, or the other way round."""
     joint = case.specified_joint
     if joint is None or joint.mimic is None:
         return False
@@ -206,10 +205,10 @@ def coupled_to_another_kind(case: Case) -> bool:
     return slides.get(joint.mimic.leader) is not slides[joint.name]
 
 
-def coupled_in_a_loop(case: Case) -> bool:
-    """A joint that the reader couples, in the end, to one that follows itself.
+def coupled_in_a_loop(case: DeviationCase) -> bool:
+    """A joint whose chain of couplings, in the engine, ends in a loop.
 
-    In a rollout every joint feels it.
+    In a rollout any such loop affects every joint.
     """
     leader_of = {
         joint.name: joint.mimic.leader for joint in case.stated.joints if joint.mimic
@@ -226,32 +225,32 @@ def coupled_in_a_loop(case: Case) -> bool:
     return any(map(circles, leader_of)) if everywhere else circles(case.part)
 
 
-def invented_kilogram(case: Case) -> bool:
-    """A link without mass that has a kilogram, which the reader makes up."""
+def invented_kilogram(case: DeviationCase) -> bool:
+    """A massless link with 1 kg, which the engine makes up."""
     return case.part in case.stated.invented and about_links(a_kilogram)(case)
 
 
 def a_kilogram(ours: LinkObservation, theirs: LinkObservation) -> bool:
-    """A link without mass, and a kilogram in its place."""
+    """A massless link with 1 kg in the engine."""
     massless = ours.mass is None or not ours.mass.mass
     return massless and theirs.mass is not None and theirs.mass.mass == 1.0
 
 
 def massless_kilogram(ours: LinkObservation, theirs: LinkObservation) -> bool:
-    """A link that has inertia but no mass, and a kilogram in its place."""
+    """A link with inertia but no mass, and 1 kg in the engine."""
     return massless_inertia(ours) and a_kilogram(ours, theirs)
 
 
-def repaired_text(case: Case) -> bool:
-    """A part whose text has no exact meaning."""
+def repaired_text(case: DeviationCase) -> bool:
+    """A part whose text is ambiguous."""
     return case.part in case.spec.repaired
 
 
-def turned_by_quaternion(case: Case) -> bool:
-    """A part whose origin is turned by a quaternion, read as one that is not turned.
+def turned_by_quaternion(case: DeviationCase) -> bool:
+    """A part whose origin is rotated by a quaternion, read without the rotation.
 
-    The rest of the part is as it should be: where a joint stands in its parent, and the
-    mass, centre of mass and principal moments of a link.
+    Everything else is equal: the origin of a joint, and mass, centre of mass and
+    principal moments of a link.
     """
     if case.part not in case.spec.quaternions:
         return False
@@ -274,23 +273,23 @@ def turned_by_quaternion(case: Case) -> bool:
 
 
 def impossible_inertia(ours: LinkObservation, theirs: LinkObservation) -> bool:
-    """A tensor that no body has, whatever stands in its place."""
+    """A physically impossible tensor, whatever the engine states."""
     if not ours.mass or not theirs.mass or ours.mass.inertia is None:
         return False
     a, b, c = np.linalg.eigvalsh(tensor_of(ours.mass.inertia))
-    # A thin rod or plate is at the edge, and on either side of it by rounding.
+    # Thin rods and plates are at the boundary, on either side of it by rounding.
     return bool(a < 0 or a + b < c * (1 + _EDGE))
 
 
 def zeroed_inertia(ours: LinkObservation, theirs: LinkObservation) -> bool:
-    """A tensor that no body has, and zero in its place."""
+    """A physically impossible tensor, and zero in the engine."""
     if theirs.mass is None or theirs.mass.inertia is None:
         return False
     return impossible_inertia(ours, theirs) and not any(theirs.mass.inertia)
 
 
 def thin_inertia(ours: LinkObservation, theirs: LinkObservation) -> bool:
-    """A massive link with a moment that single precision cannot tell from zero.
+    """A link with mass and a moment that is zero in single precision.
 
     It is below a millionth of the largest, or below 1e-10 kg m^2.
     """
@@ -300,7 +299,7 @@ def thin_inertia(ours: LinkObservation, theirs: LinkObservation) -> bool:
     return bool(abs(smallest) <= max(_THIN * largest, _TINY))
 
 
-def welded_to_massless_inertia(case: Case) -> bool:
+def welded_to_massless_inertia(case: DeviationCase) -> bool:
     """A part of a rigid group in which a link has inertia, but no mass."""
     stated = {link.name: link for link in case.spec.links}
     joint = case.specified_joint
@@ -311,16 +310,16 @@ def welded_to_massless_inertia(case: Case) -> bool:
     )
 
 
-def counted_massless_inertia(case: Case) -> bool:
-    """Motion as if the inertia of links without mass counted, and nothing else changed.
+def counted_massless_inertia(case: DeviationCase) -> bool:
+    """Poses as if the inertia of links without mass counted, and nothing else changed.
 
     In a rollout every joint feels it.
     """
     return counts_massless(case.spec, case.stated, case.check)
 
 
-def longer_axis(case: Case) -> bool:
-    """A prismatic joint that travels farther or less far than its position."""
+def longer_axis(case: DeviationCase) -> bool:
+    """A prismatic joint whose travel differs from its position by a factor."""
     joints = case.joints
     if joints is None or joints[0].type is not JointType.PRISMATIC:
         return False
@@ -328,7 +327,7 @@ def longer_axis(case: Case) -> bool:
     return factor is not None and abs(factor - 1) > 1e-6  # noqa: PLR2004  rounding
 
 
-def shapes_in_pieces(case: Case) -> bool:
+def shapes_in_pieces(case: DeviationCase) -> bool:
     """A link with a mesh whose file consists of several objects or groups."""
     return any(
         shape.pieces > 1
@@ -337,7 +336,7 @@ def shapes_in_pieces(case: Case) -> bool:
     )
 
 
-def shapes_of_polygons(case: Case) -> bool:
+def shapes_of_polygons(case: DeviationCase) -> bool:
     """A link with a mesh whose file has faces of more than three corners."""
     return any(
         shape.corners > 3  # noqa: PLR2004  a triangle
@@ -346,7 +345,7 @@ def shapes_of_polygons(case: Case) -> bool:
     )
 
 
-def colliders_alone(case: Case) -> bool:
+def colliders_alone(case: DeviationCase) -> bool:
     """A link that has colliders, and no visual."""
     roles = {shape.role for shape in case.spec.shapes if shape.link == case.part}
     return roles == {Role.COLLISION}

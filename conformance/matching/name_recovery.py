@@ -1,7 +1,7 @@
-"""Which prims stand for links and joints whose names are lost: the shape of the robot.
+"""Matching of links and joints without names by the structure of the robot.
 
-The branches of its tree are paired first, and then the links that are welded together
-in each pair, by their places.
+The rigid groups of both trees are matched first, then the links within each pair of
+groups by their poses.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from urdf_usd.conformance.matching.rigid_trees import (
     TURNING,
     Group,
     Member,
-    Side,
-    actual_side,
-    expected_side,
+    RobotTree,
+    actual_tree,
+    expected_tree,
 )
 from urdf_usd.conformance.matching.tree_matching import (
-    ALIKE,
+    EQUAL_COST,
     TreeMatch,
     assign,
     mass_distance,
@@ -39,42 +39,41 @@ if TYPE_CHECKING:
 
     Array: TypeAlias = NDArray[np.float64]
 
-# How far from the place of a link, in lengths of the robot, a frame is another, or a
-# folder of geometry.
+# Distance from a link's pose, relative to the robot's length, beyond which an Xform is
+# another frame, or only holds geometry.
 _ELSEWHERE = 1e-4
-# What it costs to find nothing for a link, or for a body: more than any place.
+# Cost of an unmatched link or body: more than any distance.
 _ALONE = 3.0
-# A folder holds what is drawn of a link, a frame that is a link seldom does.
+# An Xform with shapes is more likely to hold geometry than to be a link.
 _OTHER_CONTENT = 1e-3
-# Frames that are tried as the one that the base has in the URDF.
+# Number of prims of the base that are tried as the frame of the root link.
 _STARTS = 16
 
 
-def match_lost(
+def match_by_tree(
     expected: Observation, prims: NamedPrims, links: Matches, joints: Matches
 ) -> frozenset[str]:
-    """Match links and joints by the shape of the robot, where names do not tell.
+    """Match the remaining links and joints by the structure of the robot.
 
-    What is matched already stays as it is, and keeps others from being matched against
-    it. Where nothing is, joints of other types are taken for each other if all else
-    fits.
+    Existing matches are kept, and restrict new ones. If there are none, joints of
+    different types may match if everything else fits.
 
     Args:
-        expected: What the URDF says; its first frames are those at rest.
-        prims: What the USD has.
-        links: What is known of links; what is found is added.
-        joints: Likewise of joints.
+        expected: Observation of the URDF; its first configuration is zero.
+        prims: Candidates in the USD.
+        links: Matches of links, extended in place.
+        joints: Matches of joints, likewise.
 
     Returns:
-        Paths of what stands for one of several that are alike.
+        Paths of prims that are one of several equivalent matches.
     """
-    ours = expected_side(expected)
-    theirs = actual_side(prims, links, ours.length)
+    ours = expected_tree(expected)
+    theirs = actual_tree(prims, links, ours.length)
     found, start, end = _best(ours, theirs, links, joints)
     alike: set[str] = set()
     for one, other in found.pairs:
         here, there = ours.groups[one], theirs.groups[other]
-        if here.joint and there.joint and joints.is_open(here.joint, there.joint):
+        if here.joint and there.joint and joints.is_unmatched(here.joint, there.joint):
             joints.add(here.joint, there.joint)
             if (one, other) in found.alike:
                 alike |= {there.joint}
@@ -92,46 +91,47 @@ def match_lost(
 
 
 def _best(
-    ours: Side, theirs: Side, links: Matches, joints: Matches
+    ours: RobotTree, theirs: RobotTree, links: Matches, joints: Matches
 ) -> tuple[TreeMatch, Array, Array]:
-    """Try where the robots may begin; return how they fit, and both frames there.
+    """Match the trees for all pairs of roots; return the best match and both frames.
 
-    A base without mass may be the world's in a USD, and any prim of the base may have
-    the frame that the URDF gives it. Nothing is guessed where several fit alike.
+    A base without mass may be part of the world in a USD, and any prim of the base may
+    have the frame of the root link. No match is returned if several fit equally.
     """
     lenient = not links.path_of and not joints.path_of
 
-    def agree(one: int, other: int) -> bool:
-        return _agree(ours.groups[one], theirs.groups[other], links, joints)
+    def compatible(one: int, other: int) -> bool:
+        return _compatible(ours.groups[one], theirs.groups[other], links, joints)
 
     def may_match(one: int, other: int) -> bool:
         types = {ours.groups[one].type, theirs.groups[other].type}
-        return agree(one, other) and (
+        return compatible(one, other) and (
             lenient or len(types) == 1 or TURNING.issuperset(types)
         )
 
     fits: list[tuple[float, TreeMatch, Array, Array]] = []
     for one, other in product(_starts(ours), _starts(theirs)):
-        if not agree(one, other):
+        if not compatible(one, other):
             continue
         pair = ours.groups[one], theirs.groups[other]
         start = ours.frame(pair[0])
-        expected = ours.branches(one, start)
+        expected = ours.nodes(one, start)
         for end in _ends(theirs, pair[1]):
-            actual = theirs.branches(other, end)
+            actual = theirs.nodes(other, end)
             found = match_trees(expected, actual, (one, other), may_match)
             _, _, cost = _within(ours, theirs, pair, (start, end), links)
             fits.append((found.cost + cost, found, start, end))
     fits.sort(key=lambda fit: fit[0])
-    rivals = {fit[1].pairs[0] for fit in fits if fit[0] - fits[0][0] < ALIKE}
+    rivals = {fit[1].pairs[0] for fit in fits if fit[0] - fits[0][0] < EQUAL_COST}
     return fits[0][1:] if len(rivals) == 1 else (TreeMatch(), np.eye(4), np.eye(4))
 
 
-def _starts(side: Side) -> Iterator[int]:
-    """Yield the groups that a robot may begin at.
+def _starts(side: RobotTree) -> Iterator[int]:
+    """Yield the groups that may be the root of the robot.
 
-    What floats off something without mass may be the robot, and that the world. Frames
-    that nothing hangs on may be folders, unless there is nothing but frames.
+    The child of a floating joint of a massless root may be the robot, and the root the
+    world. Groups of Xforms without child joints may hold geometry, unless there is no
+    body at all.
     """
     bodies = {name for name, member in side.members.items() if not member.is_frame}
     carrying = {group.parent for group in side.groups}
@@ -147,7 +147,7 @@ def _starts(side: Side) -> Iterator[int]:
             yield index
 
 
-def _ends(theirs: Side, group: Group) -> list[Array]:
+def _ends(theirs: RobotTree, group: Group) -> list[Array]:
     poses = {
         np.round(pose, 6).tobytes(): pose
         for pose in (
@@ -159,21 +159,21 @@ def _ends(theirs: Side, group: Group) -> list[Array]:
 
 
 def _within(
-    ours: Side,
-    theirs: Side,
+    ours: RobotTree,
+    theirs: RobotTree,
     pair: tuple[Group, Group],
     frames: tuple[Array, Array],
     links: Matches,
 ) -> tuple[list[tuple[str, str]], frozenset[str], float]:
-    """Pair what is open of two groups by place; return what is unsure, and the cost.
+    """Match members of two groups by pose; return ambiguous ones, and the cost.
 
-    Bodies are paired whatever their place, frames only where links are.
+    Bodies match at any pose, Xforms only at the pose of a link.
     """
     names = [name for name in pair[0].members if name not in links.path_of]
     paths = [path for path in pair[1].members if path not in links.name_of]
     costs = [
         [
-            _unlikeness(ours.members[name], theirs.members[path], frames, ours.length)
+            _member_cost(ours.members[name], theirs.members[path], frames, ours.length)
             for path in paths
         ]
         for name in names
@@ -187,10 +187,10 @@ def _within(
     )
 
 
-def _unlikeness(
+def _member_cost(
     link: Member, prim: Member, frames: tuple[Array, Array], length: float
 ) -> float:
-    """What it costs to take a prim for a link of the same group.
+    """Cost of matching a prim with a link of the same group.
 
     Args:
         link: Of the URDF.
@@ -212,9 +212,9 @@ def _unlikeness(
     return place + turn + content + mass_distance(link.mass, prim.mass)
 
 
-def _agree(here: Group, there: Group, links: Matches, joints: Matches) -> bool:
-    """Whether nothing that is known keeps two groups apart."""
-    if here.joint and there.joint and not joints.agree(here.joint, there.joint):
+def _compatible(here: Group, there: Group, links: Matches, joints: Matches) -> bool:
+    """Whether no existing match separates two groups."""
+    if here.joint and there.joint and not joints.compatible(here.joint, there.joint):
         return False
     known = {links.path_of[name] for name in here.members if name in links.path_of}
     names = {links.name_of[path] for path in there.members if path in links.name_of}
