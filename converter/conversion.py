@@ -13,8 +13,7 @@ from urdf_usd.converter.diagnostics import (
     Diagnostic,
 )
 from urdf_usd.converter.diagnostics.rules import Severity
-from urdf_usd.converter.layout import Layout
-from urdf_usd.converter.profile import Profile
+from urdf_usd.converter.options import BodyNesting, Layout, MaterialNetworks, Profile
 from urdf_usd.converter.robot.bodies import (
     Base,
     BaseOption,
@@ -33,9 +32,7 @@ from urdf_usd.converter.usd.writer.layers import (
     author_asset,
 )
 from urdf_usd.converter.usd.writer.materials.materials import TEXTURES
-from urdf_usd.converter.usd.writer.materials.shading import MaterialNetworks
 from urdf_usd.converter.usd.writer.materials.textures import IMAGE_SUFFIXES
-from urdf_usd.converter.usd.writer.prims import BodyNesting
 
 if TYPE_CHECKING:
     import os

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from urdf_usd.converter.diagnostics import AuthoringError, Diagnostic
-from urdf_usd.converter.meshes.obj.text import obj_text
+from urdf_usd.converter.meshes.obj.writer import obj_text
 from urdf_usd.converter.robot.model import MeshFile
 from urdf_usd.converter.robot.text import robot_line
 from urdf_usd.converter.urdf.writer.write import write

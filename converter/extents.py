@@ -12,9 +12,8 @@ import numpy as np
 
 from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.hulls import convex_hull, extreme_points, volume_within
-from urdf_usd.converter.meshes.notes import mesh_notes
 from urdf_usd.converter.meshes.polygon_mesh import MeshError
-from urdf_usd.converter.meshes.read import read_mesh
+from urdf_usd.converter.meshes.read import mesh_notes, read_mesh
 from urdf_usd.converter.robot.kinematics import rest_transforms
 from urdf_usd.converter.robot.model import Box, Capsule, Cylinder, MeshFile, Sphere
 from urdf_usd.converter.robot.spatial import transform_from_pose

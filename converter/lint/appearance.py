@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from urdf_usd.converter.diagnostics.phrases import shorten, times
+from urdf_usd.converter.diagnostics.messages import times, truncate
 from urdf_usd.converter.lint.finding import Remark
 from urdf_usd.converter.urdf import grammar as g
 from urdf_usd.converter.urdf.xacro.expansion import is_xacro
@@ -90,4 +90,4 @@ def file_nodes(document: Document) -> Iterator[Node]:
 
 def _about_path(uri: str, nodes: list[Node], what: str) -> Remark:
     often = f" (used {times(len(nodes))})" if nodes[1:] else ""
-    return Remark(f"path {shorten(repr(uri))} {what}{often}", nodes[0].location)
+    return Remark(f"path {truncate(repr(uri))} {what}{often}", nodes[0].location)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from urdf_usd.converter.diagnostics.phrases import times
+from urdf_usd.converter.diagnostics.messages import times
 from urdf_usd.converter.lint.finding import Remark
 from urdf_usd.converter.urdf import grammar as g
 

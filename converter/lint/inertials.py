@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from urdf_usd.converter.robot.principal_axes import principal_inertia
+from urdf_usd.converter.robot.rigid import principal_inertia
 
 if TYPE_CHECKING:
     from urdf_usd.converter.extents import Bounds, LinkExtent

@@ -16,7 +16,7 @@ from urdf_usd.converter.lint.inertials import (
     turns_too_easily,
     turns_too_hard,
 )
-from urdf_usd.converter.robot.inertia_bounds import is_negligible
+from urdf_usd.converter.robot.mass_properties import is_negligible
 from urdf_usd.converter.urdf import grammar as g
 
 if TYPE_CHECKING:

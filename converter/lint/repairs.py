@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from urdf_usd.converter.diagnostics import Location
-from urdf_usd.converter.diagnostics.phrases import shorten
+from urdf_usd.converter.diagnostics.messages import truncate
 from urdf_usd.converter.lint.appearance import file_nodes, unused_materials
 from urdf_usd.converter.lint.frames import unnormalised_quaternions
 from urdf_usd.converter.lint.joints import unnormalised_axes
@@ -147,7 +147,7 @@ def _xml_version(rule: str, document: Document) -> Repairs:
 def _set(
     rule: str, location: Location, name: str, value: str, former: str | None = None
 ) -> Repair:
-    was = f", was {shorten(repr(former))}" if former is not None else ""
+    was = f", was {truncate(repr(former))}" if former is not None else ""
     edit = SetAttribute((location.line, location.column), name, value)
     return Repair(rule, f"{name} set to {value!r}{was}", location, edit)
 

@@ -16,13 +16,12 @@ from urdf_usd.converter.extents import (
     measure_meshes,
 )
 from urdf_usd.converter.lint.inertials import NEGLIGIBLE, is_beyond_doubt
-from urdf_usd.converter.robot.lumping import size_at_rest
+from urdf_usd.converter.robot.mass_properties import size_at_rest
 from urdf_usd.converter.robot.rigid import rest_poses
 from urdf_usd.converter.robot.topology import build_tree, rigid_groups
 from urdf_usd.converter.urdf import grammar as g
-from urdf_usd.converter.urdf.markup import read_markup
+from urdf_usd.converter.urdf.markup import find_unexpanded, read_markup
 from urdf_usd.converter.urdf.reader import read
-from urdf_usd.converter.urdf.xacro.unexpanded import find_unexpanded
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from urdf_usd.converter.meshes.appearance import corner_values
+from urdf_usd.converter.meshes.corner_values import corner_values
 from urdf_usd.converter.meshes.mesh_material import MeshMaterial, MeshTexture, Slot
 from urdf_usd.converter.meshes.polygon_mesh import (
     MeshError,
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from urdf_usd.converter.meshes.appearance import CornerValues
+    from urdf_usd.converter.meshes.corner_values import CornerValues
 
 # As MeshLab names the image that its texture coordinates lie in.
 _IMAGE = re.compile(rb"^comment[ \t]+TextureFile[ \t]+([^\r\n]+)", re.MULTILINE)

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from urdf_usd.converter.meshes.appearance import (
+from urdf_usd.converter.diagnostics.messages import LONG_TEXT, truncate, truncate_list
+from urdf_usd.converter.meshes.corner_values import (
     CornerValues,
     corner_values,
     fits_single,
     frozen,
 )
-from urdf_usd.converter.meshes.sentences import brief, few
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -38,7 +38,7 @@ class MeshError(Exception):
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
-        self.reason = brief(reason)
+        self.reason = truncate(reason, LONG_TEXT)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -148,7 +148,7 @@ def build_mesh(  # noqa: PLR0913  # one parameter per attribute
         face_counts=frozen(face_counts.astype(np.int32)),
         face_indices=frozen(renumbered.astype(np.int32)),
         ignored_up_axis=ignored_up_axis,
-        skipped=few(skipped),
+        skipped=truncate_list(skipped),
         look=look,
     )
 

@@ -12,6 +12,7 @@ from dataclasses import replace
 from enum import Enum, auto
 from typing import TYPE_CHECKING, assert_never
 
+from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.file_content import MIB, read_file
 from urdf_usd.converter.meshes.polygon_mesh import MeshError, PolygonMesh
 from urdf_usd.converter.meshes.stl import (
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from urdf_usd.converter.meshes.appearance import Neighbours
+    from urdf_usd.converter.diagnostics import Location
+    from urdf_usd.converter.meshes.corner_values import Neighbours
 
 
 class _Format(Enum):
@@ -227,3 +229,23 @@ def _format(data: bytes, suffix: str) -> _Format:
     if suffix not in kinds:
         raise MeshError("its format is not STL, OBJ, COLLADA, glTF or PLY")
     return kinds[suffix]
+
+
+def mesh_notes(
+    name: str, mesh: PolygonMesh, location: Location | None
+) -> tuple[Diagnostic, ...]:
+    """Say what was left out of a mesh, and how its axes were taken.
+
+    Args:
+        name: Of the file.
+        mesh: What is in it.
+        location: Where the URDF uses it first.
+    """
+    notes = [
+        Diagnostic("mesh-partial", f"mesh {name!r}: {sentence}", location)
+        for sentence in mesh.skipped
+    ]
+    if mesh.ignored_up_axis:
+        message = f"mesh {name!r} says {mesh.ignored_up_axis}; its axes are kept"
+        notes.append(Diagnostic("mesh-up-axis", message, location))
+    return tuple(notes)

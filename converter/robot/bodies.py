@@ -19,8 +19,12 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from urdf_usd.converter.diagnostics import AuthoringError, Diagnostic
-from urdf_usd.converter.robot.inertia_bounds import usable_inertia
-from urdf_usd.converter.robot.lumping import has_mass, lumped_inertial, size_at_rest
+from urdf_usd.converter.robot.mass_properties import (
+    has_mass,
+    lumped_inertial,
+    size_at_rest,
+    usable_inertia,
+)
 from urdf_usd.converter.robot.model import WORLD_LINK, Fixed, Floating
 from urdf_usd.converter.robot.rigid import rest_poses
 from urdf_usd.converter.robot.topology import rigid_groups

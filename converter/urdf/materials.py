@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from urdf_usd.converter.diagnostics import Diagnostic
-from urdf_usd.converter.diagnostics.phrases import times
+from urdf_usd.converter.diagnostics.messages import times
 from urdf_usd.converter.robot.model import Material
 from urdf_usd.converter.urdf.grammar import (
     COLOR,

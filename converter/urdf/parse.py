@@ -20,7 +20,7 @@ from urdf_usd.converter.diagnostics import (
     SourceError,
 )
 from urdf_usd.converter.diagnostics.findings import drain, gather
-from urdf_usd.converter.diagnostics.phrases import times
+from urdf_usd.converter.diagnostics.messages import times
 from urdf_usd.converter.diagnostics.rules import Severity
 from urdf_usd.converter.robot import topology
 from urdf_usd.converter.robot.model import Robot
@@ -28,28 +28,29 @@ from urdf_usd.converter.robot.text import robot_line
 from urdf_usd.converter.urdf import grammar as g
 from urdf_usd.converter.urdf.extensions import collect_robot, hand_out
 from urdf_usd.converter.urdf.files.uris import Surroundings
+from urdf_usd.converter.urdf.grammar import ROBOT
 from urdf_usd.converter.urdf.joints import build_joint, drop_broken_mimics
 from urdf_usd.converter.urdf.links import build_link
-from urdf_usd.converter.urdf.markup import read_markup
+from urdf_usd.converter.urdf.markup import find_unexpanded, read_markup
 from urdf_usd.converter.urdf.materials import build_materials
-from urdf_usd.converter.urdf.reader import read
-from urdf_usd.converter.urdf.remarks import remarks
+from urdf_usd.converter.urdf.reader import read, walk
 from urdf_usd.converter.urdf.repairs import (
     define_world,
     drop_dangling,
     drop_repeated,
 )
-from urdf_usd.converter.urdf.wording import describe
 from urdf_usd.converter.urdf.xacro.expansion import SUFFIX
-from urdf_usd.converter.urdf.xacro.unexpanded import find_unexpanded
+from urdf_usd.converter.urdf.xml.elements import describe
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
+    from urdf_usd.converter.diagnostics import Location
     from urdf_usd.converter.diagnostics.findings import Findings
     from urdf_usd.converter.urdf.grammar import ElementType
     from urdf_usd.converter.urdf.reader import Node
     from urdf_usd.converter.urdf.xml.elements import Element
+
 
 _VERSION = re.compile(r"([0-9]{1,9})(?:\.([0-9]{1,9}))?", re.ASCII)
 _FIRST_VERSION = (1, 0)
@@ -242,3 +243,50 @@ def _resolve(
             message = f"{uri!r} leads out of the robot's own folders {used}"
             yield Diagnostic("file-outside", message, node.location)
     return paths
+
+
+_NAMESPACE = "xmlns"
+
+
+def remarks(root: Element, version: tuple[int, int]) -> Findings[None]:
+    """Say what is outside the language, newer than the file, or text without a place.
+
+    Each is said once, where it is first found, with a count.
+
+    Args:
+        root: The robot's element.
+        version: URDF version of the file.
+    """
+    counts: Counter[tuple[str, str]] = Counter()
+    first: dict[tuple[str, str], Location] = {}
+    for element, element_type in walk(root, ROBOT):
+        for location, rule, message in _remarks(element, element_type, version):
+            counts[rule, message] += 1
+            first.setdefault((rule, message), location)
+    for (rule, message), count in counts.items():
+        text = f"{message} ({times(count)})"
+        yield Diagnostic(rule, text, first[rule, message])
+
+
+def _remarks(
+    element: Element, element_type: ElementType | None, version: tuple[int, int]
+) -> Iterator[tuple[Location, str, str]]:
+    place = element.location
+    if element_type is None:
+        message = f"<{element.tag}> is not URDF; kept as custom data"
+        yield place, "element-unknown", message
+        return
+    known = [attribute.name for attribute in element_type.attributes]
+    for name, _ in element.attributes:
+        # What xacro leaves in nearly every file is kept without a word.
+        if name not in known and name.partition(":")[0] != _NAMESPACE:
+            message = f"{name} of <{element.tag}> is not URDF; kept as custom data"
+            yield place, "element-unknown", message
+    if element.text:
+        yield place, "text-ignored", f"there is text in <{element.tag}>; ignored"
+    for inner in element.children:
+        child = element_type.child(inner.tag)
+        if child and version < child.since:
+            since = ".".join(map(str, child.since))
+            message = f"<{inner.tag}> belongs to URDF {since}; read all the same"
+            yield inner.location, "element-version", message

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, TypeVar, cast
 
 from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.diagnostics.findings import drain
-from urdf_usd.converter.diagnostics.phrases import shorten
+from urdf_usd.converter.diagnostics.messages import truncate
 from urdf_usd.converter.diagnostics.rules import Severity
-from urdf_usd.converter.urdf.wording import describe, name_part
+from urdf_usd.converter.urdf.xml.elements import describe, name_part
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -224,7 +224,7 @@ def _flaws(
         no_default = flaw.rule == "number-invalid" and attribute.required
         rule = "number-required" if no_default else flaw.rule
         what = f"{_subject(element, attribute)} {flaw.message}"
-        message = f"{what}: {shorten(repr(text))}"
+        message = f"{what}: {truncate(repr(text))}"
         yield Diagnostic(rule, message, element.location)
     if attribute.required and value.content is None and not value.flaws:
         message = f"{_subject(element, attribute)} is empty"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.robot.model import WORLD_LINK, Link
 from urdf_usd.converter.urdf.grammar import JOINT, LINK
-from urdf_usd.converter.urdf.wording import describe
+from urdf_usd.converter.urdf.xml.elements import describe
 
 if TYPE_CHECKING:
     from urdf_usd.converter.diagnostics.findings import Findings

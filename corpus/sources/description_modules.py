@@ -16,7 +16,7 @@ import warnings
 from dataclasses import replace
 from importlib import util
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from urdf_usd.corpus.checkouts import head_commit
 from urdf_usd.corpus.packages import first_of_each, ros_packages
@@ -171,7 +171,7 @@ def _mirrored(mirror: Path) -> Iterator[None]:
     """Replace the function that clones repositories while the block runs."""
     table = repositories()
     with _default_environment({"GIT_PYTHON_REFRESH": "quiet"}):
-        cache = importlib.import_module("robot_descriptions._cache")
+        cache: Any = importlib.import_module("robot_descriptions._cache")
     original = cache.clone_to_cache
 
     def clone_to_cache(name: str, commit: str | None = None) -> str:

@@ -16,7 +16,12 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
-from urdf_usd.converter.meshes.appearance import (
+from urdf_usd.converter.meshes.collada.geometry import read_surface
+from urdf_usd.converter.meshes.collada.materials import NO_LOOK, read_document_look
+from urdf_usd.converter.meshes.collada.number_lists import read_floats
+from urdf_usd.converter.meshes.collada.scene import read_scene
+from urdf_usd.converter.meshes.collada.text import parse_text
+from urdf_usd.converter.meshes.corner_values import (
     CornerValues,
     are_within,
     corner_values,
@@ -26,11 +31,6 @@ from urdf_usd.converter.meshes.appearance import (
     transformed,
     unit_vectors,
 )
-from urdf_usd.converter.meshes.collada.geometry import read_surface
-from urdf_usd.converter.meshes.collada.materials import NO_LOOK, read_document_look
-from urdf_usd.converter.meshes.collada.number_lists import read_floats
-from urdf_usd.converter.meshes.collada.scene import read_scene
-from urdf_usd.converter.meshes.collada.text import parse_text
 from urdf_usd.converter.meshes.polygon_mesh import (
     PLAIN,
     MeshError,

@@ -28,7 +28,7 @@ from urdf_usd.converter.meshes.polygon_mesh import MeshError
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
 
-    from urdf_usd.converter.meshes.appearance import Neighbours
+    from urdf_usd.converter.meshes.corner_values import Neighbours
 
 _Object = TypeVar("_Object", bound=msgspec.Struct)
 

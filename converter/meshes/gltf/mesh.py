@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from urdf_usd.converter.colors import linear_from_srgb, srgb_from_linear
-from urdf_usd.converter.meshes.appearance import (
+from urdf_usd.converter.meshes.corner_values import (
     CornerValues,
     corner_values,
     face_normals,
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from urdf_usd.converter.meshes.appearance import Neighbours
+    from urdf_usd.converter.meshes.corner_values import Neighbours
     from urdf_usd.converter.meshes.gltf.document import GltfDocument
     from urdf_usd.converter.meshes.mesh_material import MeshMaterial
 

@@ -29,7 +29,7 @@ from urdf_usd.converter.meshes.mesh_material import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from urdf_usd.converter.meshes.appearance import Neighbours
+    from urdf_usd.converter.meshes.corner_values import Neighbours
 
 # These start with the end of a line, which is found ten times as fast as a beginning.
 _LIBRARY = re.compile(rb"\n[ \t]*+mtllib[ \t]++([^\n]*)")

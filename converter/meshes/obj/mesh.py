@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import tinyobjloader
 
-from urdf_usd.converter.meshes.appearance import (
+from urdf_usd.converter.meshes.corner_values import (
     CornerValues,
     completed,
     corner_values,
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from urdf_usd.converter.meshes.appearance import Neighbours
+    from urdf_usd.converter.meshes.corner_values import Neighbours
 
 # All start with the end of a line, which is found ten times as fast as a beginning.
 # Points, lines and weights: the library gives up the file for one that is dangling.

@@ -17,10 +17,11 @@ import re
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
+from urdf_usd.converter.robot.model import MeshFile
 from urdf_usd.converter.urdf.files.packages import (
     declared_name,
     is_package,
@@ -32,6 +33,9 @@ from urdf_usd.converter.urdf.files.packages import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from urdf_usd.converter.robot.model import Robot
+
 
 # Only "file" may lack its slashes: "part:2.stl" is a file name.
 _SCHEME = re.compile(
@@ -269,3 +273,32 @@ def _tidy(path: Path) -> Path:
     """Make a path absolute and drop ``..`` unless a symbolic link gives it meaning."""
     plain = Path(os.path.abspath(path))  # noqa: PTH100  resolve() would follow links
     return plain if _is_file(plain) and plain.samefile(path) else path.absolute()
+
+
+def named_packages(robot: Robot) -> tuple[tuple[str, str], ...]:
+    """Return names and folders of the packages in which files were found.
+
+    Returns:
+        In the order of first use. Of a package whose files are in several folders, the
+        first counts.
+    """
+    found: dict[str, str] = {}
+    for uri, path in _references(robot):
+        name, inner = package_and_rest(uri)
+        parts = PurePosixPath(inner).parts
+        place = Path(path)
+        if name and parts and place.parts[-len(parts) :] == parts:
+            found.setdefault(name, str(place.parents[len(parts) - 1]))
+    return tuple(found.items())
+
+
+def _references(robot: Robot) -> Iterator[tuple[str, str]]:
+    for link in robot.links:
+        for shape in link.shapes:
+            geometry = shape.geometry
+            if isinstance(geometry, MeshFile) and geometry.path:
+                yield geometry.uri, geometry.path
+        for visual in link.visuals:
+            material = visual.material
+            if material and material.texture_uri and material.texture_path:
+                yield material.texture_uri, material.texture_path

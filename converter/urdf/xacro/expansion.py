@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from urdf_usd.converter.diagnostics import Diagnostic, Location, SourceError
-from urdf_usd.converter.diagnostics.phrases import shorten
+from urdf_usd.converter.diagnostics.messages import truncate
 from urdf_usd.converter.urdf.files.uris import Surroundings
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def expand(
         folder = around.package(name)
         folders[name] = str(folder) if folder else f"package://{name}"
         if folder is None:
-            message = f"package {shorten(repr(name))} is not found"
+            message = f"package {truncate(repr(name))} is not found"
             place = _location(answer, file)
             found.append(Diagnostic("package-missing", message, place))
     if "error" in answer:
@@ -145,7 +145,7 @@ def _findings(
     for warning in answer["warnings"]:
         yield Diagnostic("xacro-warning", warning["message"], _location(warning, file))
     for name in answer["unused"]:
-        message = f"argument {shorten(repr(name))} is not used by {Path(file).name}"
+        message = f"argument {truncate(repr(name))} is not used by {Path(file).name}"
         yield Diagnostic("xacro-argument-unused", message, Location(file, 1, 1))
 
 
@@ -196,7 +196,7 @@ def _ask(
         raise _failure(file, message) from None
     if process.returncode:
         last = (process.stderr.strip().splitlines() or ["no reason was given"])[-1]
-        raise _failure(file, f"xacro died: {shorten(last)}")
+        raise _failure(file, f"xacro died: {truncate(last)}")
     answer: dict[str, Any] = json.loads(process.stdout)
     return answer
 

@@ -6,11 +6,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from urdf_usd.converter.diagnostics import Diagnostic, Location, SourceError
-from urdf_usd.converter.diagnostics.phrases import shorten
+from urdf_usd.converter.diagnostics.messages import truncate
 from urdf_usd.converter.urdf.xml.repairs import XmlRepair
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
+
 
 # No robot needs more, and what reads the tree may recurse over it.
 DEEPEST = 200
@@ -180,7 +181,7 @@ class TreeBuilder:
     def unbound_prefixes(self) -> Iterator[Diagnostic]:
         """Say which prefixes stand for no namespace, each once."""
         for prefix, location in self._unbound.items():
-            yield XmlRepair.PREFIX.at(location, prefix=shorten(repr(prefix)))
+            yield XmlRepair.PREFIX.at(location, prefix=truncate(repr(prefix)))
 
 
 def _declarations(attributes: Iterable[tuple[str, str]]) -> dict[str, str]:
@@ -190,3 +191,24 @@ def _declarations(attributes: Iterable[tuple[str, str]]) -> dict[str, str]:
         for name, value in attributes
         if name.partition(":")[0] == _DECLARED
     }
+
+
+def describe(element: Element) -> str:
+    """Name an element for a message: its tag, and its name if it has one."""
+    name = element.get("name")
+    if not name:
+        return f"<{element.tag}>"
+    return f"<{element.tag} name={truncate(repr(name))}>"
+
+
+def name_part(part: Element) -> str:
+    """Name a part of a robot for a message that says it is left out.
+
+    It is told by its name, or by its mass if that is what it states.
+    """
+    name = part.get("name")
+    if name is not None:
+        return f"{part.tag} {truncate(repr(name))}"
+    stated = [one.get("value") for one in (part, *part.children) if one.tag == "mass"]
+    mass = f" of {truncate(stated[0])} kg" if stated and stated[0] else ""
+    return f"<{part.tag}>{mass}"

@@ -13,27 +13,24 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from urdf_usd.converter.diagnostics import Diagnostic, Location, SourceError
-from urdf_usd.converter.diagnostics.phrases import shorten
+from urdf_usd.converter.diagnostics.messages import truncate
+from urdf_usd.converter.urdf import grammar as g
 from urdf_usd.converter.urdf.grammar import ROBOT
-from urdf_usd.converter.urdf.wording import describe
-from urdf_usd.converter.urdf.xml.elements import TreeBuilder
-from urdf_usd.converter.urdf.xml.losses import (
-    begins_part,
-    describe_parts,
-    misplaced_parts,
-)
+from urdf_usd.converter.urdf.reader import walk
+from urdf_usd.converter.urdf.xml.elements import TreeBuilder, describe, name_part
 from urdf_usd.converter.urdf.xml.nesting import match_tags
 from urdf_usd.converter.urdf.xml.repairs import XmlRepair
 from urdf_usd.converter.urdf.xml.scanning import EndTag, StartTag, resolve, scan
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from urdf_usd.converter.diagnostics.findings import Findings
     from urdf_usd.converter.urdf.grammar import ElementType
     from urdf_usd.converter.urdf.xml.elements import Element
     from urdf_usd.converter.urdf.xml.nesting import Matching
     from urdf_usd.converter.urdf.xml.scanning import Text, Token
+
 
 # What has more faults was not meant to be XML.
 _MOST_REPAIRS = 1000
@@ -110,7 +107,7 @@ class _Nester:
         if len(self._open) > 1:
             tag = self._open[-1][0].tag
             end = self._tokens[-1].location
-            message = f"the text ends inside <{shorten(tag)}>"
+            message = f"the text ends inside <{truncate(tag)}>"
             raise SourceError((Diagnostic("xml-syntax", message, end),))
         if self._open:
             yield from self._end_unended("the end of the text")
@@ -125,7 +122,7 @@ class _Nester:
         return root
 
     def _left_out(self, root: Element, others: Sequence[Element]) -> Findings[None]:
-        tag = shorten(root.tag)
+        tag = truncate(root.tag)
         if others:
             more = f", with {len(others) - 1} more" if len(others) > 1 else ""
             lost = describe_parts(others)
@@ -144,7 +141,7 @@ class _Nester:
 
     def _start(self, token: StartTag, has_end: bool) -> Findings[None]:  # noqa: FBT001  one of its facts
         while self._ends_before(token):
-            yield from self._end_unended(f"<{shorten(token.tag)}>")
+            yield from self._end_unended(f"<{truncate(token.tag)}>")
         if not self._open:
             element_type = ROBOT if token.tag == ROBOT.tag else None
         else:
@@ -163,7 +160,7 @@ class _Nester:
             yield from self._stray(token)
             return
         while not self._open[-1][2]:
-            yield from self._end_unended(f"</{shorten(token.tag)}>")
+            yield from self._end_unended(f"</{truncate(token.tag)}>")
         self._close()
 
     def _stray(self, token: EndTag) -> Findings[None]:
@@ -171,9 +168,9 @@ class _Nester:
         if self._begun is None:
             tags = (one.tag for one in self._tokens if isinstance(one, StartTag))
             self._begun = frozenset(tags)
-        words = {"tag": shorten(token.tag)}
+        words = {"tag": truncate(token.tag)}
         if self._open and not self._open[-1][2] and token.tag not in self._begun:
-            words["open_tag"] = shorten(self._open[-1][0].tag)
+            words["open_tag"] = truncate(self._open[-1][0].tag)
             yield XmlRepair.END_MISSPELT.at(token.location, **words)
             self._close()
             return
@@ -186,7 +183,7 @@ class _Nester:
         self.changed.update(tag.location for tag, _, _ in self._open[-2:])
         self._close()
         yield XmlRepair.END_ADDED.at(
-            innermost.location, tag=shorten(innermost.tag), before=before
+            innermost.location, tag=truncate(innermost.tag), before=before
         )
 
     def _close(self) -> None:
@@ -209,3 +206,74 @@ class _Nester:
             if has_end or (element_type is None and not is_part):
                 return False
         return False
+
+
+# What carries mass, shapes and motion, and the attributes without which it is only a
+# mention: a transmission has joints inside, which have a name alone.
+_PARTS: Mapping[str, tuple[str, ...]] = {
+    one.tag: tuple(attribute.name for attribute in one.attributes if attribute.required)
+    for one in (
+        *(g.LINK, g.JOINT, g.INERTIAL, g.MASS, g.INERTIA),
+        *(g.VISUAL, g.COLLISION, g.GEOMETRY),
+    )
+}
+_MOST_NAMED = 20
+
+
+def begins_part(tag: str, attributes: Iterable[str]) -> bool:
+    """Whether a tag begins a part of a robot.
+
+    Args:
+        tag: Its name.
+        attributes: Names of its attributes.
+    """
+    needed = _PARTS.get(tag)
+    return needed is not None and set(needed) <= set(attributes)
+
+
+def misplaced_parts(root: Element, changed: Collection[Location]) -> Findings[None]:
+    """Say which parts of a robot ended up outside of where they count.
+
+    Args:
+        root: The root element, after tags were added or dropped.
+        changed: Where elements begin in which, or at the end of which, that was done.
+            Elsewhere a part is where it is written.
+    """
+    if not changed:
+        return
+    for element, element_type in walk(root, g.ROBOT):
+        if element_type is None or element.location not in changed:
+            continue
+        for child in element.children:
+            if not element_type.child(child.tag) and _is_part(child):
+                yield _misplaced(child, element)
+
+
+def describe_parts(elements: Iterable[Element]) -> str:
+    """Name the parts of robots among elements, or directly in other robots, by line.
+
+    Args:
+        elements: Elements that are left out.
+    """
+    parts = [
+        part
+        for element in elements
+        for part in (element.children if element.tag == g.ROBOT.tag else (element,))
+        if _is_part(part)
+    ]
+    named = [f"{name_part(part)} in line {part.location.line}" for part in parts]
+    if len(named) > _MOST_NAMED:
+        named[_MOST_NAMED:] = [f"{len(named) - _MOST_NAMED} others"]
+    return ", ".join(named)
+
+
+def _is_part(element: Element) -> bool:
+    return begins_part(element.tag, (name for name, _ in element.attributes))
+
+
+def _misplaced(part: Element, parent: Element) -> Diagnostic:
+    inside = f"{describe(parent)} of line {parent.location.line}"
+    message = (
+        f"{name_part(part)} lies in {inside} now, where it does not count; left out"
+    )
+    return Diagnostic("xml-nesting", message, part.location)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from urdf_usd.converter.diagnostics import Diagnostic, Location, SourceError
-from urdf_usd.converter.diagnostics.phrases import shorten
+from urdf_usd.converter.diagnostics.messages import truncate
 from urdf_usd.converter.urdf.xml.elements import MOST_PARTS
 from urdf_usd.converter.urdf.xml.repairs import XmlRepair
 
@@ -170,7 +170,7 @@ class _Scanner:
         elif name := _TAG_NAME.match(self._text, start + 1):
             yield from self._start_tag(name[0], name.end())
         elif blank := self._tag_after_blank():
-            yield XmlRepair.TAG_BLANK.at(self._location(start), tag=shorten(blank[1]))
+            yield XmlRepair.TAG_BLANK.at(self._location(start), tag=truncate(blank[1]))
             yield from self._start_tag(blank[1], blank.end(1))
         else:
             yield XmlRepair.TAG_CHARACTER.at(self._location(start))
@@ -248,9 +248,9 @@ class _Scanner:
         place = self._location(start)
         blank, tag, rest = match.groups()
         if blank:
-            yield XmlRepair.TAG_BLANK.at(place, tag=f"/{shorten(tag)}")
+            yield XmlRepair.TAG_BLANK.at(place, tag=f"/{truncate(tag)}")
         if rest:
-            yield XmlRepair.END_TAG.at(place, tag=shorten(tag))
+            yield XmlRepair.END_TAG.at(place, tag=truncate(tag))
         self.tokens.append(EndTag(tag, place))
         self._spare -= 1
         self._position = match.end()
@@ -292,13 +292,13 @@ class _Scanner:
         match = _ATTRIBUTE_NAME.match(self._text, start)
         if match is None:
             text = repr(self._text[start])
-            yield XmlRepair.ATTRIBUTE_STRAY.at(place, text=text, tag=shorten(tag))
+            yield XmlRepair.ATTRIBUTE_STRAY.at(place, text=text, tag=truncate(tag))
             self._position += 1
             return
         name = match[0]
         equals = _EQUALS.match(self._text, match.end())
         # What a message may not hold is replaced in it as well.
-        subject = f"{shorten(_FORBIDDEN.sub(_REPLACEMENT, name))} of <{shorten(tag)}>"
+        subject = f"{truncate(_FORBIDDEN.sub(_REPLACEMENT, name))} of <{truncate(tag)}>"
         if equals is None:
             self._position = match.end()
             yield XmlRepair.ATTRIBUTE_VALUE.at(place, subject=subject)

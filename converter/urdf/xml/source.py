@@ -16,7 +16,7 @@ from xml.parsers import expat
 
 from urdf_usd.converter.diagnostics import Diagnostic, Location, SourceError
 from urdf_usd.converter.diagnostics.findings import count
-from urdf_usd.converter.diagnostics.phrases import shorten
+from urdf_usd.converter.diagnostics.messages import truncate
 from urdf_usd.converter.file_content import MIB, read_file
 from urdf_usd.converter.urdf.xml.elements import Element, TreeBuilder
 from urdf_usd.converter.urdf.xml.repairs import XmlRepair
@@ -93,7 +93,7 @@ def parse_markup(data: bytes, file: str) -> Findings[Element]:
         version = declaration["version"]
         if not _KNOWN_VERSION.fullmatch(version):
             place = Location(file, 1, 1)
-            yield XmlRepair.VERSION.at(place, version=shorten(repr(version)))
+            yield XmlRepair.VERSION.at(place, version=truncate(repr(version)))
         # The text is Unicode by now, so the declaration has nothing left to say.
         # Blanks in its place keep all positions.
         blank = re.sub(r"[^\r\n]", " ", declaration[0])
@@ -177,7 +177,7 @@ def _declared_encoding(data: bytes, file: str) -> Findings[str]:
     except (LookupError, UnicodeError):
         pass
     place = Location(file, 1, 1)
-    words = {"declared": shorten(repr(declared)), "used": _DEFAULT}
+    words = {"declared": truncate(repr(declared)), "used": _DEFAULT}
     yield XmlRepair.ENCODING_NAME.at(place, **words)
     return _DEFAULT
 

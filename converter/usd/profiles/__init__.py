@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, assert_never
 
-from urdf_usd.converter.profile import Profile
+from urdf_usd.converter.options import Profile
 
 if TYPE_CHECKING:
     from pxr import Usd

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from pxr import Sdf, Usd, UsdPhysics
 
-from urdf_usd.converter.usd.writer.storage import is_single
+from urdf_usd.converter.usd.writer.float32 import is_single
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

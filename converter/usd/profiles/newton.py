@@ -18,7 +18,7 @@ from urdf_usd.converter.usd.profiles.joint_attributes import (
     write_drive,
     write_schema,
 )
-from urdf_usd.converter.usd.writer.storage import is_single
+from urdf_usd.converter.usd.writer.float32 import is_single
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from pxr import UsdPhysics
 
 from urdf_usd.converter.robot.model import Mimic
-from urdf_usd.converter.usd.writer.custom import read_number, read_text
+from urdf_usd.converter.usd.urdf_attributes import read_number, read_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from urdf_usd.converter.diagnostics.findings import Findings
-    from urdf_usd.converter.usd.reader.placement import Placement
+    from urdf_usd.converter.usd.reader.transforms import Placement
 
 Matrix: TypeAlias = "NDArray[np.float64]"
 # Prims and what OpenUSD's physics parser says of them, by kind.

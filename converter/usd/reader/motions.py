@@ -23,8 +23,8 @@ from urdf_usd.converter.robot.model import (
     Spherical,
     Vec3,
 )
-from urdf_usd.converter.usd.writer.custom import read_text
-from urdf_usd.converter.usd.writer.storage import FARTHEST
+from urdf_usd.converter.usd.urdf_attributes import read_text
+from urdf_usd.converter.usd.writer.float32 import FARTHEST
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

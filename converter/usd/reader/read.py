@@ -30,12 +30,11 @@ from urdf_usd.converter.robot.topology import problems
 from urdf_usd.converter.usd.loading.layer_files import open_layers
 from urdf_usd.converter.usd.loading.stage_values import unusable_values
 from urdf_usd.converter.usd.reader.extensions import read_custom, read_robot_custom
-from urdf_usd.converter.usd.reader.inertials import read_inertials
 from urdf_usd.converter.usd.reader.joints import read_connections
 from urdf_usd.converter.usd.reader.links import NO_SHAPES, read_link_prims, read_shapes
-from urdf_usd.converter.usd.reader.masses import states_inertial
+from urdf_usd.converter.usd.reader.masses import read_inertials, states_inertial
 from urdf_usd.converter.usd.reader.names import legible_name
-from urdf_usd.converter.usd.reader.placement import placement_of
+from urdf_usd.converter.usd.reader.transforms import placement_of
 from urdf_usd.converter.usd.reader.tree import read_tree
 
 if TYPE_CHECKING:
@@ -47,7 +46,7 @@ if TYPE_CHECKING:
     from urdf_usd.converter.robot.spatial import Matrix
     from urdf_usd.converter.usd.reader.joints import Descriptions
     from urdf_usd.converter.usd.reader.links import LinkPrim, Shapes
-    from urdf_usd.converter.usd.reader.placement import Placement
+    from urdf_usd.converter.usd.reader.transforms import Placement
     from urdf_usd.converter.usd.reader.tree import StageTree
 
 

@@ -15,13 +15,13 @@ from urdf_usd.converter.usd.reader.couplings import joint_names
 from urdf_usd.converter.usd.reader.extensions import read_custom, read_joint_custom
 from urdf_usd.converter.usd.reader.motions import joint_kind, offset_from_axis
 from urdf_usd.converter.usd.reader.names import unique_names
-from urdf_usd.converter.usd.reader.placement import rigid_part
 from urdf_usd.converter.usd.reader.spanning import WORLD, components, spanning_tree
+from urdf_usd.converter.usd.reader.transforms import rigid_part
 from urdf_usd.converter.usd.reader.unsupported_attributes import (
     has_drive,
     read_unsupported_attributes,
 )
-from urdf_usd.converter.usd.writer.custom import read_text
+from urdf_usd.converter.usd.urdf_attributes import read_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from urdf_usd.converter.usd.reader.couplings import JointNames
     from urdf_usd.converter.usd.reader.joints import Connection
     from urdf_usd.converter.usd.reader.links import LinkPrim
-    from urdf_usd.converter.usd.reader.placement import Placement
     from urdf_usd.converter.usd.reader.spanning import Branch
+    from urdf_usd.converter.usd.reader.transforms import Placement
 
 Matrix: TypeAlias = "NDArray[np.float64]"
 

@@ -17,12 +17,12 @@ from urdf_usd.converter.robot.model import (
     SafetyController,
 )
 from urdf_usd.converter.usd.reader.couplings import NOTHING, SAME, read_mimic
-from urdf_usd.converter.usd.writer.custom import read_number
+from urdf_usd.converter.usd.urdf_attributes import read_number
 
 if TYPE_CHECKING:
     from urdf_usd.converter.robot.model import JointKind, Mimic
     from urdf_usd.converter.usd.reader.couplings import JointNames
-    from urdf_usd.converter.usd.reader.placement import Units
+    from urdf_usd.converter.usd.reader.transforms import Units
 
 _DEGREE = pi / 180
 # Where Newton looks, then PhysX. Braces stand for the instance of an axis, whose schema

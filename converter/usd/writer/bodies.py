@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING
 from pxr import Gf, UsdPhysics
 
 from urdf_usd.converter.robot.model import MeshFile
-from urdf_usd.converter.robot.principal_axes import principal_inertia
-from urdf_usd.converter.robot.rigid import turned_inertia
-from urdf_usd.converter.usd.writer.custom import write_number, write_numbers, write_text
+from urdf_usd.converter.robot.rigid import principal_inertia, turned_inertia
+from urdf_usd.converter.usd.urdf_attributes import (
+    write_number,
+    write_numbers,
+    write_text,
+)
+from urdf_usd.converter.usd.writer.float32 import single, single_moments
 from urdf_usd.converter.usd.writer.specs import apply, over, write
-from urdf_usd.converter.usd.writer.storage import single, single_moments
 
 if TYPE_CHECKING:
     from pxr import Sdf

@@ -19,9 +19,9 @@ from urdf_usd.converter.robot.model import (
     Sphere,
 )
 from urdf_usd.converter.robot.rigid import compose, inverse, rest_poses
+from urdf_usd.converter.usd.writer.float32 import keeps_positive
 from urdf_usd.converter.usd.writer.meshes.library import mesh_key
 from urdf_usd.converter.usd.writer.specs import define, show_spec_name, write, write_new
-from urdf_usd.converter.usd.writer.storage import keeps_positive
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

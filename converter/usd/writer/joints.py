@@ -24,7 +24,8 @@ from urdf_usd.converter.robot.model import (
     Spherical,
 )
 from urdf_usd.converter.robot.rigid import compose, inverse, rest_poses, turn_onto
-from urdf_usd.converter.usd.writer.custom import write_flag, write_number, write_text
+from urdf_usd.converter.usd.urdf_attributes import write_flag, write_number, write_text
+from urdf_usd.converter.usd.writer.float32 import FARTHEST, limit, single
 from urdf_usd.converter.usd.writer.specs import (
     apply,
     define,
@@ -34,7 +35,6 @@ from urdf_usd.converter.usd.writer.specs import (
     write,
     write_new,
 )
-from urdf_usd.converter.usd.writer.storage import FARTHEST, limit, single
 
 if TYPE_CHECKING:
     from urdf_usd.converter.robot.bodies import BodyAssignment

@@ -13,11 +13,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pxr import Sdf, Usd, UsdGeom, UsdPhysics
+from pxr import Gf, Sdf, Usd, UsdGeom, UsdPhysics
 
 from urdf_usd.converter.diagnostics import AuthoringError, Diagnostic
-from urdf_usd.converter.layout import Layout
-from urdf_usd.converter.profile import Profile
+from urdf_usd.converter.options import Layout, MaterialNetworks, Profile
 from urdf_usd.converter.usd.profiles import author_profile
 from urdf_usd.converter.usd.writer.articulation import author_articulation
 from urdf_usd.converter.usd.writer.bodies import author_bodies
@@ -37,23 +36,23 @@ from urdf_usd.converter.usd.writer.materials.materials import (
     author_material_library,
     author_materials,
 )
-from urdf_usd.converter.usd.writer.materials.shading import MaterialNetworks
-from urdf_usd.converter.usd.writer.meshes.authoring import author_library
+from urdf_usd.converter.usd.writer.meshes.library import author_library
 from urdf_usd.converter.usd.writer.names import legal_name
 from urdf_usd.converter.usd.writer.prims import place_prims
-from urdf_usd.converter.usd.writer.scene import author_scene
 from urdf_usd.converter.usd.writer.specs import define
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
+    from urdf_usd.converter.options import BodyNesting
     from urdf_usd.converter.robot.bodies import BodyAssignment
     from urdf_usd.converter.robot.model import Robot
     from urdf_usd.converter.robot.topology import Tree
     from urdf_usd.converter.usd.writer.materials.materials import MaterialLibrary
     from urdf_usd.converter.usd.writer.meshes.library import MeshLibrary
-    from urdf_usd.converter.usd.writer.prims import BodyNesting, Prims
+    from urdf_usd.converter.usd.writer.prims import Prims
+
 
 PAYLOAD = "payload"
 # OpenUSD composes a stage by recursion: with the stack that is usual on Linux, usd-core
@@ -234,3 +233,18 @@ def _new_layer(path: Path) -> Sdf.Layer:
 
 def _new_stage(path: Path) -> Usd.Stage:
     return Usd.Stage.Open(_new_layer(path))
+
+
+# The standard acceleration as simulators and URDF tools round it [m/s^2].
+_GRAVITY = 9.81
+
+
+def author_scene(stage: Usd.Stage, path: Sdf.Path) -> None:
+    """Define a scene whose gravity pulls down the z axis.
+
+    The schema's fallbacks mean the same on a stage that is Z up and in metres, but are
+    left to each consumer to work out.
+    """
+    scene = UsdPhysics.Scene.Define(stage, path)
+    scene.CreateGravityDirectionAttr(Gf.Vec3f(0.0, 0.0, -1.0))
+    scene.CreateGravityMagnitudeAttr(_GRAVITY)

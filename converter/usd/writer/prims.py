@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from pxr import Sdf
 
+from urdf_usd.converter.options import BodyNesting
 from urdf_usd.converter.robot.model import Floating
 from urdf_usd.converter.usd.writer.names import legal_name, sibling_names
 
@@ -22,13 +22,6 @@ MATERIALS = "Materials"
 # The joint that holds a fixed base whose URDF has no joint to the world.
 ANCHOR = "base_anchor"
 SCENE = "PhysicsScene"
-
-
-class BodyNesting(StrEnum):
-    """Whether body prims follow the kinematic tree or lie side by side."""
-
-    NESTED = "nested"
-    FLAT = "flat"
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from tests.converter.lint.cases import (
 from tests.converter.lint.stl_files import write_box, write_fan
 from urdf_usd.converter.diagnostics.rules import RULES, Severity
 from urdf_usd.converter.lint import ALL_RULES, LINT_RULES
-from urdf_usd.converter.lint.checks import DOCUMENT_CHECKS, SPECIMEN_CHECKS
+from urdf_usd.converter.lint.linting import DOCUMENT_CHECKS, SPECIMEN_CHECKS
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,11 +12,11 @@ from scipy.spatial.transform import Rotation
 
 from tests.converter.strategies import axes, inertials, poses, rotations
 from urdf_usd.converter.robot.model import IDENTITY, Pose
-from urdf_usd.converter.robot.principal_axes import principal_inertia
 from urdf_usd.converter.robot.rigid import (
     compose,
     inverse,
     placed,
+    principal_inertia,
     quat_wxyz_from_rpy,
     rotated,
     shifted_inertia,

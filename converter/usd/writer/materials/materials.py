@@ -13,11 +13,12 @@ from pxr import Sdf, Usd, UsdShade
 
 from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.meshes.mesh_material import PLAIN_SAMPLING, Slot
+from urdf_usd.converter.options import MaterialNetworks
 from urdf_usd.converter.robot.model import MeshFile
-from urdf_usd.converter.usd.writer.materials.looks import Look, Texture
-from urdf_usd.converter.usd.writer.materials.shading import (
-    MaterialNetworks,
-    write_networks,
+from urdf_usd.converter.usd.writer.materials.appearance import Look, Texture
+from urdf_usd.converter.usd.writer.materials.openpbr import write_openpbr
+from urdf_usd.converter.usd.writer.materials.preview_surface import (
+    write_preview_surface,
 )
 from urdf_usd.converter.usd.writer.materials.textures import (
     Image,
@@ -184,6 +185,18 @@ def author_materials(
         apply(part, "MaterialBindingAPI")
         name = library.prims[look].name
         relate(part, UsdShade.Tokens.materialBinding, prims.materials.AppendChild(name))
+
+
+def write_networks(
+    material: UsdShade.Material, look: Look, networks: MaterialNetworks
+) -> None:
+    """Write the shader networks of a material.
+
+    The preview surface is always written, for renderers without MaterialX.
+    """
+    write_preview_surface(material, look)
+    if networks is MaterialNetworks.OPENPBR:
+        write_openpbr(material, look)
 
 
 def _claims(link: Link, meshes: MeshLibrary) -> Iterator[Claim]:

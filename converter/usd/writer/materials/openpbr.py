@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from pxr import Gf, Sdf, UsdShade
 
 from urdf_usd.converter.meshes.mesh_material import Slot, Wrap
-from urdf_usd.converter.usd.writer.materials.looks import (
+from urdf_usd.converter.usd.writer.materials.appearance import (
     BLACK,
     color_value,
     coordinates_name,
@@ -21,7 +21,7 @@ from urdf_usd.converter.usd.writer.materials.looks import (
 )
 
 if TYPE_CHECKING:
-    from urdf_usd.converter.usd.writer.materials.looks import Look, Texture
+    from urdf_usd.converter.usd.writer.materials.appearance import Look, Texture
 
 _KINDS = Sdf.ValueTypeNames
 _CONTEXT = "mtlx"

@@ -9,7 +9,7 @@ import numpy as np
 from pxr import Sdf, UsdGeom, UsdShade, Vt
 
 from urdf_usd.converter.colors import linear_from_srgb
-from urdf_usd.converter.usd.writer.materials.looks import coordinates_name
+from urdf_usd.converter.usd.writer.materials.appearance import coordinates_name
 from urdf_usd.converter.usd.writer.names import sibling_names
 from urdf_usd.converter.usd.writer.specs import define, show_spec_name, write, write_new
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from urdf_usd.converter.meshes.appearance import CornerValues
+    from urdf_usd.converter.meshes.corner_values import CornerValues
     from urdf_usd.converter.meshes.mesh_material import MeshMaterial
     from urdf_usd.converter.meshes.polygon_mesh import PolygonMesh
 

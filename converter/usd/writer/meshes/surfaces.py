@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.file_content import read_file
-from urdf_usd.converter.meshes.notes import mesh_notes
 from urdf_usd.converter.meshes.polygon_mesh import MeshError, mirrored
-from urdf_usd.converter.meshes.read import LARGEST_FILE, decode_mesh
+from urdf_usd.converter.meshes.read import LARGEST_FILE, decode_mesh, mesh_notes
 from urdf_usd.converter.meshes.stl import holds_binary_stl
 from urdf_usd.converter.usd.writer.materials.textures import is_outside
 from urdf_usd.converter.usd.writer.meshes.library import MeshLibrary

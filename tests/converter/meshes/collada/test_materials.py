@@ -17,7 +17,7 @@ from urdf_usd.converter.meshes.mesh_material import (
 )
 
 if TYPE_CHECKING:
-    from urdf_usd.converter.meshes.appearance import CornerValues
+    from urdf_usd.converter.meshes.corner_values import CornerValues
 
 # A quadrilateral in an oblique plane, and its unit normal.
 CORNERS = np.array([[0.5, 0.0, 0.0], [1.5, 1.0, 0.0], [1.5, 1.0, 2.0], [0.5, 0.0, 2.0]])

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from urdf_usd.converter.meshes.appearance import CornerValues
+    from urdf_usd.converter.meshes.corner_values import CornerValues
 
 # Y up to Z up.
 UPRIGHT = np.array([[1, 0, 0], [0, 0, -1], [0, 1, 0]])

@@ -15,8 +15,7 @@ from tests.converter.usd.composed import composed
 from tests.converter.usd.whole_robot import write_whole_robot
 from urdf_usd.converter import ConvertOptions, convert, read_usd
 from urdf_usd.converter.exporting import export
-from urdf_usd.converter.layout import Layout
-from urdf_usd.converter.usd.writer.materials.shading import MaterialNetworks
+from urdf_usd.converter.options import Layout, MaterialNetworks
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,7 +24,7 @@ OTHERS = [Layout.SINGLE, Layout.USDZ]
 _CONVERT = """
 import sys
 from urdf_usd.converter import ConvertOptions, convert
-from urdf_usd.converter.layout import Layout
+from urdf_usd.converter.options import Layout
 for layout in Layout:
     convert(sys.argv[1], f"{sys.argv[2]}/{layout}", ConvertOptions(layout=layout))
 """

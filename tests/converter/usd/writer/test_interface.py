@@ -10,7 +10,7 @@ from pxr import Sdf, Tf, Usd, UsdGeom, UsdPhysics
 from tests.converter.usd.composed import composed, physics_of
 from tests.converter.usd.whole_robot import write_whole_robot
 from urdf_usd.converter import ConvertOptions, convert
-from urdf_usd.converter.layout import Layout
+from urdf_usd.converter.options import Layout
 from urdf_usd.converter.usd.writer.interface import is_written_here
 
 if TYPE_CHECKING:

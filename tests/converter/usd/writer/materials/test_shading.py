@@ -12,11 +12,9 @@ from tests.converter.usd.mesh_looks import shaders
 from tests.converter.usd.networks import CORNER_COLOR, Point, pixel
 from urdf_usd.converter.colors import linear_from_srgb
 from urdf_usd.converter.meshes.mesh_material import Sampling, Slot, Wrap
-from urdf_usd.converter.usd.writer.materials.looks import Look, Texture
-from urdf_usd.converter.usd.writer.materials.shading import (
-    MaterialNetworks,
-    write_networks,
-)
+from urdf_usd.converter.options import MaterialNetworks
+from urdf_usd.converter.usd.writer.materials.appearance import Look, Texture
+from urdf_usd.converter.usd.writer.materials.materials import write_networks
 
 # Inputs and outputs as MaterialX 1.39 defines them (stdlib_defs.mtlx and
 # open_pbr_surface.mtlx), in the types that OpenUSD's own MaterialX reader gives them.

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from urdf_usd.converter.meshes import read_mesh
-from urdf_usd.converter.meshes.appearance import face_normals
+from urdf_usd.converter.meshes.corner_values import face_normals
 from urdf_usd.converter.meshes.mesh_material import (
     MeshMaterial,
     MeshTexture,

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from urdf_usd.converter.usd.writer.storage import (
+from urdf_usd.converter.usd.writer.float32 import (
     FARTHEST,
     LARGEST,
     keeps_positive,
