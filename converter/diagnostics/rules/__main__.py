@@ -1,4 +1,4 @@
-"""Prints the page of all rules: ``python -m urdf_usd.converter.diagnostics.rules``."""
+"""Prints docs/rules.md: ``python -m urdf_usd.converter.diagnostics.rules``."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
 _INTRODUCTION = """\
 # Rules
 
-What `urdf-usd` says of a file that it reads or writes. An *error* refuses the file; all errors of a file are said at once.
-A *warning* says what was repaired or left out, and how; with `--strict` it is an error. A *note* says what was decided.
-Identifiers are stable: they are never given another meaning. `urdf-usd lint` says these things too, and [more](lint.md).
+Diagnostics of `urdf-usd` for files that it reads or writes. An *error* refuses the file; all errors of a file are reported together.
+A *warning* reports a repair or an omission; with `--strict` it is an error. A *note* reports a decision.
+Identifiers are stable and never get another meaning. `urdf-usd lint` reports these diagnostics too, and [more](lint.md).
 
 <!-- Generated: python -m urdf_usd.converter.diagnostics.rules > docs/rules.md -->"""  # noqa: E501  a paragraph of a page
 _HEAD = """\
-| rule | severity | with `--strict` | what it says | what to do |
+| rule | severity | with `--strict` | meaning | remedy |
 |---|---|---|---|---|"""
 
 
 def rules_page() -> str:
-    """Return the page in Markdown, ending in a line end."""
+    """Return the page in Markdown."""
     return "\n\n".join((_INTRODUCTION, *_sections())) + "\n"
 
 
