@@ -112,7 +112,7 @@ class LinkExtent:
 
 def measure_meshes(robot: Robot) -> MeshExtents:
     """Read every mesh file of a robot, each once."""
-    return MeshExtents(*_of_meshes(robot, _mesh_extent, bare=False))
+    return MeshExtents(*_of_meshes(robot, _mesh_extent, positions_only=False))
 
 
 def bound_meshes(robot: Robot) -> tuple[MeshExtents, MeshExtents]:
@@ -123,14 +123,14 @@ def bound_meshes(robot: Robot) -> tuple[MeshExtents, MeshExtents]:
     Returns:
         Extents within the hulls, and around them.
     """
-    bounds, diagnostics = _of_meshes(robot, _mesh_bounds, bare=True)
+    bounds, diagnostics = _of_meshes(robot, _mesh_bounds, positions_only=True)
     inner = {path: within for path, (within, _) in bounds.items()}
     outer = {path: around for path, (_, around) in bounds.items()}
     return MeshExtents(inner, diagnostics), MeshExtents(outer, diagnostics)
 
 
 def _of_meshes(
-    robot: Robot, measure: Callable[[PolygonMesh], _Measured], *, bare: bool
+    robot: Robot, measure: Callable[[PolygonMesh], _Measured], *, positions_only: bool
 ) -> tuple[dict[str, _Measured], tuple[Diagnostic, ...]]:
     """Measure the meshes that can be read, by path, and say what is wrong with any."""
     measured: dict[str, _Measured] = {}
@@ -142,7 +142,7 @@ def _of_meshes(
             continue
         name = Path(path).name
         try:
-            content = read_mesh(Path(path), bare=bare)
+            content = read_mesh(Path(path), positions_only=positions_only)
         except MeshError as error:
             unreadable.add(path)
             message = f"mesh {name!r} cannot be read: {error}"

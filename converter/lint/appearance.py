@@ -7,15 +7,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from urdf_usd.converter.diagnostics.messages import times, truncate
-from urdf_usd.converter.lint.finding import Remark
+from urdf_usd.converter.lint.finding import Breach
 from urdf_usd.converter.urdf import grammar as g
 from urdf_usd.converter.urdf.xacro.expansion import is_xacro
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from urdf_usd.converter.lint.finding import Remarks
-    from urdf_usd.converter.lint.subject import Document
+    from urdf_usd.converter.lint.finding import Breaches
+    from urdf_usd.converter.lint.subject import UrdfDocument
     from urdf_usd.converter.urdf.reader import Node
 
 # /home/me/a.stl, file:///home/me/a.stl, C:\\a.stl, file:///C:/a.stl, \\\\server\\a.stl
@@ -25,14 +25,14 @@ _ABSOLUTE = re.compile(
 )
 
 
-def unused_material(document: Document) -> Remarks:
+def unused_material(document: UrdfDocument) -> Breaches:
     """Materials at robot level that no visual names."""
     for material in unused_materials(document):
         name = material[g.OPTIONAL_NAME]
-        yield Remark(f"material {name!r} is used by no visual", material.location)
+        yield Breach(f"material {name!r} is used by no visual", material.location)
 
 
-def unused_materials(document: Document) -> Iterator[Node]:
+def unused_materials(document: UrdfDocument) -> Iterator[Node]:
     """Find the materials at robot level that no visual names."""
     used = {
         material[g.OPTIONAL_NAME]
@@ -44,16 +44,16 @@ def unused_materials(document: Document) -> Iterator[Node]:
             yield material
 
 
-def invisible_color(document: Document) -> Remarks:
+def invisible_color(document: UrdfDocument) -> Breaches:
     """Colours that are written with four numbers, of which the last is zero."""
     for color in document.robot.descendants(g.COLOR):
         rgba = color[g.RGBA]
         if rgba and rgba[3] == 0.0:
             numbers = " ".join(f"{component:g}" for component in rgba)
-            yield Remark(f"rgba {numbers} is fully transparent", color.location)
+            yield Breach(f"rgba {numbers} is fully transparent", color.location)
 
 
-def absolute_path(document: Document) -> Remarks:
+def absolute_path(document: UrdfDocument) -> Breaches:
     """Files that are named from the root of a disk, each once.
 
     In xacro, ``$(find NAME)`` has become the folder that the package has here.
@@ -66,21 +66,21 @@ def absolute_path(document: Document) -> Remarks:
             yield _about_path(uri, nodes, "is absolute")
 
 
-def backslash(document: Document) -> Remarks:
+def backslash(document: UrdfDocument) -> Breaches:
     """Files whose path is written as on Windows, each once."""
     for uri, nodes in _files(document).items():
         if "\\" in uri:
             yield _about_path(uri, nodes, "has backslashes")
 
 
-def _files(document: Document) -> dict[str, list[Node]]:
+def _files(document: UrdfDocument) -> dict[str, list[Node]]:
     files: dict[str, list[Node]] = {}
     for node in file_nodes(document):
         files.setdefault(node[g.FILENAME], []).append(node)
     return files
 
 
-def file_nodes(document: Document) -> Iterator[Node]:
+def file_nodes(document: UrdfDocument) -> Iterator[Node]:
     """Find the elements that name files."""
     for element_type in (g.MESH, g.TEXTURE):
         for node in document.robot.descendants(element_type):
@@ -88,6 +88,6 @@ def file_nodes(document: Document) -> Iterator[Node]:
                 yield node
 
 
-def _about_path(uri: str, nodes: list[Node], what: str) -> Remark:
+def _about_path(uri: str, nodes: list[Node], what: str) -> Breach:
     often = f" (used {times(len(nodes))})" if nodes[1:] else ""
-    return Remark(f"path {truncate(repr(uri))} {what}{often}", nodes[0].location)
+    return Breach(f"path {truncate(repr(uri))} {what}{often}", nodes[0].location)

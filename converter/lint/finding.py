@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Remark:
+class Breach:
     """One place where a rule is broken; the rule is known to who asked."""
 
     message: str
     location: Location | None
 
 
-Remarks: TypeAlias = Iterator[Remark]
+Breaches: TypeAlias = Iterator[Breach]
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from urdf_usd.converter.robot.rigid import principal_inertia
+from urdf_usd.converter.robot.mass_properties import principal_inertia
 
 if TYPE_CHECKING:
     from urdf_usd.converter.extents import Bounds, LinkExtent
@@ -52,12 +52,12 @@ def gyration(inertial: Inertial) -> float | None:
     return math.sqrt(moments[2] / inertial.mass) if is_positive(moments) else None
 
 
-def turns_too_hard(radius: float, reach: float) -> bool:
+def is_inertia_too_large(radius: float, reach: float) -> bool:
     """Say whether the mass would have to lie far outside the shapes."""
     return radius > _GYRATION_OVER_REACH * reach
 
 
-def turns_too_easily(radius: float, reach: float) -> bool:
+def is_inertia_too_small(radius: float, reach: float) -> bool:
     """Say whether the mass would have to lie in a point."""
     return radius < _GYRATION_UNDER_REACH * reach
 
@@ -77,7 +77,9 @@ def is_far_outside(center: Vec3, bounds: Bounds) -> bool:
     return bounds.distance(center) > max(_OUTSIDE * bounds.diagonal, _TINY_LENGTH)
 
 
-def is_beyond_doubt(inertial: Inertial, least: LinkExtent, most: LinkExtent) -> bool:
+def is_plausible_within(
+    inertial: Inertial, least: LinkExtent, most: LinkExtent
+) -> bool:
     """Say whether an inertial suits every extent between two.
 
     Args:
@@ -87,7 +89,8 @@ def is_beyond_doubt(inertial: Inertial, least: LinkExtent, most: LinkExtent) -> 
     """
     radius = gyration(inertial)
     if radius and (
-        turns_too_hard(radius, least.reach) or turns_too_easily(radius, most.reach)
+        is_inertia_too_large(radius, least.reach)
+        or is_inertia_too_small(radius, most.reach)
     ):
         return False
     return least.hull_volume > 0.0 and not (

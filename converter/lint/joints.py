@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from urdf_usd.converter.lint.finding import Remark
+from urdf_usd.converter.lint.finding import Breach
 from urdf_usd.converter.lint.subject import type_of
 from urdf_usd.converter.robot.model import (
     UNLIMITED,
@@ -19,8 +19,8 @@ from urdf_usd.converter.urdf import grammar as g
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from urdf_usd.converter.lint.finding import Remarks
-    from urdf_usd.converter.lint.subject import Document, Specimen
+    from urdf_usd.converter.lint.finding import Breaches
+    from urdf_usd.converter.lint.subject import MeasuredRobot, UrdfDocument
     from urdf_usd.converter.robot.model import JointKind
     from urdf_usd.converter.urdf.reader import Node
 
@@ -31,15 +31,15 @@ _LENGTH_SLACK = 0.01
 _RANGE_SLACK = 0.01
 
 
-def axis_not_normalised(document: Document) -> Remarks:
+def axis_not_normalised(document: UrdfDocument) -> Breaches:
     """Axes of moving joints whose length is not 1; zero is the reader's business."""
     for axis, joint in unnormalised_axes(document):
         length = math.hypot(*axis[g.AXIS_XYZ])
         message = f"the axis of joint {joint[g.NAME]!r} has length {length:.4g}"
-        yield Remark(message, axis.location)
+        yield Breach(message, axis.location)
 
 
-def unnormalised_axes(document: Document) -> Iterator[tuple[Node, Node]]:
+def unnormalised_axes(document: UrdfDocument) -> Iterator[tuple[Node, Node]]:
     """Find axes whose length is neither 0 nor 1, each with its joint."""
     for joint in document.joints:
         axis = joint.first(g.AXIS)
@@ -50,18 +50,18 @@ def unnormalised_axes(document: Document) -> Iterator[tuple[Node, Node]]:
             yield axis, joint
 
 
-def axis_implicit(document: Document) -> Remarks:
+def axis_implicit(document: UrdfDocument) -> Breaches:
     """Moving joints that leave their direction to the default."""
     for joint in document.joints:
         if type_of(joint) in _DIRECTED and joint.first(g.AXIS) is None:
             message = f"joint {joint[g.NAME]!r} is {type_of(joint)} and has no <axis>"
-            yield Remark(message, joint.location)
+            yield Breach(message, joint.location)
 
 
-def mimic_beyond_range(specimen: Specimen) -> Remarks:
+def mimic_beyond_range(measured: MeasuredRobot) -> Breaches:
     """Followers whose leader's range takes them beyond their own."""
-    kinds = {joint.name: joint.kind for joint in specimen.robot.joints}
-    for joint in specimen.robot.joints:
+    kinds = {joint.name: joint.kind for joint in measured.robot.joints}
+    for joint in measured.robot.joints:
         own, mimic = _range(joint.kind), joint.mimic
         if mimic is None or own is None or own.lower >= own.upper:
             continue
@@ -76,17 +76,17 @@ def mimic_beyond_range(specimen: Specimen) -> Remarks:
                 f"{own.upper:.4g}, and follows {mimic.joint!r} from {min(ends):.4g} "
                 f"to {max(ends):.4g}"
             )
-            yield Remark(message, joint.location)
+            yield Breach(message, joint.location)
 
 
-def mimic_of_nothing(document: Document) -> Remarks:
+def zero_multiplier(document: UrdfDocument) -> Breaches:
     """Couplings whose multiplier is zero."""
     for joint in document.joints:
         mimic = joint.first(g.MIMIC)
         if mimic and mimic[g.MULTIPLIER] == 0.0:
             leader = mimic[g.LEADER]
             message = f"joint {joint[g.NAME]!r} follows {leader!r} times zero"
-            yield Remark(message, mimic.location)
+            yield Breach(message, mimic.location)
 
 
 def _range(kind: JointKind) -> Range | None:

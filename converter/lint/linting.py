@@ -20,9 +20,14 @@ from urdf_usd.converter.lint import (
     meshes,
     names,
 )
-from urdf_usd.converter.lint.finding import Finding, Remarks
+from urdf_usd.converter.lint.finding import Breaches, Finding
 from urdf_usd.converter.lint.rules import LINT_RULES
-from urdf_usd.converter.lint.subject import Document, Specimen, document_of, examine
+from urdf_usd.converter.lint.subject import (
+    MeasuredRobot,
+    UrdfDocument,
+    document_of,
+    measure_robot,
+)
 from urdf_usd.converter.urdf.markup import read_markup
 from urdf_usd.converter.urdf.parse import parse_markup
 
@@ -30,12 +35,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from urdf_usd.converter.diagnostics import Diagnostic
-    from urdf_usd.converter.lint.finding import Remark
+    from urdf_usd.converter.lint.finding import Breach
     from urdf_usd.converter.urdf.parse import Parsed
 
 
-DocumentCheck: TypeAlias = Callable[[Document], Remarks]
-SpecimenCheck: TypeAlias = Callable[[Specimen], Remarks]
+DocumentCheck: TypeAlias = Callable[[UrdfDocument], Breaches]
+RobotCheck: TypeAlias = Callable[[MeasuredRobot], Breaches]
 
 # Of the file as it is written: these speak even if no robot can be made of it.
 DOCUMENT_CHECKS: Mapping[str, DocumentCheck] = {
@@ -53,10 +58,10 @@ DOCUMENT_CHECKS: Mapping[str, DocumentCheck] = {
     "dynamics-negative": limits.negative_dynamics,
     "safety-incomplete": limits.incomplete_safety,
     "safety-outside": limits.soft_limit_outside,
-    "mimic-multiplier-zero": joints.mimic_of_nothing,
-    "origin-far": frames.far_away,
+    "mimic-multiplier-zero": joints.zero_multiplier,
+    "origin-far": frames.far_origin,
     "rotation-turns": frames.more_than_a_turn,
-    "rotation-rounded": frames.askew,
+    "rotation-rounded": frames.rounded_right_angle,
     "quaternion-unnormalised": frames.quaternion_not_normalised,
     "path-absolute": appearance.absolute_path,
     "path-backslash": appearance.backslash,
@@ -65,11 +70,11 @@ DOCUMENT_CHECKS: Mapping[str, DocumentCheck] = {
     "name-not-portable": names.not_portable,
     "name-of-link-and-joint": names.link_and_joint,
     "name-repeated-shape": names.repeated_shape,
-    "name-world": names.part_called_world,
+    "name-world": names.part_named_world,
     "reference-undefined": names.undefined_reference,
 }
 # Of the robot: what takes its tree, or the size of its parts.
-SPECIMEN_CHECKS: Mapping[str, SpecimenCheck] = {
+ROBOT_CHECKS: Mapping[str, RobotCheck] = {
     "mass-none-moving": masses.moving_without_mass,
     "mass-none-collider": masses.colliders_without_mass,
     "mass-negligible": masses.negligible_mass,
@@ -154,9 +159,9 @@ def lint_parsed(parsed: Parsed, path: str | os.PathLike[str]) -> tuple[Finding, 
 
 
 def _robot_findings(parsed: Parsed) -> list[Finding]:
-    specimen = examine(parsed.robot)
-    said = (*parsed.diagnostics, *specimen.meshes.diagnostics)
-    return [*_reported(said), *_specimen_findings(specimen)]
+    measured = measure_robot(parsed.robot)
+    said = (*parsed.diagnostics, *measured.meshes.diagnostics)
+    return [*_reported(said), *_robot_rule_findings(measured)]
 
 
 def _reported(diagnostics: Iterable[Diagnostic]) -> Iterator[Finding]:
@@ -165,19 +170,19 @@ def _reported(diagnostics: Iterable[Diagnostic]) -> Iterator[Finding]:
         yield Finding(rule, diagnostic.message, diagnostic.location)
 
 
-def _document_findings(document: Document) -> Iterator[Finding]:
+def _document_findings(document: UrdfDocument) -> Iterator[Finding]:
     for rule, check in DOCUMENT_CHECKS.items():
         yield from _cited(rule, check(document))
 
 
-def _specimen_findings(specimen: Specimen) -> Iterator[Finding]:
-    for rule, check in SPECIMEN_CHECKS.items():
-        yield from _cited(rule, check(specimen))
+def _robot_rule_findings(measured: MeasuredRobot) -> Iterator[Finding]:
+    for rule, check in ROBOT_CHECKS.items():
+        yield from _cited(rule, check(measured))
 
 
-def _cited(rule: str, remarks: Iterable[Remark]) -> Iterator[Finding]:
-    for remark in remarks:
-        yield Finding(LINT_RULES[rule], remark.message, remark.location)
+def _cited(rule: str, breaches: Iterable[Breach]) -> Iterator[Finding]:
+    for breach in breaches:
+        yield Finding(LINT_RULES[rule], breach.message, breach.location)
 
 
 def _in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:

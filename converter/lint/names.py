@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from urdf_usd.converter.lint.finding import Remark
+from urdf_usd.converter.lint.finding import Breach
 from urdf_usd.converter.urdf import grammar as g
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from urdf_usd.converter.lint.finding import Remarks
-    from urdf_usd.converter.lint.subject import Document
+    from urdf_usd.converter.lint.finding import Breaches
+    from urdf_usd.converter.lint.subject import UrdfDocument
     from urdf_usd.converter.urdf.reader import Node
     from urdf_usd.converter.urdf.xml.elements import Element
 
@@ -22,25 +22,25 @@ _WORLD = "world"
 _DRIVES = frozenset({"transmission", "ros2_control"})
 
 
-def not_portable(document: Document) -> Remarks:
+def not_portable(document: UrdfDocument) -> Breaches:
     """Names that are no identifiers, links and joints in document order."""
     for node in _links_and_joints(document):
         name = node[g.NAME]
         if name and not _IDENTIFIER.fullmatch(name):
             message = f"the name of {node.type.tag} {name!r} is no identifier"
-            yield Remark(message, node.location)
+            yield Breach(message, node.location)
 
 
-def link_and_joint(document: Document) -> Remarks:
+def link_and_joint(document: UrdfDocument) -> Breaches:
     """Joints that are called like a link."""
     links = {link[g.NAME] for link in document.links}
     for joint in document.joints:
         name = joint[g.NAME]
         if name and name in links:
-            yield Remark(f"a link and a joint are called {name!r}", joint.location)
+            yield Breach(f"a link and a joint are called {name!r}", joint.location)
 
 
-def repeated_shape(document: Document) -> Remarks:
+def repeated_shape(document: UrdfDocument) -> Breaches:
     """Collision shapes that are called like an earlier one, of any link."""
     first: dict[str, Node] = {}
     for link in document.links:
@@ -49,10 +49,10 @@ def repeated_shape(document: Document) -> Remarks:
             if name and first.setdefault(name, shape) is not shape:
                 line = first[name].location.line
                 message = f"collision shape {name!r} is also at line {line}"
-                yield Remark(message, shape.location)
+                yield Breach(message, shape.location)
 
 
-def part_called_world(document: Document) -> Remarks:
+def part_named_world(document: UrdfDocument) -> Breaches:
     """Links called world that are parts: with mass or shape, or behind a joint."""
     children = {
         child[g.LINK_NAME]
@@ -62,10 +62,10 @@ def part_called_world(document: Document) -> Remarks:
     for link in document.links:
         if link[g.NAME] == _WORLD and (link.children or _WORLD in children):
             what = "is behind a joint" if _WORLD in children else "has mass or shape"
-            yield Remark(f"link {_WORLD!r} {what}", link.location)
+            yield Breach(f"link {_WORLD!r} {what}", link.location)
 
 
-def undefined_reference(document: Document) -> Remarks:
+def undefined_reference(document: UrdfDocument) -> Breaches:
     """Extension elements about links and joints that are not there."""
     joints = {joint[g.NAME] for joint in document.joints}
     names = joints | {link[g.NAME] for link in document.links}
@@ -74,7 +74,7 @@ def undefined_reference(document: Document) -> Remarks:
             reference = element.get("reference")
             if reference and reference not in names:
                 message = f"<gazebo> refers to {reference!r}, which does not exist"
-                yield Remark(message, element.location)
+                yield Breach(message, element.location)
         elif element.tag in _DRIVES:
             for joint in _inner_joints(element):
                 name = joint.get("name")
@@ -82,10 +82,10 @@ def undefined_reference(document: Document) -> Remarks:
                     message = (
                         f"<{element.tag}> drives joint {name!r}, which does not exist"
                     )
-                    yield Remark(message, joint.location)
+                    yield Breach(message, joint.location)
 
 
-def _links_and_joints(document: Document) -> Iterator[Node]:
+def _links_and_joints(document: UrdfDocument) -> Iterator[Node]:
     yield from (
         node for node in document.robot.children if node.type in (g.LINK, g.JOINT)
     )

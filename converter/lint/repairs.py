@@ -26,7 +26,7 @@ from urdf_usd.converter.urdf.reader import walk
 
 if TYPE_CHECKING:
     from urdf_usd.converter.lint.spans import Edit
-    from urdf_usd.converter.lint.subject import Document
+    from urdf_usd.converter.lint.subject import UrdfDocument
 
 # Flaws that leave one meaning.
 _HARMLESS = frozenset({"number-punctuation", "vector-completed"})
@@ -54,7 +54,7 @@ class Repair:
 Repairs: TypeAlias = Iterator[Repair]
 
 
-def repairs(document: Document, rules: frozenset[str]) -> tuple[Repair, ...]:
+def repairs(document: UrdfDocument, rules: frozenset[str]) -> tuple[Repair, ...]:
     """List the safe repairs of a file.
 
     Args:
@@ -70,7 +70,7 @@ def repairs(document: Document, rules: frozenset[str]) -> tuple[Repair, ...]:
     )
 
 
-def _plain_numbers(rule: str, document: Document) -> Repairs:
+def _plain_numbers(rule: str, document: UrdfDocument) -> Repairs:
     """Numbers that are unclean, or too few, and have one meaning all the same."""
     for element, element_type in walk(document.root, g.ROBOT):
         for attribute in element_type.attributes if element_type else ():
@@ -84,21 +84,21 @@ def _plain_numbers(rule: str, document: Document) -> Repairs:
                 yield _set(rule, element.location, attribute.name, clean, text)
 
 
-def _unit_axes(rule: str, document: Document) -> Repairs:
+def _unit_axes(rule: str, document: UrdfDocument) -> Repairs:
     for axis, _ in unnormalised_axes(document):
         axis_xyz = axis[g.AXIS_XYZ]
         unit = normalise(axis_xyz) or ()
         yield _set(rule, axis.location, g.AXIS_XYZ.name, _written(unit))
 
 
-def _unit_quaternions(rule: str, document: Document) -> Repairs:
+def _unit_quaternions(rule: str, document: UrdfDocument) -> Repairs:
     for _, origin, _ in unnormalised_quaternions(document):
         quat_xyzw = origin[g.QUAT_XYZW]
         unit = normalise(quat_xyzw) if quat_xyzw else None
         yield _set(rule, origin.location, g.QUAT_XYZW.name, _written(unit or ()))
 
 
-def _clamped_colors(rule: str, document: Document) -> Repairs:
+def _clamped_colors(rule: str, document: UrdfDocument) -> Repairs:
     """Components just outside; components up to 255 are for the author to divide."""
     for color in document.robot.descendants(g.COLOR):
         rgba = color[g.RGBA]
@@ -109,7 +109,7 @@ def _clamped_colors(rule: str, document: Document) -> Repairs:
             yield _set(rule, color.location, g.RGBA.name, _written(clamped))
 
 
-def _forward_slashes(rule: str, document: Document) -> Repairs:
+def _forward_slashes(rule: str, document: UrdfDocument) -> Repairs:
     for node in file_nodes(document):
         uri = node[g.FILENAME]
         if "\\" in uri:
@@ -117,7 +117,7 @@ def _forward_slashes(rule: str, document: Document) -> Repairs:
             yield _set(rule, node.location, g.FILENAME.name, slashed, uri)
 
 
-def _joint_types(rule: str, document: Document) -> Repairs:
+def _joint_types(rule: str, document: UrdfDocument) -> Repairs:
     """The spelling that the reader takes every other one for."""
     for joint in document.joints:
         written, plain = joint[g.TYPE], type_of(joint)
@@ -125,21 +125,21 @@ def _joint_types(rule: str, document: Document) -> Repairs:
             yield _set(rule, joint.location, g.TYPE.name, plain, written)
 
 
-def _robot_name(rule: str, document: Document) -> Repairs:
+def _robot_name(rule: str, document: UrdfDocument) -> Repairs:
     """The name that the reader gives a robot without one."""
     if document.robot[g.OPTIONAL_NAME] is None:
         stem = Path(document.file).stem
         yield _set(rule, document.root.location, g.OPTIONAL_NAME.name, stem)
 
 
-def _no_unused_materials(rule: str, document: Document) -> Repairs:
+def _no_unused_materials(rule: str, document: UrdfDocument) -> Repairs:
     for material in unused_materials(document):
         name, place = material[g.OPTIONAL_NAME], material.location
         message = f"removed material {name!r}"
         yield Repair(rule, message, place, RemoveElement((place.line, place.column)))
 
 
-def _xml_version(rule: str, document: Document) -> Repairs:
+def _xml_version(rule: str, document: UrdfDocument) -> Repairs:
     start = Location(document.file, 1, 1)
     yield Repair(rule, "XML version set to '1.0'", start, SetXmlVersion("1.0"))
 
@@ -158,7 +158,7 @@ def _written(content: object) -> str:
 
 
 # In this order: of two edits of one attribute, the later one knows more.
-REPAIRS: Mapping[str, Callable[[str, Document], Repairs]] = {
+REPAIRS: Mapping[str, Callable[[str, UrdfDocument], Repairs]] = {
     "xml-version": _xml_version,
     "robot-unnamed": _robot_name,
     "number-punctuation": _plain_numbers,

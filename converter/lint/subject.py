@@ -15,7 +15,7 @@ from urdf_usd.converter.extents import (
     measure_link,
     measure_meshes,
 )
-from urdf_usd.converter.lint.inertials import NEGLIGIBLE, is_beyond_doubt
+from urdf_usd.converter.lint.inertials import NEGLIGIBLE, is_plausible_within
 from urdf_usd.converter.robot.mass_properties import size_at_rest
 from urdf_usd.converter.robot.rigid import rest_poses
 from urdf_usd.converter.robot.topology import build_tree, rigid_groups
@@ -37,7 +37,7 @@ _ANY_VERSION = (99, 0)
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class UrdfDocument:
     """A URDF file as it is written, whether or not a robot can be made of it.
 
     Attributes:
@@ -70,7 +70,7 @@ def read_document(
     file: str,
     packages: Mapping[str, str] = MappingProxyType({}),
     arguments: Mapping[str, str] = MappingProxyType({}),
-) -> Document | None:
+) -> UrdfDocument | None:
     """Read a file as markup; None if it is not the markup of a robot.
 
     Args:
@@ -85,7 +85,7 @@ def read_document(
     return document_of(root, file)
 
 
-def document_of(root: Element, file: str) -> Document | None:
+def document_of(root: Element, file: str) -> UrdfDocument | None:
     """Take elements for a robot's; None if they are not.
 
     Args:
@@ -95,11 +95,11 @@ def document_of(root: Element, file: str) -> Document | None:
     if root.tag != g.ROBOT.tag or find_unexpanded(root):
         return None
     robot, _ = drain(read(root, g.ROBOT, _ANY_VERSION))
-    return Document(file, root, robot)
+    return UrdfDocument(file, root, robot)
 
 
 @dataclass(frozen=True, slots=True)
-class Specimen:
+class MeasuredRobot:
     """A robot that can be read, and how large its parts are.
 
     Attributes:
@@ -122,7 +122,7 @@ class Specimen:
     span: float
 
 
-def examine(robot: Robot) -> Specimen:
+def measure_robot(robot: Robot) -> MeasuredRobot:
     """Measure a robot.
 
     Raises:
@@ -130,7 +130,7 @@ def examine(robot: Robot) -> Specimen:
     """
     tree = build_tree(robot)
     inner, outer = bound_meshes(robot)
-    return Specimen(
+    return MeasuredRobot(
         robot=robot,
         tree=tree,
         groups=rigid_groups(tree),
@@ -153,7 +153,7 @@ def _extents_in_doubt(
         if link.inertial is None or link.mass < NEGLIGIBLE:
             continue
         bounds = bound_link(link, inner, outer)
-        if bounds and not is_beyond_doubt(link.inertial, *bounds):
+        if bounds and not is_plausible_within(link.inertial, *bounds):
             doubtful.append(link)
     exact = measure_meshes(replace(robot, links=tuple(doubtful))).by_path
     measured = {link.name: measure_link(link, exact) for link in doubtful}

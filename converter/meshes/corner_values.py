@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     Rows: TypeAlias = NDArray[np.float64]
 
     # Bytes of a file that a mesh file refers to, or None if there is none.
-    Neighbours: TypeAlias = Callable[[str], bytes | None]
+    SiblingReader: TypeAlias = Callable[[str], bytes | None]
 
 
 _T = TypeVar("_T", bound=np.generic)
@@ -36,7 +36,7 @@ class CornerValues:
     indices: NDArray[np.int32]
 
 
-def fits_single(values: NDArray[np.floating]) -> bool:
+def fits_float32(values: NDArray[np.floating]) -> bool:
     """Say whether numbers are finite in the single precision that USD stores."""
     with np.errstate(over="ignore"):
         return bool(np.isfinite(values.astype(np.float32)).all())
@@ -51,24 +51,24 @@ def corner_values(
         values: (K, D) values.
         indices: Value of each corner.
     """
-    if not are_within(indices, len(values)):
+    if not are_valid_indices(indices, len(values)):
         return None
-    values, indices = only_used(values, indices)
-    if not fits_single(values):
+    values, indices = drop_unused(values, indices)
+    if not fits_float32(values):
         return None
     # Views, so that the arrays themselves stay as they are.
     return CornerValues(
-        frozen(values.astype(np.float64, copy=False).view()),
-        frozen(indices.astype(np.int32, copy=False).view()),
+        read_only(values.astype(np.float64, copy=False).view()),
+        read_only(indices.astype(np.int32, copy=False).view()),
     )
 
 
-def are_within(indices: NDArray[np.integer], count: int) -> bool:
+def are_valid_indices(indices: NDArray[np.integer], count: int) -> bool:
     """Whether there are indices, and all are of one of so many things."""
     return bool(len(indices) and indices.min() >= 0 and indices.max() < count)
 
 
-def only_used(
+def drop_unused(
     values: NDArray[_T], indices: NDArray[np.integer]
 ) -> tuple[NDArray[_T], NDArray[np.integer]]:
     """Leave out values that no corner has.
@@ -89,7 +89,7 @@ def only_used(
     return values[is_used], (np.cumsum(is_used) - 1)[indices]
 
 
-def completed(
+def fill_missing(
     values: NDArray[np.floating],
     indices: NDArray[np.integer],
     missing: NDArray[np.floating],
@@ -116,7 +116,7 @@ def completed(
     return corner_values(np.concatenate([values, extra]), filled)
 
 
-def joined(
+def join_corner_values(
     parts: Sequence[CornerValues | None], blanks: Sequence[NDArray[np.float64]]
 ) -> CornerValues | None:
     """Join the values of several surfaces; None if no surface has any.
@@ -180,7 +180,9 @@ def unit_vectors(vectors: NDArray[np.floating]) -> NDArray[np.float64]:
     return result
 
 
-def transformed(vectors: NDArray[np.float64], linear: NDArray[np.floating]) -> Rows:
+def transform_vectors(
+    vectors: NDArray[np.float64], linear: NDArray[np.floating]
+) -> Rows:
     """Multiply a (3, 3) matrix with each of (K, 3) vectors.
 
     In sums that are rounded alike everywhere: a library for matrices fuses operations
@@ -196,7 +198,7 @@ def transformed(vectors: NDArray[np.float64], linear: NDArray[np.floating]) -> R
     return rows
 
 
-def frozen(array: NDArray[_T]) -> NDArray[_T]:
+def read_only(array: NDArray[_T]) -> NDArray[_T]:
     """Make an array read-only."""
     array.flags.writeable = False
     return array

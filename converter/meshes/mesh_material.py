@@ -125,7 +125,7 @@ class MeshMaterial:
     textures: tuple[tuple[Slot, MeshTexture], ...] = ()
 
     @property
-    def says_something(self) -> bool:
+    def has_color(self) -> bool:
         """Whether it gives a surface any colour."""
         shown = {Slot.COLOR, Slot.EMISSION}
         return (
@@ -144,7 +144,7 @@ def visible(opacity: float) -> float:
     return min(opacity, 1.0) if opacity > 0 else 1.0
 
 
-def faded(
+def with_opacity(
     textures: Iterable[tuple[Slot, MeshTexture]], opacity: float
 ) -> tuple[tuple[Slot, MeshTexture], ...]:
     """Make an opacity a factor of the image of opacities, if there is one."""

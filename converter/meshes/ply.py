@@ -20,7 +20,7 @@ from urdf_usd.converter.meshes.mesh_material import MeshMaterial, MeshTexture, S
 from urdf_usd.converter.meshes.polygon_mesh import (
     MeshError,
     PolygonMesh,
-    SurfaceLook,
+    SurfaceAttributes,
     build_mesh,
 )
 
@@ -76,13 +76,13 @@ def read_ply(data: bytes) -> PolygonMesh:
         st = None if uv is None else corner_values(uv[:, :2], faces)
         counts = np.full(len(faces) // 3, 3)
         image = _IMAGE.search(data[:_HEAD_SIZE]) if st else None
-        look = SurfaceLook(
+        attributes = SurfaceAttributes(
             texture_coordinates=st,
             colors=_colors(surface.visual, faces),
             face_materials=np.zeros(len(counts), np.int32) if image else None,
             materials=(_shown(image[1]),) if image else (),
         )
-        return build_mesh(surface.vertices, counts, faces, look=look)
+        return build_mesh(surface.vertices, counts, faces, attributes=attributes)
 
 
 def _require_rows(data: bytes) -> None:

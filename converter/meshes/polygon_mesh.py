@@ -11,8 +11,8 @@ from urdf_usd.converter.diagnostics.messages import LONG_TEXT, truncate, truncat
 from urdf_usd.converter.meshes.corner_values import (
     CornerValues,
     corner_values,
-    fits_single,
-    frozen,
+    fits_float32,
+    read_only,
 )
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class MeshError(Exception):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SurfaceLook:
+class SurfaceAttributes:
     """What a surface has besides its shape; None where a file does not say it.
 
     Attributes:
@@ -68,7 +68,7 @@ class SurfaceLook:
         return (self.texture_coordinates, *self.further_coordinates)
 
 
-PLAIN = SurfaceLook()
+NO_ATTRIBUTES = SurfaceAttributes()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,7 +85,7 @@ class PolygonMesh:
         ignored_up_axis: ``X_UP`` or ``Y_UP`` if the file says that its up axis is not
             Z, and the points were taken as they are; None otherwise.
         skipped: What the file holds but could not be used, one sentence each.
-        look: Normals, texture coordinates, colours and materials.
+        attributes: Normals, texture coordinates, colours and materials.
         beside: Paths of other files that were read with the mesh file.
     """
 
@@ -94,8 +94,8 @@ class PolygonMesh:
     face_indices: Indices
     ignored_up_axis: str | None = None
     skipped: tuple[str, ...] = ()
-    look: SurfaceLook = PLAIN
-    beside: tuple[str, ...] = ()
+    attributes: SurfaceAttributes = NO_ATTRIBUTES
+    sibling_files: tuple[str, ...] = ()
 
 
 def build_mesh(  # noqa: PLR0913  # one parameter per attribute
@@ -105,7 +105,7 @@ def build_mesh(  # noqa: PLR0913  # one parameter per attribute
     *,
     ignored_up_axis: str | None = None,
     skipped: tuple[str, ...] = (),
-    look: SurfaceLook = PLAIN,
+    attributes: SurfaceAttributes = NO_ATTRIBUTES,
 ) -> PolygonMesh:
     """Check a surface and leave out what does not belong to it.
 
@@ -120,7 +120,7 @@ def build_mesh(  # noqa: PLR0913  # one parameter per attribute
         face_indices: Points of all corners, face by face.
         ignored_up_axis: See :class:`PolygonMesh`.
         skipped: See :class:`PolygonMesh`.
-        look: What belongs to the corners and faces as they are passed.
+        attributes: What belongs to the corners and faces as they are passed.
 
     Raises:
         MeshError: An index is out of range, or no face is left.
@@ -129,12 +129,12 @@ def build_mesh(  # noqa: PLR0913  # one parameter per attribute
     sound = _sound_faces(face_counts, face_indices)
     if not sound.any():
         raise MeshError("it holds no faces")
-    if not fits_single(points):
+    if not fits_float32(points):
         placed = _placed_faces(points, face_counts, face_indices)
         skipped = (*skipped, *faces_left_out(sound & ~placed, sound))
         sound &= placed
     if not sound.all():
-        look = _look_of_faces(look, sound, face_counts)
+        attributes = _attributes_of_faces(attributes, sound, face_counts)
         face_indices = face_indices[np.repeat(sound, face_counts)]
         face_counts = face_counts[sound]
     used = np.zeros(len(points), dtype=bool)
@@ -144,12 +144,12 @@ def build_mesh(  # noqa: PLR0913  # one parameter per attribute
         points = points[used]
         renumbered = (np.cumsum(used, dtype=np.int32) - np.int32(1))[face_indices]
     return PolygonMesh(
-        points=frozen(points.astype(np.float64)),
-        face_counts=frozen(face_counts.astype(np.int32)),
-        face_indices=frozen(renumbered.astype(np.int32)),
+        points=read_only(points.astype(np.float64)),
+        face_counts=read_only(face_counts.astype(np.int32)),
+        face_indices=read_only(renumbered.astype(np.int32)),
         ignored_up_axis=ignored_up_axis,
         skipped=truncate_list(skipped),
-        look=look,
+        attributes=attributes,
     )
 
 
@@ -178,15 +178,19 @@ def mirrored(mesh: PolygonMesh, axes: tuple[bool, bool, bool]) -> PolygonMesh:
     if not any(axes):
         return mesh
     signs = np.where(axes, -1.0, 1.0)
-    look = mesh.look
-    if look.normals is not None:
-        turned = CornerValues(frozen(look.normals.values * signs), look.normals.indices)
-        look = replace(look, normals=turned)
+    attributes = mesh.attributes
+    if attributes.normals is not None:
+        turned = CornerValues(
+            read_only(attributes.normals.values * signs), attributes.normals.indices
+        )
+        attributes = replace(attributes, normals=turned)
     indices = mesh.face_indices
     if sum(axes) % 2 == 1:
         order = reversed_faces(mesh.face_counts, np.arange(len(indices)))
-        indices, look = indices[order], _look_of_corners(look, order)
-    return build_mesh(mesh.points * signs, mesh.face_counts, indices, look=look)
+        indices, attributes = indices[order], _attributes_of_corners(attributes, order)
+    return build_mesh(
+        mesh.points * signs, mesh.face_counts, indices, attributes=attributes
+    )
 
 
 def merge_equal_points(corners: NDArray[np.float32]) -> tuple[Points, Indices]:
@@ -308,25 +312,29 @@ def _placed_faces(
     return placed
 
 
-def _look_of_faces(
-    look: SurfaceLook, faces: NDArray[np.bool_], face_counts: NDArray[np.integer]
-) -> SurfaceLook:
-    look = _look_of_corners(look, np.repeat(faces, face_counts))
-    if look.face_materials is None:
-        return look
-    return replace(look, face_materials=frozen(look.face_materials[faces]))
+def _attributes_of_faces(
+    attributes: SurfaceAttributes,
+    faces: NDArray[np.bool_],
+    face_counts: NDArray[np.integer],
+) -> SurfaceAttributes:
+    attributes = _attributes_of_corners(attributes, np.repeat(faces, face_counts))
+    if attributes.face_materials is None:
+        return attributes
+    return replace(
+        attributes, face_materials=read_only(attributes.face_materials[faces])
+    )
 
 
-def _look_of_corners(
-    look: SurfaceLook, corners: NDArray[np.integer] | NDArray[np.bool_]
-) -> SurfaceLook:
+def _attributes_of_corners(
+    attributes: SurfaceAttributes, corners: NDArray[np.integer] | NDArray[np.bool_]
+) -> SurfaceAttributes:
     def chosen(held: CornerValues | None) -> CornerValues | None:
         return held and corner_values(held.values, held.indices[corners])
 
     return replace(
-        look,
-        normals=chosen(look.normals),
-        texture_coordinates=chosen(look.texture_coordinates),
-        further_coordinates=tuple(map(chosen, look.further_coordinates)),
-        colors=chosen(look.colors),
+        attributes,
+        normals=chosen(attributes.normals),
+        texture_coordinates=chosen(attributes.texture_coordinates),
+        further_coordinates=tuple(map(chosen, attributes.further_coordinates)),
+        colors=chosen(attributes.colors),
     )

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from urdf_usd.converter.diagnostics import Location
-    from urdf_usd.converter.meshes.corner_values import Neighbours
+    from urdf_usd.converter.meshes.corner_values import SiblingReader
 
 
 class _Format(Enum):
@@ -42,7 +42,7 @@ class _Format(Enum):
 # binary formats, forty for OBJ and a hundred for COLLADA.
 LARGEST_FILE = 256 * MIB
 LARGEST_TEXT = 128 * MIB
-LARGEST_NEIGHBOUR = 16 * MIB
+LARGEST_SIBLING = 16 * MIB
 _OF_TEXT = (_Format.TEXT_STL, _Format.OBJ, _Format.COLLADA)
 _HEAD_SIZE = 4096
 _UNSUPPORTED = (
@@ -50,12 +50,12 @@ _UNSUPPORTED = (
     (b"PK\x03\x04", "it is a zip archive; unpack it"),
 )
 # What the files of kept meshes may take in all; their meshes take about as much.
-_MOST_KEPT = 512 * MIB
-_KEPT: ContextVar[_Kept | None] = ContextVar("kept meshes", default=None)
+_CACHE_SIZE = 512 * MIB
+_CACHE: ContextVar[_MeshCache | None] = ContextVar("kept meshes", default=None)
 _OBJ_LINE = re.compile(rb"^[ \t]*(?:v|vn|vt|f|o|g|s|usemtl|mtllib)[ \t]", re.MULTILINE)
 
 
-def read_mesh(path: Path, *, bare: bool = False) -> PolygonMesh:
+def read_mesh(path: Path, *, positions_only: bool = False) -> PolygonMesh:
     """Read an STL, OBJ, COLLADA, glTF or PLY file as one mesh.
 
     The content decides the format; the extension, in upper or lower case, decides only
@@ -64,12 +64,11 @@ def read_mesh(path: Path, *, bare: bool = False) -> PolygonMesh:
     :mod:`urdf_usd.converter.meshes.collada.mesh`).
 
     Args:
-        path: The file; material libraries and buffers that it names are read, if they
-            are there.
-        bare: Whether nothing is wanted but where points are, and how many faces there
-            are, which takes two thirds of the time: formats that hold more leave out
-            the look, and points that are equal may stay several. Where meshes are
-            kept, they are whole all the same, for those who want more of them.
+        path: The file; material libraries and buffers that it refers to are read if
+            they exist.
+        positions_only: Read only positions and faces, which takes two thirds of the
+            time: no normals, texture coordinates, colours and materials; equal points
+            may not be merged. Ignored inside :func:`cached_meshes`.
 
     Raises:
         MeshError: The file cannot be opened, is in no known format, is damaged, or
@@ -79,47 +78,49 @@ def read_mesh(path: Path, *, bare: bool = False) -> PolygonMesh:
         data = read_file(path, LARGEST_FILE)
     except OSError as error:
         raise MeshError(f"it cannot be opened: {error.strerror}") from error
-    return decode_mesh(data, path, bare=bare)
+    return decode_mesh(data, path, positions_only=positions_only)
 
 
-def decode_mesh(data: bytes, path: Path, *, bare: bool = False) -> PolygonMesh:
+def decode_mesh(
+    data: bytes, path: Path, *, positions_only: bool = False
+) -> PolygonMesh:
     """Read the bytes of a mesh file; see :func:`read_mesh`.
 
     Args:
         data: Content of the file.
         path: The file, whose folder holds the files that it refers to.
-        bare: As for :func:`read_mesh`.
+        positions_only: As for :func:`read_mesh`.
 
     Raises:
         MeshError: As :func:`read_mesh`.
     """
     if not data:
         raise MeshError("it is empty")
-    kept = _KEPT.get()
+    kept = _CACHE.get()
     if kept is None:
-        return _decoded(data, path, bare=bare)
+        return _decoded(data, path, positions_only=positions_only)
     mesh = kept.find(path, data)
     if mesh is None:
-        mesh = _decoded(data, path, bare=False)
+        mesh = _decoded(data, path, positions_only=False)
         kept.add(path, data, mesh)
     return mesh
 
 
 @contextmanager
-def meshes_kept() -> Iterator[None]:
+def cached_meshes() -> Iterator[None]:
     """Keep meshes that are read in the block, for those who read them there again.
 
     What meshes refer to has to stay as it is for as long. Once there is too much of
     them, no more are kept.
     """
-    token = _KEPT.set(_Kept())
+    token = _CACHE.set(_MeshCache())
     try:
         yield
     finally:
-        _KEPT.reset(token)
+        _CACHE.reset(token)
 
 
-class _Kept:
+class _MeshCache:
     """Meshes by path, each with the bytes that it was made of.
 
     To compare bytes takes a tenth of the time of any digest.
@@ -127,7 +128,7 @@ class _Kept:
 
     def __init__(self) -> None:
         self._meshes: dict[str, tuple[bytes, PolygonMesh]] = {}
-        self._room = _MOST_KEPT
+        self._room = _CACHE_SIZE
 
     def find(self, path: Path, data: bytes) -> PolygonMesh | None:
         former, mesh = self._meshes.get(str(path), (None, None))
@@ -141,13 +142,13 @@ class _Kept:
             self._meshes[str(path)] = data, mesh
 
 
-def _decoded(data: bytes, path: Path, *, bare: bool) -> PolygonMesh:
+def _decoded(data: bytes, path: Path, *, positions_only: bool) -> PolygonMesh:
     kind = _format(data, path.suffix.lower())
     if kind in _OF_TEXT and len(data) > LARGEST_TEXT:
         raise MeshError(f"it is text of more than {LARGEST_TEXT // MIB} MiB")
     folder = _Folder(path.parent)
-    mesh = _read(data, kind, folder, bare=bare)
-    return replace(mesh, beside=tuple(folder.read)) if folder.read else mesh
+    mesh = _read(data, kind, folder, positions_only=positions_only)
+    return replace(mesh, sibling_files=tuple(folder.read)) if folder.read else mesh
 
 
 class _Folder:
@@ -157,7 +158,7 @@ class _Folder:
         self._path = path
         self.read: dict[str, None] = {}
 
-    def neighbours(self, largest: int) -> Neighbours:
+    def read_sibling(self, largest: int) -> SiblingReader:
         """Give files of up to so many bytes."""
 
         def read(reference: str) -> bytes | None:
@@ -173,25 +174,31 @@ class _Folder:
         return read
 
 
-def _read(data: bytes, kind: _Format, folder: _Folder, *, bare: bool) -> PolygonMesh:
+def _read(
+    data: bytes, kind: _Format, folder: _Folder, *, positions_only: bool
+) -> PolygonMesh:
     # ruff: noqa: PLC0415  what a robot does not need is not loaded
     match kind:
         case _Format.BINARY_STL:
-            return read_binary_stl(data, merged=not bare)
+            return read_binary_stl(data, merged=not positions_only)
         case _Format.TEXT_STL:
-            return read_text_stl(data, merged=not bare)
+            return read_text_stl(data, merged=not positions_only)
         case _Format.OBJ:
             from urdf_usd.converter.meshes.obj.mesh import read_obj
 
-            return read_obj(data, folder.neighbours(LARGEST_NEIGHBOUR), look=not bare)
+            return read_obj(
+                data,
+                folder.read_sibling(LARGEST_SIBLING),
+                attributes=not positions_only,
+            )
         case _Format.COLLADA:
             from urdf_usd.converter.meshes.collada.mesh import read_dae
 
-            return read_dae(data, look=not bare)
+            return read_dae(data, attributes=not positions_only)
         case _Format.GLTF:
             from urdf_usd.converter.meshes.gltf.mesh import read_gltf
 
-            return read_gltf(data, folder.neighbours(LARGEST_FILE))
+            return read_gltf(data, folder.read_sibling(LARGEST_FILE))
         case _Format.PLY:
             from urdf_usd.converter.meshes.ply import read_ply
 

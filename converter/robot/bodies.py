@@ -129,8 +129,8 @@ def assign_bodies(
     """
     anchored = base is BaseOption.FIXED or (base is BaseOption.AUTO and is_world(tree))
     groups = rigid_groups(tree)
-    if base is BaseOption.AUTO and not anchored and _is_scenery(tree):
-        return _scenery(tree)
+    if base is BaseOption.AUTO and not anchored and _is_static(tree):
+        return _static_assignment(tree)
     body_of: dict[str, str | None] = {}
     invented: list[str] = []
     for group in groups:
@@ -152,7 +152,7 @@ def assign_bodies(
         )
     bodies, notes = _bodies(tree, body_of, invented, held_as)
     if base is BaseOption.FIXED and held_as is Base.FLOATING:
-        notes = [_floats(tree), *notes]
+        notes = [_floating_base(tree), *notes]
     return BodyAssignment(
         base=held_as,
         bodies=bodies,
@@ -166,12 +166,12 @@ def assign_bodies(
     )
 
 
-def _is_scenery(tree: Tree) -> bool:
+def _is_static(tree: Tree) -> bool:
     still = all(isinstance(joint.kind, Fixed) for joint in tree.parent_joint.values())
     return still and not any(has_mass(link) for link in tree.link.values())
 
 
-def _scenery(tree: Tree) -> BodyAssignment:
+def _static_assignment(tree: Tree) -> BodyAssignment:
     note = Diagnostic(
         "robot-static",
         f"robot has no mass and no moving joint: {tree.root!r} is static scenery",
@@ -182,7 +182,7 @@ def _scenery(tree: Tree) -> BodyAssignment:
     )
 
 
-def _floats(tree: Tree) -> Diagnostic:
+def _floating_base(tree: Tree) -> Diagnostic:
     return Diagnostic(
         "base-floats",
         f"base {tree.root!r} is the world, in which the robot floats: nothing is fixed",

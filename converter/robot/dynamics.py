@@ -34,7 +34,7 @@ from urdf_usd.converter.robot.model import (
 from urdf_usd.converter.robot.spatial import (
     inertia_tensor,
     rotation_from_quat_wxyz,
-    shift_inertia,
+    shift_inertia_tensor,
     transform_from_pose,
 )
 from urdf_usd.converter.robot.topology import build_tree
@@ -324,7 +324,7 @@ def _spatial_inertia(link: Link, transforms: Matrix) -> Matrix:
     # About the link's own origin first, where every configuration has the same.
     center = np.asarray(origin.position)
     own = np.zeros((6, 6))
-    own[:3, :3] = shift_inertia(tensor, mass, center)
+    own[:3, :3] = shift_inertia_tensor(tensor, mass, center)
     own[:3, 3:] = mass * _skew(center)
     own[3:, :3] = own[:3, 3:].T
     own[3:, 3:] = mass * np.eye(3)

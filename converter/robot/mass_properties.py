@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING
 
 from urdf_usd.converter.robot.rigid import (
     compose,
-    inverse,
-    placed,
-    principal_inertia,
-    shifted_inertia,
-    turned_inertia,
+    invert_pose,
+    rotate_inertia,
+    shift_inertia,
+    transform_point,
 )
 
 if TYPE_CHECKING:
-    from urdf_usd.converter.robot.model import Inertial, Link, Pose, Vec3, Vec6
+    from urdf_usd.converter.robot.model import Inertial, Link, Pose, Vec3, Vec4, Vec6
     from urdf_usd.converter.robot.topology import Tree
 
 
@@ -64,7 +63,7 @@ def usable_inertia(
         floor = max(INVENTED_MOMENT * largest, 2 * SMALLEST)
         a, b, c = (moment if moment > none else floor for moment in moments)
         moments = a, b, c
-        inertia = turned_inertia((a, 0.0, 0.0, b, 0.0, c), quat_wxyz)
+        inertia = rotate_inertia((a, 0.0, 0.0, b, 0.0, c), quat_wxyz)
         text = f"has no inertia about an axis; it received {floor:.3g} kg m^2 there"
         found = (("inertia-regularised", text),)
     if problem := _implausible(moments):
@@ -112,7 +111,7 @@ def size_at_rest(tree: Tree, rest: dict[str, Pose]) -> float:
     for name, pose in rest.items():
         points.append(pose.position)
         if inertial := tree.link[name].inertial:
-            points.append(placed(pose, inertial.origin.position))
+            points.append(transform_point(pose, inertial.origin.position))
     return max(math.hypot(*point) for point in points) or 1.0
 
 
@@ -136,7 +135,7 @@ def lumped_inertial(
         for name in members
         if has_mass(tree.link[name]) and (inertial := tree.link[name].inertial)
     }
-    to_head = inverse(rest[head])
+    to_head = invert_pose(rest[head])
     parts = [
         _mass_properties(
             inertial,
@@ -154,7 +153,7 @@ def lumped_inertial(
         for axis in range(3)
     )
     shifted = (
-        shifted_inertia(inertia, part_mass, (point[0] - x, point[1] - y, point[2] - z))
+        shift_inertia(inertia, part_mass, (point[0] - x, point[1] - y, point[2] - z))
         for part_mass, point, inertia in parts
     )
     ixx, ixy, ixz, iyy, iyz, izz = map(sum, zip(*shifted, strict=True))
@@ -167,5 +166,30 @@ def _mass_properties(inertial: Inertial, origin: Pose) -> tuple[float, Vec3, Vec
     return (
         inertial.mass,
         (x, y, z),
-        turned_inertia(inertial.inertia, origin.quat_wxyz),
+        rotate_inertia(inertial.inertia, origin.quat_wxyz),
     )
+
+
+# More than the error of a tensor that was turned, relative to its largest moment.
+_PRODUCT_ROUNDING = 2.0**-48
+
+
+def principal_inertia(inertia: Vec6) -> tuple[Vec3, Vec4]:
+    """Diagonalise inertia; what is diagonal already keeps its numbers and their order.
+
+    Products that are no more than rounding count as zero: of a body that is alike along
+    several axes, the directions of the principal ones would be noise.
+
+    Returns:
+        The three principal moments [kg m^2], and the quaternion wxyz that turns vectors
+        along the principal axes into the frame of the inertia.
+    """
+    ixx, ixy, ixz, iyy, iyz, izz = inertia
+    rounding = _PRODUCT_ROUNDING * max(abs(ixx), abs(iyy), abs(izz))
+    if max(abs(ixy), abs(ixz), abs(iyz)) <= rounding:
+        return (ixx + 0.0, iyy + 0.0, izz + 0.0), (1.0, 0.0, 0.0, 0.0)
+    # Half of all robots have such inertia, and do without numpy.
+    from urdf_usd.converter.robot import spatial  # noqa: PLC0415
+
+    moments, axes = spatial.diagonalise_inertia(spatial.inertia_tensor(inertia))
+    return moments, spatial.quat_wxyz_from_rotation(axes)

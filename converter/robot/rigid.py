@@ -31,7 +31,7 @@ def quat_wxyz_from_rpy(rpy: Vec3) -> Vec4:
     """
     cr, cp, cy = (math.cos(angle / 2) for angle in rpy)
     sr, sp, sy = (math.sin(angle / 2) for angle in rpy)
-    return normalised(
+    return normalise_quat(
         (
             cr * cp * cy + sr * sp * sy,
             sr * cp * cy - cr * sp * sy,
@@ -41,7 +41,7 @@ def quat_wxyz_from_rpy(rpy: Vec3) -> Vec4:
     )
 
 
-def normalised(quat_wxyz: Vec4) -> Vec4:
+def normalise_quat(quat_wxyz: Vec4) -> Vec4:
     """Return the unit quaternion of a rotation, with w >= 0 and no negative zeros."""
     w, x, y, z = quat_wxyz
     length = _length(quat_wxyz) if w >= 0.0 else -_length(quat_wxyz)
@@ -64,7 +64,7 @@ def rotation_rows(quat_wxyz: Vec4) -> Rows:
     )
 
 
-def rotated(quat_wxyz: Vec4, vector: Vec3) -> Vec3:
+def rotate_vector(quat_wxyz: Vec4, vector: Vec3) -> Vec3:
     """Turn a vector of the child into the parent."""
     x, y, z = vector
     first, second, third = (
@@ -73,32 +73,34 @@ def rotated(quat_wxyz: Vec4, vector: Vec3) -> Vec3:
     return first, second, third
 
 
-def placed(pose: Pose, point: Vec3) -> Vec3:
+def transform_point(pose: Pose, point: Vec3) -> Vec3:
     """Return a point of the child in the parent [m]."""
-    x, y, z = rotated(pose.quat_wxyz, point)
+    x, y, z = rotate_vector(pose.quat_wxyz, point)
     a, b, c = pose.position
     return x + a, y + b, z + c
 
 
 def compose(parent: Pose, child: Pose) -> Pose:
     """Return the pose of ``child``, given in the frame of ``parent``, one frame up."""
-    a, b, c = placed(parent, child.position)
-    return Pose((a + 0.0, b + 0.0, c + 0.0), product(parent.quat_wxyz, child.quat_wxyz))
+    a, b, c = transform_point(parent, child.position)
+    return Pose(
+        (a + 0.0, b + 0.0, c + 0.0), multiply_quats(parent.quat_wxyz, child.quat_wxyz)
+    )
 
 
-def inverse(pose: Pose) -> Pose:
+def invert_pose(pose: Pose) -> Pose:
     """Return the pose of the parent, given in the frame of the child."""
     w, x, y, z = pose.quat_wxyz
-    back = normalised((w, -x, -y, -z))
-    a, b, c = rotated(back, pose.position)
+    back = normalise_quat((w, -x, -y, -z))
+    a, b, c = rotate_vector(back, pose.position)
     return Pose((0.0 - a, 0.0 - b, 0.0 - c), back)
 
 
-def product(parent: Vec4, child: Vec4) -> Vec4:
+def multiply_quats(parent: Vec4, child: Vec4) -> Vec4:
     """Return the rotation ``parent`` after ``child``, as a unit quaternion wxyz."""
     a, b, c, d = parent
     w, x, y, z = child
-    return normalised(
+    return normalise_quat(
         (
             a * w - b * x - c * y - d * z,
             a * x + b * w + c * z - d * y,
@@ -117,7 +119,7 @@ def rest_poses(tree: Tree) -> dict[str, Pose]:
     return poses
 
 
-def turn_onto(axis: Vec3) -> tuple[str, Vec4]:
+def rotation_onto_axis(axis: Vec3) -> tuple[str, Vec4]:
     """Choose a coordinate axis and the rotation that carries it onto ``axis``.
 
     UsdPhysics joints move about X, Y or Z of a joint frame. The coordinate axis
@@ -141,8 +143,8 @@ def turn_onto(axis: Vec3) -> tuple[str, Vec4]:
         half = [0.0, 0.0, 0.0, 0.0]
         half[1 + after] = 1.0
         turn[1 + after], turn[1 + last] = axis[last], -axis[after]
-        return "XYZ"[index], product(_quat(turn), _quat(half))
-    return "XYZ"[index], normalised(_quat(turn))
+        return "XYZ"[index], multiply_quats(_quat(turn), _quat(half))
+    return "XYZ"[index], normalise_quat(_quat(turn))
 
 
 def _quat(components: list[float]) -> Vec4:
@@ -150,7 +152,7 @@ def _quat(components: list[float]) -> Vec4:
     return w, x, y, z
 
 
-def turned_inertia(inertia: Vec6, quat_wxyz: Vec4) -> Vec6:
+def rotate_inertia(inertia: Vec6, quat_wxyz: Vec4) -> Vec6:
     """Return a child's inertia along the axes of the parent [kg m^2]."""
     ixx, ixy, ixz, iyy, iyz, izz = inertia
     rows = rotation_rows(quat_wxyz)
@@ -173,7 +175,7 @@ def turned_inertia(inertia: Vec6, quat_wxyz: Vec4) -> Vec6:
     )
 
 
-def shifted_inertia(inertia: Vec6, mass: float, offset: Vec3) -> Vec6:
+def shift_inertia(inertia: Vec6, mass: float, offset: Vec3) -> Vec6:
     """Move inertia from the centre of mass to a point ``offset`` away [kg m^2].
 
     Parallel axis theorem: I + m (|d|^2 1 - d d^T).
@@ -197,28 +199,3 @@ def shifted_inertia(inertia: Vec6, mass: float, offset: Vec3) -> Vec6:
 
 def _dot(a: Vec3, b: Vec3) -> float:
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2] + 0.0
-
-
-# More than the error of a tensor that was turned, relative to its largest moment.
-_ROUNDING = 2.0**-48
-
-
-def principal_inertia(inertia: Vec6) -> tuple[Vec3, Vec4]:
-    """Diagonalise inertia; what is diagonal already keeps its numbers and their order.
-
-    Products that are no more than rounding count as zero: of a body that is alike along
-    several axes, the directions of the principal ones would be noise.
-
-    Returns:
-        The three principal moments [kg m^2], and the quaternion wxyz that turns vectors
-        along the principal axes into the frame of the inertia.
-    """
-    ixx, ixy, ixz, iyy, iyz, izz = inertia
-    rounding = _ROUNDING * max(abs(ixx), abs(iyy), abs(izz))
-    if max(abs(ixy), abs(ixz), abs(iyz)) <= rounding:
-        return (ixx + 0.0, iyy + 0.0, izz + 0.0), (1.0, 0.0, 0.0, 0.0)
-    # Half of all robots have such inertia, and do without numpy.
-    from urdf_usd.converter.robot import spatial  # noqa: PLC0415
-
-    moments, axes = spatial.principal_inertia(spatial.inertia_tensor(inertia))
-    return moments, spatial.quat_wxyz_from_rotation(axes)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from urdf_usd.converter.robot.model import Pose
-from urdf_usd.converter.robot.rigid import normalised, rotation_rows
+from urdf_usd.converter.robot.rigid import normalise_quat, rotation_rows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -54,7 +54,7 @@ def quat_wxyz_from_rotation(rotation: Matrix) -> Vec4:
         q[1 + j] = m[j, i] + m[i, j]
         q[1 + k] = m[k, i] + m[i, k]
     w, x, y, z = q.tolist()
-    return normalised((w, x, y, z))
+    return normalise_quat((w, x, y, z))
 
 
 def rotations_from_quats_wxyz(quats_wxyz: Matrix) -> Matrix:
@@ -132,14 +132,14 @@ def pose_from_transform(transform: Matrix) -> Pose:
 
 def inverse_transform(transform: Matrix) -> Matrix:
     """Return the inverse of (..., 4, 4) rigid transforms."""
-    inverse = np.zeros_like(transform)
+    invert_pose = np.zeros_like(transform)
     rotation = np.swapaxes(transform[..., :3, :3], -1, -2)
-    inverse[..., :3, :3] = rotation
-    inverse[..., :3, 3] = -np.einsum(
+    invert_pose[..., :3, :3] = rotation
+    invert_pose[..., :3, 3] = -np.einsum(
         "...ij,...j->...i", rotation, transform[..., :3, 3]
     )
-    inverse[..., 3, 3] = 1.0
-    return inverse
+    invert_pose[..., 3, 3] = 1.0
+    return invert_pose
 
 
 def inertia_tensor(inertia: Vec6) -> Matrix:
@@ -158,7 +158,7 @@ def inertia_values(tensor: Matrix) -> Vec6:
     return ixx, ixy, ixz, iyy, iyz, izz
 
 
-def principal_inertia(tensor: Matrix) -> tuple[Vec3, Matrix]:
+def diagonalise_inertia(tensor: Matrix) -> tuple[Vec3, Matrix]:
     """Diagonalise an inertia tensor.
 
     A tensor that is diagonal already keeps its axes and their order, so that its
@@ -184,7 +184,7 @@ def principal_inertia(tensor: Matrix) -> tuple[Vec3, Matrix]:
     return (a, b, c), axes
 
 
-def shift_inertia(tensor: Matrix, mass: float, offset: Matrix) -> Matrix:
+def shift_inertia_tensor(tensor: Matrix, mass: float, offset: Matrix) -> Matrix:
     """Move an inertia tensor from the centre of mass to a point ``offset`` away.
 
     Parallel axis theorem: I + m (|d|^2 1 - d d^T).

@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
 _OWNERS = (g.LINK, g.JOINT, g.VISUAL, g.COLLISION)
 # Gazebo's elements stand at robot level, and name the link or joint that they are for.
-REFERRING = "gazebo"
+GAZEBO = "gazebo"
 REFERENCE = "reference"
 
 
-def collect(node: Node, version: tuple[int, int]) -> Custom:
+def collect_custom(node: Node, version: tuple[int, int]) -> Custom:
     """Return what an owner says beyond the language.
 
     Args:
@@ -42,14 +42,14 @@ def collect(node: Node, version: tuple[int, int]) -> Custom:
     return Custom(tuple(_attributes(node, version, ())), tuple(_elements(node, ())))
 
 
-def collect_robot(node: Node, version: tuple[int, int]) -> Custom:
+def collect_robot_custom(node: Node, version: tuple[int, int]) -> Custom:
     """Return what the robot itself says beyond the language.
 
     Materials that nothing uses are among it: they would be lost otherwise.
     """
     local = (look for link in node.all(g.LINK) for look in link.descendants(g.MATERIAL))
     used = {look[g.OPTIONAL_NAME] for look in local}
-    parts = [Custom(written(node, g.VERSION)), collect(node, version)]
+    parts = [Custom(written(node, g.VERSION)), collect_custom(node, version)]
     for material in node.all(g.MATERIAL):
         name = material[g.OPTIONAL_NAME]
         if name in used:
@@ -78,7 +78,7 @@ def written(
     )
 
 
-def inside(custom: Custom, tag: str) -> Custom:
+def nest_custom(custom: Custom, tag: str) -> Custom:
     """Return what an owner says as the words of the one around it."""
     return Custom(
         tuple(replace(one, within=(tag, *one.within)) for one in custom.attributes),
@@ -86,7 +86,7 @@ def inside(custom: Custom, tag: str) -> Custom:
     )
 
 
-def hand_out(robot: Robot) -> Robot:
+def assign_gazebo_elements(robot: Robot) -> Robot:
     """Give what Gazebo is told of a link or joint to that link or joint."""
     links = {link.name for link in robot.links}
     joints = {joint.name for joint in robot.joints} - links
@@ -94,7 +94,7 @@ def hand_out(robot: Robot) -> Robot:
     kept = []
     for element in robot.custom.elements:
         name = dict(element.content.attributes).get(REFERENCE)
-        if element.content.tag == REFERRING and name in links | joints:
+        if element.content.tag == GAZEBO and name in links | joints:
             addressed.setdefault(str(name), []).append(element)
         else:
             kept.append(element)

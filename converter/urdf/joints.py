@@ -25,7 +25,7 @@ from urdf_usd.converter.robot.model import (
     Spherical,
 )
 from urdf_usd.converter.urdf import grammar as g
-from urdf_usd.converter.urdf.extensions import collect, written
+from urdf_usd.converter.urdf.extensions import collect_custom, written
 from urdf_usd.converter.urdf.poses import build_origin, unit_axis
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def build_joint(node: Node, version: tuple[int, int]) -> Findings[Joint]:
         calibration=_build_calibration(node.first(g.CALIBRATION)),
         dont_collapse=node[g.DONT_COLLAPSE],
         location=node.location,
-        custom=collect(node, version) + _unused(node, kind),
+        custom=collect_custom(node, version) + _unused(node, kind),
     )
 
 

@@ -17,7 +17,7 @@ from urdf_usd.converter.robot.model import (
     Visual,
 )
 from urdf_usd.converter.urdf import grammar as g
-from urdf_usd.converter.urdf.extensions import collect, inside
+from urdf_usd.converter.urdf.extensions import collect_custom, nest_custom
 from urdf_usd.converter.urdf.poses import build_origin
 
 if TYPE_CHECKING:
@@ -48,29 +48,29 @@ def build_link(
     inertial = None
     if inertial_node:
         inertial = yield from _build_inertial(inertial_node, name)
-    custom = collect(node, version)
+    custom = collect_custom(node, version)
     visuals = []
     for visual in node.all(g.VISUAL):
         geometry = yield from _build_geometry(visual, name, files)
         origin = yield from build_origin(visual)
         material = visual.first(g.MATERIAL)
         look = materials[material.location] if material else None
-        own = collect(visual, version)
+        own = collect_custom(visual, version)
         if geometry:
             shape = visual[g.OPTIONAL_NAME], origin, geometry
             visuals.append(Visual(*shape, look, visual.location, own))
         else:
-            custom += inside(own, visual.type.tag)
+            custom += nest_custom(own, visual.type.tag)
     collisions = []
     for collision in node.all(g.COLLISION):
         geometry = yield from _build_geometry(collision, name, files)
         origin = yield from build_origin(collision)
-        own = collect(collision, version)
+        own = collect_custom(collision, version)
         if geometry:
             shape = collision[g.OPTIONAL_NAME], origin, geometry
             collisions.append(Collision(*shape, collision.location, own))
         else:
-            custom += inside(own, collision.type.tag)
+            custom += nest_custom(own, collision.type.tag)
     shapes = tuple(visuals), tuple(collisions)
     return Link(name, inertial, *shapes, node.location, custom)
 

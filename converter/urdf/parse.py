@@ -26,8 +26,11 @@ from urdf_usd.converter.robot import topology
 from urdf_usd.converter.robot.model import Robot
 from urdf_usd.converter.robot.text import robot_line
 from urdf_usd.converter.urdf import grammar as g
-from urdf_usd.converter.urdf.extensions import collect_robot, hand_out
-from urdf_usd.converter.urdf.files.uris import Surroundings
+from urdf_usd.converter.urdf.extensions import (
+    assign_gazebo_elements,
+    collect_robot_custom,
+)
+from urdf_usd.converter.urdf.files.uris import FileResolver
 from urdf_usd.converter.urdf.grammar import ROBOT
 from urdf_usd.converter.urdf.joints import build_joint, drop_broken_mimics
 from urdf_usd.converter.urdf.links import build_link
@@ -114,21 +117,21 @@ def parse_markup(
     Raises:
         SourceError: As :func:`parse`.
     """
-    return _parsed(_read_already(markup), os.fspath(path), packages, None)
+    return _parsed(_no_findings(markup), os.fspath(path), packages, None)
 
 
 def _parsed(
     markup: Findings[Element], file: str, packages: Mapping[str, str], root: str | None
 ) -> Parsed:
-    around = Surroundings(Path(file), packages, os.environ)
-    (element, robot), found = drain(_element_and_robot(markup, around, root))
+    resolver = FileResolver(Path(file), packages, os.environ)
+    (element, robot), found = drain(_element_and_robot(markup, resolver, root))
     diagnostics = tuple(sorted(found, key=_place))
     if any(diagnostic.severity is Severity.ERROR for diagnostic in diagnostics):
         raise SourceError(diagnostics)
     return Parsed(robot, diagnostics, element)
 
 
-def _read_already(markup: Element) -> Findings[Element]:
+def _no_findings(markup: Element) -> Findings[Element]:
     yield from ()
     return markup
 
@@ -139,14 +142,14 @@ def _place(diagnostic: Diagnostic) -> tuple[str, int, int]:
 
 
 def _element_and_robot(
-    markup: Findings[Element], around: Surroundings, tree_root: str | None
+    markup: Findings[Element], resolver: FileResolver, tree_root: str | None
 ) -> Findings[tuple[Element, Robot]]:
     root = yield from markup
-    return root, (yield from _robot(root, around, tree_root))
+    return root, (yield from _robot(root, resolver, tree_root))
 
 
 def _robot(
-    root: Element, around: Surroundings, tree_root: str | None
+    root: Element, resolver: FileResolver, tree_root: str | None
 ) -> Findings[Robot]:
     fatal = _not_a_robot(root) or find_unexpanded(root)
     if fatal:
@@ -154,9 +157,9 @@ def _robot(
     version = yield from _read_version(root)
     root = yield from drop_repeated(root)
     node = yield from read(root, g.ROBOT, version)
-    yield from remarks(root, version)
-    meshes = yield from _resolve(node, g.MESH, "mesh-missing", around)
-    images = yield from _resolve(node, g.TEXTURE, "texture-missing", around)
+    yield from element_notes(root, version)
+    meshes = yield from _resolve(node, g.MESH, "mesh-missing", resolver)
+    images = yield from _resolve(node, g.TEXTURE, "texture-missing", resolver)
     materials = yield from build_materials(node, images)
     links = yield from gather(
         build_link(link, version, meshes, materials) for link in node.all(g.LINK)
@@ -168,11 +171,11 @@ def _robot(
     joints = yield from drop_dangling(joints, links)
     name = node[g.OPTIONAL_NAME]
     if name is None:
-        name = Path(around.urdf.name.removesuffix(SUFFIX)).stem
+        name = Path(resolver.urdf.name.removesuffix(SUFFIX)).stem
         message = f"the robot has no name; called {name!r} after its file"
         yield Diagnostic("robot-unnamed", message, node.location)
-    custom = collect_robot(node, version)
-    robot = hand_out(Robot(name, links, joints, node.location, custom))
+    custom = collect_robot_custom(node, version)
+    robot = assign_gazebo_elements(Robot(name, links, joints, node.location, custom))
     if tree_root is not None:
         robot = yield from _tree_below(robot, tree_root)
     coupled = yield from drop_broken_mimics(robot.joints)
@@ -217,7 +220,7 @@ def _read_version(root: Element) -> Findings[tuple[int, int]]:
 
 
 def _resolve(
-    robot: Node, element_type: ElementType, missing: str, around: Surroundings
+    robot: Node, element_type: ElementType, missing: str, resolver: FileResolver
 ) -> Findings[Mapping[str, str | None]]:
     """Find the files that one type of element refers to, each once."""
     nodes = [node for node in robot.descendants(element_type) if node[g.FILENAME]]
@@ -227,7 +230,7 @@ def _resolve(
         uri = node[g.FILENAME]
         if uri in paths:
             continue
-        found = around.find(uri)
+        found = resolver.find(uri)
         paths[uri] = str(found.path) if found else None
         used = f"(used {times(uses[uri])})"
         if found is None and uri:
@@ -248,7 +251,7 @@ def _resolve(
 _NAMESPACE = "xmlns"
 
 
-def remarks(root: Element, version: tuple[int, int]) -> Findings[None]:
+def element_notes(root: Element, version: tuple[int, int]) -> Findings[None]:
     """Say what is outside the language, newer than the file, or text without a place.
 
     Each is said once, where it is first found, with a count.
@@ -260,7 +263,7 @@ def remarks(root: Element, version: tuple[int, int]) -> Findings[None]:
     counts: Counter[tuple[str, str]] = Counter()
     first: dict[tuple[str, str], Location] = {}
     for element, element_type in walk(root, ROBOT):
-        for location, rule, message in _remarks(element, element_type, version):
+        for location, rule, message in _element_notes(element, element_type, version):
             counts[rule, message] += 1
             first.setdefault((rule, message), location)
     for (rule, message), count in counts.items():
@@ -268,7 +271,7 @@ def remarks(root: Element, version: tuple[int, int]) -> Findings[None]:
         yield Diagnostic(rule, text, first[rule, message])
 
 
-def _remarks(
+def _element_notes(
     element: Element, element_type: ElementType | None, version: tuple[int, int]
 ) -> Iterator[tuple[Location, str, str]]:
     place = element.location

@@ -18,9 +18,9 @@ from urdf_usd.converter.meshes.mesh_material import (
     Sampling,
     Slot,
     Wrap,
-    faded,
     unit_color,
     visible,
+    with_opacity,
 )
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ _WRAPS = {
 _LUMINANCE = (0.212671, 0.715160, 0.072169)
 
 
-class DocumentLook(NamedTuple):
+class DocumentMaterials(NamedTuple):
     """What a document says about looks.
 
     Attributes:
@@ -92,10 +92,10 @@ class DocumentLook(NamedTuple):
 
 
 # Of a document whose look nobody wants.
-NO_LOOK = DocumentLook({}, (), {}, {})
+NO_MATERIALS = DocumentMaterials({}, (), {}, {})
 
 
-def read_document_look(root: Element) -> DocumentLook:
+def read_document_materials(root: Element) -> DocumentMaterials:
     """Read the looks of a document, and number its instances of geometries."""
     effects = {effect.get("id"): effect for effect in root.iter("effect")}
     images = {image.get("id", ""): image for image in root.iter("image")}
@@ -124,7 +124,7 @@ def read_document_look(root: Element) -> DocumentLook:
             }
         )
     sources = {source.get("id", ""): source for source in root.iter("source")}
-    return DocumentLook(materials, tuple(bindings), sources, sets)
+    return DocumentMaterials(materials, tuple(bindings), sources, sets)
 
 
 def _numbered_sets(root: Element) -> dict[str, int]:
@@ -188,7 +188,7 @@ def _material(
             (element.text or "").strip() in {"1", "true"}
             for element in effect.iter("double_sided")
         ),
-        textures=faded(found, opacity),
+        textures=with_opacity(found, opacity),
     )
 
 

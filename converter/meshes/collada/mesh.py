@@ -17,25 +17,28 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 import numpy as np
 
 from urdf_usd.converter.meshes.collada.geometry import read_surface
-from urdf_usd.converter.meshes.collada.materials import NO_LOOK, read_document_look
+from urdf_usd.converter.meshes.collada.materials import (
+    NO_MATERIALS,
+    read_document_materials,
+)
 from urdf_usd.converter.meshes.collada.number_lists import read_floats
 from urdf_usd.converter.meshes.collada.scene import read_scene
 from urdf_usd.converter.meshes.collada.text import parse_text
 from urdf_usd.converter.meshes.corner_values import (
     CornerValues,
-    are_within,
+    are_valid_indices,
     corner_values,
+    drop_unused,
     face_normals,
-    joined,
-    only_used,
-    transformed,
+    join_corner_values,
+    transform_vectors,
     unit_vectors,
 )
 from urdf_usd.converter.meshes.polygon_mesh import (
-    PLAIN,
+    NO_ATTRIBUTES,
     MeshError,
     PolygonMesh,
-    SurfaceLook,
+    SurfaceAttributes,
     build_mesh,
     reversed_faces,
 )
@@ -47,7 +50,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from urdf_usd.converter.meshes.collada.geometry import Primitive, Surface
-    from urdf_usd.converter.meshes.collada.materials import DocumentLook
+    from urdf_usd.converter.meshes.collada.materials import DocumentMaterials
     from urdf_usd.converter.meshes.collada.scene import Instance
     from urdf_usd.converter.meshes.collada.text import DaeText
 
@@ -69,7 +72,7 @@ class _Part(NamedTuple):
     material: str | None
 
 
-def read_dae(data: bytes, *, look: bool = True) -> PolygonMesh:
+def read_dae(data: bytes, *, attributes: bool = True) -> PolygonMesh:
     """Read all surfaces that the scene of a COLLADA document shows [m].
 
     Cameras, lights, lines and animations are passed over. Skinned surfaces are read in
@@ -78,7 +81,7 @@ def read_dae(data: bytes, *, look: bool = True) -> PolygonMesh:
 
     Args:
         data: The document.
-        look: Whether to read what the surfaces have besides their shape.
+        attributes: Whether to read what the surfaces have besides their shape.
 
     Raises:
         MeshError: The text is not XML, not COLLADA, or shows no surface.
@@ -87,7 +90,7 @@ def read_dae(data: bytes, *, look: bool = True) -> PolygonMesh:
     if text.root.tag != "COLLADA":
         raise MeshError(f"it is XML but not COLLADA: its root is <{text.root.tag}>")
     metres_per_unit, up_axis = _metres_per_unit(text.root), _up_axis(text.root)
-    said = read_document_look(text.root) if look else NO_LOOK
+    said = read_document_materials(text.root) if attributes else NO_MATERIALS
     instances, skipped = read_scene(text)
     surfaces = _Surfaces(text, said)
     parts = list(_parts(instances, surfaces))
@@ -111,7 +114,7 @@ def read_dae(data: bytes, *, look: bool = True) -> PolygonMesh:
         ),
         ignored_up_axis=None if up_axis == "Z_UP" else up_axis,
         skipped=skipped,
-        look=_joined_look(parts, said) if look else PLAIN,
+        attributes=_joined_attributes(parts, said) if attributes else NO_ATTRIBUTES,
     )
 
 
@@ -132,7 +135,9 @@ def _up_axis(root: Element) -> str:
     return axis if axis in {"X_UP", "Z_UP"} else "Y_UP"
 
 
-def _joined_look(parts: list[_Part], look: DocumentLook) -> SurfaceLook:
+def _joined_attributes(
+    parts: list[_Part], attributes: DocumentMaterials
+) -> SurfaceAttributes:
     used = list(dict.fromkeys(part.material for part in parts if part.material))
     numbers = {known: number for number, known in enumerate(used)}
     white = [np.broadcast_to(1.0, (len(part.indices), 3)) for part in parts]
@@ -142,21 +147,21 @@ def _joined_look(parts: list[_Part], look: DocumentLook) -> SurfaceLook:
     if any(normals) and not all(normals):
         flat = [face_normals(part.points, part.counts, part.indices) for part in parts]
     first, *further = (
-        joined([part.values.get(key) for part in parts], origin)
-        for key in look.coordinate_sets
+        join_corner_values([part.values.get(key) for part in parts], origin)
+        for key in attributes.coordinate_sets
     )
-    return SurfaceLook(
-        normals=joined(normals, flat or white),
+    return SurfaceAttributes(
+        normals=join_corner_values(normals, flat or white),
         texture_coordinates=first,
         further_coordinates=tuple(further),
-        colors=joined([part.values.get("COLOR") for part in parts], white),
+        colors=join_corner_values([part.values.get("COLOR") for part in parts], white),
         face_materials=np.repeat(
             np.array(
                 [numbers.get(part.material or "", -1) for part in parts], np.int32
             ),
             [len(part.counts) for part in parts],
         ),
-        materials=tuple(look.materials[known] for known in used),
+        materials=tuple(attributes.materials[known] for known in used),
     )
 
 
@@ -171,7 +176,9 @@ def _parts(instances: Iterable[Instance], surfaces: _Surfaces) -> Iterator[_Part
             raise MeshError("its instances multiply beyond all bounds")
         # What overflows here is found by build_mesh.
         with np.errstate(all="ignore"):
-            moved = transformed(surface.points, linear) + instance.transform[:3, 3]
+            moved = (
+                transform_vectors(surface.points, linear) + instance.transform[:3, 3]
+            )
             inside_out = bool(np.linalg.det(linear) < 0)
         for polygons in surface.primitives:
             values = surfaces.corner_values(polygons, linear)
@@ -183,17 +190,17 @@ def _parts(instances: Iterable[Instance], surfaces: _Surfaces) -> Iterator[_Part
                     key: CornerValues(held.values, held.indices[order])
                     for key, held in values.items()
                 }
-            material = surfaces.look.material(polygons.material, instance.element)
+            material = surfaces.attributes.material(polygons.material, instance.element)
             yield _Part(moved, polygons.counts, placed, values, material)
 
 
 class _Surfaces:
     """The document's surfaces and sources, each read once."""
 
-    def __init__(self, text: DaeText, look: DocumentLook) -> None:
-        self.look = look
+    def __init__(self, text: DaeText, attributes: DocumentMaterials) -> None:
+        self.attributes = attributes
         self._text = text
-        self._widths = look.widths
+        self._widths = attributes.widths
         self._surfaces: dict[Element, Surface] = {}
         self._sources: dict[tuple[str, int], Matrix | None] = {}
 
@@ -206,7 +213,7 @@ class _Surfaces:
     def of(self, geometry: Element) -> Surface:
         """Return the surface of a geometry."""
         if geometry not in self._surfaces:
-            surface = read_surface(geometry, self._text, self.look.sets)
+            surface = read_surface(geometry, self._text, self.attributes.sets)
             self._surfaces[geometry] = surface
         return self._surfaces[geometry]
 
@@ -226,13 +233,13 @@ class _Surfaces:
             source, column = polygons.values[semantic]
             indices = polygons.columns[column]
             held = self._rows(source, width)
-            if held is None or not are_within(indices, len(held)):
+            if held is None or not are_valid_indices(indices, len(held)):
                 continue
-            held, indices = only_used(held, indices)
+            held, indices = drop_unused(held, indices)
             if semantic == "NORMAL":
                 with np.errstate(all="ignore"):
                     # Adjugate: the inverse transpose, but for a factor, of any matrix.
-                    held = unit_vectors(transformed(held, _cofactors(linear)))
+                    held = unit_vectors(transform_vectors(held, _cofactors(linear)))
             elif semantic == "COLOR":
                 held = np.clip(held, 0.0, 1.0)
             found = corner_values(held, indices)
@@ -243,7 +250,7 @@ class _Surfaces:
     def _rows(self, name: str, width: int) -> Matrix | None:
         key = name, width
         if key not in self._sources:
-            source = self.look.sources.get(name)
+            source = self.attributes.sources.get(name)
             rows = None if source is None else _source_rows(source, width, self._text)
             self._sources[key] = rows
         return self._sources[key]

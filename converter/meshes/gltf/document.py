@@ -28,7 +28,7 @@ from urdf_usd.converter.meshes.polygon_mesh import MeshError
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
 
-    from urdf_usd.converter.meshes.corner_values import Neighbours
+    from urdf_usd.converter.meshes.corner_values import SiblingReader
 
 _Object = TypeVar("_Object", bound=msgspec.Struct)
 
@@ -76,12 +76,12 @@ class GltfDocument:
 
     Attributes:
         root: The decoded JSON.
-        neighbours: Reads files that it refers to.
+        read_sibling: Reads files that it refers to.
         chunk: The binary chunk of a GLB.
     """
 
     root: Root
-    neighbours: Neighbours = field(repr=False)
+    read_sibling: SiblingReader = field(repr=False)
     chunk: bytes | None = field(default=None, repr=False)
 
     def get(self, key: str, index: int | None, kind: type[_Object]) -> _Object:
@@ -108,7 +108,7 @@ class GltfDocument:
 _FIELDS = {one.encode_name: one.name for one in msgspec.structs.fields(Root)}
 
 
-def read_document(data: bytes, neighbours: Neighbours) -> GltfDocument:
+def read_document(data: bytes, read_sibling: SiblingReader) -> GltfDocument:
     """Read the JSON of a glTF file of either form.
 
     Raises:
@@ -135,7 +135,7 @@ def read_document(data: bytes, neighbours: Neighbours) -> GltfDocument:
             raise MeshError(f"it {reason} ({name}); export it uncompressed")
         if not name.startswith(_ACCEPTED_EXTENSIONS):
             raise MeshError(f"it requires the glTF extension {name!r}")
-    return GltfDocument(root, neighbours, chunk)
+    return GltfDocument(root, read_sibling, chunk)
 
 
 class Accessors:
@@ -260,7 +260,7 @@ class Accessors:
             return self._document.chunk
         content = data_of(buffer.uri)
         if content is None:
-            content = self._document.neighbours(unquote(buffer.uri))
+            content = self._document.read_sibling(unquote(buffer.uri))
         if content is None:
             raise MeshError(f"its buffer {buffer.uri[:80]!r} is not there")
         return content

@@ -19,7 +19,7 @@ from urdf_usd.converter.meshes.corner_values import (
     CornerValues,
     corner_values,
     face_normals,
-    joined,
+    join_corner_values,
     unit_vectors,
 )
 from urdf_usd.converter.meshes.gltf import schema
@@ -28,7 +28,7 @@ from urdf_usd.converter.meshes.gltf.materials import read_material
 from urdf_usd.converter.meshes.polygon_mesh import (
     MeshError,
     PolygonMesh,
-    SurfaceLook,
+    SurfaceAttributes,
     build_mesh,
     check_indices,
     reversed_faces,
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from urdf_usd.converter.meshes.corner_values import Neighbours
+    from urdf_usd.converter.meshes.corner_values import SiblingReader
     from urdf_usd.converter.meshes.gltf.document import GltfDocument
     from urdf_usd.converter.meshes.mesh_material import MeshMaterial
 
@@ -77,19 +77,19 @@ class _Part:
     material: int | None
 
 
-def read_gltf(data: bytes, neighbours: Neighbours = lambda _: None) -> PolygonMesh:
+def read_gltf(data: bytes, read_sibling: SiblingReader = lambda _: None) -> PolygonMesh:
     """Read all surfaces of a glTF file, binary or text, as one mesh.
 
     Skins and morph targets are ignored.
 
     Args:
         data: Content of the file.
-        neighbours: Reads files that it refers to.
+        read_sibling: Reads files that it refers to.
 
     Raises:
         MeshError: The file is damaged or compressed, or has no surface.
     """
-    document = read_document(data, neighbours)
+    document = read_document(data, read_sibling)
     accessors = Accessors(document)
     skipped: dict[str, None] = {}
     parts: list[_Part] = []
@@ -339,11 +339,11 @@ def _joined(
         np.full(len(corners) // 3, 3),
         corners,
         skipped=skipped,
-        look=SurfaceLook(
-            normals=joined(normals, flat),
+        attributes=SurfaceAttributes(
+            normals=join_corner_values(normals, flat),
             texture_coordinates=first,
             further_coordinates=tuple(further),
-            colors=joined(own, white),
+            colors=join_corner_values(own, white),
             face_materials=np.repeat(
                 np.array(chosen, np.int32), [len(part.corners) // 3 for part in parts]
             ),
@@ -370,7 +370,7 @@ def _coordinate_sets(
             for part in parts
         ]
         wanted = number == 0 or number in used
-        sets.append(joined(held, origin) if wanted else None)
+        sets.append(join_corner_values(held, origin) if wanted else None)
     return sets
 
 

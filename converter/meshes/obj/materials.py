@@ -21,15 +21,15 @@ from urdf_usd.converter.meshes.mesh_material import (
     Sampling,
     Slot,
     Wrap,
-    faded,
     unit_color,
     visible,
+    with_opacity,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from urdf_usd.converter.meshes.corner_values import Neighbours
+    from urdf_usd.converter.meshes.corner_values import SiblingReader
 
 # These start with the end of a line, which is found ten times as fast as a beginning.
 _LIBRARY = re.compile(rb"\n[ \t]*+mtllib[ \t]++([^\n]*)")
@@ -89,13 +89,13 @@ class MaterialLibraries:
 
 
 def read_libraries(
-    text: bytes, neighbours: Neighbours
+    text: bytes, read_sibling: SiblingReader
 ) -> tuple[MaterialLibraries, tuple[str, ...]]:
     """Read the libraries that an OBJ file names.
 
     Args:
         text: The OBJ file.
-        neighbours: Gives the bytes of a file that it names.
+        read_sibling: Gives the bytes of a file that it names.
 
     Returns:
         The libraries, and a sentence about each that is not there.
@@ -103,8 +103,8 @@ def read_libraries(
     texts: list[bytes] = []
     absent: list[str] = []
     materials: dict[str, MeshMaterial] = {}
-    for reference in islice(_references(text, neighbours), _MOST_LIBRARIES):
-        content = neighbours(reference)
+    for reference in islice(_references(text, read_sibling), _MOST_LIBRARIES):
+        content = read_sibling(reference)
         if content is None:
             absent.append(f"material library {reference!r} is not there")
             continue
@@ -132,16 +132,16 @@ def in_utf8(data: bytes) -> bytes:
 def in_one_word(text: bytes) -> bytes:
     """Join the words of the names of materials, in an OBJ file or its libraries."""
 
-    def joined(line: re.Match[bytes]) -> bytes:
+    def join_corner_values(line: re.Match[bytes]) -> bytes:
         keyword, name = (
             line[0].split(None, 1) if line[0].split()[1:] else (line[0], b"")
         )
         return b"\n" + keyword + b" " + name.strip().replace(b" ", _SPACE.encode())
 
-    return _NAME.sub(joined, b"\n" + text)[1:] if b"mtl" in text else text
+    return _NAME.sub(join_corner_values, b"\n" + text)[1:] if b"mtl" in text else text
 
 
-def _references(text: bytes, neighbours: Neighbours) -> Iterator[str]:
+def _references(text: bytes, read_sibling: SiblingReader) -> Iterator[str]:
     """Yield the libraries that a file names, each once."""
     if b"mtllib" not in text:
         return
@@ -153,7 +153,7 @@ def _references(text: bytes, neighbours: Neighbours) -> Iterator[str]:
         lines.add(match[1])
         whole = match[1].strip().decode("utf-8", "replace").replace("\\", "/")
         # A name with spaces, or several names.
-        names = (whole,) if neighbours(whole) is not None else whole.split()
+        names = (whole,) if read_sibling(whole) is not None else whole.split()
         for name in names:
             if name not in met:
                 met.add(name)
@@ -192,7 +192,7 @@ def _material(name: str, statements: dict[str, str], folder: str) -> MeshMateria
         emissive=_color(statements, "ke") or (0.0, 0.0, 0.0),
         metallic=_unit(statements, "pm"),
         roughness=_unit(statements, "pr"),
-        textures=faded(_tinted(_with_alpha(textures), color), opacity),
+        textures=with_opacity(_tinted(_with_alpha(textures), color), opacity),
     )
 
 

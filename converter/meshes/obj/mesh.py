@@ -23,16 +23,16 @@ import tinyobjloader
 
 from urdf_usd.converter.meshes.corner_values import (
     CornerValues,
-    completed,
     corner_values,
     face_normals,
+    fill_missing,
     unit_vectors,
 )
 from urdf_usd.converter.meshes.obj.materials import in_one_word, in_utf8, read_libraries
 from urdf_usd.converter.meshes.polygon_mesh import (
     MeshError,
     PolygonMesh,
-    SurfaceLook,
+    SurfaceAttributes,
     build_mesh,
     check_indices,
 )
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from urdf_usd.converter.meshes.corner_values import Neighbours
+    from urdf_usd.converter.meshes.corner_values import SiblingReader
 
 # All start with the end of a line, which is found ten times as fast as a beginning.
 # Points, lines and weights: the library gives up the file for one that is dangling.
@@ -66,14 +66,17 @@ _SHOWN = 40
 
 
 def read_obj(
-    data: bytes, neighbours: Neighbours = lambda _: None, *, look: bool = True
+    data: bytes,
+    read_sibling: SiblingReader = lambda _: None,
+    *,
+    attributes: bool = True,
 ) -> PolygonMesh:
     """Read all faces of an OBJ file as one mesh [m].
 
     Args:
         data: The file.
-        neighbours: Gives the material libraries that the file names.
-        look: Whether to take what faces have besides their shape.
+        read_sibling: Gives the material libraries that the file names.
+        attributes: Whether to take what faces have besides their shape.
 
     Raises:
         MeshError: A number is malformed, an index is out of range, or no face is left.
@@ -86,7 +89,7 @@ def read_obj(
         text = _MISREAD_VERTEX.sub(_in_digits, text)
     _refuse(_MISREAD_VERTEX.search(text), "a vertex is not three numbers")
     _refuse(_MISREAD_FACE.search(text), "a face refers to something that is no vertex")
-    libraries, absent = read_libraries(text, neighbours)
+    libraries, absent = read_libraries(text, read_sibling)
     config = tinyobjloader.ObjReaderConfig()
     config.triangulate = False
     reader = tinyobjloader.ObjReader()
@@ -97,28 +100,28 @@ def read_obj(
         config,
     ):
         raise MeshError(f"its OBJ is broken: {' '.join(reader.Error().split())}")
-    attributes = reader.GetAttrib()
+    parsed = reader.GetAttrib()
     shapes = [shape.mesh for shape in reader.GetShapes()]
-    points = _rows(attributes.vertices, 3)
+    points = _rows(parsed.vertices, 3)
     counts = _integers(shape.num_face_vertices for shape in shapes)
     indices = _integers(shape.vertex_indices() for shape in shapes)
     check_indices(len(points), counts, indices)
-    if not look:
+    if not attributes:
         return build_mesh(points, counts, indices, skipped=absent)
-    seen = SurfaceLook(
-        normals=_normals(attributes, shapes, _Faces(points, counts, indices)),
-        texture_coordinates=completed(
-            _rows(attributes.texcoords, 2),
+    seen = SurfaceAttributes(
+        normals=_normals(parsed, shapes, _Faces(points, counts, indices)),
+        texture_coordinates=fill_missing(
+            _rows(parsed.texcoords, 2),
             _integers(shape.texcoord_indices() for shape in shapes),
             np.zeros(2),
         ),
-        colors=_colors(attributes, indices),
+        colors=_colors(parsed, indices),
         face_materials=_integers(shape.material_ids for shape in shapes),
         materials=tuple(
             libraries.material(str(found.name)) for found in reader.GetMaterials()
         ),
     )
-    return build_mesh(points, counts, indices, skipped=absent, look=seen)
+    return build_mesh(points, counts, indices, skipped=absent, attributes=seen)
 
 
 def _in_digits(vertex: re.Match[bytes]) -> bytes:
@@ -140,7 +143,7 @@ def _normals(attributes: Any, shapes: list[Any], faces: _Faces) -> CornerValues 
     indices = _integers(shape.normal_indices() for shape in shapes)
     if ((indices >= 0) & (indices < len(normals))).all():
         return corner_values(normals, indices)
-    return completed(normals, indices, face_normals(*faces))
+    return fill_missing(normals, indices, face_normals(*faces))
 
 
 def _colors(attributes: Any, indices: NDArray[np.int32]) -> CornerValues | None:  # noqa: ANN401  (untyped)

@@ -62,7 +62,7 @@ class Found:
 
 
 @dataclass(frozen=True)
-class Surroundings:
+class FileResolver:
     """What lies around a URDF.
 
     Attributes:
@@ -118,8 +118,8 @@ class Surroundings:
             named: Packages that it is referred to by.
         """
         real = path.resolve()
-        around = chain.from_iterable(map(self._around, named))
-        packages = (folder.resolve() for folder in filter(is_package, around))
+        resolver = chain.from_iterable(map(self._around, named))
+        packages = (folder.resolve() for folder in filter(is_package, resolver))
         return any(map(real.is_relative_to, chain(self._own(), packages)))
 
     @cached_property
@@ -146,12 +146,12 @@ class Surroundings:
 
     @cached_property
     def _near(self) -> tuple[Path, ...]:
-        around = [
+        resolver = [
             folder
             for marks in (is_package, is_repository)
             for folder in _first(marks, (self._folder, *self._folder.parents))
         ]
-        near = (self._folder, *(around or (self._folder.parent,)))
+        near = (self._folder, *(resolver or (self._folder.parent,)))
         return tuple(folder.resolve() for folder in near)
 
     @cached_property

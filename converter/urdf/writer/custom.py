@@ -12,7 +12,7 @@ from xml.etree import ElementTree as ET
 from xml.parsers import expat
 
 from urdf_usd.converter.urdf import grammar as g
-from urdf_usd.converter.urdf.extensions import REFERENCE, REFERRING
+from urdf_usd.converter.urdf.extensions import GAZEBO, REFERENCE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -72,7 +72,7 @@ def addressed(elements: Iterable[CustomElement]) -> tuple[CustomElement, ...]:
     return tuple(
         one
         for one in elements
-        if one.content.tag == REFERRING
+        if one.content.tag == GAZEBO
         and not one.within
         and REFERENCE in dict(one.content.attributes)
     )

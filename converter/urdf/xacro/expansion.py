@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from urdf_usd.converter.diagnostics import Diagnostic, Location, SourceError
 from urdf_usd.converter.diagnostics.messages import truncate
-from urdf_usd.converter.urdf.files.uris import Surroundings
+from urdf_usd.converter.urdf.files.uris import FileResolver
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -101,7 +101,7 @@ def expand(
     Raises:
         SourceError: It cannot be expanded.
     """
-    around = Surroundings(Path(file), packages, os.environ)
+    resolver = FileResolver(Path(file), packages, os.environ)
     deadline = time.monotonic() + limits.time
     folders: dict[str, str] = {}
     found: list[Diagnostic] = []
@@ -115,7 +115,7 @@ def expand(
     # Which packages are needed shows on the way; all in all, they are few.
     while "missing" in (answer := _ask(file, request, deadline, limits)):
         name = answer["missing"]
-        folder = around.package(name)
+        folder = resolver.package(name)
         folders[name] = str(folder) if folder else f"package://{name}"
         if folder is None:
             message = f"package {truncate(repr(name))} is not found"
@@ -125,7 +125,7 @@ def expand(
         rule = "xacro-file-missing" if answer["absent"] else "xacro-error"
         error = Diagnostic(rule, answer["error"], _location(answer, file))
         raise SourceError((*found, error))
-    found += _findings(answer, file, around, folders)
+    found += _findings(answer, file, resolver, folders)
     return Expansion(
         text=answer["text"],
         origins=_origins(answer["places"]),
@@ -135,11 +135,14 @@ def expand(
 
 
 def _findings(
-    answer: Mapping[str, Any], file: str, around: Surroundings, packages: Iterable[str]
+    answer: Mapping[str, Any],
+    file: str,
+    resolver: FileResolver,
+    packages: Iterable[str],
 ) -> Iterator[Diagnostic]:
     """Say what is odd about an expansion that succeeded."""
     for read in answer["files"]:
-        if not around.owns(Path(read["path"]), packages):
+        if not resolver.owns(Path(read["path"]), packages):
             message = f"{read['path']!r} leads out of the robot's own folders"
             yield Diagnostic("file-outside", message, _location(read, file))
     for warning in answer["warnings"]:

@@ -11,7 +11,7 @@ from lxml import etree
 
 from urdf_usd.converter.diagnostics.findings import drain
 from urdf_usd.converter.urdf import grammar as g
-from urdf_usd.converter.urdf.files.uris import Surroundings
+from urdf_usd.converter.urdf.files.uris import FileResolver
 from urdf_usd.converter.urdf.markup import expanded_markup
 from urdf_usd.converter.urdf.xacro.expansion import SUFFIX, expand
 
@@ -52,9 +52,9 @@ def standalone_urdf(
     # What is no XML is refused there, with the place in the xacro file.
     drain(expanded_markup(expansion, file))
     root = etree.fromstring(expansion.text)
-    around = Surroundings(Path(file), packages, os.environ)
+    resolver = FileResolver(Path(file), packages, os.environ)
     for element in root.iter(g.MESH.tag, g.TEXTURE.tag):
-        found = around.find(element.get(g.FILENAME.name, ""))
+        found = resolver.find(element.get(g.FILENAME.name, ""))
         if found:
             element.set(g.FILENAME.name, str(found.path))
     if root.get(g.NAME.name) is None:

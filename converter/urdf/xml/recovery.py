@@ -65,15 +65,15 @@ def recover(text: str, file: str) -> Findings[Element]:
 def _recover(text: str, file: str) -> Findings[Element]:
     tokens = yield from scan(text, file, _MOST_REPAIRS)
     matching = match_tags(tokens)
-    nester = _Nester(file, tokens, matching)
-    yield from nester.nest()
-    root = yield from nester.finish()
+    recovery = _TreeRecovery(file, tokens, matching)
+    yield from recovery.nest()
+    root = yield from recovery.finish()
     if root.tag == ROBOT.tag:
-        yield from misplaced_parts(root, nester.changed)
+        yield from misplaced_parts(root, recovery.changed)
     return root
 
 
-class _Nester:
+class _TreeRecovery:
     """Makes elements of tags and text.
 
     Attributes:

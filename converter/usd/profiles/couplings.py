@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 
 
 def head_couplings(
-    joints: Iterable[Joint], may_say: Callable[[str, Mimic], bool]
+    joints: Iterable[Joint], can_couple: Callable[[str, Mimic], bool]
 ) -> dict[str, Mimic]:
     """Couple followers to the heads of their chains.
 
     Args:
         joints: Joints that can be coupled.
-        may_say: Whether a schema can say that the joint of a name follows so. A chain
-            begins where it cannot; a joint that cannot follow the first of what is
-            left follows the head of the whole chain if it can.
+        can_couple: Whether a schema can represent a coupling of a joint, by name. A
+            chain starts where it cannot; a joint that cannot be coupled to the start of
+            the rest of its chain is coupled to the start of the whole chain.
 
     Returns:
         Couplings that can be said, by follower.
@@ -47,7 +47,7 @@ def head_couplings(
                 (
                     coupling
                     for coupling in couplings
-                    if coupling.joint in mimics and may_say(name, coupling)
+                    if coupling.joint in mimics and can_couple(name, coupling)
                 ),
                 None,
             )

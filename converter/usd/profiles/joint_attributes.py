@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from pxr import Sdf, Usd, UsdPhysics
 
-from urdf_usd.converter.usd.writer.float32 import is_single
+from urdf_usd.converter.usd.writer.float32 import fits_float32
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -21,7 +21,7 @@ DEGREES = degrees(1.0)
 
 
 @dataclass(frozen=True, slots=True)
-class Word:
+class JointAttribute:
     """One number of a joint in an attribute of a schema.
 
     Attributes:
@@ -47,20 +47,22 @@ def friction(joint: Joint) -> float | None:
     return joint.dynamics.friction if joint.dynamics else None
 
 
-def sayable(words: Iterable[Word], joint: Joint, *, angular: bool) -> dict[str, float]:
+def schema_values(
+    attributes: Iterable[JointAttribute], joint: Joint, *, angular: bool
+) -> dict[str, float]:
     """Return what a joint says in words of a schema, by attribute, in its units.
 
     What lies outside the schema's range stays in ``urdf:`` alone, and so does what
     float32 would turn into zero or infinity.
     """
     values = {}
-    for word in words:
-        number = word.number(joint)
-        if number is None or number < 0 or (word.positive and number == 0):
+    for attribute in attributes:
+        number = attribute.number(joint)
+        if number is None or number < 0 or (attribute.positive and number == 0):
             continue
-        value = number * word.angular if angular else number
-        if is_single(number) and is_single(value):
-            values[word.attribute] = value
+        value = number * attribute.angular if angular else number
+        if fits_float32(number) and fits_float32(value):
+            values[attribute.attribute] = value
     return values
 
 
@@ -77,20 +79,20 @@ def write_drive(prim: Usd.Prim, joint: Joint, *, angular: bool) -> None:
 
     A drive is where simulators look for the bound, and where their users set gains.
     """
-    effort = sayable(_EFFORT, joint, angular=angular)
+    effort = schema_values(_EFFORT, joint, angular=angular)
     for force in effort.values():
-        drive = UsdPhysics.DriveAPI.Apply(prim, freedom(angular=angular))
+        drive = UsdPhysics.DriveAPI.Apply(prim, axis_instance(angular=angular))
         drive.CreateMaxForceAttr(force)
         drive.CreateStiffnessAttr(0.0)
         drive.CreateDampingAttr(0.0)
 
 
-def freedom(*, angular: bool) -> str:
+def axis_instance(*, angular: bool) -> str:
     """Instance of a multiple-apply schema for the one freedom of a joint."""
     return "angular" if angular else "linear"
 
 
-def single_freedoms(
+def single_axis_joints(
     stage: Usd.Stage, tree: Tree, prims: Prims
 ) -> list[tuple[Usd.Prim, Joint]]:
     """Joints that turn about or slide along one axis, with their prims.
@@ -102,14 +104,14 @@ def single_freedoms(
     for joint in tree.parent_joint.values():
         if joint.name in prims.joint:
             prim = stage.GetPrimAtPath(prims.joint[joint.name])
-            if turns(prim) or prim.IsA(UsdPhysics.PrismaticJoint):
+            if is_revolute(prim) or prim.IsA(UsdPhysics.PrismaticJoint):
                 found.append((prim, joint))
     return found
 
 
-def turns(prim: Usd.Prim) -> bool:
+def is_revolute(prim: Usd.Prim) -> bool:
     """Say whether a joint of one freedom is measured in degrees."""
     return bool(prim.IsA(UsdPhysics.RevoluteJoint))
 
 
-_EFFORT = (Word("maxForce", lambda joint: joint.effort),)
+_EFFORT = (JointAttribute("maxForce", lambda joint: joint.effort),)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from urdf_usd.converter.diagnostics.findings import Findings
     from urdf_usd.converter.meshes.polygon_mesh import PolygonMesh
     from urdf_usd.converter.usd.reader.shapes import PlacedShape
-    from urdf_usd.converter.usd.reader.transforms import Placement
+    from urdf_usd.converter.usd.reader.transforms import PrimTransforms
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,14 +128,14 @@ def nearest(path: Sdf.Path, among: Iterable[Sdf.Path]) -> Sdf.Path | None:
 
 
 def read_shapes(
-    root: Usd.Prim, links: Iterable[LinkPrim], placement: Placement
+    root: Usd.Prim, links: Iterable[LinkPrim], transforms: PrimTransforms
 ) -> Findings[Shapes]:
     """Read all shapes below a prim.
 
     Args:
         root: Prim below which to look.
         links: All links.
-        placement: Where prims are.
+        transforms: Where prims are.
     """
     link_at = {link.path: link for link in links}
     visuals: dict[Sdf.Path, list[Visual]] = {}
@@ -145,31 +145,33 @@ def read_shapes(
     for prim in Usd.PrimRange(root, Usd.TraverseInstanceProxies()):
         if not prim.IsA(UsdGeom.Gprim):
             continue
-        seen, touched = _is_seen(prim), _is_touched(prim)
-        if not (seen or touched):
+        visible, collides = _is_visible(prim), _is_collider(prim)
+        if not (visible or collides):
             continue
         path = prim.GetPath()
         owner = nearest(path, link_at)
         if owner is None:
             yield Diagnostic("stage-loose-shape", f"{path} belongs to no link")
             continue
-        shape = yield from read_shape(prim, placement.within(path, owner))
+        shape = yield from read_shape(prim, transforms.within(path, owner))
         if shape is None:
             continue
         if shape.mesh is not None:
             meshes[str(path)] = shape.mesh
         name = prim.GetDisplayName() or prim.GetName()
         custom = read_custom(prim)
-        if touched:
+        if collides:
             collision = Collision(name, shape.pose, shape.geometry, custom=custom)
             collisions.setdefault(owner, []).append(collision)
             body = link_at[owner].body
             if body is not None:
-                to_body = pose_from_transform(rigid_part(placement.within(owner, body)))
+                to_body = pose_from_transform(
+                    rigid_part(transforms.within(owner, body))
+                )
                 colliders[path] = replace(shape, pose=compose(to_body, shape.pose))
-        if seen:
-            look = yield from read_material(prim)
-            visual = Visual(name, shape.pose, shape.geometry, look, custom=custom)
+        if visible:
+            attributes = yield from read_material(prim)
+            visual = Visual(name, shape.pose, shape.geometry, attributes, custom=custom)
             visuals.setdefault(owner, []).append(visual)
     by_link = {
         path: LinkShapes(tuple(visuals.get(path, ())), tuple(collisions.get(path, ())))
@@ -178,7 +180,7 @@ def read_shapes(
     return Shapes(by_link, colliders, meshes)
 
 
-def _is_seen(prim: Usd.Prim) -> bool:
+def _is_visible(prim: Usd.Prim) -> bool:
     imageable = UsdGeom.Imageable(prim)
     return bool(
         imageable.ComputePurpose() != UsdGeom.Tokens.guide
@@ -186,7 +188,7 @@ def _is_seen(prim: Usd.Prim) -> bool:
     )
 
 
-def _is_touched(prim: Usd.Prim) -> bool:
+def _is_collider(prim: Usd.Prim) -> bool:
     return bool(
         prim.HasAPI(UsdPhysics.CollisionAPI)
         and UsdPhysics.CollisionAPI(prim).GetCollisionEnabledAttr().Get()

@@ -26,7 +26,7 @@ from urdf_usd.converter.robot.spatial import (
     inertia_values,
     quat_wxyz_from_rotation,
     rotation_from_quat_wxyz,
-    shift_inertia,
+    shift_inertia_tensor,
     transform_from_pose,
 )
 from urdf_usd.converter.usd.reader.transforms import rigid_part
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from urdf_usd.converter.diagnostics.findings import Findings
     from urdf_usd.converter.usd.reader.links import LinkPrim
     from urdf_usd.converter.usd.reader.shapes import PlacedShape
-    from urdf_usd.converter.usd.reader.transforms import Placement
+    from urdf_usd.converter.usd.reader.transforms import PrimTransforms
 
 
 Matrix: TypeAlias = "NDArray[np.float64]"
@@ -64,18 +64,20 @@ _NONE_BESIDE_INVENTED = 3e-9
 
 
 def body_inertial(
-    prim: Usd.Prim, placement: Placement, colliders: Mapping[Sdf.Path, PlacedShape]
+    prim: Usd.Prim,
+    transforms: PrimTransforms,
+    colliders: Mapping[Sdf.Path, PlacedShape],
 ) -> Findings[Inertial | None]:
     """Read the mass properties of a rigid body; None if it has none at all.
 
     Args:
         prim: The body.
-        placement: Where prims are.
+        transforms: Where prims are.
         colliders: Shapes of the stage's colliders, placed in their bodies' frames.
     """
     mass, center, tensor = _stated(prim)
     if center is not None:
-        center = placement.stretch(prim.GetPath()) @ center
+        center = transforms.scale_matrix(prim.GetPath()) @ center
     left_open = [
         what
         for what, stated in (
@@ -87,7 +89,7 @@ def body_inertial(
     ]
     computed = None
     if left_open:
-        computed = _computed(prim, placement, colliders)
+        computed = _computed(prim, transforms, colliders)
         if computed is None and mass is None:
             message = f"body {prim.GetPath()} states no mass and has no collider"
             yield Diagnostic("mass-unstated", message)
@@ -98,7 +100,7 @@ def body_inertial(
     mass = filled[0] if mass is None else mass
     center = filled[1] if center is None else center
     tensor = filled[2] if tensor is None else tensor
-    units = placement.units
+    units = transforms.units
     x, y, z = (float(c) + 0.0 for c in center)
     return Inertial(
         mass * units.mass,
@@ -176,7 +178,9 @@ def _newton_tensor(prim: Usd.Prim) -> _Tensor | None:
 
 
 def _computed(
-    prim: Usd.Prim, placement: Placement, colliders: Mapping[Sdf.Path, PlacedShape]
+    prim: Usd.Prim,
+    transforms: PrimTransforms,
+    colliders: Mapping[Sdf.Path, PlacedShape],
 ) -> tuple[float, Matrix, _Tensor] | None:
     """Mass, centre [m] and tensor that OpenUSD computes, if there is anything to do."""
     has_mass = UsdPhysics.MassAPI(prim).GetMassAttr().Get()
@@ -185,14 +189,14 @@ def _computed(
 
     def answer(collider: Usd.Prim) -> UsdPhysics.RigidBodyAPI.MassInformation:
         shape = colliders.get(collider.GetPath())
-        return _mass_information(collider, shape, placement.units.length)
+        return _mass_information(collider, shape, transforms.units.length)
 
     mass, moments, center, axes = UsdPhysics.RigidBodyAPI(prim).ComputeMassProperties(
         answer
     )
     if not (mass > 0 and np.isfinite([*moments, *center]).all()):
         return None
-    place = placement.units.length * np.array(center, np.float64)
+    place = transforms.units.length * np.array(center, np.float64)
     return float(mass), place, _turned(np.array(moments, np.float64), axes)
 
 
@@ -223,7 +227,7 @@ def _solid(collider: Usd.Prim, shape: PlacedShape) -> Solid:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Share:
+class LinkInertial:
     """What a link says of its own part of a body.
 
     Attributes:
@@ -256,7 +260,9 @@ def kept_inertial(prim: Usd.Prim) -> tuple[bool, Inertial | None]:
     return True, Inertial(mass, pose, (ixx, ixy, ixz, iyy, iyz, izz))
 
 
-def adds_up(body: Inertial, shares: Sequence[Share], robot_mass: float) -> bool:
+def adds_up(
+    body: Inertial, link_inertials: Sequence[LinkInertial], robot_mass: float
+) -> bool:
     """Say whether the shares of links explain what their body states.
 
     A conversion invents mass for a body that has none, and inertia for one that has
@@ -264,13 +270,13 @@ def adds_up(body: Inertial, shares: Sequence[Share], robot_mass: float) -> bool:
 
     Args:
         body: What the body states.
-        shares: What its links say.
+        link_inertials: What its links say.
         robot_mass: Of all bodies [kg].
     """
     massive = [
-        (share.inertial, share.to_body)
-        for share in shares
-        if share.inertial and share.inertial.mass > 0
+        (link_inertial.inertial, link_inertial.to_body)
+        for link_inertial in link_inertials
+        if link_inertial.inertial and link_inertial.inertial.mass > 0
     ]
     mass = sum(inertial.mass for inertial, _ in massive)
     if mass == 0:
@@ -299,12 +305,12 @@ def _about_origin(inertial: Inertial, to_body: Matrix) -> Matrix:
     pose = to_body @ transform_from_pose(inertial.origin)
     rotation = pose[:3, :3]
     tensor = rotation @ inertia_tensor(inertial.inertia) @ rotation.T
-    return shift_inertia(tensor, inertial.mass, pose[:3, 3])
+    return shift_inertia_tensor(tensor, inertial.mass, pose[:3, 3])
 
 
 def read_inertials(
     links: Sequence[LinkPrim],
-    placement: Placement,
+    transforms: PrimTransforms,
     colliders: Mapping[Sdf.Path, PlacedShape],
 ) -> Findings[dict[Sdf.Path, Inertial | None]]:
     """Read the inertial of every link, in the frame of its prim.
@@ -314,15 +320,15 @@ def read_inertials(
 
     Args:
         links: Links of the robot.
-        placement: Where prims are.
+        transforms: Where prims are.
         colliders: Colliders in the frames of their bodies.
     """
-    stage = placement.stage
+    stage = transforms.stage
     inertials: dict[Sdf.Path, Inertial | None] = {}
     for link in links:
         prim = stage.GetPrimAtPath(link.path)
         if link.is_body:
-            inertials[link.path] = yield from body_inertial(prim, placement, colliders)
+            inertials[link.path] = yield from body_inertial(prim, transforms, colliders)
         else:
             inertials[link.path] = kept_inertial(prim)[1]
     masses = [
@@ -339,18 +345,18 @@ def read_inertials(
         carried = [frame for frame in frames if inertials[frame.path]]
         if stated is None or not (kept or carried):
             continue
-        shares = [
-            Share(own if kept else stated, np.eye(4)),
+        link_inertials = [
+            LinkInertial(own if kept else stated, np.eye(4)),
             *(
-                Share(
+                LinkInertial(
                     inertials[frame.path],
-                    rigid_part(placement.within(frame.path, link.path)),
+                    rigid_part(transforms.within(frame.path, link.path)),
                 )
                 for frame in carried
             ),
         ]
-        if adds_up(stated, shares, sum(masses)):
-            inertials[link.path] = shares[0].inertial
+        if adds_up(stated, link_inertials, sum(masses)):
+            inertials[link.path] = link_inertials[0].inertial
             continue
         message = f"links in body {link.path} do not add up to it; the body counts"
         yield Diagnostic("inertial-outdated", message)

@@ -24,7 +24,7 @@ from urdf_usd.converter.robot.model import (
     Vec3,
 )
 from urdf_usd.converter.usd.urdf_attributes import read_text
-from urdf_usd.converter.usd.writer.float32 import FARTHEST
+from urdf_usd.converter.usd.writer.float32 import NO_LIMIT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -204,4 +204,4 @@ def _scaled(limits: Range, unit: float) -> Range:
 
 def _open(value: float) -> float:
     """Read a very distant limit as none, which is how one side is left open."""
-    return float(np.copysign(np.inf, value)) if abs(value) >= FARTHEST else float(value)
+    return float(np.copysign(np.inf, value)) if abs(value) >= NO_LIMIT else float(value)

@@ -34,7 +34,7 @@ from urdf_usd.converter.usd.reader.joints import read_connections
 from urdf_usd.converter.usd.reader.links import NO_SHAPES, read_link_prims, read_shapes
 from urdf_usd.converter.usd.reader.masses import read_inertials, states_inertial
 from urdf_usd.converter.usd.reader.names import legible_name
-from urdf_usd.converter.usd.reader.transforms import placement_of
+from urdf_usd.converter.usd.reader.transforms import prim_transforms
 from urdf_usd.converter.usd.reader.tree import read_tree
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from urdf_usd.converter.robot.spatial import Matrix
     from urdf_usd.converter.usd.reader.joints import Descriptions
     from urdf_usd.converter.usd.reader.links import LinkPrim, Shapes
-    from urdf_usd.converter.usd.reader.transforms import Placement
+    from urdf_usd.converter.usd.reader.transforms import PrimTransforms
     from urdf_usd.converter.usd.reader.tree import StageTree
 
 
@@ -146,13 +146,13 @@ def _read(
             break
     if not found:
         _refuse("the stage has no rigid body and no link")
-    placement = placement_of(stage)
-    connections = yield from read_connections(descriptions, placement, root.GetPath())
-    tree = yield from read_tree(found, connections, placement, root.GetPath())
+    transforms = prim_transforms(stage)
+    connections = yield from read_connections(descriptions, transforms, root.GetPath())
+    tree = yield from read_tree(found, connections, transforms, root.GetPath())
     shapes = NO_SHAPES
     if with_shapes or _decide(found, stage):
-        shapes = yield from read_shapes(root, found, placement)
-    links = yield from _links(tree, shapes, placement)
+        shapes = yield from read_shapes(root, found, transforms)
+    links = yield from _links(tree, shapes, transforms)
     name = legible_name(default) if default else "robot"
     used = {
         shape.geometry.uri
@@ -201,9 +201,9 @@ def _refuse(message: str) -> NoReturn:
 
 
 def _links(
-    tree: StageTree, shapes: Shapes, placement: Placement
+    tree: StageTree, shapes: Shapes, transforms: PrimTransforms
 ) -> Findings[tuple[Link, ...]]:
-    inertials = yield from read_inertials(tree.links, placement, shapes.colliders)
+    inertials = yield from read_inertials(tree.links, transforms, shapes.colliders)
     links = []
     for link in tree.links:
         own = shapes.by_link.get(link.path)
@@ -213,7 +213,7 @@ def _links(
                 inertials.get(link.path),
                 own.visuals if own else (),
                 own.collisions if own else (),
-                custom=read_custom(placement.stage.GetPrimAtPath(link.path)),
+                custom=read_custom(transforms.stage.GetPrimAtPath(link.path)),
             )
         )
         if (frame := tree.moved.get(link.path)) is not None:

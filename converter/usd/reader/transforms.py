@@ -58,7 +58,7 @@ class Units:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Placement:
+class PrimTransforms:
     """Answers where prims are.
 
     Attributes:
@@ -83,7 +83,7 @@ class Placement:
         """Return the (4, 4) frame of a prim in the world [m], without scale."""
         return rigid_part(self.transform(path))
 
-    def standing(self, path: Sdf.Path) -> Matrix:
+    def upright_frame(self, path: Sdf.Path) -> Matrix:
         """Return the (4, 4) frame with Z up, where the stage's up is Y, in a prim's.
 
         A prim whose Z points up more than its Y is turned that way already: what is
@@ -94,7 +94,7 @@ class Placement:
         up = self.frame(path)[1, :3]
         return np.eye(4) if up[2] > up[1] else self.upright
 
-    def stretch(self, path: Sdf.Path) -> Matrix:
+    def scale_matrix(self, path: Sdf.Path) -> Matrix:
         """Return the (3, 3) scale from a prim's own coordinates to its frame [m]."""
         whole = self.transform(path)
         return (inverse_transform(rigid_part(whole)) @ whole)[:3, :3]
@@ -112,11 +112,11 @@ class Placement:
         if reset:
             return inverse_transform(self.frame(frame_of)) @ self.transform(path)
         matrix = _columns(local)
-        stretch = self.stretch(frame_of)
+        scale_matrix = self.scale_matrix(frame_of)
         length = self.units.length
-        if np.abs(stretch - length * np.eye(3)).max() <= _ROUNDING * length:
-            stretch = length * np.eye(3)
-        matrix[:3] = stretch @ matrix[:3]
+        if np.abs(scale_matrix - length * np.eye(3)).max() <= _ROUNDING * length:
+            scale_matrix = length * np.eye(3)
+        matrix[:3] = scale_matrix @ matrix[:3]
         return matrix
 
     def _metric(self, matrix: Gf.Matrix4d) -> Matrix:
@@ -125,7 +125,7 @@ class Placement:
         return metric
 
 
-def placement_of(stage: Usd.Stage) -> Placement:
+def prim_transforms(stage: Usd.Stage) -> PrimTransforms:
     """Read a stage's units and its up axis."""
     units = Units(
         float(UsdGeom.GetStageMetersPerUnit(stage)),
@@ -133,7 +133,7 @@ def placement_of(stage: Usd.Stage) -> Placement:
     )
     stands = UsdGeom.GetStageUpAxis(stage) == UsdGeom.Tokens.y
     upright = _STANDING if stands else None
-    return Placement(stage, units, upright, UsdGeom.XformCache())
+    return PrimTransforms(stage, units, upright, UsdGeom.XformCache())
 
 
 def rigid_part(transform: Matrix) -> Matrix:

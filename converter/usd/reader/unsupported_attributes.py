@@ -37,7 +37,7 @@ _DAMPING = ("newton:damping", "physxJointAxis:{}:viscousFrictionCoefficient")
 _FRICTION = ("newton:friction", "physxJointAxis:{}:dynamicFrictionEffort")
 
 
-class Gaps(TypedDict):
+class UnsupportedAttributes(TypedDict):
     """Fields of a joint that UsdPhysics has no schema for."""
 
     effort: float | None
@@ -69,7 +69,7 @@ def read_unsupported_attributes(
     kind: JointKind,
     units: Units,
     joints: JointNames,
-) -> Gaps:
+) -> UnsupportedAttributes:
     """Read what a joint says beyond UsdPhysics.
 
     ``urdf:`` attributes hold doubles; where a schema that simulators read says another
@@ -101,7 +101,7 @@ def read_unsupported_attributes(
         read_number(prim, "calibration:rising"),
         read_number(prim, "calibration:falling"),
     )
-    return Gaps(
+    return UnsupportedAttributes(
         effort=_effective(read_number(prim, "limit:effort"), effort),
         velocity=_effective(read_number(prim, "limit:velocity"), velocity),
         acceleration=read_number(prim, "limit:acceleration"),

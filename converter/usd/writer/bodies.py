@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING
 
 from pxr import Gf, UsdPhysics
 
+from urdf_usd.converter.robot.mass_properties import principal_inertia
 from urdf_usd.converter.robot.model import MeshFile
-from urdf_usd.converter.robot.rigid import principal_inertia, turned_inertia
+from urdf_usd.converter.robot.rigid import rotate_inertia
 from urdf_usd.converter.usd.urdf_attributes import (
     write_number,
     write_numbers,
     write_text,
 )
-from urdf_usd.converter.usd.writer.float32 import single, single_moments
+from urdf_usd.converter.usd.writer.float32 import moments_to_float32, to_float32
 from urdf_usd.converter.usd.writer.specs import apply, over, write
 
 if TYPE_CHECKING:
@@ -69,10 +70,10 @@ def _author_mass(prim: Sdf.PrimSpec, body: Body) -> None:
     """Author mass, centre and inertia explicitly: a consumer has nothing to invent."""
     what = f"of link {body.link!r}"
     moments, quat_wxyz = principal_inertia(body.inertia)
-    mass = single(body.mass, f"the mass {what}")
-    center = (single(c, f"the centre of mass {what}") for c in body.center)
+    mass = to_float32(body.mass, f"the mass {what}")
+    center = (to_float32(c, f"the centre of mass {what}") for c in body.center)
     center_of_mass = Gf.Vec3f(*center)
-    diagonal = single_moments(moments, f"the inertia {what}")
+    diagonal = moments_to_float32(moments, f"the inertia {what}")
     apply(prim, _MASS)
     tokens = UsdPhysics.Tokens
     write(prim, tokens.physicsMass, mass, _MASS)
@@ -85,7 +86,7 @@ def _is_own(body: Body, own: Inertial | None) -> bool:
     """Say whether a body is what its link says: nothing counted in, or invented."""
     if own is None or own.mass != body.mass:
         return False
-    turned = turned_inertia(own.inertia, own.origin.quat_wxyz)
+    turned = rotate_inertia(own.inertia, own.origin.quat_wxyz)
     slack = 1e-12 * max(body.inertia)
     return all(
         abs(moment - stated) <= slack + 1e-9 * abs(stated)

@@ -17,10 +17,10 @@ _SINGLE = Struct("<f")
 _BITS = Struct("<i")
 # A limit at or beyond this is no limit. OpenUSD's parser ignores revolute limits from
 # about 5e37 degrees on.
-FARTHEST: float = _SINGLE.unpack(_SINGLE.pack(1e37))[0]
+NO_LIMIT: float = _SINGLE.unpack(_SINGLE.pack(1e37))[0]
 
 
-def single(value: float, what: str) -> float:
+def to_float32(value: float, what: str) -> float:
     """Round to float32.
 
     Args:
@@ -36,7 +36,7 @@ def single(value: float, what: str) -> float:
     return _rounded(value)
 
 
-def single_moments(moments: Vec3, what: str) -> Vec3:
+def moments_to_float32(moments: Vec3, what: str) -> Vec3:
     """Round principal moments to float32 without making them implausible.
 
     Engines refuse or zero an inertia that breaks A + B >= C. A flat body has A + B = C,
@@ -50,7 +50,7 @@ def single_moments(moments: Vec3, what: str) -> Vec3:
     Raises:
         AuthoringError: A magnitude is beyond float32.
     """
-    stored = [single(moment, what) for moment in moments]
+    stored = [to_float32(moment, what) for moment in moments]
     largest = max(range(3), key=lambda index: moments[index])
     others = sum(moments) - moments[largest]
     stored_others = sum(stored) - stored[largest]
@@ -66,19 +66,19 @@ def single_moments(moments: Vec3, what: str) -> Vec3:
     return a, b, c
 
 
-def is_single(value: float) -> bool:
+def fits_float32(value: float) -> bool:
     """Say whether float32 keeps a number, other than zero, from zero and infinity."""
     return value == 0 or _SMALLEST_NORMAL <= abs(value) <= LARGEST
 
 
-def keeps_positive(value: float) -> bool:
+def is_positive_float32(value: float) -> bool:
     """Say whether a number is positive in float32, and finite."""
     return 0 < value <= LARGEST and _rounded(value) > 0
 
 
-def limit(value: float) -> float:
+def limit_to_float32(value: float) -> float:
     """Round a position limit to float32; a very distant one is none."""
-    if abs(value) >= FARTHEST:
+    if abs(value) >= NO_LIMIT:
         return float("inf") if value > 0 else float("-inf")
     return _rounded(value)
 

@@ -18,8 +18,8 @@ from urdf_usd.converter.robot.model import (
     Pose,
     Sphere,
 )
-from urdf_usd.converter.robot.rigid import compose, inverse, rest_poses
-from urdf_usd.converter.usd.writer.float32 import keeps_positive
+from urdf_usd.converter.robot.rigid import compose, invert_pose, rest_poses
+from urdf_usd.converter.usd.writer.float32 import is_positive_float32
 from urdf_usd.converter.usd.writer.meshes.library import mesh_key
 from urdf_usd.converter.usd.writer.specs import define, show_spec_name, write, write_new
 
@@ -70,7 +70,7 @@ def author_geometry(
             pose = (
                 rest[name]
                 if parent is None
-                else compose(inverse(rest[parent]), rest[name])
+                else compose(invert_pose(rest[parent]), rest[name])
             )
         _place(xform, pose)
     for name in tree.links:
@@ -121,7 +121,7 @@ def shape_problem(geometry: Geometry, library: MeshLibrary) -> tuple[str, str] |
             sizes = tuple(abs(factor) for factor in geometry.scale)
         case _:
             assert_never(geometry)
-    if not all(map(keeps_positive, sizes)):
+    if not all(map(is_positive_float32, sizes)):
         text = " x ".join(f"{size:g}" for size in sizes)
         return "geometry-invalid", f"has size {text}"
     return None

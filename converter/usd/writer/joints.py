@@ -23,9 +23,14 @@ from urdf_usd.converter.robot.model import (
     Revolute,
     Spherical,
 )
-from urdf_usd.converter.robot.rigid import compose, inverse, rest_poses, turn_onto
+from urdf_usd.converter.robot.rigid import (
+    compose,
+    invert_pose,
+    rest_poses,
+    rotation_onto_axis,
+)
 from urdf_usd.converter.usd.urdf_attributes import write_flag, write_number, write_text
-from urdf_usd.converter.usd.writer.float32 import FARTHEST, limit, single
+from urdf_usd.converter.usd.writer.float32 import NO_LIMIT, limit_to_float32, to_float32
 from urdf_usd.converter.usd.writer.specs import (
     apply,
     define,
@@ -80,7 +85,7 @@ def author_joints(
         write_text(prim, "joint:type", type(joint.kind).__name__.lower())
         if joint.dont_collapse:
             write_flag(prim, "joint:dont_collapse")
-        _author_gaps(prim, joint)
+        _author_unsupported_attributes(prim, joint)
     if prims.anchor is not None:
         anchor = define(layer, prims.anchor, "PhysicsFixedJoint")
         relate(anchor, _TOKENS.physicsBody0, prims.robot)
@@ -121,7 +126,7 @@ def _author_frames(
     else:
         relate(prim, _TOKENS.physicsBody0, prims.link[body0])
         if body0 != joint.parent:
-            to_body = compose(inverse(rest[body0]), rest[joint.parent])
+            to_body = compose(invert_pose(rest[body0]), rest[joint.parent])
             origin = compose(to_body, origin)
     relate(prim, _TOKENS.physicsBody1, prims.link[joint.child])
     if body0 != joint.parent:
@@ -136,7 +141,7 @@ def _author_frames(
 
 def _turn(axis: Vec3, origin: Vec4) -> Vec4:
     """Choose the orientation of a joint's frame in the frame of its child."""
-    _, turn = turn_onto(axis)
+    _, turn = rotation_onto_axis(axis)
     # Coordinate axes keep plain frames: legible, and safe with consumers that read
     # the token and forget the frame.
     if sum(c != 0 for c in axis) == 1:
@@ -148,7 +153,7 @@ def _turn(axis: Vec3, origin: Vec4) -> Vec4:
 
 
 def _author_pose(joint: Sdf.PrimSpec, side: int, pose: Pose, what: str) -> None:
-    position = Gf.Vec3f(*(single(c, what) + 0.0 for c in pose.position))
+    position = Gf.Vec3f(*(to_float32(c, what) + 0.0 for c in pose.position))
     rotation = Gf.Quatf(*pose.quat_wxyz)
     write(joint, f"physics:localPos{side}", position)
     write(joint, f"physics:localRot{side}", rotation)
@@ -158,17 +163,17 @@ def _author_freedom(joint: Sdf.PrimSpec, kind: JointKind) -> None:
     match kind:
         case Revolute():
             lower, upper = _limits_deg(kind.range)
-            write(joint, _TOKENS.physicsAxis, turn_onto(kind.axis)[0])
+            write(joint, _TOKENS.physicsAxis, rotation_onto_axis(kind.axis)[0])
             write(joint, _TOKENS.physicsLowerLimit, lower)
             write(joint, _TOKENS.physicsUpperLimit, upper)
         case Continuous():
-            write(joint, _TOKENS.physicsAxis, turn_onto(kind.axis)[0])
+            write(joint, _TOKENS.physicsAxis, rotation_onto_axis(kind.axis)[0])
         case Prismatic():
-            write(joint, _TOKENS.physicsAxis, turn_onto(kind.axis)[0])
-            write(joint, _TOKENS.physicsLowerLimit, limit(kind.range.lower))
-            write(joint, _TOKENS.physicsUpperLimit, limit(kind.range.upper))
+            write(joint, _TOKENS.physicsAxis, rotation_onto_axis(kind.axis)[0])
+            write(joint, _TOKENS.physicsLowerLimit, limit_to_float32(kind.range.lower))
+            write(joint, _TOKENS.physicsUpperLimit, limit_to_float32(kind.range.upper))
         case Planar():
-            _author_plane(joint, turn_onto(kind.axis)[0])
+            _author_plane(joint, rotation_onto_axis(kind.axis)[0])
         case Floating():
             # A free body needs no joint. The prim keeps name and origin, and is
             # disabled so that no simulator spends a constraint on it.
@@ -186,10 +191,13 @@ def _limits_deg(limits: Range) -> tuple[float, float]:
     OpenUSD's parser disables both limits of a revolute joint if one is infinite, so a
     very large angle stands for infinity there.
     """
-    lower, upper = limit(degrees(limits.lower)), limit(degrees(limits.upper))
+    lower, upper = (
+        limit_to_float32(degrees(limits.lower)),
+        limit_to_float32(degrees(limits.upper)),
+    )
     if isinf(lower) and isinf(upper):
         return lower, upper
-    return max(lower, -FARTHEST), min(upper, FARTHEST)
+    return max(lower, -NO_LIMIT), min(upper, NO_LIMIT)
 
 
 def _author_plane(joint: Sdf.PrimSpec, normal: str) -> None:
@@ -204,7 +212,7 @@ def _author_plane(joint: Sdf.PrimSpec, normal: str) -> None:
             write_new(joint, name, Sdf.ValueTypeNames.Float, value)
 
 
-def _author_gaps(prim: Sdf.PrimSpec, joint: Joint) -> None:
+def _author_unsupported_attributes(prim: Sdf.PrimSpec, joint: Joint) -> None:
     """Keep what UsdPhysics has no schema for under ``urdf:``, as the URDF says it."""
     write_number(prim, "limit:effort", joint.effort)
     write_number(prim, "limit:velocity", joint.velocity)

@@ -17,6 +17,7 @@ from pxr import Gf, Sdf, Usd, UsdGeom, UsdPhysics
 
 from urdf_usd.converter.diagnostics import AuthoringError, Diagnostic
 from urdf_usd.converter.options import Layout, MaterialNetworks, Profile
+from urdf_usd.converter.robot.model import MeshFile
 from urdf_usd.converter.usd.profiles import author_profile
 from urdf_usd.converter.usd.writer.articulation import author_articulation
 from urdf_usd.converter.usd.writer.bodies import author_bodies
@@ -36,7 +37,11 @@ from urdf_usd.converter.usd.writer.materials.materials import (
     author_material_library,
     author_materials,
 )
-from urdf_usd.converter.usd.writer.meshes.library import author_library
+from urdf_usd.converter.usd.writer.meshes.library import (
+    LIBRARY_ROOT,
+    MeshLibrary,
+    mesh_key,
+)
 from urdf_usd.converter.usd.writer.names import legal_name
 from urdf_usd.converter.usd.writer.prims import place_prims
 from urdf_usd.converter.usd.writer.specs import define
@@ -45,12 +50,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
+    from urdf_usd.converter.diagnostics import Location
     from urdf_usd.converter.options import BodyNesting
     from urdf_usd.converter.robot.bodies import BodyAssignment
     from urdf_usd.converter.robot.model import Robot
     from urdf_usd.converter.robot.topology import Tree
     from urdf_usd.converter.usd.writer.materials.materials import MaterialLibrary
-    from urdf_usd.converter.usd.writer.meshes.library import MeshLibrary
+    from urdf_usd.converter.usd.writer.meshes.library import MeshKey
     from urdf_usd.converter.usd.writer.prims import Prims
 
 
@@ -117,7 +123,7 @@ def author_asset(  # noqa: PLR0913  # one parameter per choice
     _refuse_depth(prims, tree)
 
     shapes = _new_layer(payload / GEOMETRY_LIBRARY)
-    meshes = author_library(robot, shapes)
+    meshes = author_mesh_library(robot, shapes)
     appearances = _new_stage(payload / MATERIALS_LIBRARY)
     materials = author_material_library(robot, meshes, appearances, payload, networks)
 
@@ -141,6 +147,36 @@ def author_asset(  # noqa: PLR0913  # one parameter per choice
         written.Save()
     _author_front(robot, prims, composed, folder)
     return (*meshes.diagnostics, *materials.diagnostics, *left_out)
+
+
+def author_mesh_library(robot: Robot, layer: Sdf.Layer) -> MeshLibrary:
+    """Read every mesh that the robot uses and write it to a library.
+
+    One mesh is in memory at a time.
+
+    Args:
+        robot: The robot; meshes without a file are left out.
+        layer: Empty layer of the library.
+    """
+    define(layer, LIBRARY_ROOT, "Scope").specifier = Sdf.SpecifierClass
+    layer.defaultPrim = LIBRARY_ROOT.name
+    uses = _mesh_uses(robot)
+    if not uses:
+        return MeshLibrary({}, {}, {}, ())
+    # Loads numpy, which takes longer than to convert a small robot.
+    from urdf_usd.converter.usd.writer.meshes.surfaces import write_surfaces  # noqa: PLC0415
+
+    return write_surfaces(uses, layer, LIBRARY_ROOT)
+
+
+def _mesh_uses(robot: Robot) -> Mapping[MeshKey, Location | None]:
+    """Meshes in the order of first use, with the link that uses them first."""
+    uses: dict[MeshKey, Location | None] = {}
+    for link in robot.links:
+        for shape in link.shapes:
+            if isinstance(shape.geometry, MeshFile) and shape.geometry.path is not None:
+                uses.setdefault(mesh_key(shape.geometry), link.location)
+    return uses
 
 
 def _author_parts(

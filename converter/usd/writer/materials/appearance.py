@@ -35,7 +35,7 @@ class Texture:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class Appearance:
     """What a material shows.
 
     Attributes:

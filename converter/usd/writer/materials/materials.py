@@ -15,7 +15,7 @@ from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.meshes.mesh_material import PLAIN_SAMPLING, Slot
 from urdf_usd.converter.options import MaterialNetworks
 from urdf_usd.converter.robot.model import MeshFile
-from urdf_usd.converter.usd.writer.materials.appearance import Look, Texture
+from urdf_usd.converter.usd.writer.materials.appearance import Appearance, Texture
 from urdf_usd.converter.usd.writer.materials.openpbr import write_openpbr
 from urdf_usd.converter.usd.writer.materials.preview_surface import (
     write_preview_surface,
@@ -67,14 +67,14 @@ class ImageUse:
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class Assignment:
     """A part of a visual, and what it shall look like.
 
     Attributes:
         link: Name of the visual's link.
         visual: Index of the visual in its link.
         subset: Name of the subset of its mesh; None for the visual itself.
-        look: Without its textures.
+        attributes: Without its textures.
         images: The textures.
         mesh_file: The file that brought the material; None if the URDF did.
         location: Where to point at.
@@ -83,7 +83,7 @@ class Claim:
     link: str
     visual: int
     subset: str | None
-    look: Look
+    appearance: Appearance
     images: tuple[ImageUse, ...]
     mesh_file: str | None
     location: Location | None
@@ -99,8 +99,8 @@ class MaterialLibrary:
         diagnostics: What was left out.
     """
 
-    prims: dict[Look, Sdf.Path]
-    bindings: tuple[tuple[Claim, Look], ...]
+    prims: dict[Appearance, Sdf.Path]
+    bindings: tuple[tuple[Assignment, Appearance], ...]
     diagnostics: tuple[Diagnostic, ...]
 
 
@@ -122,33 +122,41 @@ def author_material_library(
     """
     stage.CreateClassPrim(LIBRARY_ROOT).SetTypeName("Scope")
     stage.SetDefaultPrim(stage.GetPrimAtPath(LIBRARY_ROOT))
-    claims = [claim for link in robot.links for claim in _claims(link, meshes)]
+    assignments = [
+        assignment for link in robot.links for assignment in _assignments(link, meshes)
+    ]
     images: dict[Image, Location | None] = {}
-    for claim in claims:
-        for use in claim.images:
-            images.setdefault(use.image, claim.location)
+    for assignment in assignments:
+        for use in assignment.images:
+            images.setdefault(use.image, assignment.location)
     textures = copy_textures(images, folder / TEXTURES)
     bindings = []
-    for claim in claims:
-        look = replace(claim.look, textures=_textures(claim, textures.files))
-        if claim.mesh_file or look.textures or look.color:
-            bindings.append((claim, look))
-    looks = list(dict.fromkeys(look for _, look in bindings))
-    names = sibling_names(look.name or _UNNAMED for look in looks)
+    for assignment in assignments:
+        appearance = replace(
+            assignment.appearance, textures=_textures(assignment, textures.files)
+        )
+        if assignment.mesh_file or appearance.textures or appearance.color:
+            bindings.append((assignment, appearance))
+    appearances = list(dict.fromkeys(appearance for _, appearance in bindings))
+    names = sibling_names(appearance.name or _UNNAMED for appearance in appearances)
     prims = {}
     paths = [LIBRARY_ROOT.AppendChild(name) for name in names]
     # For every prim, a stage composes its siblings again.
     with Sdf.ChangeBlock():
         for path in paths:
             define(stage.GetRootLayer(), path, "Material")
-    for look, name in zip(looks, names, strict=True):
-        prims[look] = LIBRARY_ROOT.AppendChild(name)
-        material = UsdShade.Material.Define(stage, prims[look])
-        if look.name:
-            show_name(material.GetPrim(), look.name)
-        write_networks(material, look, networks)
-    remarks = (*_remarks(robot, meshes), *_from_outside(claims), *textures.diagnostics)
-    return MaterialLibrary(prims, tuple(bindings), _once(remarks))
+    for appearance, name in zip(appearances, names, strict=True):
+        prims[appearance] = LIBRARY_ROOT.AppendChild(name)
+        material = UsdShade.Material.Define(stage, prims[appearance])
+        if appearance.name:
+            show_name(material.GetPrim(), appearance.name)
+        write_networks(material, appearance, networks)
+    diagnostics = (
+        *_texture_diagnostics(robot, meshes),
+        *_from_outside(assignments),
+        *textures.diagnostics,
+    )
+    return MaterialLibrary(prims, tuple(bindings), _once(diagnostics))
 
 
 def author_materials(
@@ -175,48 +183,50 @@ def author_materials(
     for path in library.prims.values():
         local = define(layer, prims.materials.AppendChild(path.name), "Material")
         local.referenceList.prependedItems = [Sdf.Reference(library_asset, path)]
-    for claim, look in library.bindings:
-        path = prims.visual[claim.link][claim.visual]
+    for assignment, appearance in library.bindings:
+        path = prims.visual[assignment.link][assignment.visual]
         if not geometry.GetPrimAtPath(path):
             continue
-        if claim.subset is not None:
-            path = path.AppendChild(claim.subset)
+        if assignment.subset is not None:
+            path = path.AppendChild(assignment.subset)
         part = over(layer, path)
         apply(part, "MaterialBindingAPI")
-        name = library.prims[look].name
+        name = library.prims[appearance].name
         relate(part, UsdShade.Tokens.materialBinding, prims.materials.AppendChild(name))
 
 
 def write_networks(
-    material: UsdShade.Material, look: Look, networks: MaterialNetworks
+    material: UsdShade.Material, appearance: Appearance, networks: MaterialNetworks
 ) -> None:
     """Write the shader networks of a material.
 
     The preview surface is always written, for renderers without MaterialX.
     """
-    write_preview_surface(material, look)
+    write_preview_surface(material, appearance)
     if networks is MaterialNetworks.OPENPBR:
-        write_openpbr(material, look)
+        write_openpbr(material, appearance)
 
 
-def _claims(link: Link, meshes: MeshLibrary) -> Iterator[Claim]:
+def _assignments(link: Link, meshes: MeshLibrary) -> Iterator[Assignment]:
     for index, visual in enumerate(link.visuals):
         file, parts = _surface(visual.geometry, meshes)
         if visual.material is not None and not (parts and parts.covered):
-            yield _claim_of_urdf(link, index, visual.material, parts)
+            yield _urdf_assignment(link, index, visual.material, parts)
         for subset, material in parts.materials if parts else ():
             images = tuple(
                 ImageUse(slot, image_of(texture, file), _within(texture, parts))
                 for slot, texture in material.textures
                 if _can_show(parts)
             )
-            look = _look(material)
-            yield Claim(link.name, index, subset, look, images, file, link.location)
+            appearance = _appearance_of(material)
+            yield Assignment(
+                link.name, index, subset, appearance, images, file, link.location
+            )
 
 
-def _claim_of_urdf(
+def _urdf_assignment(
     link: Link, index: int, material: Material, parts: SurfaceParts | None
-) -> Claim:
+) -> Assignment:
     color, opacity = None, 1.0
     if material.rgba is not None:
         red, green, blue, opacity = (min(max(c, 0.0), 1.0) for c in material.rgba)
@@ -225,12 +235,12 @@ def _claim_of_urdf(
     if material.texture_path and _can_show(parts):
         image = Image(material.texture_uri or "", material.texture_path)
         images = (ImageUse(Slot.COLOR, image),)
-    look = Look(material.name, color, opacity)
-    return Claim(link.name, index, None, look, images, None, link.location)
+    appearance = Appearance(material.name, color, opacity)
+    return Assignment(link.name, index, None, appearance, images, None, link.location)
 
 
-def _look(material: MeshMaterial) -> Look:
-    return Look(
+def _appearance_of(material: MeshMaterial) -> Appearance:
+    return Appearance(
         name=material.name or None,
         color=material.color,
         opacity=material.opacity,
@@ -250,11 +260,11 @@ def _within(texture: MeshTexture, parts: SurfaceParts | None) -> Sampling:
 
 
 def _textures(
-    claim: Claim, files: Mapping[Image, str]
+    assignment: Assignment, files: Mapping[Image, str]
 ) -> tuple[tuple[Slot, Texture], ...]:
     return tuple(
         (use.slot, Texture(f"./{TEXTURES}/{files[use.image]}", use.sampling))
-        for use in claim.images
+        for use in assignment.images
         if use.image in files
     )
 
@@ -268,7 +278,7 @@ def _surface(
     return geometry.path, meshes.parts.get(geometry.path)
 
 
-def _remarks(robot: Robot, meshes: MeshLibrary) -> Iterator[Diagnostic]:
+def _texture_diagnostics(robot: Robot, meshes: MeshLibrary) -> Iterator[Diagnostic]:
     """Say which textures have nothing to lie on, and which materials give way."""
     for link in robot.links:
         for visual in link.visuals:
@@ -279,17 +289,17 @@ def _remarks(robot: Robot, meshes: MeshLibrary) -> Iterator[Diagnostic]:
                 message = f"{name} is not used on meshes that have their own"
                 yield Diagnostic("material-overridden", message, location)
             elif material and material.texture_path and not _can_show(parts):
-                yield _dropped(material.texture_uri, visual.geometry, location)
+                yield _dropped_texture(material.texture_uri, visual.geometry, location)
             for _, own in parts.materials if parts else ():
                 for _, texture in () if _can_show(parts) else own.textures:
-                    yield _dropped(texture.reference, visual.geometry, location)
+                    yield _dropped_texture(texture.reference, visual.geometry, location)
 
 
 def _can_show(parts: SurfaceParts | None) -> bool:
     return parts is not None and 0 in parts.coordinate_sets
 
 
-def _dropped(
+def _dropped_texture(
     reference: str | None, geometry: Geometry, location: Location | None
 ) -> Diagnostic:
     shape = "mesh" if isinstance(geometry, MeshFile) else "shape"
@@ -300,13 +310,13 @@ def _dropped(
     return Diagnostic("texture-dropped", message, location)
 
 
-def _from_outside(claims: Iterable[Claim]) -> Iterator[Diagnostic]:
-    for claim in claims:
-        for use in claim.images if claim.mesh_file else ():
+def _from_outside(assignments: Iterable[Assignment]) -> Iterator[Diagnostic]:
+    for assignment in assignments:
+        for use in assignment.images if assignment.mesh_file else ():
             path = use.image.path
-            if path and is_outside(path, claim.mesh_file or ""):
+            if path and is_outside(path, assignment.mesh_file or ""):
                 message = f"{path} lies outside the folders of its mesh; it is used"
-                yield Diagnostic("file-outside", message, claim.location)
+                yield Diagnostic("file-outside", message, assignment.location)
 
 
 def _once(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:

@@ -21,7 +21,7 @@ from urdf_usd.converter.usd.writer.materials.appearance import (
 )
 
 if TYPE_CHECKING:
-    from urdf_usd.converter.usd.writer.materials.appearance import Look, Texture
+    from urdf_usd.converter.usd.writer.materials.appearance import Appearance, Texture
 
 _KINDS = Sdf.ValueTypeNames
 _CONTEXT = "mtlx"
@@ -44,16 +44,16 @@ _NAMES = {
 _MODES = {Wrap.MIRROR: "mirror", Wrap.CLAMP: "clamp", Wrap.BLACK: "constant"}
 
 
-def write_openpbr(material: UsdShade.Material, look: Look) -> None:
+def write_openpbr(material: UsdShade.Material, appearance: Appearance) -> None:
     """Give a material an OpenPBR surface with its textures, for MaterialX renderers."""
     identifier = "ND_open_pbr_surface_surfaceshader"
     shader = define_shader(material, "OpenPbrSurface", identifier)
-    values = _values(material, look)
-    for slot, texture in look.textures:
+    values = _values(material, appearance)
+    for slot, texture in appearance.textures:
         if slot in _INPUTS:
-            values[slot] = _image(material, look, slot, texture)
-    if look.cutoff is not None and Slot.OPACITY in dict(look.textures):
-        values[Slot.OPACITY] = _cut(material, look.cutoff, values[Slot.OPACITY])
+            values[slot] = _image(material, appearance, slot, texture)
+    if appearance.cutoff is not None and Slot.OPACITY in dict(appearance.textures):
+        values[Slot.OPACITY] = _cut(material, appearance.cutoff, values[Slot.OPACITY])
     for slot, value in values.items():
         name, kind = _INPUTS[slot]
         set_input(shader, name, kind, value)
@@ -64,33 +64,33 @@ def write_openpbr(material: UsdShade.Material, look: Look) -> None:
     material.CreateSurfaceOutput(_CONTEXT).ConnectToSource(surface)
 
 
-def _values(material: UsdShade.Material, look: Look) -> dict[Slot, object]:
+def _values(material: UsdShade.Material, appearance: Appearance) -> dict[Slot, object]:
     """Return what slots show that have no image."""
-    values: dict[Slot, object] = {Slot.OPACITY: look.opacity}
-    if look.shows_corners:
+    values: dict[Slot, object] = {Slot.OPACITY: appearance.opacity}
+    if appearance.shows_corners:
         identifier = "ND_geompropvalue_color3"
         reader = define_shader(material, "CornerColorsProperty", identifier)
         set_input(reader, "geomprop", _KINDS.String, "displayColor")
         values[Slot.COLOR] = reader.CreateOutput("out", _KINDS.Color3f)
-    elif look.color is not None:
-        values[Slot.COLOR] = color_value(look.color)
-    if look.emissive != BLACK:
-        values[Slot.EMISSION] = color_value(look.emissive)
-    if look.metallic is not None:
-        values[Slot.METALNESS] = look.metallic
-    if look.roughness is not None:
-        values[Slot.ROUGHNESS] = look.roughness
+    elif appearance.color is not None:
+        values[Slot.COLOR] = color_value(appearance.color)
+    if appearance.emissive != BLACK:
+        values[Slot.EMISSION] = color_value(appearance.emissive)
+    if appearance.metallic is not None:
+        values[Slot.METALNESS] = appearance.metallic
+    if appearance.roughness is not None:
+        values[Slot.ROUGHNESS] = appearance.roughness
     return values
 
 
 def _image(
-    material: UsdShade.Material, look: Look, slot: Slot, texture: Texture
+    material: UsdShade.Material, appearance: Appearance, slot: Slot, texture: Texture
 ) -> UsdShade.Output:
     if slot.is_color:
-        return _color_image(material, look, slot, texture)
+        return _color_image(material, appearance, slot, texture)
     components = texture.sampling.components
     name = _NAMES[slot]
-    fallback = look.fallback((slot,))
+    fallback = appearance.fallback((slot,))
     if components == "a":
         kind, value = _KINDS.Color4f, Gf.Vec4f(*fallback)
         image = _read(material, slot, texture, "color4", kind, value)
@@ -115,10 +115,10 @@ def _image(
 
 
 def _color_image(
-    material: UsdShade.Material, look: Look, slot: Slot, texture: Texture
+    material: UsdShade.Material, appearance: Appearance, slot: Slot, texture: Texture
 ) -> UsdShade.Output:
     kind = _KINDS.Color3f
-    fallback = Gf.Vec3f(*look.fallback((slot,))[:3])
+    fallback = Gf.Vec3f(*appearance.fallback((slot,))[:3])
     image = _read(material, slot, texture, "color3", kind, fallback)
     out = image.CreateOutput("out", kind)
     gain = texture.sampling.gain[:3]

@@ -44,7 +44,7 @@ class SurfaceParts:
 
 def _parts(mesh: PolygonMesh, faces: Mapping[int, NDArray[np.intp]]) -> SurfaceParts:
     covered = sum(map(len, faces.values())) == len(mesh.face_counts)
-    materials = tuple(mesh.look.materials[number] for number in faces)
+    materials = tuple(mesh.attributes.materials[number] for number in faces)
     names: tuple[str | None, ...] = sibling_names(m.name or _UNNAMED for m in materials)
     if covered and len(materials) == 1:
         # A subset of all faces costs renderers, and says nothing.
@@ -54,7 +54,7 @@ def _parts(mesh: PolygonMesh, faces: Mapping[int, NDArray[np.intp]]) -> SurfaceP
         covered,
         tuple(
             number
-            for number, held in enumerate(mesh.look.coordinate_sets)
+            for number, held in enumerate(mesh.attributes.coordinate_sets)
             if held is not None
         ),
     )
@@ -75,23 +75,23 @@ def write_mesh(layer: Sdf.Layer, path: Sdf.Path, mesh: PolygonMesh) -> SurfacePa
     write(prim, UsdGeom.Tokens.orientation, UsdGeom.Tokens.rightHanded)
     write(prim, UsdGeom.Tokens.extent, UsdGeom.PointBased.ComputeExtent(points))
     kinds = Sdf.ValueTypeNames
-    look = mesh.look
-    if any(material.double_sided for material in look.materials):
+    attributes = mesh.attributes
+    if any(material.double_sided for material in attributes.materials):
         write(prim, UsdGeom.Tokens.doubleSided, True)
     for name, kind, held in (
         # As primvars, because the normals attribute cannot be indexed.
-        ("normals", kinds.Normal3fArray, look.normals),
+        ("normals", kinds.Normal3fArray, attributes.normals),
         *(
             (coordinates_name(number), kinds.TexCoord2fArray, coordinates)
-            for number, coordinates in enumerate(look.coordinate_sets)
+            for number, coordinates in enumerate(attributes.coordinate_sets)
         ),
     ):
         if held is not None:
             _write_primvar(prim, name, kind, held.values, held, mesh)
-    if look.colors is not None:
-        linear = linear_from_srgb(look.colors.values)
+    if attributes.colors is not None:
+        linear = linear_from_srgb(attributes.colors.values)
         kind = kinds.Color3fArray
-        _write_primvar(prim, "displayColor", kind, linear, look.colors, mesh)
+        _write_primvar(prim, "displayColor", kind, linear, attributes.colors, mesh)
     return _write_subsets(prim, mesh)
 
 
@@ -142,11 +142,11 @@ def _write_subsets(prim: Sdf.PrimSpec, mesh: PolygonMesh) -> SurfaceParts:
 
 def _faces_by_material(mesh: PolygonMesh) -> dict[int, NDArray[np.intp]]:
     """Faces of each material that has some and says something about the look."""
-    numbers = mesh.look.face_materials
+    numbers = mesh.attributes.face_materials
     if numbers is None:
         return {}
     return {
         number: np.flatnonzero(numbers == number)
         for number in np.unique(numbers[numbers >= 0]).tolist()
-        if mesh.look.materials[number].says_something
+        if mesh.attributes.materials[number].has_color
     }

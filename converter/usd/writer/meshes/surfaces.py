@@ -90,7 +90,7 @@ def _from_outside(
             f"{path} lies outside the folders of its mesh; it is used",
             location,
         )
-        for path in mesh.beside
+        for path in mesh.sibling_files
         if is_outside(path, file)
     ]
 

@@ -130,8 +130,8 @@ def test_it_is_whole_in_another_folder(tmp_path: Path, layout: Layout) -> None:
     assert stage.GetCompositionErrors() == []
     assert unresolved == []
     subset = stage.GetPrimAtPath("/whole_robot/Geometry/torso/visual/skin_one")
-    look, _ = UsdShade.MaterialBindingAPI(subset).ComputeBoundMaterial()
-    color = look.ComputeSurfaceSource()[0].GetInput("diffuseColor")
+    appearance, _ = UsdShade.MaterialBindingAPI(subset).ComputeBoundMaterial()
+    color = appearance.ComputeSurfaceSource()[0].GetInput("diffuseColor")
     (source,) = color.GetValueProducingAttributes()
     image = UsdShade.Shader(source.GetPrim()).GetInput("file").Get()
     assert image.resolvedPath.endswith(("Textures/skin.png", "Textures/skin.png]"))

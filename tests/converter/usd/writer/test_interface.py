@@ -82,8 +82,10 @@ def test_no_physics_is_left_when_it_is_off(asset: Path) -> None:
 
     assert physics_of(off) == {}
     assert not [key for prim in off.values() for key in prim if "urdf:" in key]
-    looks = ("/whole_robot/Geometry", "/whole_robot/Materials")
-    kept = [path for path in on if path.startswith(looks) and "gazebo" not in path]
+    appearances = ("/whole_robot/Geometry", "/whole_robot/Materials")
+    kept = [
+        path for path in on if path.startswith(appearances) and "gazebo" not in path
+    ]
     assert sorted(off) == sorted(["/whole_robot", *kept])
     for path in kept:
         plain = physics_of({path: on[path]}).get(path, [])
