@@ -1,7 +1,7 @@
-"""URDF to OpenUSD, and back again.
+"""Conversion between URDF and OpenUSD.
 
-Names are loaded when they are first asked for: reading URDF needs no OpenUSD, and
-writing USD nothing of what reading it needs.
+Names are imported on first use, because reading URDF needs no OpenUSD, and writing USD
+needs nothing of what reading it needs.
 
 Example:
     >>> from urdf_usd.converter import convert
@@ -60,7 +60,7 @@ _CALLED = {"read_urdf": "parse"}
 
 
 def __getattr__(name: str) -> object:
-    """Load what is asked for."""
+    """Import a name of the public interface."""
     if name not in _PLACE:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value: object = getattr(import_module(_PLACE[name]), _CALLED.get(name, name))

@@ -42,7 +42,7 @@ def principal_moments(inertial: Inertial) -> Vec3:
 
 
 def is_positive(moments: Vec3) -> bool:
-    """Say whether a body can have such moments, in ascending order."""
+    """Return whether a body can have such moments, in ascending order."""
     return moments[0] > _ZERO_MOMENT * moments[2]
 
 
@@ -53,34 +53,34 @@ def gyration(inertial: Inertial) -> float | None:
 
 
 def is_inertia_too_large(radius: float, reach: float) -> bool:
-    """Say whether the mass would have to lie far outside the shapes."""
+    """Return whether the mass would have to lie far outside the shapes."""
     return radius > _GYRATION_OVER_REACH * reach
 
 
 def is_inertia_too_small(radius: float, reach: float) -> bool:
-    """Say whether the mass would have to lie in a point."""
+    """Return whether the mass would have to lie in a point."""
     return radius < _GYRATION_UNDER_REACH * reach
 
 
 def is_too_dense(mass: float, volume: float) -> bool:
-    """Say whether nothing is so dense; a body without volume has no density."""
+    """Return whether nothing is so dense; a body without volume has no density."""
     return volume > 0.0 and mass / volume > _DENSEST
 
 
 def is_too_light(mass: float, volume: float) -> bool:
-    """Say whether air would weigh more."""
+    """Return whether air would weigh more."""
     return mass < _LIGHTEST * volume
 
 
 def is_far_outside(center: Vec3, bounds: Bounds) -> bool:
-    """Say whether a centre of mass has nothing to do with the shapes."""
+    """Return whether a centre of mass has nothing to do with the shapes."""
     return bounds.distance(center) > max(_OUTSIDE * bounds.diagonal, _TINY_LENGTH)
 
 
 def is_plausible_within(
     inertial: Inertial, least: LinkExtent, most: LinkExtent
 ) -> bool:
-    """Say whether an inertial suits every extent between two.
+    """Return whether an inertial suits every extent between two.
 
     Args:
         inertial: Mass, centre of mass and inertia of a link.

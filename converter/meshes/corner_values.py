@@ -37,7 +37,7 @@ class CornerValues:
 
 
 def fits_float32(values: NDArray[np.floating]) -> bool:
-    """Say whether numbers are finite in the single precision that USD stores."""
+    """Return whether numbers are finite in the single precision that USD stores."""
     with np.errstate(over="ignore"):
         return bool(np.isfinite(values.astype(np.float32)).all())
 

@@ -1,4 +1,4 @@
-"""Which inertia a body can have, and what it receives where it has none."""
+"""Mass properties of bodies: lumping, principal axes, and added inertia."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
     from urdf_usd.converter.robot.topology import Tree
 
 
-# Inertia invented for a point mass m on a robot of size L, as a part of m L^2.
+# Inertia added to a point mass m of a robot of size L, as a fraction of m L^2.
 INVENTED_INERTIA = 5e-7
-# Less than this part of m L^2 is the rounding of a tool that meant zero: it would be
-# the inertia of a body thirty million times smaller than the robot.
+# A smaller fraction of m L^2 is a rounded zero: the inertia of a body thirty million
+# times smaller than the robot.
 NEGLIGIBLE_INERTIA = 1e-15
-# What a thin rod receives about its own axis, as a part of its largest moment: a
-# fiftieth of what engineering tolerance allows. Newton raises less than a millionth.
+# Moment added to a thin rod about its axis, as a fraction of its largest moment: a
+# fiftieth of the engineering tolerance. Newton raises moments below a millionth.
 INVENTED_MOMENT = 2e-6
-# Less than this part of the largest moment is rounding, of either sign.
+# A smaller fraction of the largest moment is rounding, of either sign.
 _ROUNDING = 1e-12
 # The smallest positive float32 rounds this up to itself, and anything less to zero.
 SMALLEST = 2.0**-150
@@ -37,10 +37,10 @@ _TRIANGLE_SLACK = 1e-4
 def usable_inertia(
     inertia: Vec6, mass: float, size: float
 ) -> tuple[Vec6, tuple[tuple[str, str], ...]]:
-    """Give a body inertia about every axis.
+    """Return inertia with positive moments about all axes.
 
-    Zero would mean "compute it" to some readers of USD, and stop others. What no body
-    can have is kept.
+    A zero means "compute it" to some consumers of USD, and is refused by others.
+    Physically impossible inertia is kept.
 
     Args:
         inertia: (ixx, ixy, ixz, iyy, iyz, izz) about the centre of mass [kg m^2].
@@ -48,8 +48,8 @@ def usable_inertia(
         size: Of the robot [m].
 
     Returns:
-        The inertia, and what is said of it: rules, each with the rest of a sentence
-        about the link.
+        The inertia, and diagnostics about it: pairs of a rule and a text that continues
+        "link NAME".
     """
     moments, quat_wxyz = principal_inertia(inertia)
     largest = max(abs(moment) for moment in moments)
@@ -73,7 +73,7 @@ def usable_inertia(
 
 
 def is_negligible(moment: float, mass: float, size: float) -> bool:
-    """Say whether the largest moment of a body is the rounding of zero.
+    """Return whether the largest moment of a body is a rounded zero.
 
     Args:
         moment: Its size [kg m^2].
@@ -94,14 +94,14 @@ def _implausible(moments: Vec3) -> str | None:
 
 
 def has_mass(link: Link) -> bool:
-    """Say whether a link has a mass that float32 tells from zero."""
+    """Return whether a link has a mass that is not zero in float32."""
     return link.mass > SMALLEST
 
 
 def size_at_rest(tree: Tree, rest: dict[str, Pose]) -> float:
     """Return the largest distance of a link or centre of mass from the root [m].
 
-    It is 1 where all are at the root.
+    1 if all are at the root.
 
     Args:
         tree: The robot.
@@ -118,12 +118,12 @@ def size_at_rest(tree: Tree, rest: dict[str, Pose]) -> float:
 def lumped_inertial(
     tree: Tree, rest: dict[str, Pose], head: str, members: list[str]
 ) -> tuple[float, Vec3, Vec6]:
-    """Combine the inertials of welded links, of which one at least has mass.
+    """Combine the inertials of links fixed to each other; at least one has mass.
 
     Args:
         tree: The robot.
         rest: Where its links are while all joints are at zero, by name.
-        head: The link in whose frame the result is.
+        head: The link whose frame the result is expressed in.
         members: The links, in tree order.
 
     Returns:
@@ -161,7 +161,7 @@ def lumped_inertial(
 
 
 def _mass_properties(inertial: Inertial, origin: Pose) -> tuple[float, Vec3, Vec6]:
-    """Return mass, centre and inertia of a part whose inertial frame lies there."""
+    """Return mass, centre and inertia of a part with a given inertial frame."""
     x, y, z = (c + 0.0 for c in origin.position)
     return (
         inertial.mass,
@@ -170,15 +170,15 @@ def _mass_properties(inertial: Inertial, origin: Pose) -> tuple[float, Vec3, Vec
     )
 
 
-# More than the error of a tensor that was turned, relative to its largest moment.
+# Relative error of a rotated tensor, with margin.
 _PRODUCT_ROUNDING = 2.0**-48
 
 
 def principal_inertia(inertia: Vec6) -> tuple[Vec3, Vec4]:
-    """Diagonalise inertia; what is diagonal already keeps its numbers and their order.
+    """Diagonalise inertia; diagonal inertia keeps its values and their order.
 
-    Products that are no more than rounding count as zero: of a body that is alike along
-    several axes, the directions of the principal ones would be noise.
+    Products of inertia within rounding count as zero: otherwise the principal axes of a
+    symmetric body would be noise.
 
     Returns:
         The three principal moments [kg m^2], and the quaternion wxyz that turns vectors
@@ -188,7 +188,7 @@ def principal_inertia(inertia: Vec6) -> tuple[Vec3, Vec4]:
     rounding = _PRODUCT_ROUNDING * max(abs(ixx), abs(iyy), abs(izz))
     if max(abs(ixy), abs(ixz), abs(iyz)) <= rounding:
         return (ixx + 0.0, iyy + 0.0, izz + 0.0), (1.0, 0.0, 0.0, 0.0)
-    # Half of all robots have such inertia, and do without numpy.
+    # Imported here because half of all robots need no numpy.
     from urdf_usd.converter.robot import spatial  # noqa: PLC0415
 
     moments, axes = spatial.diagonalise_inertia(spatial.inertia_tensor(inertia))

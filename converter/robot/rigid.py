@@ -1,11 +1,11 @@
-"""Poses and inertia of one frame at a time, in plain numbers.
+"""Poses, rotations and inertia of single frames, without numpy.
 
-A robot has few of each, and numpy takes longer to load than a small robot to convert.
-Sums of our own also round alike everywhere, where a library for matrices fuses
-operations as the processor can. What is done for many at once is in ``spatial``.
+Importing numpy takes longer than converting a small robot. Plain sums also round the
+same on all processors, unlike BLAS, which may fuse operations. Arrays of many frames
+are in ``spatial``.
 
-Quaternions are unit, ordered (w, x, y, z), and turn child vectors into parent vectors;
-those that are returned have w >= 0. Inertia is (ixx, ixy, ixz, iyy, iyz, izz).
+Quaternions are unit quaternions (w, x, y, z) that rotate child vectors into the parent;
+returned ones have w >= 0. Inertia is (ixx, ixy, ixz, iyy, iyz, izz).
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def rotation_rows(quat_wxyz: Vec4) -> Rows:
 
 
 def rotate_vector(quat_wxyz: Vec4, vector: Vec3) -> Vec3:
-    """Turn a vector of the child into the parent."""
+    """Rotate a vector from the child into the parent."""
     x, y, z = vector
     first, second, third = (
         a * x + b * y + c * z for a, b, c in rotation_rows(quat_wxyz)
@@ -74,7 +74,7 @@ def rotate_vector(quat_wxyz: Vec4, vector: Vec3) -> Vec3:
 
 
 def transform_point(pose: Pose, point: Vec3) -> Vec3:
-    """Return a point of the child in the parent [m]."""
+    """Transform a point from the child into the parent [m]."""
     x, y, z = rotate_vector(pose.quat_wxyz, point)
     a, b, c = pose.position
     return x + a, y + b, z + c
@@ -111,7 +111,7 @@ def multiply_quats(parent: Vec4, child: Vec4) -> Vec4:
 
 
 def rest_poses(tree: Tree) -> dict[str, Pose]:
-    """Place every link with all joints at zero: poses in the root, by link name."""
+    """Return the pose of every link in the root, with all joints at zero."""
     poses = {tree.root: Pose()}
     for name in tree.links[1:]:
         joint = tree.parent_joint[name]
@@ -120,7 +120,7 @@ def rest_poses(tree: Tree) -> dict[str, Pose]:
 
 
 def rotation_onto_axis(axis: Vec3) -> tuple[str, Vec4]:
-    """Choose a coordinate axis and the rotation that carries it onto ``axis``.
+    """Return the nearest coordinate axis, and the rotation of it onto ``axis``.
 
     UsdPhysics joints move about X, Y or Z of a joint frame. The coordinate axis
     nearest to ``axis`` keeps the rotation small, and a coordinate axis itself, of
@@ -139,7 +139,7 @@ def rotation_onto_axis(axis: Vec3) -> tuple[str, Vec4]:
     turn = [1.0 + abs(axis[index]), 0.0, 0.0, 0.0]
     turn[1 + after], turn[1 + last] = -axis[last], axis[after]
     if axis[index] < 0:
-        # A half turn about the next axis first, so the remaining turn is below 90 deg.
+        # First half a turn about the next axis; the remaining rotation is below 90 deg.
         half = [0.0, 0.0, 0.0, 0.0]
         half[1 + after] = 1.0
         turn[1 + after], turn[1 + last] = axis[last], -axis[after]

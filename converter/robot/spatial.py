@@ -1,9 +1,7 @@
-"""Rotations, poses and inertia tensors as arrays of double precision.
+"""Rotations, poses and inertia tensors as numpy arrays.
 
-What one frame needs is in ``rigid``; here are matrices, and many frames at once.
-
-A rotation matrix here turns child vectors into parent vectors, columns being the
-child's axes. Quaternions are unit, ordered (w, x, y, z).
+A rotation matrix rotates child vectors into the parent; its columns are the child's
+axes. Quaternions are unit quaternions (w, x, y, z).
 """
 
 from __future__ import annotations
@@ -91,10 +89,10 @@ def quats_wxyz_from_rotations(rotations: Matrix) -> Matrix:
 def rpy_from_rotation(rotation: Matrix) -> Vec3:
     """Return roll, pitch, yaw [rad] of a (3, 3) rotation; roll is 0 at gimbal lock.
 
-    Near gimbal lock, roll is known badly. Yaw and pitch are those of what remains
-    when that very roll is undone, so together they are as exact as anywhere else.
+    Near gimbal lock, roll is ill-conditioned. Pitch and yaw are computed after undoing
+    that roll, so that the three together are accurate.
     """
-    # Below rounding, the two numbers say nothing.
+    # Both numbers are rounding noise.
     lock = np.hypot(rotation[2, 1], rotation[2, 2]) < 1e-15  # noqa: PLR2004
     roll = 0.0 if lock else float(np.arctan2(rotation[2, 1], rotation[2, 2]))
     cos_roll, sin_roll = np.cos(roll), np.sin(roll)
@@ -161,8 +159,7 @@ def inertia_values(tensor: Matrix) -> Vec6:
 def diagonalise_inertia(tensor: Matrix) -> tuple[Vec3, Matrix]:
     """Diagonalise an inertia tensor.
 
-    A tensor that is diagonal already keeps its axes and their order, so that its
-    numbers survive unchanged.
+    A diagonal tensor keeps its values and their order.
 
     Args:
         tensor: Symmetric (3, 3) [kg m^2].
@@ -177,7 +174,7 @@ def diagonalise_inertia(tensor: Matrix) -> tuple[Vec3, Matrix]:
         moments, axes = np.linalg.eigh((tensor + tensor.T) / 2)
         if np.linalg.det(axes) < 0:
             axes = axes * np.array([1.0, 1.0, -1.0])
-        # A thin rod's zero comes out as rounding of either sign.
+        # The zero moment of a thin rod becomes rounding of either sign.
         rounding = _EIGENVALUE * np.abs(moments).max()
         moments = np.where(np.abs(moments) <= rounding, 0.0, moments)
     a, b, c = (float(m) + 0.0 for m in moments)

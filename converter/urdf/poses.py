@@ -47,7 +47,7 @@ def build_origin(parent: Node) -> Findings[Pose]:
 
 
 def _alike(quat_wxyz: tuple[float, ...], unit_xyzw: tuple[float, ...]) -> bool:
-    """Say whether quaternions turn alike, but for the digits that people write."""
+    """Return whether quaternions turn alike, but for the digits that people write."""
     w, x, y, z = quat_wxyz
     cosine = sum(a * b for a, b in zip((x, y, z, w), unit_xyzw, strict=True))
     return abs(cosine) > math.cos(_SAME_ANGLE / 2)

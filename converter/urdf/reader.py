@@ -206,7 +206,7 @@ def _content(
 def _unread(
     element: Element, attribute: AttributeType[T], text: str | None
 ) -> Iterator[Diagnostic]:
-    """Say why an attribute is not read, unless it is one that may be absent."""
+    """Return why an attribute is not read, unless it is one that may be absent."""
     if text is not None:
         since = ".".join(map(str, attribute.since))
         message = f"{_subject(element, attribute)} needs <robot version={since!r}>"

@@ -155,7 +155,7 @@ def _colors(attributes: Any, indices: NDArray[np.int32]) -> CornerValues | None:
 
 
 def _dangling(faces: _Faces) -> bool:
-    """Say whether a corner is at no point; build_mesh will say it to the user."""
+    """Return whether a corner is at no point; build_mesh will say it to the user."""
     indices = faces.indices
     return not len(indices) or indices.max() >= len(faces.points)
 

@@ -52,7 +52,7 @@ class Element:
         return None
 
     def same_text(self, other: Element) -> bool:
-        """Say whether both are written alike, wherever that is."""
+        """Return whether both are written alike, wherever that is."""
         pairs = [(self, other)]
         while pairs:
             one, two = pairs.pop()

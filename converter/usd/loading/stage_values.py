@@ -75,7 +75,7 @@ def _mistyped(prim: Usd.Prim) -> Iterator[Diagnostic]:
 
 
 def _is_usable(name: str, value: object) -> bool:
-    """Say whether a value of the right type can stand for an axis or a joint frame."""
+    """Return whether a value of the right type can stand for an axis or a joint frame."""
     if value is None:
         return True
     if name in _AXES:

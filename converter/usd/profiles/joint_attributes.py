@@ -110,7 +110,7 @@ def single_axis_joints(
 
 
 def is_revolute(prim: Usd.Prim) -> bool:
-    """Say whether a joint of one freedom is measured in degrees."""
+    """Return whether a joint of one freedom is measured in degrees."""
     return bool(prim.IsA(UsdPhysics.RevoluteJoint))
 
 

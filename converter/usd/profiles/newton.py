@@ -62,7 +62,7 @@ def author_newton(
 
 
 def _may_couple(prim: Usd.Prim, mimic: Mimic, prim_of: Mapping[str, Usd.Prim]) -> bool:
-    """Say whether the schema can couple so.
+    """Return whether the schema can couple so.
 
     It couples joints of one type: its coefficients have one unit.
     """

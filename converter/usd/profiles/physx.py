@@ -76,7 +76,7 @@ def _author_joint(prim: Usd.Prim, joint: Joint) -> None:
 
 
 def _may_couple(prim: Usd.Prim, mimic: Mimic, prim_of: Mapping[str, Usd.Prim]) -> bool:
-    """Say whether PhysX takes a coupling: joints that turn must have limits for it."""
+    """Return whether PhysX takes a coupling: joints that turn must have limits for it."""
     leader = prim_of[mimic.joint]
     numbers = _coefficients(prim, leader, mimic)
     return _is_bounded(prim) and _is_bounded(leader) and all(map(fits_float32, numbers))

@@ -154,7 +154,7 @@ def _sides(description: UsdPhysics.JointDesc) -> tuple[_Side, _Side]:
 def _is_absent(
     side: _Side, rigid: frozenset[Sdf.Path], transforms: PrimTransforms
 ) -> bool:
-    """Say whether a side is a rigid body that the robot's stage does not simulate."""
+    """Return whether a side is a rigid body that the robot's stage does not simulate."""
     if not side.body or side.body in rigid:
         return False
     prim = transforms.stage.GetPrimAtPath(side.body)

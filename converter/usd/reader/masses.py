@@ -110,7 +110,7 @@ def body_inertial(
 
 
 def states_inertial(body: Usd.Prim) -> bool:
-    """Say whether a rigid body leaves nothing open that its colliders would tell."""
+    """Return whether a rigid body leaves nothing open that its colliders would tell."""
     return all(part is not None for part in _stated(body))
 
 
@@ -263,7 +263,7 @@ def kept_inertial(prim: Usd.Prim) -> tuple[bool, Inertial | None]:
 def adds_up(
     body: Inertial, link_inertials: Sequence[LinkInertial], robot_mass: float
 ) -> bool:
-    """Say whether the shares of links explain what their body states.
+    """Return whether the shares of links explain what their body states.
 
     A conversion invents mass for a body that has none, and inertia for one that has
     mass alone; the first has to be harmless, the second cannot be told.

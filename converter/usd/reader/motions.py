@@ -45,7 +45,7 @@ _AT_ORIGIN = 1e-9
 
 
 def is_floating(prim: Usd.Prim) -> bool:
-    """Say whether a joint is switched off because a conversion let its child float."""
+    """Return whether a joint is switched off because a conversion let its child float."""
     return read_text(prim, "joint:type") == "floating"
 
 

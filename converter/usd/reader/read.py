@@ -169,7 +169,7 @@ def _read(
 
 
 def _decide(links: Iterable[LinkPrim], stage: Usd.Stage) -> bool:
-    """Say whether anything follows from shapes: a mass, or that a link is bare."""
+    """Return whether anything follows from shapes: a mass, or that a link is bare."""
     return any(
         link.name == WORLD_LINK
         or (link.is_body and not states_inertial(stage.GetPrimAtPath(link.path)))

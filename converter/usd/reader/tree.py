@@ -139,7 +139,7 @@ def _joints_of(
 def _is_marked(
     part: frozenset[str], connections: Sequence[Connection], transforms: PrimTransforms
 ) -> bool:
-    """Say whether an articulation starts at one of the bodies or joints."""
+    """Return whether an articulation starts at one of the bodies or joints."""
     prims = [transforms.stage.GetPrimAtPath(path) for path in part]
     prims += [connection.prim for connection in _joints_of(part, connections)]
     return any(prim.HasAPI(UsdPhysics.ArticulationRootAPI) for prim in prims)

@@ -130,7 +130,7 @@ def _safety(prim: Usd.Prim) -> SafetyController:
 
 
 def has_drive(prim: Usd.Prim) -> bool:
-    """Say whether a joint has a drive with gains, for which URDF has no word."""
+    """Return whether a joint has a drive with gains, for which URDF has no word."""
     return any(
         drive.GetStiffnessAttr().Get() or drive.GetDampingAttr().Get()
         for drive in UsdPhysics.DriveAPI.GetAll(prim)

@@ -83,7 +83,7 @@ def _author_mass(prim: Sdf.PrimSpec, body: Body) -> None:
 
 
 def _is_own(body: Body, own: Inertial | None) -> bool:
-    """Say whether a body is what its link says: nothing counted in, or invented."""
+    """Return whether a body is what its link says: nothing counted in, or invented."""
     if own is None or own.mass != body.mass:
         return False
     turned = rotate_inertia(own.inertia, own.origin.quat_wxyz)

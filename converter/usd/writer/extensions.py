@@ -51,7 +51,7 @@ RESERVED = frozenset(
 
 
 def has_extensions(robot: Robot) -> bool:
-    """Say whether a robot has anything that this module would write."""
+    """Return whether a robot has anything that this module would write."""
     links = any(link.custom for link in robot.links)
     joints = any(joint.custom for joint in robot.joints)
     shapes = any(shape.custom for link in robot.links for shape in link.shapes)

@@ -67,12 +67,12 @@ def moments_to_float32(moments: Vec3, what: str) -> Vec3:
 
 
 def fits_float32(value: float) -> bool:
-    """Say whether float32 keeps a number, other than zero, from zero and infinity."""
+    """Return whether float32 keeps a number, other than zero, from zero and infinity."""
     return value == 0 or _SMALLEST_NORMAL <= abs(value) <= LARGEST
 
 
 def is_positive_float32(value: float) -> bool:
-    """Say whether a number is positive in float32, and finite."""
+    """Return whether a number is positive in float32, and finite."""
     return 0 < value <= LARGEST and _rounded(value) > 0
 
 

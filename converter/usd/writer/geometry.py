@@ -105,7 +105,7 @@ def _author_shapes(
 
 
 def shape_problem(geometry: Geometry, library: MeshLibrary) -> tuple[str, str] | None:
-    """Say why a shape cannot be written: rule id and text, or None."""
+    """Return why a shape cannot be written: rule id and text, or None."""
     match geometry:
         case Box():
             sizes: Sequence[float] = geometry.size

@@ -68,7 +68,7 @@ def author_inactive(layer: Sdf.Layer, paths: Iterable[Sdf.Path]) -> None:
 
 
 def is_written_here(file: Path) -> bool:
-    """Say whether a root layer stems from a conversion."""
+    """Return whether a root layer stems from a conversion."""
     try:
         layer = Sdf.Layer.OpenAsAnonymous(str(file), metadataOnly=True)
     except Tf.ErrorException:

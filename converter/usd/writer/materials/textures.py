@@ -72,7 +72,7 @@ def image_of(texture: MeshTexture, mesh_file: str) -> Image:
 
 
 def is_outside(path: str, mesh_file: str) -> bool:
-    """Say whether a file lies, or leads, outside the folders of its mesh.
+    """Return whether a file lies, or leads, outside the folders of its mesh.
 
     These are the package and the repository around the mesh file; where there is
     neither, the folder above it.
