@@ -1,4 +1,4 @@
-"""Numbers of joints in the attributes of simulators' schemas."""
+"""Attributes of joints in the schemas of simulators."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ DEGREES = degrees(1.0)
 
 @dataclass(frozen=True, slots=True)
 class JointAttribute:
-    """One number of a joint in an attribute of a schema.
+    """An attribute of a schema with a number of a joint.
 
     Attributes:
         attribute: Name of the attribute.
-        number: Reads the number from a joint [SI]; None if the joint does not say it.
-        angular: Units of the schema in one SI unit, for a joint that turns.
-        positive: Whether the schema has no zero. It never has negative numbers.
+        number: Returns the number of a joint [SI], or None.
+        angular: Factor from SI to the schema's unit, for a revolute joint.
+        positive: Whether zero is not allowed. Negative numbers never are.
     """
 
     attribute: str
@@ -38,22 +38,22 @@ class JointAttribute:
 
 
 def damping(joint: Joint) -> float | None:
-    """Return a joint's damping [N m s/rad or N s/m], if it says one."""
+    """Return a joint's damping [N m s/rad or N s/m], if any."""
     return joint.dynamics.damping if joint.dynamics else None
 
 
 def friction(joint: Joint) -> float | None:
-    """Return a joint's friction [N m or N], if it says one."""
+    """Return a joint's friction [N m or N], if any."""
     return joint.dynamics.friction if joint.dynamics else None
 
 
 def schema_values(
     attributes: Iterable[JointAttribute], joint: Joint, *, angular: bool
 ) -> dict[str, float]:
-    """Return what a joint says in words of a schema, by attribute, in its units.
+    """Return the values of a joint's attributes in the units of a schema.
 
-    What lies outside the schema's range stays in ``urdf:`` alone, and so does what
-    float32 would turn into zero or infinity.
+    Values outside the schema's range, or zero or infinite in float32, are omitted; they
+    are only in ``urdf:`` attributes.
     """
     values = {}
     for attribute in attributes:
@@ -67,7 +67,7 @@ def schema_values(
 
 
 def write_schema(prim: Usd.Prim, schema: str, values: Mapping[str, float]) -> None:
-    """Apply a schema by name, registered or not, and author its numbers."""
+    """Apply a schema by name, registered or not, and author its attributes."""
     prim.AddAppliedSchema(schema)
     for name, value in values.items():
         attribute = prim.CreateAttribute(name, Sdf.ValueTypeNames.Float, custom=False)
@@ -75,9 +75,9 @@ def write_schema(prim: Usd.Prim, schema: str, values: Mapping[str, float]) -> No
 
 
 def write_drive(prim: Usd.Prim, joint: Joint, *, angular: bool) -> None:
-    """Bound the effort by a drive that exerts none: it has no gains.
+    """Author the effort limit as ``maxForce`` of a drive without gains.
 
-    A drive is where simulators look for the bound, and where their users set gains.
+    Simulators read the limit from a drive, and users set gains there.
     """
     effort = schema_values(_EFFORT, joint, angular=angular)
     for force in effort.values():
@@ -88,17 +88,17 @@ def write_drive(prim: Usd.Prim, joint: Joint, *, angular: bool) -> None:
 
 
 def axis_instance(*, angular: bool) -> str:
-    """Instance of a multiple-apply schema for the one freedom of a joint."""
+    """Return the instance name of a multiple-apply schema for a joint's axis."""
     return "angular" if angular else "linear"
 
 
 def single_axis_joints(
     stage: Usd.Stage, tree: Tree, prims: Prims
 ) -> list[tuple[Usd.Prim, Joint]]:
-    """Joints that turn about or slide along one axis, with their prims.
+    """Return the revolute, continuous and prismatic joints with their prims.
 
-    A schema's number holds for all freedoms of a joint, each in a unit of its own, so
-    it says nothing about the others.
+    The unit of a schema's number depends on the axis, so that it is not applicable to
+    joints with several axes.
     """
     found = []
     for joint in tree.parent_joint.values():
@@ -110,7 +110,7 @@ def single_axis_joints(
 
 
 def is_revolute(prim: Usd.Prim) -> bool:
-    """Return whether a joint of one freedom is measured in degrees."""
+    """Return whether a joint with one axis is revolute (in degrees)."""
     return bool(prim.IsA(UsdPhysics.RevoluteJoint))
 
 

@@ -1,4 +1,4 @@
-"""What Newton reads of newton-usd-schemas. Angles are degrees there."""
+"""Schemas of Newton (newton-usd-schemas). Angles are in degrees."""
 
 from __future__ import annotations
 
@@ -31,8 +31,7 @@ if TYPE_CHECKING:
 _JOINT_ATTRIBUTES = (
     JointAttribute("newton:damping", damping, 1 / DEGREES),
     JointAttribute("newton:friction", friction),
-    # A joint that may not move would be a fixed one, so the schema has no zero. Many
-    # URDFs write zero for "unknown".
+    # Zero is not allowed by the schema; many URDFs write zero for "unknown".
     JointAttribute(
         "newton:velocityLimit", lambda joint: joint.velocity, DEGREES, positive=True
     ),
@@ -42,13 +41,13 @@ _JOINT_ATTRIBUTES = (
 def author_newton(
     stage: Usd.Stage, tree: Tree, body_assignment: BodyAssignment, prims: Prims
 ) -> None:
-    """Apply Newton's schemas to joints and bodies where they can say the same."""
+    """Apply Newton's schemas to joints and bodies."""
     joints = single_axis_joints(stage, tree, prims)
     for prim, joint in joints:
         angular = is_revolute(prim)
-        # Newton's own schemas have no bound on effort: it reads the drive's.
+        # Newton reads the effort limit from the drive.
         write_drive(prim, joint, angular=angular)
-        # Also where it says nothing: what is absent is meant to be.
+        # Also without values, to state that they are absent.
         values = schema_values(_JOINT_ATTRIBUTES, joint, angular=angular)
         write_schema(prim, "NewtonJointAPI", values)
     prim_of = {joint.name: prim for prim, joint in joints}
@@ -62,9 +61,9 @@ def author_newton(
 
 
 def _may_couple(prim: Usd.Prim, mimic: Mimic, prim_of: Mapping[str, Usd.Prim]) -> bool:
-    """Return whether the schema can couple so.
+    """Return whether the schema can represent a coupling.
 
-    It couples joints of one type: its coefficients have one unit.
+    Its coefficients have no unit, so that both joints must be of the same type.
     """
     alike = prim.GetTypeName() == prim_of[mimic.joint].GetTypeName()
     return (
@@ -89,7 +88,7 @@ def _author_mimic(prim: Usd.Prim, leader: Usd.Prim, mimic: Mimic) -> None:
 def _author_inertias(
     stage: Usd.Stage, body_assignment: BodyAssignment, prims: Prims
 ) -> None:
-    """State tensors as they are: in double, along the axes of the link."""
+    """Author inertia tensors in double precision, along the axes of the link."""
     for body in body_assignment.bodies:
         prim = stage.GetPrimAtPath(prims.link[body.link])
         xx, xy, xz, yy, yz, zz = body.inertia

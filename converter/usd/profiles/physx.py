@@ -1,8 +1,8 @@
-"""What PhysX reads of the schemas of Omniverse Physics. Angles are degrees there.
+"""Schemas of PhysX (Omniverse Physics). Angles are in degrees.
 
-They are not part of OpenUSD: schemas are applied and attributes named by what
-``physxSchema`` and ``physxSchemaAddition`` declare. ``physxJoint:jointFriction`` is no
-word for the friction of URDF: it is a coefficient of the force that the joint carries.
+They are not part of OpenUSD; names are those declared by ``physxSchema`` and
+``physxSchemaAddition``. ``physxJoint:jointFriction`` is not used: it is a coefficient
+of the joint's constraint force, unlike the friction of URDF.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ if TYPE_CHECKING:
     from urdf_usd.converter.robot.topology import Tree
     from urdf_usd.converter.usd.writer.prims import Prims
 
-# A speed of zero would freeze the joint. Many URDFs write it for "unknown".
+# Zero would lock the joint; many URDFs write zero for "unknown".
 _VELOCITY = JointAttribute(
     "maxJointVelocity", lambda joint: joint.velocity, DEGREES, positive=True
 )
 _PASSIVE = (
-    # URDF has one friction, whether the joint moves or rests.
+    # URDF does not distinguish static and dynamic friction.
     JointAttribute("staticFrictionEffort", friction),
     JointAttribute("dynamicFrictionEffort", friction),
     JointAttribute("viscousFrictionCoefficient", damping, 1 / DEGREES),
@@ -47,7 +47,7 @@ _PASSIVE = (
 
 
 def author_physx(stage: Usd.Stage, tree: Tree, prims: Prims) -> None:
-    """Apply PhysX's schemas to joints where they can say the same."""
+    """Apply PhysX's schemas to joints."""
     joints = single_axis_joints(stage, tree, prims)
     for prim, joint in joints:
         write_drive(prim, joint, angular=is_revolute(prim))
@@ -63,20 +63,20 @@ def author_physx(stage: Usd.Stage, tree: Tree, prims: Prims) -> None:
 
 def _author_joint(prim: Usd.Prim, joint: Joint) -> None:
     angular = is_revolute(prim)
-    # Also where it says nothing: what is absent is meant to be.
+    # Also without values, to state that they are absent.
     speed = schema_values((_VELOCITY,), joint, angular=angular)
     values = {f"physxJoint:{name}": value for name, value in speed.items()}
     write_schema(prim, "PhysxJointAPI", values)
     passive = schema_values(_PASSIVE, joint, angular=angular)
     if passive:
         axis = axis_instance(angular=angular)
-        # Where the axis has a schema of its own, the joint's speed is not asked for.
+        # PhysX ignores the joint's velocity limit if its axis has a schema.
         values = {f"physxJointAxis:{axis}:{n}": v for n, v in (speed | passive).items()}
         write_schema(prim, f"PhysxJointAxisAPI:{axis}", values)
 
 
 def _may_couple(prim: Usd.Prim, mimic: Mimic, prim_of: Mapping[str, Usd.Prim]) -> bool:
-    """Return whether PhysX takes a coupling: joints that turn must have limits for it."""
+    """Return whether PhysX accepts a coupling: revolute joints need limits."""
     leader = prim_of[mimic.joint]
     numbers = _coefficients(prim, leader, mimic)
     return _is_bounded(prim) and _is_bounded(leader) and all(map(fits_float32, numbers))
@@ -120,5 +120,5 @@ def _author_mimic(prim: Usd.Prim, leader: Usd.Prim, mimic: Mimic) -> None:
 
 
 def _axis(prim: Usd.Prim) -> str:
-    """Name the freedom of a joint; joints that slide are named as if they turned."""
+    """Return the axis name of a joint; ``rot`` also for prismatic joints."""
     return f"rot{prim.GetAttribute('physics:axis').Get()}"

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from urdf_usd.converter.usd.reader.transforms import PrimTransforms
 
 Matrix: TypeAlias = "NDArray[np.float64]"
-# Prims and what OpenUSD's physics parser says of them, by kind.
+# Prims and their descriptions by OpenUSD's physics parser, by type.
 Descriptions: TypeAlias = "Mapping[UsdPhysics.ObjectType, tuple[list[Any], list[Any]]]"
 
 _KINDS = UsdPhysics.ObjectType
@@ -38,14 +38,13 @@ _OTHER_JOINTS = (_KINDS.DistanceJoint, _KINDS.CustomJoint)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Connection:
-    """A joint that URDF could have.
+    """A joint between two bodies, or a body and the world.
 
     Attributes:
         prim: The joint.
-        description: What OpenUSD's parser says of it.
+        description: Its description by OpenUSD's physics parser.
         bodies: Bodies on side 0 and 1; None for the world.
-        frames: (4, 4) joint frame in the frame of either body, or in the frame of the
-            robot for the world [m].
+        frames: (4, 4) joint frame in each body, or in the robot prim for the world [m].
     """
 
     prim: Usd.Prim
@@ -61,7 +60,7 @@ class Connection:
 
     @property
     def _closes(self) -> bool:
-        # A joint of ours that floats is excluded because it holds nothing.
+        # Our own floating joints are excluded too, but close no loop.
         excluded = bool(self.description.excludeFromArticulation)
         return excluded and not is_floating(self.prim)
 
@@ -69,12 +68,12 @@ class Connection:
 def read_connections(
     descriptions: Descriptions, transforms: PrimTransforms, robot: Sdf.Path
 ) -> Findings[tuple[Connection, ...]]:
-    """Read all joints that hold bodies, in stage order.
+    """Read all joints of bodies, in stage order.
 
     Args:
-        descriptions: What OpenUSD's parser says of the stage.
-        transforms: Where prims are.
-        robot: Prim whose frame stands for the world's.
+        descriptions: Output of OpenUSD's physics parser.
+        transforms: Transforms of the stage's prims.
+        robot: Prim whose frame is used as the world frame.
     """
     for kind in _OTHER_JOINTS:
         for path in descriptions.get(kind, ((), ()))[0]:
@@ -118,14 +117,14 @@ def read_connections(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Side:
-    """What OpenUSD's parser says of one side of a joint.
+    """One side of a joint, from OpenUSD's physics parser.
 
     Attributes:
-        target: Prim that the joint names; empty for none.
-        body: Rigid body at or above it; else the outermost prim with a collision
-            there, which stands still; else empty for the world.
-        position: Of the joint frame in that, with its scale applied [stage units].
-        orientation: Of the joint frame in that.
+        target: Target of the relationship; empty for none.
+        body: Rigid body at or above it; otherwise the outermost prim with a collision,
+            which is static; otherwise empty for the world.
+        position: Of the joint frame in the body, scaled [stage units].
+        orientation: Of the joint frame in the body.
     """
 
     target: Sdf.Path
@@ -154,7 +153,7 @@ def _sides(description: UsdPhysics.JointDesc) -> tuple[_Side, _Side]:
 def _is_absent(
     side: _Side, rigid: frozenset[Sdf.Path], transforms: PrimTransforms
 ) -> bool:
-    """Return whether a side is a rigid body that the robot's stage does not simulate."""
+    """Return whether a side is a rigid body outside the simulated robot."""
     if not side.body or side.body in rigid:
         return False
     prim = transforms.stage.GetPrimAtPath(side.body)

@@ -1,4 +1,4 @@
-"""Which prims are links, and what shapes they have."""
+"""Prims that are links, and their shapes."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ class LinkPrim:
     Attributes:
         path: The prim.
         name: URDF name.
-        is_body: Whether it is a rigid body, not a frame in one or in the world.
-        body: Body that carries it; its own path for a body, None for the world.
-        above: Link whose prim contains it, if any.
+        is_body: Whether it is a rigid body rather than a frame.
+        body: Body that it belongs to; its own path for a body, None for the world.
+        above: Nearest ancestor that is a link, if any.
     """
 
     path: Sdf.Path
@@ -61,7 +61,7 @@ class Shapes:
     Attributes:
         by_link: Shapes by link prim, of links that have some.
         colliders: Colliders by gprim, in the frame of their rigid body.
-        meshes: Surface of every mesh, by the URI that stands for it in the shapes.
+        meshes: Surface of every mesh, by the URI in the shapes.
     """
 
     by_link: Mapping[Sdf.Path, LinkShapes]
@@ -80,8 +80,8 @@ def read_link_prims(
     Args:
         root: Prim below which to look.
         bodies: Paths of all rigid bodies.
-        frames: Names of frames that nothing marks; the first Xform of a name counts,
-            unless a body has that name.
+        frames: Names of frames that are not marked; the first Xform with each name is
+            used, unless a body has that name.
     """
     rigid = set(bodies)
     every = list(Usd.PrimRange(root, Usd.TraverseInstanceProxies()))
@@ -113,8 +113,8 @@ def _has_place(prim: Usd.Prim) -> bool:
 
 
 def _is_marked(prim: Usd.Prim) -> bool:
-    # Others keep what URDF says of <parent link=...> in an attribute of the same name,
-    # on prims that have no place.
+    # Other converters use the same attribute for <parent link=...>, on prims that are
+    # not Xformable.
     return _has_place(prim) and read_text(prim, "link") is not None
 
 
@@ -135,7 +135,7 @@ def read_shapes(
     Args:
         root: Prim below which to look.
         links: All links.
-        transforms: Where prims are.
+        transforms: Transforms of the stage's prims.
     """
     link_at = {link.path: link for link in links}
     visuals: dict[Sdf.Path, list[Visual]] = {}

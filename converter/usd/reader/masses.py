@@ -1,7 +1,7 @@
-"""Mass properties of bodies, and of the links that were counted in one.
+"""Mass properties of bodies, and of the links that they consist of.
 
-What a body states counts. What it leaves open is what OpenUSD computes from colliders
-and densities, and is reported: the stage leaves it to its consumers.
+Authored values are used. Missing ones are computed by OpenUSD from colliders and
+densities, and reported.
 """
 
 from __future__ import annotations
@@ -47,19 +47,19 @@ if TYPE_CHECKING:
 Matrix: TypeAlias = "NDArray[np.float64]"
 
 _UNIT_QUATERNION = 1e-3
-# What the schema's fallbacks are: nothing is stated.
+# Fallbacks of the schema, which mean that nothing is authored.
 _OPEN = (-np.inf, -np.inf, -np.inf)
 _NONE = (0.0, 0.0, 0.0)
 _NO_TURN = Gf.Quatf(0.0, 0.0, 0.0, 0.0)
-# Relative excess of two moments over the third, below which a body is flat.
+# A body is flat if two moments exceed the third by less (relative).
 _FLAT = 1e-6
 _NEWTON_ORDER = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
 _NUMBERS = (Vt.FloatArray, Vt.DoubleArray)
-# Relative to the body: float32 stores a sum, and the parts are stored in double.
+# Relative tolerance between a float32 sum and its parts in double.
 _ADDS_UP = 1e-5
-# The most that a conversion invents, as a part of the robot's mass.
+# Largest mass that a conversion adds, as a fraction of the robot's mass.
 _HARMLESS = 1e-6
-# A conversion takes up to 1e-15 m L^2 for none, and invents 5e-7 m L^2 in its place.
+# A conversion replaces inertia below 1e-15 m L^2 by 5e-7 m L^2.
 _NONE_BESIDE_INVENTED = 3e-9
 
 
@@ -73,7 +73,7 @@ def body_inertial(
     Args:
         prim: The body.
         transforms: Where prims are.
-        colliders: Shapes of the stage's colliders, placed in their bodies' frames.
+        colliders: Shapes of the colliders in the frames of their bodies.
     """
     mass, center, tensor = _stated(prim)
     if center is not None:
@@ -110,7 +110,7 @@ def body_inertial(
 
 
 def states_inertial(body: Usd.Prim) -> bool:
-    """Return whether a rigid body leaves nothing open that its colliders would tell."""
+    """Return whether a rigid body authors all of its mass properties."""
     return all(part is not None for part in _stated(body))
 
 
@@ -130,14 +130,14 @@ class _Tensor:
 def _stated(
     prim: Usd.Prim,
 ) -> tuple[float | None, Matrix | None, _Tensor | None]:
-    """Return mass, centre and inertia that a body states, each if it does.
+    """Return the authored mass, centre of mass and inertia, each or None.
 
-    The centre is in coordinates of the prim.
+    The centre is in local coordinates of the prim.
     """
     if not prim.HasAPI(UsdPhysics.MassAPI):
         return None, None, None
     api = UsdPhysics.MassAPI(prim)
-    # A value that is blocked is None, whatever the schema falls back to.
+    # Blocked values are None, despite the schema's fallback.
     mass = float(api.GetMassAttr().Get() or 0.0)
     place = np.array(api.GetCenterOfMassAttr().Get() or _OPEN, dtype=np.float64)
     center = place if np.isfinite(place).all() else None
@@ -149,11 +149,11 @@ def _stated(
 
 
 def _turned(moments: Matrix, quat: Gf.Quatf) -> _Tensor:
-    """Read moments along principal axes; the tensor is along the body's if it can be.
+    """Return the tensor of principal moments and axes, in the body's axes if possible.
 
-    A quaternion that is no rotation is the schema's word for none. The tensor of a flat
-    body, whose largest moment is the sum of the others, is not turned: some readers
-    take it for impossible if the last bit says so.
+    A zero quaternion means that no axes are authored. The tensor of a flat body, whose
+    largest moment is the sum of the others, is not rotated, because rounding would make
+    it invalid for some consumers.
     """
     diagonal = np.diag(moments)
     x, y, z = quat.GetImaginary()
@@ -167,7 +167,7 @@ def _turned(moments: Matrix, quat: Gf.Quatf) -> _Tensor:
 
 
 def _newton_tensor(prim: Usd.Prim) -> _Tensor | None:
-    """Return what Newton's schema says in place of moments and axes."""
+    """Return the inertia tensor of Newton's schema, if any."""
     values = prim.GetAttribute("newton:inertia").Get()
     if not isinstance(values, _NUMBERS) or len(values) != len(_NEWTON_ORDER):
         return None
@@ -182,7 +182,7 @@ def _computed(
     transforms: PrimTransforms,
     colliders: Mapping[Sdf.Path, PlacedShape],
 ) -> tuple[float, Matrix, _Tensor] | None:
-    """Mass, centre [m] and tensor that OpenUSD computes, if there is anything to do."""
+    """Return mass, centre [m] and tensor as computed by OpenUSD, if possible."""
     has_mass = UsdPhysics.MassAPI(prim).GetMassAttr().Get()
     if not (has_mass or any(path.HasPrefix(prim.GetPath()) for path in colliders)):
         return None
@@ -228,7 +228,7 @@ def _solid(collider: Usd.Prim, shape: PlacedShape) -> Solid:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LinkInertial:
-    """What a link says of its own part of a body.
+    """The inertial of a link that belongs to a body.
 
     Attributes:
         inertial: In the link's frame; None if the link has none.
@@ -240,10 +240,10 @@ class LinkInertial:
 
 
 def kept_inertial(prim: Usd.Prim) -> tuple[bool, Inertial | None]:
-    """Read the inertial that a conversion kept with a link.
+    """Read the inertial of a link from ``urdf:`` attributes.
 
     Returns:
-        Whether there is a statement, and what it says: a mass alone says that the link
+        Whether there are attributes, and the inertial; a mass alone means that the link
         has no ``<inertial>``.
     """
     mass = read_number(prim, "inertial:mass")
@@ -263,15 +263,14 @@ def kept_inertial(prim: Usd.Prim) -> tuple[bool, Inertial | None]:
 def adds_up(
     body: Inertial, link_inertials: Sequence[LinkInertial], robot_mass: float
 ) -> bool:
-    """Return whether the shares of links explain what their body states.
+    """Return whether the inertials of links add up to that of their body.
 
-    A conversion invents mass for a body that has none, and inertia for one that has
-    mass alone; the first has to be harmless, the second cannot be told.
+    Mass and inertia that a conversion adds to bodies without any are tolerated.
 
     Args:
-        body: What the body states.
-        link_inertials: What its links say.
-        robot_mass: Of all bodies [kg].
+        body: Inertial of the body.
+        link_inertials: Inertials of its links.
+        robot_mass: Mass of all bodies [kg].
     """
     massive = [
         (link_inertial.inertial, link_inertial.to_body)
@@ -288,7 +287,7 @@ def adds_up(
     tensor = sum(_about_origin(inertial, to_body) for inertial, to_body in massive)
     stated = _about_origin(body, np.eye(4))
     center = np.array(body.origin.position)
-    # How far the mass lies from the origin, whichever way it balances.
+    # Radius of gyration about the origin.
     size = float(np.sqrt(np.abs(stated).max() / body.mass))
     largest = max(abs(value) for each, _ in massive for value in each.inertia)
     pointlike = largest <= _NONE_BESIDE_INVENTED * max(map(abs, body.inertia))
@@ -315,8 +314,8 @@ def read_inertials(
 ) -> Findings[dict[Sdf.Path, Inertial | None]]:
     """Read the inertial of every link, in the frame of its prim.
 
-    A conversion counts welded links in one body, and keeps what each had of its own.
-    That is believed as long as it adds up to what the body states.
+    A conversion merges links into bodies and stores the inertial of each link in
+    ``urdf:`` attributes. These are used if they add up to the inertial of the body.
 
     Args:
         links: Links of the robot.
