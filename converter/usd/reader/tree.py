@@ -1,4 +1,4 @@
-"""The tree of links: which joint carries which link, and where links' frames are."""
+"""The kinematic tree of a stage: joints, links, and the frames of links."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ class StageTree:
 
     Attributes:
         links: Links of the robot that are prims, in stage order.
-        world: Name of a link that stands for the world, if no prim does.
+        world: Name of an added link that represents the world, if any.
         joints: Joints in stage order, then those towards frames.
-        moved: (4, 4) frame of a link in the frame of its prim, where they differ.
+        moved: (4, 4) frame of a link in the frame of its prim, if they differ.
     """
 
     links: tuple[LinkPrim, ...]
@@ -68,10 +68,10 @@ def read_tree(
         links: All prims that could be links.
         connections: All joints.
         transforms: Where prims are.
-        robot: Prim whose frame stands for the world's.
+        robot: Prim whose frame is used as the world frame.
 
     Raises:
-        StageError: There are several robots, or a motion that URDF does not have.
+        StageError: There are several robots, or a joint that URDF cannot represent.
     """
     members = yield from _members(links, connections, transforms)
     held = [
@@ -105,7 +105,7 @@ def _members(
     connections: Sequence[Connection],
     transforms: PrimTransforms,
 ) -> Findings[frozenset[Sdf.Path]]:
-    """Choose the bodies that are the robot, where there are others beside it."""
+    """Return the bodies of the robot, if there are other bodies on the stage."""
     bodies = [str(link.path) for link in links if link.is_body]
     parts = components(bodies, [connection.edge for connection in connections])
     if len(parts) < 2:  # noqa: PLR2004  nothing to choose from
@@ -139,7 +139,7 @@ def _joints_of(
 def _is_marked(
     part: frozenset[str], connections: Sequence[Connection], transforms: PrimTransforms
 ) -> bool:
-    """Return whether an articulation starts at one of the bodies or joints."""
+    """Return whether one of the bodies or joints is an articulation root."""
     prims = [transforms.stage.GetPrimAtPath(path) for path in part]
     prims += [connection.prim for connection in _joints_of(part, connections)]
     return any(prim.HasAPI(UsdPhysics.ArticulationRootAPI) for prim in prims)
@@ -151,9 +151,9 @@ def _root(
     links: Sequence[LinkPrim],
     transforms: PrimTransforms,
 ) -> str:
-    """Choose where the tree starts: at the world, or at the body that nothing carries.
+    """Return the root of the tree: the world, or a body that is the child of no joint.
 
-    Among several, the root of the articulation counts, then the first of the stage.
+    Of several bodies, the articulation root is preferred, then the first of the stage.
     """
     edges = [connection.edge for connection in held]
     if not members or any(WORLD in (edge.first, edge.second) for edge in edges):
@@ -171,12 +171,12 @@ def _root(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _TreeJoint:
-    """A joint of the tree and the link it carries.
+    """A joint of the tree.
 
     Attributes:
         connection: The joint.
-        branch: Which way it is followed.
-        kind: How the child moves.
+        branch: Its edge and direction in the tree.
+        kind: Joint type.
         name: URDF name.
     """
 
@@ -222,7 +222,7 @@ def _moved_frames(
     world: LinkPrim | None,
     transforms: PrimTransforms,
 ) -> Findings[dict[Sdf.Path, Matrix]]:
-    """Place the frames of links where URDF needs them, in the frames of their prims."""
+    """Return the frames of links that differ from those of their prims."""
     moved: dict[Sdf.Path, Matrix] = {}
     if transforms.upright is not None:
         if world is not None:
@@ -245,11 +245,11 @@ def _moved_frames(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _LinkFrames:
-    """What places the links of a tree.
+    """Computes the frames of links.
 
     Attributes:
         root: Path of the root body, or the world.
-        world: Prim that stands for the world, if there is one.
+        world: Prim that represents the world, if any.
         moved: As in :class:`StageTree`.
         transforms: Where prims are.
         robot: Prim whose frame stands for the world's.
@@ -297,7 +297,7 @@ def _assembled(
     joints = []
     for tree_joint in tree_joints:
         prim = tree_joint.connection.prim
-        # Where a weld has no body, the joint keeps the name of its parent link.
+        # A conversion stores the name of a parent link that is no body.
         parent = by_name.get(read_text(prim, "joint:parent") or "")
         if parent is None or tree_joint.branch.backwards:
             at_world = tree_joint.branch.parent == WORLD
@@ -329,7 +329,7 @@ def _assembled(
 def _frame_joints(
     kept: Sequence[LinkPrim], link_frames: _LinkFrames, named: JointNames
 ) -> list[Joint]:
-    """Fixed joints towards frames, which USD expresses by prim nesting alone."""
+    """Return fixed joints of frames, which USD represents only by nested prims."""
     transforms = link_frames.transforms
     by_path = {link.path: link for link in kept}
     taken = set(named.by_path.values())

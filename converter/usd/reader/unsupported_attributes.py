@@ -1,4 +1,4 @@
-"""What UsdPhysics has no schema for: from ``urdf:``, and where simulators look."""
+"""Joint attributes without UsdPhysics schema, from ``urdf:`` and other schemas."""
 
 from __future__ import annotations
 
@@ -25,8 +25,9 @@ if TYPE_CHECKING:
     from urdf_usd.converter.usd.reader.transforms import Units
 
 _DEGREE = pi / 180
-# Where Newton looks, then PhysX. Braces stand for the instance of an axis, whose schema
-# counts more than that of the joint.
+# Attributes of Newton, then of PhysX; ``{}`` is the instance name of an axis, whose
+# schema
+# takes precedence over that of the joint.
 _AXIS_SCHEMA = "PhysxJointAxisAPI:"
 _VELOCITY = (
     "newton:velocityLimit",
@@ -38,7 +39,7 @@ _FRICTION = ("newton:friction", "physxJointAxis:{}:dynamicFrictionEffort")
 
 
 class UnsupportedAttributes(TypedDict):
-    """Fields of a joint that UsdPhysics has no schema for."""
+    """Fields of a joint without UsdPhysics schema."""
 
     effort: float | None
     velocity: float | None
@@ -54,7 +55,7 @@ class UnsupportedAttributes(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class _Scale:
-    """SI values of one unit of the schemas, for the motion of one joint."""
+    """Units of the schemas in SI, for one joint."""
 
     position: float
     force: float
@@ -70,14 +71,14 @@ def read_unsupported_attributes(
     units: Units,
     joints: JointNames,
 ) -> UnsupportedAttributes:
-    """Read what a joint says beyond UsdPhysics.
+    """Read the attributes of a joint without UsdPhysics schema.
 
-    ``urdf:`` attributes hold doubles; where a schema that simulators read says another
-    number, the schema counts.
+    ``urdf:`` attributes are doubles; if a schema of a simulator has a different value,
+    that is used.
 
     Args:
-        prim: The joint, or a frame that keeps what was said of its joint.
-        kind: How the joint moves.
+        prim: The joint, or the frame that stores the data of its joint.
+        kind: Joint type.
         units: Units of the stage.
         joints: Names of all joints.
     """
@@ -130,7 +131,7 @@ def _safety(prim: Usd.Prim) -> SafetyController:
 
 
 def has_drive(prim: Usd.Prim) -> bool:
-    """Return whether a joint has a drive with gains, for which URDF has no word."""
+    """Return whether a joint has a drive with gains, which URDF cannot represent."""
     return any(
         drive.GetStiffnessAttr().Get() or drive.GetDampingAttr().Get()
         for drive in UsdPhysics.DriveAPI.GetAll(prim)
@@ -150,7 +151,7 @@ def _schema(prim: Usd.Prim, names: tuple[str, ...], unit: float) -> float | None
     for template in names:
         for instance in _axes(prim):
             attribute = prim.GetAttribute(template.format(instance))
-            # The fallback of a schema is no statement.
+            # Fallbacks are not used.
             value = attribute.Get() if attribute.HasAuthoredValue() else None
             if isinstance(value, int | float) and isfinite(value):
                 return float(value) * unit
@@ -158,7 +159,7 @@ def _schema(prim: Usd.Prim, names: tuple[str, ...], unit: float) -> float | None
 
 
 def _axes(prim: Usd.Prim) -> list[str]:
-    """Instances of PhysX's schema for single axes; one without a name for none."""
+    """Return the instances of PhysX's axis schema; ``[""]`` for none."""
     applied = prim.GetPrimTypeInfo().GetAppliedAPISchemas()
     found = [n.removeprefix(_AXIS_SCHEMA) for n in applied if _AXIS_SCHEMA in n]
     return found or [""]

@@ -39,7 +39,7 @@ def author_bodies(
     """Apply body, mass and collider schemas to prims that the geometry layer defines.
 
     Args:
-        layer: The physics layer; best if no stage composes it yet.
+        layer: The physics layer; faster if no stage composes it yet.
         geometry: The geometry layer, finished.
         tree: The robot.
         body_assignment: Its bodies.
@@ -58,7 +58,7 @@ def author_bodies(
     for name in tree.links:
         link = tree.link[name]
         if body_assignment.body_of[name] != name:
-            # Tells a frame from the Xforms that other tools group shapes with.
+            # Distinguishes a frame from Xforms that group shapes.
             frame = over(layer, prims.link[name])
             write_text(frame, "link", name)
             if link.inertial is not None:
@@ -67,7 +67,7 @@ def author_bodies(
 
 
 def _author_mass(prim: Sdf.PrimSpec, body: Body) -> None:
-    """Author mass, centre and inertia explicitly: a consumer has nothing to invent."""
+    """Author mass, centre of mass and inertia, so that consumers compute nothing."""
     what = f"of link {body.link!r}"
     moments, quat_wxyz = principal_inertia(body.inertia)
     mass = to_float32(body.mass, f"the mass {what}")
@@ -83,7 +83,7 @@ def _author_mass(prim: Sdf.PrimSpec, body: Body) -> None:
 
 
 def _is_own(body: Body, own: Inertial | None) -> bool:
-    """Return whether a body is what its link says: nothing counted in, or invented."""
+    """Return whether a body has exactly the inertial of its link."""
     if own is None or own.mass != body.mass:
         return False
     turned = rotate_inertia(own.inertia, own.origin.quat_wxyz)
@@ -95,9 +95,9 @@ def _is_own(body: Body, own: Inertial | None) -> bool:
 
 
 def _keep_inertial(prim: Sdf.PrimSpec, inertial: Inertial | None) -> None:
-    """Keep what a link says of its own mass where its body says something else.
+    """Store the inertial of a link that differs from that of its body.
 
-    A mass alone says that there is no ``<inertial>``.
+    A mass alone means that there is no ``<inertial>``.
     """
     if inertial is None:
         write_number(prim, "inertial:mass", 0.0)
