@@ -1,8 +1,8 @@
-"""Layered assets as one layer, or as one package.
+"""Conversion of layered assets to one layer or one USDZ package.
 
-One layer holds all that the layered asset holds: the libraries as classes, referenced
-internally, so that each surface is stored once; and both variant sets, with the
-opinions of their layers inside the variants. A package holds that layer.
+The layer contains the libraries as classes with internal references, so that each
+surface is stored once, and both variant sets with the opinions of their layers. The
+package contains that layer and the textures.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ if TYPE_CHECKING:
 
 
 _ROOT = Sdf.Path.absoluteRootPath
-# What each variant holds, strongest layer first.
+# Layers of each variant, strongest first.
 _VARIANTS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     (PHYSICS_SET, WITH_PHYSICS, (EXTENSIONS_LAYER, PHYSICS_LAYER)),
     (PHYSICS_SET, NONE, ()),
     (COLLIDERS_SET, NONE, (NO_COLLIDERS_LAYER,)),
 )
-# Each library, and the class that holds it in one layer.
+# Each library, and the name of its class.
 _LIBRARIES = (
     (GEOMETRY_LIBRARY, "GeometryLibrary"),
     (MATERIALS_LIBRARY, "MaterialsLibrary"),
@@ -55,9 +55,9 @@ def bundle(layered: Path, interface: str, folder: Path, layout: Layout) -> None:
     """Write a layered asset in another layout.
 
     Args:
-        layered: Folder of the layered asset; its textures are moved away.
+        layered: Folder of the layered asset; its textures are moved.
         interface: File name of its interface layer.
-        folder: Empty folder that receives the asset.
+        folder: Empty folder for the asset.
         layout: Not layered.
 
     Raises:
@@ -80,9 +80,8 @@ def bundle(layered: Path, interface: str, folder: Path, layout: Layout) -> None:
 def _write_merged(layered: Path, interface: str, file: Path) -> None:
     """Write all layers of an asset as one.
 
-    Specs are copied into a layer that is of the binary form from the start: their order
-    there is that of copying, whereas conversion between forms follows addresses in
-    memory, and no two files would be alike.
+    Specs are copied into a crate layer. Exporting a text layer to crate is not
+    deterministic: it orders specs by memory address.
     """
     payload = layered / PAYLOAD
     front = Sdf.Layer.FindOrOpen(str(layered / interface))
@@ -123,7 +122,7 @@ def _flattened(layers: Iterable[Path]) -> Sdf.Layer:
 def _refer_inside(
     layer: Sdf.Layer, asset: str, origin: Sdf.Path, root: Sdf.Path
 ) -> None:
-    """Let references to prims of a library mean those of the layer itself."""
+    """Replace references to a library by internal references."""
     paths: list[Sdf.Path] = []
     layer.Traverse(_ROOT, paths.append)
     for prim in (layer.GetPrimAtPath(path) for path in paths if path.IsPrimPath()):
@@ -136,10 +135,10 @@ def _refer_inside(
 
 
 def _keep_order(source: Usd.Stage, target: Usd.Stage) -> None:
-    """List children as on another stage.
+    """Reorder children as on another stage.
 
-    Variants are weaker than what lies beside them, and what is weaker comes first.
-    Simulators count joints in the order of the stage.
+    Children in variants are weaker and would be listed first, and simulators number
+    joints in stage order.
     """
     for prim in Usd.PrimRange(source.GetDefaultPrim()):
         same = target.GetPrimAtPath(prim.GetPath())

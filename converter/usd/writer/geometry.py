@@ -1,7 +1,4 @@
-"""Link frames and shapes: the geometry layer.
-
-No physics here: this layer suits kinematic and visual work on its own.
-"""
+"""The geometry layer: link frames and shapes, without physics."""
 
 from __future__ import annotations
 
@@ -46,20 +43,20 @@ def author_geometry(
     """Write the robot's prim, link frames and shapes.
 
     Args:
-        layer: The geometry layer; best if no stage composes it yet.
+        layer: The geometry layer; faster if no stage composes it yet.
         tree: The robot.
         prims: Paths of all prims.
         library: The meshes.
         library_asset: Layer of the meshes, relative to the geometry layer.
 
     Returns:
-        What was left out.
+        Diagnostics about omitted shapes.
     """
     define(layer, prims.robot, "Xform")
     define(layer, prims.geometry, "Scope")
     rest = rest_poses(tree)
     diagnostics: list[Diagnostic] = []
-    # USD lists children in the order in which they are defined.
+    # Children are ordered as they are defined.
     names = sorted(tree.links, key=lambda link: prims.link[link].pathElementCount)
     for name in names:
         xform = define(layer, prims.link[name], "Xform")
@@ -89,7 +86,7 @@ def _author_shapes(
         problem = shape_problem(shape.geometry, library)
         if problem is not None:
             rule, text = problem
-            # The reader of the URDF and the library have said so where it was found.
+            # Other problems were reported by the parser and the mesh library.
             if rule == "geometry-invalid":
                 message = f"{path.name!r} of link {link.name!r} {text}"
                 diagnostics.append(Diagnostic(rule, message, link.location))
@@ -105,7 +102,7 @@ def _author_shapes(
 
 
 def shape_problem(geometry: Geometry, library: MeshLibrary) -> tuple[str, str] | None:
-    """Return why a shape cannot be written: rule id and text, or None."""
+    """Return the rule and the reason if a shape cannot be written, or None."""
     match geometry:
         case Box():
             sizes: Sequence[float] = geometry.size

@@ -1,8 +1,8 @@
-"""Joints: frames, limits, and what is kept under ``urdf:``.
+"""Joints: frames, limits, and ``urdf:`` attributes.
 
 A joint's frame on the child side is the child link's frame turned so that one of its
-axes is the joint's axis; on the parent side it is the same frame at position zero, seen
-from the parent's body, which may lie several welded frames up.
+axes is the joint's axis; on the parent side it is the same frame at position zero, in
+the frame of the parent's body.
 """
 
 from __future__ import annotations
@@ -57,10 +57,10 @@ _TOKENS = UsdPhysics.Tokens
 def author_joints(
     layer: Sdf.Layer, tree: Tree, body_assignment: BodyAssignment, prims: Prims
 ) -> None:
-    """Write every joint that connects bodies, and keep the names of those that do not.
+    """Write all joints between bodies, and the names of the other joints.
 
     Args:
-        layer: The physics layer; best if no stage composes it yet.
+        layer: The physics layer; faster if no stage composes it yet.
         tree: The robot.
         body_assignment: Its bodies.
         prims: Paths of all prims.
@@ -120,7 +120,7 @@ def _author_frames(
     origin = joint.origin
     body0 = body_assignment.body_of[joint.parent]
     if body0 is None:
-        # The default prim stands for the world; the root link lies at its origin.
+        # The default prim represents the world; the root link is at its origin.
         relate(prim, _TOKENS.physicsBody0, prims.robot)
         origin = compose(rest[joint.parent], origin)
     else:
@@ -142,11 +142,10 @@ def _author_frames(
 def _turn(axis: Vec3, origin: Vec4) -> Vec4:
     """Choose the orientation of a joint's frame in the frame of its child."""
     _, turn = rotation_onto_axis(axis)
-    # Coordinate axes keep plain frames: legible, and safe with consumers that read
-    # the token and forget the frame.
+    # Coordinate axes get plain frames, for consumers that ignore the joint frame.
     if sum(c != 0 for c in axis) == 1:
         return turn
-    # Few joints need it, and the others no numpy.
+    # Imports numpy, which few joints need.
     from urdf_usd.converter.usd.writer.joint_frames import finest_frame  # noqa: PLC0415
 
     return finest_frame(origin, turn, axis)
@@ -175,8 +174,7 @@ def _author_freedom(joint: Sdf.PrimSpec, kind: JointKind) -> None:
         case Planar():
             _author_plane(joint, rotation_onto_axis(kind.axis)[0])
         case Floating():
-            # A free body needs no joint. The prim keeps name and origin, and is
-            # disabled so that no simulator spends a constraint on it.
+            # Stores name and origin; disabled, because a free body needs no joint.
             write(joint, _TOKENS.physicsJointEnabled, False)
             write(joint, _TOKENS.physicsExcludeFromArticulation, True)
         case Fixed() | Spherical():
@@ -186,10 +184,10 @@ def _author_freedom(joint: Sdf.PrimSpec, kind: JointKind) -> None:
 
 
 def _limits_deg(limits: Range) -> tuple[float, float]:
-    """Convert limits to degrees, keeping a limit on one side effective.
+    """Convert limits to degrees; a limit on one side only stays effective.
 
-    OpenUSD's parser disables both limits of a revolute joint if one is infinite, so a
-    very large angle stands for infinity there.
+    OpenUSD's parser disables both limits of a revolute joint if one is infinite, so
+    that a very large angle is used instead.
     """
     lower, upper = (
         limit_to_float32(degrees(limits.lower)),
@@ -201,10 +199,10 @@ def _limits_deg(limits: Range) -> tuple[float, float]:
 
 
 def _author_plane(joint: Sdf.PrimSpec, normal: str) -> None:
-    """Lock a D6 joint to a plane: move in it, turn about its normal."""
+    """Limit a D6 joint to translation in a plane and rotation about its normal."""
     free = {f"trans{axis}" for axis in "XYZ" if axis != normal} | {f"rot{normal}"}
     for freedom in ("transX", "transY", "transZ", "rotX", "rotY", "rotZ"):
-        # Free axes are listed too: some consumers lock what is not mentioned.
+        # Free axes are authored too: some consumers lock axes without limits.
         low, high = _FREE if freedom in free else _LOCKED
         apply(joint, f"PhysicsLimitAPI:{freedom}")
         for bound, value in (("low", low), ("high", high)):
@@ -213,7 +211,7 @@ def _author_plane(joint: Sdf.PrimSpec, normal: str) -> None:
 
 
 def _author_unsupported_attributes(prim: Sdf.PrimSpec, joint: Joint) -> None:
-    """Keep what UsdPhysics has no schema for under ``urdf:``, as the URDF says it."""
+    """Author values without UsdPhysics schema as ``urdf:`` attributes, in SI units."""
     write_number(prim, "limit:effort", joint.effort)
     write_number(prim, "limit:velocity", joint.velocity)
     write_number(prim, "limit:acceleration", joint.acceleration)

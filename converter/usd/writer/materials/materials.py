@@ -1,7 +1,7 @@
-"""Materials: a library of looks, localised in the asset and bound.
+"""The material library, and bindings of its materials.
 
-A mesh file's own materials win over the URDF's, part by part; the URDF's material is
-bound to what has none.
+Materials of a mesh file override that of the URDF, per part; the URDF's material is
+bound to parts without one.
 """
 
 from __future__ import annotations
@@ -45,20 +45,20 @@ if TYPE_CHECKING:
     from urdf_usd.converter.usd.writer.prims import Prims
 
 LIBRARY_ROOT = Sdf.Path("/Materials")
-# Beside the library.
+# Folder next to the library.
 TEXTURES = "Textures"
-# A material that has no name in its file.
+# Name of materials without name.
 _UNNAMED = "material"
 
 
 @dataclass(frozen=True, slots=True)
 class ImageUse:
-    """An image that a material wants to show.
+    """An image in a slot of a material.
 
     Attributes:
-        slot: What it says.
+        slot: Its slot.
         image: The image.
-        sampling: How it lies on the surface.
+        sampling: Texture coordinates, wrapping and components.
     """
 
     slot: Slot
@@ -68,7 +68,7 @@ class ImageUse:
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """A part of a visual, and what it shall look like.
+    """The appearance of a part of a visual.
 
     Attributes:
         link: Name of the visual's link.
@@ -94,9 +94,9 @@ class MaterialLibrary:
     """Materials of an asset.
 
     Attributes:
-        prims: Library prim by look.
-        bindings: Every part of a visual that has a look, and the look.
-        diagnostics: What was left out.
+        prims: Library prim by appearance.
+        bindings: Parts of visuals, and their appearance.
+        diagnostics: Diagnostics about omissions.
     """
 
     prims: dict[Appearance, Sdf.Path]
@@ -111,14 +111,14 @@ def author_material_library(
     folder: Path,
     networks: MaterialNetworks = MaterialNetworks.PREVIEW,
 ) -> MaterialLibrary:
-    """Write each distinct look of a robot to a library stage, and copy its textures.
+    """Write each distinct appearance of a robot to a library, and copy its textures.
 
     Args:
         robot: The robot.
-        meshes: Its meshes, with the materials that they bring.
+        meshes: Its meshes, with their materials.
         stage: Empty stage of the library layer.
         folder: Folder of the library layer.
-        networks: Which shaders materials have.
+        networks: Shader networks of materials.
     """
     stage.CreateClassPrim(LIBRARY_ROOT).SetTypeName("Scope")
     stage.SetDefaultPrim(stage.GetPrimAtPath(LIBRARY_ROOT))
@@ -141,7 +141,7 @@ def author_material_library(
     names = sibling_names(appearance.name or _UNNAMED for appearance in appearances)
     prims = {}
     paths = [LIBRARY_ROOT.AppendChild(name) for name in names]
-    # For every prim, a stage composes its siblings again.
+    # Otherwise the stage recomposes all siblings for every prim.
     with Sdf.ChangeBlock():
         for path in paths:
             define(stage.GetRootLayer(), path, "Material")
@@ -168,10 +168,10 @@ def author_materials(
 ) -> None:
     """Reference the library's materials into the asset and bind them.
 
-    Bindings must stay inside the asset: one that crosses a payload is lost.
+    Bindings must not target prims in other layers: they are lost across a payload.
 
     Args:
-        layer: The layer of materials; best if no stage composes it yet.
+        layer: The layer of materials; faster if no stage composes it yet.
         geometry: The geometry layer, finished.
         prims: Paths of all prims.
         library: The materials.
@@ -253,7 +253,7 @@ def _appearance_of(material: MeshMaterial) -> Appearance:
 
 
 def _within(texture: MeshTexture, parts: SurfaceParts | None) -> Sampling:
-    """Take the first coordinates where the surface lacks those of the texture."""
+    """Use the first texture coordinates if the surface lacks those of the texture."""
     number = texture.sampling.coordinates
     known = parts is not None and number in parts.coordinate_sets
     return texture.sampling if known else replace(texture.sampling, coordinates=0)
@@ -272,14 +272,14 @@ def _textures(
 def _surface(
     geometry: Geometry, meshes: MeshLibrary
 ) -> tuple[str, SurfaceParts | None]:
-    """Return the file of a mesh and what is in it; None for other shapes."""
+    """Return the file and the parts of a mesh; None for other shapes."""
     if not isinstance(geometry, MeshFile) or geometry.path is None:
         return "", None
     return geometry.path, meshes.parts.get(geometry.path)
 
 
 def _texture_diagnostics(robot: Robot, meshes: MeshLibrary) -> Iterator[Diagnostic]:
-    """Say which textures have nothing to lie on, and which materials give way."""
+    """Report textures without texture coordinates, and overridden materials."""
     for link in robot.links:
         for visual in link.visuals:
             _, parts = _surface(visual.geometry, meshes)
@@ -320,7 +320,7 @@ def _from_outside(assignments: Iterable[Assignment]) -> Iterator[Diagnostic]:
 
 
 def _once(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
-    """Keep the first of those that say the same."""
+    """Remove diagnostics with the same rule and message."""
     first: dict[tuple[str, str], Diagnostic] = {}
     for diagnostic in diagnostics:
         first.setdefault((diagnostic.rule, diagnostic.message), diagnostic)

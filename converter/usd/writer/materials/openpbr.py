@@ -1,7 +1,7 @@
-"""A look as OpenPBR, in nodes of MaterialX 1.39, for renderers that know them.
+"""OpenPBR shader networks, in nodes of MaterialX 1.39.
 
-The identifiers and types are those of MaterialX's own definitions; nothing of MaterialX
-is needed to write them. OpenPBR has no occlusion, so that is left to the preview.
+Identifiers and types are those of MaterialX's node definitions; MaterialX is not needed
+to write them. OpenPBR has no occlusion.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _MODES = {Wrap.MIRROR: "mirror", Wrap.CLAMP: "clamp", Wrap.BLACK: "constant"}
 
 
 def write_openpbr(material: UsdShade.Material, appearance: Appearance) -> None:
-    """Give a material an OpenPBR surface with its textures, for MaterialX renderers."""
+    """Write an OpenPBR surface with its textures."""
     identifier = "ND_open_pbr_surface_surfaceshader"
     shader = define_shader(material, "OpenPbrSurface", identifier)
     values = _values(material, appearance)
@@ -58,14 +58,14 @@ def write_openpbr(material: UsdShade.Material, appearance: Appearance) -> None:
         name, kind = _INPUTS[slot]
         set_input(shader, name, kind, value)
     if Slot.EMISSION in values:
-        # Zero by default, which would hide the colour.
+        # The default is zero.
         set_input(shader, "emission_luminance", _KINDS.Float, 1.0)
     surface = shader.CreateOutput("out", _KINDS.Token)
     material.CreateSurfaceOutput(_CONTEXT).ConnectToSource(surface)
 
 
 def _values(material: UsdShade.Material, appearance: Appearance) -> dict[Slot, object]:
-    """Return what slots show that have no image."""
+    """Return the values of slots without texture."""
     values: dict[Slot, object] = {Slot.OPACITY: appearance.opacity}
     if appearance.shows_corners:
         identifier = "ND_geompropvalue_color3"
@@ -153,9 +153,9 @@ def _read(  # noqa: PLR0913, PLR0917  # one parameter per statement
 def _coordinates(
     material: UsdShade.Material, texture: Texture, name: str
 ) -> UsdShade.Output:
-    """Return the coordinates of an image.
+    """Return the texture coordinates of an image.
 
-    Not by ``place2d``, which divides by the scale: it may be zero.
+    ``place2d`` is not used because it divides by the scale, which may be zero.
     """
     sampling = texture.sampling
     suffix = str(sampling.coordinates or "")
@@ -171,7 +171,7 @@ def _coordinates(
     out = _product(material, f"{name}Scale", "vector2", kind, factors)
     turn = define_shader(material, f"{name}Rotation", "ND_rotate2d_vector2")
     set_input(turn, "in", kind, out)
-    # It turns coordinates clockwise.
+    # rotate2d rotates clockwise.
     set_input(turn, "amount", _KINDS.Float, -math.degrees(sampling.rotation))
     moved = define_shader(material, f"{name}Translation", "ND_add_vector2")
     set_input(moved, "in1", kind, turn.CreateOutput("out", kind))
@@ -195,7 +195,7 @@ def _product(
 def _cut(
     material: UsdShade.Material, cutoff: float, opacity: object
 ) -> UsdShade.Output:
-    """Return one where the opacity reaches a value, and zero elsewhere."""
+    """Return one if the opacity reaches a threshold, otherwise zero."""
     cut = define_shader(material, "OpacityCutoff", "ND_ifgreatereq_float")
     values = (("value1", opacity), ("value2", cutoff), ("in1", 1.0), ("in2", 0.0))
     for name, value in values:

@@ -1,6 +1,6 @@
-"""A look as UsdPreviewSurface, which every renderer of USD knows.
+"""UsdPreviewSurface shader networks.
 
-Inputs that a look says nothing about are not written: the shader's defaults count.
+Inputs without value are not authored.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _INPUTS = {
 
 
 def write_preview_surface(material: UsdShade.Material, appearance: Appearance) -> None:
-    """Give a material a UsdPreviewSurface with its textures."""
+    """Write a UsdPreviewSurface with its textures."""
     shader = define_shader(material, "PreviewSurface", "UsdPreviewSurface")
     for slot, value in (
         *_values(material, appearance).items(),
@@ -60,7 +60,7 @@ def write_preview_surface(material: UsdShade.Material, appearance: Appearance) -
 
 
 def _values(material: UsdShade.Material, appearance: Appearance) -> dict[Slot, object]:
-    """Return what slots without an image show."""
+    """Return the values of slots without texture."""
     values: dict[Slot, object] = {}
     if appearance.shows_corners:
         reader = define_shader(material, "CornerColors", "UsdPrimvarReader_float3")
@@ -85,7 +85,7 @@ def _values(material: UsdShade.Material, appearance: Appearance) -> dict[Slot, o
 def _shown(
     material: UsdShade.Material, appearance: Appearance
 ) -> list[tuple[Slot, UsdShade.Output]]:
-    """Write the images, each once, and return what each slot takes of them."""
+    """Write each texture once, and return the output for each slot."""
     shown = []
     for texture, is_color, slots in appearance.images:
         image = _image(material, appearance, texture, slots, is_color=is_color)
@@ -114,7 +114,7 @@ def _image(
     set_input(image, "wrapT", _KINDS.Token, sampling.wrap_t.value)
     set_input(image, "fallback", _KINDS.Float4, Gf.Vec4f(*appearance.fallback(slots)))
     if Slot.NORMAL in slots:
-        # From the numbers of an image to directions.
+        # From [0, 1] to [-1, 1].
         set_input(image, "scale", _KINDS.Float4, Gf.Vec4f(2.0, 2.0, 2.0, 1.0))
         set_input(image, "bias", _KINDS.Float4, Gf.Vec4f(-1.0, -1.0, -1.0, 0.0))
     elif sampling.gain != (1.0, 1.0, 1.0, 1.0):

@@ -1,4 +1,4 @@
-"""One surface as a USD mesh: topology, primvars, and subsets where materials differ."""
+"""Writing of a surface as a USD mesh with primvars and material subsets."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ if TYPE_CHECKING:
     from urdf_usd.converter.meshes.mesh_material import MeshMaterial
     from urdf_usd.converter.meshes.polygon_mesh import PolygonMesh
 
-# A material that has no name in the mesh file.
+# Name of materials without name.
 _UNNAMED = "material"
 
 
 @dataclass(frozen=True, slots=True)
 class SurfaceParts:
-    """Which materials of its own a mesh has, and where.
+    """Parts of a mesh with different materials.
 
     Attributes:
-        materials: Material and name of the subset prim of each part; the name is None
+        materials: Name of the subset prim and material of each part; the name is None
             if the part is the whole mesh.
         covered: Whether every face has a material of the file.
-        coordinate_sets: Numbers of the sets of texture coordinates that it has.
+        coordinate_sets: Numbers of its sets of texture coordinates.
     """
 
     materials: tuple[tuple[str | None, MeshMaterial], ...]
@@ -47,7 +47,7 @@ def _parts(mesh: PolygonMesh, faces: Mapping[int, NDArray[np.intp]]) -> SurfaceP
     materials = tuple(mesh.attributes.materials[number] for number in faces)
     names: tuple[str | None, ...] = sibling_names(m.name or _UNNAMED for m in materials)
     if covered and len(materials) == 1:
-        # A subset of all faces costs renderers, and says nothing.
+        # A subset of all faces would be redundant.
         names = (None,)
     return SurfaceParts(
         tuple(zip(names, materials, strict=True)),
@@ -61,7 +61,7 @@ def _parts(mesh: PolygonMesh, faces: Mapping[int, NDArray[np.intp]]) -> SurfaceP
 
 
 def write_mesh(layer: Sdf.Layer, path: Sdf.Path, mesh: PolygonMesh) -> SurfaceParts:
-    """Define a mesh prim, and tell the parts that have materials of the mesh file.
+    """Define a mesh prim and its subsets, and return the parts with materials.
 
     Subdivision is off, and faces are right-handed.
     """
@@ -79,7 +79,7 @@ def write_mesh(layer: Sdf.Layer, path: Sdf.Path, mesh: PolygonMesh) -> SurfacePa
     if any(material.double_sided for material in attributes.materials):
         write(prim, UsdGeom.Tokens.doubleSided, True)
     for name, kind, held in (
-        # As primvars, because the normals attribute cannot be indexed.
+        # A primvar, because the normals attribute cannot be indexed.
         ("normals", kinds.Normal3fArray, attributes.normals),
         *(
             (coordinates_name(number), kinds.TexCoord2fArray, coordinates)
@@ -141,7 +141,7 @@ def _write_subsets(prim: Sdf.PrimSpec, mesh: PolygonMesh) -> SurfaceParts:
 
 
 def _faces_by_material(mesh: PolygonMesh) -> dict[int, NDArray[np.intp]]:
-    """Faces of each material that has some and says something about the look."""
+    """Return the faces of each material that has a colour."""
     numbers = mesh.attributes.face_materials
     if numbers is None:
         return {}
