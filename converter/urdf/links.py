@@ -1,4 +1,4 @@
-"""Nodes to links: mass and shapes."""
+"""Building of links from nodes: mass and shapes."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ def build_link(
     files: Mapping[str, str | None],
     materials: Mapping[Location, Material],
 ) -> Findings[Link]:
-    """Read a link.
+    """Build a link.
 
     Args:
         node: Its node.
         version: URDF version of the file.
-        files: Path of every file that the robot refers to, by URI.
-        materials: Material per location of a ``<material>`` element.
+        files: Paths of referenced files by URI.
+        materials: Materials by location of the ``<material>`` element.
     """
     name = node[g.NAME]
     inertial_node = node.first(g.INERTIAL)
@@ -104,7 +104,7 @@ def _build_inertial(node: Node, link: str) -> Findings[Inertial]:
 def _build_geometry(
     node: Node, link: str, files: Mapping[str, str | None]
 ) -> Findings[Geometry | None]:
-    """Read the shape of a visual or collision; None if it has none to keep."""
+    """Build the geometry of a visual or collision; None if it is invalid."""
     subject = f"a {node.type.tag} of link {link!r}"
     geometry = node.first(g.GEOMETRY)
     shapes = geometry.children if geometry else ()
@@ -132,7 +132,7 @@ def _build_geometry(
 def _build_shape(
     node: Node, files: Mapping[str, str | None]
 ) -> tuple[Geometry, tuple[float, ...]]:
-    """Return a shape, and the numbers that span its volume."""
+    """Return a geometry, and the sizes that must be positive."""
     if node.type is g.BOX:
         return Box(node[g.SIZE]), node[g.SIZE]
     if node.type is g.SPHERE:

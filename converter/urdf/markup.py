@@ -1,4 +1,4 @@
-"""A file to its elements, whether it is written in URDF or in xacro."""
+"""Reading of URDF and xacro files as XML elements."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def read_markup(
 ) -> Findings[Element]:
     """Read the root element of a file; xacro is expanded first.
 
-    The places of expanded elements are those in the xacro files.
+    Locations of expanded elements are those in the xacro files.
 
     Args:
         file: Its path; what ends in ``.xacro`` is xacro.
@@ -34,7 +34,7 @@ def read_markup(
         arguments: Values of xacro's arguments, by name.
 
     Raises:
-        SourceError: It cannot be read, expanded or understood as XML.
+        SourceError: It cannot be read, expanded or parsed as XML.
     """
     data = load(file)
     if not is_xacro(file):
@@ -46,31 +46,31 @@ def expanded_markup(expansion: Expansion, file: str) -> Findings[Element]:
     """Read the root element of the expansion of a xacro file.
 
     Args:
-        expansion: What became of the file; its elements are where they are written.
+        expansion: The expanded text, with the locations of its elements.
         file: Its path.
 
     Raises:
-        SourceError: The expansion cannot be understood as XML.
+        SourceError: The expansion cannot be parsed as XML.
     """
     yield from expansion.diagnostics
-    # Should a place in the expanded text be told after all, it is told as such.
+    # Locations in the expanded text are named as such.
     root = yield from parse_markup(expansion.text.encode(), f"expansion of {file}")
     return relocated(root, iter(expansion.origins))
 
 
 _PREFIX = "xacro:"
 _NAMESPACE_END = "/xacro"
-# Definitions have no effect of their own, so a robot around unused ones is complete.
+# Unused definitions have no effect on the robot.
 _DEFINITIONS = {"property", "arg", "macro"}
 _SUBSTITUTIONS = ("${", "$(")
 _MARK = "$"
 
 
 def find_unexpanded(root: Element) -> Diagnostic | None:
-    """Look for the first place where xacro would change the robot.
+    """Find the first element that xacro would change.
 
-    A substitution in a number is not one: other readers take the default there, and so
-    does this one, with a warning.
+    Substitutions in numbers are ignored: as in other parsers, the default is used, with
+    a warning.
     """
     has_links = any(child.tag == LINK.tag for child in root.children)
     for element, element_type in walk(root, ROBOT):

@@ -1,8 +1,7 @@
-"""URDF text to a :class:`~urdf_usd.converter.robot.model.Robot`, in three steps.
+"""Parsing of URDF to a :class:`~urdf_usd.converter.robot.model.Robot`.
 
-Text becomes elements (``source``: syntax and positions), elements become typed nodes
-(``reader`` over ``grammar``: kinds and defaults), nodes become a robot (``links``,
-``joints``, ``materials``: meaning).
+Three steps: text to elements with locations (``xml``), elements to typed nodes
+(``reader`` with ``grammar``), nodes to a robot (``links``, ``joints``, ``materials``).
 """
 
 from __future__ import annotations
@@ -61,12 +60,12 @@ _FIRST_VERSION = (1, 0)
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """What a URDF says, and what was odd about it.
+    """A parsed URDF.
 
     Attributes:
         robot: A tree of uniquely named links and joints.
-        diagnostics: Warnings and notes, in the order of the file.
-        markup: The root element as written; of xacro, that of its expansion.
+        diagnostics: Warnings and notes, in document order.
+        markup: The root element as written; for xacro, after expansion.
     """
 
     robot: Robot
@@ -87,15 +86,14 @@ def parse(
     """Read a URDF file, or the expansion of a xacro file.
 
     Args:
-        path: The file; diagnostics name it as it is given here.
+        path: The file, named in diagnostics as given.
         packages: Folders of ROS packages, by name.
-        arguments: Values of xacro's arguments, by name.
-        root: Link whose tree is read; what does not hang on it is left out. None for
-            the whole robot, which has one root then.
+        arguments: Values of xacro arguments, by name.
+        root: Link whose subtree is read; None for the whole robot, which must have one
+            root.
 
     Raises:
-        SourceError: The file has no meaning that could be kept. All problems that were
-            found are in it.
+        SourceError: Invalid or unsupported URDF; contains all diagnostics.
     """
     file = os.fspath(path)
     return _parsed(read_markup(file, packages, arguments), file, packages, root)
@@ -111,7 +109,7 @@ def parse_markup(
 
     Args:
         markup: As :func:`~urdf_usd.converter.urdf.markup.read_markup` returns it.
-        path: The file, which says where other files are.
+        path: The file, for file references.
         packages: Folders of ROS packages, by name.
 
     Raises:
@@ -201,7 +199,7 @@ def _not_a_robot(root: Element) -> Diagnostic | None:
 
 
 def _is_connected(robot: Robot) -> bool:
-    """Whether all names are known; if not, other errors would only be echoed."""
+    """Return whether all names are known; otherwise further errors are consequences."""
     return all(link.name for link in robot.links) and all(
         joint.name and joint.parent and joint.child for joint in robot.joints
     )
@@ -222,7 +220,7 @@ def _read_version(root: Element) -> Findings[tuple[int, int]]:
 def _resolve(
     robot: Node, element_type: ElementType, missing: str, resolver: FileResolver
 ) -> Findings[Mapping[str, str | None]]:
-    """Find the files that one type of element refers to, each once."""
+    """Resolve the file references of one type of element, each once."""
     nodes = [node for node in robot.descendants(element_type) if node[g.FILENAME]]
     uses = Counter(node[g.FILENAME] for node in nodes)
     paths: dict[str, str | None] = {}
@@ -252,9 +250,9 @@ _NAMESPACE = "xmlns"
 
 
 def element_notes(root: Element, version: tuple[int, int]) -> Findings[None]:
-    """Say what is outside the language, newer than the file, or text without a place.
+    """Report elements and attributes that are not URDF or newer, and ignored text.
 
-    Each is said once, where it is first found, with a count.
+    Each is reported once, at its first occurrence, with a count.
 
     Args:
         root: The robot's element.
@@ -281,7 +279,7 @@ def _element_notes(
         return
     known = [attribute.name for attribute in element_type.attributes]
     for name, _ in element.attributes:
-        # What xacro leaves in nearly every file is kept without a word.
+        # Namespace declarations, which xacro leaves in the file, are not reported.
         if name not in known and name.partition(":")[0] != _NAMESPACE:
             message = f"{name} of <{element.tag}> is not URDF; kept as custom data"
             yield place, "element-unknown", message

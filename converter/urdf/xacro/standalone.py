@@ -1,4 +1,4 @@
-"""URDF text of a xacro file that means the same wherever it is stored."""
+"""Expansion of a xacro file to a URDF that can be stored anywhere."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Standalone:
-    """What a xacro file becomes.
+    """The URDF of a xacro file.
 
     Attributes:
         text: URDF.
@@ -35,10 +35,10 @@ class Standalone:
 def standalone_urdf(
     file: str, packages: Mapping[str, str], arguments: Mapping[str, str]
 ) -> Standalone:
-    """Expand a xacro file for readers that need a file, which may lie anywhere.
+    """Expand a xacro file to a URDF that does not depend on its folder.
 
-    References to files that are found become absolute paths, and a robot without a
-    name is called after the xacro file.
+    Resolved file references become absolute paths, and a robot without name is named
+    after the xacro file.
 
     Args:
         file: Its path.
@@ -49,7 +49,7 @@ def standalone_urdf(
         SourceError: It cannot be expanded.
     """
     expansion = expand(file, packages, arguments)
-    # What is no XML is refused there, with the place in the xacro file.
+    # Reports XML errors with locations in the xacro file.
     drain(expanded_markup(expansion, file))
     root = etree.fromstring(expansion.text)
     resolver = FileResolver(Path(file), packages, os.environ)
