@@ -1,4 +1,4 @@
-"""The one mesh type that every format becomes."""
+"""The mesh type that all readers return."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 Points: TypeAlias = "NDArray[np.float64]"
 Indices: TypeAlias = "NDArray[np.int32]"
 
-# Points and faces are counted with 32-bit integers, in USD as in here.
+# Indices are 32-bit integers, as in USD.
 _LARGEST_COUNT = 2**31 - 1
 _HALF = np.uint64(32)
 _TRIANGLE = 3
@@ -33,7 +33,7 @@ class MeshError(Exception):
     """A mesh file cannot be read.
 
     Attributes:
-        reason: What is wrong with it, in one line without the file's name.
+        reason: Reason in one line, without the file's name.
     """
 
     def __init__(self, reason: str) -> None:
@@ -43,16 +43,15 @@ class MeshError(Exception):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SurfaceAttributes:
-    """What a surface has besides its shape; None where a file does not say it.
+    """Attributes of a surface besides positions and faces; None if absent.
 
     Attributes:
         normals: Unit vectors.
-        texture_coordinates: (u, v) with v upwards: the image's lower edge is v = 0.
-        further_coordinates: The sets after the first; None for one that no material
-            uses.
+        texture_coordinates: (u, v) with v up: the lower edge of the image is v = 0.
+        further_coordinates: Further sets; None for unused ones.
         colors: sRGB components in [0, 1].
         face_materials: (F,) index of each face's material; negative for none.
-        materials: Materials that faces have.
+        materials: Materials of the faces.
     """
 
     normals: CornerValues | None = None
@@ -73,7 +72,7 @@ NO_ATTRIBUTES = SurfaceAttributes()
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PolygonMesh:
-    """A surface of polygons; its arrays are read-only.
+    """A polygon mesh, in read-only arrays.
 
     Every point belongs to a face, and every face has at least three distinct points.
 
@@ -84,7 +83,7 @@ class PolygonMesh:
             counter-clockwise seen from outside.
         ignored_up_axis: ``X_UP`` or ``Y_UP`` if the file says that its up axis is not
             Z, and the points were taken as they are; None otherwise.
-        skipped: What the file holds but could not be used, one sentence each.
+        skipped: Omitted content of the file, one text each.
         attributes: Normals, texture coordinates, colours and materials.
         beside: Paths of other files that were read with the mesh file.
     """
@@ -107,12 +106,12 @@ def build_mesh(  # noqa: PLR0913  # one parameter per attribute
     skipped: tuple[str, ...] = (),
     attributes: SurfaceAttributes = NO_ATTRIBUTES,
 ) -> PolygonMesh:
-    """Check a surface and leave out what does not belong to it.
+    """Check a surface, and drop degenerate faces and unused points.
 
-    Faces with fewer than three distinct points have no area and are dropped; slivers of
-    three distinct points stay, because they close the surface. Faces with a point that
-    is not finite in single precision are dropped, and counted in ``skipped``. Points
-    that no face uses are dropped, because they would count in bounds and convex hulls.
+    Faces with fewer than three distinct points are dropped; slivers of three distinct
+    points are kept, because they close the surface. Faces with a point that is not
+    finite in float32 are dropped, and counted in ``skipped``. Unused points are
+    dropped, because they would affect bounds and convex hulls.
 
     Args:
         points: (N, 3) positions [m].
@@ -156,14 +155,14 @@ def build_mesh(  # noqa: PLR0913  # one parameter per attribute
 def faces_left_out(
     lost: NDArray[np.bool_], faces: NDArray[np.bool_]
 ) -> tuple[str, ...]:
-    """Say how many faces have a point that is not finite.
+    """Return a text about the number of faces with a point that is not finite.
 
     Args:
         lost: (F,) faces with such a point.
-        faces: (F,) faces that there would be otherwise.
+        faces: (F,) all valid faces.
 
     Raises:
-        MeshError: There are no others.
+        MeshError: All faces have such a point.
     """
     count, total = int(lost.sum()), int(faces.sum())
     if count == total:
@@ -174,7 +173,7 @@ def faces_left_out(
 
 
 def mirrored(mesh: PolygonMesh, axes: tuple[bool, bool, bool]) -> PolygonMesh:
-    """Mirror a mesh along the given axes, keeping its faces right-handed."""
+    """Mirror a mesh along the given axes; faces stay counter-clockwise."""
     if not any(axes):
         return mesh
     signs = np.where(axes, -1.0, 1.0)
@@ -194,10 +193,9 @@ def mirrored(mesh: PolygonMesh, axes: tuple[bool, bool, bool]) -> PolygonMesh:
 
 
 def merge_equal_points(corners: NDArray[np.float32]) -> tuple[Points, Indices]:
-    """Give equal positions one index, in the order of their first occurrence.
+    """Merge equal positions, in the order of first occurrence.
 
-    Positions are compared exactly: points that are merely close stay apart. The two
-    zeros are equal.
+    Positions are compared exactly; the two zeros are equal.
 
     Args:
         corners: (M, 3) positions, all numbers.
@@ -206,8 +204,8 @@ def merge_equal_points(corners: NDArray[np.float32]) -> tuple[Points, Indices]:
         The (N, 3) distinct positions, and for each corner the index of its position.
     """
     x, y, z = corners.T
-    # Integers sort several times as fast as triples of numbers do: positions along x
-    # and y are numbered first, and then those numbers along with z.
+    # Sorting integers is several times as fast as sorting triples: pairs of x and y are
+    # numbered first, then pairs of that number and z.
     keys = _bits(x).astype(np.uint64)
     order, is_new = _ordered(keys, _bits(y))
     keys[order] = np.cumsum(is_new, dtype=np.uint64)
@@ -222,14 +220,14 @@ def merge_equal_points(corners: NDArray[np.float32]) -> tuple[Points, Indices]:
 
 
 def _bits(numbers: NDArray[np.float32]) -> NDArray[np.uint32]:
-    """Return equal integers for equal numbers; the sum makes one zero of the two."""
+    """Return equal integers for equal numbers; the sum removes negative zeros."""
     return (numbers + np.float32(0)).view(np.uint32)
 
 
 def _ordered(
     upper: NDArray[np.uint64], lower: NDArray[np.uint32]
 ) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-    """Sort pairs, and say which of the sorted differ from the one before.
+    """Sort pairs; also return which sorted pairs differ from their predecessor.
 
     Args:
         upper: First numbers, up to 32 bits; they are overwritten.
@@ -258,10 +256,10 @@ def check_indices(
     face_counts: NDArray[np.integer],
     face_indices: NDArray[np.integer],
 ) -> None:
-    """Hold faces against the points that they are made of.
+    """Check the indices of faces.
 
     Raises:
-        MeshError: They do not fit together.
+        MeshError: They are inconsistent or out of range.
     """
     if max(point_count, len(face_indices)) > _LARGEST_COUNT:
         raise MeshError("it is too large for 32-bit indices")
@@ -278,7 +276,7 @@ def check_indices(
 def _sound_faces(
     face_counts: NDArray[np.integer], face_indices: NDArray[np.integer]
 ) -> NDArray[np.bool_]:
-    """Say which faces have at least three distinct points."""
+    """Return which faces have at least three distinct points."""
     if len(face_counts) and face_counts.min() == face_counts.max() == _TRIANGLE:
         a, b, c = face_indices.reshape(-1, _TRIANGLE).T
         distinct: NDArray[np.bool_] = (a != b) & (b != c) & (c != a)
@@ -303,7 +301,7 @@ def _placed_faces(
     face_counts: NDArray[np.integer],
     face_indices: NDArray[np.integer],
 ) -> NDArray[np.bool_]:
-    """Say which faces have no point that is not finite in single precision."""
+    """Return which faces have only points that are finite in float32."""
     with np.errstate(over="ignore"):
         finite = np.logical_and.reduce(np.isfinite(points.astype(np.float32)), axis=1)
     faces = np.repeat(np.arange(len(face_counts)), face_counts)

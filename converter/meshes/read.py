@@ -1,6 +1,6 @@
-"""Recognise the format of a mesh file, and read it.
+"""Detection of the format of a mesh file, and reading of it.
 
-The reader of a format, and its library, are loaded when the first such file is met.
+The reader of a format and its library are imported on demand.
 """
 
 from __future__ import annotations
@@ -38,8 +38,9 @@ class _Format(Enum):
     PLY = auto()
 
 
-# What a mesh takes in memory is a multiple of its file: up to about ten times for the
-# binary formats, forty for OBJ and a hundred for COLLADA.
+# Memory is a multiple of the file size: about ten for binary formats, forty for OBJ and
+# a
+# hundred for COLLADA.
 LARGEST_FILE = 256 * MIB
 LARGEST_TEXT = 128 * MIB
 LARGEST_SIBLING = 16 * MIB
@@ -49,7 +50,7 @@ _UNSUPPORTED = (
     (b"version https://git-lfs", "it is a Git LFS pointer; fetch the file itself"),
     (b"PK\x03\x04", "it is a zip archive; unpack it"),
 )
-# What the files of kept meshes may take in all; their meshes take about as much.
+# Maximum size of the files of cached meshes; the meshes have about the same size.
 _CACHE_SIZE = 512 * MIB
 _CACHE: ContextVar[_MeshCache | None] = ContextVar("kept meshes", default=None)
 _OBJ_LINE = re.compile(rb"^[ \t]*(?:v|vn|vt|f|o|g|s|usemtl|mtllib)[ \t]", re.MULTILINE)
@@ -71,8 +72,8 @@ def read_mesh(path: Path, *, positions_only: bool = False) -> PolygonMesh:
             may not be merged. Ignored inside :func:`cached_meshes`.
 
     Raises:
-        MeshError: The file cannot be opened, is in no known format, is damaged, or
-            holds no surface.
+        MeshError: The file cannot be opened, has an unknown format, is damaged, or has
+            no surface.
     """
     try:
         data = read_file(path, LARGEST_FILE)
@@ -108,10 +109,9 @@ def decode_mesh(
 
 @contextmanager
 def cached_meshes() -> Iterator[None]:
-    """Keep meshes that are read in the block, for those who read them there again.
+    """Cache the meshes that are read in the block, up to a maximum size.
 
-    What meshes refer to has to stay as it is for as long. Once there is too much of
-    them, no more are kept.
+    Files that meshes refer to must not change meanwhile.
     """
     token = _CACHE.set(_MeshCache())
     try:
@@ -121,9 +121,9 @@ def cached_meshes() -> Iterator[None]:
 
 
 class _MeshCache:
-    """Meshes by path, each with the bytes that it was made of.
+    """Meshes by path, with the content of their files.
 
-    To compare bytes takes a tenth of the time of any digest.
+    Contents are compared, which takes a tenth of the time of a digest.
     """
 
     def __init__(self) -> None:
@@ -152,7 +152,7 @@ def _decoded(data: bytes, path: Path, *, positions_only: bool) -> PolygonMesh:
 
 
 class _Folder:
-    """The place of a mesh file, which remembers what was read from there."""
+    """The folder of a mesh file; records the files that are read from it."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -166,7 +166,7 @@ class _Folder:
             try:
                 content = read_file(path, largest)
             except (OSError, ValueError):
-                # not there, no file, too large, or with a character that no name has
+                # Missing, no regular file, too large, or with a null character.
                 return None
             self.read[str(path)] = None
             return content
@@ -177,7 +177,7 @@ class _Folder:
 def _read(
     data: bytes, kind: _Format, folder: _Folder, *, positions_only: bool
 ) -> PolygonMesh:
-    # ruff: noqa: PLC0415  what a robot does not need is not loaded
+    # ruff: noqa: PLC0415  imported on demand
     match kind:
         case _Format.BINARY_STL:
             return read_binary_stl(data, merged=not positions_only)
@@ -241,18 +241,18 @@ def _format(data: bytes, suffix: str) -> _Format:
 def mesh_notes(
     name: str, mesh: PolygonMesh, location: Location | None
 ) -> tuple[Diagnostic, ...]:
-    """Say what was left out of a mesh, and how its axes were taken.
+    """Return the diagnostics of a mesh that was read.
 
     Args:
-        name: Of the file.
-        mesh: What is in it.
-        location: Where the URDF uses it first.
+        name: Name of the file.
+        mesh: The mesh.
+        location: Location of its first use.
     """
     notes = [
         Diagnostic("mesh-partial", f"mesh {name!r}: {sentence}", location)
         for sentence in mesh.skipped
     ]
     if mesh.ignored_up_axis:
-        message = f"mesh {name!r} says {mesh.ignored_up_axis}; its axes are kept"
+        message = f"mesh {name!r} has {mesh.ignored_up_axis}, which is ignored"
         notes.append(Diagnostic("mesh-up-axis", message, location))
     return tuple(notes)

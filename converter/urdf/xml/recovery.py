@@ -1,11 +1,9 @@
-"""Elements from text that is not well-formed XML, where one reading is left.
+"""Recovery of elements from malformed XML.
 
-What is wrong within tags and between them is repaired first (``scanning``). If all tags
-match after that (``nesting``), the tree is the one that is written, whatever the
-elements are called. Only for tags that do not match an end is added or dropped, and
-what no longer stands where it counts is said. General recovering parsers are not used
-because they repair structure by dropping it: a stray end tag closes the parent there,
-and the links that follow are gone.
+Tags and text are repaired first (``scanning``), then unmatched tags (``nesting``), by
+adding or dropping end tags. Links and joints that are misplaced afterwards are
+reported. General recovering parsers are not used, because a stray end tag closes the
+parent there, and the following links are lost.
 """
 
 from __future__ import annotations
@@ -32,7 +30,7 @@ if TYPE_CHECKING:
     from urdf_usd.converter.urdf.xml.scanning import Text, Token
 
 
-# What has more faults was not meant to be XML.
+# Text with more faults is not XML.
 _MOST_REPAIRS = 1000
 
 
@@ -44,8 +42,7 @@ def recover(text: str, file: str) -> Findings[Element]:
         file: Its path, for locations.
 
     Raises:
-        SourceError: More than one reading is possible, too much is wrong, or the
-            document declares entities.
+        SourceError: The text is ambiguous, has too many faults, or declares entities.
     """
     step = _recover(text, file)
     count = 0
@@ -74,11 +71,10 @@ def _recover(text: str, file: str) -> Findings[Element]:
 
 
 class _TreeRecovery:
-    """Makes elements of tags and text.
+    """Builds elements from repaired tokens.
 
     Attributes:
-        changed: Where elements begin in which, or at the end of which, a tag is added
-            or dropped.
+        changed: Locations of elements with an added or dropped tag in or after them.
     """
 
     def __init__(self, file: str, tokens: Sequence[Token], matching: Matching) -> None:
@@ -93,7 +89,7 @@ class _TreeRecovery:
         self._begun: frozenset[str] | None = None
 
     def nest(self) -> Findings[None]:
-        """Read all tags and text."""
+        """Process all tokens."""
         for index, token in enumerate(self._tokens):
             if isinstance(token, StartTag):
                 yield from self._start(token, index not in self._matching.unended)
@@ -103,7 +99,7 @@ class _TreeRecovery:
                 yield from self._text(token)
 
     def finish(self) -> Findings[Element]:
-        """Return the root; say what lies outside it."""
+        """Return the root; report content outside it."""
         if len(self._open) > 1:
             tag = self._open[-1][0].tag
             end = self._tokens[-1].location
@@ -164,7 +160,7 @@ class _TreeRecovery:
         self._close()
 
     def _stray(self, token: EndTag) -> Findings[None]:
-        """Take a name that begins no element for a misspelt one; else drop the tag."""
+        """Treat an end tag with an unused name as misspelt; drop others."""
         if self._begun is None:
             tags = (one.tag for one in self._tokens if isinstance(one, StartTag))
             self._begun = frozenset(tags)
@@ -191,11 +187,11 @@ class _TreeRecovery:
         self._tree.end()
 
     def _ends_before(self, token: StartTag) -> bool:
-        """Whether the innermost element, which has no end tag, cannot hold the next.
+        """Return whether the innermost, unclosed element ends before a start tag.
 
-        That is so if an outer one can, and all within that have no end tag either: a
-        link begins inside a link. What the language does not know could hold anything,
-        but hardly a part of the robot that would count outside.
+        It does if the tag is allowed in an outer element and all elements inside that
+        are unclosed: for example at a link inside a link. Elements that are not URDF
+        may contain any element except parts of the robot.
         """
         if not self._open or self._open[-1][2]:
             return False
@@ -208,8 +204,9 @@ class _TreeRecovery:
         return False
 
 
-# What carries mass, shapes and motion, and the attributes without which it is only a
-# mention: a transmission has joints inside, which have a name alone.
+# Parts of a robot, with their required attributes: without these it is a reference,
+# such
+# as a joint in a transmission.
 _PARTS: Mapping[str, tuple[str, ...]] = {
     one.tag: tuple(attribute.name for attribute in one.attributes if attribute.required)
     for one in (
@@ -221,7 +218,7 @@ _MOST_NAMED = 20
 
 
 def begins_part(tag: str, attributes: Iterable[str]) -> bool:
-    """Whether a tag begins a part of a robot.
+    """Return whether a start tag begins a part of a robot.
 
     Args:
         tag: Its name.
@@ -232,12 +229,11 @@ def begins_part(tag: str, attributes: Iterable[str]) -> bool:
 
 
 def misplaced_parts(root: Element, changed: Collection[Location]) -> Findings[None]:
-    """Say which parts of a robot ended up outside of where they count.
+    """Report parts of a robot that are misplaced after a repair.
 
     Args:
         root: The root element, after tags were added or dropped.
-        changed: Where elements begin in which, or at the end of which, that was done.
-            Elsewhere a part is where it is written.
+        changed: Locations of elements with an added or dropped tag in or after them.
     """
     if not changed:
         return
@@ -250,10 +246,10 @@ def misplaced_parts(root: Element, changed: Collection[Location]) -> Findings[No
 
 
 def describe_parts(elements: Iterable[Element]) -> str:
-    """Name the parts of robots among elements, or directly in other robots, by line.
+    """Describe the parts of robots among omitted elements, with their lines.
 
     Args:
-        elements: Elements that are left out.
+        elements: Omitted elements.
     """
     parts = [
         part

@@ -137,4 +137,4 @@ def test_material_libraries_are_read_beside_the_file(tmp_path: Path) -> None:
         ),
         None,
     ]
-    assert mesh.skipped == ("material library 'lost.mtl' is not there",)
+    assert mesh.skipped == ("material library 'lost.mtl' is missing",)
