@@ -1,4 +1,4 @@
-"""Materials and the paths of files."""
+"""Rules about materials and file references."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _ABSOLUTE = re.compile(
 
 
 def unused_material(document: UrdfDocument) -> Breaches:
-    """Materials at robot level that no visual names."""
+    """Materials of the robot that no visual uses."""
     for material in unused_materials(document):
         name = material[g.OPTIONAL_NAME]
         yield Breach(f"material {name!r} is used by no visual", material.location)
 
 
 def unused_materials(document: UrdfDocument) -> Iterator[Node]:
-    """Find the materials at robot level that no visual names."""
+    """Yield the materials of the robot that no visual uses."""
     used = {
         material[g.OPTIONAL_NAME]
         for link in document.links
@@ -45,7 +45,7 @@ def unused_materials(document: UrdfDocument) -> Iterator[Node]:
 
 
 def invisible_color(document: UrdfDocument) -> Breaches:
-    """Colours that are written with four numbers, of which the last is zero."""
+    """Colours with alpha zero."""
     for color in document.robot.descendants(g.COLOR):
         rgba = color[g.RGBA]
         if rgba and rgba[3] == 0.0:
@@ -54,9 +54,9 @@ def invisible_color(document: UrdfDocument) -> Breaches:
 
 
 def absolute_path(document: UrdfDocument) -> Breaches:
-    """Files that are named from the root of a disk, each once.
+    """Absolute paths, each once.
 
-    In xacro, ``$(find NAME)`` has become the folder that the package has here.
+    In xacro, ``$(find NAME)`` expands to an absolute path; existing files are ignored.
     """
     expanded = is_xacro(document.file)
     for uri, nodes in _files(document).items():
@@ -67,7 +67,7 @@ def absolute_path(document: UrdfDocument) -> Breaches:
 
 
 def backslash(document: UrdfDocument) -> Breaches:
-    """Files whose path is written as on Windows, each once."""
+    """Paths with backslashes, each once."""
     for uri, nodes in _files(document).items():
         if "\\" in uri:
             yield _about_path(uri, nodes, "has backslashes")
@@ -81,7 +81,7 @@ def _files(document: UrdfDocument) -> dict[str, list[Node]]:
 
 
 def file_nodes(document: UrdfDocument) -> Iterator[Node]:
-    """Find the elements that name files."""
+    """Yield the elements with file references."""
     for element_type in (g.MESH, g.TEXTURE):
         for node in document.robot.descendants(element_type):
             if node[g.FILENAME]:

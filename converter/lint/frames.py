@@ -1,4 +1,4 @@
-"""Origins: where frames are, and how they are turned."""
+"""Rules about origins: distances and rotations."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ if TYPE_CHECKING:
     from urdf_usd.converter.lint.subject import UrdfDocument
     from urdf_usd.converter.urdf.reader import Node
 
-# No part of a robot is so far from the part that it is fixed to [m].
+# Larger distances between connected frames are implausible [m].
 _FAR = 25.0
 _FULL_TURN = 2.0 * math.pi
 # 6.2832 and 6.3 are full turns that were rounded.
 _TURN_SLACK = 0.02
 _RIGHT_ANGLE = math.pi / 2.0
-# 1.57 and 3.14 are farther off than the first and nearer than the second [rad].
+# Errors of rounded right angles, such as 1.57 and 3.14 [rad].
 _RIGHT, _ROUNDED = 1e-5, 2e-3
 _LENGTH_SLACK = 1e-3
 
 
 def far_origin(document: UrdfDocument) -> Breaches:
-    """Origins at distances that are common in millimetres."""
+    """Origins at implausible distances, probably in millimetres."""
     for owner, origin in _origins(document):
         distance = math.hypot(*origin[g.XYZ])
         if distance > _FAR:
@@ -39,7 +39,7 @@ def far_origin(document: UrdfDocument) -> Breaches:
 
 
 def more_than_a_turn(document: UrdfDocument) -> Breaches:
-    """Angles that no program writes in radians."""
+    """Angles of more than a full turn, probably in degrees."""
     for owner, origin in _origins(document):
         angles = origin[g.RPY]
         largest = max(angles, key=abs)
@@ -49,7 +49,7 @@ def more_than_a_turn(document: UrdfDocument) -> Breaches:
 
 
 def rounded_right_angle(document: UrdfDocument) -> Breaches:
-    """Right angles with few digits, each value once."""
+    """Rounded right angles, each value once."""
     places: dict[float, list[Location]] = {}
     for _, origin in _origins(document):
         for angle in origin[g.RPY]:
@@ -65,7 +65,7 @@ def rounded_right_angle(document: UrdfDocument) -> Breaches:
 
 
 def quaternion_not_normalised(document: UrdfDocument) -> Breaches:
-    """Quaternions whose length is not 1; zero is the reader's business."""
+    """Quaternions whose length is not 1; the parser reports zero."""
     for owner, origin, length in unnormalised_quaternions(document):
         message = f"the quaternion of {owner} has length {length:.4g}"
         yield Breach(message, origin.location)
@@ -74,7 +74,7 @@ def quaternion_not_normalised(document: UrdfDocument) -> Breaches:
 def unnormalised_quaternions(
     document: UrdfDocument,
 ) -> Iterator[tuple[str, Node, float]]:
-    """Find quaternions whose length is neither 0 nor 1: whose, where, and how long."""
+    """Yield owner, node and length of quaternions whose length is neither 0 nor 1."""
     for owner, origin in _origins(document):
         length = math.hypot(*(origin[g.QUAT_XYZW] or ()))
         if length > 0.0 and abs(length - 1.0) > _LENGTH_SLACK:
@@ -87,7 +87,7 @@ def _is_rounded_right_angle(angle: float) -> bool:
 
 
 def _origins(document: UrdfDocument) -> Iterator[tuple[str, Node]]:
-    """Every origin, and whose it is."""
+    """Yield all origins with a description of their owners."""
     for link in document.links:
         for part in (g.INERTIAL, g.VISUAL, g.COLLISION):
             for node in link.all(part):

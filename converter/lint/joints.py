@@ -1,4 +1,4 @@
-"""Axes of joints, and the couplings between joints."""
+"""Rules about axes and mimic couplings of joints."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     from urdf_usd.converter.urdf.reader import Node
 
 _DIRECTED = frozenset({"revolute", "continuous", "prismatic", "planar"})
-# Text rounds: 0.58 0.58 0.58 is a unit vector with two digits.
+# Tolerance for rounded unit vectors, such as 0.58 0.58 0.58.
 _LENGTH_SLACK = 0.01
-# A part of the follower's range that rounding may exceed.
+# Tolerance as a fraction of the mimic joint's range.
 _RANGE_SLACK = 0.01
 
 
 def axis_not_normalised(document: UrdfDocument) -> Breaches:
-    """Axes of moving joints whose length is not 1; zero is the reader's business."""
+    """Axes of moving joints whose length is not 1; the parser reports zero."""
     for axis, joint in unnormalised_axes(document):
         length = math.hypot(*axis[g.AXIS_XYZ])
         message = f"the axis of joint {joint[g.NAME]!r} has length {length:.4g}"
@@ -40,7 +40,7 @@ def axis_not_normalised(document: UrdfDocument) -> Breaches:
 
 
 def unnormalised_axes(document: UrdfDocument) -> Iterator[tuple[Node, Node]]:
-    """Find axes whose length is neither 0 nor 1, each with its joint."""
+    """Yield axes whose length is neither 0 nor 1, with their joints."""
     for joint in document.joints:
         axis = joint.first(g.AXIS)
         if axis is None or type_of(joint) not in _DIRECTED:
@@ -51,7 +51,7 @@ def unnormalised_axes(document: UrdfDocument) -> Iterator[tuple[Node, Node]]:
 
 
 def axis_implicit(document: UrdfDocument) -> Breaches:
-    """Moving joints that leave their direction to the default."""
+    """Moving joints without axis."""
     for joint in document.joints:
         if type_of(joint) in _DIRECTED and joint.first(g.AXIS) is None:
             message = f"joint {joint[g.NAME]!r} is {type_of(joint)} and has no <axis>"
@@ -59,7 +59,7 @@ def axis_implicit(document: UrdfDocument) -> Breaches:
 
 
 def mimic_beyond_range(measured: MeasuredRobot) -> Breaches:
-    """Followers whose leader's range takes them beyond their own."""
+    """Mimic joints that the range of their leader takes outside their own range."""
     kinds = {joint.name: joint.kind for joint in measured.robot.joints}
     for joint in measured.robot.joints:
         own, mimic = _range(joint.kind), joint.mimic
@@ -80,7 +80,7 @@ def mimic_beyond_range(measured: MeasuredRobot) -> Breaches:
 
 
 def zero_multiplier(document: UrdfDocument) -> Breaches:
-    """Couplings whose multiplier is zero."""
+    """Mimic couplings with multiplier zero."""
     for joint in document.joints:
         mimic = joint.first(g.MIMIC)
         if mimic and mimic[g.MULTIPLIER] == 0.0:

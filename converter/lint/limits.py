@@ -1,4 +1,4 @@
-"""Limits, ratings, dynamics and soft limits of joints."""
+"""Rules about limits, effort, velocity, dynamics and soft limits of joints."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ _ROTATING = frozenset({"revolute"})
 _SLIDING = frozenset({"prismatic"})
 _RANGED = _ROTATING | _SLIDING
 _DRIVEN = _RANGED | {"continuous"}
-# No joint turns by such angles in radians, and many do in degrees.
+# Limits that are common in degrees and implausible in radians.
 _DEGREES = range(30, 361, 5)
-# Round numbers stand for "unlimited" as well.
+# Multiples of this usually mean "unlimited".
 _ROUND = 100
-# How much farther than the robot's span a joint may travel.
+# Largest travel of a prismatic joint, as a multiple of the robot's span.
 _TRAVEL = 100.0
 _SOFT_SLACK = 1e-6
 
 
 def without_rating(document: UrdfDocument) -> Breaches:
-    """Limits that lack what urdfdom up to 1.1 demands of any joint's limit."""
+    """Limits without effort or velocity, which urdfdom requires up to URDF 1.1."""
     for joint, limit in _limits(document):
         absent = [a.name for a in (g.EFFORT, g.VELOCITY) if a.name not in limit.written]
         if absent:
@@ -45,21 +45,21 @@ def without_rating(document: UrdfDocument) -> Breaches:
 
 
 def zero_effort(document: UrdfDocument) -> Breaches:
-    """Joints with a range, not led by another one, whose motor has no force."""
+    """Revolute and prismatic joints with effort zero, except mimic joints."""
     for joint, limit in _limits(document, _RANGED):
         if limit[g.EFFORT] == 0.0 and not joint.first(g.MIMIC):
             yield Breach(f"{_describe(joint)} has effort 0", limit.location)
 
 
 def zero_velocity(document: UrdfDocument) -> Breaches:
-    """Joints, not led by another one, that may not move."""
+    """Joints with velocity zero, except mimic joints."""
     for joint, limit in _limits(document, _DRIVEN):
         if limit[g.VELOCITY] == 0.0 and not joint.first(g.MIMIC):
             yield Breach(f"{_describe(joint)} has velocity 0", limit.location)
 
 
 def negative_rating(document: UrdfDocument) -> Breaches:
-    """Magnitudes with a sign."""
+    """Negative efforts and velocities."""
     for joint, limit in _limits(document):
         for attribute in (g.EFFORT, g.VELOCITY):
             value = limit[attribute]
@@ -69,24 +69,24 @@ def negative_rating(document: UrdfDocument) -> Breaches:
 
 
 def empty_range(document: UrdfDocument) -> Breaches:
-    """Joints that may move by nothing."""
+    """Joints with equal limits."""
     for joint, limit in _bounded(document, _RANGED):
         if limit[g.LOWER] == limit[g.UPPER]:
-            message = f"{_describe(joint)} may move from {limit[g.LOWER]:g} to the same"
+            message = f"{_describe(joint)} has lower and upper {limit[g.LOWER]:g}"
             yield Breach(message, limit.location)
 
 
 def zero_outside(document: UrdfDocument) -> Breaches:
-    """Ranges that do not hold the position where tools begin."""
+    """Ranges that do not contain zero."""
     for joint, limit in _bounded(document, _RANGED):
         lower, upper = limit[g.LOWER], limit[g.UPPER]
         if 0.0 < lower < upper or lower < upper < 0.0:
-            message = f"{_describe(joint)} may move from {lower:g} to {upper:g}"
+            message = f"{_describe(joint)} has a range from {lower:g} to {upper:g}"
             yield Breach(message, limit.location)
 
 
 def limits_in_degrees(document: UrdfDocument) -> Breaches:
-    """Bounds such as 90 or -170, which are angles in degrees and none in radians."""
+    """Limits such as 90 or -170, which are probably in degrees."""
     for joint, limit in _bounded(document, _ROTATING):
         if _in_degrees(limit):
             lower, upper = limit[g.LOWER], limit[g.UPPER]
@@ -95,7 +95,7 @@ def limits_in_degrees(document: UrdfDocument) -> Breaches:
 
 
 def several_turns(document: UrdfDocument) -> Breaches:
-    """Bounds beyond a full turn, unless they look like degrees."""
+    """Limits of more than a full turn, unless they look like degrees."""
     for joint, limit in _bounded(document, _ROTATING):
         bounds = [b for b in (limit[g.LOWER], limit[g.UPPER]) if math.isfinite(b)]
         largest = max(map(abs, bounds), default=0.0)
@@ -106,7 +106,7 @@ def several_turns(document: UrdfDocument) -> Breaches:
 
 
 def long_travel(measured: MeasuredRobot) -> Breaches:
-    """Slides that go far beyond the robot, as millimetres do."""
+    """Prismatic joints with implausible travel, probably in millimetres."""
     for joint in measured.robot.joints:
         if not isinstance(joint.kind, Prismatic):
             continue
@@ -121,7 +121,7 @@ def long_travel(measured: MeasuredRobot) -> Breaches:
 
 
 def negative_dynamics(document: UrdfDocument) -> Breaches:
-    """Friction that pushes."""
+    """Negative damping and friction."""
     for joint in document.joints:
         dynamics = joint.first(g.DYNAMICS)
         for attribute in (g.DAMPING, g.FRICTION) if dynamics else ():
@@ -132,7 +132,7 @@ def negative_dynamics(document: UrdfDocument) -> Breaches:
 
 
 def incomplete_safety(document: UrdfDocument) -> Breaches:
-    """Safety controllers without the one attribute that urdfdom demands."""
+    """Safety controllers without k_velocity, which urdfdom requires."""
     for joint in document.joints:
         safety = joint.first(g.SAFETY_CONTROLLER)
         if safety and g.K_VELOCITY.name not in safety.written:
@@ -141,7 +141,7 @@ def incomplete_safety(document: UrdfDocument) -> Breaches:
 
 
 def soft_limit_outside(document: UrdfDocument) -> Breaches:
-    """Soft limits that the hard ones come before."""
+    """Soft limits outside the range."""
     for joint, limit in _bounded(document, _RANGED):
         safety = joint.first(g.SAFETY_CONTROLLER)
         lower, upper = limit[g.LOWER], limit[g.UPPER]
@@ -169,7 +169,7 @@ def _limits(
 def _bounded(
     document: UrdfDocument, types: frozenset[str]
 ) -> Iterator[tuple[Node, Node]]:
-    """Joints of some types whose limits state both bounds."""
+    """Yield joints of some types that have both limits."""
     for joint, limit in _limits(document, types):
         if {g.LOWER.name, g.UPPER.name} <= limit.written:
             yield joint, limit

@@ -1,4 +1,4 @@
-"""All findings of one file: the reader's, and those of the rules here."""
+"""Findings of a file: diagnostics of the parser, and breaches of the rules."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 DocumentCheck: TypeAlias = Callable[[UrdfDocument], Breaches]
 RobotCheck: TypeAlias = Callable[[MeasuredRobot], Breaches]
 
-# Of the file as it is written: these speak even if no robot can be made of it.
+# Checks of the elements, also if the robot is invalid.
 DOCUMENT_CHECKS: Mapping[str, DocumentCheck] = {
     "inertia-zero": masses.zero_inertia,
     "joint-axis-unnormalised": joints.axis_not_normalised,
@@ -73,12 +73,12 @@ DOCUMENT_CHECKS: Mapping[str, DocumentCheck] = {
     "name-world": names.part_named_world,
     "reference-undefined": names.undefined_reference,
 }
-# Of the robot: what takes its tree, or the size of its parts.
+# Checks of the robot, which need its tree or its extents.
 ROBOT_CHECKS: Mapping[str, RobotCheck] = {
     "mass-none-moving": masses.moving_without_mass,
     "mass-none-collider": masses.colliders_without_mass,
     "mass-negligible": masses.negligible_mass,
-    # What the file writes as zero is for the document.
+    # An inertia that is written as zero is checked above.
     "inertia-zero": masses.inertia_of_rounding,
     "inertia-not-positive": masses.inertia_not_positive,
     "inertia-triangle": masses.inertia_breaks_triangle,
@@ -99,12 +99,11 @@ ROBOT_CHECKS: Mapping[str, RobotCheck] = {
 
 @dataclass(frozen=True, slots=True)
 class LintReport:
-    """What lint says of one file.
+    """Findings of one file.
 
     Attributes:
-        findings: In the order of the file.
-        is_urdf: Whether the file is the markup of a robot at all, if perhaps of one
-            that cannot be built.
+        findings: In document order.
+        is_urdf: Whether the root element is a robot, possibly an invalid one.
     """
 
     findings: tuple[Finding, ...]
@@ -117,17 +116,17 @@ def lint(
     packages: Mapping[str, str] = MappingProxyType({}),
     arguments: Mapping[str, str] = MappingProxyType({}),
 ) -> LintReport:
-    """Examine a URDF file, or the expansion of a xacro file.
+    """Check a URDF file, or the expansion of a xacro file.
 
     Args:
-        path: The file; findings name it as it is given here.
+        path: The file, named in findings as given.
         packages: Folders of ROS packages, by name.
         arguments: Values of xacro's arguments, by name.
     """
     file = os.fspath(path)
     found: list[Finding] = []
     try:
-        # Once for all: the expansion of xacro takes longer than anything else.
+        # Read once, because the expansion of xacro is slow.
         markup, said = drain(read_markup(file, packages, arguments))
     except SourceError as error:
         return LintReport(_in_order(_reported(error.diagnostics)), is_urdf=False)
@@ -145,11 +144,11 @@ def lint(
 
 
 def lint_parsed(parsed: Parsed, path: str | os.PathLike[str]) -> tuple[Finding, ...]:
-    """Examine a file that has been read already.
+    """Check a file that was already parsed.
 
     Args:
-        parsed: What the file says.
-        path: The file; findings name it as it is given here.
+        parsed: The parsed file.
+        path: The file, named in findings as given.
     """
     found = _robot_findings(parsed)
     document = document_of(parsed.markup, os.fspath(path))

@@ -1,4 +1,4 @@
-"""Mass, centre of mass and inertia, against physics and against the shapes."""
+"""Rules about mass, centre of mass and inertia."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ if TYPE_CHECKING:
     from urdf_usd.converter.lint.subject import MeasuredRobot, UrdfDocument
     from urdf_usd.converter.robot.model import Inertial, Link, Vec3
 
-# Moments of a valid tensor satisfy A + B >= C; text rounds each of them.
+# Tolerance of A + B >= C for rounded moments.
 _TRIANGLE_SLACK = 1e-4
 
 
 def moving_without_mass(measured: MeasuredRobot) -> Breaches:
-    """Welded groups behind a joint that moves, without any mass."""
+    """Moving groups of links, connected by fixed joints, without mass."""
     for group in _massless_moving_groups(measured):
-        others = f" and what is welded to it ({len(group)} links)" if group[1:] else ""
+        others = f" and links fixed to it ({len(group)} links)" if group[1:] else ""
         message = f"link {group[0]!r}{others} moves and has no mass"
         yield Breach(message, measured.tree.link[group[0]].location)
 
 
 def colliders_without_mass(measured: MeasuredRobot) -> Breaches:
-    """Links that collide and have no inertial; an explicit zero is a statement."""
+    """Links with collision shapes and without inertial."""
     said = {name for group in _massless_moving_groups(measured) for name in group}
     for link in measured.robot.links:
         if link.collisions and link.inertial is None and link.name not in said:
@@ -49,7 +49,7 @@ def colliders_without_mass(measured: MeasuredRobot) -> Breaches:
 
 
 def negligible_mass(measured: MeasuredRobot) -> Breaches:
-    """Masses that SDFormat takes for none."""
+    """Masses that SDFormat ignores."""
     for link, inertial in _massive(measured):
         if inertial.mass < NEGLIGIBLE:
             message = f"link {link.name!r} has a mass of {inertial.mass:g} kg"
@@ -57,7 +57,7 @@ def negligible_mass(measured: MeasuredRobot) -> Breaches:
 
 
 def zero_inertia(document: UrdfDocument) -> Breaches:
-    """Point masses, but for those that are negligible."""
+    """Links with mass and zero inertia."""
     for link in document.links:
         inertial = link.first(g.INERTIAL)
         mass = inertial.first(g.MASS) if inertial else None
@@ -71,19 +71,19 @@ def zero_inertia(document: UrdfDocument) -> Breaches:
 
 
 def inertia_of_rounding(measured: MeasuredRobot) -> Breaches:
-    """Tensors that conversion takes for zero, though they are not written so."""
+    """Tensors that are treated as zero by a conversion."""
     for link, inertial in _massive(measured):
         if any(inertial.inertia) and _is_rounding(inertial, measured):
             moments = _listed(principal_moments(inertial))
             message = (
                 f"link {link.name!r} has {inertial.mass:g} kg and principal moments "
-                f"{moments}, which are the rounding of zero"
+                f"{moments}, which are rounded zeros"
             )
             yield Breach(message, inertial.location)
 
 
 def inertia_not_positive(measured: MeasuredRobot) -> Breaches:
-    """Tensors with a principal moment that is zero or negative, but not all zero."""
+    """Tensors with a principal moment that is not positive, except zero tensors."""
     for link, inertial in _massive(measured):
         moments = principal_moments(inertial)
         if not (is_positive(moments) or _is_rounding(inertial, measured)):
@@ -92,7 +92,7 @@ def inertia_not_positive(measured: MeasuredRobot) -> Breaches:
 
 
 def inertia_breaks_triangle(measured: MeasuredRobot) -> Breaches:
-    """Positive tensors that break A + B >= C by more than rounding."""
+    """Positive tensors that violate A + B >= C by more than rounding."""
     for link, inertial in _massive(measured):
         a, b, c = moments = principal_moments(inertial)
         breaks = is_positive(moments) and a + b < c * (1.0 - _TRIANGLE_SLACK)
@@ -105,7 +105,7 @@ def inertia_breaks_triangle(measured: MeasuredRobot) -> Breaches:
 
 
 def inertia_too_large(measured: MeasuredRobot) -> Breaches:
-    """Inertia beyond what the mass could have anywhere within the shapes."""
+    """Inertia that requires mass far outside the shapes."""
     for link, inertial, extent in _measured(measured):
         radius = gyration(inertial)
         if radius and is_inertia_too_large(radius, extent.reach):
@@ -118,7 +118,7 @@ def inertia_too_large(measured: MeasuredRobot) -> Breaches:
 
 
 def inertia_too_small(measured: MeasuredRobot) -> Breaches:
-    """Inertia of a point, for a link with an extent."""
+    """Inertia of a point mass, for a link with an extent."""
     for link, inertial, extent in _measured(measured):
         radius = gyration(inertial)
         if (
@@ -135,14 +135,14 @@ def inertia_too_small(measured: MeasuredRobot) -> Breaches:
 
 
 def density_too_high(measured: MeasuredRobot) -> Breaches:
-    """More mass than the convex hull of all shapes can hold."""
+    """Density of the convex hull above that of all materials."""
     for link, inertial, extent in _measured(measured):
         if is_too_dense(inertial.mass, extent.hull_volume):
             yield Breach(_density(link, inertial, extent), inertial.location)
 
 
 def density_too_low(measured: MeasuredRobot) -> Breaches:
-    """Less mass than the air in the convex hull of all shapes."""
+    """Density of the convex hull below that of air."""
     for link, inertial, extent in _measured(measured):
         if is_too_light(inertial.mass, extent.hull_volume):
             yield Breach(_density(link, inertial, extent), inertial.location)
@@ -162,7 +162,7 @@ def center_outside(measured: MeasuredRobot) -> Breaches:
 
 
 def _massless_moving_groups(measured: MeasuredRobot) -> Iterator[tuple[str, ...]]:
-    # What is welded to the root moves only if the robot as a whole does.
+    # The group of the root does not move relative to the base.
     for group in measured.groups[1:]:
         if not any(measured.tree.link[name].mass for name in group):
             yield group

@@ -1,4 +1,4 @@
-"""Mesh files: their unit, their handedness, and their weight."""
+"""Rules about mesh files: unit, mirroring, and number of triangles."""
 
 from __future__ import annotations
 
@@ -20,13 +20,14 @@ if TYPE_CHECKING:
     from urdf_usd.converter.robot.model import Shape, Vec3
 
 _THOUSAND = 1000.0
-# A mesh this much larger than the span of the joints is in millimetres if a thousandth
-# of it is not larger than a part may be.
+# A mesh larger than this multiple of the span is probably in millimetres, if a
+# thousandth
+# of it is not larger than the next multiple.
 _TOO_LARGE = 30.0
 _LARGEST_PART = 3.0
-# A mesh this small, in metres and compared with the span, cannot be seen.
+# A mesh is invisible if it is smaller than this in metres, and relative to the span.
 _TOO_SMALL = 1e-3
-# PhysX and Bullet reduce meshes to hulls of at most 255 corners for this reason.
+# Number of triangles from which collision meshes are slow.
 _HEAVY = 20_000
 # MuJoCo: "number of faces should be between 1 and 200000 in STL file".
 _MOST_STL_FACES = 200_000
@@ -37,10 +38,10 @@ class _Use:
     """A mesh file at one scale.
 
     Attributes:
-        shape: Where it occurs first.
+        shape: Its first use.
         mesh: The file and the scale.
-        extent: What is in the file.
-        count: How often it occurs.
+        extent: Its extent.
+        count: Number of uses.
     """
 
     shape: Shape
@@ -50,16 +51,16 @@ class _Use:
 
     @property
     def size(self) -> float:
-        """Diagonal of its box as it is used [m]."""
+        """Diagonal of its bounding box, scaled [m]."""
         return self._diagonal(self.mesh.scale)
 
     @property
     def unscaled(self) -> float:
-        """Diagonal of its box in the file [m]."""
+        """Diagonal of its bounding box in the file [m]."""
         return self._diagonal((1.0, 1.0, 1.0))
 
     def breach(self, what: str) -> Breach:
-        """Say something of it."""
+        """Return a breach about this use."""
         often = f" (used {times(self.count)})" if self.count > 1 else ""
         message = f"mesh {Path(self.mesh.uri).name!r} {what}{often}"
         return Breach(message, self.shape.location)
@@ -71,7 +72,7 @@ class _Use:
 
 
 def in_millimetres(measured: MeasuredRobot) -> Breaches:
-    """Meshes that would have a fitting size if they were scaled by 0.001."""
+    """Meshes that would have a plausible size if scaled by 0.001."""
     span = measured.span
     for use in _uses(measured):
         if use.size > _TOO_LARGE * span > 0.0 and (
@@ -83,7 +84,7 @@ def in_millimetres(measured: MeasuredRobot) -> Breaches:
 
 
 def shrunk(measured: MeasuredRobot) -> Breaches:
-    """Meshes in metres that are scaled as if they were in millimetres."""
+    """Meshes in metres that are scaled by 0.001."""
     for use in _uses(measured):
         is_invisible = use.size < min(_TOO_SMALL, _TOO_SMALL * (measured.span or 1.0))
         if is_invisible and use.unscaled > use.size * _THOUSAND / 2.0:
@@ -92,7 +93,7 @@ def shrunk(measured: MeasuredRobot) -> Breaches:
 
 
 def mirrored(measured: MeasuredRobot) -> Breaches:
-    """Scales with a negative factor."""
+    """Negative scales."""
     for use in _uses(measured):
         if min(use.mesh.scale) < 0.0:
             factors = " ".join(f"{factor:g}" for factor in use.mesh.scale)
@@ -100,7 +101,7 @@ def mirrored(measured: MeasuredRobot) -> Breaches:
 
 
 def too_many_faces(measured: MeasuredRobot) -> Breaches:
-    """STL files beyond the limit of MuJoCo."""
+    """STL files with more triangles than MuJoCo allows."""
     for use in _uses(measured):
         is_stl = use.mesh.uri.lower().endswith(".stl")
         if is_stl and use.extent.triangles > _MOST_STL_FACES:
@@ -108,14 +109,14 @@ def too_many_faces(measured: MeasuredRobot) -> Breaches:
 
 
 def heavy_collision(measured: MeasuredRobot) -> Breaches:
-    """Meshes with many triangles that contacts are computed with."""
+    """Collision meshes with many triangles."""
     for use in _uses(measured, colliding=True):
         if use.extent.triangles > _HEAVY:
             yield use.breach(f"has {use.extent.triangles} triangles for collision")
 
 
 def _uses(measured: MeasuredRobot, *, colliding: bool = False) -> Iterable[_Use]:
-    """Every mesh file that can be read, once for each of its scales."""
+    """Return the readable mesh files, once per scale."""
     uses: dict[tuple[str, Vec3], _Use] = {}
     for link in measured.robot.links:
         for shape in link.collisions if colliding else link.shapes:

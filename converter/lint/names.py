@@ -1,4 +1,4 @@
-"""Names that readers cannot tell apart or keep, and names that lead nowhere."""
+"""Rules about names and references by name."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ if TYPE_CHECKING:
 
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _WORLD = "world"
-# Elements of other languages that name joints by elements called <joint name="">.
+# Elements that refer to joints by <joint name="">.
 _DRIVES = frozenset({"transmission", "ros2_control"})
 
 
 def not_portable(document: UrdfDocument) -> Breaches:
-    """Names that are no identifiers, links and joints in document order."""
+    """Names of links and joints that are no identifiers."""
     for node in _links_and_joints(document):
         name = node[g.NAME]
         if name and not _IDENTIFIER.fullmatch(name):
-            message = f"the name of {node.type.tag} {name!r} is no identifier"
+            message = f"the name of {node.type.tag} {name!r} is not an identifier"
             yield Breach(message, node.location)
 
 
 def link_and_joint(document: UrdfDocument) -> Breaches:
-    """Joints that are called like a link."""
+    """Joints with the name of a link."""
     links = {link[g.NAME] for link in document.links}
     for joint in document.joints:
         name = joint[g.NAME]
@@ -41,7 +41,7 @@ def link_and_joint(document: UrdfDocument) -> Breaches:
 
 
 def repeated_shape(document: UrdfDocument) -> Breaches:
-    """Collision shapes that are called like an earlier one, of any link."""
+    """Collision shapes with the name of an earlier one, of any link."""
     first: dict[str, Node] = {}
     for link in document.links:
         for shape in link.all(g.COLLISION):
@@ -53,7 +53,7 @@ def repeated_shape(document: UrdfDocument) -> Breaches:
 
 
 def part_named_world(document: UrdfDocument) -> Breaches:
-    """Links called world that are parts: with mass or shape, or behind a joint."""
+    """Links named world with mass or shapes, or that are the child of a joint."""
     children = {
         child[g.LINK_NAME]
         for joint in document.joints
@@ -66,7 +66,7 @@ def part_named_world(document: UrdfDocument) -> Breaches:
 
 
 def undefined_reference(document: UrdfDocument) -> Breaches:
-    """Extension elements about links and joints that are not there."""
+    """References of extension elements to undefined links and joints."""
     joints = {joint[g.NAME] for joint in document.joints}
     names = joints | {link[g.NAME] for link in document.links}
     for element in document.root.children:

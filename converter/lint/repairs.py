@@ -1,8 +1,8 @@
-"""Repairs that cannot change what the file means.
+"""Repairs that do not change the robot.
 
-A repair is safe if the reader already takes the file to mean what the repaired file
-says, or if nothing uses what goes. Everything else is left to the author: exchanging
-reversed limits, for one, would turn Bullet's way of writing "unlimited" into a range.
+A repair is safe if the parser reads the same robot from the original and the repaired
+file, or if only unused elements are removed. Reversed limits, for example, are not
+exchanged: in Bullet they mean "unlimited".
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ if TYPE_CHECKING:
     from urdf_usd.converter.lint.spans import Edit
     from urdf_usd.converter.lint.subject import UrdfDocument
 
-# Flaws that leave one meaning.
+# Problems of values that are unambiguous.
 _HARMLESS = frozenset({"number-punctuation", "vector-completed"})
-# Beyond this a colour was written with components up to 255, and not by mistake 1.02.
+# Larger components are probably in [0, 255].
 _LARGEST_COMPONENT = 2.0
 
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """One edit of a file.
+    """A repair of a file.
 
     Attributes:
-        rule: Identifier of the rule that is broken there.
-        message: What the edit does.
-        location: Where.
+        rule: Identifier of the rule.
+        message: Description of the edit.
+        location: Its location.
         edit: The edit.
     """
 
@@ -59,8 +59,7 @@ def repairs(document: UrdfDocument, rules: frozenset[str]) -> tuple[Repair, ...]
 
     Args:
         document: The file.
-        rules: Identifiers of the rules whose breaches shall be repaired; each is
-            known to be broken somewhere.
+        rules: Identifiers of the rules to repair.
     """
     return tuple(
         repair
@@ -71,7 +70,7 @@ def repairs(document: UrdfDocument, rules: frozenset[str]) -> tuple[Repair, ...]
 
 
 def _plain_numbers(rule: str, document: UrdfDocument) -> Repairs:
-    """Numbers that are unclean, or too few, and have one meaning all the same."""
+    """Replace malformed but unambiguous numbers and vectors."""
     for element, element_type in walk(document.root, g.ROBOT):
         for attribute in element_type.attributes if element_type else ():
             text = element.get(attribute.name)
@@ -99,7 +98,7 @@ def _unit_quaternions(rule: str, document: UrdfDocument) -> Repairs:
 
 
 def _clamped_colors(rule: str, document: UrdfDocument) -> Repairs:
-    """Components just outside; components up to 255 are for the author to divide."""
+    """Clamp components just outside [0, 1]."""
     for color in document.robot.descendants(g.COLOR):
         rgba = color[g.RGBA]
         if rgba is None or max(rgba) > _LARGEST_COMPONENT:
@@ -118,7 +117,7 @@ def _forward_slashes(rule: str, document: UrdfDocument) -> Repairs:
 
 
 def _joint_types(rule: str, document: UrdfDocument) -> Repairs:
-    """The spelling that the reader takes every other one for."""
+    """Replace the spelling of joint types."""
     for joint in document.joints:
         written, plain = joint[g.TYPE], type_of(joint)
         if written != plain:
@@ -126,7 +125,7 @@ def _joint_types(rule: str, document: UrdfDocument) -> Repairs:
 
 
 def _robot_name(rule: str, document: UrdfDocument) -> Repairs:
-    """The name that the reader gives a robot without one."""
+    """Add the name that the parser assigns to a robot without one."""
     if document.robot[g.OPTIONAL_NAME] is None:
         stem = Path(document.file).stem
         yield _set(rule, document.root.location, g.OPTIONAL_NAME.name, stem)
@@ -157,7 +156,7 @@ def _written(content: object) -> str:
     return " ".join(repr(number).removesuffix(".0") for number in numbers)
 
 
-# In this order: of two edits of one attribute, the later one knows more.
+# In this order: of two edits of one attribute, the later one is used.
 REPAIRS: Mapping[str, Callable[[str, UrdfDocument], Repairs]] = {
     "xml-version": _xml_version,
     "robot-unnamed": _robot_name,

@@ -1,7 +1,4 @@
-"""What lint can say of a file: its own rules, and those of the reader.
-
-The ids of both are one closed list.
-"""
+"""Rules of lint, and rules of the parser that lint reports."""
 
 from __future__ import annotations
 
@@ -309,7 +306,7 @@ _NAMES = (
 LINT_RULES: Mapping[str, Rule] = {
     rule.id: rule for rule in (*_MASS, *_JOINTS, *_FRAMES, *_SHAPES, *_NAMES)
 }
-# Of the rules on mass, those that conversion has no part in.
+# Rules about mass that the parser reports.
 _READ_MASS = frozenset({"mass-negative", "mass-missing", "inertia-missing"})
 READER_RULES: Mapping[str, Rule] = {
     rule.id: rule

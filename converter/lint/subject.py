@@ -1,4 +1,4 @@
-"""What rules look at: the file as it is written, and the robot that it describes."""
+"""Inputs of the rules: the elements of a file, and the robot with its extents."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ if TYPE_CHECKING:
     from urdf_usd.converter.urdf.reader import Node
     from urdf_usd.converter.urdf.xml.elements import Element
 
-# Lint looks at attributes of every version.
+# Attributes of all versions are parsed.
 _ANY_VERSION = (99, 0)
 
 
 @dataclass(frozen=True, slots=True)
 class UrdfDocument:
-    """A URDF file as it is written, whether or not a robot can be made of it.
+    """The elements of a URDF file, which need not be a valid robot.
 
     Attributes:
-        file: Path, as it was given.
+        file: Path, as given.
         root: All elements, as written.
         robot: The elements of the language, with typed values.
     """
@@ -62,7 +62,7 @@ class UrdfDocument:
 
 
 def type_of(joint: Node) -> str:
-    """Return a joint's type as the reader takes it, whatever its spelling."""
+    """Return a joint's type in the spelling of URDF."""
     return joint[g.TYPE].strip().lower()
 
 
@@ -71,12 +71,12 @@ def read_document(
     packages: Mapping[str, str] = MappingProxyType({}),
     arguments: Mapping[str, str] = MappingProxyType({}),
 ) -> UrdfDocument | None:
-    """Read a file as markup; None if it is not the markup of a robot.
+    """Read the elements of a file; None if it is not a robot.
 
     Args:
         file: Its path; xacro is expanded.
         packages: Folders of ROS packages, by name.
-        arguments: Values of xacro's arguments, by name.
+        arguments: Values of xacro arguments, by name.
     """
     try:
         root, _ = drain(read_markup(file, packages, arguments))
@@ -86,7 +86,7 @@ def read_document(
 
 
 def document_of(root: Element, file: str) -> UrdfDocument | None:
-    """Take elements for a robot's; None if they are not.
+    """Parse the elements of a robot; None if they are not a robot.
 
     Args:
         root: The root element, as written.
@@ -100,17 +100,16 @@ def document_of(root: Element, file: str) -> UrdfDocument | None:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredRobot:
-    """A robot that can be read, and how large its parts are.
+    """A valid robot with its extents.
 
     Attributes:
         robot: The robot.
-        tree: Its links in order.
-        groups: Links that are welded to each other, root group first.
-        meshes: Its mesh files; of their hulls, the boxes.
-        extents: Extent, by name, of every link whose shapes are all known and whose
-            inertial might not suit them.
+        tree: Its tree.
+        groups: Groups of links connected by fixed joints, root group first.
+        meshes: Extents of its mesh files, with boxes instead of hulls.
+        extents: Extent by link name, of links whose inertial may be implausible.
         size: Largest distance of a link or centre of mass from the root [m].
-        span: Length of the longest way from the root over the joints' origins [m].
+        span: Length of the longest chain of joint origins from the root [m].
     """
 
     robot: Robot
@@ -144,9 +143,9 @@ def measure_robot(robot: Robot) -> MeasuredRobot:
 def _extents_in_doubt(
     robot: Robot, inner: MeshExtents, outer: MeshExtents
 ) -> dict[str, LinkExtent]:
-    """Measure the links whose inertial does not suit every extent within bounds.
+    """Measure the links whose inertial may be implausible.
 
-    A convex hull takes as long as its file does to read, and hardly any is needed.
+    Exact hulls take as long as reading the files, so that bounds are tried first.
     """
     doubtful = []
     for link in robot.links:

@@ -1,7 +1,7 @@
-"""The surfaces of COLLADA's geometries, straight from their elements.
+"""The surfaces of COLLADA geometries.
 
-What is broken costs no more than itself; pycollada, by which the harness reads, gives
-up a whole geometry, or the document, for one part that it does not know.
+Invalid primitives are skipped; pycollada, which the harness uses, refuses the whole
+geometry or document for one of them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from urdf_usd.converter.meshes.collada.text import DaeText
 
 _AXES = 3
-# Indices per corner; real ones have up to ten or so.
+# Maximum number of indices per corner; real files have up to ten.
 _MOST_COLUMNS = 256
 _VERTEX = "VERTEX"
 
@@ -32,11 +32,11 @@ class Primitive(NamedTuple):
     """Polygons with one material.
 
     Attributes:
-        counts: (F,) corners of each.
+        counts: (F,) number of corners.
         columns: (inputs, corners) indices into sources.
-        vertex: Column of the positions.
-        values: What else corners have, by semantic: id of its source, and column.
-        material: What the document calls the material there.
+        vertex: Row of the positions in ``columns``.
+        values: Id of the source and row in ``columns``, by semantic.
+        material: Symbol of the material.
     """
 
     counts: NDArray[np.integer]
@@ -58,7 +58,7 @@ class Surface(NamedTuple):
     Attributes:
         points: (N, 3) positions [units of the document], rounded to single precision.
         primitives: The polygons.
-        skipped: What had to be left out, one sentence each.
+        skipped: Omitted content, one text each.
     """
 
     points: NDArray[np.float64]
@@ -67,12 +67,12 @@ class Surface(NamedTuple):
 
 
 class _Inputs(NamedTuple):
-    """What the primitives of a mesh may refer to.
+    """Sources of the inputs of a mesh's primitives.
 
     Attributes:
         vertices: Ids of its vertices and of their positions.
-        shared: Id of the source of what else vertices have, by semantic.
-        sets: Number of a set of texture coordinates by what inputs call it.
+        shared: Ids of further sources of the vertices, by semantic.
+        sets: Number of a set of texture coordinates, by its name in the file.
         points: Number of positions.
     """
 
@@ -83,12 +83,12 @@ class _Inputs(NamedTuple):
 
 
 def read_surface(geometry: Element, text: DaeText, sets: Mapping[str, int]) -> Surface:
-    """Read a geometry; what is broken in it costs no more than itself.
+    """Read a geometry; invalid primitives are skipped.
 
     Args:
         geometry: Its element.
         text: The document.
-        sets: Number of a set of texture coordinates, from 0, by what inputs call it.
+        sets: Number of a set of texture coordinates, from 0, by its name in the file.
     """
     nothing = np.empty((0, _AXES))
     mesh = geometry.find("mesh")
@@ -139,7 +139,7 @@ def _points(mesh: Element, source: str, text: DaeText) -> NDArray[np.float64]:
         raise MeshError(f"positions in {source!r} are no numbers") from error
     if len(numbers) % _AXES:
         raise MeshError(f"positions in {source!r} are incomplete")
-    # What exceeds single precision becomes infinite, which is refused later.
+    # Overflow to infinity is refused later.
     with np.errstate(over="ignore"):
         return numbers.astype(np.float32).astype(np.float64).reshape(-1, _AXES)
 
@@ -220,7 +220,7 @@ def _tristrips(
 ) -> tuple[NDArray[np.integer], NDArray[np.int32]]:
     blocks = []
     for rows in _all_rows(element, text, width):
-        # Every other triangle is turned over.
+        # Every other triangle has the opposite orientation.
         corners = np.stack([rows[:-2], rows[1:-1], rows[2:]], axis=1)
         corners[1::2] = corners[1::2, [1, 0, 2]]
         blocks.append(corners.reshape(-1, width))

@@ -1,4 +1,4 @@
-"""COLLADA: the surfaces of the scene as one mesh.
+"""COLLADA files: the surfaces of the scene as one mesh.
 
 Units and axes:
 
@@ -75,16 +75,16 @@ class _Part(NamedTuple):
 def read_dae(data: bytes, *, attributes: bool = True) -> PolygonMesh:
     """Read all surfaces that the scene of a COLLADA document shows [m].
 
-    Cameras, lights, lines and animations are passed over. Skinned surfaces are read in
-    their bind pose. Mirroring transforms keep faces counter-clockwise seen
-    from outside. A document without a scene shows each of its geometries once.
+    Cameras, lights, lines and animations are ignored. Skinned surfaces are read in
+    their bind pose. Faces stay counter-clockwise under mirroring transforms. For a
+    document without a scene, each geometry is read once.
 
     Args:
         data: The document.
-        attributes: Whether to read what the surfaces have besides their shape.
+        attributes: Whether to read normals, texture coordinates, colours and materials.
 
     Raises:
-        MeshError: The text is not XML, not COLLADA, or shows no surface.
+        MeshError: The text is not XML, not COLLADA, or has no surface.
     """
     text = parse_text(data)
     if text.root.tag != "COLLADA":
@@ -195,7 +195,7 @@ def _parts(instances: Iterable[Instance], surfaces: _Surfaces) -> Iterator[_Part
 
 
 class _Surfaces:
-    """The document's surfaces and sources, each read once."""
+    """Reads surfaces and sources of a document, each once."""
 
     def __init__(self, text: DaeText, attributes: DocumentMaterials) -> None:
         self.attributes = attributes
@@ -206,7 +206,7 @@ class _Surfaces:
 
     @property
     def skipped(self) -> Iterator[str]:
-        """What had to be left out of those that were asked for."""
+        """Omitted content of the surfaces that were read."""
         for surface in self._surfaces.values():
             yield from surface.skipped
 
@@ -220,11 +220,11 @@ class _Surfaces:
     def corner_values(
         self, polygons: Primitive, linear: Matrix
     ) -> dict[str, CornerValues]:
-        """Take what the corners of polygons have, as far as it is complete.
+        """Return the complete values of the corners of polygons, by semantic.
 
         Args:
             polygons: The polygons.
-            linear: (3, 3) how their surface is turned and stretched.
+            linear: (3, 3) linear transform of their surface.
         """
         values = {}
         for semantic, width in self._widths.items():
@@ -238,7 +238,7 @@ class _Surfaces:
             held, indices = drop_unused(held, indices)
             if semantic == "NORMAL":
                 with np.errstate(all="ignore"):
-                    # Adjugate: the inverse transpose, but for a factor, of any matrix.
+                    # Cofactors are the inverse transpose up to a factor.
                     held = unit_vectors(transform_vectors(held, _cofactors(linear)))
             elif semantic == "COLOR":
                 held = np.clip(held, 0.0, 1.0)
@@ -270,7 +270,7 @@ def _source_rows(source: Element, width: int, text: DaeText) -> Matrix | None:
 
 
 def _cofactors(linear: Matrix) -> Matrix:
-    """Return what turns normals; signed so that mirrored ones still face outwards."""
+    """Return the transform of normals, so that mirrored ones still face outwards."""
     (a, b, c), (d, e, f), (g, h, i) = linear
     cofactors = np.array(
         [

@@ -1,4 +1,4 @@
-"""The text of a COLLADA document: XML around long lists of numbers.
+"""Parsing of the XML of a COLLADA document without its long lists of numbers.
 
 The lists are cut out before the rest is parsed as XML, which is then a few kilobytes:
 no parser looks at their characters, and they are in memory once.
@@ -12,11 +12,11 @@ from xml.etree import ElementTree as ET
 
 from urdf_usd.converter.meshes.polygon_mesh import MeshError
 
-# Shorter texts stay where they are.
+# Shorter lists are parsed with the XML.
 _SHORTEST = 256
 _MARK = "@"
 _STARTS_LIKE_A_NUMBER = re.compile(rb"\s*[-+.\d]")
-# Starts and ends of elements: each of these takes half a kilobyte and more.
+# Limit of the number of tags; an element needs more than half a kilobyte.
 _MOST_TAGS = 4_000_000
 
 
@@ -24,15 +24,15 @@ class DaeText(NamedTuple):
     """A parsed document.
 
     Attributes:
-        root: Its elements, without namespaces; some exporters forget or vary them.
-        lists: What was cut out of it.
+        root: Its elements, without namespaces, which vary between exporters.
+        lists: The lists of numbers.
     """
 
     root: ET.Element
     lists: tuple[bytes, ...]
 
     def of(self, element: ET.Element | None) -> bytes:
-        """Return the text of an element; nothing if there is no element."""
+        """Return the text of an element; empty for None."""
         text = "" if element is None else element.text or ""
         if self.lists and text.startswith(_MARK):
             return self.lists[int(text[1:])]
@@ -49,7 +49,7 @@ def parse_text(data: bytes) -> DaeText:
     try:
         root = ET.fromstring(data)  # noqa: S314  (expat bounds entity expansion)
     except (ET.ParseError, LookupError, ValueError) as error:
-        # The latter two stand for an encoding that Python does not know.
+        # The last two are raised for unknown encodings.
         raise MeshError(f"it is not well-formed XML: {error}") from error
     for element in root.iter():
         element.tag = element.tag.rpartition("}")[2]
@@ -59,9 +59,8 @@ def parse_text(data: bytes) -> DaeText:
 def _without_lists(data: bytes) -> tuple[bytes, tuple[bytes, ...]]:
     """Replace long lists of numbers by marks; return the document and the lists.
 
-    That is left undone where what is between ``>`` and ``<`` need not be text: where
-    there are comments, sections or declarations, or in UTF-16; and where something else
-    looks like a mark.
+    Documents with comments, CDATA sections or declarations, in UTF-16, or with text
+    that looks like a mark, are returned unchanged.
 
     Raises:
         MeshError: It has too many tags.

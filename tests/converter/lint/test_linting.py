@@ -36,7 +36,7 @@ def test_xacro_is_examined_as_it_expands(tmp_path: Path) -> None:
 
     (found,) = lint(file, arguments={"suffix": "2"}).findings
 
-    assert found.message == "the name of link 'a-2' is no identifier"
+    assert found.message == "the name of link 'a-2' is not an identifier"
     assert found.location is not None
     assert (found.location.file, found.location.line) == (str(file), 4)
 
