@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from xml.etree import ElementTree as ET
 
 import numpy as np
 
@@ -21,9 +22,8 @@ from urdf_usd.converter.meshes.collada.materials import (
     NO_MATERIALS,
     read_document_materials,
 )
-from urdf_usd.converter.meshes.collada.number_lists import read_floats
+from urdf_usd.converter.meshes.collada.number_lists import read_floats, text_of
 from urdf_usd.converter.meshes.collada.scene import read_scene
-from urdf_usd.converter.meshes.collada.text import parse_text
 from urdf_usd.converter.meshes.corner_values import (
     CornerValues,
     are_valid_indices,
@@ -52,11 +52,12 @@ if TYPE_CHECKING:
     from urdf_usd.converter.meshes.collada.geometry import Primitive, Surface
     from urdf_usd.converter.meshes.collada.materials import DocumentMaterials
     from urdf_usd.converter.meshes.collada.scene import Instance
-    from urdf_usd.converter.meshes.collada.text import DaeText
 
     Matrix: TypeAlias = NDArray[np.float64]
 
 _MOST_NUMBERS = 50_000_000
+# Limit of the number of tags; an element needs more than half a kilobyte.
+_MOST_TAGS = 4_000_000
 
 
 class _Part(NamedTuple):
@@ -86,13 +87,13 @@ def read_dae(data: bytes, *, attributes: bool = True) -> PolygonMesh:
     Raises:
         MeshError: The text is not XML, not COLLADA, or has no surface.
     """
-    text = parse_text(data)
-    if text.root.tag != "COLLADA":
-        raise MeshError(f"it is XML but not COLLADA: its root is <{text.root.tag}>")
-    metres_per_unit, up_axis = _metres_per_unit(text.root), _up_axis(text.root)
-    said = read_document_materials(text.root) if attributes else NO_MATERIALS
-    instances, skipped = read_scene(text)
-    surfaces = _Surfaces(text, said)
+    root = _parsed(data)
+    if root.tag != "COLLADA":
+        raise MeshError(f"it is XML but not COLLADA: its root is <{root.tag}>")
+    metres_per_unit, up_axis = _metres_per_unit(root), _up_axis(root)
+    materials = read_document_materials(root) if attributes else NO_MATERIALS
+    instances, skipped = read_scene(root)
+    surfaces = _Surfaces(materials)
     parts = list(_parts(instances, surfaces))
     skipped = tuple(dict.fromkeys((*skipped, *surfaces.skipped)))
     if not parts:
@@ -114,8 +115,24 @@ def read_dae(data: bytes, *, attributes: bool = True) -> PolygonMesh:
         ),
         ignored_up_axis=None if up_axis == "Z_UP" else up_axis,
         skipped=skipped,
-        attributes=_joined_attributes(parts, said) if attributes else NO_ATTRIBUTES,
+        attributes=_joined_attributes(parts, materials)
+        if attributes
+        else NO_ATTRIBUTES,
     )
+
+
+def _parsed(data: bytes) -> Element:
+    """Parse a document, and drop the namespaces, which vary between exporters."""
+    if data.count(b"<") > _MOST_TAGS:
+        raise MeshError(f"it has more than {_MOST_TAGS} tags")
+    try:
+        root = ET.fromstring(data)  # noqa: S314  (expat bounds entity expansion)
+    except (ET.ParseError, LookupError, ValueError) as error:
+        # The last two are raised for unknown encodings.
+        raise MeshError(f"it is not well-formed XML: {error}") from error
+    for element in root.iter():
+        element.tag = element.tag.rpartition("}")[2]
+    return root
 
 
 def _metres_per_unit(root: Element) -> float:
@@ -197,9 +214,8 @@ def _parts(instances: Iterable[Instance], surfaces: _Surfaces) -> Iterator[_Part
 class _Surfaces:
     """Reads surfaces and sources of a document, each once."""
 
-    def __init__(self, text: DaeText, attributes: DocumentMaterials) -> None:
+    def __init__(self, attributes: DocumentMaterials) -> None:
         self.attributes = attributes
-        self._text = text
         self._widths = attributes.widths
         self._surfaces: dict[Element, Surface] = {}
         self._sources: dict[tuple[str, int], Matrix | None] = {}
@@ -213,7 +229,7 @@ class _Surfaces:
     def of(self, geometry: Element) -> Surface:
         """Return the surface of a geometry."""
         if geometry not in self._surfaces:
-            surface = read_surface(geometry, self._text, self.attributes.sets)
+            surface = read_surface(geometry, self.attributes.sets)
             self._surfaces[geometry] = surface
         return self._surfaces[geometry]
 
@@ -251,17 +267,17 @@ class _Surfaces:
         key = name, width
         if key not in self._sources:
             source = self.attributes.sources.get(name)
-            rows = None if source is None else _source_rows(source, width, self._text)
+            rows = None if source is None else _source_rows(source, width)
             self._sources[key] = rows
         return self._sources[key]
 
 
-def _source_rows(source: Element, width: int, text: DaeText) -> Matrix | None:
+def _source_rows(source: Element, width: int) -> Matrix | None:
     """Read the first components of a source's rows; None if they are not complete."""
     accessor = source.find("technique_common/accessor")
     try:
         stride = int("1" if accessor is None else accessor.get("stride", "1"))
-        numbers = read_floats(text.of(source.find("float_array")))
+        numbers = read_floats(text_of(source.find("float_array")))
     except ValueError:
         return None
     if stride < width or not len(numbers) or len(numbers) % stride:

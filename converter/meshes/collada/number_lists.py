@@ -17,6 +17,7 @@ import simdjson
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from xml.etree.ElementTree import Element
 
     from numpy.typing import NDArray
 
@@ -27,6 +28,11 @@ _SPACE = re.compile(rb"[ \t\r\n]")
 _LIMITS = np.iinfo(np.int32)
 # simdjson needs ten times the memory of its input.
 _PIECE = 2**18
+
+
+def text_of(element: Element | None) -> bytes:
+    """Return the text of an element; empty for None."""
+    return b"" if element is None else (element.text or "").encode()
 
 
 def read_floats(text: bytes) -> NDArray[np.float64]:

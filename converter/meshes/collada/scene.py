@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
-from urdf_usd.converter.meshes.collada.number_lists import read_floats
+from urdf_usd.converter.meshes.collada.number_lists import read_floats, text_of
 from urdf_usd.converter.meshes.polygon_mesh import MeshError
 
 if TYPE_CHECKING:
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
     from numpy.typing import NDArray
-
-    from urdf_usd.converter.meshes.collada.text import DaeText
 
     Matrix: TypeAlias = NDArray[np.float64]
     Single: TypeAlias = NDArray[np.float32]
@@ -52,7 +50,7 @@ class Instance(NamedTuple):
     element: Element | None
 
 
-def read_scene(text: DaeText) -> tuple[list[Instance], tuple[str, ...]]:
+def read_scene(root: Element) -> tuple[list[Instance], tuple[str, ...]]:
     """Return the instances of geometries, and texts about omissions.
 
     For a document without a scene, each geometry is returned once.
@@ -60,12 +58,12 @@ def read_scene(text: DaeText) -> tuple[list[Instance], tuple[str, ...]]:
     Raises:
         MeshError: The instances multiply without bounds.
     """
-    document = _Document(text)
+    document = _Document(root)
     scene = document.scene()
     if scene is None:
         shown = [
             Instance(geometry, np.eye(4), None)
-            for geometry in text.root.iterfind("library_geometries/geometry")
+            for geometry in root.iterfind("library_geometries/geometry")
             if geometry.find("mesh") is not None
         ]
     else:
@@ -82,19 +80,19 @@ class _Document:
         skipped: Omitted content, one text each.
     """
 
-    def __init__(self, text: DaeText) -> None:
+    def __init__(self, root: Element) -> None:
         self.skipped: list[str] = []
-        self._text = text
+        self._root = root
         self._matrices: dict[Element, Single] = {}
         # Of elements with the same id, the first is used.
         self._targets = {
-            tag: {one.get("id", ""): one for one in reversed(list(text.root.iter(tag)))}
+            tag: {one.get("id", ""): one for one in reversed(list(root.iter(tag)))}
             for tag in _INSTANCED.values()
         }
 
     def scene(self) -> Element | None:
         """Return the instantiated scene, otherwise the first."""
-        root = self._text.root
+        root = self._root
         scenes = root.findall("library_visual_scenes/visual_scene")
         wanted = root.find("scene/instance_visual_scene")
         if wanted is not None:
@@ -229,7 +227,7 @@ class _Document:
     def _numbers(self, element: Element, count: int) -> Matrix | None:
         """Parse the numbers of a transform; None if their number is wrong."""
         try:
-            numbers = read_floats(self._text.of(element))
+            numbers = read_floats(text_of(element))
         except ValueError:
             numbers = np.zeros(0)
         if len(numbers) != count:

@@ -94,12 +94,14 @@ def parse_markup(data: bytes, file: str) -> Findings[Element]:
         if not _KNOWN_VERSION.fullmatch(version):
             place = Location(file, 1, 1)
             yield XmlRepair.VERSION.at(place, version=truncate(repr(version)))
-        # The text is decoded, and expat refuses unknown versions. Replaced by white
-        # space, to keep all positions.
-        blank = re.sub(r"[^\r\n]", " ", declaration[0])
-        text = blank + text[declaration.end() :]
     tree = TreeBuilder(file)
     error = _feed(text, tree, file)
+    if error is not None and declaration:
+        # Its version may be malformed. White space keeps all positions.
+        blank = re.sub(r"[^\r\n]", " ", declaration[0])
+        text = blank + text[declaration.end() :]
+        tree = TreeBuilder(file)
+        error = _feed(text, tree, file)
     if error is None:
         yield from tree.unbound_prefixes()
         return tree.roots[0]
