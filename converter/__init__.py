@@ -1,7 +1,7 @@
-"""URDF to OpenUSD, and back again.
+"""Conversion between URDF and OpenUSD.
 
-Names are loaded when they are first asked for: reading URDF needs no OpenUSD, and
-writing USD nothing of what reading it needs.
+Names are imported on first use, because reading URDF needs no OpenUSD, and writing USD
+needs nothing of what reading it needs.
 
 Example:
     >>> from urdf_usd.converter import convert
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     )
     from urdf_usd.converter.diagnostics.rules import Severity
     from urdf_usd.converter.exporting import Export, export
-    from urdf_usd.converter.profile import Profile
+    from urdf_usd.converter.options import Profile
     from urdf_usd.converter.robot.model import Robot
     from urdf_usd.converter.urdf.parse import Parsed
     from urdf_usd.converter.urdf.parse import parse as read_urdf
@@ -50,7 +50,7 @@ _PLACES = {
     "urdf_usd.converter.diagnostics": ("ConversionError", "Diagnostic", "Location"),
     "urdf_usd.converter.exporting": ("Export", "export"),
     "urdf_usd.converter.robot.model": ("Robot",),
-    "urdf_usd.converter.profile": ("Profile",),
+    "urdf_usd.converter.options": ("Profile",),
     "urdf_usd.converter.diagnostics.rules": ("Severity",),
     "urdf_usd.converter.urdf.parse": ("Parsed", "read_urdf"),
     "urdf_usd.converter.usd.reader.read": ("StageReading", "read_usd"),
@@ -60,7 +60,7 @@ _CALLED = {"read_urdf": "parse"}
 
 
 def __getattr__(name: str) -> object:
-    """Load what is asked for."""
+    """Import a name of the public interface."""
     if name not in _PLACE:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value: object = getattr(import_module(_PLACE[name]), _CALLED.get(name, name))

@@ -1,4 +1,4 @@
-"""Between the colours that screens show and those that light has (IEC 61966-2-1)."""
+"""Conversion between sRGB and linear colours (IEC 61966-2-1)."""
 
 from __future__ import annotations
 
@@ -29,5 +29,5 @@ def srgb_from_linear(values: ArrayLike) -> NDArray[np.float64]:
         linear * 12.92,
         1.055 * linear ** (1 / 2.4) - 0.055,
     )
-    # The formula gives one bit less.
+    # The formula is off by one bit there.
     return np.where(linear == 1.0, 1.0, encoded)

@@ -1,4 +1,4 @@
-"""From a URDF file to a USD asset on disk."""
+"""Conversion of a URDF file to a USD asset on disk."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from urdf_usd.converter.diagnostics import (
     Diagnostic,
 )
 from urdf_usd.converter.diagnostics.rules import Severity
-from urdf_usd.converter.layout import Layout
-from urdf_usd.converter.profile import Profile
+from urdf_usd.converter.options import BodyNesting, Layout, MaterialNetworks, Profile
 from urdf_usd.converter.robot.bodies import (
     Base,
     BaseOption,
@@ -33,9 +32,7 @@ from urdf_usd.converter.usd.writer.layers import (
     author_asset,
 )
 from urdf_usd.converter.usd.writer.materials.materials import TEXTURES
-from urdf_usd.converter.usd.writer.materials.shading import MaterialNetworks
 from urdf_usd.converter.usd.writer.materials.textures import IMAGE_SUFFIXES
-from urdf_usd.converter.usd.writer.prims import BodyNesting
 
 if TYPE_CHECKING:
     import os
@@ -47,23 +44,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ConvertOptions:
-    """What can be chosen about a conversion.
+    """Options of a conversion.
 
     Attributes:
-        layout: Which files the asset consists of.
-        bodies: Nest body prims along the tree, or put them side by side; None for what
-            the profile wants: side by side for PhysX, else nested.
-        base: How the root is held.
-        massless: What happens to a group that moves and has no mass.
-        materials: Which shader networks materials have.
-        merge_fixed: Make one body of links that fixed joints weld, except across joints
-            that say ``dont_collapse``.
-        packages: Folder of each ROS package, by name.
-        arguments: Value of each argument of a xacro file, by name.
-        strict: Refuse the robot if there is any warning.
-        root: Link whose tree is converted, without what does not hang on it; None for
-            the whole robot.
-        profile: Which simulator the asset speaks to, beside UsdPhysics.
+        layout: Files that the asset consists of.
+        bodies: Whether body prims are nested along the tree or siblings; None for the
+            default of the profile: siblings for PhysX, otherwise nested.
+        base: Whether the base is fixed.
+        massless: Treatment of moving groups of links without mass.
+        materials: Shader networks of materials.
+        merge_fixed: Merge links that are connected by fixed joints into one body,
+            except across joints with ``dont_collapse``.
+        packages: Names and folders of ROS packages.
+        arguments: Names and values of xacro arguments.
+        strict: Treat warnings as errors.
+        root: Link whose subtree is converted; None for the whole robot.
+        profile: Simulator whose schemas are used in addition to UsdPhysics.
         scene: Add a physics scene with gravity, for an asset that is simulated alone.
 
     Raises:
@@ -84,7 +80,7 @@ class ConvertOptions:
     scene: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse what contradicts itself."""
+        """Refuse contradictory options."""
         if self.profile is Profile.PHYSX and self.bodies is BodyNesting.NESTED:
             raise ValueError(
                 "PhysX does not simulate nested bodies reliably; they must be flat"
@@ -92,7 +88,7 @@ class ConvertOptions:
 
     @property
     def nesting(self) -> BodyNesting:
-        """How body prims lie, by choice or by profile."""
+        """Nesting of body prims, given or by profile."""
         if self.bodies is not None:
             return self.bodies
         flat = self.profile is Profile.PHYSX
@@ -101,13 +97,13 @@ class ConvertOptions:
 
 @dataclass(frozen=True, slots=True)
 class Conversion:
-    """A robot that was written.
+    """A written asset.
 
     Attributes:
         root_layer: The file of the asset that consumers open.
-        robot: The robot as the URDF says it.
-        base: How its root is held in the asset.
-        diagnostics: What was repaired, decided or left out.
+        robot: The robot of the URDF.
+        base: Kind of base in the asset.
+        diagnostics: Repairs, decisions and omissions.
     """
 
     root_layer: Path
@@ -130,12 +126,12 @@ def convert(
 ) -> Conversion:
     """Convert a URDF or xacro file to a USD asset.
 
-    The asset is built beside its folder and moved there when it is complete, so a
-    failure leaves the folder as it was.
+    The asset is built in a temporary folder and moved when it is complete, so that a
+    failure leaves the target unchanged.
 
     Args:
         source: URDF file, or a file that ends in ``.xacro``.
-        directory: Folder of the asset: new, empty, or holding a former conversion,
+        directory: Folder of the asset: new, empty, or with an earlier conversion,
             which is replaced.
         options: Choices.
 
@@ -157,12 +153,12 @@ def convert_parsed(
     directory: str | os.PathLike[str],
     options: ConvertOptions = DEFAULTS,
 ) -> Conversion:
-    """Convert a robot that is read already; see :func:`convert`.
+    """Convert a robot that was already read; see :func:`convert`.
 
     Args:
-        parsed: The robot, and what was noticed when it was read.
+        parsed: The robot and the diagnostics of reading it.
         directory: As :func:`convert`.
-        options: Choices; those about reading count no more.
+        options: Options; those about reading are ignored.
 
     Raises:
         ConversionError: The robot cannot be written.
@@ -202,7 +198,7 @@ def _build(
     scratch: Path,
     options: ConvertOptions,
 ) -> tuple[Path, tuple[Diagnostic, ...]]:
-    """Write an asset to a new folder in an empty one, and say what was left out."""
+    """Write an asset below an empty folder; return its folder and diagnostics."""
     layered = scratch / "asset"
     layered.mkdir()
     found = author_asset(
@@ -218,7 +214,7 @@ def _build(
     _refuse_warnings(found, options)
     if options.layout is Layout.LAYERED:
         return layered, found
-    from urdf_usd.converter.usd.writer.bundling import bundle  # noqa: PLC0415  slow, and rarely needed
+    from urdf_usd.converter.usd.writer.bundling import bundle  # noqa: PLC0415  slow to import, rarely needed
 
     folder = scratch / "bundle"
     folder.mkdir()
@@ -227,7 +223,7 @@ def _build(
 
 
 def _nearest_folder(target: Path) -> Path:
-    """Folder on the way to the target that exists: nothing else is created early."""
+    """Return the nearest existing ancestor of the target."""
     folder = target.absolute()
     while not folder.is_dir():
         folder = folder.parent
@@ -235,10 +231,10 @@ def _nearest_folder(target: Path) -> Path:
 
 
 def _move_into_place(folder: Path, target: Path, former: Path) -> None:
-    """Put a finished asset where it belongs, and a former one out of the way.
+    """Move a finished asset to the target, and an earlier one to ``former``.
 
-    The target folder itself stays: it may be the working folder, or a mount. If a move
-    fails, what was there before is put back.
+    The target folder itself is kept: it may be the working folder, or a mount. If a
+    move fails, the earlier files are restored.
     """
     if not target.exists():
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -272,13 +268,13 @@ def _refuse_warnings(
 
 
 def _require_replaceable(target: Path) -> None:
-    """Refuse to replace anything but a former conversion."""
+    """Refuse to replace anything but an earlier conversion."""
     try:
         target.stat()
     except (FileNotFoundError, NotADirectoryError):
         return
     except (OSError, ValueError) as error:
-        # A name that is too long, or that no file can have.
+        # A name that is too long, or with a null character.
         reason = error.strerror if isinstance(error, OSError) else error
         message = f"{str(target)!r} cannot be written: {reason}"
         raise AuthoringError((Diagnostic("target-unwritable", message),)) from error
@@ -295,7 +291,7 @@ def _require_replaceable(target: Path) -> None:
 
 
 def _is_asset(target: Path, entries: set[str]) -> bool:
-    """Say whether a folder holds a former conversion and nothing else."""
+    """Return whether a folder contains an earlier conversion and nothing else."""
     files = entries - {PAYLOAD, TEXTURES}
     folders = entries - files
     if len(files) != 1:
@@ -314,7 +310,7 @@ def _is_asset(target: Path, entries: set[str]) -> bool:
 
 
 def _is_payload(folder: Path) -> bool:
-    """Say whether a folder holds layers of an asset, its images, and nothing else."""
+    """Return whether a folder contains only layers of an asset and its images."""
     if not folder.is_dir():
         return False
     entries = {entry.name for entry in folder.iterdir()}
@@ -326,7 +322,7 @@ def _is_payload(folder: Path) -> bool:
 
 
 def _holds_images(folder: Path) -> bool:
-    """Say whether a folder, if it exists, holds nothing but images."""
+    """Return whether a folder does not exist or contains only images."""
     if not folder.exists():
         return True
     return folder.is_dir() and all(

@@ -1,4 +1,4 @@
-"""From a USD asset to a URDF file, with its meshes beside it."""
+"""Export of a USD asset to a URDF file and mesh files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from urdf_usd.converter.diagnostics import AuthoringError, Diagnostic
-from urdf_usd.converter.meshes.obj.text import obj_text
+from urdf_usd.converter.meshes.obj.writer import obj_text
 from urdf_usd.converter.robot.model import MeshFile
 from urdf_usd.converter.robot.text import robot_line
 from urdf_usd.converter.urdf.writer.write import write
@@ -26,19 +26,19 @@ if TYPE_CHECKING:
     from urdf_usd.converter.usd.reader.read import StageReading
 
 MESHES = "meshes"
-# How a file that may be replaced is recognised.
+# Identifies files that may be replaced.
 _MARK = "Written by urdf-usd export"
 _HEAD = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Export:
-    """A robot that was written as URDF.
+    """A written URDF.
 
     Attributes:
         urdf: The file.
-        robot: The robot as it is written.
-        diagnostics: What the USD says that URDF cannot, or says unclearly.
+        robot: The robot as written.
+        diagnostics: Content of the USD that is not representable, or ambiguous.
     """
 
     urdf: Path
@@ -58,13 +58,14 @@ def export(
 ) -> Export:
     """Write the robot in a USD file as URDF.
 
-    Meshes go to ``meshes/`` beside the URDF, which refers to them by relative paths.
-    All files are written beside their places first and moved there together.
+    Meshes are written to ``meshes/`` in the URDF's folder and referred to by relative
+    paths. All files are written to a temporary folder first and then moved.
 
     Args:
         usd: Root layer of a USD, from any converter.
-        urdf: File to write; its folder is made if need be.
-        force: Whether files that no export of this URDF wrote may be replaced.
+        urdf: File to write; its folder is created if necessary.
+        force: Whether files that were not written by an export of this URDF may be
+            replaced.
 
     Raises:
         ConversionError: The robot cannot be read or written; nothing was changed.
@@ -74,12 +75,12 @@ def export(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PreparedExport:
-    """A robot that is ready to be written as URDF.
+    """An export before its files are written.
 
     Attributes:
-        export: What is going to be written.
-        files: Content of every file, by its path relative to the URDF's folder; the
-            URDF comes last.
+        export: Result of the export.
+        files: Content of each file, by path relative to the URDF's folder; the URDF is
+            last.
     """
 
     export: Export
@@ -89,11 +90,11 @@ class PreparedExport:
 def prepare_export(
     usd: str | os.PathLike[str], urdf: str | os.PathLike[str]
 ) -> PreparedExport:
-    """Read the robot in a USD file; nothing is written yet.
+    """Read the robot in a USD file, without writing.
 
     Args:
         usd: Root layer of a USD, from any converter.
-        urdf: File that is going to be written.
+        urdf: File to write later.
 
     Raises:
         StageError: The robot cannot be read.
@@ -108,7 +109,7 @@ def prepare_export(
 
 
 def write_export(prepared: PreparedExport, *, force: bool = False) -> Export:
-    """Write a robot that was read; see :func:`export`.
+    """Write the files of an export; see :func:`export`.
 
     Raises:
         AuthoringError: The files cannot be written; nothing was changed.
@@ -127,15 +128,15 @@ def write_export(prepared: PreparedExport, *, force: bool = False) -> Export:
 
 
 def _mark(target: Path) -> str:
-    """Say in one line who wrote a file; XML comments know no double hyphen."""
+    """Return the comment that identifies our files; XML forbids double hyphens."""
     return writable(f"{_MARK}: {target.name}".replace("--", "- -").rstrip("-"))
 
 
 def _with_mesh_files(reading: StageReading) -> tuple[Robot, dict[str, PolygonMesh]]:
-    """Let shapes refer to files; equal surfaces share one.
+    """Assign mesh files to shapes; equal surfaces share a file.
 
     Returns:
-        The robot, and the mesh of each file by the file's name.
+        The robot, and meshes by file name.
     """
     first: dict[str, str] = {}
     same_as: dict[str, str] = {}
@@ -151,7 +152,7 @@ def _with_mesh_files(reading: StageReading) -> tuple[Robot, dict[str, PolygonMes
 
 
 def _stem(uri: str) -> str:
-    """Name a mesh after its prim and the link that has it: prims are often "visual"."""
+    """Return the names of the link and the mesh prim, which is often "visual"."""
     return "_".join(uri.strip("/").split("/")[-2:])
 
 
@@ -181,7 +182,7 @@ def _linked(link: Link, files: Mapping[str, str]) -> Link:
 
 
 def _refuse_others(target: Path, files: Mapping[str, bytes]) -> None:
-    """Refuse to replace what no export of this URDF wrote."""
+    """Refuse to replace files that were not written by an export of this URDF."""
     mark = _mark(target).encode()
     foreign = [
         path
@@ -201,7 +202,7 @@ def _head(path: Path) -> bytes:
 
 
 def _place(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Write files below a folder, all or none; the last one appears last."""
+    """Write all files below a folder or none; the last file is moved last."""
     above = folder.absolute()
     while not above.is_dir():
         above = above.parent
@@ -222,7 +223,7 @@ def _place(folder: Path, files: Mapping[str, bytes]) -> None:
 
 
 def _make_folder(folder: Path) -> list[Path]:
-    """Make a folder and those above it, and return the ones that are new."""
+    """Create a folder and its parents; return those that were created."""
     new: list[Path] = []
     while not folder.exists():
         new.append(folder)

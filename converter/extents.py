@@ -1,4 +1,4 @@
-"""How large the parts of a robot are: meshes, links, and the whole robot at zero."""
+"""Extents of meshes, of links, and of a robot with all joints at zero."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ import numpy as np
 
 from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.hulls import convex_hull, extreme_points, volume_within
-from urdf_usd.converter.meshes.notes import mesh_notes
 from urdf_usd.converter.meshes.polygon_mesh import MeshError
-from urdf_usd.converter.meshes.read import read_mesh
+from urdf_usd.converter.meshes.read import mesh_notes, read_mesh
 from urdf_usd.converter.robot.kinematics import rest_transforms
 from urdf_usd.converter.robot.model import Box, Capsule, Cylinder, MeshFile, Sphere
 from urdf_usd.converter.robot.spatial import transform_from_pose
@@ -31,23 +30,23 @@ if TYPE_CHECKING:
 Points: TypeAlias = "NDArray[np.float64]"
 _Measured = TypeVar("_Measured")
 
-# Sizes beyond what floating point can square become infinite, and break no rule.
+# Squares of very large sizes overflow to infinity, which is harmless here.
 _QUIET = np.errstate(over="ignore", invalid="ignore")
-# Of a box with edges of length one.
+# Corners of the unit cube.
 _CORNERS = np.array(np.meshgrid(*[[-0.5, 0.5]] * 3)).reshape(3, -1).T
-# Points that stand for a round shape: its volume is then within 2 % of the true one.
+# Resolution of round shapes; their volume is within 2 % of the exact one.
 _AROUND = 32
 _ALONG = 16
 
 
 @dataclass(frozen=True, slots=True)
 class MeshExtent:
-    """What a mesh file holds.
+    """Size of a mesh file.
 
     Attributes:
-        triangles: Number of triangles, polygons counted as fans.
-        hull: Corners of its convex hull, in the file's frame; of a large round mesh,
-            enough of them. Where hulls are bounded, of a solid within it or around it.
+        triangles: Number of triangles after triangulation.
+        hull: Corners of the convex hull in the file's frame (of large round meshes a
+            subset), or of a solid inside or around the hull.
     """
 
     triangles: int
@@ -56,11 +55,11 @@ class MeshExtent:
 
 @dataclass(frozen=True, slots=True)
 class MeshExtents:
-    """The mesh files of a robot.
+    """Extents of the mesh files of a robot.
 
     Attributes:
-        by_path: Extent of every file that can be read.
-        diagnostics: What is wrong with the files, each said once.
+        by_path: Extent of every readable file.
+        diagnostics: Problems of the files, once per file.
     """
 
     by_path: Mapping[str, MeshExtent]
@@ -97,13 +96,13 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class LinkExtent:
-    """The space that all shapes of a link span, in the link's frame.
+    """Extent of all shapes of a link, in the link's frame.
 
     Attributes:
         bounds: Box around all shapes.
         hull_volume: Volume of the convex hull of all shapes together [m^3].
-        reach: Largest distance of a shape's point from the centre of mass, or from
-            the link's origin if it has no inertial [m].
+        reach: Largest distance of a point of a shape from the centre of mass, or from
+            the link's origin without inertial [m].
     """
 
     bounds: Bounds
@@ -112,28 +111,28 @@ class LinkExtent:
 
 
 def measure_meshes(robot: Robot) -> MeshExtents:
-    """Read every mesh file of a robot, each once."""
-    return MeshExtents(*_of_meshes(robot, _mesh_extent, bare=False))
+    """Measure the mesh files of a robot; each is read once."""
+    return MeshExtents(*_of_meshes(robot, _mesh_extent, positions_only=False))
 
 
 def bound_meshes(robot: Robot) -> tuple[MeshExtents, MeshExtents]:
-    """Read every mesh file of a robot, and bound its hull rather than find it.
+    """Bound the convex hulls of the mesh files of a robot from inside and outside.
 
-    That takes a tenth of the time. All three have the same box.
+    Takes a tenth of the time of :func:`measure_meshes`; the boxes are the same.
 
     Returns:
         Extents within the hulls, and around them.
     """
-    bounds, diagnostics = _of_meshes(robot, _mesh_bounds, bare=True)
+    bounds, diagnostics = _of_meshes(robot, _mesh_bounds, positions_only=True)
     inner = {path: within for path, (within, _) in bounds.items()}
     outer = {path: around for path, (_, around) in bounds.items()}
     return MeshExtents(inner, diagnostics), MeshExtents(outer, diagnostics)
 
 
 def _of_meshes(
-    robot: Robot, measure: Callable[[PolygonMesh], _Measured], *, bare: bool
+    robot: Robot, measure: Callable[[PolygonMesh], _Measured], *, positions_only: bool
 ) -> tuple[dict[str, _Measured], tuple[Diagnostic, ...]]:
-    """Measure the meshes that can be read, by path, and say what is wrong with any."""
+    """Measure the readable meshes by path; return diagnostics for all."""
     measured: dict[str, _Measured] = {}
     unreadable: set[str] = set()
     diagnostics: list[Diagnostic] = []
@@ -143,7 +142,7 @@ def _of_meshes(
             continue
         name = Path(path).name
         try:
-            content = read_mesh(Path(path), bare=bare)
+            content = read_mesh(Path(path), positions_only=positions_only)
         except MeshError as error:
             unreadable.add(path)
             message = f"mesh {name!r} cannot be read: {error}"
@@ -156,7 +155,7 @@ def _of_meshes(
 
 @_QUIET
 def measure_link(link: Link, meshes: Mapping[str, MeshExtent]) -> LinkExtent | None:
-    """Measure a link; None if it has no shape, or one whose size is not known."""
+    """Measure a link; None without shapes, or if the size of one is unknown."""
     points = _outline_of_link(link, meshes)
     if points is None:
         return None
@@ -169,7 +168,7 @@ def measure_link(link: Link, meshes: Mapping[str, MeshExtent]) -> LinkExtent | N
 def bound_link(
     link: Link, inner: MeshExtents, outer: MeshExtents
 ) -> tuple[LinkExtent, LinkExtent] | None:
-    """Bound a link's extent, in a third of the time of :func:`measure_link`.
+    """Bound a link's extent in a third of the time of :func:`measure_link`.
 
     Args:
         link: The link.
@@ -177,7 +176,7 @@ def bound_link(
         outer: Extents around them.
 
     Returns:
-        An extent within the link's own, and one around it; None likewise.
+        A lower and an upper bound; None as for :func:`measure_link`.
     """
     points = _outline_of_link(link, inner.by_path)
     if points is None:
@@ -198,10 +197,10 @@ def bound_link(
 def bounds_at_zero(tree: Tree, meshes: Mapping[str, MeshExtent]) -> Bounds | None:
     """Bound all shapes with every joint at zero, in the root's frame.
 
-    Meshes that cannot be measured are left out.
+    Meshes that cannot be read are ignored.
 
     Returns:
-        None if there is nothing to bound.
+        None without any known shape.
     """
     rest = rest_transforms(tree)
     placed = [(rest[name], tree.link[name]) for name in tree.links]
@@ -245,7 +244,7 @@ def _mesh_extent(mesh: PolygonMesh) -> MeshExtent:
 
 @_QUIET
 def _mesh_bounds(mesh: PolygonMesh) -> tuple[MeshExtent, MeshExtent]:
-    """Farthest points, within the convex hull, and corners of the box around it."""
+    """Return extents of the extreme points and of the bounding box."""
     farthest = mesh.points[extreme_points(mesh.points)]
     box = np.array(list(product(*zip(farthest.min(0), farthest.max(0), strict=True))))
     return _extent_of(mesh, farthest), _extent_of(mesh, box)
@@ -295,7 +294,7 @@ def _turned(radii: Points, heights: Points) -> Points:
 
 
 def _ball(radius: float, length: float) -> Points:
-    """Points on a sphere whose halves are drawn apart along Z."""
+    """Points on a sphere or capsule along Z."""
     angles = np.linspace(-np.pi / 2, np.pi / 2, _ALONG + 1)
     shift = np.where(angles < 0.0, -0.5, 0.5) * length
     return _turned(radius * np.cos(angles), radius * np.sin(angles) + shift)
@@ -304,14 +303,14 @@ def _ball(radius: float, length: float) -> Points:
 def _box_around(
     placed: Iterable[tuple[Points, Link]], meshes: Mapping[str, MeshExtent]
 ) -> Bounds:
-    """Bound the known shapes of links, exactly."""
+    """Return the exact bounding box of the known shapes of links."""
     lowers, uppers = [], []
     for transform, link in placed:
         for shape in link.shapes:
             if not _is_known(shape, meshes):
                 continue
             frame = transform @ transform_from_pose(shape.origin)
-            # Rows: the three axes of the outer frame, seen from the shape's.
+            # Rows: axes of the outer frame in the shape's frame.
             axes = frame[:3, :3]
             uppers.append(frame[:3, 3] + _support(shape.geometry, axes, meshes))
             lowers.append(frame[:3, 3] - _support(shape.geometry, -axes, meshes))
@@ -326,7 +325,7 @@ def _bounds(lower: Points, upper: Points) -> Bounds:
 def _support(
     geometry: Geometry, directions: Points, meshes: Mapping[str, MeshExtent]
 ) -> Points:
-    """(K,) how far a shape reaches along (K, 3) unit directions in its frame."""
+    """Return the (K,) support function for (K, 3) unit directions in its frame."""
     sideways = np.hypot(directions[:, 0], directions[:, 1])
     upwards = np.abs(directions[:, 2])
     match geometry:

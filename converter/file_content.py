@@ -1,4 +1,4 @@
-"""Reading files whose size nobody vouches for."""
+"""Reading of regular files up to a maximum size."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ MIB = 1 << 20
 
 
 def read_file(path: Path, largest: int) -> bytes:
-    """Read a regular file that is not larger than some size.
+    """Read a regular file up to a maximum size.
 
-    A size that a file system announces may lie (that of a device or of ``/proc`` is
-    zero), so no more than that is read in any case.
+    The size reported by the file system can be wrong (in ``/proc`` it is zero), so that
+    the number of bytes read is limited as well.
 
     Args:
         path: The file.
-        largest: Size [bytes].
+        largest: Maximum size [bytes].
 
     Raises:
         OSError: It cannot be read, is not a regular file, or is larger.
         ValueError: The path holds a null character.
     """
-    # Before it is opened, which may take as long as a pipe has nobody at its other end.
+    # Before it is opened, because opening a pipe blocks.
     if not stat.S_ISREG(path.stat().st_mode):
         raise OSError(errno.EINVAL, "not a regular file", str(path))
     with path.open("rb") as file:

@@ -1,4 +1,4 @@
-"""Convex hulls of points, and what bounds them at less expense."""
+"""Convex hulls of points, and faster bounds of them."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
 Points: TypeAlias = "NDArray[np.float64]"
 
-# More points are reduced to the farthest in narrow cones. A ball loses 2 % of its
-# volume by it, a box nothing.
+# Larger sets are reduced to the farthest points in narrow cones. A ball loses 2 % of
+# its volume, a box nothing.
 _FEW, _CONES = 2000, 24
 
 
@@ -21,26 +21,26 @@ def convex_hull(points: Points) -> tuple[Points, float]:
     """Find the corners and the volume of a convex hull.
 
     Args:
-        points: (N, 3). Very many are reduced to some that span almost the same.
+        points: (N, 3). Large sets are reduced to points with almost the same hull.
 
     Returns:
-        (K, 3) corners, and the volume; of a flat hull, points that bound it, and zero.
+        (K, 3) corners and the volume; for a flat hull, its extreme points and zero.
     """
     if len(points) > _FEW:
         points = points[_outermost(points)]
     try:
         hull = ConvexHull(points)
     except (QhullError, ValueError):
-        # Flat, or of a size that floating point cannot tell from flat.
+        # Flat, exactly or numerically.
         return points[extreme_points(points)], 0.0
     return points[hull.vertices], float(hull.volume)
 
 
 def volume_within(points: Points) -> float:
-    """Measure a solid within the convex hull of (N, 3) points.
+    """Return a lower bound of the volume of the convex hull of (N, 3) points.
 
-    It is made of two tetrahedra on one face, with corners that are far from each other:
-    a third of a box, a sixth of a ball. Not a number if all points are one.
+    The volume of two tetrahedra on a common face with distant corners: a third of a
+    box, a sixth of a ball. NaN if all points coincide.
     """
     spread = points - points[0]
     edge = spread[(spread**2).sum(axis=1).argmax()]
@@ -52,7 +52,7 @@ def volume_within(points: Points) -> float:
 
 
 def extreme_points(points: Points) -> NDArray[np.int64]:
-    """Choose the farthest points towards the faces, edges and corners of a cube.
+    """Return the extreme points towards the faces, edges and corners of a cube.
 
     Args:
         points: (N, 3).
@@ -62,7 +62,7 @@ def extreme_points(points: Points) -> NDArray[np.int64]:
     """
     x, y, z = np.ascontiguousarray(points.T)
     found: set[int] = set()
-    # Sums rather than a product of matrices, which starts threads for so little.
+    # Sums, because a matrix product starts threads.
     across = (x, y, x + y, x - y)
     for along in (z, *across, *(s + z for s in across), *(s - z for s in across)):
         found |= {int(along.argmax()), int(along.argmin())}
@@ -70,11 +70,11 @@ def extreme_points(points: Points) -> NDArray[np.int64]:
 
 
 def _outermost(points: Points) -> NDArray[np.int64]:
-    """Choose points that span almost the same hull, in bounded number.
+    """Return a bounded number of points with almost the same hull.
 
-    A round surface has all of its points on its hull, and the time for that would have
-    no bound. The farthest point in each of many narrow cones is kept, seen from the
-    middle of a box that is stretched to a cube.
+    All points of a round surface are on its hull, which would take unbounded time. The
+    farthest point in each of many narrow cones from the centre is kept, after scaling
+    the bounding box to a cube.
     """
     lower, upper = points.min(axis=0), points.max(axis=0)
     half = (upper - lower) / 2.0

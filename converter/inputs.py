@@ -1,4 +1,4 @@
-"""The files that a robot is made of, each with a hash of its content."""
+"""The input files of a robot, with hashes."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class InputFile:
-    """One file that was read.
+    """One input file.
 
     Attributes:
-        path: As it was found.
-        sha256: Hash of its bytes.
+        path: Path of the file.
+        sha256: Hash of its content.
         size: Number of bytes.
     """
 
@@ -35,15 +35,15 @@ class InputFile:
 
 
 def input_files(description: Iterable[str], robot: Robot) -> tuple[InputFile, ...]:
-    """Account for every file of a robot; each is read once.
+    """List all files of a robot; each is read once.
 
     Args:
-        description: The URDF; or the xacro file, and those that it includes.
-        robot: What it says. Its meshes and textures count, and what meshes refer to.
+        description: The URDF; or the xacro file and the files that it includes.
+        robot: The robot, for its meshes and textures and the files that these refer to.
 
     Returns:
-        In the order of first use. What cannot be read is left out: whoever needs it
-        says so.
+        In the order of first use. Unreadable files are skipped; reading the robot
+        reports them.
     """
     waiting = [*map(_plain, description), *_named_files(robot)]
     found: dict[Path, InputFile | None] = {}
@@ -72,7 +72,7 @@ def _named_files(robot: Robot) -> Iterator[Path]:
 
 
 def _plain(path: str) -> Path:
-    """Path without the second slash that a URI of too many leaves at its beginning."""
+    """Return a path without a doubled leading slash, left over from a URI."""
     doubled = os.sep == "/" and path.startswith("//")
     return Path("/" + path.lstrip("/")) if doubled else Path(path)
 

@@ -1,4 +1,4 @@
-"""What a robot amounts to: counts, degrees of freedom, mass, size."""
+"""Totals of a robot: counts, degrees of freedom, mass, size."""
 
 from __future__ import annotations
 
@@ -29,19 +29,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """Sums over a robot.
+    """Totals of a robot.
 
     Attributes:
         links: Number of links.
         joints: Number of joints by type, in the order of first occurrence.
-        degrees_of_freedom: Of all joints together, without that of a floating base.
-        independent: Degrees of freedom of the joints that follow no other one.
+        degrees_of_freedom: Of all joints, without a floating base.
+        independent: Degrees of freedom without mimic joints.
         mass: [kg].
         visuals: Number of visual shapes.
         collisions: Number of collision shapes.
-        meshes: Number of different mesh files.
-        triangles: In those of them that can be read.
-        bounds: Around all shapes at zero, in the root's frame; None without any.
+        meshes: Number of distinct mesh files.
+        triangles: Number of triangles in the readable mesh files.
+        bounds: Bounding box of all shapes with joints at zero, in the root's frame;
+            None without shapes.
     """
 
     links: int
@@ -58,7 +59,7 @@ class Totals:
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """A robot, its tree, its mesh files and its sums."""
+    """A robot, its tree, mesh files and totals."""
 
     robot: Robot
     tree: Tree

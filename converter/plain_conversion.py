@@ -1,4 +1,4 @@
-"""Our converter as others call converters: a URDF, a folder, packages; a root layer."""
+"""Our converter as an entry point of the group ``urdf_usd.converters``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def convert_plainly(urdf: str, directory: str, packages: Mapping[str, str]) -> str:
-    """Convert a URDF with all choices as they are by default.
+    """Convert a URDF with default options.
 
     Args:
         urdf: URDF or xacro file.

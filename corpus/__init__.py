@@ -1,4 +1,4 @@
-"""Where robots come from: references, and the sources that they lead to."""
+"""References to robots and corpora, and the sources that they are resolved from."""
 
 from urdf_usd.corpus.references import (
     GRAMMAR,

@@ -1,4 +1,4 @@
-"""Which commit a folder is at, without asking git."""
+"""The commit of a git checkout, read from ``.git`` without a git executable."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
-# Beside the repositories of a mirror, which need not be checkouts.
+# Lists the commits of the repositories of a mirror that are no checkouts.
 MANIFEST = "MANIFEST.json"
 
 
@@ -19,7 +19,7 @@ def head_commit(folder: Path) -> str | None:
     """Return the commit that is checked out in a folder; None if it is no checkout."""
     git = folder / ".git"
     if git.is_file():
-        # A worktree or a submodule says where its repository is.
+        # In a worktree or a submodule, the file holds the path of the repository.
         place = _text(git).removeprefix("gitdir:").strip()
         git = folder / place
     head = _text(git / "HEAD")
@@ -35,7 +35,7 @@ def head_commit(folder: Path) -> str | None:
 def mirrored_commit(mirror: Path, name: str) -> str | None:
     """Return the commit of one repository of a mirror.
 
-    A folder that is a checkout speaks for itself; for others ``MANIFEST.json`` maps the
+    Read from the checkout; for other folders from ``MANIFEST.json``, which maps the
     folder's name to an object with its ``commit``.
     """
     commit = head_commit(mirror / name)

@@ -1,4 +1,4 @@
-"""Names for robots that are readable, stable, and safe as file names."""
+"""Identifiers of robots: readable, stable, and valid as file names."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _DIGITS = 8
 
 
 def identifier(scheme: str, target: str) -> str:
-    """Name a robot after its reference: ``pybullet--kuka_iiwa--model``.
+    """Return the identifier of a robot: ``pybullet--kuka_iiwa--model``.
 
-    Where characters had to be replaced, a hash of the target keeps two robots apart.
+    If characters are replaced, a hash of the target is appended to keep it unique.
 
     Args:
         scheme: First part of the name.
@@ -39,14 +39,14 @@ def identifier(scheme: str, target: str) -> str:
 
 
 def distinct(ids: Sequence[str], keys: Sequence[str]) -> tuple[str, ...]:
-    """Tell equal identifiers apart by a hash of what they were made from.
+    """Append a hash to identifiers that are equal.
 
-    Identifiers that differ only in case count as equal: some file systems cannot keep
-    them apart.
+    Identifiers that differ only in case count as equal, because some file systems
+    ignore case.
 
     Args:
         ids: Identifiers.
-        keys: For each of them a text that no other has.
+        keys: A unique text for each of them, which is hashed.
     """
     counts = Counter(name.casefold() for name in ids)
     return tuple(
@@ -56,6 +56,6 @@ def distinct(ids: Sequence[str], keys: Sequence[str]) -> tuple[str, ...]:
 
 
 def _digest(text: str) -> str:
-    import hashlib  # noqa: PLC0415  OpenSSL takes its time to load
+    import hashlib  # noqa: PLC0415  loads OpenSSL, which is slow
 
     return hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]

@@ -1,4 +1,4 @@
-"""ROS packages in a folder: what ``package://`` may name there."""
+"""ROS packages below a folder, by the names that ``package://`` URIs use."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ _MANIFEST = "package.xml"
 
 
 def ros_packages(folder: Path) -> tuple[tuple[str, Path], ...]:
-    """List the packages at and below a folder, by the name their manifest declares.
+    """List the packages at and below a folder, by the name in their manifest.
 
-    A manifest that cannot be read counts under its folder's name. Of two packages with
-    one name, the first in path order is kept, as in a ROS workspace.
+    If a manifest cannot be read, the folder's name is used. Of two packages with the
+    same name, the first in path order is kept, as in a ROS workspace.
     """
     found: dict[str, Path] = {}
     for root, subfolders, files in os.walk(folder):
@@ -33,7 +33,7 @@ def first_of_each(*packages: tuple[str, Path]) -> tuple[tuple[str, Path], ...]:
 
 
 def declared_license(file: Path) -> str | None:
-    """Return the licence that the package around a file declares, in its words."""
+    """Return the licence that the package around a file declares."""
     above = file.absolute().parents
     folder = next((folder for folder in above if (folder / _MANIFEST).is_file()), None)
     stated = _declared(folder / _MANIFEST, "license") if folder else ()
@@ -45,7 +45,7 @@ def _declared_name(manifest: Path) -> str | None:
 
 
 def _declared(manifest: Path, tag: str) -> tuple[str, ...]:
-    """Return the texts of a manifest's elements of one kind."""
+    """Return the texts of the elements of a manifest with a given tag."""
     texts: list[str] = []
     around: list[str] = []
 

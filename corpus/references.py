@@ -1,7 +1,7 @@
-"""The one grammar in which robots and corpora are named.
+"""The grammar of references to robots and corpora.
 
-Parsing reads text alone: no file, package or network is touched, so a wrong reference
-is refused before any work starts.
+Parsing accesses no file, package or network, so that an invalid reference is refused
+before any work starts.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ A robot is
 A corpus is a robot, or
   pybullet, rd, erd                all robots of that source
   dir:<folder>                     every .urdf and .xacro below a folder
-  list:<file.toml>                 what a file lists, see docs/corpora.md"""
+  list:<file.toml>                 the robots listed in a file, see docs/corpora.md"""
 
 
 class Scheme(StrEnum):
-    """Where a robot comes from."""
+    """Kind of source."""
 
     FILE = "file"
     FOLDER = "dir"
@@ -36,14 +36,14 @@ class Scheme(StrEnum):
     EXAMPLES = "erd"
 
 
-# What is named by a path, and may hold that of this machine.
+# The target is a path, which may be absolute.
 _OF_PATHS = frozenset({Scheme.FILE, Scheme.FOLDER, Scheme.LIST})
 _OF_MANY = frozenset({Scheme.FOLDER, Scheme.LIST})
 
 WHOLE_CORPORA = (Scheme.PYBULLET, Scheme.DESCRIPTIONS, Scheme.EXAMPLES)
 
 _LISTS = ".toml"
-# Two characters at least: one letter before a colon is a Windows drive.
+# At least two characters: one letter before a colon is a Windows drive.
 _PREFIX = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+._-]+):(?P<target>.*)", re.DOTALL)
 
 
@@ -56,12 +56,12 @@ class Reference:
 
     @property
     def whole(self) -> bool:
-        """Whether many robots are meant."""
+        """Whether it is a corpus rather than one robot."""
         return self.target is None or self.scheme in _OF_MANY
 
     @property
     def portable(self) -> str:
-        """The reference as records hold it: of an absolute path only the last part."""
+        """The reference for records: only the last part of an absolute path."""
         if self.scheme not in _OF_PATHS or self.target is None:
             return str(self)
         return f"{self.scheme}:{portable_path(self.target)}"
@@ -71,16 +71,16 @@ class Reference:
 
 
 def portable_path(target: str) -> str:
-    """Return a path as records hold it: of an absolute one only the last part."""
+    """Return a path for records: only the last part of an absolute path."""
     path = Path(target)
     return path.name if path.is_absolute() else path.as_posix()
 
 
 def parse_reference(text: str) -> Reference:
-    """Read a reference to a robot or a corpus.
+    """Parse a reference to a robot or a corpus.
 
     Raises:
-        ReferenceSyntaxError: It has none of the known forms; the message holds them.
+        ReferenceSyntaxError: It has none of the known forms; the message lists them.
     """
     if text in WHOLE_CORPORA:
         return Reference(Scheme(text), None)
@@ -97,7 +97,7 @@ def parse_reference(text: str) -> Reference:
 
 
 def _plain_path(text: str) -> Reference:
-    """Take text for a path if it has a suffix or a separator, as paths do."""
+    """Parse a path, which must have a suffix or a separator."""
     if not text.strip():
         raise _refusal(text, "it is empty", None)
     name = re.split(r"[/\\]", text)[-1]
@@ -109,7 +109,7 @@ def _plain_path(text: str) -> Reference:
 
 
 def _guess(word: str) -> str | None:
-    import difflib  # noqa: PLC0415  only mistakes need it
+    import difflib  # noqa: PLC0415  only needed for errors
 
     close = difflib.get_close_matches(
         word.lower(), [str(s) for s in Scheme], n=1, cutoff=0.5

@@ -1,7 +1,7 @@
-"""From references to robots: the one resolver behind every command.
+"""Resolves references to robots, for all commands.
 
-All texts are parsed first, then all names are looked up, then what is not selected is
-left out, and only then is anything downloaded.
+All references are parsed first, then names are looked up, then robots are selected, and
+only then downloads start.
 """
 
 from __future__ import annotations
@@ -41,20 +41,20 @@ _ALL = Selection()
 
 
 def announce_on_stderr(line: str) -> None:
-    """Write a line to stderr at once."""
+    """Write a line to stderr, unbuffered."""
     sys.stderr.write(f"{line}\n")
     sys.stderr.flush()
 
 
 @dataclass(frozen=True, slots=True)
-class _Named:
-    """A robot as it was found, and what a list says of it beyond that."""
+class _Entry:
+    """A robot, and the properties that a list adds."""
 
     robot: Candidate
     additions: Additions | None = None
 
     def complete(self, robot: Candidate) -> Candidate:
-        """Return the robot, or what it has become, with what the list says."""
+        """Return a robot, downloaded or not, with the properties of the list."""
         return self.additions.to(robot) if self.additions else robot
 
 
@@ -63,23 +63,23 @@ def resolve_robot(
 ) -> RobotSource:
     """Resolve a reference to one robot.
 
-    A path is taken as it is: whether a robot lies there is found out, and said with a
-    location, by whoever reads it.
+    Whether the file at a path exists is not checked: reading it reports that with a
+    location.
 
     Args:
         text: The reference.
-        announce: Told before anything is downloaded.
+        announce: Called before a download.
         mirror: As in :func:`resolve_corpora`.
 
     Raises:
         ReferenceSyntaxError: The text is no reference, or names many robots.
-        UnavailableError: There is no robot to be had from it.
+        UnavailableError: The robot is not available.
     """
     reference = parse_reference(text)
     if reference.target is None or reference.whole:
         raise ReferenceSyntaxError(f"{text!r} names a whole corpus; name one robot")
     if reference.scheme is Scheme.FILE:
-        return sources.file.describe(reference.target)
+        return sources.files.describe(reference.target)
     mirror = _mirror(mirror)
     match _candidate(reference.scheme, reference.target, mirror, None):
         case RobotSource() as robot:
@@ -101,20 +101,20 @@ def resolve_corpora(
 
     Args:
         texts: The references.
-        announce: Told before anything is downloaded, and what is left out.
-        selection: Which of the robots are meant.
-        mirror: Folder with the repositories of robot_descriptions, under the names that
-            it gives to its clones; nothing is downloaded then. The one that the
-            variable ``URDF_USD_MIRROR`` names, if there is one, is the default.
+        announce: Called before downloads, and with the number of robots left out.
+        selection: Criteria for the robots.
+        mirror: Folder with the repositories of robot_descriptions, under the names of
+            its clones, used instead of downloads. Default: the environment variable
+            ``URDF_USD_MIRROR``.
 
     Returns:
-        Robots; and, for those and for whole corpora that cannot be had, the reason.
+        Robots; for robots and whole corpora that are not available, the reason.
 
     Raises:
         ReferenceSyntaxError: A text is no reference.
-        TableError: A file that lists robots is no such list.
-        UnknownRobotError: A file, folder or robot is named that does not exist.
-        NothingSelectedError: No robot is meant.
+        TableError: The file of a list is invalid.
+        UnknownRobotError: A file, folder or robot does not exist.
+        NothingSelectedError: No robot matches the selection.
     """
     mirror = _mirror(mirror)
     found = _selected(texts, announce, selection, mirror)
@@ -129,18 +129,18 @@ def list_corpora(
     selection: Selection = _ALL,
     mirror: Path | None = None,
 ) -> tuple[Candidate, ...]:
-    """Say which robots references lead to; nothing is downloaded.
+    """List the robots of references without downloads.
 
-    What is here already is resolved; arguments, order and errors are those of
-    :func:`resolve_corpora`.
+    Robots that are already on this machine are resolved. Arguments, order and errors as
+    in :func:`resolve_corpora`.
     """
     mirror = _mirror(mirror)
     found = _selected(texts, announce, selection, mirror)
-    return _ordered(_fetched(found, announce, mirror, here_alone=True))
+    return _ordered(_fetched(found, announce, mirror, only_cached=True))
 
 
 def robot_names(scheme: Scheme) -> tuple[str, ...]:
-    """List what can follow a scheme that is a whole corpus; nothing is downloaded.
+    """List the targets of a scheme that is a whole corpus, without downloads.
 
     Raises:
         UnavailableError: The source is not installed.
@@ -159,7 +159,7 @@ def robot_names(scheme: Scheme) -> tuple[str, ...]:
 
 
 def _mirror(named: Path | None) -> Path | None:
-    """Return the mirror that is named here, or by the environment."""
+    """Return the given mirror, or that of the environment."""
     stated = os.environ.get(MIRROR_VARIABLE)
     mirror = named or (Path(stated) if stated else None)
     if mirror and not mirror.is_dir():
@@ -168,17 +168,17 @@ def _mirror(named: Path | None) -> Path | None:
 
 
 def _fetched(
-    found: Sequence[_Named],
+    found: Sequence[_Entry],
     announce: Announce,
     mirror: Path | None,
     *,
-    here_alone: bool = False,
+    only_cached: bool = False,
 ) -> list[Candidate]:
-    """Fetch what is to be downloaded, or of that what is here already."""
+    """Fetch all downloads, or only those whose files are on this machine."""
     wanted = {
         place: one.robot
         for place, one in enumerate(found)
-        if isinstance(one.robot, Download) and (one.robot.cached or not here_alone)
+        if isinstance(one.robot, Download) and (one.robot.cached or not only_cached)
     }
     fetched = sources.description_modules.fetch_all(wanted.values(), announce, mirror)
     arrived = dict(zip(wanted, fetched, strict=True))
@@ -189,29 +189,31 @@ def _fetched(
 
 def _selected(
     texts: Iterable[str], announce: Announce, selection: Selection, mirror: Path | None
-) -> tuple[_Named, ...]:
-    """Find all that is meant, once each as far as that shows before downloads."""
+) -> tuple[_Entry, ...]:
+    """Find the robots of references and select from them; nothing is downloaded."""
     references = [parse_reference(text) for text in texts]
-    named = [one for ref in references for one in _named(ref, mirror)]
-    seen = [one.complete(one.robot) for one in named]
-    chosen = {id(robot) for robot in selection.apply(seen, announce)}
+    entries = [entry for ref in references for entry in _entries(ref, mirror)]
+    robots = [entry.complete(entry.robot) for entry in entries]
+    chosen = {id(robot) for robot in selection.apply(robots, announce)}
     return tuple(
-        one for one, robot in zip(named, seen, strict=True) if id(robot) in chosen
+        entry
+        for entry, robot in zip(entries, robots, strict=True)
+        if id(robot) in chosen
     )
 
 
-def _named(reference: Reference, mirror: Path | None) -> Iterator[_Named]:
+def _entries(reference: Reference, mirror: Path | None) -> Iterator[_Entry]:
     if reference.scheme is not Scheme.LIST or reference.target is None:
         for robot in _robots(reference, mirror, None):
-            yield _Named(robot)
+            yield _Entry(robot)
         return
     for entry in sources.written_list.entries(reference.target):
         try:
             robots = tuple(_robots(entry.reference, mirror, entry.start))
         except UnknownRobotError as error:
-            raise UnknownRobotError(f"{entry.place}: {error}") from None
+            raise UnknownRobotError(f"{entry.location}: {error}") from None
         for robot in robots:
-            yield _Named(robot, entry.additions)
+            yield _Entry(robot, entry.additions)
 
 
 def _robots(
@@ -219,7 +221,7 @@ def _robots(
 ) -> Iterator[Candidate]:
     scheme, target = reference.scheme, reference.target
     if target is not None and scheme is Scheme.FOLDER:
-        yield from sources.folder.locate_all(target, start)
+        yield from sources.files.locate_all(target, start)
         return
     try:
         targets = robot_names(scheme) if target is None else (target,)
@@ -241,7 +243,7 @@ def _candidate(
 ) -> Candidate:
     match scheme:
         case Scheme.FILE:
-            return sources.file.locate(target, start)
+            return sources.files.locate(target, start)
         case Scheme.PYBULLET:
             return sources.pybullet_assets.locate(target)
         case Scheme.DESCRIPTIONS:
@@ -255,17 +257,17 @@ def _candidate(
 
 
 def _ordered(robots: Iterable[_Robot]) -> tuple[_Robot, ...]:
-    """Order robots by id, each once and with an id of its own."""
+    """Sort robots by id, without repeats and with unique ids."""
     first: dict[str, _Robot] = {}
     for robot in robots:
-        # A robot keeps the first name under which it was met.
+        # A robot that is found twice keeps its first reference.
         first.setdefault(_key(robot), robot)
     found = tuple(first.values())
-    said = [_said(robot) for robot in found]
-    # Paths differ between machines: they are the last means to tell robots apart.
+    portable = [_portable_key(robot) for robot in found]
+    # Paths differ between machines; they are used only if all else is equal.
     keys = [
-        key if said.count(text) > 1 else text
-        for key, text in zip(first, said, strict=True)
+        key if portable.count(text) > 1 else text
+        for key, text in zip(first, portable, strict=True)
     ]
     ids = distinct([robot.id for robot in found], keys)
     renamed = [replace(robot, id=name) for robot, name in zip(found, ids, strict=True)]
@@ -273,18 +275,18 @@ def _ordered(robots: Iterable[_Robot]) -> tuple[_Robot, ...]:
 
 
 def _key(robot: Candidate) -> str:
-    """Text that tells robots apart: a xacro file makes one with every argument."""
+    """Return a text that is unique per robot: a file and its xacro arguments."""
     if not isinstance(robot, RobotSource):
         return robot.reference
-    return " ".join((str(robot.path), *_choices(robot)))
+    return " ".join((str(robot.path), *_arguments(robot)))
 
 
-def _said(robot: Candidate) -> str:
-    """Text that tells robots apart unless their folders have the same name."""
-    choices = _choices(robot) if isinstance(robot, RobotSource) else ()
-    return " ".join((robot.reference, *choices))
+def _portable_key(robot: Candidate) -> str:
+    """Return a text that is unique unless folders have the same name."""
+    arguments = _arguments(robot) if isinstance(robot, RobotSource) else ()
+    return " ".join((robot.reference, *arguments))
 
 
-def _choices(robot: RobotSource) -> tuple[str, ...]:
+def _arguments(robot: RobotSource) -> tuple[str, ...]:
     arguments = (f"{name}:={value}" for name, value in robot.arguments)
     return (*arguments, *([robot.base] if robot.base else []))

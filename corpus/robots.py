@@ -1,4 +1,4 @@
-"""What a corpus hands out: robots that lie in files, and reasons where they do not."""
+"""Results of resolving references: robots in files, downloads, unavailable robots."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 Announce: TypeAlias = Callable[[str], None]
-"""Receives one line before anything slow or networked starts."""
+"""Called with one line before slow or networked work starts."""
 
 
 class CorpusError(Exception):
-    """A reference leads to no robot; the message says why and what would help."""
+    """A reference cannot be resolved; the message has the reason and a remedy."""
 
 
 class ReferenceSyntaxError(CorpusError):
@@ -22,25 +22,26 @@ class ReferenceSyntaxError(CorpusError):
 
 
 class UnavailableError(CorpusError):
-    """The reference is understood, but there is no robot to be had from it."""
+    """The reference is valid, but its robot is not available."""
 
 
 class UnknownRobotError(UnavailableError):
-    """The reference names what its source does not have: most likely a mistake."""
+    """The source has no robot of this name; probably a mistake in the reference."""
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a robot's files come from, as far as its source says; None is unknown.
+    """Origin of a robot's files, as stated by its source; None is unknown.
 
     Attributes:
-        license: SPDX identifier, or what the source says in place of one.
-        maker: Who makes the robot.
-        robot: What its maker calls it.
-        tags: What kind of robot it is, sorted; empty if its source has no tags.
-        repository: Address of the repository.
-        commit: Commit of the files, or of those that would be downloaded.
-        distribution: Python distribution that holds or names the robot, with version.
+        license: SPDX identifier, or the text that the source has instead.
+        maker: Manufacturer.
+        robot: Manufacturer's name of the robot.
+        tags: Kinds of robot, sorted; empty if its source has no tags.
+        repository: URL of the repository.
+        commit: Commit of the files, or of those to be downloaded.
+        distribution: Python distribution that contains or names the robot, with
+            version.
     """
 
     license: str | None = None
@@ -57,20 +58,20 @@ NOWHERE = Origin()
 
 @dataclass(frozen=True, slots=True)
 class RobotSource:
-    """One robot that lies in a file.
+    """One robot in a file.
 
     Attributes:
-        id: Unique in its corpus, stable between machines, and safe as a file name.
-        reference: What a user writes to get this robot; never an absolute path.
-        path: The URDF, or a xacro file that expands to it.
-        packages: ROS packages that its URIs may name, and their folders.
-        arguments: Values of the xacro file's arguments, by name.
-        origin: Where its files come from.
-        base: ``fixed`` or ``floating`` if whoever lists it says how it is held.
-        notes: What whoever lists it says about it.
-        searched: Whether a search found it, rather than somebody naming it: a xacro
-            file may then be part of a robot.
-        mirrored: Whether its files are a copy that may lack some.
+        id: Unique in its corpus, stable between machines, and valid as a file name.
+        reference: Reference that resolves to this robot; never an absolute path.
+        path: The URDF or xacro file.
+        packages: Names and folders of the ROS packages that its URIs may use.
+        arguments: Names and values of xacro arguments.
+        origin: Origin of its files.
+        base: ``fixed`` or ``floating`` if the list that names it says so.
+        notes: Notes of the list that names it.
+        searched: Whether it was found in a folder rather than named; a xacro file may
+            then be only part of a robot.
+        mirrored: Whether its files are in a mirror, which may be incomplete.
     """
 
     id: str
@@ -87,7 +88,7 @@ class RobotSource:
 
 @dataclass(frozen=True, slots=True)
 class UnavailableSource:
-    """One robot of a corpus that could not be had; ``reason`` is one line."""
+    """One robot of a corpus that is not available; ``reason`` is one line."""
 
     id: str
     reference: str
@@ -97,14 +98,13 @@ class UnavailableSource:
 
 @dataclass(frozen=True, slots=True)
 class Download:
-    """One robot whose files may have to be downloaded, or taken from a mirror.
+    """One robot of robot_descriptions, to be downloaded or taken from a mirror.
 
     Attributes:
         id: As in :class:`RobotSource`; likewise the reference and the origin.
-        module: Its name in robot_descriptions.
-        source: Name there of the repository that holds its files; None if it names
-            none.
-        cached: Whether the files are here already.
+        module: Name of its module in robot_descriptions.
+        source: Name of its repository in robot_descriptions; None if there is none.
+        cached: Whether the files are already on this machine.
     """
 
     id: str
@@ -117,4 +117,4 @@ class Download:
 
 Resolved: TypeAlias = RobotSource | UnavailableSource
 Candidate: TypeAlias = RobotSource | UnavailableSource | Download
-"""What is known of a robot before anything is downloaded."""
+"""A robot before anything is downloaded."""

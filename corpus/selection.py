@@ -1,4 +1,4 @@
-"""Which robots of a corpus are meant, by what their source says about them."""
+"""Selection of robots by tag, maker and licence."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 
 class NothingSelectedError(CorpusError):
-    """No robot has what was asked for; most likely a mistake."""
+    """No robot matches the selection; probably a mistake."""
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What robots have to have; letter case does not matter.
+    """Criteria for robots; case is ignored.
 
-    Of each attribute one value is enough; attributes that are empty ask for nothing.
+    A robot must match one value of each attribute that is not empty.
 
     Attributes:
         tags: Whole tags, such as ``quadruped``.
@@ -36,7 +36,7 @@ class Selection:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """Say what is asked for, one line for each attribute."""
+        """One line for each attribute that is not empty."""
         return tuple(
             f"{criterion.noun} {' or '.join(getattr(self, criterion.attribute))}"
             for criterion in _CRITERIA
@@ -46,24 +46,24 @@ class Selection:
     def apply(
         self, robots: Sequence[Candidate], announce: Announce
     ) -> tuple[Candidate, ...]:
-        """Return the robots that have what is asked for.
+        """Return the robots that match.
 
         Args:
-            robots: All of them.
-            announce: Told how many are left out because nothing is known of them.
+            robots: All robots.
+            announce: Called with the number of robots whose value is unknown.
 
         Raises:
-            NothingSelectedError: None of them has one of the values.
+            NothingSelectedError: A value matches no robot, or no robot is left.
         """
         chosen = tuple(robots)
         for criterion in _CRITERIA:
             wanted: tuple[str, ...] = getattr(self, criterion.attribute)
             if wanted and chosen:
                 criterion.require(wanted, robots)
-                criterion.tell(chosen, announce)
+                criterion.announce_unknown(chosen, announce)
                 chosen = tuple(r for r in chosen if criterion.holds(wanted, r.origin))
         if robots and not chosen:
-            raise NothingSelectedError("no robot has all that is asked for")
+            raise NothingSelectedError("no robot matches all criteria")
         return chosen
 
 
@@ -76,7 +76,7 @@ class _Criterion:
     partly: bool = False
 
     def values(self, origin: Origin) -> tuple[str, ...]:
-        """Return what is known of a robot."""
+        """Return the values of a robot that are known."""
         stated = {
             "tags": origin.tags,
             "makers": (origin.maker,),
@@ -85,7 +85,7 @@ class _Criterion:
         return tuple(filter(None, stated[self.attribute]))
 
     def holds(self, wanted: Sequence[str], origin: Origin) -> bool:
-        """Say whether a robot has one of the values."""
+        """Return whether a robot matches one of the values."""
         return any(
             self._matches(one, value) for one in wanted for value in self.values(origin)
         )
@@ -96,14 +96,14 @@ class _Criterion:
         return wanted.casefold() == value.casefold()
 
     def require(self, wanted: Sequence[str], robots: Sequence[Candidate]) -> None:
-        """Refuse a value that no robot has."""
+        """Raise an error for a value that matches no robot."""
         known = sorted(
             {value for robot in robots for value in self.values(robot.origin)}
         )
         for one in wanted:
             if any(self._matches(one, value) for value in known):
                 continue
-            import difflib  # noqa: PLC0415  only mistakes need it
+            import difflib  # noqa: PLC0415  only needed for errors
 
             close = difflib.get_close_matches(one, known, n=1)
             hint = (
@@ -111,18 +111,18 @@ class _Criterion:
                 if close
                 else f"there are {', '.join(known)}"
                 if known
-                else "nothing is known of them"
+                else f"no robot states its {self.noun}"
             )
             raise NothingSelectedError(f"no robot has the {self.noun} {one!r}; {hint}")
 
-    def tell(self, robots: Sequence[Candidate], announce: Announce) -> None:
-        """Say how many robots are left out because nothing is known of them."""
-        silent = Counter(
+    def announce_unknown(self, robots: Sequence[Candidate], announce: Announce) -> None:
+        """Announce how many robots are left out because the value is unknown."""
+        unknown = Counter(
             robot.reference.partition(":")[0]
             for robot in robots
             if not self.values(robot.origin)
         )
-        for scheme, count in sorted(silent.items()):
+        for scheme, count in sorted(unknown.items()):
             what = "robot is" if count == 1 else "robots are"
             announce(f"{scheme}: {count} {what} left out, whose {self.noun} is unknown")
 

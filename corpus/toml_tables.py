@@ -1,7 +1,7 @@
-"""TOML files that people write: one list of tables, of which all else is refused.
+"""Hand-written TOML files that hold one list of tables, validated by msgspec.
 
-``tomllib`` does not tell where a value stands, so lines are found beside it: with what
-strings and comments hold blanked out, a table begins where its header is.
+``tomllib`` reports no positions of values. The lines of tables and keys are therefore
+searched in the text, after the contents of strings and comments are blanked out.
 """
 
 from __future__ import annotations
@@ -9,21 +9,25 @@ from __future__ import annotations
 import difflib
 import re
 import tomllib
-from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import Enum
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar
+
+import msgspec
 
 from urdf_usd.corpus.robots import CorpusError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
+
+Text = Annotated[str, msgspec.Meta(pattern=r"\S")]
+"""Text that is not blank."""
+
+Row = TypeVar("Row", bound=msgspec.Struct)
 
 _LARGEST = 16 << 20
 _AT_LINE = re.compile(r"\(at line (\d+), column (\d+)\)")
-_WORDS = re.compile(
+_STRING_OR_COMMENT = re.compile(
     r'"""(?:\\.|[^\\])*?"{3,5}'
     r"|'''.*?'{3,5}"
     r'|"(?:\\.|[^"\\\n])*"'
@@ -34,89 +38,72 @@ _WORDS = re.compile(
 
 
 class TableError(CorpusError):
-    """A TOML file is not what it has to be; one line ``file:line: what`` each."""
-
-
-class Kind(Enum):
-    """What a value may be; the value says so in words."""
-
-    TEXT = "text that is not empty"
-    VALUES = "a table of texts, numbers, true or false"
+    """The TOML file is invalid; one line ``file:line: problem`` for each problem."""
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
-    """A key that a table may have.
-
-    Attributes:
-        name: The key.
-        kind: What its value is.
-        required: Whether it has to be there.
-        choices: What a text may be; anything if empty.
-    """
-
-    name: str
-    kind: Kind = Kind.TEXT
-    required: bool = False
-    choices: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(Generic[Row]):
     """One table of a file.
 
     Attributes:
-        file: The file, as it was named.
-        line: Where it begins, from one.
-        texts: Texts by key.
-        mappings: Tables by key; scalars are written as TOML does.
-        lines: Where keys stand, of those that are found.
+        file: Path of the file, as given.
+        line: Line of the table's header, from 1.
+        values: Contents of the table.
+        lines: Line of each key that was found.
     """
 
     file: str
     line: int
-    texts: Mapping[str, str]
-    mappings: Mapping[str, tuple[tuple[str, str], ...]]
+    values: Row
     lines: Mapping[str, int]
 
-    def place(self, key: str = "") -> str:
+    def location(self, key: str = "") -> str:
         """Return ``file:line`` of a key, or of the table."""
         return f"{self.file}:{self.lines.get(key, self.line)}"
 
 
-def read_tables(path: Path, name: str, fields: Sequence[Field]) -> tuple[Table, ...]:
-    """Read the tables ``[[name]]`` of a file, which holds nothing else.
+def read_tables(path: Path, name: str, row: type[Row]) -> tuple[Table[Row], ...]:
+    """Read the tables ``[[name]]`` of a file that contains nothing else.
 
     Args:
         path: The file.
         name: Key of the list.
-        fields: What each table may hold.
+        row: Keys of a table, with their types and defaults.
 
     Raises:
-        TableError: The file cannot be read, or holds anything else. All problems are in
-            the message.
+        TableError: The file cannot be read, has unknown keys, or values of other types.
+            All problems are in the message.
     """
     text = _read(path)
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise TableError(_syntax_error(path, text, str(error))) from None
-    starts = tuple(_starts(text, name))
+    # Keeps the line ends of what it blanks out.
+    bare = _STRING_OR_COMMENT.sub(
+        lambda found: '""' + "\n" * found[0].count("\n"), text
+    )
     problems = [
-        f"{path}:{_line_of(text, key)}: {_unknown(key, [name])}"
+        f"{path}:{_line_of(bare, key)}: {_unknown(key, [name])}"
         for key in document
         if key != name
     ]
     found: Any = document.get(name, [])
     if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
-        place = f"{path}:{_line_of(text, name)}"
-        raise TableError(f"{place}: {name!r} is not a list of [[{name}]] tables")
+        location = f"{path}:{_line_of(bare, name)}"
+        raise TableError(f"{location}: {name!r} is not a list of [[{name}]] tables")
+    positions = tuple(_positions(bare, name))
     tables = []
     for index, values in enumerate(found):
-        start = starts[index] if index < len(starts) else (_line_of(text, name), {})
-        table = _table(path, start, values)
-        problems += _problems(table, values, fields)
-        tables.append(table)
+        inline = _line_of(bare, name), dict[str, int]()
+        line, lines = positions[index] if index < len(positions) else inline
+        wrong = [
+            f"{path}:{lines.get(key, line)}: {problem}"
+            for key, problem in _problems(values, row)
+        ]
+        problems += wrong
+        if not wrong:
+            tables.append(Table(str(path), line, msgspec.convert(values, row), lines))
     if problems:
         raise TableError("\n".join(problems))
     return tuple(tables)
@@ -138,92 +125,55 @@ def _read(path: Path) -> str:
 
 
 def _syntax_error(path: Path, text: str, message: str) -> str:
-    place = _AT_LINE.search(message)
-    said = _AT_LINE.sub("", message.replace("(at end of document)", "")).strip()
-    line, column = place.groups() if place else (len(text.splitlines()) or 1, 1)
-    return f"{path}:{line}:{column}: {said[:1].lower()}{said[1:]}"
-
-
-def _table(
-    path: Path, start: tuple[int, Mapping[str, int]], values: Mapping[str, Any]
-) -> Table:
-    texts = {key: value for key, value in values.items() if isinstance(value, str)}
-    mappings = {
-        key: tuple((name, _written(item)) for name, item in value.items())
-        for key, value in values.items()
-        if isinstance(value, Mapping)
-    }
-    return Table(
-        file=str(path),
-        line=start[0],
-        texts=MappingProxyType(texts),
-        mappings=MappingProxyType(mappings),
-        lines=start[1],
-    )
+    position = _AT_LINE.search(message)
+    reason = _AT_LINE.sub("", message.replace("(at end of document)", "")).strip()
+    line, column = position.groups() if position else (len(text.splitlines()) or 1, 1)
+    return f"{path}:{line}:{column}: {reason[:1].lower()}{reason[1:]}"
 
 
 def _problems(
-    table: Table, values: Mapping[str, Any], fields: Sequence[Field]
-) -> Iterator[str]:
-    known = {field.name: field for field in fields}
+    values: Mapping[str, object], row: type[msgspec.Struct]
+) -> Iterator[tuple[str, str]]:
+    """Yield the key and the description of each problem; msgspec stops at the first."""
+    fields = {field.name: field for field in msgspec.structs.fields(row)}
     for key, value in values.items():
-        if key not in known:
-            yield f"{table.place(key)}: {_unknown(key, list(known))}"
-        elif not _fits(value, known[key].kind):
-            wanted = known[key].kind.value
-            yield f"{table.place(key)}: {key!r} is not {wanted}"
-        elif known[key].choices and value not in known[key].choices:
-            choices = " or ".join(map(repr, known[key].choices))
-            yield f"{table.place(key)}: {key!r} is {value!r}, not {choices}"
-    for field in fields:
-        if field.required and field.name not in values:
-            yield f"{table.place()}: {field.name!r} is missing"
+        if key not in fields:
+            yield key, _unknown(key, fields)
+            continue
+        try:
+            msgspec.convert(value, fields[key].type)
+        except msgspec.ValidationError as error:
+            yield key, f"{key!r} is invalid: {error}"
+    for key, field in fields.items():
+        if field.required and key not in values:
+            yield "", f"{key!r} is missing"
 
 
-def _fits(value: object, kind: Kind) -> bool:
-    match kind:
-        case Kind.TEXT:
-            return isinstance(value, str) and bool(value.strip())
-        case Kind.VALUES:
-            return isinstance(value, Mapping) and all(
-                isinstance(item, str | int | float) for item in value.values()
-            )
-
-
-def _written(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _unknown(key: str, known: list[str]) -> str:
+def _unknown(key: str, known: Iterable[str]) -> str:
     close = difflib.get_close_matches(key, known, n=1)
     hint = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(known)}"
     return f"{key!r} is not known here; {hint}"
 
 
-def _starts(text: str, name: str) -> Iterator[tuple[int, dict[str, int]]]:
-    """Yield the line of each table's header, and of the keys that follow it."""
+def _positions(bare: str, name: str) -> Iterator[tuple[int, dict[str, int]]]:
+    """Yield the line of each table's header, and the lines of the keys below it."""
     header = re.compile(rf"\s*\[\[\s*{re.escape(name)}\s*\]\]")
-    below = re.compile(rf"\s*\[\s*{re.escape(name)}\s*\.\s*([\w-]+)")
+    subtable = re.compile(rf"\s*\[\s*{re.escape(name)}\s*\.\s*([\w-]+)")
     key = re.compile(r"\s*([\w-]+)\s*[=.]")
-    start: tuple[int, dict[str, int]] | None = None
-    for number, line in enumerate(_blanked(text).split("\n"), start=1):
+    table: tuple[int, dict[str, int]] | None = None
+    for number, line in enumerate(bare.split("\n"), start=1):
         if header.match(line):
-            if start:
-                yield start
-            start = (number, {})
-        elif start and (match := key.match(line) or below.match(line)):
-            start[1].setdefault(match[1], number)
-    if start:
-        yield start
+            if table:
+                yield table
+            table = (number, {})
+        elif table and (match := key.match(line) or subtable.match(line)):
+            table[1].setdefault(match[1], number)
+    if table:
+        yield table
 
 
-def _blanked(text: str) -> str:
-    """Text without what strings and comments hold, with all its lines."""
-    return _WORDS.sub(lambda word: '""' + "\n" * word[0].count("\n"), text)
-
-
-def _line_of(text: str, key: str) -> int:
-    """Line where a key stands outside all tables, or a table has that name."""
+def _line_of(bare: str, key: str) -> int:
+    """Return the line of a top-level key or table; 1 if it is not found."""
     pattern = re.compile(rf"\s*\[*\s*{re.escape(key)}\b")
-    lines = _blanked(text).split("\n")
-    return next((n for n, line in enumerate(lines, start=1) if pattern.match(line)), 1)
+    lines = enumerate(bare.split("\n"), start=1)
+    return next((number for number, line in lines if pattern.match(line)), 1)

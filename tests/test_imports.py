@@ -235,7 +235,9 @@ MESH_READERS = {
     "collada": MeshReaders(
         "collada.mesh", frozenset({"simdjson"}), "collada", frozenset({"collada"})
     ),
-    "gltf": MeshReaders("gltf.mesh", frozenset(), "gltf", frozenset({"trimesh"})),
+    "gltf": MeshReaders(
+        "gltf.mesh", frozenset({"msgspec"}), "gltf", frozenset({"trimesh"})
+    ),
     "ply": MeshReaders("ply", frozenset({"trimesh"}), "ply", frozenset({"plyfile"})),
 }
 CONVERTER_MESHES = "urdf_usd.converter.meshes"

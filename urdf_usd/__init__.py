@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     )
     from urdf_usd.converter.diagnostics.rules import Severity
     from urdf_usd.converter.exporting import Export, export
-    from urdf_usd.converter.profile import Profile
+    from urdf_usd.converter.options import Profile
     from urdf_usd.converter.robot.model import Robot
     from urdf_usd.converter.urdf.parse import Parsed
     from urdf_usd.converter.usd.reader.read import StageReading, read_usd
@@ -82,7 +82,7 @@ _MODULES = {
     ),
     "urdf_usd.converter.exporting": ("Export", "export"),
     "urdf_usd.converter.robot.model": ("Robot",),
-    "urdf_usd.converter.profile": ("Profile",),
+    "urdf_usd.converter.options": ("Profile",),
     "urdf_usd.converter.diagnostics.rules": ("Severity",),
     "urdf_usd.converter.urdf.parse": ("Parsed",),
     "urdf_usd.converter.usd.reader.read": ("StageReading", "read_usd"),

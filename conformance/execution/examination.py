@@ -44,7 +44,7 @@ from urdf_usd.conformance.records.results import write_seconds
 from urdf_usd.conformance.records.scene import scene_path
 from urdf_usd.conformance.verdict.judgement import REFERENCE, Judgement
 from urdf_usd.converter.diagnostics import SourceError
-from urdf_usd.converter.meshes.read import meshes_kept
+from urdf_usd.converter.meshes.read import cached_meshes
 from urdf_usd.converter.robot.bodies import BaseOption
 from urdf_usd.converter.urdf.xacro.expansion import is_part, is_xacro
 
@@ -175,7 +175,7 @@ def _examine_with(
 ) -> RobotRecord | Unchanged:
     os.environ.update(variables)
     begin = time.perf_counter()
-    with meshes_kept():
+    with cached_meshes():
         result = examine(steps, assignment)
     if assignment.timed and isinstance(result, RobotRecord):
         took = time.perf_counter() - begin

@@ -32,7 +32,7 @@ from urdf_usd.converter.conversion import convert_parsed
 from urdf_usd.converter.diagnostics import ConversionError, SourceError
 from urdf_usd.converter.inputs import input_files
 from urdf_usd.converter.lint import LINT_RULES, lint_parsed
-from urdf_usd.converter.urdf.files.named_packages import named_packages
+from urdf_usd.converter.urdf.files.uris import named_packages
 from urdf_usd.converter.urdf.writer.write import write
 from urdf_usd.converter.urdf.xacro.expansion import is_xacro
 from urdf_usd.converter.urdf.xacro.standalone import standalone_urdf

@@ -12,10 +12,12 @@ import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
+import msgspec
+
 from urdf_usd.conformance.checks.catalogue import CHECKS, ROUND_TRIP_CHECKS
 from urdf_usd.conformance.converters.candidates import OURS
 from urdf_usd.conformance.records.record import Grade, Verdict
-from urdf_usd.corpus.toml_tables import Field, Table, TableError, read_tables
+from urdf_usd.corpus.toml_tables import Table, TableError, Text, read_tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -34,14 +36,17 @@ _HEADER = """\
 # What is known not to conform, why, and who sees to it; changes are reviewed.
 # `urdf-usd run --baseline THIS --update-baseline` rewrites all below this comment.
 """
-_FIELDS = (
-    Field("converter"),
-    Field("robot", required=True),
-    Field("check", required=True),
-    Field("grade", required=True),
-    Field("reason", required=True),
-    Field("owner", required=True),
-)
+
+
+class _Row(msgspec.Struct, frozen=True):
+    robot: Text
+    check: Text
+    grade: Text
+    reason: Text
+    owner: Text
+    converter: Text = OURS
+
+
 _PASSED = {Grade.EXACT, Grade.NOT_APPLICABLE}
 _GRADES = tuple(g.value for g in Grade if g not in _PASSED)
 _VERDICTS = tuple(verdict.value for verdict in Verdict if not verdict.agrees)
@@ -139,14 +144,14 @@ def read_baseline(path: Path) -> Baseline:
     found: dict[Place, Expectation] = {}
     problems: list[str] = []
     warnings: list[str] = []
-    for table in read_tables(path, _TABLE, _FIELDS):
-        expectation = Expectation(**table.texts)
+    for table in read_tables(path, _TABLE, _Row):
+        expectation = Expectation(*msgspec.structs.astuple(table.values))
         problem = _problem(expectation)
         if problem:
             key, said = problem
-            problems.append(f"{table.place(key)}: {said}")
+            problems.append(f"{table.location(key)}: {said}")
         elif expectation.place in found:
-            problems.append(f"{table.place()}: {expectation} is expected twice")
+            problems.append(f"{table.location()}: {expectation} is expected twice")
         found[expectation.place] = expectation
         warnings += _unexplained(expectation, table)
     if problems:
@@ -170,14 +175,14 @@ def _problem(expectation: Expectation) -> tuple[str, str] | None:
     return None
 
 
-def _unexplained(expectation: Expectation, table: Table) -> Iterable[str]:
+def _unexplained(expectation: Expectation, table: Table[_Row]) -> Iterable[str]:
     for key, value, placeholder in (
         ("reason", expectation.reason, REASON),
         ("owner", expectation.owner, OWNER),
     ):
         if value == placeholder:
             said = f"the {key} of {expectation} is missing"
-            yield f"{table.place(key)}: warning: {said}"
+            yield f"{table.location(key)}: warning: {said}"
 
 
 def _leading_comment(text: str) -> str:

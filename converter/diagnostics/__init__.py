@@ -1,13 +1,13 @@
-"""What can be wrong with an input, and how it is said.
+"""Diagnostics and errors about inputs.
 
-Bad input becomes a :class:`Diagnostic`. What can be repaired is returned with the
-result; what cannot is raised, all of it at once, as one of:
+A problem of an input is a :class:`Diagnostic`. Diagnostics of repaired problems are
+returned with the result; all others are raised together, as one of:
 
 * :class:`ConversionError`
 
-  * :class:`SourceError`: the URDF cannot be understood.
-  * :class:`AuthoringError`: the robot is understood, but no USD can be written.
-  * :class:`StageError`: the USD cannot be understood.
+  * :class:`SourceError`: invalid or unsupported URDF.
+  * :class:`AuthoringError`: the robot is valid, but no USD can be written.
+  * :class:`StageError`: invalid or unsupported USD.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from urdf_usd.converter.diagnostics.rules import RULES, Severity
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """A place in a source file.
+    """A position in a source file.
 
     Attributes:
         file: Path of the file.
         line: From 1.
         column: From 1.
-        copy: Which of the elements that a macro made of this place is meant, from 0.
+        copy: Index among the elements that xacro macros expand this position to.
     """
 
     file: str
@@ -39,12 +39,12 @@ class Location:
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One statement about an input.
+    """A problem of an input.
 
     Attributes:
         rule: Identifier of an entry of :data:`RULES`.
-        message: What is wrong here, naming the element.
-        location: Where, if the input is a text file.
+        message: Description that names the element.
+        location: Position, if the input is a text file.
     """
 
     rule: str
@@ -57,27 +57,27 @@ class Diagnostic:
 
     @property
     def severity(self) -> Severity:
-        """Severity of the rule that is cited."""
+        """Severity of the rule."""
         return RULES[self.rule].severity
 
     @property
     def advice(self) -> str:
-        """The message, and for an error what to do about it."""
+        """The message, for an error with the remedy."""
         if self.severity != "error":
             return self.message
         return f"{self.message}. {RULES[self.rule].remedy}"
 
     def __str__(self) -> str:
-        """One line; an error says what to do about it."""
+        """Return one line, for an error with the remedy."""
         place = f"{self.location}: " if self.location else ""
         return f"{place}{self.severity}: {self.advice} [{self.rule}]"
 
 
 class ConversionError(Exception):
-    """The input has no meaning that could be kept.
+    """Invalid or unsupported input.
 
     Attributes:
-        diagnostics: Everything that was found, at least one of it an error.
+        diagnostics: All diagnostics of the input; at least one is an error.
     """
 
     def __init__(self, diagnostics: tuple[Diagnostic, ...]) -> None:
@@ -89,12 +89,12 @@ class ConversionError(Exception):
 
 
 class SourceError(ConversionError):
-    """The URDF cannot be understood."""
+    """Invalid or unsupported URDF."""
 
 
 class AuthoringError(ConversionError):
-    """The robot is understood, but no USD can be written from it."""
+    """The robot is valid, but no USD can be written from it."""
 
 
 class StageError(ConversionError):
-    """The USD cannot be understood."""
+    """Invalid or unsupported USD."""

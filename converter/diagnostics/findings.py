@@ -1,8 +1,7 @@
-"""Results that are reached while diagnostics are found.
+"""Generators that yield diagnostics and return a result.
 
-A step of reading is a generator: it yields what it finds and returns its result, so
-``value = yield from step(...)`` passes findings on without a collector that everybody
-holds.
+``value = yield from step(...)`` runs a step and passes its diagnostics on, without a
+shared list of diagnostics.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ Findings: TypeAlias = Generator["Diagnostic", None, T]
 
 
 def gather(steps: Iterable[Findings[T]]) -> Findings[tuple[T, ...]]:
-    """Run steps one after the other."""
+    """Run steps in order and return their results."""
     results: list[T] = []
     for step in steps:
         result = yield from step
@@ -29,14 +28,14 @@ def gather(steps: Iterable[Findings[T]]) -> Findings[tuple[T, ...]]:
 
 
 def count(step: Findings[T], most: int) -> Findings[tuple[int, T | None]]:
-    """Pass a step on, and count what it finds.
+    """Run a step and count its diagnostics.
 
     Args:
         step: The step.
-        most: How much it may find; it is not continued after that.
+        most: Number of diagnostics after which the step is abandoned.
 
     Returns:
-        The number of findings, and the step's result; None if it was not continued.
+        The number of diagnostics, and the step's result; None if it was abandoned.
     """
     for found in range(most):
         try:
@@ -48,10 +47,10 @@ def count(step: Findings[T], most: int) -> Findings[tuple[int, T | None]]:
 
 
 def drain(step: Findings[T]) -> tuple[T, tuple[Diagnostic, ...]]:
-    """Run a step to its end.
+    """Run a step, and return its result and its diagnostics.
 
     Raises:
-        SourceError: The step raised it; what was found before is added.
+        SourceError: Raised by the step; the diagnostics before it are added.
     """
     found: list[Diagnostic] = []
     try:

@@ -1,4 +1,4 @@
-"""What is likely wrong with a URDF file, beyond what keeps it from being read."""
+"""Lint: probable mistakes in URDF files that are valid."""
 
 from urdf_usd.converter.lint.finding import Finding
 from urdf_usd.converter.lint.linting import LintReport, lint, lint_parsed

@@ -1,4 +1,4 @@
-"""Materials and the paths of files."""
+"""Rules about materials and file references."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from urdf_usd.converter.diagnostics.phrases import shorten, times
-from urdf_usd.converter.lint.finding import Remark
+from urdf_usd.converter.diagnostics.messages import times, truncate
+from urdf_usd.converter.lint.finding import Breach
 from urdf_usd.converter.urdf import grammar as g
 from urdf_usd.converter.urdf.xacro.expansion import is_xacro
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from urdf_usd.converter.lint.finding import Remarks
-    from urdf_usd.converter.lint.subject import Document
+    from urdf_usd.converter.lint.finding import Breaches
+    from urdf_usd.converter.lint.subject import UrdfDocument
     from urdf_usd.converter.urdf.reader import Node
 
 # /home/me/a.stl, file:///home/me/a.stl, C:\\a.stl, file:///C:/a.stl, \\\\server\\a.stl
@@ -25,15 +25,15 @@ _ABSOLUTE = re.compile(
 )
 
 
-def unused_material(document: Document) -> Remarks:
-    """Materials at robot level that no visual names."""
+def unused_material(document: UrdfDocument) -> Breaches:
+    """Materials of the robot that no visual uses."""
     for material in unused_materials(document):
         name = material[g.OPTIONAL_NAME]
-        yield Remark(f"material {name!r} is used by no visual", material.location)
+        yield Breach(f"material {name!r} is used by no visual", material.location)
 
 
-def unused_materials(document: Document) -> Iterator[Node]:
-    """Find the materials at robot level that no visual names."""
+def unused_materials(document: UrdfDocument) -> Iterator[Node]:
+    """Yield the materials of the robot that no visual uses."""
     used = {
         material[g.OPTIONAL_NAME]
         for link in document.links
@@ -44,19 +44,19 @@ def unused_materials(document: Document) -> Iterator[Node]:
             yield material
 
 
-def invisible_color(document: Document) -> Remarks:
-    """Colours that are written with four numbers, of which the last is zero."""
+def invisible_color(document: UrdfDocument) -> Breaches:
+    """Colours with alpha zero."""
     for color in document.robot.descendants(g.COLOR):
         rgba = color[g.RGBA]
         if rgba and rgba[3] == 0.0:
             numbers = " ".join(f"{component:g}" for component in rgba)
-            yield Remark(f"rgba {numbers} is fully transparent", color.location)
+            yield Breach(f"rgba {numbers} is fully transparent", color.location)
 
 
-def absolute_path(document: Document) -> Remarks:
-    """Files that are named from the root of a disk, each once.
+def absolute_path(document: UrdfDocument) -> Breaches:
+    """Absolute paths, each once.
 
-    In xacro, ``$(find NAME)`` has become the folder that the package has here.
+    In xacro, ``$(find NAME)`` expands to an absolute path; existing files are ignored.
     """
     expanded = is_xacro(document.file)
     for uri, nodes in _files(document).items():
@@ -66,28 +66,28 @@ def absolute_path(document: Document) -> Remarks:
             yield _about_path(uri, nodes, "is absolute")
 
 
-def backslash(document: Document) -> Remarks:
-    """Files whose path is written as on Windows, each once."""
+def backslash(document: UrdfDocument) -> Breaches:
+    """Paths with backslashes, each once."""
     for uri, nodes in _files(document).items():
         if "\\" in uri:
             yield _about_path(uri, nodes, "has backslashes")
 
 
-def _files(document: Document) -> dict[str, list[Node]]:
+def _files(document: UrdfDocument) -> dict[str, list[Node]]:
     files: dict[str, list[Node]] = {}
     for node in file_nodes(document):
         files.setdefault(node[g.FILENAME], []).append(node)
     return files
 
 
-def file_nodes(document: Document) -> Iterator[Node]:
-    """Find the elements that name files."""
+def file_nodes(document: UrdfDocument) -> Iterator[Node]:
+    """Yield the elements with file references."""
     for element_type in (g.MESH, g.TEXTURE):
         for node in document.robot.descendants(element_type):
             if node[g.FILENAME]:
                 yield node
 
 
-def _about_path(uri: str, nodes: list[Node], what: str) -> Remark:
+def _about_path(uri: str, nodes: list[Node], what: str) -> Breach:
     often = f" (used {times(len(nodes))})" if nodes[1:] else ""
-    return Remark(f"path {shorten(repr(uri))} {what}{often}", nodes[0].location)
+    return Breach(f"path {truncate(repr(uri))} {what}{often}", nodes[0].location)

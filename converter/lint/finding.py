@@ -1,4 +1,4 @@
-"""What lint finds."""
+"""Results of lint."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Remark:
-    """One place where a rule is broken; the rule is known to who asked."""
+class Breach:
+    """A breach of a rule, without the rule."""
 
     message: str
     location: Location | None
 
 
-Remarks: TypeAlias = Iterator[Remark]
+Breaches: TypeAlias = Iterator[Breach]
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One place where a rule is broken.
+    """A breach of a rule.
 
     Attributes:
         rule: The rule.
-        message: What is wrong here, naming the element.
-        location: Where.
+        message: Description that names the element.
+        location: Its location.
     """
 
     rule: Rule

@@ -1,7 +1,6 @@
-"""What mass and inertia a body of some extent can have, as far as anybody can tell.
+"""Plausibility of mass and inertia for the extent of a link.
 
-The bounds are those that no real part passes, so that what does is a mistake or an
-invented number, whatever the part is made of.
+The bounds are not exceeded by real parts of any material.
 """
 
 from __future__ import annotations
@@ -9,13 +8,13 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from urdf_usd.converter.robot.principal_axes import principal_inertia
+from urdf_usd.converter.robot.mass_properties import principal_inertia
 
 if TYPE_CHECKING:
     from urdf_usd.converter.extents import Bounds, LinkExtent
     from urdf_usd.converter.robot.model import Inertial, Vec3
 
-# SDFormat drops links with less [kg].
+# SDFormat ignores links with less [kg].
 NEGLIGIBLE = 1e-6
 # Osmium, the densest material, has 22 590 kg/m^3. Four times that leaves room for
 # shapes that are simpler and smaller than the part.
@@ -23,12 +22,13 @@ _DENSEST = 100_000.0
 # Air at sea level has 1.2 kg/m^3. A twelfth of that leaves room for hoops and frames,
 # whose convex hull is mostly empty.
 _LIGHTEST = 0.1
-# A body inside its shapes has a radius of gyration below their largest distance from
-# the centre of mass. Three times that leaves room for parts that are not drawn.
+# The radius of gyration of a body inside its shapes is below their largest distance
+# from
+# the centre of mass. Three times that allows for parts without shapes.
 _GYRATION_OVER_REACH = 3.0
 # A lead ball in the middle of a box of a hundred times its size.
 _GYRATION_UNDER_REACH = 0.01
-# How far the centre of mass may lie outside the box, as a part of its diagonal.
+# Distance of the centre of mass from the bounding box, as a fraction of its diagonal.
 _OUTSIDE = 1.0
 _TINY_LENGTH = 0.01
 _ZERO_MOMENT = 1e-9
@@ -42,43 +42,45 @@ def principal_moments(inertial: Inertial) -> Vec3:
 
 
 def is_positive(moments: Vec3) -> bool:
-    """Say whether a body can have such moments, in ascending order."""
+    """Return whether ascending principal moments are positive."""
     return moments[0] > _ZERO_MOMENT * moments[2]
 
 
 def gyration(inertial: Inertial) -> float | None:
-    """Return the largest radius of gyration [m]; None if no body has this inertia."""
+    """Return the largest radius of gyration [m]; None for invalid inertia."""
     moments = principal_moments(inertial)
     return math.sqrt(moments[2] / inertial.mass) if is_positive(moments) else None
 
 
-def turns_too_hard(radius: float, reach: float) -> bool:
-    """Say whether the mass would have to lie far outside the shapes."""
+def is_inertia_too_large(radius: float, reach: float) -> bool:
+    """Return whether the inertia requires mass far outside the shapes."""
     return radius > _GYRATION_OVER_REACH * reach
 
 
-def turns_too_easily(radius: float, reach: float) -> bool:
-    """Say whether the mass would have to lie in a point."""
+def is_inertia_too_small(radius: float, reach: float) -> bool:
+    """Return whether the inertia is that of a point mass."""
     return radius < _GYRATION_UNDER_REACH * reach
 
 
 def is_too_dense(mass: float, volume: float) -> bool:
-    """Say whether nothing is so dense; a body without volume has no density."""
+    """Return whether the density is above that of all materials."""
     return volume > 0.0 and mass / volume > _DENSEST
 
 
 def is_too_light(mass: float, volume: float) -> bool:
-    """Say whether air would weigh more."""
+    """Return whether the density is below that of air."""
     return mass < _LIGHTEST * volume
 
 
 def is_far_outside(center: Vec3, bounds: Bounds) -> bool:
-    """Say whether a centre of mass has nothing to do with the shapes."""
+    """Return whether a centre of mass is far outside the shapes."""
     return bounds.distance(center) > max(_OUTSIDE * bounds.diagonal, _TINY_LENGTH)
 
 
-def is_beyond_doubt(inertial: Inertial, least: LinkExtent, most: LinkExtent) -> bool:
-    """Say whether an inertial suits every extent between two.
+def is_plausible_within(
+    inertial: Inertial, least: LinkExtent, most: LinkExtent
+) -> bool:
+    """Return whether an inertial is plausible for all extents between two.
 
     Args:
         inertial: Mass, centre of mass and inertia of a link.
@@ -87,7 +89,8 @@ def is_beyond_doubt(inertial: Inertial, least: LinkExtent, most: LinkExtent) -> 
     """
     radius = gyration(inertial)
     if radius and (
-        turns_too_hard(radius, least.reach) or turns_too_easily(radius, most.reach)
+        is_inertia_too_large(radius, least.reach)
+        or is_inertia_too_small(radius, most.reach)
     ):
         return False
     return least.hull_volume > 0.0 and not (

@@ -1,11 +1,11 @@
-"""Axes of joints, and the couplings between joints."""
+"""Rules about axes and mimic couplings of joints."""
 
 from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING
 
-from urdf_usd.converter.lint.finding import Remark
+from urdf_usd.converter.lint.finding import Breach
 from urdf_usd.converter.lint.subject import type_of
 from urdf_usd.converter.robot.model import (
     UNLIMITED,
@@ -19,28 +19,28 @@ from urdf_usd.converter.urdf import grammar as g
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from urdf_usd.converter.lint.finding import Remarks
-    from urdf_usd.converter.lint.subject import Document, Specimen
+    from urdf_usd.converter.lint.finding import Breaches
+    from urdf_usd.converter.lint.subject import MeasuredRobot, UrdfDocument
     from urdf_usd.converter.robot.model import JointKind
     from urdf_usd.converter.urdf.reader import Node
 
 _DIRECTED = frozenset({"revolute", "continuous", "prismatic", "planar"})
-# Text rounds: 0.58 0.58 0.58 is a unit vector with two digits.
+# Tolerance for rounded unit vectors, such as 0.58 0.58 0.58.
 _LENGTH_SLACK = 0.01
-# A part of the follower's range that rounding may exceed.
+# Tolerance as a fraction of the mimic joint's range.
 _RANGE_SLACK = 0.01
 
 
-def axis_not_normalised(document: Document) -> Remarks:
-    """Axes of moving joints whose length is not 1; zero is the reader's business."""
+def axis_not_normalised(document: UrdfDocument) -> Breaches:
+    """Axes of moving joints whose length is not 1; the parser reports zero."""
     for axis, joint in unnormalised_axes(document):
         length = math.hypot(*axis[g.AXIS_XYZ])
         message = f"the axis of joint {joint[g.NAME]!r} has length {length:.4g}"
-        yield Remark(message, axis.location)
+        yield Breach(message, axis.location)
 
 
-def unnormalised_axes(document: Document) -> Iterator[tuple[Node, Node]]:
-    """Find axes whose length is neither 0 nor 1, each with its joint."""
+def unnormalised_axes(document: UrdfDocument) -> Iterator[tuple[Node, Node]]:
+    """Yield axes whose length is neither 0 nor 1, with their joints."""
     for joint in document.joints:
         axis = joint.first(g.AXIS)
         if axis is None or type_of(joint) not in _DIRECTED:
@@ -50,18 +50,18 @@ def unnormalised_axes(document: Document) -> Iterator[tuple[Node, Node]]:
             yield axis, joint
 
 
-def axis_implicit(document: Document) -> Remarks:
-    """Moving joints that leave their direction to the default."""
+def axis_implicit(document: UrdfDocument) -> Breaches:
+    """Moving joints without axis."""
     for joint in document.joints:
         if type_of(joint) in _DIRECTED and joint.first(g.AXIS) is None:
             message = f"joint {joint[g.NAME]!r} is {type_of(joint)} and has no <axis>"
-            yield Remark(message, joint.location)
+            yield Breach(message, joint.location)
 
 
-def mimic_beyond_range(specimen: Specimen) -> Remarks:
-    """Followers whose leader's range takes them beyond their own."""
-    kinds = {joint.name: joint.kind for joint in specimen.robot.joints}
-    for joint in specimen.robot.joints:
+def mimic_beyond_range(measured: MeasuredRobot) -> Breaches:
+    """Mimic joints that the range of their leader takes outside their own range."""
+    kinds = {joint.name: joint.kind for joint in measured.robot.joints}
+    for joint in measured.robot.joints:
         own, mimic = _range(joint.kind), joint.mimic
         if mimic is None or own is None or own.lower >= own.upper:
             continue
@@ -76,17 +76,17 @@ def mimic_beyond_range(specimen: Specimen) -> Remarks:
                 f"{own.upper:.4g}, and follows {mimic.joint!r} from {min(ends):.4g} "
                 f"to {max(ends):.4g}"
             )
-            yield Remark(message, joint.location)
+            yield Breach(message, joint.location)
 
 
-def mimic_of_nothing(document: Document) -> Remarks:
-    """Couplings whose multiplier is zero."""
+def zero_multiplier(document: UrdfDocument) -> Breaches:
+    """Mimic couplings with multiplier zero."""
     for joint in document.joints:
         mimic = joint.first(g.MIMIC)
         if mimic and mimic[g.MULTIPLIER] == 0.0:
             leader = mimic[g.LEADER]
             message = f"joint {joint[g.NAME]!r} follows {leader!r} times zero"
-            yield Remark(message, mimic.location)
+            yield Breach(message, mimic.location)
 
 
 def _range(kind: JointKind) -> Range | None:

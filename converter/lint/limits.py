@@ -1,11 +1,11 @@
-"""Limits, ratings, dynamics and soft limits of joints."""
+"""Rules about limits, effort, velocity, dynamics and soft limits of joints."""
 
 from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING
 
-from urdf_usd.converter.lint.finding import Remark
+from urdf_usd.converter.lint.finding import Breach
 from urdf_usd.converter.lint.subject import type_of
 from urdf_usd.converter.robot.model import Prismatic
 from urdf_usd.converter.urdf import grammar as g
@@ -13,8 +13,8 @@ from urdf_usd.converter.urdf import grammar as g
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from urdf_usd.converter.lint.finding import Remarks
-    from urdf_usd.converter.lint.subject import Document, Specimen
+    from urdf_usd.converter.lint.finding import Breaches
+    from urdf_usd.converter.lint.subject import MeasuredRobot, UrdfDocument
     from urdf_usd.converter.urdf.reader import Node
 
 _FULL_TURN = 2.0 * math.pi
@@ -24,122 +24,124 @@ _ROTATING = frozenset({"revolute"})
 _SLIDING = frozenset({"prismatic"})
 _RANGED = _ROTATING | _SLIDING
 _DRIVEN = _RANGED | {"continuous"}
-# No joint turns by such angles in radians, and many do in degrees.
+# Limits that are common in degrees and implausible in radians.
 _DEGREES = range(30, 361, 5)
-# Round numbers stand for "unlimited" as well.
+# Multiples of this usually mean "unlimited".
 _ROUND = 100
-# How much farther than the robot's span a joint may travel.
+# Largest travel of a prismatic joint, as a multiple of the robot's span.
 _TRAVEL = 100.0
 _SOFT_SLACK = 1e-6
 
 
-def without_rating(document: Document) -> Remarks:
-    """Limits that lack what urdfdom up to 1.1 demands of any joint's limit."""
+def without_rating(document: UrdfDocument) -> Breaches:
+    """Limits without effort or velocity, which urdfdom requires up to URDF 1.1."""
     for joint, limit in _limits(document):
         absent = [a.name for a in (g.EFFORT, g.VELOCITY) if a.name not in limit.written]
         if absent:
-            message = f"the limit of {_called(joint)} has no {' and no '.join(absent)}"
-            yield Remark(message, limit.location)
+            message = (
+                f"the limit of {_describe(joint)} has no {' and no '.join(absent)}"
+            )
+            yield Breach(message, limit.location)
 
 
-def zero_effort(document: Document) -> Remarks:
-    """Joints with a range, not led by another one, whose motor has no force."""
+def zero_effort(document: UrdfDocument) -> Breaches:
+    """Revolute and prismatic joints with effort zero, except mimic joints."""
     for joint, limit in _limits(document, _RANGED):
         if limit[g.EFFORT] == 0.0 and not joint.first(g.MIMIC):
-            yield Remark(f"{_called(joint)} has effort 0", limit.location)
+            yield Breach(f"{_describe(joint)} has effort 0", limit.location)
 
 
-def zero_velocity(document: Document) -> Remarks:
-    """Joints, not led by another one, that may not move."""
+def zero_velocity(document: UrdfDocument) -> Breaches:
+    """Joints with velocity zero, except mimic joints."""
     for joint, limit in _limits(document, _DRIVEN):
         if limit[g.VELOCITY] == 0.0 and not joint.first(g.MIMIC):
-            yield Remark(f"{_called(joint)} has velocity 0", limit.location)
+            yield Breach(f"{_describe(joint)} has velocity 0", limit.location)
 
 
-def negative_rating(document: Document) -> Remarks:
-    """Magnitudes with a sign."""
+def negative_rating(document: UrdfDocument) -> Breaches:
+    """Negative efforts and velocities."""
     for joint, limit in _limits(document):
         for attribute in (g.EFFORT, g.VELOCITY):
             value = limit[attribute]
             if value is not None and value < 0.0:
-                message = f"{_called(joint)} has {attribute.name} {value:g}"
-                yield Remark(message, limit.location)
+                message = f"{_describe(joint)} has {attribute.name} {value:g}"
+                yield Breach(message, limit.location)
 
 
-def empty_range(document: Document) -> Remarks:
-    """Joints that may move by nothing."""
+def empty_range(document: UrdfDocument) -> Breaches:
+    """Joints with equal limits."""
     for joint, limit in _bounded(document, _RANGED):
         if limit[g.LOWER] == limit[g.UPPER]:
-            message = f"{_called(joint)} may move from {limit[g.LOWER]:g} to the same"
-            yield Remark(message, limit.location)
+            message = f"{_describe(joint)} has lower and upper {limit[g.LOWER]:g}"
+            yield Breach(message, limit.location)
 
 
-def zero_outside(document: Document) -> Remarks:
-    """Ranges that do not hold the position where tools begin."""
+def zero_outside(document: UrdfDocument) -> Breaches:
+    """Ranges that do not contain zero."""
     for joint, limit in _bounded(document, _RANGED):
         lower, upper = limit[g.LOWER], limit[g.UPPER]
         if 0.0 < lower < upper or lower < upper < 0.0:
-            message = f"{_called(joint)} may move from {lower:g} to {upper:g}"
-            yield Remark(message, limit.location)
+            message = f"{_describe(joint)} has a range from {lower:g} to {upper:g}"
+            yield Breach(message, limit.location)
 
 
-def limits_in_degrees(document: Document) -> Remarks:
-    """Bounds such as 90 or -170, which are angles in degrees and none in radians."""
+def limits_in_degrees(document: UrdfDocument) -> Breaches:
+    """Limits such as 90 or -170, which are probably in degrees."""
     for joint, limit in _bounded(document, _ROTATING):
         if _in_degrees(limit):
             lower, upper = limit[g.LOWER], limit[g.UPPER]
-            message = f"{_called(joint)} may turn from {lower:g} to {upper:g} rad"
-            yield Remark(message, limit.location)
+            message = f"{_describe(joint)} may turn from {lower:g} to {upper:g} rad"
+            yield Breach(message, limit.location)
 
 
-def several_turns(document: Document) -> Remarks:
-    """Bounds beyond a full turn, unless they look like degrees."""
+def several_turns(document: UrdfDocument) -> Breaches:
+    """Limits of more than a full turn, unless they look like degrees."""
     for joint, limit in _bounded(document, _ROTATING):
         bounds = [b for b in (limit[g.LOWER], limit[g.UPPER]) if math.isfinite(b)]
         largest = max(map(abs, bounds), default=0.0)
         if largest > _FULL_TURN + _TURN_SLACK and not _in_degrees(limit):
             turns = largest / _FULL_TURN
-            message = f"{_called(joint)} may turn {turns:.3g} times around"
-            yield Remark(message, limit.location)
+            message = f"{_describe(joint)} may turn {turns:.3g} times around"
+            yield Breach(message, limit.location)
 
 
-def long_travel(specimen: Specimen) -> Remarks:
-    """Slides that go far beyond the robot, as millimetres do."""
-    for joint in specimen.robot.joints:
+def long_travel(measured: MeasuredRobot) -> Breaches:
+    """Prismatic joints with implausible travel, probably in millimetres."""
+    for joint in measured.robot.joints:
         if not isinstance(joint.kind, Prismatic):
             continue
         bounds = (joint.kind.range.lower, joint.kind.range.upper)
         largest = max(map(abs, filter(math.isfinite, bounds)), default=0.0)
-        if largest > _TRAVEL * specimen.span > 0.0:
+        if largest > _TRAVEL * measured.span > 0.0:
             message = (
                 f"joint {joint.name!r} travels up to {largest:g} m; "
-                f"the robot's joints span {specimen.span:.3g} m"
+                f"the robot's joints span {measured.span:.3g} m"
             )
-            yield Remark(message, joint.location)
+            yield Breach(message, joint.location)
 
 
-def negative_dynamics(document: Document) -> Remarks:
-    """Friction that pushes."""
+def negative_dynamics(document: UrdfDocument) -> Breaches:
+    """Negative damping and friction."""
     for joint in document.joints:
         dynamics = joint.first(g.DYNAMICS)
         for attribute in (g.DAMPING, g.FRICTION) if dynamics else ():
             value = dynamics[attribute] if dynamics else None
             if dynamics and value is not None and value < 0.0:
-                message = f"{_called(joint)} has {attribute.name} {value:g}"
-                yield Remark(message, dynamics.location)
+                message = f"{_describe(joint)} has {attribute.name} {value:g}"
+                yield Breach(message, dynamics.location)
 
 
-def incomplete_safety(document: Document) -> Remarks:
-    """Safety controllers without the one attribute that urdfdom demands."""
+def incomplete_safety(document: UrdfDocument) -> Breaches:
+    """Safety controllers without k_velocity, which urdfdom requires."""
     for joint in document.joints:
         safety = joint.first(g.SAFETY_CONTROLLER)
         if safety and g.K_VELOCITY.name not in safety.written:
-            message = f"the safety controller of {_called(joint)} has no k_velocity"
-            yield Remark(message, safety.location)
+            message = f"the safety controller of {_describe(joint)} has no k_velocity"
+            yield Breach(message, safety.location)
 
 
-def soft_limit_outside(document: Document) -> Remarks:
-    """Soft limits that the hard ones come before."""
+def soft_limit_outside(document: UrdfDocument) -> Breaches:
+    """Soft limits outside the range."""
     for joint, limit in _bounded(document, _RANGED):
         safety = joint.first(g.SAFETY_CONTROLLER)
         lower, upper = limit[g.LOWER], limit[g.UPPER]
@@ -149,14 +151,14 @@ def soft_limit_outside(document: Document) -> Remarks:
                 continue
             if not lower - _SOFT_SLACK <= soft <= upper + _SOFT_SLACK:
                 message = (
-                    f"{_called(joint)} has {attribute.name} {soft:g} "
+                    f"{_describe(joint)} has {attribute.name} {soft:g} "
                     f"and a range from {lower:g} to {upper:g}"
                 )
-                yield Remark(message, safety.location)
+                yield Breach(message, safety.location)
 
 
 def _limits(
-    document: Document, types: frozenset[str] | None = None
+    document: UrdfDocument, types: frozenset[str] | None = None
 ) -> Iterator[tuple[Node, Node]]:
     for joint in document.joints:
         limit = joint.first(g.LIMIT)
@@ -164,8 +166,10 @@ def _limits(
             yield joint, limit
 
 
-def _bounded(document: Document, types: frozenset[str]) -> Iterator[tuple[Node, Node]]:
-    """Joints of some types whose limits state both bounds."""
+def _bounded(
+    document: UrdfDocument, types: frozenset[str]
+) -> Iterator[tuple[Node, Node]]:
+    """Yield joints of some types that have both limits."""
     for joint, limit in _limits(document, types):
         if {g.LOWER.name, g.UPPER.name} <= limit.written:
             yield joint, limit
@@ -178,5 +182,5 @@ def _in_degrees(limit: Node) -> bool:
     )
 
 
-def _called(joint: Node) -> str:
+def _describe(joint: Node) -> str:
     return f"joint {joint[g.NAME]!r}"

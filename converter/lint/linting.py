@@ -1,39 +1,109 @@
-"""All findings of one file: the reader's, and those of the rules here."""
+"""Findings of a file: diagnostics of the parser, and breaches of the rules."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from urdf_usd.converter.diagnostics import SourceError
 from urdf_usd.converter.diagnostics.findings import drain
 from urdf_usd.converter.diagnostics.rules import RULES
-from urdf_usd.converter.lint.checks import DOCUMENT_CHECKS, SPECIMEN_CHECKS
-from urdf_usd.converter.lint.finding import Finding
+from urdf_usd.converter.lint import (
+    appearance,
+    frames,
+    joints,
+    limits,
+    masses,
+    meshes,
+    names,
+)
+from urdf_usd.converter.lint.finding import Breaches, Finding
 from urdf_usd.converter.lint.rules import LINT_RULES
-from urdf_usd.converter.lint.subject import document_of, examine
+from urdf_usd.converter.lint.subject import (
+    MeasuredRobot,
+    UrdfDocument,
+    document_of,
+    measure_robot,
+)
 from urdf_usd.converter.urdf.markup import read_markup
 from urdf_usd.converter.urdf.parse import parse_markup
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator
 
     from urdf_usd.converter.diagnostics import Diagnostic
-    from urdf_usd.converter.lint.finding import Remark
-    from urdf_usd.converter.lint.subject import Document, Specimen
+    from urdf_usd.converter.lint.finding import Breach
     from urdf_usd.converter.urdf.parse import Parsed
+
+
+DocumentCheck: TypeAlias = Callable[[UrdfDocument], Breaches]
+RobotCheck: TypeAlias = Callable[[MeasuredRobot], Breaches]
+
+# Checks of the elements, also if the robot is invalid.
+DOCUMENT_CHECKS: Mapping[str, DocumentCheck] = {
+    "inertia-zero": masses.zero_inertia,
+    "joint-axis-unnormalised": joints.axis_not_normalised,
+    "joint-axis-implicit": joints.axis_implicit,
+    "joint-limit-unrated": limits.without_rating,
+    "joint-effort-zero": limits.zero_effort,
+    "joint-velocity-zero": limits.zero_velocity,
+    "joint-rating-negative": limits.negative_rating,
+    "joint-range-empty": limits.empty_range,
+    "joint-zero-outside": limits.zero_outside,
+    "joint-limit-degrees": limits.limits_in_degrees,
+    "joint-limit-turns": limits.several_turns,
+    "dynamics-negative": limits.negative_dynamics,
+    "safety-incomplete": limits.incomplete_safety,
+    "safety-outside": limits.soft_limit_outside,
+    "mimic-multiplier-zero": joints.zero_multiplier,
+    "origin-far": frames.far_origin,
+    "rotation-turns": frames.more_than_a_turn,
+    "rotation-rounded": frames.rounded_right_angle,
+    "quaternion-unnormalised": frames.quaternion_not_normalised,
+    "path-absolute": appearance.absolute_path,
+    "path-backslash": appearance.backslash,
+    "material-unused": appearance.unused_material,
+    "color-invisible": appearance.invisible_color,
+    "name-not-portable": names.not_portable,
+    "name-of-link-and-joint": names.link_and_joint,
+    "name-repeated-shape": names.repeated_shape,
+    "name-world": names.part_named_world,
+    "reference-undefined": names.undefined_reference,
+}
+# Checks of the robot, which need its tree or its extents.
+ROBOT_CHECKS: Mapping[str, RobotCheck] = {
+    "mass-none-moving": masses.moving_without_mass,
+    "mass-none-collider": masses.colliders_without_mass,
+    "mass-negligible": masses.negligible_mass,
+    # An inertia that is written as zero is checked above.
+    "inertia-zero": masses.inertia_of_rounding,
+    "inertia-not-positive": masses.inertia_not_positive,
+    "inertia-triangle": masses.inertia_breaks_triangle,
+    "inertia-too-large": masses.inertia_too_large,
+    "inertia-too-small": masses.inertia_too_small,
+    "density-high": masses.density_too_high,
+    "density-low": masses.density_too_low,
+    "com-outside": masses.center_outside,
+    "joint-travel-long": limits.long_travel,
+    "mimic-range": joints.mimic_beyond_range,
+    "mesh-millimetres": meshes.in_millimetres,
+    "mesh-shrunk": meshes.shrunk,
+    "mesh-mirrored": meshes.mirrored,
+    "mesh-too-many-faces": meshes.too_many_faces,
+    "collision-mesh-heavy": meshes.heavy_collision,
+}
 
 
 @dataclass(frozen=True, slots=True)
 class LintReport:
-    """What lint says of one file.
+    """Findings of one file.
 
     Attributes:
-        findings: In the order of the file.
-        is_urdf: Whether the file is the markup of a robot at all, if perhaps of one
-            that cannot be built.
+        findings: In document order.
+        is_urdf: Whether the root element is a robot, possibly an invalid one.
     """
 
     findings: tuple[Finding, ...]
@@ -46,17 +116,17 @@ def lint(
     packages: Mapping[str, str] = MappingProxyType({}),
     arguments: Mapping[str, str] = MappingProxyType({}),
 ) -> LintReport:
-    """Examine a URDF file, or the expansion of a xacro file.
+    """Check a URDF file, or the expansion of a xacro file.
 
     Args:
-        path: The file; findings name it as it is given here.
+        path: The file, named in findings as given.
         packages: Folders of ROS packages, by name.
         arguments: Values of xacro's arguments, by name.
     """
     file = os.fspath(path)
     found: list[Finding] = []
     try:
-        # Once for all: the expansion of xacro takes longer than anything else.
+        # Read once, because the expansion of xacro is slow.
         markup, said = drain(read_markup(file, packages, arguments))
     except SourceError as error:
         return LintReport(_in_order(_reported(error.diagnostics)), is_urdf=False)
@@ -74,11 +144,11 @@ def lint(
 
 
 def lint_parsed(parsed: Parsed, path: str | os.PathLike[str]) -> tuple[Finding, ...]:
-    """Examine a file that has been read already.
+    """Check a file that was already parsed.
 
     Args:
-        parsed: What the file says.
-        path: The file; findings name it as it is given here.
+        parsed: The parsed file.
+        path: The file, named in findings as given.
     """
     found = _robot_findings(parsed)
     document = document_of(parsed.markup, os.fspath(path))
@@ -88,9 +158,9 @@ def lint_parsed(parsed: Parsed, path: str | os.PathLike[str]) -> tuple[Finding, 
 
 
 def _robot_findings(parsed: Parsed) -> list[Finding]:
-    specimen = examine(parsed.robot)
-    said = (*parsed.diagnostics, *specimen.meshes.diagnostics)
-    return [*_reported(said), *_specimen_findings(specimen)]
+    measured = measure_robot(parsed.robot)
+    said = (*parsed.diagnostics, *measured.meshes.diagnostics)
+    return [*_reported(said), *_robot_rule_findings(measured)]
 
 
 def _reported(diagnostics: Iterable[Diagnostic]) -> Iterator[Finding]:
@@ -99,19 +169,19 @@ def _reported(diagnostics: Iterable[Diagnostic]) -> Iterator[Finding]:
         yield Finding(rule, diagnostic.message, diagnostic.location)
 
 
-def _document_findings(document: Document) -> Iterator[Finding]:
+def _document_findings(document: UrdfDocument) -> Iterator[Finding]:
     for rule, check in DOCUMENT_CHECKS.items():
         yield from _cited(rule, check(document))
 
 
-def _specimen_findings(specimen: Specimen) -> Iterator[Finding]:
-    for rule, check in SPECIMEN_CHECKS.items():
-        yield from _cited(rule, check(specimen))
+def _robot_rule_findings(measured: MeasuredRobot) -> Iterator[Finding]:
+    for rule, check in ROBOT_CHECKS.items():
+        yield from _cited(rule, check(measured))
 
 
-def _cited(rule: str, remarks: Iterable[Remark]) -> Iterator[Finding]:
-    for remark in remarks:
-        yield Finding(LINT_RULES[rule], remark.message, remark.location)
+def _cited(rule: str, breaches: Iterable[Breach]) -> Iterator[Finding]:
+    for breach in breaches:
+        yield Finding(LINT_RULES[rule], breach.message, breach.location)
 
 
 def _in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:

@@ -1,8 +1,8 @@
-"""Repairs that cannot change what the file means.
+"""Repairs that do not change the robot.
 
-A repair is safe if the reader already takes the file to mean what the repaired file
-says, or if nothing uses what goes. Everything else is left to the author: exchanging
-reversed limits, for one, would turn Bullet's way of writing "unlimited" into a range.
+A repair is safe if the parser reads the same robot from the original and the repaired
+file, or if only unused elements are removed. Reversed limits, for example, are not
+exchanged: in Bullet they mean "unlimited".
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from urdf_usd.converter.diagnostics import Location
-from urdf_usd.converter.diagnostics.phrases import shorten
+from urdf_usd.converter.diagnostics.messages import truncate
 from urdf_usd.converter.lint.appearance import file_nodes, unused_materials
 from urdf_usd.converter.lint.frames import unnormalised_quaternions
 from urdf_usd.converter.lint.joints import unnormalised_axes
@@ -26,22 +26,22 @@ from urdf_usd.converter.urdf.reader import walk
 
 if TYPE_CHECKING:
     from urdf_usd.converter.lint.spans import Edit
-    from urdf_usd.converter.lint.subject import Document
+    from urdf_usd.converter.lint.subject import UrdfDocument
 
-# Flaws that leave one meaning.
+# Problems of values that are unambiguous.
 _HARMLESS = frozenset({"number-punctuation", "vector-completed"})
-# Beyond this a colour was written with components up to 255, and not by mistake 1.02.
+# Larger components are probably in [0, 255].
 _LARGEST_COMPONENT = 2.0
 
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """One edit of a file.
+    """A repair of a file.
 
     Attributes:
-        rule: Identifier of the rule that is broken there.
-        message: What the edit does.
-        location: Where.
+        rule: Identifier of the rule.
+        message: Description of the edit.
+        location: Its location.
         edit: The edit.
     """
 
@@ -54,13 +54,12 @@ class Repair:
 Repairs: TypeAlias = Iterator[Repair]
 
 
-def repairs(document: Document, rules: frozenset[str]) -> tuple[Repair, ...]:
+def repairs(document: UrdfDocument, rules: frozenset[str]) -> tuple[Repair, ...]:
     """List the safe repairs of a file.
 
     Args:
         document: The file.
-        rules: Identifiers of the rules whose breaches shall be repaired; each is
-            known to be broken somewhere.
+        rules: Identifiers of the rules to repair.
     """
     return tuple(
         repair
@@ -70,8 +69,8 @@ def repairs(document: Document, rules: frozenset[str]) -> tuple[Repair, ...]:
     )
 
 
-def _plain_numbers(rule: str, document: Document) -> Repairs:
-    """Numbers that are unclean, or too few, and have one meaning all the same."""
+def _plain_numbers(rule: str, document: UrdfDocument) -> Repairs:
+    """Replace malformed but unambiguous numbers and vectors."""
     for element, element_type in walk(document.root, g.ROBOT):
         for attribute in element_type.attributes if element_type else ():
             text = element.get(attribute.name)
@@ -84,22 +83,22 @@ def _plain_numbers(rule: str, document: Document) -> Repairs:
                 yield _set(rule, element.location, attribute.name, clean, text)
 
 
-def _unit_axes(rule: str, document: Document) -> Repairs:
+def _unit_axes(rule: str, document: UrdfDocument) -> Repairs:
     for axis, _ in unnormalised_axes(document):
         axis_xyz = axis[g.AXIS_XYZ]
         unit = normalise(axis_xyz) or ()
         yield _set(rule, axis.location, g.AXIS_XYZ.name, _written(unit))
 
 
-def _unit_quaternions(rule: str, document: Document) -> Repairs:
+def _unit_quaternions(rule: str, document: UrdfDocument) -> Repairs:
     for _, origin, _ in unnormalised_quaternions(document):
         quat_xyzw = origin[g.QUAT_XYZW]
         unit = normalise(quat_xyzw) if quat_xyzw else None
         yield _set(rule, origin.location, g.QUAT_XYZW.name, _written(unit or ()))
 
 
-def _clamped_colors(rule: str, document: Document) -> Repairs:
-    """Components just outside; components up to 255 are for the author to divide."""
+def _clamped_colors(rule: str, document: UrdfDocument) -> Repairs:
+    """Clamp components just outside [0, 1]."""
     for color in document.robot.descendants(g.COLOR):
         rgba = color[g.RGBA]
         if rgba is None or max(rgba) > _LARGEST_COMPONENT:
@@ -109,7 +108,7 @@ def _clamped_colors(rule: str, document: Document) -> Repairs:
             yield _set(rule, color.location, g.RGBA.name, _written(clamped))
 
 
-def _forward_slashes(rule: str, document: Document) -> Repairs:
+def _forward_slashes(rule: str, document: UrdfDocument) -> Repairs:
     for node in file_nodes(document):
         uri = node[g.FILENAME]
         if "\\" in uri:
@@ -117,29 +116,29 @@ def _forward_slashes(rule: str, document: Document) -> Repairs:
             yield _set(rule, node.location, g.FILENAME.name, slashed, uri)
 
 
-def _joint_types(rule: str, document: Document) -> Repairs:
-    """The spelling that the reader takes every other one for."""
+def _joint_types(rule: str, document: UrdfDocument) -> Repairs:
+    """Replace the spelling of joint types."""
     for joint in document.joints:
         written, plain = joint[g.TYPE], type_of(joint)
         if written != plain:
             yield _set(rule, joint.location, g.TYPE.name, plain, written)
 
 
-def _robot_name(rule: str, document: Document) -> Repairs:
-    """The name that the reader gives a robot without one."""
+def _robot_name(rule: str, document: UrdfDocument) -> Repairs:
+    """Add the name that the parser assigns to a robot without one."""
     if document.robot[g.OPTIONAL_NAME] is None:
         stem = Path(document.file).stem
         yield _set(rule, document.root.location, g.OPTIONAL_NAME.name, stem)
 
 
-def _no_unused_materials(rule: str, document: Document) -> Repairs:
+def _no_unused_materials(rule: str, document: UrdfDocument) -> Repairs:
     for material in unused_materials(document):
         name, place = material[g.OPTIONAL_NAME], material.location
         message = f"removed material {name!r}"
         yield Repair(rule, message, place, RemoveElement((place.line, place.column)))
 
 
-def _xml_version(rule: str, document: Document) -> Repairs:
+def _xml_version(rule: str, document: UrdfDocument) -> Repairs:
     start = Location(document.file, 1, 1)
     yield Repair(rule, "XML version set to '1.0'", start, SetXmlVersion("1.0"))
 
@@ -147,7 +146,7 @@ def _xml_version(rule: str, document: Document) -> Repairs:
 def _set(
     rule: str, location: Location, name: str, value: str, former: str | None = None
 ) -> Repair:
-    was = f", was {shorten(repr(former))}" if former is not None else ""
+    was = f", was {truncate(repr(former))}" if former is not None else ""
     edit = SetAttribute((location.line, location.column), name, value)
     return Repair(rule, f"{name} set to {value!r}{was}", location, edit)
 
@@ -157,8 +156,8 @@ def _written(content: object) -> str:
     return " ".join(repr(number).removesuffix(".0") for number in numbers)
 
 
-# In this order: of two edits of one attribute, the later one knows more.
-REPAIRS: Mapping[str, Callable[[str, Document], Repairs]] = {
+# In this order: of two edits of one attribute, the later one is used.
+REPAIRS: Mapping[str, Callable[[str, UrdfDocument], Repairs]] = {
     "xml-version": _xml_version,
     "robot-unnamed": _robot_name,
     "number-punctuation": _plain_numbers,

@@ -1,7 +1,4 @@
-"""What lint can say of a file: its own rules, and those of the reader.
-
-The ids of both are one closed list.
-"""
+"""Rules of lint, and rules of the parser that lint reports."""
 
 from __future__ import annotations
 
@@ -23,13 +20,14 @@ _MASS = (
     Rule(
         "mass-none-moving",
         _W,
-        "Links that move have no mass; readers refuse them, or invent some.",
+        "Moving links have no mass; parsers refuse them, or assume one.",
         "Give one of the links that move together an <inertial>.",
     ),
     Rule(
         "mass-none-collider",
         _N,
-        "A link has a collision shape and no mass; some readers weigh the shape.",
+        "A link has a collision shape and no mass; some parsers compute the mass "
+        "from the shape.",
         "Give the link an <inertial>.",
     ),
     Rule(
@@ -41,44 +39,46 @@ _MASS = (
     Rule(
         "inertia-zero",
         _W,
-        "A link has mass and no inertia; readers refuse it, or compute another.",
+        "A link has mass and no inertia; parsers refuse it, or compute another.",
         "Write the link's <inertia>.",
     ),
     Rule(
         "inertia-not-positive",
         _E,
-        "A principal moment of inertia is not positive: no body has this inertia.",
-        "Compute <inertia> anew; look for a swapped or mistyped element.",
+        "A principal moment of inertia is not positive, which is physically "
+        "impossible.",
+        "Recompute <inertia>; look for a swapped or mistyped element.",
     ),
     Rule(
         "inertia-triangle",
         _E,
-        "Two principal moments add up to less than the third: no body is like that.",
-        "Compute <inertia> anew, about the centre of mass.",
+        "Two principal moments add up to less than the third, which is physically"
+        " impossible.",
+        "Recompute <inertia>, about the centre of mass.",
     ),
     Rule(
         "inertia-too-large",
         _W,
-        "The inertia needs mass far outside the link's shapes.",
+        "The inertia requires mass far outside the link's shapes.",
         "Write the inertia in kg m^2, about the centre of mass.",
     ),
     Rule(
         "inertia-too-small",
         _W,
-        "The inertia is that of a point, while the link has an extent.",
+        "The inertia is that of a point mass, but the link has an extent.",
         "Write the inertia in kg m^2.",
     ),
     Rule(
         "density-high",
         _W,
         "The link is denser than any material.",
-        "Write the mass in kilograms; look at the scale of the meshes.",
+        "Write the mass in kilograms; check the scale of the meshes.",
     ),
     Rule(
         "density-low",
         _W,
-        "The link is lighter than the air that its shapes displace.",
-        "Write the mass in kilograms; look at the scale of the meshes.",
+        "The link is less dense than air.",
+        "Write the mass in kilograms; check the scale of the meshes.",
     ),
     Rule(
         "com-outside",
@@ -97,7 +97,7 @@ _JOINTS = (
     Rule(
         "joint-axis-implicit",
         _N,
-        "A joint that moves has no <axis>; the default is 1 0 0.",
+        "A moving joint has no <axis>; the default is 1 0 0.",
         'Write <axis xyz="1 0 0"/>, or the axis that is meant.',
     ),
     Rule(
@@ -109,14 +109,14 @@ _JOINTS = (
     Rule(
         "joint-effort-zero",
         _N,
-        "The effort is limited to zero: no motor can move the joint.",
-        "Write the largest force [N] or torque [N m], unless the joint is passive.",
+        "The effort limit is zero: no motor can move the joint.",
+        "Write the maximum force [N] or torque [N m], unless the joint is passive.",
     ),
     Rule(
         "joint-velocity-zero",
         _W,
-        "The velocity is limited to zero: readers that obey keep the joint still.",
-        "Write the largest velocity [m/s or rad/s].",
+        "The velocity limit is zero: simulators that enforce it lock the joint.",
+        "Write the maximum velocity [m/s or rad/s].",
     ),
     Rule(
         "joint-rating-negative",
@@ -127,32 +127,33 @@ _JOINTS = (
     Rule(
         "joint-range-empty",
         _W,
-        "Both bounds are the same: some readers lock the joint, MuJoCo frees it.",
-        "Write the range of motion, or make the joint fixed.",
+        "Both limits are equal: some simulators lock the joint, MuJoCo does not "
+        "limit it.",
+        "Write the range of motion, or use a fixed joint.",
     ),
     Rule(
         "joint-zero-outside",
         _N,
-        "Zero, where most tools begin, is outside the joint's range.",
-        "Begin elsewhere, or move the zero into the range.",
+        "Zero, the initial position of most tools, is outside the joint's range.",
+        "Use another initial position, or move the zero into the range.",
     ),
     Rule(
         "joint-limit-degrees",
         _W,
-        "The bounds of a revolute joint look like degrees.",
+        "The limits of a revolute joint look like degrees.",
         "Write radians.",
     ),
     Rule(
         "joint-limit-turns",
         _N,
-        "A revolute joint may turn more than once around.",
-        "Use a continuous joint if no limit is meant.",
+        "A revolute joint can rotate by more than one turn.",
+        "Use a continuous joint if it is meant to be unlimited.",
     ),
     Rule(
         "joint-travel-long",
         _W,
-        "A prismatic joint travels farther than the robot is large by far.",
-        "Write the bounds in metres.",
+        "A prismatic joint travels much farther than the size of the robot.",
+        "Write the limits in metres.",
     ),
     Rule(
         "dynamics-negative",
@@ -169,27 +170,28 @@ _JOINTS = (
     Rule(
         "safety-outside",
         _W,
-        "A soft limit lies outside the joint's range, where it has no effect.",
+        "A soft limit is outside the joint's range, where it has no effect.",
         "Write soft limits inside lower and upper.",
     ),
     Rule(
         "mimic-range",
         _W,
-        "Following its leader takes a joint outside its own range.",
-        "Widen the range of the follower, or narrow that of the leader.",
+        "The coupling takes a mimic joint outside its own range.",
+        "Widen the range of the mimic joint, or narrow that of the joint that it "
+        "follows.",
     ),
     Rule(
         "mimic-multiplier-zero",
         _W,
-        "A multiplier of zero makes a joint follow nothing.",
-        "Write the ratio, or make the joint fixed.",
+        "The multiplier of a mimic joint is zero: the joint does not move.",
+        "Write the ratio, or use a fixed joint.",
     ),
 )
 _FRAMES = (
     Rule(
         "origin-far",
         _W,
-        "An origin lies very far away for the size of the robot.",
+        "An origin is very far away relative to the size of the robot.",
         "Write metres.",
     ),
     Rule(
@@ -201,13 +203,13 @@ _FRAMES = (
     Rule(
         "rotation-rounded",
         _N,
-        "An angle of rpy is a right angle with few digits; the frame is askew.",
+        "An angle of rpy is a rounded right angle; the frame is slightly tilted.",
         "Write 1.5707963267948966 for a right angle.",
     ),
     Rule(
         "quaternion-unnormalised",
         _W,
-        "A quaternion is not of unit length.",
+        "A quaternion does not have unit length.",
         "Divide it by its length.",
     ),
 )
@@ -215,20 +217,21 @@ _SHAPES = (
     Rule(
         "mesh-millimetres",
         _W,
-        "A mesh is a thousand times too large for the robot: it is in millimetres.",
+        "A mesh is about a thousand times too large for the robot: its unit is "
+        "probably millimetres.",
         'Write scale="0.001 0.001 0.001".',
     ),
     Rule(
         "mesh-shrunk",
         _W,
-        "A mesh is scaled down although it is in metres; it is too small to see.",
+        "A mesh in metres is scaled down and too small to see.",
         "Remove the scale.",
     ),
     Rule(
         "mesh-mirrored",
         _N,
-        "A negative scale mirrors a mesh; some readers turn it inside out.",
-        "Export the mirrored mesh to a file of its own.",
+        "A negative scale mirrors a mesh; some parsers turn it inside out.",
+        "Export the mirrored mesh to a separate file.",
     ),
     Rule(
         "mesh-too-many-faces",
@@ -239,25 +242,25 @@ _SHAPES = (
     Rule(
         "collision-mesh-heavy",
         _N,
-        "A collision mesh has many triangles; contacts become slow.",
+        "A collision mesh has many triangles, which makes contacts slow.",
         "Use primitive shapes, or a simplified mesh.",
     ),
     Rule(
         "path-absolute",
         _W,
-        "A file is named by an absolute path, which no other machine has.",
+        "A file reference is an absolute path, which does not exist on other machines.",
         "Use package:// or a path relative to this file.",
     ),
     Rule(
         "path-backslash",
         _W,
-        "A path has backslashes, which separate folders on Windows alone.",
+        "A path has backslashes, which are separators only on Windows.",
         "Write forward slashes.",
     ),
     Rule(
         "material-unused",
         _N,
-        "A material of the robot is used by no visual.",
+        "A material of the robot is not used by any visual.",
         "Remove the material.",
     ),
     Rule(
@@ -271,13 +274,13 @@ _NAMES = (
     Rule(
         "name-not-portable",
         _N,
-        "A name is no identifier; USD and other formats must change it.",
-        "Use letters, digits and underscores, with a letter first.",
+        "A name is not an identifier; USD and other formats must change it.",
+        "Use letters, digits and underscores, starting with a letter.",
     ),
     Rule(
         "name-of-link-and-joint",
         _N,
-        "A link and a joint have the same name; SDFormat wants them to differ.",
+        "A link and a joint have the same name; SDFormat requires different names.",
         "Rename one of the two.",
     ),
     Rule(
@@ -289,13 +292,13 @@ _NAMES = (
     Rule(
         "name-world",
         _W,
-        "A part of the robot is called world, which readers take for the world.",
+        "A part of the robot is named world, which parsers treat as the world.",
         "Rename the link.",
     ),
     Rule(
         "reference-undefined",
         _W,
-        "An extension element names a link or joint that does not exist.",
+        "An extension element refers to a link or joint that does not exist.",
         "Correct the name.",
     ),
 )
@@ -303,7 +306,7 @@ _NAMES = (
 LINT_RULES: Mapping[str, Rule] = {
     rule.id: rule for rule in (*_MASS, *_JOINTS, *_FRAMES, *_SHAPES, *_NAMES)
 }
-# Of the rules on mass, those that conversion has no part in.
+# Rules about mass that the parser reports.
 _READ_MASS = frozenset({"mass-negative", "mass-missing", "inertia-missing"})
 READER_RULES: Mapping[str, Rule] = {
     rule.id: rule

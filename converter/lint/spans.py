@@ -1,7 +1,6 @@
-"""Where elements lie in the bytes of a file, and edits of those bytes.
+"""Edits of XML files that keep all other bytes unchanged.
 
-Editing bytes rather than a tree keeps everything else as it is: comments, indentation,
-the order of attributes, line ends.
+Comments, indentation, the order of attributes and line ends are preserved.
 """
 
 from __future__ import annotations
@@ -32,12 +31,12 @@ _REST_OF_LINE = re.compile(rb"[ \t]*\r?\n")
 
 
 class SpanError(Exception):
-    """The bytes cannot be edited; the message says why."""
+    """The file cannot be edited; the message is the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class SetAttribute:
-    """Give an attribute of the element at ``place`` another value, or its first."""
+    """Set an attribute of the element at ``place``."""
 
     place: Place
     name: str
@@ -46,7 +45,7 @@ class SetAttribute:
 
 @dataclass(frozen=True, slots=True)
 class RemoveElement:
-    """Take out the element at ``place``, and its line if nothing else is on it."""
+    """Remove the element at ``place``, and its line if that becomes empty."""
 
     place: Place
 
@@ -63,7 +62,7 @@ Edit: TypeAlias = SetAttribute | RemoveElement | SetXmlVersion
 
 @dataclass(frozen=True, slots=True)
 class _Span:
-    """Bytes of one element: its start tag, and all of it."""
+    """Byte offsets of an element and its start tag."""
 
     start: int
     tag_end: int
@@ -78,7 +77,7 @@ class _Replacement:
 
 
 def apply_edits(data: bytes, edits: Iterable[Edit]) -> bytes:
-    """Edit the bytes of an XML file; of several values for one attribute, the last.
+    """Apply edits to an XML file; of several edits of an attribute, the last.
 
     Raises:
         SpanError: The bytes are not well-formed XML in an encoding that extends ASCII.
@@ -123,7 +122,7 @@ def _element_spans(data: bytes) -> Mapping[Place, _Span]:
 
     def end_element(_name: str) -> None:
         place, start, tag_end = unfinished.pop()
-        # An element without content has no end tag; another's may follow it.
+        # An empty-element tag has no end tag.
         is_empty = text[tag_end - 2 : tag_end] == b"/>"
         tag = None if is_empty else _END_TAG.match(text, parser.CurrentByteIndex)
         spans[place] = _Span(start, tag_end, tag.end() if tag else tag_end)
@@ -138,7 +137,7 @@ def _element_spans(data: bytes) -> Mapping[Place, _Span]:
 
 
 def _without_declaration(data: bytes) -> tuple[bytes, expat.XMLParserType]:
-    """Blank out the declaration, as the reader does: it is often wrong."""
+    """Replace the declaration by white space, as the parser does: it may be wrong."""
     declaration = _DECLARATION.match(data)
     if declaration is None:
         return data, expat.ParserCreate("utf-8")
@@ -168,7 +167,7 @@ def _escaped(value: str) -> bytes:
 
 
 def _removal(data: bytes, span: _Span) -> _Replacement:
-    """Remove an element; of a line that it has for itself, all of it."""
+    """Remove an element, with its line if that becomes empty."""
     line_start = data.rfind(b"\n", 0, span.start) + 1
     rest = _REST_OF_LINE.match(data, span.end)
     if rest and not data[line_start : span.start].strip(b" \t"):

@@ -1,4 +1,4 @@
-"""What rules look at: the file as it is written, and the robot that it describes."""
+"""Inputs of the rules: the elements of a file, and the robot with its extents."""
 
 from __future__ import annotations
 
@@ -15,14 +15,13 @@ from urdf_usd.converter.extents import (
     measure_link,
     measure_meshes,
 )
-from urdf_usd.converter.lint.inertials import NEGLIGIBLE, is_beyond_doubt
-from urdf_usd.converter.robot.lumping import size_at_rest
+from urdf_usd.converter.lint.inertials import NEGLIGIBLE, is_plausible_within
+from urdf_usd.converter.robot.mass_properties import size_at_rest
 from urdf_usd.converter.robot.rigid import rest_poses
 from urdf_usd.converter.robot.topology import build_tree, rigid_groups
 from urdf_usd.converter.urdf import grammar as g
-from urdf_usd.converter.urdf.markup import read_markup
+from urdf_usd.converter.urdf.markup import find_unexpanded, read_markup
 from urdf_usd.converter.urdf.reader import read
-from urdf_usd.converter.urdf.xacro.unexpanded import find_unexpanded
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,16 +32,16 @@ if TYPE_CHECKING:
     from urdf_usd.converter.urdf.reader import Node
     from urdf_usd.converter.urdf.xml.elements import Element
 
-# Lint looks at attributes of every version.
+# Attributes of all versions are parsed.
 _ANY_VERSION = (99, 0)
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
-    """A URDF file as it is written, whether or not a robot can be made of it.
+class UrdfDocument:
+    """The elements of a URDF file, which need not be a valid robot.
 
     Attributes:
-        file: Path, as it was given.
+        file: Path, as given.
         root: All elements, as written.
         robot: The elements of the language, with typed values.
     """
@@ -63,7 +62,7 @@ class Document:
 
 
 def type_of(joint: Node) -> str:
-    """Return a joint's type as the reader takes it, whatever its spelling."""
+    """Return a joint's type in the spelling of URDF."""
     return joint[g.TYPE].strip().lower()
 
 
@@ -71,13 +70,13 @@ def read_document(
     file: str,
     packages: Mapping[str, str] = MappingProxyType({}),
     arguments: Mapping[str, str] = MappingProxyType({}),
-) -> Document | None:
-    """Read a file as markup; None if it is not the markup of a robot.
+) -> UrdfDocument | None:
+    """Read the elements of a file; None if it is not a robot.
 
     Args:
         file: Its path; xacro is expanded.
         packages: Folders of ROS packages, by name.
-        arguments: Values of xacro's arguments, by name.
+        arguments: Values of xacro arguments, by name.
     """
     try:
         root, _ = drain(read_markup(file, packages, arguments))
@@ -86,8 +85,8 @@ def read_document(
     return document_of(root, file)
 
 
-def document_of(root: Element, file: str) -> Document | None:
-    """Take elements for a robot's; None if they are not.
+def document_of(root: Element, file: str) -> UrdfDocument | None:
+    """Parse the elements of a robot; None if they are not a robot.
 
     Args:
         root: The root element, as written.
@@ -96,22 +95,21 @@ def document_of(root: Element, file: str) -> Document | None:
     if root.tag != g.ROBOT.tag or find_unexpanded(root):
         return None
     robot, _ = drain(read(root, g.ROBOT, _ANY_VERSION))
-    return Document(file, root, robot)
+    return UrdfDocument(file, root, robot)
 
 
 @dataclass(frozen=True, slots=True)
-class Specimen:
-    """A robot that can be read, and how large its parts are.
+class MeasuredRobot:
+    """A valid robot with its extents.
 
     Attributes:
         robot: The robot.
-        tree: Its links in order.
-        groups: Links that are welded to each other, root group first.
-        meshes: Its mesh files; of their hulls, the boxes.
-        extents: Extent, by name, of every link whose shapes are all known and whose
-            inertial might not suit them.
+        tree: Its tree.
+        groups: Groups of links connected by fixed joints, root group first.
+        meshes: Extents of its mesh files, with boxes instead of hulls.
+        extents: Extent by link name, of links whose inertial may be implausible.
         size: Largest distance of a link or centre of mass from the root [m].
-        span: Length of the longest way from the root over the joints' origins [m].
+        span: Length of the longest chain of joint origins from the root [m].
     """
 
     robot: Robot
@@ -123,7 +121,7 @@ class Specimen:
     span: float
 
 
-def examine(robot: Robot) -> Specimen:
+def measure_robot(robot: Robot) -> MeasuredRobot:
     """Measure a robot.
 
     Raises:
@@ -131,7 +129,7 @@ def examine(robot: Robot) -> Specimen:
     """
     tree = build_tree(robot)
     inner, outer = bound_meshes(robot)
-    return Specimen(
+    return MeasuredRobot(
         robot=robot,
         tree=tree,
         groups=rigid_groups(tree),
@@ -145,16 +143,16 @@ def examine(robot: Robot) -> Specimen:
 def _extents_in_doubt(
     robot: Robot, inner: MeshExtents, outer: MeshExtents
 ) -> dict[str, LinkExtent]:
-    """Measure the links whose inertial does not suit every extent within bounds.
+    """Measure the links whose inertial may be implausible.
 
-    A convex hull takes as long as its file does to read, and hardly any is needed.
+    Exact hulls take as long as reading the files, so that bounds are tried first.
     """
     doubtful = []
     for link in robot.links:
         if link.inertial is None or link.mass < NEGLIGIBLE:
             continue
         bounds = bound_link(link, inner, outer)
-        if bounds and not is_beyond_doubt(link.inertial, *bounds):
+        if bounds and not is_plausible_within(link.inertial, *bounds):
             doubtful.append(link)
     exact = measure_meshes(replace(robot, links=tuple(doubtful))).by_path
     measured = {link.name: measure_link(link, exact) for link in doubtful}

@@ -1,8 +1,7 @@
-"""Mesh files of URDF robots, read into one type.
+"""Readers of mesh files: STL, OBJ, COLLADA, glTF and PLY.
 
-STL, OBJ and COLLADA become a :class:`PolygonMesh`; what cannot be read raises
-:class:`MeshError` with a reason in one line. Names are loaded when they are first
-asked for: a robot without meshes needs none of them, but has materials.
+All return a :class:`PolygonMesh` or raise :class:`MeshError`. Names are imported on
+first use, because robots without meshes need no numpy.
 """
 
 from importlib import import_module
@@ -22,7 +21,7 @@ _PLACE = {
 
 
 def __getattr__(name: str) -> object:
-    """Load what is asked for."""
+    """Import a name of the package."""
     if name not in _PLACE:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(_PLACE[name]), name)

@@ -1,7 +1,4 @@
-"""What a mesh file says of its materials, in any format.
-
-Nothing but values: robots without meshes have materials too, and need no arrays.
-"""
+"""Materials of mesh files of any format; without numpy."""
 
 from __future__ import annotations
 
@@ -14,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Wrap(StrEnum):
-    """What an image shows beyond its edges."""
+    """Wrap mode of a texture."""
 
     REPEAT = "repeat"
     MIRROR = "mirror"
@@ -23,7 +20,7 @@ class Wrap(StrEnum):
 
 
 class Slot(StrEnum):
-    """What an image says about a surface."""
+    """Material input that a texture is for."""
 
     COLOR = "color"
     EMISSION = "emission"
@@ -35,26 +32,26 @@ class Slot(StrEnum):
 
     @property
     def is_color(self) -> bool:
-        """Whether its numbers are encoded as those of screens are (sRGB)."""
+        """Whether its texture is sRGB-encoded."""
         return self in {Slot.COLOR, Slot.EMISSION}
 
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How an image lies on a surface, and what is taken of it.
+    """Sampling of a texture.
 
-    It is looked up at ``turn(coordinates * scale, rotation) + translation``, where its
-    lower left corner is (0, 0) and its upper right one (1, 1).
+    The texture is sampled at ``rotate(coordinates * scale, rotation) + translation``;
+    its lower left corner is (0, 0), its upper right corner (1, 1).
 
     Attributes:
         components: ``rgb``, or one of ``r``, ``g``, ``b`` and ``a``.
-        wrap_s: Beyond the left and right edge.
-        wrap_t: Beyond the upper and lower edge.
-        coordinates: Which of the surface's sets of texture coordinates, from 0.
+        wrap_s: Wrap mode in the horizontal direction.
+        wrap_t: Wrap mode in the vertical direction.
+        coordinates: Number of the set of texture coordinates, from 0.
         scale: Factors of the coordinates.
         rotation: Counter-clockwise turn of the coordinates [rad].
-        translation: What is added to the coordinates.
-        gain: Factors of the image's components, as linear numbers.
+        translation: Offset of the coordinates.
+        gain: Linear factors of the texture's components.
     """
 
     components: str = "rgb"
@@ -68,7 +65,7 @@ class Sampling:
 
     @property
     def moves(self) -> bool:
-        """Whether coordinates are changed before the image is looked up."""
+        """Whether the texture coordinates are transformed."""
         return (self.scale, self.rotation, self.translation) != (
             (1.0, 1.0),
             0.0,
@@ -81,13 +78,13 @@ PLAIN_SAMPLING = Sampling()
 
 @dataclass(frozen=True, slots=True)
 class MeshTexture:
-    """An image on a surface.
+    """A texture of a material.
 
     Attributes:
-        reference: File as the mesh file writes it, relative to the mesh file's folder;
-            for an image inside the mesh file a name for it.
-        content: The image file, if it is inside the mesh file.
-        sampling: How it lies on the surface.
+        reference: File reference as written, relative to the mesh file's folder; for an
+            embedded image its name.
+        content: The embedded image file, if any.
+        sampling: Its sampling.
     """
 
     reference: str
@@ -97,7 +94,7 @@ class MeshTexture:
 
 @dataclass(frozen=True, slots=True)
 class MeshMaterial:
-    """A material of a mesh file, as far as USD's preview surface and URDF know it.
+    """A material of a mesh file, with the inputs of USD's preview surface.
 
     Attributes:
         name: As in the file; names may repeat.
@@ -106,11 +103,10 @@ class MeshMaterial:
         emissive: Emitted colour, sRGB components in [0, 1].
         metallic: From 0 to 1; None if not given.
         roughness: From 0 to 1; None if not given.
-        cutoff: Opacity from which on a point is there, and below which it is not; None
-            where opacities blend.
-        double_sided: Whether both sides of the surface are to be seen.
-        shows_corners: Whether the colours of the surface's corners are its colour.
-        textures: Images, each in place of the number that goes with its slot.
+        cutoff: Opacity threshold of cut-outs; None for blending.
+        double_sided: Whether both sides of the surface are visible.
+        shows_corners: Whether vertex colours replace the colour.
+        textures: Textures by slot; each replaces the value of its slot.
     """
 
     name: str
@@ -125,8 +121,8 @@ class MeshMaterial:
     textures: tuple[tuple[Slot, MeshTexture], ...] = ()
 
     @property
-    def says_something(self) -> bool:
-        """Whether it gives a surface any colour."""
+    def has_color(self) -> bool:
+        """Whether it has a colour, an emission or a texture of these."""
         shown = {Slot.COLOR, Slot.EMISSION}
         return (
             self.color is not None
@@ -138,16 +134,16 @@ class MeshMaterial:
 def visible(opacity: float) -> float:
     """Return an opacity in (0, 1].
 
-    Zero is read as one: nobody ships invisible parts, but exporters that mix up opacity
-    and transparency are common, for MTL and COLLADA alike.
+    Zero is read as one: exporters that confuse opacity and transparency are common, for
+    MTL and COLLADA.
     """
     return min(opacity, 1.0) if opacity > 0 else 1.0
 
 
-def faded(
+def with_opacity(
     textures: Iterable[tuple[Slot, MeshTexture]], opacity: float
 ) -> tuple[tuple[Slot, MeshTexture], ...]:
-    """Make an opacity a factor of the image of opacities, if there is one."""
+    """Multiply the opacity texture, if any, by an opacity."""
     gain = (opacity, opacity, opacity, opacity)
     return tuple(
         (slot, replace(texture, sampling=replace(texture.sampling, gain=gain)))

@@ -1,7 +1,7 @@
-"""PLY, which some packages refer to though URDF tools rarely read it.
+"""PLY files, read by trimesh.
 
-trimesh reads it; it is imported when the first such file is met, because few robots
-have one. The format has neither axes nor units, and is taken as it is.
+trimesh is imported on demand, because few robots have PLY files. The format has no
+units and no up axis; metres and Z up are assumed.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from urdf_usd.converter.meshes.appearance import corner_values
+from urdf_usd.converter.meshes.corner_values import corner_values
 from urdf_usd.converter.meshes.mesh_material import MeshMaterial, MeshTexture, Slot
 from urdf_usd.converter.meshes.polygon_mesh import (
     MeshError,
     PolygonMesh,
-    SurfaceLook,
+    SurfaceAttributes,
     build_mesh,
 )
 
@@ -29,21 +29,21 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from urdf_usd.converter.meshes.appearance import CornerValues
+    from urdf_usd.converter.meshes.corner_values import CornerValues
 
-# As MeshLab names the image that its texture coordinates lie in.
+# Texture reference as written by MeshLab.
 _IMAGE = re.compile(rb"^comment[ \t]+TextureFile[ \t]+([^\r\n]+)", re.MULTILINE)
 _HEAD_SIZE = 4096
 _IN_TEXT = re.compile(rb"^format[ \t]+ascii", re.MULTILINE)
 _COUNT = re.compile(rb"^element[ \t]+\S+[ \t]+([0-9]+)", re.MULTILINE)
-# It takes sixty times as much memory.
+# trimesh needs sixty times as much memory for text.
 _LONGEST_TEXT = 32 << 20
-# What escapes from trimesh on damaged files.
+# Exceptions of trimesh for damaged files.
 _MALFORMED = (
     ArithmeticError,
     AssertionError,
     AttributeError,
-    # for what it needs to make sense of them
+    # for optional dependencies
     ImportError,
     LookupError,
     MemoryError,
@@ -76,17 +76,17 @@ def read_ply(data: bytes) -> PolygonMesh:
         st = None if uv is None else corner_values(uv[:, :2], faces)
         counts = np.full(len(faces) // 3, 3)
         image = _IMAGE.search(data[:_HEAD_SIZE]) if st else None
-        look = SurfaceLook(
+        attributes = SurfaceAttributes(
             texture_coordinates=st,
             colors=_colors(surface.visual, faces),
             face_materials=np.zeros(len(counts), np.int32) if image else None,
             materials=(_shown(image[1]),) if image else (),
         )
-        return build_mesh(surface.vertices, counts, faces, look=look)
+        return build_mesh(surface.vertices, counts, faces, attributes=attributes)
 
 
 def _require_rows(data: bytes) -> None:
-    """Refuse a text that ends early, which trimesh reads as far as it goes."""
+    """Refuse a truncated text file, which trimesh accepts."""
     head, _, body = data.partition(b"end_header")
     announced = sum(map(int, _COUNT.findall(head.replace(b"\r", b"\n"))))
     held = sum(not line.isspace() for line in body.strip().splitlines())
@@ -101,10 +101,9 @@ def _shown(name: bytes) -> MeshMaterial:
 
 @contextmanager
 def _damage_explained() -> Iterator[None]:
-    """Turn what trimesh raises into the error of a mesh.
+    """Convert exceptions of trimesh to :class:`MeshError`.
 
-    It works out much of a surface only when it is asked, so that is not over when the
-    file is loaded.
+    Also used after loading, because trimesh computes properties lazily.
     """
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):

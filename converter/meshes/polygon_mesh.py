@@ -1,4 +1,4 @@
-"""The one mesh type that every format becomes."""
+"""The mesh type that all readers return."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from urdf_usd.converter.meshes.appearance import (
+from urdf_usd.converter.diagnostics.messages import LONG_TEXT, truncate, truncate_list
+from urdf_usd.converter.meshes.corner_values import (
     CornerValues,
     corner_values,
-    fits_single,
-    frozen,
+    fits_float32,
+    read_only,
 )
-from urdf_usd.converter.meshes.sentences import brief, few
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 Points: TypeAlias = "NDArray[np.float64]"
 Indices: TypeAlias = "NDArray[np.int32]"
 
-# Points and faces are counted with 32-bit integers, in USD as in here.
+# Indices are 32-bit integers, as in USD.
 _LARGEST_COUNT = 2**31 - 1
 _HALF = np.uint64(32)
 _TRIANGLE = 3
@@ -33,26 +33,25 @@ class MeshError(Exception):
     """A mesh file cannot be read.
 
     Attributes:
-        reason: What is wrong with it, in one line without the file's name.
+        reason: Reason in one line, without the file's name.
     """
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
-        self.reason = brief(reason)
+        self.reason = truncate(reason, LONG_TEXT)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SurfaceLook:
-    """What a surface has besides its shape; None where a file does not say it.
+class SurfaceAttributes:
+    """Attributes of a surface besides positions and faces; None if absent.
 
     Attributes:
         normals: Unit vectors.
-        texture_coordinates: (u, v) with v upwards: the image's lower edge is v = 0.
-        further_coordinates: The sets after the first; None for one that no material
-            uses.
+        texture_coordinates: (u, v) with v up: the lower edge of the image is v = 0.
+        further_coordinates: Further sets; None for unused ones.
         colors: sRGB components in [0, 1].
         face_materials: (F,) index of each face's material; negative for none.
-        materials: Materials that faces have.
+        materials: Materials of the faces.
     """
 
     normals: CornerValues | None = None
@@ -68,12 +67,12 @@ class SurfaceLook:
         return (self.texture_coordinates, *self.further_coordinates)
 
 
-PLAIN = SurfaceLook()
+NO_ATTRIBUTES = SurfaceAttributes()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PolygonMesh:
-    """A surface of polygons; its arrays are read-only.
+    """A polygon mesh, in read-only arrays.
 
     Every point belongs to a face, and every face has at least three distinct points.
 
@@ -84,8 +83,8 @@ class PolygonMesh:
             counter-clockwise seen from outside.
         ignored_up_axis: ``X_UP`` or ``Y_UP`` if the file says that its up axis is not
             Z, and the points were taken as they are; None otherwise.
-        skipped: What the file holds but could not be used, one sentence each.
-        look: Normals, texture coordinates, colours and materials.
+        skipped: Omitted content of the file, one text each.
+        attributes: Normals, texture coordinates, colours and materials.
         beside: Paths of other files that were read with the mesh file.
     """
 
@@ -94,8 +93,8 @@ class PolygonMesh:
     face_indices: Indices
     ignored_up_axis: str | None = None
     skipped: tuple[str, ...] = ()
-    look: SurfaceLook = PLAIN
-    beside: tuple[str, ...] = ()
+    attributes: SurfaceAttributes = NO_ATTRIBUTES
+    sibling_files: tuple[str, ...] = ()
 
 
 def build_mesh(  # noqa: PLR0913  # one parameter per attribute
@@ -105,14 +104,14 @@ def build_mesh(  # noqa: PLR0913  # one parameter per attribute
     *,
     ignored_up_axis: str | None = None,
     skipped: tuple[str, ...] = (),
-    look: SurfaceLook = PLAIN,
+    attributes: SurfaceAttributes = NO_ATTRIBUTES,
 ) -> PolygonMesh:
-    """Check a surface and leave out what does not belong to it.
+    """Check a surface, and drop degenerate faces and unused points.
 
-    Faces with fewer than three distinct points have no area and are dropped; slivers of
-    three distinct points stay, because they close the surface. Faces with a point that
-    is not finite in single precision are dropped, and counted in ``skipped``. Points
-    that no face uses are dropped, because they would count in bounds and convex hulls.
+    Faces with fewer than three distinct points are dropped; slivers of three distinct
+    points are kept, because they close the surface. Faces with a point that is not
+    finite in float32 are dropped, and counted in ``skipped``. Unused points are
+    dropped, because they would affect bounds and convex hulls.
 
     Args:
         points: (N, 3) positions [m].
@@ -120,7 +119,7 @@ def build_mesh(  # noqa: PLR0913  # one parameter per attribute
         face_indices: Points of all corners, face by face.
         ignored_up_axis: See :class:`PolygonMesh`.
         skipped: See :class:`PolygonMesh`.
-        look: What belongs to the corners and faces as they are passed.
+        attributes: What belongs to the corners and faces as they are passed.
 
     Raises:
         MeshError: An index is out of range, or no face is left.
@@ -129,12 +128,12 @@ def build_mesh(  # noqa: PLR0913  # one parameter per attribute
     sound = _sound_faces(face_counts, face_indices)
     if not sound.any():
         raise MeshError("it holds no faces")
-    if not fits_single(points):
+    if not fits_float32(points):
         placed = _placed_faces(points, face_counts, face_indices)
         skipped = (*skipped, *faces_left_out(sound & ~placed, sound))
         sound &= placed
     if not sound.all():
-        look = _look_of_faces(look, sound, face_counts)
+        attributes = _attributes_of_faces(attributes, sound, face_counts)
         face_indices = face_indices[np.repeat(sound, face_counts)]
         face_counts = face_counts[sound]
     used = np.zeros(len(points), dtype=bool)
@@ -144,26 +143,26 @@ def build_mesh(  # noqa: PLR0913  # one parameter per attribute
         points = points[used]
         renumbered = (np.cumsum(used, dtype=np.int32) - np.int32(1))[face_indices]
     return PolygonMesh(
-        points=frozen(points.astype(np.float64)),
-        face_counts=frozen(face_counts.astype(np.int32)),
-        face_indices=frozen(renumbered.astype(np.int32)),
+        points=read_only(points.astype(np.float64)),
+        face_counts=read_only(face_counts.astype(np.int32)),
+        face_indices=read_only(renumbered.astype(np.int32)),
         ignored_up_axis=ignored_up_axis,
-        skipped=few(skipped),
-        look=look,
+        skipped=truncate_list(skipped),
+        attributes=attributes,
     )
 
 
 def faces_left_out(
     lost: NDArray[np.bool_], faces: NDArray[np.bool_]
 ) -> tuple[str, ...]:
-    """Say how many faces have a point that is not finite.
+    """Return a text about the number of faces with a point that is not finite.
 
     Args:
         lost: (F,) faces with such a point.
-        faces: (F,) faces that there would be otherwise.
+        faces: (F,) all valid faces.
 
     Raises:
-        MeshError: There are no others.
+        MeshError: All faces have such a point.
     """
     count, total = int(lost.sum()), int(faces.sum())
     if count == total:
@@ -174,26 +173,29 @@ def faces_left_out(
 
 
 def mirrored(mesh: PolygonMesh, axes: tuple[bool, bool, bool]) -> PolygonMesh:
-    """Mirror a mesh along the given axes, keeping its faces right-handed."""
+    """Mirror a mesh along the given axes; faces stay counter-clockwise."""
     if not any(axes):
         return mesh
     signs = np.where(axes, -1.0, 1.0)
-    look = mesh.look
-    if look.normals is not None:
-        turned = CornerValues(frozen(look.normals.values * signs), look.normals.indices)
-        look = replace(look, normals=turned)
+    attributes = mesh.attributes
+    if attributes.normals is not None:
+        turned = CornerValues(
+            read_only(attributes.normals.values * signs), attributes.normals.indices
+        )
+        attributes = replace(attributes, normals=turned)
     indices = mesh.face_indices
     if sum(axes) % 2 == 1:
         order = reversed_faces(mesh.face_counts, np.arange(len(indices)))
-        indices, look = indices[order], _look_of_corners(look, order)
-    return build_mesh(mesh.points * signs, mesh.face_counts, indices, look=look)
+        indices, attributes = indices[order], _attributes_of_corners(attributes, order)
+    return build_mesh(
+        mesh.points * signs, mesh.face_counts, indices, attributes=attributes
+    )
 
 
 def merge_equal_points(corners: NDArray[np.float32]) -> tuple[Points, Indices]:
-    """Give equal positions one index, in the order of their first occurrence.
+    """Merge equal positions, in the order of first occurrence.
 
-    Positions are compared exactly: points that are merely close stay apart. The two
-    zeros are equal.
+    Positions are compared exactly; the two zeros are equal.
 
     Args:
         corners: (M, 3) positions, all numbers.
@@ -202,8 +204,8 @@ def merge_equal_points(corners: NDArray[np.float32]) -> tuple[Points, Indices]:
         The (N, 3) distinct positions, and for each corner the index of its position.
     """
     x, y, z = corners.T
-    # Integers sort several times as fast as triples of numbers do: positions along x
-    # and y are numbered first, and then those numbers along with z.
+    # Sorting integers is several times as fast as sorting triples: pairs of x and y are
+    # numbered first, then pairs of that number and z.
     keys = _bits(x).astype(np.uint64)
     order, is_new = _ordered(keys, _bits(y))
     keys[order] = np.cumsum(is_new, dtype=np.uint64)
@@ -218,14 +220,14 @@ def merge_equal_points(corners: NDArray[np.float32]) -> tuple[Points, Indices]:
 
 
 def _bits(numbers: NDArray[np.float32]) -> NDArray[np.uint32]:
-    """Return equal integers for equal numbers; the sum makes one zero of the two."""
+    """Return equal integers for equal numbers; the sum removes negative zeros."""
     return (numbers + np.float32(0)).view(np.uint32)
 
 
 def _ordered(
     upper: NDArray[np.uint64], lower: NDArray[np.uint32]
 ) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-    """Sort pairs, and say which of the sorted differ from the one before.
+    """Sort pairs; also return which sorted pairs differ from their predecessor.
 
     Args:
         upper: First numbers, up to 32 bits; they are overwritten.
@@ -254,10 +256,10 @@ def check_indices(
     face_counts: NDArray[np.integer],
     face_indices: NDArray[np.integer],
 ) -> None:
-    """Hold faces against the points that they are made of.
+    """Check the indices of faces.
 
     Raises:
-        MeshError: They do not fit together.
+        MeshError: They are inconsistent or out of range.
     """
     if max(point_count, len(face_indices)) > _LARGEST_COUNT:
         raise MeshError("it is too large for 32-bit indices")
@@ -274,7 +276,7 @@ def check_indices(
 def _sound_faces(
     face_counts: NDArray[np.integer], face_indices: NDArray[np.integer]
 ) -> NDArray[np.bool_]:
-    """Say which faces have at least three distinct points."""
+    """Return which faces have at least three distinct points."""
     if len(face_counts) and face_counts.min() == face_counts.max() == _TRIANGLE:
         a, b, c = face_indices.reshape(-1, _TRIANGLE).T
         distinct: NDArray[np.bool_] = (a != b) & (b != c) & (c != a)
@@ -299,7 +301,7 @@ def _placed_faces(
     face_counts: NDArray[np.integer],
     face_indices: NDArray[np.integer],
 ) -> NDArray[np.bool_]:
-    """Say which faces have no point that is not finite in single precision."""
+    """Return which faces have only points that are finite in float32."""
     with np.errstate(over="ignore"):
         finite = np.logical_and.reduce(np.isfinite(points.astype(np.float32)), axis=1)
     faces = np.repeat(np.arange(len(face_counts)), face_counts)
@@ -308,25 +310,29 @@ def _placed_faces(
     return placed
 
 
-def _look_of_faces(
-    look: SurfaceLook, faces: NDArray[np.bool_], face_counts: NDArray[np.integer]
-) -> SurfaceLook:
-    look = _look_of_corners(look, np.repeat(faces, face_counts))
-    if look.face_materials is None:
-        return look
-    return replace(look, face_materials=frozen(look.face_materials[faces]))
+def _attributes_of_faces(
+    attributes: SurfaceAttributes,
+    faces: NDArray[np.bool_],
+    face_counts: NDArray[np.integer],
+) -> SurfaceAttributes:
+    attributes = _attributes_of_corners(attributes, np.repeat(faces, face_counts))
+    if attributes.face_materials is None:
+        return attributes
+    return replace(
+        attributes, face_materials=read_only(attributes.face_materials[faces])
+    )
 
 
-def _look_of_corners(
-    look: SurfaceLook, corners: NDArray[np.integer] | NDArray[np.bool_]
-) -> SurfaceLook:
+def _attributes_of_corners(
+    attributes: SurfaceAttributes, corners: NDArray[np.integer] | NDArray[np.bool_]
+) -> SurfaceAttributes:
     def chosen(held: CornerValues | None) -> CornerValues | None:
         return held and corner_values(held.values, held.indices[corners])
 
     return replace(
-        look,
-        normals=chosen(look.normals),
-        texture_coordinates=chosen(look.texture_coordinates),
-        further_coordinates=tuple(map(chosen, look.further_coordinates)),
-        colors=chosen(look.colors),
+        attributes,
+        normals=chosen(attributes.normals),
+        texture_coordinates=chosen(attributes.texture_coordinates),
+        further_coordinates=tuple(map(chosen, attributes.further_coordinates)),
+        colors=chosen(attributes.colors),
     )

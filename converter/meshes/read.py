@@ -1,6 +1,6 @@
-"""Recognise the format of a mesh file, and read it.
+"""Detection of the format of a mesh file, and reading of it.
 
-The reader of a format, and its library, are loaded when the first such file is met.
+The reader of a format and its library are imported on demand.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from dataclasses import replace
 from enum import Enum, auto
 from typing import TYPE_CHECKING, assert_never
 
+from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.file_content import MIB, read_file
 from urdf_usd.converter.meshes.polygon_mesh import MeshError, PolygonMesh
 from urdf_usd.converter.meshes.stl import (
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from urdf_usd.converter.meshes.appearance import Neighbours
+    from urdf_usd.converter.diagnostics import Location
+    from urdf_usd.converter.meshes.corner_values import SiblingReader
 
 
 class _Format(Enum):
@@ -36,24 +38,25 @@ class _Format(Enum):
     PLY = auto()
 
 
-# What a mesh takes in memory is a multiple of its file: up to about ten times for the
-# binary formats, forty for OBJ and a hundred for COLLADA.
+# Memory is a multiple of the file size: about ten for binary formats, forty for OBJ and
+# a
+# hundred for COLLADA.
 LARGEST_FILE = 256 * MIB
 LARGEST_TEXT = 128 * MIB
-LARGEST_NEIGHBOUR = 16 * MIB
+LARGEST_SIBLING = 16 * MIB
 _OF_TEXT = (_Format.TEXT_STL, _Format.OBJ, _Format.COLLADA)
 _HEAD_SIZE = 4096
 _UNSUPPORTED = (
     (b"version https://git-lfs", "it is a Git LFS pointer; fetch the file itself"),
     (b"PK\x03\x04", "it is a zip archive; unpack it"),
 )
-# What the files of kept meshes may take in all; their meshes take about as much.
-_MOST_KEPT = 512 * MIB
-_KEPT: ContextVar[_Kept | None] = ContextVar("kept meshes", default=None)
+# Maximum size of the files of cached meshes; the meshes have about the same size.
+_CACHE_SIZE = 512 * MIB
+_CACHE: ContextVar[_MeshCache | None] = ContextVar("kept meshes", default=None)
 _OBJ_LINE = re.compile(rb"^[ \t]*(?:v|vn|vt|f|o|g|s|usemtl|mtllib)[ \t]", re.MULTILINE)
 
 
-def read_mesh(path: Path, *, bare: bool = False) -> PolygonMesh:
+def read_mesh(path: Path, *, positions_only: bool = False) -> PolygonMesh:
     """Read an STL, OBJ, COLLADA, glTF or PLY file as one mesh.
 
     The content decides the format; the extension, in upper or lower case, decides only
@@ -62,70 +65,70 @@ def read_mesh(path: Path, *, bare: bool = False) -> PolygonMesh:
     :mod:`urdf_usd.converter.meshes.collada.mesh`).
 
     Args:
-        path: The file; material libraries and buffers that it names are read, if they
-            are there.
-        bare: Whether nothing is wanted but where points are, and how many faces there
-            are, which takes two thirds of the time: formats that hold more leave out
-            the look, and points that are equal may stay several. Where meshes are
-            kept, they are whole all the same, for those who want more of them.
+        path: The file; material libraries and buffers that it refers to are read if
+            they exist.
+        positions_only: Read only positions and faces, which takes two thirds of the
+            time: no normals, texture coordinates, colours and materials; equal points
+            may not be merged. Ignored inside :func:`cached_meshes`.
 
     Raises:
-        MeshError: The file cannot be opened, is in no known format, is damaged, or
-            holds no surface.
+        MeshError: The file cannot be opened, has an unknown format, is damaged, or has
+            no surface.
     """
     try:
         data = read_file(path, LARGEST_FILE)
     except OSError as error:
         raise MeshError(f"it cannot be opened: {error.strerror}") from error
-    return decode_mesh(data, path, bare=bare)
+    return decode_mesh(data, path, positions_only=positions_only)
 
 
-def decode_mesh(data: bytes, path: Path, *, bare: bool = False) -> PolygonMesh:
+def decode_mesh(
+    data: bytes, path: Path, *, positions_only: bool = False
+) -> PolygonMesh:
     """Read the bytes of a mesh file; see :func:`read_mesh`.
 
     Args:
         data: Content of the file.
         path: The file, whose folder holds the files that it refers to.
-        bare: As for :func:`read_mesh`.
+        positions_only: As for :func:`read_mesh`.
 
     Raises:
         MeshError: As :func:`read_mesh`.
     """
     if not data:
         raise MeshError("it is empty")
-    kept = _KEPT.get()
+    kept = _CACHE.get()
     if kept is None:
-        return _decoded(data, path, bare=bare)
+        return _decoded(data, path, positions_only=positions_only)
     mesh = kept.find(path, data)
     if mesh is None:
-        mesh = _decoded(data, path, bare=False)
+        mesh = _decoded(data, path, positions_only=False)
         kept.add(path, data, mesh)
     return mesh
 
 
 @contextmanager
-def meshes_kept() -> Iterator[None]:
-    """Keep meshes that are read in the block, for those who read them there again.
+def cached_meshes() -> Iterator[None]:
+    """Cache the meshes that are read in the block, up to a maximum size.
 
-    What meshes refer to has to stay as it is for as long. Once there is too much of
-    them, no more are kept.
+    Files that meshes refer to must not change meanwhile.
     """
-    token = _KEPT.set(_Kept())
+    token = _CACHE.set(_MeshCache())
     try:
         yield
     finally:
-        _KEPT.reset(token)
+        _CACHE.reset(token)
 
 
-class _Kept:
-    """Meshes by path, each with the bytes that it was made of.
+class _MeshCache:
+    """Meshes by path, with the content of their files.
 
-    To compare bytes takes a tenth of the time of any digest.
+    Contents are compared, which takes a tenth of the time of a digest.
     """
 
     def __init__(self) -> None:
         self._meshes: dict[str, tuple[bytes, PolygonMesh]] = {}
-        self._room = _MOST_KEPT
+        self._room = _CACHE_SIZE
 
     def find(self, path: Path, data: bytes) -> PolygonMesh | None:
         former, mesh = self._meshes.get(str(path), (None, None))
@@ -139,23 +142,23 @@ class _Kept:
             self._meshes[str(path)] = data, mesh
 
 
-def _decoded(data: bytes, path: Path, *, bare: bool) -> PolygonMesh:
+def _decoded(data: bytes, path: Path, *, positions_only: bool) -> PolygonMesh:
     kind = _format(data, path.suffix.lower())
     if kind in _OF_TEXT and len(data) > LARGEST_TEXT:
         raise MeshError(f"it is text of more than {LARGEST_TEXT // MIB} MiB")
     folder = _Folder(path.parent)
-    mesh = _read(data, kind, folder, bare=bare)
-    return replace(mesh, beside=tuple(folder.read)) if folder.read else mesh
+    mesh = _read(data, kind, folder, positions_only=positions_only)
+    return replace(mesh, sibling_files=tuple(folder.read)) if folder.read else mesh
 
 
 class _Folder:
-    """The place of a mesh file, which remembers what was read from there."""
+    """The folder of a mesh file; records the files that are read from it."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self.read: dict[str, None] = {}
 
-    def neighbours(self, largest: int) -> Neighbours:
+    def read_sibling(self, largest: int) -> SiblingReader:
         """Give files of up to so many bytes."""
 
         def read(reference: str) -> bytes | None:
@@ -163,7 +166,7 @@ class _Folder:
             try:
                 content = read_file(path, largest)
             except (OSError, ValueError):
-                # not there, no file, too large, or with a character that no name has
+                # Missing, no regular file, too large, or with a null character.
                 return None
             self.read[str(path)] = None
             return content
@@ -171,25 +174,31 @@ class _Folder:
         return read
 
 
-def _read(data: bytes, kind: _Format, folder: _Folder, *, bare: bool) -> PolygonMesh:
-    # ruff: noqa: PLC0415  what a robot does not need is not loaded
+def _read(
+    data: bytes, kind: _Format, folder: _Folder, *, positions_only: bool
+) -> PolygonMesh:
+    # ruff: noqa: PLC0415  imported on demand
     match kind:
         case _Format.BINARY_STL:
-            return read_binary_stl(data, merged=not bare)
+            return read_binary_stl(data, merged=not positions_only)
         case _Format.TEXT_STL:
-            return read_text_stl(data, merged=not bare)
+            return read_text_stl(data, merged=not positions_only)
         case _Format.OBJ:
             from urdf_usd.converter.meshes.obj.mesh import read_obj
 
-            return read_obj(data, folder.neighbours(LARGEST_NEIGHBOUR), look=not bare)
+            return read_obj(
+                data,
+                folder.read_sibling(LARGEST_SIBLING),
+                attributes=not positions_only,
+            )
         case _Format.COLLADA:
             from urdf_usd.converter.meshes.collada.mesh import read_dae
 
-            return read_dae(data, look=not bare)
+            return read_dae(data, attributes=not positions_only)
         case _Format.GLTF:
             from urdf_usd.converter.meshes.gltf.mesh import read_gltf
 
-            return read_gltf(data, folder.neighbours(LARGEST_FILE))
+            return read_gltf(data, folder.read_sibling(LARGEST_FILE))
         case _Format.PLY:
             from urdf_usd.converter.meshes.ply import read_ply
 
@@ -227,3 +236,23 @@ def _format(data: bytes, suffix: str) -> _Format:
     if suffix not in kinds:
         raise MeshError("its format is not STL, OBJ, COLLADA, glTF or PLY")
     return kinds[suffix]
+
+
+def mesh_notes(
+    name: str, mesh: PolygonMesh, location: Location | None
+) -> tuple[Diagnostic, ...]:
+    """Return the diagnostics of a mesh that was read.
+
+    Args:
+        name: Name of the file.
+        mesh: The mesh.
+        location: Location of its first use.
+    """
+    notes = [
+        Diagnostic("mesh-partial", f"mesh {name!r}: {sentence}", location)
+        for sentence in mesh.skipped
+    ]
+    if mesh.ignored_up_axis:
+        message = f"mesh {name!r} has {mesh.ignored_up_axis}, which is ignored"
+        notes.append(Diagnostic("mesh-up-axis", message, location))
+    return tuple(notes)

@@ -1,7 +1,7 @@
-"""Which other files a mesh file names: material libraries and images.
+"""References of mesh files to material libraries and images.
 
-This is for those who account for files, and reads no mesh: it looks for the few words
-by which the formats refer, also where the reader would have no use for the file.
+For lists of input files. Searches for the keywords of the formats without parsing the
+mesh, so that also files that the reader ignores are found.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _LIBRARY = b"mtllib"
-# The word that is searched for, many times faster than a pattern; the pattern.
+# Keyword, which is found many times faster than a pattern, and the pattern.
 _IN_OBJ = (_LIBRARY, re.compile(rb"mtllib[ \t]+([^\r\n]+)"))
 _IN_COLLADA = (
     b"<init_from",
@@ -58,7 +58,7 @@ def _references(data: bytes, suffix: str) -> Iterator[str]:
 
 
 def _words_of(data: bytes) -> tuple[tuple[bytes, re.Pattern[bytes]], ...]:
-    """Choose what to search for by how a file begins, as each search takes its time."""
+    """Return the keywords of the format, which is detected from the first bytes."""
     if holds_binary_stl(data):
         return ()
     head = data[:_HEAD_SIZE].removeprefix(b"\xef\xbb\xbf").lstrip()
@@ -70,7 +70,7 @@ def _words_of(data: bytes) -> tuple[tuple[bytes, re.Pattern[bytes]], ...]:
 def _found(
     data: bytes, word: bytes, pattern: re.Pattern[bytes]
 ) -> Iterator[re.Match[bytes]]:
-    """Find a pattern that begins with a word; that of OBJ begins a line as well."""
+    """Find a pattern that starts with a keyword; in OBJ at the start of a line."""
     place = data.find(word)
     while place >= 0:
         before = (
@@ -87,7 +87,7 @@ def _reference(match: re.Match[bytes]) -> str:
 
 
 def _candidates(reference: str, folder: Path) -> Iterator[Path]:
-    """Places of a file: what exporters write may hold options, or their own folders."""
+    """Yield possible paths; references may contain options or foreign folders."""
     plain = reference.removeprefix(_FILE_SCHEME).replace("\\", "/")
     last_word = plain.split()[-1] if plain.split() else ""
     for text in (plain, unquote(plain), last_word):
@@ -100,5 +100,5 @@ def _is_file(path: Path) -> bool:
     try:
         return path.is_file()
     except (OSError, ValueError):
-        # a name too long, or with a character that no name contains
+        # A name that is too long, or with a null character.
         return False

@@ -1,18 +1,15 @@
-"""STL: loose triangles, as 50-byte records or as text.
+"""STL files, binary and text.
 
-Which of the two a file holds is decided by its size, because binary files may well
-begin with ``solid``, the first word of text files.
+The two are distinguished by size, because binary files may also start with ``solid``.
 
-Records are one numpy type. Text is read by numpy-stl, which refuses what it does not
-understand, where trimesh 5.2 and meshio 5.3 pair the wrong corners or drop the rest
-without a word. What it refuses though other readers of robots accept it is laid out
-anew, and read again: words of one facet that share a line, normals that are not
-numbers, and facets of more than three corners, which no library that was tried reads.
+Text is read by numpy-stl, which refuses malformed text; trimesh 5.2 and meshio 5.3 pair
+wrong corners or silently drop the rest. Variants that other parsers of URDF accept are
+reformatted and read again: several keywords on one line, normals that are not numbers,
+and facets with more than three corners.
 
-Positions are single precision. The format knows neither shared points nor units: equal
-positions become one point, and numbers are metres, as every reader of URDF takes them.
-Normals are not kept: many files leave them zero, and readers derive the side of a
-triangle from the order of its corners.
+Positions are float32. Equal positions are merged, and the unit is metres, as in all
+parsers of URDF. Normals are ignored: they are zero in many files, and the order of the
+corners defines the orientation.
 """
 
 from __future__ import annotations
@@ -42,12 +39,11 @@ _TRIANGLE = np.dtype(
 )
 _TRIANGLE_SIZE = _TRIANGLE.itemsize
 
-# Names of solids are free text, which may hold any keyword. What follows an end is not
-# read by the library, which takes any line for one that begins so.
+# Names of solids are free text and may contain keywords.
 _SOLID_LINE = re.compile(
     rb"^[^\S\n]*+(end[^\S\n]*+)?solid[^\n]*", re.IGNORECASE | re.MULTILINE
 )
-# Polygons become several times as much text; real ones have few corners.
+# Limit of the reformatted text, because polygons are expanded to triangles.
 _LONGEST_TEXT = 256 << 20
 _CORNER = rb"vertex(?:\s++[-+.\deE]++){3}"
 _FACET = re.compile(
@@ -59,7 +55,7 @@ _CORNERS = re.compile(_CORNER, re.IGNORECASE)
 
 
 def holds_binary_stl(data: bytes) -> bool:
-    """Whether the size is the one that a binary STL header announces."""
+    """Return whether the size matches the header of binary STL."""
     return len(data) == _announced_size(data)
 
 
@@ -99,7 +95,7 @@ def read_text_stl(data: bytes, *, merged: bool = True) -> PolygonMesh:
     text = data.replace(b"\r", b"\n")
     ends = any(line[1] for line in _SOLID_LINE.finditer(text))
     facets = _SOLID_LINE.sub(b"", text).strip()
-    # The library would leave out what is cut off.
+    # numpy-stl ignores a truncated facet.
     if facets and not facets.lower().endswith(b"endfacet"):
         raise MeshError("its last facet is incomplete")
     try:
@@ -118,7 +114,7 @@ def _one_solid(facets: bytes) -> bytes:
 
 
 def _triangles(facet: re.Match[bytes]) -> bytes:
-    """Lay out one facet line by line, cut into triangles with a common corner."""
+    """Reformat one facet line by line, as a fan of triangles."""
     first, *others = (b" ".join(c.split()) for c in _CORNERS.findall(facet[1]))
     head, tail = (b"facet normal 0 0 0", b"outer loop"), (b"endloop", b"endfacet")
     return b"\n".join(
@@ -130,10 +126,10 @@ def _triangles(facet: re.Match[bytes]) -> bytes:
 
 def _corners(text: bytes) -> NDArray[np.float32]:
     """Return the (M, 3) corners of all triangles."""
-    from stl import Mesh, Mode  # noqa: PLC0415  slow, and most files are binary
+    from stl import Mesh, Mode  # noqa: PLC0415  slow to import, rarely needed
 
     try:
-        # What exceeds single precision becomes infinite, which _build refuses.
+        # Overflow to infinity is refused by _build.
         with np.errstate(over="ignore"):
             _, triangles = Mesh.load(BytesIO(text), mode=Mode.ASCII)
     except (AssertionError, RuntimeError, ValueError) as error:
@@ -169,7 +165,7 @@ def _build(
 def _loose(
     corners: NDArray[np.float32],
 ) -> tuple[NDArray[np.float32], NDArray[np.int32]]:
-    """Take the corners of triangles as they are, but for triangles without area."""
+    """Return unmerged corners, without degenerate triangles."""
     axes = corners.reshape(-1, 3, 3).T
     flat = np.zeros(axes.shape[-1], dtype=bool)
     for one, other in ((0, 1), (1, 2), (2, 0)):

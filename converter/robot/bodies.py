@@ -1,15 +1,15 @@
-"""Which links become rigid bodies, and with what mass.
+"""Assignment of links to rigid bodies, and the mass properties of the bodies.
 
-URDF lets a link have no mass; USD does not: a rigid body without an explicit mass has
-one computed from its colliders. So a massless link becomes a frame of the body it is
-welded to, a welded group without a massive head becomes one body with the group's mass
-properties, and only a group that moves and has no mass at all receives an invented one,
-small enough to be harmless, which is reported.
+In URDF a link may have no mass; in USD the mass of a body without explicit mass is
+computed from its colliders. A massless link therefore becomes a frame of the body that
+it is fixed to. A group of links connected by fixed joints whose first link has no mass
+becomes one body with the mass properties of the group. A moving group without any mass
+receives a very small mass, which is reported.
 
-A fixed base comes before those rules. Simulators with reduced coordinates take the body
-at the world's end of an articulation for its fixed root, and the joint that leads there
-for a weld. So the world holds one body of a robot, by a fixed joint, and where the URDF
-gives that body no mass it receives a harmless one.
+A fixed base is decided first. Simulators with reduced coordinates use the body that is
+jointed to the world as the fixed root of the articulation, and treat that joint as
+fixed. So exactly one body of a robot is connected to the world, by a fixed joint; if it
+has no mass in the URDF, it receives a very small one.
 """
 
 from __future__ import annotations
@@ -19,8 +19,12 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from urdf_usd.converter.diagnostics import AuthoringError, Diagnostic
-from urdf_usd.converter.robot.inertia_bounds import usable_inertia
-from urdf_usd.converter.robot.lumping import has_mass, lumped_inertial, size_at_rest
+from urdf_usd.converter.robot.mass_properties import (
+    has_mass,
+    lumped_inertial,
+    size_at_rest,
+    usable_inertia,
+)
 from urdf_usd.converter.robot.model import WORLD_LINK, Fixed, Floating
 from urdf_usd.converter.robot.rigid import rest_poses
 from urdf_usd.converter.robot.topology import rigid_groups
@@ -29,15 +33,16 @@ if TYPE_CHECKING:
     from urdf_usd.converter.robot.model import Vec3, Vec6
     from urdf_usd.converter.robot.topology import Tree
 
-# All invented mass together, as a part of the robot's mass.
+# Sum of all added masses as a fraction of the robot's mass.
 INVENTED_MASS = 5e-7
-# Radius of gyration squared of an invented mass [m^2]: a sphere of 0.1 m radius, which
-# is what OpenUSD computes for a body that has a mass and no collider.
+# Squared radius of gyration of an added mass [m^2]: that of a sphere of 0.1 m radius,
+# as
+# OpenUSD computes for a body with mass and without collider.
 _INVENTED_GYRATION = 0.4 * 0.1**2
 
 
 class Base(StrEnum):
-    """How the root of the robot is held."""
+    """Kind of base."""
 
     FIXED = "fixed"
     FLOATING = "floating"
@@ -45,7 +50,7 @@ class Base(StrEnum):
 
 
 class BaseOption(StrEnum):
-    """How the root shall be held; ``auto`` follows the ``world`` link convention."""
+    """Requested base; ``auto`` fixes a base whose root link is named ``world``."""
 
     AUTO = "auto"
     FIXED = "fixed"
@@ -53,7 +58,7 @@ class BaseOption(StrEnum):
 
 
 class MasslessOption(StrEnum):
-    """What happens to a group that moves and has no mass."""
+    """Treatment of moving groups without mass."""
 
     REGULARISE = "regularise"
     ERROR = "error"
@@ -79,15 +84,15 @@ class Body:
 
 @dataclass(frozen=True, slots=True)
 class BodyAssignment:
-    """The bodies of a robot.
+    """The bodies of a robot, and the body of each link.
 
     Attributes:
-        base: How the root is held.
+        base: Kind of base.
         bodies: Bodies in tree order.
-        body_of: Link name to the link whose body carries it; None for a frame that
-            is at rest in the world.
-        lumped: Links with a mass of their own that is counted in another's body.
-        diagnostics: What was decided for massless links.
+        body_of: For each link, the link whose body it belongs to; None for a frame
+            fixed to the world.
+        lumped: Links with mass that is included in the body of another link.
+        diagnostics: Decisions about massless links.
     """
 
     base: Base
@@ -98,7 +103,7 @@ class BodyAssignment:
 
 
 def is_world(tree: Tree) -> bool:
-    """Say whether the root link stands for the world rather than for a part."""
+    """Return whether the root link represents the world."""
     root = tree.link[tree.root]
     bare = not (root.visuals or root.collisions or has_mass(root))
     return root.name == WORLD_LINK and bare
@@ -111,22 +116,22 @@ def assign_bodies(
     *,
     merge_fixed: bool = False,
 ) -> BodyAssignment:
-    """Decide on the bodies of a robot.
+    """Assign the links of a robot to bodies.
 
     Args:
         tree: The robot.
-        base: ``auto`` fixes the base if the root is a bare link named ``world``.
+        base: ``auto`` fixes the base if the root is an empty link named ``world``.
         massless: Whether a moving group without mass is an error.
-        merge_fixed: Whether links that are welded become one body, except across
-            joints that say ``dont_collapse``.
+        merge_fixed: Whether links connected by fixed joints become one body, except
+            across joints with ``dont_collapse``.
 
     Raises:
-        AuthoringError: Masses are needed that may not be invented.
+        AuthoringError: Moving links have no mass, and ``massless`` is ``error``.
     """
     anchored = base is BaseOption.FIXED or (base is BaseOption.AUTO and is_world(tree))
     groups = rigid_groups(tree)
-    if base is BaseOption.AUTO and not anchored and _is_scenery(tree):
-        return _scenery(tree)
+    if base is BaseOption.AUTO and not anchored and _is_static(tree):
+        return _static_assignment(tree)
     body_of: dict[str, str | None] = {}
     invented: list[str] = []
     for group in groups:
@@ -148,7 +153,7 @@ def assign_bodies(
         )
     bodies, notes = _bodies(tree, body_of, invented, held_as)
     if base is BaseOption.FIXED and held_as is Base.FLOATING:
-        notes = [_floats(tree), *notes]
+        notes = [_floating_base(tree), *notes]
     return BodyAssignment(
         base=held_as,
         bodies=bodies,
@@ -162,12 +167,12 @@ def assign_bodies(
     )
 
 
-def _is_scenery(tree: Tree) -> bool:
+def _is_static(tree: Tree) -> bool:
     still = all(isinstance(joint.kind, Fixed) for joint in tree.parent_joint.values())
     return still and not any(has_mass(link) for link in tree.link.values())
 
 
-def _scenery(tree: Tree) -> BodyAssignment:
+def _static_assignment(tree: Tree) -> BodyAssignment:
     note = Diagnostic(
         "robot-static",
         f"robot has no mass and no moving joint: {tree.root!r} is static scenery",
@@ -178,7 +183,7 @@ def _scenery(tree: Tree) -> BodyAssignment:
     )
 
 
-def _floats(tree: Tree) -> Diagnostic:
+def _floating_base(tree: Tree) -> Diagnostic:
     return Diagnostic(
         "base-floats",
         f"base {tree.root!r} is the world, in which the robot floats: nothing is fixed",
@@ -205,7 +210,7 @@ def _base_of(tree: Tree, body_of: dict[str, str | None], *, anchored: bool) -> B
         return Base.FLOATING
     if body_of[tree.root] is not None:
         return Base.FIXED
-    # The world itself holds nothing if every part of the robot floats freely in it.
+    # Nothing is fixed to the world if all its joints are floating.
     held = [
         joint
         for joint in tree.parent_joint.values()
@@ -218,14 +223,14 @@ def _base_of(tree: Tree, body_of: dict[str, str | None], *, anchored: bool) -> B
 def _needs_base(
     tree: Tree, body_of: dict[str, str | None], group: tuple[str, ...]
 ) -> tuple[str, ...]:
-    """Return the links at rest that have to be a body, the body's own link first.
+    """Return the links fixed to the world that must become a body, its link first.
 
-    None, if the world holds a single body and by a fixed joint, or nothing at all.
+    Empty if a single body is connected to the world, by a fixed joint, or none.
 
     Args:
         tree: The robot.
-        body_of: Body of each link, None for frames at rest.
-        group: Links that fixed joints weld to the root, the root first.
+        body_of: Body of each link, None for frames fixed to the world.
+        group: Links connected to the root by fixed joints, the root first.
     """
     held = [
         joint.kind
@@ -236,8 +241,8 @@ def _needs_base(
     ]
     if not held or (len(held) == 1 and isinstance(held[0], Fixed)):
         return ()
-    # The world itself becomes a body only where it holds the robot at several places,
-    # or by a joint that moves.
+    # The world link itself becomes a body only if the robot is connected to it by
+    # several joints, or by one that moves.
     leaving = [
         joint
         for joint in tree.child_joints[tree.root]
@@ -249,7 +254,7 @@ def _needs_base(
 
 
 def _moves(tree: Tree, link: str, base: Base) -> bool:
-    """Say whether forces move the body of a link."""
+    """Return whether the body of a link is dynamic."""
     if base is not Base.FIXED:
         return True
     return any(not isinstance(j.kind, Fixed) for j in tree.path_to_root(link))
@@ -258,19 +263,19 @@ def _moves(tree: Tree, link: str, base: Base) -> bool:
 def _group_bodies(
     tree: Tree, group: tuple[str, ...], *, held: bool, merge: bool
 ) -> dict[str, str | None]:
-    """Assign the links of one welded group to bodies.
+    """Assign the links of one group connected by fixed joints to bodies.
 
     Args:
         tree: The robot.
-        group: Links of the group, head first.
-        held: Whether the group is welded to the world at its head.
-        merge: Whether a massive link joins the body that it is welded to.
+        group: Links of the group, first link first.
+        held: Whether the first link is fixed to the world.
+        merge: Whether a link with mass is merged into the body that it is fixed to.
     """
     head = group[0]
     owner: dict[str, str | None] = {head: head}
     if not has_mass(tree.link[head]):
         if not held:
-            # A massless head: the whole group is one body at the head's frame.
+            # The whole group is one body at the frame of its massless first link.
             return dict.fromkeys(group, head)
         owner[head] = None
     heavy = _heavy_branches(tree, group) if merge else frozenset()
@@ -286,7 +291,7 @@ def _group_bodies(
 
 
 def _heavy_branches(tree: Tree, group: tuple[str, ...]) -> frozenset[str]:
-    """Links of a group that carry mass themselves or merge with one that does."""
+    """Links of a group with mass, or that are merged with a link with mass."""
     heavy: set[str] = set()
     for name in reversed(group):
         if name in heavy or has_mass(tree.link[name]):

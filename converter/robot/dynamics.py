@@ -3,15 +3,15 @@
 Algorithms after R. Featherstone, "Rigid Body Dynamics Algorithms", Springer 2008: the
 recursive Newton-Euler algorithm (section 5.3, table 5.1) for b, the composite rigid
 body algorithm (section 6.2, table 6.2) for M. All spatial vectors are in coordinates of
-the root link's frame, about its origin, angular part first: no transforms are needed
-between links, at the price of nothing that matters in double precision.
+the root link's frame, about its origin, angular part first, so that no transforms
+between links are needed.
 
-The root moves freely: the first six degrees of freedom are its own, three translations
-along the axes of the world, then three rotations about its own axes. Those of a robot
-whose base is held are what remains without them. Velocities u of joints are
+The root is floating: the first six degrees of freedom are three translations along the
+axes of the world, then three rotations about its own axes. For a robot with a fixed
+base, these are dropped. Velocities u of joints are
 displacement rates in the joint's frame (the child's frame at zero) and angular
 velocities about axes of the child. A planar joint has three displacement rates, of
-which the part along its normal does nothing: so no basis of the plane has to be chosen.
+which the part along its normal has no effect, so that no basis of the plane is needed.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from urdf_usd.converter.robot.model import (
 from urdf_usd.converter.robot.spatial import (
     inertia_tensor,
     rotation_from_quat_wxyz,
-    shift_inertia,
+    shift_inertia_tensor,
     transform_from_pose,
 )
 from urdf_usd.converter.robot.topology import build_tree
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 Matrix: TypeAlias = "NDArray[np.float64]"
 
 ROOT = ""
-"""Stands for the free motion of the root link where the name of a joint is expected."""
+"""Used as the joint name of the free motion of the root link."""
 
 GRAVITY: Vec3 = (0.0, 0.0, -9.81)
 """[m/s^2], in the root's frame."""
@@ -64,7 +64,7 @@ class _Freedom:
         translations: (K, 6, a) motions along axes that are fixed in the parent.
         rotations: (K, 6, b) motions about axes that are fixed in the child.
         motions: (K, 6, a + b) the motion subspace: both, in this order.
-        columns: Where they stand among the degrees of freedom.
+        columns: Their indices among the degrees of freedom.
     """
 
     translations: Matrix
@@ -159,7 +159,7 @@ def _inertia_matrices(mechanism: _Mechanism) -> Matrix:
                 matrices[:, own.columns, other.columns] = np.swapaxes(block, 1, 2)
         if parent is not None:
             composite[parent] = composite[parent] + composite[name]
-    # Blocks on the diagonal are symmetric but for rounding.
+    # Diagonal blocks are symmetric up to rounding.
     symmetric: Matrix = (matrices + np.swapaxes(matrices, 1, 2)) / 2
     return symmetric
 
@@ -201,7 +201,7 @@ def _bias_forces(
     tree = mechanism.tree
     still = np.zeros((mechanism.count, 6))
     velocity = {tree.root: still}
-    # The root accelerates upwards instead of everything being pulled down.
+    # Gravity as an upward acceleration of the root (Featherstone, section 5.3).
     acceleration = {tree.root: still - np.array([0.0, 0.0, 0.0, *gravity])}
     for name in tree.links[1:]:
         joint, own = tree.parent_joint[name], mechanism.freedoms.get(name)
@@ -217,7 +217,7 @@ def _bias_forces(
             added = _cross_motion(before, slide) + _cross_motion(after, turn)
         velocity[name] = after
         acceleration[name] = acceleration[joint.parent] + added
-    # Of all links at once: numpy takes as long for one.
+    # One call for all links.
     inertias, moving, driven = (
         np.concatenate([held[name] for name in tree.links])
         for held in (mechanism.inertias, velocity, acceleration)
@@ -278,7 +278,7 @@ def _freedom(
         kind: Kind of joint.
         at_zero: (K, 4, 4) child frame at zero.
         transforms: (K, 4, 4) child frame.
-        columns: Where the motion stands among the degrees of freedom.
+        columns: Indices of the motion among the degrees of freedom.
     """
     still, turned = at_zero[:, :3, :3], transforms[:, :3, :3]
     along = about = np.zeros((3, 0))
@@ -309,7 +309,7 @@ def _freedom(
 def _spatial_inertia(link: Link, transforms: Matrix) -> Matrix:
     """Return the (K, 6, 6) inertia of a link about the root's origin.
 
-    A link without mass has none, whatever its tensor.
+    Zero for a link without mass.
 
     Args:
         link: The link.
@@ -321,10 +321,10 @@ def _spatial_inertia(link: Link, transforms: Matrix) -> Matrix:
     mass, origin = link.inertial.mass, link.inertial.origin
     turn = rotation_from_quat_wxyz(origin.quat_wxyz)
     tensor = turn @ inertia_tensor(link.inertial.inertia) @ turn.T
-    # About the link's own origin first, where every configuration has the same.
+    # First about the link's own origin, where it does not depend on the configuration.
     center = np.asarray(origin.position)
     own = np.zeros((6, 6))
-    own[:3, :3] = shift_inertia(tensor, mass, center)
+    own[:3, :3] = shift_inertia_tensor(tensor, mass, center)
     own[:3, 3:] = mass * _skew(center)
     own[3:, :3] = own[:3, 3:].T
     own[3:, 3:] = mass * np.eye(3)

@@ -1,4 +1,4 @@
-"""Forward kinematics of a robot over many configurations at once."""
+"""Forward kinematics of a robot for many configurations."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _quat(row: Matrix) -> Vec4:
 
 
 def link_transforms(robot: Robot, positions: Mapping[str, Matrix]) -> dict[str, Matrix]:
-    """Place every link of a robot over K configurations.
+    """Return the transforms of all links for K configurations.
 
     Args:
         robot: A robot that is a tree.
@@ -102,7 +102,7 @@ def link_transforms(robot: Robot, positions: Mapping[str, Matrix]) -> dict[str, 
 
 
 def rest_transforms(tree: Tree) -> dict[str, Matrix]:
-    """Place every link with all joints at zero.
+    """Return the transforms of all links with all joints at zero.
 
     Returns:
         (4, 4) transforms by link name, link to root.

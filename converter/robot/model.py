@@ -1,4 +1,4 @@
-"""A robot as plain values: what a URDF says, and what a USD articulation says.
+"""The model of a robot: the content of a URDF, or of a USD articulation.
 
 SI units (metres, kilograms, radians, seconds). Values are immutable tuples, so robots
 compare and hash by value. Absent is ``None``, never a number. Defaults of the URDF
@@ -20,13 +20,13 @@ Vec6: TypeAlias = tuple[float, float, float, float, float, float]
 
 @dataclass(frozen=True, slots=True)
 class XmlElement:
-    """An element outside the URDF language, as written.
+    """An XML element that is not part of URDF, as written.
 
     Attributes:
         tag: With its prefix, if it has one.
         attributes: Name and value, in document order.
-        text: Character data directly inside; what children separate is on lines of
-            its own.
+        text: Character data directly inside; pieces between children are on separate
+            lines.
         children: Elements inside, in document order.
     """
 
@@ -38,7 +38,7 @@ class XmlElement:
 
 @dataclass(frozen=True, slots=True)
 class CustomAttribute:
-    """An attribute that URDF gives no meaning, as written.
+    """An XML attribute that is not part of URDF, as written.
 
     Attributes:
         name: With its prefix, if it has one.
@@ -53,7 +53,7 @@ class CustomAttribute:
 
 @dataclass(frozen=True, slots=True)
 class CustomElement:
-    """An element outside the URDF language, and where it stands.
+    """An XML element that is not part of URDF, and its position.
 
     Attributes:
         within: As in :class:`CustomAttribute`.
@@ -65,9 +65,9 @@ class CustomElement:
 
 @dataclass(frozen=True, slots=True)
 class Custom:
-    """What an element says beyond the URDF language; kept, and given no meaning.
+    """Attributes and elements that are not part of URDF; kept but not interpreted.
 
-    Robots that differ in it alone are equal.
+    Ignored when robots are compared.
     """
 
     attributes: tuple[CustomAttribute, ...] = ()
@@ -185,7 +185,7 @@ class Material:
 
 @dataclass(frozen=True, slots=True)
 class Visual:
-    """Shape that is seen."""
+    """Visual shape."""
 
     name: str | None
     origin: Pose
@@ -197,7 +197,7 @@ class Visual:
 
 @dataclass(frozen=True, slots=True)
 class Collision:
-    """Shape that is touched."""
+    """Collision shape."""
 
     name: str | None
     origin: Pose
@@ -209,7 +209,7 @@ class Collision:
 Shape: TypeAlias = Visual | Collision
 
 
-# A root link of this name without mass and shapes stands for the world.
+# A root link of this name without mass and shapes represents the world.
 WORLD_LINK = "world"
 
 
@@ -347,7 +347,7 @@ class Joint:
         acceleration: Largest acceleration [m/s^2 or rad/s^2]; None is absent.
         deceleration: The same for slowing down; None is absent.
         jerk: Largest change of acceleration [m/s^3 or rad/s^3]; None is absent.
-        dont_collapse: Whether a fixed joint stays where others are merged.
+        dont_collapse: Whether a fixed joint is kept when fixed joints are merged.
     """
 
     name: str
@@ -371,7 +371,7 @@ class Joint:
 
 @dataclass(frozen=True, slots=True)
 class Robot:
-    """A tree of links; the tree itself is checked and ordered by ``topology``."""
+    """Links and joints; ``topology`` checks and orders the tree."""
 
     name: str
     links: tuple[Link, ...]

@@ -1,11 +1,11 @@
-"""Poses and inertia of one frame at a time, in plain numbers.
+"""Poses, rotations and inertia of single frames, without numpy.
 
-A robot has few of each, and numpy takes longer to load than a small robot to convert.
-Sums of our own also round alike everywhere, where a library for matrices fuses
-operations as the processor can. What is done for many at once is in ``spatial``.
+Importing numpy takes longer than converting a small robot. Plain sums also round the
+same on all processors, unlike BLAS, which may fuse operations. Arrays of many frames
+are in ``spatial``.
 
-Quaternions are unit, ordered (w, x, y, z), and turn child vectors into parent vectors;
-those that are returned have w >= 0. Inertia is (ixx, ixy, ixz, iyy, iyz, izz).
+Quaternions are unit quaternions (w, x, y, z) that rotate child vectors into the parent;
+returned ones have w >= 0. Inertia is (ixx, ixy, ixz, iyy, iyz, izz).
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from urdf_usd.converter.robot.model import Vec3, Vec4, Vec6
     from urdf_usd.converter.robot.topology import Tree
 
+
 # The rows of a rotation, whose columns are the child's axes.
 Rows: TypeAlias = "tuple[Vec3, Vec3, Vec3]"
 
@@ -30,7 +31,7 @@ def quat_wxyz_from_rpy(rpy: Vec3) -> Vec4:
     """
     cr, cp, cy = (math.cos(angle / 2) for angle in rpy)
     sr, sp, sy = (math.sin(angle / 2) for angle in rpy)
-    return normalised(
+    return normalise_quat(
         (
             cr * cp * cy + sr * sp * sy,
             sr * cp * cy - cr * sp * sy,
@@ -40,7 +41,7 @@ def quat_wxyz_from_rpy(rpy: Vec3) -> Vec4:
     )
 
 
-def normalised(quat_wxyz: Vec4) -> Vec4:
+def normalise_quat(quat_wxyz: Vec4) -> Vec4:
     """Return the unit quaternion of a rotation, with w >= 0 and no negative zeros."""
     w, x, y, z = quat_wxyz
     length = _length(quat_wxyz) if w >= 0.0 else -_length(quat_wxyz)
@@ -63,8 +64,8 @@ def rotation_rows(quat_wxyz: Vec4) -> Rows:
     )
 
 
-def rotated(quat_wxyz: Vec4, vector: Vec3) -> Vec3:
-    """Turn a vector of the child into the parent."""
+def rotate_vector(quat_wxyz: Vec4, vector: Vec3) -> Vec3:
+    """Rotate a vector from the child into the parent."""
     x, y, z = vector
     first, second, third = (
         a * x + b * y + c * z for a, b, c in rotation_rows(quat_wxyz)
@@ -72,32 +73,34 @@ def rotated(quat_wxyz: Vec4, vector: Vec3) -> Vec3:
     return first, second, third
 
 
-def placed(pose: Pose, point: Vec3) -> Vec3:
-    """Return a point of the child in the parent [m]."""
-    x, y, z = rotated(pose.quat_wxyz, point)
+def transform_point(pose: Pose, point: Vec3) -> Vec3:
+    """Transform a point from the child into the parent [m]."""
+    x, y, z = rotate_vector(pose.quat_wxyz, point)
     a, b, c = pose.position
     return x + a, y + b, z + c
 
 
 def compose(parent: Pose, child: Pose) -> Pose:
     """Return the pose of ``child``, given in the frame of ``parent``, one frame up."""
-    a, b, c = placed(parent, child.position)
-    return Pose((a + 0.0, b + 0.0, c + 0.0), product(parent.quat_wxyz, child.quat_wxyz))
+    a, b, c = transform_point(parent, child.position)
+    return Pose(
+        (a + 0.0, b + 0.0, c + 0.0), multiply_quats(parent.quat_wxyz, child.quat_wxyz)
+    )
 
 
-def inverse(pose: Pose) -> Pose:
+def invert_pose(pose: Pose) -> Pose:
     """Return the pose of the parent, given in the frame of the child."""
     w, x, y, z = pose.quat_wxyz
-    back = normalised((w, -x, -y, -z))
-    a, b, c = rotated(back, pose.position)
+    back = normalise_quat((w, -x, -y, -z))
+    a, b, c = rotate_vector(back, pose.position)
     return Pose((0.0 - a, 0.0 - b, 0.0 - c), back)
 
 
-def product(parent: Vec4, child: Vec4) -> Vec4:
+def multiply_quats(parent: Vec4, child: Vec4) -> Vec4:
     """Return the rotation ``parent`` after ``child``, as a unit quaternion wxyz."""
     a, b, c, d = parent
     w, x, y, z = child
-    return normalised(
+    return normalise_quat(
         (
             a * w - b * x - c * y - d * z,
             a * x + b * w + c * z - d * y,
@@ -108,7 +111,7 @@ def product(parent: Vec4, child: Vec4) -> Vec4:
 
 
 def rest_poses(tree: Tree) -> dict[str, Pose]:
-    """Place every link with all joints at zero: poses in the root, by link name."""
+    """Return the pose of every link in the root, with all joints at zero."""
     poses = {tree.root: Pose()}
     for name in tree.links[1:]:
         joint = tree.parent_joint[name]
@@ -116,8 +119,8 @@ def rest_poses(tree: Tree) -> dict[str, Pose]:
     return poses
 
 
-def turn_onto(axis: Vec3) -> tuple[str, Vec4]:
-    """Choose a coordinate axis and the rotation that carries it onto ``axis``.
+def rotation_onto_axis(axis: Vec3) -> tuple[str, Vec4]:
+    """Return the nearest coordinate axis, and the rotation of it onto ``axis``.
 
     UsdPhysics joints move about X, Y or Z of a joint frame. The coordinate axis
     nearest to ``axis`` keeps the rotation small, and a coordinate axis itself, of
@@ -136,12 +139,12 @@ def turn_onto(axis: Vec3) -> tuple[str, Vec4]:
     turn = [1.0 + abs(axis[index]), 0.0, 0.0, 0.0]
     turn[1 + after], turn[1 + last] = -axis[last], axis[after]
     if axis[index] < 0:
-        # A half turn about the next axis first, so the remaining turn is below 90 deg.
+        # First half a turn about the next axis; the remaining rotation is below 90 deg.
         half = [0.0, 0.0, 0.0, 0.0]
         half[1 + after] = 1.0
         turn[1 + after], turn[1 + last] = axis[last], -axis[after]
-        return "XYZ"[index], product(_quat(turn), _quat(half))
-    return "XYZ"[index], normalised(_quat(turn))
+        return "XYZ"[index], multiply_quats(_quat(turn), _quat(half))
+    return "XYZ"[index], normalise_quat(_quat(turn))
 
 
 def _quat(components: list[float]) -> Vec4:
@@ -149,7 +152,7 @@ def _quat(components: list[float]) -> Vec4:
     return w, x, y, z
 
 
-def turned_inertia(inertia: Vec6, quat_wxyz: Vec4) -> Vec6:
+def rotate_inertia(inertia: Vec6, quat_wxyz: Vec4) -> Vec6:
     """Return a child's inertia along the axes of the parent [kg m^2]."""
     ixx, ixy, ixz, iyy, iyz, izz = inertia
     rows = rotation_rows(quat_wxyz)
@@ -172,7 +175,7 @@ def turned_inertia(inertia: Vec6, quat_wxyz: Vec4) -> Vec6:
     )
 
 
-def shifted_inertia(inertia: Vec6, mass: float, offset: Vec3) -> Vec6:
+def shift_inertia(inertia: Vec6, mass: float, offset: Vec3) -> Vec6:
     """Move inertia from the centre of mass to a point ``offset`` away [kg m^2].
 
     Parallel axis theorem: I + m (|d|^2 1 - d d^T).

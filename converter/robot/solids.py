@@ -1,4 +1,4 @@
-"""Volume, centre and inertia of shapes that are filled evenly."""
+"""Volume, centre of mass and inertia of homogeneous solids."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Indices: TypeAlias = "NDArray[np.signedinteger[Any]]"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Solid:
-    """A body of density one.
+    """A solid of density one.
 
     Attributes:
         volume: [m^3].
@@ -37,7 +37,7 @@ EMPTY = Solid(0.0, np.zeros(3), np.zeros((3, 3)))
 
 
 def primitive_solid(shape: Box | Cylinder | Capsule | Sphere) -> Solid:
-    """Fill a primitive shape."""
+    """Return the solid of a primitive shape."""
     match shape:
         case Box(size):
             volume = float(np.prod(size))
@@ -70,19 +70,19 @@ def _tube(radius: float, length: float) -> tuple[float, float, float]:
 
 
 def hull_solid(points: Matrix) -> Solid:
-    """Fill the convex hull of (N, 3) points [m]; empty if they lie in a plane."""
+    """Return the solid of the convex hull of (N, 3) points [m]; empty if flat."""
     try:
         hull = ConvexHull(points)
     except (QhullError, ValueError):
         return EMPTY
     inside = points[hull.vertices].mean(axis=0)
-    # The facets have no common orientation; seen from inside all volumes are positive.
+    # Facets have no common orientation; from inside, all volumes are positive.
     corners = points[hull.simplices] - inside
     return _sum(corners, np.abs(np.linalg.det(corners)), inside)
 
 
 def mesh_solid(points: Matrix, face_counts: Indices, face_indices: Indices) -> Solid:
-    """Fill a closed surface, whichever way its faces look.
+    """Return the solid in a closed surface, with faces of either orientation.
 
     Args:
         points: (N, 3) [m].
@@ -103,7 +103,7 @@ def mesh_solid(points: Matrix, face_counts: Indices, face_indices: Indices) -> S
 
 
 def _sum(corners: Matrix, determinants: Matrix, origin: Matrix) -> Solid:
-    """Add up tetrahedra from an origin.
+    """Sum tetrahedra with a common corner.
 
     Args:
         corners: (M, 3, 3) the other three corners, relative to the origin.

@@ -1,9 +1,7 @@
-"""Rotations, poses and inertia tensors as arrays of double precision.
+"""Rotations, poses and inertia tensors as numpy arrays.
 
-What one frame needs is in ``rigid``; here are matrices, and many frames at once.
-
-A rotation matrix here turns child vectors into parent vectors, columns being the
-child's axes. Quaternions are unit, ordered (w, x, y, z).
+A rotation matrix rotates child vectors into the parent; its columns are the child's
+axes. Quaternions are unit quaternions (w, x, y, z).
 """
 
 from __future__ import annotations
@@ -13,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from urdf_usd.converter.robot.model import Pose
-from urdf_usd.converter.robot.rigid import normalised, rotation_rows
+from urdf_usd.converter.robot.rigid import normalise_quat, rotation_rows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -54,7 +52,7 @@ def quat_wxyz_from_rotation(rotation: Matrix) -> Vec4:
         q[1 + j] = m[j, i] + m[i, j]
         q[1 + k] = m[k, i] + m[i, k]
     w, x, y, z = q.tolist()
-    return normalised((w, x, y, z))
+    return normalise_quat((w, x, y, z))
 
 
 def rotations_from_quats_wxyz(quats_wxyz: Matrix) -> Matrix:
@@ -91,10 +89,10 @@ def quats_wxyz_from_rotations(rotations: Matrix) -> Matrix:
 def rpy_from_rotation(rotation: Matrix) -> Vec3:
     """Return roll, pitch, yaw [rad] of a (3, 3) rotation; roll is 0 at gimbal lock.
 
-    Near gimbal lock, roll is known badly. Yaw and pitch are those of what remains
-    when that very roll is undone, so together they are as exact as anywhere else.
+    Near gimbal lock, roll is ill-conditioned. Pitch and yaw are computed after undoing
+    that roll, so that the three together are accurate.
     """
-    # Below rounding, the two numbers say nothing.
+    # Both numbers are rounding noise.
     lock = np.hypot(rotation[2, 1], rotation[2, 2]) < 1e-15  # noqa: PLR2004
     roll = 0.0 if lock else float(np.arctan2(rotation[2, 1], rotation[2, 2]))
     cos_roll, sin_roll = np.cos(roll), np.sin(roll)
@@ -132,14 +130,14 @@ def pose_from_transform(transform: Matrix) -> Pose:
 
 def inverse_transform(transform: Matrix) -> Matrix:
     """Return the inverse of (..., 4, 4) rigid transforms."""
-    inverse = np.zeros_like(transform)
+    invert_pose = np.zeros_like(transform)
     rotation = np.swapaxes(transform[..., :3, :3], -1, -2)
-    inverse[..., :3, :3] = rotation
-    inverse[..., :3, 3] = -np.einsum(
+    invert_pose[..., :3, :3] = rotation
+    invert_pose[..., :3, 3] = -np.einsum(
         "...ij,...j->...i", rotation, transform[..., :3, 3]
     )
-    inverse[..., 3, 3] = 1.0
-    return inverse
+    invert_pose[..., 3, 3] = 1.0
+    return invert_pose
 
 
 def inertia_tensor(inertia: Vec6) -> Matrix:
@@ -158,11 +156,10 @@ def inertia_values(tensor: Matrix) -> Vec6:
     return ixx, ixy, ixz, iyy, iyz, izz
 
 
-def principal_inertia(tensor: Matrix) -> tuple[Vec3, Matrix]:
+def diagonalise_inertia(tensor: Matrix) -> tuple[Vec3, Matrix]:
     """Diagonalise an inertia tensor.
 
-    A tensor that is diagonal already keeps its axes and their order, so that its
-    numbers survive unchanged.
+    A diagonal tensor keeps its values and their order.
 
     Args:
         tensor: Symmetric (3, 3) [kg m^2].
@@ -177,14 +174,14 @@ def principal_inertia(tensor: Matrix) -> tuple[Vec3, Matrix]:
         moments, axes = np.linalg.eigh((tensor + tensor.T) / 2)
         if np.linalg.det(axes) < 0:
             axes = axes * np.array([1.0, 1.0, -1.0])
-        # A thin rod's zero comes out as rounding of either sign.
+        # The zero moment of a thin rod becomes rounding of either sign.
         rounding = _EIGENVALUE * np.abs(moments).max()
         moments = np.where(np.abs(moments) <= rounding, 0.0, moments)
     a, b, c = (float(m) + 0.0 for m in moments)
     return (a, b, c), axes
 
 
-def shift_inertia(tensor: Matrix, mass: float, offset: Matrix) -> Matrix:
+def shift_inertia_tensor(tensor: Matrix, mass: float, offset: Matrix) -> Matrix:
     """Move an inertia tensor from the centre of mass to a point ``offset`` away.
 
     Parallel axis theorem: I + m (|d|^2 1 - d d^T).

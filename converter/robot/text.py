@@ -1,4 +1,4 @@
-"""One line about a robot that was read or written, for interactive sessions."""
+"""One-line summaries of robots, for ``repr``."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def robot_line(robot: Robot, diagnostics: Iterable[Diagnostic] = ()) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """Return a number with its noun, which takes an ``s`` in the plural."""
+    """Return a number with its noun, in the plural with ``s``."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 

@@ -1,4 +1,4 @@
-"""The tree that the joints of a robot form, and the groups that fixed joints weld."""
+"""The kinematic tree of a robot, and groups of links connected by fixed joints."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from urdf_usd.converter.robot.model import Joint, Link, Robot
 
 
-# Of a robot with more roots, few are what anybody wants.
+# Number of root links that a message lists.
 _MOST_OFFERED = 10
-# Links of a loop that are named.
+# Number of links of a loop that a message lists.
 _LONGEST_LOOP = 12
 
 
@@ -31,8 +31,8 @@ class Tree:
         links: All link names, parents before children, siblings in the order in
             which their joints are written.
         link: Link by name.
-        parent_joint: Joint that leads to a link; the root has none.
-        child_joints: Joints that leave a link, as written.
+        parent_joint: Joint whose child a link is; the root has none.
+        child_joints: Joints whose parent a link is, in document order.
     """
 
     root: str
@@ -51,9 +51,9 @@ class Tree:
 
 
 def problems(robot: Robot) -> tuple[Diagnostic, ...]:
-    """Say everything that keeps a robot from being one tree of uniquely named parts.
+    """Return everything that prevents a robot from being one tree with unique names.
 
-    A fault is reported once: links that hang on a loop are not also missing a root.
+    Consequences are not reported: links below a loop are not also missing a root.
     """
     if not robot.links:
         return (
@@ -69,7 +69,7 @@ def problems(robot: Robot) -> tuple[Diagnostic, ...]:
     ]
     loops = _loops(robot)
     found += loops
-    # After those, a second root would only restate the same fault.
+    # Otherwise, further roots are a consequence.
     if not found:
         found += _several_roots(robot)
     return tuple(found)
@@ -105,10 +105,7 @@ def build_tree(robot: Robot) -> Tree:
 
 
 def subtree(robot: Robot, root: str) -> Robot:
-    """Return the part of a robot that hangs on one of its links.
-
-    Joints to links that do not are left out, and so are those links.
-    """
+    """Return the subtree of a robot below a link, with that link."""
     children: dict[str, list[str]] = {}
     for joint in robot.joints:
         children.setdefault(joint.parent, []).append(joint.child)
@@ -128,7 +125,7 @@ def subtree(robot: Robot, root: str) -> Robot:
 
 
 def rigid_groups(tree: Tree) -> tuple[tuple[str, ...], ...]:
-    """Partition the links into groups welded by fixed joints.
+    """Partition the links into groups connected by fixed joints.
 
     Returns:
         Groups in tree order; the first link of a group is the nearest to the root.
@@ -182,7 +179,7 @@ def _shared_children(robot: Robot) -> list[Diagnostic]:
     found = []
     for joint in robot.joints:
         leader = first.setdefault(joint.child, joint)
-        # A joint that is written twice is one fault, and reported as a duplicate.
+        # A repeated joint is reported as a duplicate.
         if leader is not joint and leader.name != joint.name:
             message = (
                 f"link {joint.child!r} is the child of {counts[joint.child]} joints, "

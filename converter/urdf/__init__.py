@@ -1,4 +1,4 @@
-"""URDF text to a robot."""
+"""Reading of URDF files."""
 
 from urdf_usd.converter.urdf.parse import Parsed, parse
 

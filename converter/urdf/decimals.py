@@ -1,8 +1,7 @@
-"""Decimal numbers in attribute text.
+"""Parsing of decimal numbers in attributes.
 
-The grammar of a number is fixed here, not left to ``float``: no locale, no digit
-separators, no digits beyond ASCII. What hand-written files get wrong without becoming
-ambiguous (``0.07,``, ``-1.57.`` or ``[0, 0, 1]``) is read and reported.
+Unlike ``float``: no digit separators, and only ASCII digits. Unambiguous mistakes of
+hand-written files (``0.07,``, ``-1.57.`` or ``[0, 0, 1]``) are accepted and reported.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ _NUMBER = re.compile(
 )
 _STRAY = ",;[]()"
 _SEPARATORS = re.compile(r"[\s,;]+")
-# Spaces that XML takes for text, such as those that do not break.
+# Unicode spaces that are no XML white space, such as no-break spaces.
 _ODD_SPACE = re.compile(r"[^\S\t\n\v\f\r ]")
 
 
@@ -29,10 +28,10 @@ class Decimals:
     """Numbers found in a text.
 
     Attributes:
-        values: At most as many as were asked for; NaN and infinities included, no
+        values: At most ``count`` numbers, including NaN and infinities, without
             negative zeros.
-        stray: Punctuation was dropped, or spaces of other kinds than XML's.
-        surplus: More text followed than was asked for.
+        stray: Whether punctuation or Unicode spaces were dropped.
+        surplus: Whether there are more numbers.
     """
 
     values: tuple[float, ...]
@@ -44,11 +43,11 @@ def read(text: str, count: int) -> Decimals | None:
     """Read up to ``count`` numbers separated by white space.
 
     Returns:
-        None if the text starts with anything else than numbers, or is blank.
+        None if the text is blank, or does not start with numbers.
     """
     words = text.split()
     if len(words) == count and all(map(_NUMBER.fullmatch, words)):
-        # Nearly all are written so.
+        # The common case.
         return Decimals(_values(words), _has_odd_space(text), surplus=False)
     bare = [_bare(word) for word in words]
     if any("," in word or ";" in word for word in bare):
@@ -79,7 +78,7 @@ def _has_odd_space(text: str) -> bool:
 
 
 def _bare(word: str) -> str:
-    """Drop punctuation around a word, and full stops after a number that has one."""
+    """Drop punctuation around a word, and a full stop after a decimal fraction."""
     inner = word.strip(_STRAY)
     if inner.endswith(".") and not _NUMBER.fullmatch(inner):
         return inner.rstrip(".")

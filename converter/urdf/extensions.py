@@ -1,7 +1,7 @@
-"""What a URDF says beyond its language: kept as it is written, by what it belongs to.
+"""Custom data: attributes and elements that are not part of URDF, kept as written.
 
-Owners are the robot, its links and joints, visuals and collisions. What stands deeper,
-in a ``<limit>`` or a ``<mesh>``, belongs to the owner around it.
+Owners are the robot, its links and joints, visuals and collisions. Data in other
+elements, such as ``<limit>`` or ``<mesh>``, belongs to the enclosing owner.
 """
 
 from __future__ import annotations
@@ -26,30 +26,26 @@ if TYPE_CHECKING:
     from urdf_usd.converter.urdf.xml.elements import Element
 
 _OWNERS = (g.LINK, g.JOINT, g.VISUAL, g.COLLISION)
-# Gazebo's elements stand at robot level, and name the link or joint that they are for.
-REFERRING = "gazebo"
+# Gazebo's elements are children of the robot and refer to a link or joint by name.
+GAZEBO = "gazebo"
 REFERENCE = "reference"
 
 
-def collect(node: Node, version: tuple[int, int]) -> Custom:
-    """Return what an owner says beyond the language.
+def collect_custom(node: Node, version: tuple[int, int]) -> Custom:
+    """Return the custom data of an owner.
 
     Args:
         node: The owner's node.
-        version: URDF version of the file: what is newer than that is not read, and
-            so it is kept here.
+        version: URDF version of the file; newer attributes are custom data.
     """
     return Custom(tuple(_attributes(node, version, ())), tuple(_elements(node, ())))
 
 
-def collect_robot(node: Node, version: tuple[int, int]) -> Custom:
-    """Return what the robot itself says beyond the language.
-
-    Materials that nothing uses are among it: they would be lost otherwise.
-    """
+def collect_robot_custom(node: Node, version: tuple[int, int]) -> Custom:
+    """Return the custom data of the robot, including unused materials."""
     local = (look for link in node.all(g.LINK) for look in link.descendants(g.MATERIAL))
     used = {look[g.OPTIONAL_NAME] for look in local}
-    parts = [Custom(written(node, g.VERSION)), collect(node, version)]
+    parts = [Custom(written(node, g.VERSION)), collect_custom(node, version)]
     for material in node.all(g.MATERIAL):
         name = material[g.OPTIONAL_NAME]
         if name in used:
@@ -78,23 +74,23 @@ def written(
     )
 
 
-def inside(custom: Custom, tag: str) -> Custom:
-    """Return what an owner says as the words of the one around it."""
+def nest_custom(custom: Custom, tag: str) -> Custom:
+    """Return custom data as that of the enclosing owner."""
     return Custom(
         tuple(replace(one, within=(tag, *one.within)) for one in custom.attributes),
         tuple(replace(one, within=(tag, *one.within)) for one in custom.elements),
     )
 
 
-def hand_out(robot: Robot) -> Robot:
-    """Give what Gazebo is told of a link or joint to that link or joint."""
+def assign_gazebo_elements(robot: Robot) -> Robot:
+    """Move the elements of Gazebo to the link or joint that they refer to."""
     links = {link.name for link in robot.links}
     joints = {joint.name for joint in robot.joints} - links
     addressed: dict[str, list[CustomElement]] = {}
     kept = []
     for element in robot.custom.elements:
         name = dict(element.content.attributes).get(REFERENCE)
-        if element.content.tag == REFERRING and name in links | joints:
+        if element.content.tag == GAZEBO and name in links | joints:
             addressed.setdefault(str(name), []).append(element)
         else:
             kept.append(element)
@@ -140,7 +136,7 @@ def _elements(node: Node, within: tuple[str, ...]) -> Iterator[CustomElement]:
 
 
 def _inner(node: Node) -> tuple[Node, ...]:
-    """Nodes inside that are neither owners nor have an owner of their own."""
+    """Return the child nodes that are no owners."""
     if node.type is g.ROBOT:
         return ()
     return tuple(child for child in node.children if child.type not in _OWNERS)

@@ -1,8 +1,7 @@
-"""The URDF language as data: elements, attributes, their kinds and defaults.
+"""The grammar of URDF: elements, attributes, their types and defaults.
 
-This table is the only place that knows a default. Clauses name the page and section of
-the specification at ``wiki.ros.org/urdf/XML``; ``since`` is the URDF version that
-brought an attribute.
+Defaults are only defined here. Clauses are the page and section of the specification at
+``wiki.ros.org/urdf/XML``; ``since`` is the URDF version that introduced an attribute.
 """
 
 from __future__ import annotations
@@ -29,10 +28,10 @@ class AttributeType(Generic[T]):
 
     Attributes:
         name: As written.
-        kind: How its text is read.
-        default: Value if it is absent. For a required attribute it only stands in
-            until the error is raised, and is chosen to cause no other.
-        required: An element without it has no meaning.
+        kind: Type of its value.
+        default: Value if it is absent. For a required attribute a placeholder until the
+            error is raised, which causes no further errors.
+        required: Whether its absence is an error.
         since: First URDF version (major, minor) that has it; ignored in older files.
         unit: SI unit, if it has one.
     """
@@ -47,15 +46,15 @@ class AttributeType(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Child:
-    """An element inside another.
+    """A child element.
 
     Attributes:
         type: The element.
-        required: The parent has no meaning without it.
-        repeats: It may occur more than once.
-        dispensable: If something in it has no meaning, it is left out, and the parent
-            keeps its own.
-        since: First URDF version that has it; simulators read it in any.
+        required: Whether its absence is an error.
+        repeats: Whether it may occur more than once.
+        dispensable: Whether it is omitted in case of errors in it, instead of refusing
+            the file.
+        since: First URDF version that has it; it is read in any version.
     """
 
     type: ElementType
@@ -67,7 +66,7 @@ class Child:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ElementType:
-    """An element of the language; each is equal to itself alone."""
+    """An element of the language; compared by identity."""
 
     tag: str
     clause: str
@@ -76,7 +75,7 @@ class ElementType:
     _child: Mapping[str, Child] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Sort the children by tag: every element of a file is looked up."""
+        """Index the children by tag, for fast lookup."""
         by_tag = {child.type.tag: child for child in self.children}
         object.__setattr__(self, "_child", by_tag)
 
@@ -212,7 +211,7 @@ PARENT = ElementType("parent", "joint: parent", (LINK_NAME,))
 CHILD = ElementType("child", "joint: child", (LINK_NAME,))
 AXIS_XYZ = AttributeType("xyz", _VEC3, (1.0, 0.0, 0.0))
 AXIS = ElementType("axis", "joint: axis", (AXIS_XYZ,))
-# An absent bound is zero: so says the specification up to 1.1. Infinity is unlimited.
+# An absent limit is zero up to URDF 1.1. Infinity is unlimited.
 LOWER = AttributeType("lower", Number(-math.inf), 0.0, unit="rad or m")
 UPPER = AttributeType("upper", Number(math.inf), 0.0, unit="rad or m")
 EFFORT: AttributeType[float | None] = AttributeType(
@@ -253,8 +252,7 @@ RISING = _optional_number("rising", "rad or m")
 FALLING = _optional_number("falling", "rad or m")
 CALIBRATION = ElementType("calibration", "joint: calibration", (RISING, FALLING))
 TYPE = _required_name("type")
-# An extension that Isaac Sim's importer introduced: keep this fixed joint where others
-# are merged.
+# Extension of Isaac Sim's importer: keep this fixed joint when others are merged.
 DONT_COLLAPSE = AttributeType("dont_collapse", Flag(), default=False)
 JOINT = ElementType(
     "joint",

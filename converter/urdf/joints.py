@@ -1,4 +1,4 @@
-"""Nodes to joints, and the mimic couplings between them."""
+"""Building of joints and mimic couplings from nodes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from urdf_usd.converter.robot.model import (
     Spherical,
 )
 from urdf_usd.converter.urdf import grammar as g
-from urdf_usd.converter.urdf.extensions import collect, written
+from urdf_usd.converter.urdf.extensions import collect_custom, written
 from urdf_usd.converter.urdf.poses import build_origin, unit_axis
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ _TYPES = (*_LIMITED, *_DIRECTED, *_UNDIRECTED)
 
 
 def build_joint(node: Node, version: tuple[int, int]) -> Findings[Joint]:
-    """Read a joint. Where it is in error, a fixed joint keeps its place in the tree.
+    """Build a joint; a fixed joint in case of an error, to keep the tree.
 
     Args:
         node: Its node.
@@ -81,12 +81,12 @@ def build_joint(node: Node, version: tuple[int, int]) -> Findings[Joint]:
         calibration=_build_calibration(node.first(g.CALIBRATION)),
         dont_collapse=node[g.DONT_COLLAPSE],
         location=node.location,
-        custom=collect(node, version) + _unused(node, kind),
+        custom=collect_custom(node, version) + _unused(node, kind),
     )
 
 
 def _unused(node: Node, kind: JointKind) -> Custom:
-    """Keep the axis and the bounds of a joint whose type has no use for them."""
+    """Return axis and limits of a joint whose type does not use them."""
     axis, limit = node.first(g.AXIS), node.first(g.LIMIT)
     found: tuple[CustomAttribute, ...] = ()
     if axis and not isinstance(kind, Revolute | Continuous | Prismatic | Planar):
@@ -97,7 +97,7 @@ def _unused(node: Node, kind: JointKind) -> Custom:
 
 
 def drop_broken_mimics(joints: tuple[Joint, ...]) -> Findings[tuple[Joint, ...]]:
-    """Drop the couplings that cannot be followed; chains of couplings stay."""
+    """Drop invalid couplings; chains of couplings are kept."""
     named = {joint.name: joint for joint in joints}
     leaders: dict[str, str] = {}
     kept = []
@@ -107,7 +107,7 @@ def drop_broken_mimics(joints: tuple[Joint, ...]) -> Findings[tuple[Joint, ...]]
             yield found
             kept.append(replace(joint, mimic=None))
         else:
-            # A nameless joint that mimics a nameless one would lead to itself.
+            # Joints without name are not tracked: they would form a loop.
             if joint.mimic and joint.mimic.joint:
                 leaders[joint.name] = joint.mimic.joint
             kept.append(joint)
@@ -136,7 +136,7 @@ def _mimic_fault(
 
 
 def _chain(name: str, leaders: dict[str, str]) -> Iterator[str]:
-    """A joint, the joint it follows, and so on."""
+    """Yield a joint, the joint that it mimics, and so on."""
     yield name
     while name in leaders:
         name = leaders[name]
@@ -159,9 +159,9 @@ def _build_kind(node: Node, version: tuple[int, int]) -> Findings[JointKind]:
         axis = yield from _build_axis(node)
         allowed = yield from _build_range(node, version)
         return _LIMITED[kind](axis, allowed)
-    # Bounds of zero on fixed joints are boilerplate that cannot mislead.
+    # Limits of fixed joints are common boilerplate.
     if bounds and kind != "fixed":
-        message = f"joint {name!r} is {kind}; its bounds have no meaning"
+        message = f"joint {name!r} is {kind}; its limits are ignored"
         yield Diagnostic("joint-limit-ignored", message, node.location)
     if kind in _DIRECTED:
         axis = yield from _build_axis(node)
@@ -173,7 +173,7 @@ def _build_kind(node: Node, version: tuple[int, int]) -> Findings[JointKind]:
 
 
 def _spelt_type(node: Node) -> Findings[str]:
-    """Return the joint type as URDF spells it."""
+    """Return the joint type in the spelling of URDF."""
     kind = node[g.TYPE]
     plain = kind.strip().lower()
     if plain == kind or plain not in _TYPES:
@@ -205,7 +205,7 @@ def _build_range(node: Node, version: tuple[int, int]) -> Findings[Range]:
     if absent:
         meaning = "read as 0"
         if version >= _BOUNDS_REQUIRED:
-            # No longer zero by default, and refused by urdfdom.
+            # No default any more; refused by urdfdom.
             meaning = "unlimited on that side"
             lower = -math.inf if g.LOWER.name in absent else lower
             upper = math.inf if g.UPPER.name in absent else upper

@@ -1,4 +1,4 @@
-"""The kinds of value that an attribute can hold, and how text becomes one."""
+"""Types of attribute values, and their parsing."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ V = TypeVar("V", bound=tuple[float, ...])
 
 @dataclass(frozen=True, slots=True)
 class Flaw:
-    """Something odd about a text; ``rule`` is a diagnostic's id."""
+    """A problem of a value; ``rule`` is the id of its diagnostic."""
 
     rule: str
     message: str
@@ -25,7 +25,7 @@ class Flaw:
 
 @dataclass(frozen=True, slots=True)
 class Value(Generic[T_co]):
-    """What a text says: ``content`` is None if it says nothing that can be used."""
+    """A parsed value; ``content`` is None if it is unusable."""
 
     content: T_co | None
     flaws: tuple[Flaw, ...] = ()
@@ -35,7 +35,7 @@ class Kind(Protocol[T_co]):
     """A type of attribute value."""
 
     def read(self, text: str) -> Value[T_co]:
-        """Read the text of an attribute, without raising."""
+        """Parse the text of an attribute; never raises."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Name(Text):
-    """The name of something, or a reference to it."""
+    """A name, or a reference by name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class Flag:
     """A truth value: ``true`` or ``false``, ``1`` or ``0``, in any case."""
 
     def read(self, text: str) -> Value[bool]:
-        """Return the truth value; nothing if the text is none."""
+        """Parse a boolean."""
         word = text.strip().lower()
         if word in {"true", "1"}:
             return Value(content=True)
@@ -73,13 +73,13 @@ class Number:
     """One number.
 
     Attributes:
-        infinity: The one infinite value that has a meaning (unlimited), or None.
+        infinity: The infinite value that is allowed (unlimited), or None.
     """
 
     infinity: float | None = None
 
     def read(self, text: str) -> Value[float]:
-        """Return the number; nothing if the text is none, or not finite."""
+        """Parse a number, which must be finite or the allowed infinity."""
         found = decimals.read(text, 1)
         if found is None:
             return Value(None, (Flaw("number-invalid", "is not a number"),))
@@ -94,16 +94,15 @@ class Vector(Generic[V]):
     """Several numbers.
 
     Attributes:
-        count: How many.
-        complete: Fills up a vector that is too short, where only one meaning is
-            possible; returns None where it is not.
+        count: Number of components.
+        complete: Completes a vector that is too short; returns None if ambiguous.
     """
 
     count: int
     complete: Callable[[tuple[float, ...]], V | None] = lambda _: None
 
     def read(self, text: str) -> Value[V]:
-        """Return the vector; nothing if the text is none, or not finite."""
+        """Parse a vector of finite numbers."""
         found = decimals.read(text, self.count)
         if found is None:
             wanted = Flaw("number-invalid", f"does not hold {self.count} numbers")

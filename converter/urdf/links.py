@@ -1,4 +1,4 @@
-"""Nodes to links: mass and shapes."""
+"""Building of links from nodes: mass and shapes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from urdf_usd.converter.robot.model import (
     Visual,
 )
 from urdf_usd.converter.urdf import grammar as g
-from urdf_usd.converter.urdf.extensions import collect, inside
+from urdf_usd.converter.urdf.extensions import collect_custom, nest_custom
 from urdf_usd.converter.urdf.poses import build_origin
 
 if TYPE_CHECKING:
@@ -35,42 +35,42 @@ def build_link(
     files: Mapping[str, str | None],
     materials: Mapping[Location, Material],
 ) -> Findings[Link]:
-    """Read a link.
+    """Build a link.
 
     Args:
         node: Its node.
         version: URDF version of the file.
-        files: Path of every file that the robot refers to, by URI.
-        materials: Material per location of a ``<material>`` element.
+        files: Paths of referenced files by URI.
+        materials: Materials by location of the ``<material>`` element.
     """
     name = node[g.NAME]
     inertial_node = node.first(g.INERTIAL)
     inertial = None
     if inertial_node:
         inertial = yield from _build_inertial(inertial_node, name)
-    custom = collect(node, version)
+    custom = collect_custom(node, version)
     visuals = []
     for visual in node.all(g.VISUAL):
         geometry = yield from _build_geometry(visual, name, files)
         origin = yield from build_origin(visual)
         material = visual.first(g.MATERIAL)
         look = materials[material.location] if material else None
-        own = collect(visual, version)
+        own = collect_custom(visual, version)
         if geometry:
             shape = visual[g.OPTIONAL_NAME], origin, geometry
             visuals.append(Visual(*shape, look, visual.location, own))
         else:
-            custom += inside(own, visual.type.tag)
+            custom += nest_custom(own, visual.type.tag)
     collisions = []
     for collision in node.all(g.COLLISION):
         geometry = yield from _build_geometry(collision, name, files)
         origin = yield from build_origin(collision)
-        own = collect(collision, version)
+        own = collect_custom(collision, version)
         if geometry:
             shape = collision[g.OPTIONAL_NAME], origin, geometry
             collisions.append(Collision(*shape, collision.location, own))
         else:
-            custom += inside(own, collision.type.tag)
+            custom += nest_custom(own, collision.type.tag)
     shapes = tuple(visuals), tuple(collisions)
     return Link(name, inertial, *shapes, node.location, custom)
 
@@ -104,7 +104,7 @@ def _build_inertial(node: Node, link: str) -> Findings[Inertial]:
 def _build_geometry(
     node: Node, link: str, files: Mapping[str, str | None]
 ) -> Findings[Geometry | None]:
-    """Read the shape of a visual or collision; None if it has none to keep."""
+    """Build the geometry of a visual or collision; None if it is invalid."""
     subject = f"a {node.type.tag} of link {link!r}"
     geometry = node.first(g.GEOMETRY)
     shapes = geometry.children if geometry else ()
@@ -132,7 +132,7 @@ def _build_geometry(
 def _build_shape(
     node: Node, files: Mapping[str, str | None]
 ) -> tuple[Geometry, tuple[float, ...]]:
-    """Return a shape, and the numbers that span its volume."""
+    """Return a geometry, and the sizes that must be positive."""
     if node.type is g.BOX:
         return Box(node[g.SIZE]), node[g.SIZE]
     if node.type is g.SPHERE:

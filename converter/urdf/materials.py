@@ -1,8 +1,8 @@
-"""Which appearance each ``<material>`` stands for.
+"""Resolution of ``<material>`` elements.
 
-A material is defined where it has a colour or a texture, at robot level or in a visual,
-and can be used by name anywhere, also before. A visual's own definition counts for
-that visual; a mere name takes the definition at robot level, else the first.
+A material is defined by an element with colour or texture, in the robot or in a visual,
+and can be referred to by name anywhere, also before. A visual uses its own definition;
+a reference uses the definition in the robot, otherwise the first in a visual.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from urdf_usd.converter.diagnostics import Diagnostic
-from urdf_usd.converter.diagnostics.phrases import times
+from urdf_usd.converter.diagnostics.messages import times
 from urdf_usd.converter.robot.model import Material
 from urdf_usd.converter.urdf.grammar import (
     COLOR,
@@ -46,17 +46,17 @@ class _Written:
 def build_materials(
     robot: Node, files: Mapping[str, str | None]
 ) -> Findings[Mapping[Location, Material]]:
-    """Read all materials of a robot.
+    """Build all materials of a robot.
 
     Args:
         robot: The robot's node.
-        files: Path of every file that the robot refers to, by URI.
+        files: Paths of referenced files by URI.
 
     Returns:
-        Material per location of a ``<material>`` element.
+        Materials by location of the ``<material>`` element.
     """
     written: list[_Written] = []
-    # Robot level first: those definitions win for references.
+    # Definitions in the robot first: they take precedence for references.
     local = [node for link in robot.all(LINK) for node in link.descendants(MATERIAL)]
     for node in (*robot.all(MATERIAL), *local):
         material = yield from _build_material(node, files)
@@ -82,7 +82,7 @@ def _build_material(node: Node, files: Mapping[str, str | None]) -> Findings[Mat
     texture = node.first(TEXTURE)
     uri = texture[IMAGE] if texture else None
     if texture and uri is None:
-        message = "<texture> names no file; left out"
+        message = "<texture> has no filename; omitted"
         yield Diagnostic("texture-unnamed", message, texture.location)
     return Material(
         name=node[OPTIONAL_NAME],
@@ -118,5 +118,5 @@ def _undefined(
         if name is not None and not one.defines and name not in defined:
             uses.setdefault(name, []).append(one.location)
     for name, places in uses.items():
-        message = f"material {name!r} is nowhere defined (used {times(len(places))})"
+        message = f"material {name!r} is not defined (used {times(len(places))})"
         yield Diagnostic("material-undefined", message, places[0])

@@ -1,8 +1,7 @@
-"""URDF text to a :class:`~urdf_usd.converter.robot.model.Robot`, in three steps.
+"""Parsing of URDF to a :class:`~urdf_usd.converter.robot.model.Robot`.
 
-Text becomes elements (``source``: syntax and positions), elements become typed nodes
-(``reader`` over ``grammar``: kinds and defaults), nodes become a robot (``links``,
-``joints``, ``materials``: meaning).
+Three steps: text to elements with locations (``xml``), elements to typed nodes
+(``reader`` with ``grammar``), nodes to a robot (``links``, ``joints``, ``materials``).
 """
 
 from __future__ import annotations
@@ -20,36 +19,40 @@ from urdf_usd.converter.diagnostics import (
     SourceError,
 )
 from urdf_usd.converter.diagnostics.findings import drain, gather
-from urdf_usd.converter.diagnostics.phrases import times
+from urdf_usd.converter.diagnostics.messages import times
 from urdf_usd.converter.diagnostics.rules import Severity
 from urdf_usd.converter.robot import topology
 from urdf_usd.converter.robot.model import Robot
 from urdf_usd.converter.robot.text import robot_line
 from urdf_usd.converter.urdf import grammar as g
-from urdf_usd.converter.urdf.extensions import collect_robot, hand_out
-from urdf_usd.converter.urdf.files.uris import Surroundings
+from urdf_usd.converter.urdf.extensions import (
+    assign_gazebo_elements,
+    collect_robot_custom,
+)
+from urdf_usd.converter.urdf.files.uris import FileResolver
+from urdf_usd.converter.urdf.grammar import ROBOT
 from urdf_usd.converter.urdf.joints import build_joint, drop_broken_mimics
 from urdf_usd.converter.urdf.links import build_link
-from urdf_usd.converter.urdf.markup import read_markup
+from urdf_usd.converter.urdf.markup import find_unexpanded, read_markup
 from urdf_usd.converter.urdf.materials import build_materials
-from urdf_usd.converter.urdf.reader import read
-from urdf_usd.converter.urdf.remarks import remarks
+from urdf_usd.converter.urdf.reader import read, walk
 from urdf_usd.converter.urdf.repairs import (
     define_world,
     drop_dangling,
     drop_repeated,
 )
-from urdf_usd.converter.urdf.wording import describe
 from urdf_usd.converter.urdf.xacro.expansion import SUFFIX
-from urdf_usd.converter.urdf.xacro.unexpanded import find_unexpanded
+from urdf_usd.converter.urdf.xml.elements import describe
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
+    from urdf_usd.converter.diagnostics import Location
     from urdf_usd.converter.diagnostics.findings import Findings
     from urdf_usd.converter.urdf.grammar import ElementType
     from urdf_usd.converter.urdf.reader import Node
     from urdf_usd.converter.urdf.xml.elements import Element
+
 
 _VERSION = re.compile(r"([0-9]{1,9})(?:\.([0-9]{1,9}))?", re.ASCII)
 _FIRST_VERSION = (1, 0)
@@ -57,12 +60,12 @@ _FIRST_VERSION = (1, 0)
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """What a URDF says, and what was odd about it.
+    """A parsed URDF.
 
     Attributes:
         robot: A tree of uniquely named links and joints.
-        diagnostics: Warnings and notes, in the order of the file.
-        markup: The root element as written; of xacro, that of its expansion.
+        diagnostics: Warnings and notes, in document order.
+        markup: The root element as written; for xacro, after expansion.
     """
 
     robot: Robot
@@ -83,15 +86,14 @@ def parse(
     """Read a URDF file, or the expansion of a xacro file.
 
     Args:
-        path: The file; diagnostics name it as it is given here.
+        path: The file, named in diagnostics as given.
         packages: Folders of ROS packages, by name.
-        arguments: Values of xacro's arguments, by name.
-        root: Link whose tree is read; what does not hang on it is left out. None for
-            the whole robot, which has one root then.
+        arguments: Values of xacro arguments, by name.
+        root: Link whose subtree is read; None for the whole robot, which must have one
+            root.
 
     Raises:
-        SourceError: The file has no meaning that could be kept. All problems that were
-            found are in it.
+        SourceError: Invalid or unsupported URDF; contains all diagnostics.
     """
     file = os.fspath(path)
     return _parsed(read_markup(file, packages, arguments), file, packages, root)
@@ -107,27 +109,27 @@ def parse_markup(
 
     Args:
         markup: As :func:`~urdf_usd.converter.urdf.markup.read_markup` returns it.
-        path: The file, which says where other files are.
+        path: The file, for file references.
         packages: Folders of ROS packages, by name.
 
     Raises:
         SourceError: As :func:`parse`.
     """
-    return _parsed(_read_already(markup), os.fspath(path), packages, None)
+    return _parsed(_no_findings(markup), os.fspath(path), packages, None)
 
 
 def _parsed(
     markup: Findings[Element], file: str, packages: Mapping[str, str], root: str | None
 ) -> Parsed:
-    around = Surroundings(Path(file), packages, os.environ)
-    (element, robot), found = drain(_element_and_robot(markup, around, root))
+    resolver = FileResolver(Path(file), packages, os.environ)
+    (element, robot), found = drain(_element_and_robot(markup, resolver, root))
     diagnostics = tuple(sorted(found, key=_place))
     if any(diagnostic.severity is Severity.ERROR for diagnostic in diagnostics):
         raise SourceError(diagnostics)
     return Parsed(robot, diagnostics, element)
 
 
-def _read_already(markup: Element) -> Findings[Element]:
+def _no_findings(markup: Element) -> Findings[Element]:
     yield from ()
     return markup
 
@@ -138,14 +140,14 @@ def _place(diagnostic: Diagnostic) -> tuple[str, int, int]:
 
 
 def _element_and_robot(
-    markup: Findings[Element], around: Surroundings, tree_root: str | None
+    markup: Findings[Element], resolver: FileResolver, tree_root: str | None
 ) -> Findings[tuple[Element, Robot]]:
     root = yield from markup
-    return root, (yield from _robot(root, around, tree_root))
+    return root, (yield from _robot(root, resolver, tree_root))
 
 
 def _robot(
-    root: Element, around: Surroundings, tree_root: str | None
+    root: Element, resolver: FileResolver, tree_root: str | None
 ) -> Findings[Robot]:
     fatal = _not_a_robot(root) or find_unexpanded(root)
     if fatal:
@@ -153,9 +155,9 @@ def _robot(
     version = yield from _read_version(root)
     root = yield from drop_repeated(root)
     node = yield from read(root, g.ROBOT, version)
-    yield from remarks(root, version)
-    meshes = yield from _resolve(node, g.MESH, "mesh-missing", around)
-    images = yield from _resolve(node, g.TEXTURE, "texture-missing", around)
+    yield from element_notes(root, version)
+    meshes = yield from _resolve(node, g.MESH, "mesh-missing", resolver)
+    images = yield from _resolve(node, g.TEXTURE, "texture-missing", resolver)
     materials = yield from build_materials(node, images)
     links = yield from gather(
         build_link(link, version, meshes, materials) for link in node.all(g.LINK)
@@ -167,11 +169,11 @@ def _robot(
     joints = yield from drop_dangling(joints, links)
     name = node[g.OPTIONAL_NAME]
     if name is None:
-        name = Path(around.urdf.name.removesuffix(SUFFIX)).stem
+        name = Path(resolver.urdf.name.removesuffix(SUFFIX)).stem
         message = f"the robot has no name; called {name!r} after its file"
         yield Diagnostic("robot-unnamed", message, node.location)
-    custom = collect_robot(node, version)
-    robot = hand_out(Robot(name, links, joints, node.location, custom))
+    custom = collect_robot_custom(node, version)
+    robot = assign_gazebo_elements(Robot(name, links, joints, node.location, custom))
     if tree_root is not None:
         robot = yield from _tree_below(robot, tree_root)
     coupled = yield from drop_broken_mimics(robot.joints)
@@ -197,7 +199,7 @@ def _not_a_robot(root: Element) -> Diagnostic | None:
 
 
 def _is_connected(robot: Robot) -> bool:
-    """Whether all names are known; if not, other errors would only be echoed."""
+    """Return whether all names are known; otherwise further errors are consequences."""
     return all(link.name for link in robot.links) and all(
         joint.name and joint.parent and joint.child for joint in robot.joints
     )
@@ -216,9 +218,9 @@ def _read_version(root: Element) -> Findings[tuple[int, int]]:
 
 
 def _resolve(
-    robot: Node, element_type: ElementType, missing: str, around: Surroundings
+    robot: Node, element_type: ElementType, missing: str, resolver: FileResolver
 ) -> Findings[Mapping[str, str | None]]:
-    """Find the files that one type of element refers to, each once."""
+    """Resolve the file references of one type of element, each once."""
     nodes = [node for node in robot.descendants(element_type) if node[g.FILENAME]]
     uses = Counter(node[g.FILENAME] for node in nodes)
     paths: dict[str, str | None] = {}
@@ -226,7 +228,7 @@ def _resolve(
         uri = node[g.FILENAME]
         if uri in paths:
             continue
-        found = around.find(uri)
+        found = resolver.find(uri)
         paths[uri] = str(found.path) if found else None
         used = f"(used {times(uses[uri])})"
         if found is None and uri:
@@ -242,3 +244,50 @@ def _resolve(
             message = f"{uri!r} leads out of the robot's own folders {used}"
             yield Diagnostic("file-outside", message, node.location)
     return paths
+
+
+_NAMESPACE = "xmlns"
+
+
+def element_notes(root: Element, version: tuple[int, int]) -> Findings[None]:
+    """Report elements and attributes that are not URDF or newer, and ignored text.
+
+    Each is reported once, at its first occurrence, with a count.
+
+    Args:
+        root: The robot's element.
+        version: URDF version of the file.
+    """
+    counts: Counter[tuple[str, str]] = Counter()
+    first: dict[tuple[str, str], Location] = {}
+    for element, element_type in walk(root, ROBOT):
+        for location, rule, message in _element_notes(element, element_type, version):
+            counts[rule, message] += 1
+            first.setdefault((rule, message), location)
+    for (rule, message), count in counts.items():
+        text = f"{message} ({times(count)})"
+        yield Diagnostic(rule, text, first[rule, message])
+
+
+def _element_notes(
+    element: Element, element_type: ElementType | None, version: tuple[int, int]
+) -> Iterator[tuple[Location, str, str]]:
+    place = element.location
+    if element_type is None:
+        message = f"<{element.tag}> is not URDF; kept as custom data"
+        yield place, "element-unknown", message
+        return
+    known = [attribute.name for attribute in element_type.attributes]
+    for name, _ in element.attributes:
+        # Namespace declarations, which xacro leaves in the file, are not reported.
+        if name not in known and name.partition(":")[0] != _NAMESPACE:
+            message = f"{name} of <{element.tag}> is not URDF; kept as custom data"
+            yield place, "element-unknown", message
+    if element.text:
+        yield place, "text-ignored", f"there is text in <{element.tag}>; ignored"
+    for inner in element.children:
+        child = element_type.child(inner.tag)
+        if child and version < child.since:
+            since = ".".join(map(str, child.since))
+            message = f"<{inner.tag}> belongs to URDF {since}; read all the same"
+            yield inner.location, "element-version", message

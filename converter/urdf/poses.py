@@ -1,4 +1,4 @@
-"""Nodes to poses and directions."""
+"""Building of poses and axes from nodes."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from urdf_usd.converter.robot.model import Vec3
     from urdf_usd.converter.urdf.reader import Node
 
-# Two rotations within it are one, written with four digits or more [rad].
+# Rotations that differ by less are equal up to rounding to four digits [rad].
 _SAME_ANGLE = 1e-3
 
 
 def build_origin(parent: Node) -> Findings[Pose]:
-    """Read the ``<origin>`` inside a node; identity if it has none."""
+    """Build the pose of the ``<origin>`` of a node; identity without one."""
     node = parent.first(ORIGIN)
     if node is None:
         return IDENTITY
@@ -29,7 +29,7 @@ def build_origin(parent: Node) -> Findings[Pose]:
         return Pose(node[XYZ], quat_wxyz_from_rpy(node[RPY]))
     unit = normalise(quat_xyzw)
     if RPY.name in node.written:
-        # Most readers know rpy alone, and urdfdom refuses files with both.
+        # Most parsers only read rpy, and urdfdom refuses files with both.
         turned = quat_wxyz_from_rpy(node[RPY])
         if unit and _alike(turned, unit):
             message = "origin has both rpy and quat_xyzw, which agree"
@@ -47,14 +47,14 @@ def build_origin(parent: Node) -> Findings[Pose]:
 
 
 def _alike(quat_wxyz: tuple[float, ...], unit_xyzw: tuple[float, ...]) -> bool:
-    """Say whether quaternions turn alike, but for the digits that people write."""
+    """Return whether quaternions are equal up to rounding in the file."""
     w, x, y, z = quat_wxyz
     cosine = sum(a * b for a, b in zip((x, y, z, w), unit_xyzw, strict=True))
     return abs(cosine) > math.cos(_SAME_ANGLE / 2)
 
 
 def unit_axis(axis: Vec3) -> Vec3 | None:
-    """Return the direction of a vector as a unit vector; None if it is zero."""
+    """Return the unit vector of a vector; None if it is zero."""
     unit = normalise(axis)
     return (unit[0], unit[1], unit[2]) if unit else None
 
@@ -62,8 +62,8 @@ def unit_axis(axis: Vec3) -> Vec3 | None:
 def normalise(vector: tuple[float, ...]) -> tuple[float, ...] | None:
     """Divide a vector by its length; None if it is zero.
 
-    Coordinate axes come out exact, and no length overflows or underflows: scaling by a
-    power of two first changes no digit.
+    Exact for coordinate axes, without overflow or underflow: the vector is first scaled
+    by a power of two.
     """
     _, exponent = math.frexp(max(map(abs, vector)))
     scaled = [math.ldexp(component, -exponent) for component in vector]

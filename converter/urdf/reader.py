@@ -1,4 +1,4 @@
-"""Elements to typed nodes: one generic recursion over the grammar."""
+"""Parsing of elements to typed nodes, by recursion over the grammar."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, TypeVar, cast
 
 from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.diagnostics.findings import drain
-from urdf_usd.converter.diagnostics.phrases import shorten
+from urdf_usd.converter.diagnostics.messages import truncate
 from urdf_usd.converter.diagnostics.rules import Severity
-from urdf_usd.converter.urdf.wording import describe, name_part
+from urdf_usd.converter.urdf.xml.elements import describe, name_part
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from urdf_usd.converter.urdf.xml.elements import Element
 
 T = TypeVar("T")
-# Of elements that are left out together.
+# Number of omitted elements that a message lists.
 _NAMED = 20
 
 
@@ -32,11 +32,11 @@ class Node:
     Attributes:
         type: Its entry in the grammar.
         values: Value per attribute of the grammar, defaults applied.
-        written: Names of the attributes that the file gives, readable or not.
+        written: Names of the attributes in the file, valid or not.
         children: Nodes inside, in document order.
         location: Position of its ``<``.
-        left_out: Tags of elements inside that lack what they cannot do without.
-        element: What was read; None for a node that is made of defaults.
+        left_out: Tags of omitted children.
+        element: The element; None for a node of defaults.
     """
 
     type: ElementType
@@ -71,7 +71,7 @@ class Node:
         return tuple(found)
 
     def first_or_default(self, element_type: ElementType) -> Node:
-        """Return the first child of one type, or one made of defaults alone."""
+        """Return the first child of one type, or a node of defaults."""
         found = self.first(element_type)
         if found:
             return found
@@ -82,11 +82,11 @@ class Node:
 def read(
     element: Element, element_type: ElementType, version: tuple[int, int]
 ) -> Findings[Node]:
-    """Read an element and all that the grammar knows inside it.
+    """Parse an element and its children.
 
     Args:
-        element: What is written.
-        element_type: What the language says about it.
+        element: The element.
+        element_type: Its type in the grammar.
         version: URDF version of the file.
     """
     texts = dict(element.attributes)
@@ -116,7 +116,7 @@ def read(
 def _children(
     element: Element, element_type: ElementType, version: tuple[int, int]
 ) -> Findings[tuple[tuple[Node, ...], frozenset[str]]]:
-    """Read the elements inside; also return the tags of those that are left out."""
+    """Parse the children; also return the tags of omitted ones."""
     children: list[Node] = []
     left_out: set[str] = set()
     seen: set[str] = set()
@@ -145,7 +145,7 @@ def _children(
 
 
 def _repeated(element: Element, others: Sequence[Element]) -> Diagnostic:
-    """Name all that is left out because an element may occur once."""
+    """Report repeated elements, which are omitted."""
     first, *more = others
     named = [name_part(first)]
     named += [f"{name_part(one)} in line {one.location.line}" for one in more[:_NAMED]]
@@ -158,7 +158,7 @@ def _repeated(element: Element, others: Sequence[Element]) -> Diagnostic:
 def _read_dispensable(
     element: Element, element_type: ElementType, version: tuple[int, int]
 ) -> Findings[Node | None]:
-    """Read an element; None if something in it is in error."""
+    """Parse an element; None in case of an error in it."""
     node, found = drain(read(element, element_type, version))
     errors = [one for one in found if one.severity is Severity.ERROR]
     for one in found:
@@ -173,9 +173,9 @@ def _read_dispensable(
 def walk(
     element: Element, element_type: ElementType
 ) -> Iterator[tuple[Element, ElementType | None]]:
-    """Visit an element and all below it that the grammar knows.
+    """Yield an element and its descendants with their types.
 
-    Elements that it does not know come with None, and are not entered.
+    Elements that are not in the grammar have the type None; their children are skipped.
     """
     pending: list[tuple[Element, ElementType | None]] = [(element, element_type)]
     while pending:
@@ -194,7 +194,7 @@ def _content(
     text: str | None,
     version: tuple[int, int],
 ) -> tuple[T | None, tuple[Diagnostic, ...]]:
-    """Read the text of one attribute; None stands for the default."""
+    """Parse one attribute; None means the default."""
     if text is None or version < attribute.since:
         return None, tuple(_unread(element, attribute, text))
     value = attribute.kind.read(text)
@@ -206,7 +206,7 @@ def _content(
 def _unread(
     element: Element, attribute: AttributeType[T], text: str | None
 ) -> Iterator[Diagnostic]:
-    """Say why an attribute is not read, unless it is one that may be absent."""
+    """Return why an attribute is not read, unless it is one that may be absent."""
     if text is not None:
         since = ".".join(map(str, attribute.since))
         message = f"{_subject(element, attribute)} needs <robot version={since!r}>"
@@ -219,12 +219,12 @@ def _unread(
 def _flaws(
     element: Element, attribute: AttributeType[T], text: str, value: Value[T]
 ) -> Iterator[Diagnostic]:
-    """Say what is odd about the text of an attribute."""
+    """Report the problems of an attribute's value."""
     for flaw in value.flaws:
         no_default = flaw.rule == "number-invalid" and attribute.required
         rule = "number-required" if no_default else flaw.rule
         what = f"{_subject(element, attribute)} {flaw.message}"
-        message = f"{what}: {shorten(repr(text))}"
+        message = f"{what}: {truncate(repr(text))}"
         yield Diagnostic(rule, message, element.location)
     if attribute.required and value.content is None and not value.flaws:
         message = f"{_subject(element, attribute)} is empty"

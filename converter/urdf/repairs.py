@@ -1,4 +1,4 @@
-"""Repairs of the robot as a whole: parts written twice, joints from or to nowhere."""
+"""Repairs of repeated links and joints, and of joints to undefined links."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.robot.model import WORLD_LINK, Link
 from urdf_usd.converter.urdf.grammar import JOINT, LINK
-from urdf_usd.converter.urdf.wording import describe
+from urdf_usd.converter.urdf.xml.elements import describe
 
 if TYPE_CHECKING:
     from urdf_usd.converter.diagnostics.findings import Findings
@@ -20,9 +20,9 @@ _PARTS = (LINK.tag, JOINT.tag)
 
 
 def drop_repeated(root: Element) -> Findings[Element]:
-    """Keep one of the links and joints that are written alike, word for word.
+    """Drop links and joints that are identical repeats.
 
-    Parts of one name that differ are left for the tree to refuse.
+    Different links or joints with the same name are an error of the tree.
     """
     first: dict[tuple[str, str | None], Element] = {}
     kept = []
@@ -41,11 +41,10 @@ def drop_repeated(root: Element) -> Findings[Element]:
 def define_world(
     joints: tuple[Joint, ...], links: tuple[Link, ...]
 ) -> Findings[tuple[Link, ...]]:
-    """Add the link ``world`` where joints hang on one that is nowhere defined.
+    """Add the link ``world`` if it is the parent of joints but not defined.
 
-    Drake takes ``<parent link="world"/>`` for its own world, and robots that were
-    written for it define no such link. Where a child of such a joint hangs on another
-    link as well, :func:`drop_dangling` leaves the joint out: the rest is a tree.
+    Robots for Drake, where ``world`` is predefined, do not define it. If the child of
+    such a joint has another parent too, :func:`drop_dangling` drops the joint instead.
     """
     names = {link.name for link in links}
     children = Counter(joint.child for joint in joints)
@@ -55,8 +54,8 @@ def define_world(
         return links
     first = tied[0]
     message = (
-        f"joint {first.name!r} names parent link {WORLD_LINK!r}, nowhere defined; "
-        "read as a bare link of that name"
+        f"joint {first.name!r} has parent link {WORLD_LINK!r}, which is not defined; "
+        "an empty link is added"
     )
     yield Diagnostic("world-undefined", message, first.location)
     return (Link(WORLD_LINK, location=first.location), *links)
@@ -65,9 +64,9 @@ def define_world(
 def drop_dangling(
     joints: tuple[Joint, ...], links: tuple[Link, ...]
 ) -> Findings[tuple[Joint, ...]]:
-    """Drop joints that name a link which is nowhere defined.
+    """Drop joints that refer to a link that is not defined.
 
-    Without its parent, the child of such a joint is a root.
+    The child of such a joint becomes a root.
     """
     defined = {link.name for link in links}
     kept = []
@@ -79,8 +78,8 @@ def drop_dangling(
         ]
         if undefined:
             message = (
-                f"joint {joint.name!r} names {' and '.join(undefined)}, "
-                "nowhere defined; the joint is left out"
+                f"joint {joint.name!r} refers to undefined {' and '.join(undefined)}; "
+                "the joint is omitted"
             )
             yield Diagnostic("joint-dangling", message, joint.location)
         else:

@@ -1,5 +1,6 @@
-"""Robots as OpenUSD assets: writing them, and reading them back."""
+"""Writing and reading robots as OpenUSD assets."""
 
-# Registers the schemas of newton:* attributes. OpenUSD builds its registry of schemas
-# once per process, on first use: what comes later is not known there.
+# Registers the schemas of newton:* attributes, before OpenUSD builds its schema
+# registry
+# on first use.
 import newton_usd_schemas  # noqa: F401

@@ -1,10 +1,8 @@
-"""Where robots come from: one module per source.
+"""Sources of robots, one module each; a source is imported on first use.
 
-Each has ``locate(target, announce)``, which returns one robot or raises
-``UnavailableError``, and, where the source is a corpus of its own, ``names()``, the
-targets that ``locate`` accepts, listed without touching the network.
-
-A source is loaded when it is first asked: a robot in a file needs none of the others.
+``locate(target)`` returns one robot or raises ``UnavailableError``. A source that is a
+corpus of its own has ``names()``: the targets that ``locate`` accepts, listed without
+network access.
 """
 
 from importlib import import_module
@@ -15,8 +13,7 @@ if TYPE_CHECKING:
         description_catalogue,
         description_modules,
         example_robots,
-        file,
-        folder,
+        files,
         pybullet_assets,
         written_list,
     )
@@ -25,15 +22,13 @@ __all__ = [
     "description_catalogue",
     "description_modules",
     "example_robots",
-    "file",
-    "folder",
+    "files",
     "pybullet_assets",
     "written_list",
 ]
 
 
 def __getattr__(name: str) -> object:
-    """Load a source."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return import_module(f"{__name__}.{name}")

@@ -1,4 +1,4 @@
-"""What the robot_descriptions package says of its modules, without importing any."""
+"""The catalogue of the robot_descriptions package; no description is imported."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _SHA1_LENGTH = 40
 
 
 def names() -> tuple[str, ...]:
-    """List the modules that the package says have a URDF, or xacro to make one.
+    """List the modules that have a URDF or xacro file according to the catalogue.
 
     Raises:
         UnavailableError: The package is not installed.
@@ -40,12 +40,12 @@ def names() -> tuple[str, ...]:
 
 
 def offer(target: str, mirror: Path | None = None) -> Candidate:
-    """Say what is known of a module; nothing is imported or downloaded.
+    """Return a module's entry in the catalogue; nothing is imported or downloaded.
 
     Args:
         target: Name of the module.
-        mirror: Folder that holds repositories in place of the network, each under the
-            name that robot_descriptions gives to its clone.
+        mirror: Folder with copies of the repositories, used instead of the network,
+            each under the name that robot_descriptions gives to its clone.
 
     Raises:
         UnknownRobotError: There is no such module.
@@ -80,7 +80,7 @@ def repositories() -> Mapping[str | None, Any]:
 
 
 def _instead(target: str, known: Mapping[str, Any]) -> str:
-    """Say which formats a module has, and which module has a URDF of the robot."""
+    """Return the formats of a module, and the modules with a URDF of its robot."""
     described = known[target]
     formats = ", ".join(sorted(form.name for form in described.formats))
     alike = [
@@ -123,18 +123,18 @@ def _origin(described: Any, repository: Any, mirror: Path | None) -> Origin:  # 
 
 
 def cache() -> Path:
-    """Return the folder that holds the clones."""
+    """Return the folder with the clones."""
     default = "~/.cache/robot_descriptions"
     return Path(os.environ.get("ROBOT_DESCRIPTIONS_CACHE", default)).expanduser()
 
 
 def _is_here(repository: Any, mirror: Path | None) -> bool:  # noqa: ANN401  likewise
-    """Tell whether importing a module will find its files without the network."""
+    """Return whether importing a module finds its files without the network."""
     folder = (mirror or cache()) / str(repository.cache_path)
     if mirror:
         return folder.is_dir()
     head = folder / ".git" / "HEAD"
-    # A download that failed leaves a repository without files.
+    # A failed download leaves a repository without files.
     if not head.is_file() or all(path.name == ".git" for path in folder.iterdir()):
         return False
     pinned: str = repository.commit

@@ -1,9 +1,9 @@
 """The modules of the robot_descriptions package.
 
-Importing a description's module clones its repository, so it is announced first. What
-git or the module prints goes to stderr: stdout belongs to the command's result. With a
-mirror, the function that clones is replaced by one that looks into a folder; git need
-not be installed then.
+Importing the module of a description clones its repository, which is announced first.
+Output of git and of the module goes to stderr; stdout is for the result of the command.
+With a mirror, the function that clones is replaced by one that returns a folder, and
+no git executable is needed.
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ import warnings
 from dataclasses import replace
 from importlib import util
 from pathlib import Path
-from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from urdf_usd.corpus.checkouts import head_commit
 from urdf_usd.corpus.packages import first_of_each, ros_packages
@@ -33,20 +32,20 @@ from urdf_usd.corpus.sources.description_catalogue import repositories
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
+    from types import ModuleType
 
-_CACHE = "robot_descriptions._cache"
-# A prompt for a password would wait for ever, and so would a connection that stalls.
-_PATIENCE = {
+# No password prompts, and no connections that stall.
+_GIT_TIMEOUTS = {
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_HTTP_LOW_SPEED_LIMIT": "1000",
     "GIT_HTTP_LOW_SPEED_TIME": "60",
 }
-# A few modules also patch the file they downloaded, hence the last two.
+# A few modules also edit the file that they downloaded, hence the last two.
 _FAILURES = (ImportError, OSError, ValueError, SyntaxError)
 
 
-class _NoCloneError(UnavailableError):
-    """A repository cannot be cloned, whichever module asks for it."""
+class _CloneError(UnavailableError):
+    """A repository cannot be cloned; this affects all modules that use it."""
 
     def __init__(self, module: str, reason: str) -> None:
         super().__init__(f"{module} cannot be downloaded: {reason}")
@@ -56,21 +55,21 @@ class _NoCloneError(UnavailableError):
 def fetch_all(
     downloads: Iterable[Download], announce: Announce, mirror: Path | None = None
 ) -> Iterator[Resolved]:
-    """Fetch robots, in their order; each repository that fails is tried once.
+    """Fetch robots in order; a repository that cannot be cloned is tried only once.
 
     Args:
-        downloads: What is to be fetched.
-        announce: Receives a line before each download.
-        mirror: Folder that holds repositories in place of the network.
+        downloads: Robots to fetch.
+        announce: Called with a line before each download.
+        mirror: Folder with copies of the repositories, used instead of the network.
     """
     failed: dict[str | None, str] = {}
     for download in downloads:
         try:
             if download.source in failed:
-                raise _NoCloneError(download.module, failed[download.source])
+                raise _CloneError(download.module, failed[download.source])
             yield fetch(download, announce, mirror)
         except UnavailableError as error:
-            if isinstance(error, _NoCloneError):
+            if isinstance(error, _CloneError):
                 failed[download.source] = error.reason
             yield UnavailableSource(
                 download.id, download.reference, str(error), download.origin
@@ -83,11 +82,11 @@ def fetch(
     """Fetch one robot; the arguments are those of :func:`fetch_all`.
 
     Raises:
-        UnavailableError: It cannot be had, or has neither URDF nor xacro.
+        UnavailableError: It cannot be fetched, or has neither URDF nor xacro.
     """
     name = download.module
     module = _import_description(download, announce, mirror)
-    path, arguments = _description(module)
+    path, arguments = _file_and_arguments(module)
     if path is None:
         raise UnavailableError(f"{name} has neither URDF nor xacro")
     if not Path(path).is_file():
@@ -105,10 +104,10 @@ def fetch(
     )
 
 
-def _description(
+def _file_and_arguments(
     module: ModuleType,
 ) -> tuple[str | None, tuple[tuple[str, str], ...]]:
-    """Find the file of a module: URDF, or xacro with the arguments that it needs."""
+    """Return the URDF of a module, or its xacro file and xacro arguments."""
     urdf: str | None = getattr(module, "URDF_PATH", None)
     if urdf is not None:
         return urdf, ()
@@ -122,14 +121,14 @@ def _import_description(
 ) -> ModuleType:
     name = download.module
     if mirror:
-        with _mirrored(mirror):
-            try:
+        try:
+            with _mirrored(mirror):
                 return _execute(name)
-            except _FAILURES as error:
-                raise UnavailableError(
-                    f"{name} cannot be taken from the mirror: {_reason(error)}"
-                ) from error
-    # GitPython refuses to be imported where there is no git.
+        except _FAILURES as error:
+            raise UnavailableError(
+                f"{name} cannot be taken from the mirror: {_reason(error)}"
+            ) from error
+    # GitPython cannot be imported without a git executable.
     try:
         git = importlib.import_module("git")
     except ImportError:
@@ -142,23 +141,23 @@ def _import_description(
     try:
         with (
             contextlib.redirect_stdout(sys.stderr),
-            warnings.catch_warnings(record=True, action="always") as heard,
-            _patient_git(),
+            warnings.catch_warnings(record=True, action="always") as caught,
+            _default_environment(_GIT_TIMEOUTS),
         ):
             imported = _execute(name)
     except git.GitError as error:
-        raise _NoCloneError(name, _reason(error)) from error
+        raise _CloneError(name, _reason(error)) from error
     except _FAILURES as error:
         raise UnavailableError(
             f"{name} cannot be downloaded: {_reason(error)}"
         ) from error
-    for warning in heard:
+    for warning in caught:
         announce(f"{name}: {warning.message}")
     return imported
 
 
 def _execute(name: str) -> ModuleType:
-    """Run a description's module without keeping it: its paths depend on the cache."""
+    """Run the module of a description; not cached, its paths depend on the mirror."""
     spec = util.find_spec(f"robot_descriptions.{name}")
     if spec is None or spec.loader is None:
         raise ImportError(f"there is no module {name}")
@@ -169,33 +168,31 @@ def _execute(name: str) -> ModuleType:
 
 @contextlib.contextmanager
 def _mirrored(mirror: Path) -> Iterator[None]:
-    """Let modules find their repositories in a folder while the block runs."""
-    stand_in = ModuleType(_CACHE)
+    """Replace the function that clones repositories while the block runs."""
     table = repositories()
+    with _default_environment({"GIT_PYTHON_REFRESH": "quiet"}):
+        cache: Any = importlib.import_module("robot_descriptions._cache")
+    original = cache.clone_to_cache
 
     def clone_to_cache(name: str, commit: str | None = None) -> str:
-        del commit  # a mirror is at one commit
+        del commit  # a mirror has one commit
         folder = mirror / table[name].cache_path
         if not folder.is_dir():
             raise FileNotFoundError(f"{folder.name} is not in the mirror")
         return str(folder)
 
-    vars(stand_in)["clone_to_cache"] = clone_to_cache
-    former = sys.modules.get(_CACHE)
-    sys.modules[_CACHE] = stand_in
+    cache.clone_to_cache = clone_to_cache
     try:
         yield
     finally:
-        del sys.modules[_CACHE]
-        if former is not None:
-            sys.modules[_CACHE] = former
+        cache.clone_to_cache = original
 
 
 @contextlib.contextmanager
-def _patient_git() -> Iterator[None]:
-    """Keep git from waiting for ever while the block runs."""
-    added = [name for name in _PATIENCE if name not in os.environ]
-    os.environ.update({name: _PATIENCE[name] for name in added})
+def _default_environment(variables: Mapping[str, str]) -> Iterator[None]:
+    """Set environment variables that are not set while the block runs."""
+    added = [name for name in variables if name not in os.environ]
+    os.environ.update({name: variables[name] for name in added})
     try:
         yield
     finally:
@@ -204,7 +201,7 @@ def _patient_git() -> Iterator[None]:
 
 
 def _reason(error: BaseException) -> str:
-    """Say in one line why a download failed; git's own words, if there are any."""
+    """Return the reason of a failed download in one line, from git's stderr if any."""
     text = str(getattr(error, "stderr", None) or error)
     line = " ".join(text.split()).removeprefix("stderr:").strip(" '")
     return line or type(error).__name__
@@ -213,7 +210,7 @@ def _reason(error: BaseException) -> str:
 def _packages(module: ModuleType) -> tuple[tuple[str, Path], ...]:
     package = Path(module.PACKAGE_PATH)
     repository = Path(module.REPOSITORY_PATH)
-    # Further repositories whose files a xacro file includes.
+    # Further repositories with files that a xacro file includes.
     needed: Mapping[str, str] = getattr(module, "XACRO_PACKAGE_PATHS", {})
     return first_of_each(
         *((name, Path(path)) for name, path in needed.items()),

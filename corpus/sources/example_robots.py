@@ -1,4 +1,4 @@
-"""The robots of example-robot-data, a wheel of data without any Python module."""
+"""The robots of example-robot-data, a wheel that contains only data."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ REMEDY = "pip install 'urdf-usd-conformance[example-robot-data]'"
 
 
 def names() -> tuple[str, ...]:
-    """List all robots: a file's stem, after its package's name where that is needed.
+    """List all robots: the stem of each file, with the package if stems are equal.
 
     Raises:
         UnavailableError: The wheel is not installed.
@@ -39,7 +39,7 @@ def locate(target: str) -> RobotSource:
     files = _files()
     if target not in files:
         raise UnknownRobotError(_no_such(target, tuple(sorted(files))))
-    # URIs start with package://example-robot-data/robots/, or with a folder in there.
+    # URIs start with package://example-robot-data/robots/, or with a folder of robots/.
     root = _root()
     folders = sorted(path for path in (root / "robots").iterdir() if path.is_dir())
     return RobotSource(
@@ -54,10 +54,10 @@ def locate(target: str) -> RobotSource:
 
 
 def _origin(folder: Path) -> Origin:
-    """Return where the robot in a folder comes from.
+    """Return the origin of the robot in a folder.
 
-    The wheel declares a licence for all of it; a folder with a licence file of its own
-    has another one, which is not said in a word.
+    The wheel declares one licence. A folder with its own licence file has another,
+    whose identifier is not known.
     """
     described = metadata.metadata(DISTRIBUTION)
     own = any(
@@ -102,7 +102,7 @@ def _files() -> dict[str, Path]:
 
 
 def _root() -> Path:
-    """Find the data folder, wherever the wheel's builder has put it."""
+    """Find the data folder from the wheel's list of files."""
     try:
         files = metadata.files(DISTRIBUTION) or []
     except metadata.PackageNotFoundError:

@@ -1,4 +1,4 @@
-"""The robots and objects that ship inside the pybullet wheel."""
+"""The robots and objects in the pybullet wheel (``pybullet_data``)."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from urdf_usd.corpus.identifiers import identifier
 from urdf_usd.corpus.references import Scheme
 from urdf_usd.corpus.robots import Origin, RobotSource, UnknownRobotError
 
-# A thousand generated objects: they can be named one by one, or as a dir: corpus.
+# A thousand generated objects; each can be named, or all as a dir: corpus.
 _GENERATED = "random_urdfs"
 
 
 def names() -> tuple[str, ...]:
-    """List all URDFs of the wheel without the generated ones, in path order."""
+    """List all URDFs of the wheel except the generated ones, in path order."""
     root = _root()
     found = (path.relative_to(root) for path in root.rglob("*.urdf"))
     return tuple(
@@ -29,7 +29,7 @@ def locate(target: str) -> RobotSource:
     """Find one file of the wheel by its path in ``pybullet_data``.
 
     Raises:
-        UnknownRobotError: The wheel holds no such URDF.
+        UnknownRobotError: The wheel has no such URDF.
     """
     relative = PurePosixPath(target)
     path = _root() / relative
@@ -43,13 +43,9 @@ def locate(target: str) -> RobotSource:
         id=identifier(Scheme.PYBULLET, name),
         reference=f"{Scheme.PYBULLET}:{name}",
         path=path,
-        origin=_origin(),
+        # No licence: the wheel's is that of the engine.
+        origin=Origin(distribution=f"pybullet {metadata.version('pybullet')}"),
     )
-
-
-def _origin() -> Origin:
-    """Return the origin of all of them: the wheel's licence is that of the engine."""
-    return Origin(distribution=f"pybullet {metadata.version('pybullet')}")
 
 
 def _root() -> Path:

@@ -1,12 +1,16 @@
-"""Corpora that somebody has written down, in TOML.
+"""Lists of robots in TOML files (``list:<file.toml>``).
 
-Each ``[[robots]]`` names what any reference can name, and may say more about it.
+Each ``[[robots]]`` table names a robot or a corpus by its reference, and may add
+xacro arguments, packages, the kind of base, a licence and notes.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal
+
+import msgspec
 
 from urdf_usd.corpus.packages import first_of_each
 from urdf_usd.corpus.references import Reference, Scheme, parse_reference
@@ -16,26 +20,26 @@ from urdf_usd.corpus.robots import (
     RobotSource,
     UnknownRobotError,
 )
-from urdf_usd.corpus.toml_tables import Field, Kind, Table, TableError, read_tables
+from urdf_usd.corpus.toml_tables import Table, TableError, Text, read_tables
 
-TABLE = "robots"
-_BASES = ("fixed", "floating")
-FIELDS = (
-    Field("reference", required=True),
-    Field("arguments", Kind.VALUES),
-    Field("packages", Kind.VALUES),
-    Field("base", choices=_BASES),
-    Field("license"),
-    Field("notes"),
-)
+_TABLE = "robots"
+
+
+class _Row(msgspec.Struct, frozen=True):
+    reference: Text
+    arguments: dict[str, bool | int | float | str] = {}
+    packages: dict[str, Text] = {}
+    base: Literal["fixed", "floating"] | None = None
+    license: Text | None = None
+    notes: Text | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Additions:
-    """What a list says of a robot beyond its source; it counts more.
+    """Properties that a list states for a robot; they override those of its source.
 
     Attributes:
-        arguments: Values of xacro's arguments, by name.
+        arguments: Values of xacro arguments, by name.
         packages: Folders of ROS packages, by name.
         base: As in :class:`RobotSource`; likewise the notes.
         license: SPDX identifier.
@@ -48,7 +52,7 @@ class Additions:
     notes: str | None = None
 
     def to(self, robot: Candidate) -> Candidate:
-        """Return a robot with what the list says of it."""
+        """Return the robot with these properties."""
         origin = replace(robot.origin, license=self.license or robot.origin.license)
         if not isinstance(robot, RobotSource):
             return replace(robot, origin=origin)
@@ -67,34 +71,34 @@ class Entry:
     """One table of a list.
 
     Attributes:
-        reference: What it names.
-        additions: What it says about that.
-        place: ``file:line`` of the reference.
-        start: Folder that paths in it begin in.
+        reference: Robot or corpus that it names.
+        additions: Properties that it states.
+        location: ``file:line`` of the reference.
+        start: Folder that relative paths start from.
     """
 
     reference: Reference
     additions: Additions
-    place: str
+    location: str
     start: Path
 
 
 def entries(target: str) -> tuple[Entry, ...]:
-    """Read a list; nothing that it names is looked for.
+    """Read a list; the robots that it names are not looked up.
 
     Args:
         target: Path of the file.
 
     Raises:
-        UnknownRobotError: There is no such file, or no robot in it.
+        UnknownRobotError: The file does not exist, or lists no robot.
         TableError: It is not a list of robots; all problems are in the message.
     """
     path = Path(target)
     if not path.is_file():
         raise UnknownRobotError(f"{target}: there is no such file")
-    tables = read_tables(path, TABLE, FIELDS)
+    tables = read_tables(path, _TABLE, _Row)
     if not tables:
-        raise UnknownRobotError(f"{target}: it names no [[{TABLE}]]")
+        raise UnknownRobotError(f"{target}: it has no [[{_TABLE}]]")
     found: list[Entry] = []
     problems: list[str] = []
     for table in tables:
@@ -107,30 +111,27 @@ def entries(target: str) -> tuple[Entry, ...]:
     return tuple(found)
 
 
-def _entry(table: Table, start: Path) -> Entry:
-    place = table.place("reference")
+def _entry(table: Table[_Row], start: Path) -> Entry:
+    row, location = table.values, table.location("reference")
     try:
-        reference = parse_reference(table.texts["reference"])
+        reference = parse_reference(row.reference)
     except ReferenceSyntaxError as error:
-        raise TableError(f"{place}: {error}") from None
+        raise TableError(f"{location}: {error}") from None
     if reference.scheme is Scheme.LIST:
-        raise TableError(f"{place}: a list cannot name a list")
-    arguments = table.mappings.get("arguments", ())
-    if arguments and reference.whole:
-        where = table.place("arguments")
-        raise TableError(f"{where}: {reference} is no single xacro file")
-    packages = tuple(
-        (name, start / folder) for name, folder in table.mappings.get("packages", ())
-    )
+        raise TableError(f"{location}: a list cannot name a list")
+    if row.arguments and reference.whole:
+        raise TableError(
+            f"{table.location('arguments')}: {reference} is no single xacro file"
+        )
+    packages = tuple((name, start / path) for name, path in row.packages.items())
     missing = [name for name, folder in packages if not folder.is_dir()]
     if missing:
-        where = table.place("packages")
-        raise TableError(f"{where}: the folder of {missing[0]!r} does not exist")
-    additions = Additions(
-        arguments=arguments,
-        packages=packages,
-        base=table.texts.get("base"),
-        license=table.texts.get("license"),
-        notes=table.texts.get("notes"),
+        raise TableError(
+            f"{table.location('packages')}: the folder of {missing[0]!r} does not exist"
+        )
+    arguments = tuple(
+        (name, str(value).lower() if isinstance(value, bool) else str(value))
+        for name, value in row.arguments.items()
     )
-    return Entry(reference, additions, place, start)
+    additions = Additions(arguments, packages, row.base, row.license, row.notes)
+    return Entry(reference, additions, location, start)

@@ -73,7 +73,7 @@ def measure(kind: str, size: int) -> Cost:
         write_mesh_robot,
     )
     from urdf_usd.converter import ConvertOptions, convert  # noqa: PLC0415
-    from urdf_usd.converter.usd.writer.prims import BodyNesting  # noqa: PLC0415
+    from urdf_usd.converter.options import BodyNesting  # noqa: PLC0415
 
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)

@@ -16,11 +16,8 @@ from urdf_usd.conformance.gate.decision import FailOn
 from urdf_usd.conformance.records.schema import RECORDS
 from urdf_usd.converter.conversion import ConvertOptions
 from urdf_usd.converter.diagnostics.rules import Severity
-from urdf_usd.converter.layout import Layout
-from urdf_usd.converter.profile import Profile
+from urdf_usd.converter.options import BodyNesting, Layout, MaterialNetworks, Profile
 from urdf_usd.converter.robot.bodies import BaseOption, MasslessOption
-from urdf_usd.converter.usd.writer.materials.shading import MaterialNetworks
-from urdf_usd.converter.usd.writer.prims import BodyNesting
 
 if TYPE_CHECKING:
     from collections.abc import Collection

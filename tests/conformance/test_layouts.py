@@ -9,7 +9,7 @@ import pytest
 from tests.converter.usd.whole_robot import write_whole_robot
 from urdf_usd.conformance.execution.run import CheckOptions, check
 from urdf_usd.converter import ConvertOptions, convert
-from urdf_usd.converter.layout import Layout
+from urdf_usd.converter.options import Layout
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -14,7 +14,7 @@ from urdf_usd.conformance.cli.main import main
 from urdf_usd.conformance.execution.run import RunOptions, run
 from urdf_usd.conformance.records.record import RobotRecord, Verdict
 from urdf_usd.converter import ConvertOptions, Profile, convert
-from urdf_usd.converter.usd.writer.prims import BodyNesting
+from urdf_usd.converter.options import BodyNesting
 from urdf_usd.corpus import resolve_corpora
 
 # Oblique axes, chained couplings, couplings between kinds, a massless base.

@@ -16,11 +16,10 @@ from urdf_usd.conformance.engines.reference.engine import observe_robot, structu
 from urdf_usd.conformance.observation.robot import Base
 from urdf_usd.conformance.tolerance.sampling import configurations
 from urdf_usd.conformance.verdict.judgement import judge
-from urdf_usd.converter.profile import Profile
+from urdf_usd.converter.options import BodyNesting, Profile
 from urdf_usd.converter.robot.bodies import BaseOption, assign_bodies
 from urdf_usd.converter.robot.topology import build_tree
 from urdf_usd.converter.usd.writer.layers import asset_name, author_asset
-from urdf_usd.converter.usd.writer.prims import BodyNesting
 
 if TYPE_CHECKING:
     from urdf_usd.converter.robot.model import Robot

@@ -13,9 +13,9 @@ import pytest
 from pxr import Sdf, Usd, UsdUtils
 
 from urdf_usd.converter import ConversionError, ConvertOptions, convert, export
+from urdf_usd.converter.options import BodyNesting
 from urdf_usd.converter.urdf import parse
 from urdf_usd.converter.usd.writer.layers import DEEPEST
-from urdf_usd.converter.usd.writer.prims import BodyNesting
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.converter.strategies import any_scale
+from urdf_usd.converter.options import BodyNesting
 from urdf_usd.converter.robot.bodies import BaseOption, assign_bodies
 from urdf_usd.converter.robot.kinematics import rest_transforms
 from urdf_usd.converter.robot.model import Continuous, Prismatic, Revolute
@@ -21,7 +22,6 @@ from urdf_usd.converter.urdf.parse import parse
 from urdf_usd.converter.urdf.writer.write import write
 from urdf_usd.converter.usd.reader.read import read_usd
 from urdf_usd.converter.usd.writer.layers import asset_name, author_asset
-from urdf_usd.converter.usd.writer.prims import BodyNesting
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

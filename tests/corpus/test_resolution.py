@@ -281,7 +281,7 @@ license = "MIT"
             "robots.toml:4: pybullet_data has no URDF 'r2d.urdf'; close to it: r2d2",
         ),
         ('[[robots]]\nreference = "x.urdf"\n', "robots.toml:2: x.urdf does not exist"),
-        ("", "it names no [[robots]]"),
+        ("", "it has no [[robots]]"),
     ],
 )
 def test_what_is_wrong_with_a_list_is_said_with_its_line(

@@ -58,7 +58,7 @@ def test_robots_of_which_nothing_is_known_are_left_out_and_counted() -> None:
         ),
         (Selection(tags=("x",)), "there are arm, dual_arm, quadruped"),
         (Selection(makers=("x",)), "there are ABB, Franka Robotics, UNITREE"),
-        (Selection(tags=("dual_arm",), licenses=("MIT",)), "no robot has all that is"),
+        (Selection(tags=("dual_arm",), licenses=("MIT",)), "no robot matches all"),
     ],
 )
 def test_what_no_robot_has_is_refused(selection: Selection, reason: str) -> None:

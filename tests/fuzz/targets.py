@@ -24,13 +24,13 @@ from urdf_usd.converter.lint import lint
 from urdf_usd.converter.meshes.obj.mesh import read_obj
 from urdf_usd.converter.meshes.polygon_mesh import MeshError, mirrored
 from urdf_usd.converter.meshes.read import decode_mesh
+from urdf_usd.converter.options import BodyNesting
 from urdf_usd.converter.robot.bodies import BaseOption, MasslessOption, assign_bodies
 from urdf_usd.converter.robot.topology import build_tree
 from urdf_usd.converter.urdf.parse import parse
 from urdf_usd.converter.urdf.writer.write import write
 from urdf_usd.converter.usd.writer.layers import asset_name, author_asset
 from urdf_usd.converter.usd.writer.meshes.prims import write_mesh
-from urdf_usd.converter.usd.writer.prims import BodyNesting
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 from tests.validation.validators import Issue, NvidiaValidator, openusd_issues
 from tests.validation.waivers import WAIVERS, waiver
 from urdf_usd.converter import ConversionError, ConvertOptions, convert
-from urdf_usd.converter.layout import Layout
+from urdf_usd.converter.options import Layout
 from urdf_usd.corpus import UnavailableSource, resolve_corpora
 
 if TYPE_CHECKING:

@@ -46,11 +46,13 @@ class ConversionChoices:
     def options(self) -> ConvertOptions:
         """Return the options of the converter, which is loaded for that."""
         from urdf_usd.converter.conversion import ConvertOptions
-        from urdf_usd.converter.layout import Layout
-        from urdf_usd.converter.profile import Profile
+        from urdf_usd.converter.options import (
+            BodyNesting,
+            Layout,
+            MaterialNetworks,
+            Profile,
+        )
         from urdf_usd.converter.robot.bodies import BaseOption, MasslessOption
-        from urdf_usd.converter.usd.writer.materials.shading import MaterialNetworks
-        from urdf_usd.converter.usd.writer.prims import BodyNesting
 
         return ConvertOptions(
             profile=Profile(self.profile),

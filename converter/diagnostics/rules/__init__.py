@@ -1,4 +1,4 @@
-"""The closed list of what a diagnostic can say: one rule, one id, one severity."""
+"""The rules that diagnostics cite, each with a stable id and a severity."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from urdf_usd.converter.diagnostics.rules.text import TEXT_RULES
 
 __all__ = ["RULES", "SUBJECTS", "Rule", "Severity"]
 
-# By what they speak of, in the order in which a robot is read and written.
+# By subject, in the order in which a robot is read and written.
 SUBJECTS: dict[str, tuple[Rule, ...]] = {
     "Files, XML and values": TEXT_RULES,
-    "Xacro, packages and places of files": FILES_RULES,
+    "Xacro, packages and file references": FILES_RULES,
     "Links, joints and the tree": ROBOT_RULES,
     "Mass and inertia": MASS_RULES,
     "Shapes and materials": SHAPES_RULES,

@@ -1,4 +1,4 @@
-"""What can be wrong with xacro, packages, and the place of files."""
+"""Rules about xacro, packages, and file references."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ FILES_RULES = (
     Rule(
         "file-size",
         _E,
-        "The file is larger than any robot needs: more than 64 MiB, than 500000 "
-        "elements and attributes, or than 1048576 characters in one value.",
+        "The file is larger than 64 MiB, has more than 500000 elements and "
+        "attributes, or a value longer than 1048576 characters.",
         "Split the scene into robots.",
     ),
     Rule(
@@ -24,20 +24,20 @@ FILES_RULES = (
     Rule(
         "xacro-file-missing",
         _E,
-        "A file that the xacro file includes or loads is not there.",
-        "Put it there; give the folders of packages with --package NAME=PATH.",
+        "A file that the xacro file includes or loads does not exist.",
+        "Add the file; give the folders of packages with --package NAME=PATH.",
     ),
     Rule(
         "xacro-warning",
         _W,
-        "xacro warned while it expanded the file.",
+        "xacro issued a warning during expansion.",
         "See the message.",
     ),
     Rule(
         "xacro-argument-unused",
         _W,
-        "An argument is given that the xacro file never asks for; ignored.",
-        "Correct its name, or leave it out.",
+        "An argument is given that the xacro file never uses; ignored.",
+        "Correct its name, or omit it.",
     ),
     Rule(
         "package-missing",
@@ -48,19 +48,20 @@ FILES_RULES = (
     Rule(
         "file-reference",
         _W,
-        "A reference to a file is malformed, with a backslash or a slash too many.",
+        "A file reference is malformed: backslashes, or too many slashes.",
         "Write package://NAME/path or a path with forward slashes.",
     ),
     Rule(
         "file-letter-case",
         _W,
-        "A file is called like its reference but for upper and lower case; it is used.",
-        "Write the name as the file has it: many systems tell the cases apart.",
+        "A file reference differs from the file name in upper and lower case; the"
+        " file is used.",
+        "Use the case of the file name: many file systems are case-sensitive.",
     ),
     Rule(
         "file-outside",
         _W,
-        "A file lies outside the robot's own folders; it is used.",
-        "Keep it in the robot's package, or pass its folder as --package NAME=PATH.",
+        "A file is outside the robot's own folders; it is used.",
+        "Move it into the robot's package, or pass its folder as --package NAME=PATH.",
     ),
 )

@@ -1,4 +1,4 @@
-"""What is said of masses and inertia, and of the links that have none."""
+"""Rules about mass and inertia, and links without them."""
 
 from __future__ import annotations
 
@@ -10,44 +10,45 @@ MASS_RULES = (
     Rule(
         "link-massless",
         _N,
-        "A massless link becomes a frame of the body it is welded to.",
-        "Nothing: this is how USD expresses a frame.",
+        "A massless link becomes a frame of the body that it is fixed to.",
+        "Nothing: USD represents a frame in this way.",
     ),
     Rule(
         "link-lumped",
         _N,
-        "A link is welded to a massless one; both are one body.",
-        "Nothing: mass, centre and inertia of the group are kept.",
+        "A link is fixed to a massless link; both become one body.",
+        "Nothing: mass, centre of mass and inertia of the group are kept.",
     ),
     Rule(
         "link-regularised",
         _W,
-        "A massless link that moves received the smallest harmless mass.",
+        "A moving massless link received a very small mass.",
         "Give the link an <inertial>, or use --massless error.",
     ),
     Rule(
         "base-regularised",
         _N,
-        "A fixed base without mass became a body of the smallest harmless mass.",
-        "Nothing: the world holds it, so that its mass moves nothing.",
+        "A fixed base without mass became a body with a very small mass.",
+        "Nothing: the base cannot move, so that the mass has no effect.",
     ),
     Rule(
         "link-massless-moving",
         _E,
-        "A link that moves has no mass.",
+        "A moving link has no mass.",
         "Give the link an <inertial>, or use --massless regularise.",
     ),
     Rule(
         "inertia-regularised",
         _W,
-        "A massive link without inertia, about one axis or all, received some.",
+        "A link with mass has no inertia about one or all axes; it received a "
+        "small inertia.",
         "Give the link an <inertia>.",
     ),
     Rule(
         "inertia-implausible",
         _W,
-        "No rigid body has this inertia; it is kept as written.",
-        "Correct <inertia>: positive definite, A + B >= C.",
+        "The inertia is physically impossible; it is kept as written.",
+        "Correct <inertia>: positive definite, A + B >= C for the principal moments.",
     ),
     Rule("mass-negative", _E, "A mass is negative.", "Correct <mass>."),
     Rule(
@@ -65,13 +66,14 @@ MASS_RULES = (
     Rule(
         "base-floats",
         _W,
-        "A base that is to be fixed is the world, where the robot floats freely.",
+        "The base to be fixed is the world, and the robot is connected to it by "
+        "floating joints only.",
         "Make the floating joint fixed, or convert from its child with --root.",
     ),
     Rule(
         "robot-static",
         _N,
-        "Nothing has mass and nothing moves: written as static scenery.",
+        "No link has mass and no joint moves: written as static geometry.",
         "Give a link an <inertial> if it should move.",
     ),
 )

@@ -1,4 +1,4 @@
-"""What can be wrong with a USD stage, or with the place where one is written."""
+"""Rules about USD files that are read or written."""
 
 from __future__ import annotations
 
@@ -10,53 +10,54 @@ OUTPUT_RULES = (
     Rule(
         "value-range",
         _E,
-        "A number lies outside what float32 can store.",
+        "A number is outside the range of float32.",
         "Use SI units of a plausible size.",
     ),
     Rule(
         "tree-depth",
         _E,
-        "The links lie deeper in each other than OpenUSD can hold.",
+        "Links are nested too deeply for OpenUSD.",
         "Use --bodies flat, or split the robot.",
     ),
     Rule(
         "stage-unreadable",
         _E,
         "The USD cannot be opened.",
-        "Check the path and that every layer resolves.",
+        "Check the path, and that every layer resolves.",
     ),
     Rule(
         "stage-limits",
         _E,
-        "The USD cannot be composed and read within the limits of time and memory, or "
-        "ends OpenUSD's process.",
-        "Break references that multiply and prims nested too deep; or raise --timeout "
-        "and --memory.",
+        "The USD cannot be composed and read within the limits of time and "
+        "memory, or crashes OpenUSD.",
+        "Remove references that multiply and prims nested too deeply; or raise "
+        "--timeout and --memory.",
     ),
     Rule(
         "stage-value",
         _E,
-        "A value that the robot depends on cannot be used: it is of another type than "
-        "its schema says, a unit is not positive, the up axis is neither Y nor Z, or a "
-        "transform or joint frame is not finite.",
+        "A value is unusable: wrong type for its schema, a unit that is not "
+        "positive, an up axis other than Y and Z, or a transform or joint frame "
+        "that is not finite.",
         "Correct the value.",
     ),
     Rule(
         "layer-not-regular",
         _E,
-        "A layer or asset is a pipe, a device, a socket or a folder; nothing is read.",
+        "A layer or asset is a pipe, device, socket or folder; nothing is read.",
         "Name a regular file.",
     ),
     Rule(
         "layer-bounds",
         _E,
-        "The USD names more than 10000 asset paths, or its layers are more than 4 GiB.",
-        "Export the robot alone, with the layers that it needs.",
+        "The USD refers to more than 10000 asset paths, or its layers are larger "
+        "than 4 GiB.",
+        "Export only the robot, with the layers that it needs.",
     ),
     Rule(
         "stage-structure",
         _E,
-        "The stage does not hold one readable robot.",
+        "The stage does not contain exactly one robot that URDF can represent.",
         "See the message.",
     ),
     Rule(
@@ -68,7 +69,7 @@ OUTPUT_RULES = (
     Rule(
         "target-exists",
         _E,
-        "The target is in the way.",
+        "The target exists and is not replaced.",
         "Choose another folder.",
     ),
 )

@@ -1,4 +1,4 @@
-"""What can be wrong with links, joints and the tree that they form."""
+"""Rules about links, joints and the kinematic tree."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ ROBOT_RULES = (
     Rule(
         "rotation-repeated",
         _W,
-        "An origin has both rpy and quat_xyzw; they agree, and rpy counts.",
+        "An origin has both rpy and quat_xyzw, which agree; rpy is used.",
         "Keep one of the two.",
     ),
     Rule(
         "flag-invalid",
         _W,
-        "Text that should be true or false is neither; the default is used.",
+        "A value that should be true or false is neither; the default is used.",
         "Write true or false.",
     ),
     Rule("joint-type", _E, "The joint type is unknown.", "Use a URDF joint type."),
@@ -36,7 +36,7 @@ ROBOT_RULES = (
         "joint-type-extension",
         _W,
         "The joint type is an extension of URDF.",
-        "Expect other readers to refuse the file.",
+        "Nothing; other parsers may refuse the file.",
     ),
     Rule(
         "joint-axis-zero",
@@ -53,51 +53,58 @@ ROBOT_RULES = (
     Rule(
         "joint-limit-reversed",
         _W,
-        "The lower limit is above the upper one, which USD reads as locked.",
+        "The lower limit is above the upper limit; USD treats the joint as locked.",
         "Exchange the limits.",
     ),
     Rule(
         "joint-limit-incomplete",
         _W,
-        "A <limit> lacks a bound: 0, or none from URDF 1.2 on; many readers differ.",
+        "A <limit> has only one bound; the other is 0, or unlimited from URDF 1.2"
+        " on. Parsers differ.",
         "Write lower and upper.",
     ),
     Rule(
         "joint-limit-ignored",
         _N,
-        "A joint has bounds that its type does not use.",
+        "A joint has limits that its type does not use.",
         "Remove lower and upper, or change the type.",
     ),
     Rule(
         "joint-type-spelling",
         _W,
-        "The joint type is not in lower case, or has blanks around it.",
-        "Write it as URDF does; other readers refuse the file.",
+        "The joint type is not in lower case, or has spaces around it.",
+        "Write it as URDF does; other parsers refuse the file.",
     ),
     Rule(
         "part-repeated",
         _W,
-        "A link or joint is written twice, word for word; one is kept.",
+        "A link or joint is defined twice, identically; one is kept.",
         "Remove the other.",
     ),
     Rule(
         "joint-dangling",
         _W,
-        "A joint names a link that is nowhere defined; the joint is left out.",
-        "Define the link or correct the name.",
+        "A joint refers to a link that is not defined; the joint is omitted.",
+        "Define the link, or correct the name.",
     ),
     Rule(
         "world-undefined",
         _W,
-        "A joint's parent is the link world, which is not defined: it is added, bare.",
-        'Write <link name="world"/>; most readers refuse the file without it.',
+        "The parent of a joint is the link world, which is not defined; an empty "
+        "link is added.",
+        'Write <link name="world"/>; most parsers refuse the file without it.',
     ),
-    Rule("name-duplicate", _E, "A name occurs twice.", "Rename one of the two."),
+    Rule(
+        "name-duplicate",
+        _E,
+        "A name is used twice.",
+        "Rename one of the two.",
+    ),
     Rule(
         "link-undefined",
         _E,
-        "A joint names a link that is not defined.",
-        "Define the link or correct the name.",
+        "A joint refers to a link that is not defined.",
+        "Define the link, or correct the name.",
     ),
     Rule("robot-empty", _E, "The robot has no links.", "Define at least one link."),
     Rule(
@@ -109,8 +116,8 @@ ROBOT_RULES = (
     Rule(
         "root-unknown",
         _E,
-        "The link that shall be the root is not defined.",
-        "Name a link of the robot.",
+        "The link given as root is not defined.",
+        "Give the name of a link of the robot.",
     ),
     Rule(
         "tree-parents",
@@ -118,7 +125,12 @@ ROBOT_RULES = (
         "A link is the child of several joints.",
         "Give every link one parent.",
     ),
-    Rule("tree-loop", _E, "The joints form a loop.", "Open the loop."),
+    Rule(
+        "tree-loop",
+        _E,
+        "The joints form a loop.",
+        "Remove a joint of the loop.",
+    ),
     Rule(
         "mimic-target-missing",
         _W,
@@ -128,13 +140,13 @@ ROBOT_RULES = (
     Rule(
         "mimic-fixed",
         _W,
-        "A mimic coupling on or of a joint without one axis is dropped.",
+        "A mimic coupling on or of a joint without a single axis is dropped.",
         "Remove <mimic>.",
     ),
     Rule(
         "mimic-loop",
         _W,
         "Mimic couplings form a loop; the coupling that closes it is dropped.",
-        "Let one joint lead.",
+        "Remove <mimic> of one joint.",
     ),
 )

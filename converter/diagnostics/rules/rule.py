@@ -1,4 +1,4 @@
-"""One thing that a diagnostic can say."""
+"""The type of a rule."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class Severity(StrEnum):
-    """How much a diagnostic matters."""
+    """Severity of a diagnostic."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -16,13 +16,13 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One entry of the closed list of things a diagnostic can say.
+    """A kind of problem.
 
     Attributes:
         id: Stable identifier, never reused.
-        severity: Severity of every diagnostic that cites the rule.
-        summary: What is wrong, in one line.
-        remedy: What the author of the file can do about it.
+        severity: Severity of all diagnostics that cite the rule.
+        summary: The problem and what is done about it, in one line.
+        remedy: Action for the author of the file.
     """
 
     id: str

@@ -1,4 +1,4 @@
-"""What can be odd about a USD stage that is read as a robot."""
+"""Rules about reading a robot from a USD stage."""
 
 from __future__ import annotations
 
@@ -10,106 +10,108 @@ STAGE_RULES = (
     Rule(
         "stage-loose-body",
         _W,
-        "A rigid body is held by no joint of the robot; it is left out.",
-        "Join the body to the robot, or keep it out of the robot's default prim.",
+        "A rigid body is not connected to the robot by a joint; it is omitted.",
+        "Connect the body by a joint, or move it out of the robot's default prim.",
     ),
     Rule(
         "stage-loose-shape",
         _W,
-        "A shape belongs to no link; it is left out.",
+        "A shape belongs to no link; it is omitted.",
         "Put the shape below a rigid body.",
     ),
     Rule(
         "stage-name-changed",
         _W,
-        "A name cannot stand in a URDF as it is; another is used.",
-        "Give links, and joints, names of their own.",
+        "A name is not usable in URDF, or not unique; another is used.",
+        "Give links and joints unique names.",
     ),
     Rule(
         "joint-loop-opened",
         _W,
-        "A joint closes a loop, which URDF cannot express; it is left out.",
+        "A joint closes a loop, which URDF cannot represent; it is omitted.",
         "Nothing; or open the loop at another joint with excludeFromArticulation.",
     ),
     Rule(
         "joint-disabled",
         _W,
-        "A joint is switched off; it is left out.",
-        "Set physics:jointEnabled if the joint should hold.",
+        "A joint is disabled; it is omitted.",
+        "Set physics:jointEnabled if the joint is needed.",
     ),
     Rule(
         "joint-not-urdf",
         _W,
-        "A joint is of a kind that URDF does not have; it is left out.",
+        "The type of a joint does not exist in URDF; it is omitted.",
         "Use a revolute, prismatic, spherical or fixed joint.",
     ),
     Rule(
         "joint-body-outside",
         _W,
-        "A joint holds a rigid body that is inactive, abstract or outside the robot's "
-        "default prim; the joint is left out.",
-        "Move the body into the default prim, or name another one.",
+        "A joint connects a rigid body that is inactive, abstract or outside the "
+        "robot's default prim; the joint is omitted.",
+        "Move the body into the default prim, or correct the target.",
     ),
     Rule(
         "joint-target-missing",
         _W,
-        "A joint names a prim that does not exist; that side is held to the world, as "
-        "OpenUSD does.",
+        "A target of a joint does not exist; as in OpenUSD, that side is fixed to"
+        " the world.",
         "Correct the path in physics:body0 or physics:body1.",
     ),
     Rule(
         "joint-limit-dropped",
         _W,
-        "A joint has limits that URDF cannot express.",
-        "Nothing, if the joint may move freely.",
+        "The limits of a joint cannot be represented in URDF.",
+        "Nothing, if the joint may move without these limits.",
     ),
     Rule(
         "joint-drive-dropped",
         _N,
-        "Joints have drives; URDF has no word for gains and targets.",
+        "Joints have drives; gains and targets cannot be represented in URDF.",
         "Configure the controllers of the simulator that reads the URDF.",
     ),
     Rule(
         "joint-moved",
         _N,
-        "A link's frame moves to its joint, where URDF has it.",
-        "Nothing: shapes, mass and children move along.",
+        "The frame of a link is moved to its joint, as URDF requires.",
+        "Nothing: shapes, mass and child links keep their positions.",
     ),
     Rule(
         "mass-computed",
         _W,
-        "A body does not state all of its mass properties; OpenUSD computes the rest.",
+        "The mass properties of a body are incomplete; the rest is computed as by"
+        " OpenUSD.",
         "Author mass, center of mass, diagonal inertia and principal axes.",
     ),
     Rule(
         "mass-unstated",
         _W,
-        "A body states no mass and has no collider; it has no <inertial>.",
+        "A body has neither a mass nor a collider; it gets no <inertial>.",
         "Author a mass.",
     ),
     Rule(
         "inertial-outdated",
         _W,
-        "The kept inertials of welded links do not add up to their body; they are "
-        "ignored.",
+        "The stored inertials of fixed links do not add up to that of their body;"
+        " they are ignored.",
         "Convert the URDF again, or remove the urdf:inertial attributes.",
     ),
     Rule(
         "shape-approximated",
         _W,
-        "A shape is scaled or skewed in a way that URDF cannot express.",
+        "The scale or shear of a shape cannot be represented in URDF; the shape "
+        "is approximated.",
         "Use a mesh, or a uniform scale.",
     ),
     Rule(
         "shape-not-urdf",
         _W,
-        "A shape is of a kind that URDF does not have; it is left out.",
+        "The type of a shape does not exist in URDF; it is omitted.",
         "Use a cube, cylinder, capsule, sphere or mesh.",
     ),
     Rule(
         "material-parts",
         _W,
-        "Parts of a mesh have materials of their own; the largest part's counts.",
+        "Parts of a mesh have different materials; that of the largest part is used.",
         "Split the mesh by material.",
     ),
 )

@@ -1,4 +1,4 @@
-"""What can be wrong with a file, its XML, and the values in it."""
+"""Rules about files, their XML, and the values of attributes."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ TEXT_RULES = (
     Rule(
         "xml-syntax",
         _E,
-        "The text is not well-formed XML, and more than one reading is possible.",
+        "The text is not well-formed XML and cannot be repaired unambiguously.",
         "Repair the XML at the given position.",
     ),
     Rule(
         "xml-entity",
         _E,
         "The document declares entities.",
-        "Remove the entity declarations; write the text out.",
+        "Remove the entity declarations, and write the text instead.",
     ),
     Rule(
         "xml-version",
@@ -32,66 +32,67 @@ TEXT_RULES = (
     Rule(
         "xml-encoding",
         _W,
-        "The declared encoding does not exist, or bytes are not in it; another one is "
-        "used, for single wrong bytes for these alone.",
-        "Save the file as UTF-8, and declare that or nothing.",
+        "The declared encoding does not exist, or bytes are invalid in it; "
+        "another encoding is used, for single invalid bytes only for these.",
+        "Save the file as UTF-8, and declare UTF-8 or nothing.",
     ),
     Rule(
         "xml-declaration",
         _W,
         "The XML declaration is malformed or not at the start of the file, or a "
-        "document type is out of place; ignored.",
-        "Make it the first line, without anything before it.",
+        "document type is misplaced; ignored.",
+        "Make it the first line of the file.",
     ),
     Rule(
         "xml-outside",
         _W,
-        "There is something before or after <robot>; left out.",
+        "There is content before or after <robot>; omitted.",
         "Move it into <robot>, or remove it.",
     ),
     Rule(
         "xml-nesting",
         _W,
-        "Tags do not match: a missing end tag is added before what the element cannot "
-        "hold, an end tag without a start is dropped. Well-nested elements stay as "
-        "they are; parts that no longer count are named, each with its line.",
+        "Tags do not match: a missing end tag is added before the first element "
+        "that cannot be nested there; an end tag without a start tag is dropped. "
+        "Elements that are thereby misplaced are listed with their lines.",
         "Close every element where it ends.",
     ),
     Rule(
         "xml-attribute",
         _W,
-        "An attribute is malformed; it is read if its value is clear, else ignored.",
+        "An attribute is malformed; it is used if its value is unambiguous, "
+        "otherwise ignored.",
         'Write name="value", and a space between attributes.',
     ),
     Rule(
         "attribute-repeated",
         _W,
-        "An attribute is repeated; the first counts.",
+        "An attribute is repeated; the first is used.",
         "Remove the others.",
     ),
     Rule(
         "xml-character",
         _W,
-        "A character is not allowed there: '<' and ']]>' are kept in text, a control "
-        "character is replaced, a blank after the '<' of a tag is skipped.",
-        "Write '&lt;' and ']]&gt;', and remove control characters and the blank.",
+        "A character is not allowed: '<' and ']]>' in text are kept, a control "
+        "character is replaced, a space after the '<' of a tag is skipped.",
+        "Write '&lt;' and ']]&gt;', and remove control characters and the space.",
     ),
     Rule(
         "xml-reference",
         _W,
-        "An '&' begins no reference that XML knows; kept as it is.",
+        "An '&' does not start a valid reference; kept as it is.",
         "Write '&amp;'.",
     ),
     Rule(
         "xml-comment",
         _W,
-        "A comment holds a double hyphen.",
+        "A comment contains a double hyphen.",
         "Write single hyphens inside comments.",
     ),
     Rule(
         "xml-prefix",
         _W,
-        "A namespace prefix is not declared; the name is used as it is written.",
+        "A namespace prefix is not declared; the name is used as written.",
         "Add xmlns:prefix=... to <robot>.",
     ),
     Rule(
@@ -103,14 +104,14 @@ TEXT_RULES = (
     Rule(
         "xacro-unexpanded",
         _E,
-        "There is xacro in a file that is not called .xacro.",
+        "The file contains xacro but its name does not end in .xacro.",
         "Rename the file to .xacro, so that it is expanded.",
     ),
     Rule(
         "urdf-version",
         _W,
         "The URDF version is unknown.",
-        'Write <robot version="1.0">, or leave the version out.',
+        'Write <robot version="1.0">, or omit the version.',
     ),
     Rule(
         "attribute-missing",
@@ -121,44 +122,44 @@ TEXT_RULES = (
     Rule(
         "attribute-version",
         _W,
-        "An attribute belongs to a later URDF version than the file's; ignored.",
-        "State that version in <robot version=...>.",
+        "An attribute requires a later URDF version than the file's; ignored.",
+        "Set that version in <robot version=...>.",
     ),
     Rule("element-missing", _E, "A required element is missing.", "Add the element."),
     Rule(
         "element-repeated",
         _W,
-        "An element that may occur once is repeated; the first counts.",
+        "An element that may occur once is repeated; the first is used.",
         "Remove the others.",
     ),
     Rule(
         "element-incomplete",
         _W,
-        "An element lacks what it cannot do without; left out.",
+        "An element lacks a required attribute or child; omitted.",
         "Complete or remove it.",
     ),
     Rule(
         "element-version",
         _N,
-        "Something belongs to a later URDF version than the file's; read all the same.",
-        "State that version in <robot version=...>; urdfdom ignores or refuses it.",
+        "An element requires a later URDF version than the file's; used nevertheless.",
+        "Set that version in <robot version=...>; urdfdom ignores or refuses it.",
     ),
     Rule(
         "text-ignored",
         _N,
-        "There is text inside an element that holds none; ignored.",
+        "There is text in an element that has no text content; ignored.",
         "Remove it, or make it a comment.",
     ),
     Rule(
         "element-unknown",
         _N,
-        "An element or attribute is outside the URDF language; kept as custom data.",
-        "Nothing, if the element is meant for another tool.",
+        "An element or attribute is not part of URDF; kept as custom data.",
+        "Nothing, if it is meant for another tool.",
     ),
     Rule(
         "number-invalid",
         _W,
-        "Text that should be a number is not; the default is used.",
+        "A value that should be a number is not; the default is used.",
         "Write a plain decimal number.",
     ),
     Rule(
@@ -170,25 +171,25 @@ TEXT_RULES = (
     Rule(
         "number-required",
         _E,
-        "Text that should be a number is not, and there is no default.",
+        "A value that should be a number is not, and there is no default.",
         "Write a plain decimal number.",
     ),
     Rule(
         "number-nonfinite",
         _E,
-        "A number is not finite where only a finite one has a meaning.",
+        "A number is not finite where a finite one is required.",
         "Write a finite number.",
     ),
     Rule(
         "vector-length",
         _W,
         "A vector has too many numbers; the first ones are used.",
-        "Write exactly the expected count.",
+        "Write the expected number of values.",
     ),
     Rule(
         "vector-completed",
         _W,
-        "A vector is too short, but has one meaning: uniform scale, opaque colour.",
-        "Write exactly the expected count.",
+        "A vector is too short but unambiguous: uniform scale, opaque colour.",
+        "Write the expected number of values.",
     ),
 )

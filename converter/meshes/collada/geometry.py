@@ -1,7 +1,7 @@
-"""The surfaces of COLLADA's geometries, straight from their elements.
+"""The surfaces of COLLADA geometries.
 
-What is broken costs no more than itself; pycollada, by which the harness reads, gives
-up a whole geometry, or the document, for one part that it does not know.
+Invalid primitives are skipped; pycollada, which the harness uses, refuses the whole
+geometry or document for one of them.
 """
 
 from __future__ import annotations
@@ -11,7 +11,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from urdf_usd.converter.meshes.collada.materials import COORDINATES, WIDTHS
-from urdf_usd.converter.meshes.collada.number_lists import read_floats, read_integers
+from urdf_usd.converter.meshes.collada.number_lists import (
+    read_floats,
+    read_integers,
+    text_of,
+)
 from urdf_usd.converter.meshes.polygon_mesh import MeshError, check_indices
 
 if TYPE_CHECKING:
@@ -20,10 +24,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from urdf_usd.converter.meshes.collada.text import DaeText
 
 _AXES = 3
-# Indices per corner; real ones have up to ten or so.
+# Maximum number of indices per corner; real files have up to ten.
 _MOST_COLUMNS = 256
 _VERTEX = "VERTEX"
 
@@ -32,11 +35,11 @@ class Primitive(NamedTuple):
     """Polygons with one material.
 
     Attributes:
-        counts: (F,) corners of each.
+        counts: (F,) number of corners.
         columns: (inputs, corners) indices into sources.
-        vertex: Column of the positions.
-        values: What else corners have, by semantic: id of its source, and column.
-        material: What the document calls the material there.
+        vertex: Row of the positions in ``columns``.
+        values: Id of the source and row in ``columns``, by semantic.
+        material: Symbol of the material.
     """
 
     counts: NDArray[np.integer]
@@ -58,7 +61,7 @@ class Surface(NamedTuple):
     Attributes:
         points: (N, 3) positions [units of the document], rounded to single precision.
         primitives: The polygons.
-        skipped: What had to be left out, one sentence each.
+        skipped: Omitted content, one text each.
     """
 
     points: NDArray[np.float64]
@@ -67,12 +70,12 @@ class Surface(NamedTuple):
 
 
 class _Inputs(NamedTuple):
-    """What the primitives of a mesh may refer to.
+    """Sources of the inputs of a mesh's primitives.
 
     Attributes:
         vertices: Ids of its vertices and of their positions.
-        shared: Id of the source of what else vertices have, by semantic.
-        sets: Number of a set of texture coordinates by what inputs call it.
+        shared: Ids of further sources of the vertices, by semantic.
+        sets: Number of a set of texture coordinates, by its name in the file.
         points: Number of positions.
     """
 
@@ -82,13 +85,12 @@ class _Inputs(NamedTuple):
     points: int
 
 
-def read_surface(geometry: Element, text: DaeText, sets: Mapping[str, int]) -> Surface:
-    """Read a geometry; what is broken in it costs no more than itself.
+def read_surface(geometry: Element, sets: Mapping[str, int]) -> Surface:
+    """Read a geometry; invalid primitives are skipped.
 
     Args:
         geometry: Its element.
-        text: The document.
-        sets: Number of a set of texture coordinates, from 0, by what inputs call it.
+        sets: Number of a set of texture coordinates, from 0, by its name in the file.
     """
     nothing = np.empty((0, _AXES))
     mesh = geometry.find("mesh")
@@ -98,7 +100,7 @@ def read_surface(geometry: Element, text: DaeText, sets: Mapping[str, int]) -> S
         return Surface(nothing, (), ())
     source = _target(position, "source")
     try:
-        points = _points(mesh, source, text)
+        points = _points(mesh, source)
     except MeshError as error:
         return Surface(nothing, (), (error.reason,))
     inputs = _Inputs(
@@ -118,7 +120,7 @@ def read_surface(geometry: Element, text: DaeText, sets: Mapping[str, int]) -> S
         try:
             if element.find("ph") is not None:
                 skipped.append("holes in polygons are filled")
-            primitive = _primitive(element, inputs, text)
+            primitive = _primitive(element, inputs)
         except MeshError as error:
             skipped.append(f"<{element.tag}>: {error.reason}")
         else:
@@ -127,24 +129,24 @@ def read_surface(geometry: Element, text: DaeText, sets: Mapping[str, int]) -> S
     return Surface(points, tuple(primitives), tuple(skipped))
 
 
-def _points(mesh: Element, source: str, text: DaeText) -> NDArray[np.float64]:
+def _points(mesh: Element, source: str) -> NDArray[np.float64]:
     found = next((s for s in mesh.findall("source") if s.get("id") == source), None)
     if found is None:
         raise MeshError(f"positions are to be in {source!r}, which is not there")
     if len(found.findall("technique_common/accessor/param")) != _AXES:
         raise MeshError(f"positions in {source!r} have not three coordinates")
     try:
-        numbers = read_floats(text.of(found.find("float_array")))
+        numbers = read_floats(text_of(found.find("float_array")))
     except ValueError as error:
         raise MeshError(f"positions in {source!r} are no numbers") from error
     if len(numbers) % _AXES:
         raise MeshError(f"positions in {source!r} are incomplete")
-    # What exceeds single precision becomes infinite, which is refused later.
+    # Overflow to infinity is refused later.
     with np.errstate(over="ignore"):
         return numbers.astype(np.float32).astype(np.float64).reshape(-1, _AXES)
 
 
-def _primitive(element: Element, inputs: _Inputs, text: DaeText) -> Primitive:
+def _primitive(element: Element, inputs: _Inputs) -> Primitive:
     try:
         entries = [
             (entry, entry.get("semantic", ""), int(entry.get("offset", "")))
@@ -175,40 +177,40 @@ def _primitive(element: Element, inputs: _Inputs, text: DaeText) -> Primitive:
         further = str(number) if number and semantic == COORDINATES else ""
         own.setdefault(semantic + further, (_target(entry, "source"), offset))
     width = max(offset for _, _, offset in entries) + 1
-    counts, rows = _PRIMITIVES[element.tag](element, text, width)
+    counts, rows = _PRIMITIVES[element.tag](element, width)
     columns = np.ascontiguousarray(rows.T)
     check_indices(inputs.points, counts, columns[vertex])
     return Primitive(counts, columns, vertex, values | own, element.get("material"))
 
 
-def _rows(element: Element | None, text: DaeText, width: int) -> NDArray[np.int32]:
+def _rows(element: Element | None, width: int) -> NDArray[np.int32]:
     """Read indices, one row per corner."""
     try:
-        return read_integers(text.of(element)).reshape(-1, width)
+        return read_integers(text_of(element)).reshape(-1, width)
     except ValueError as error:
         raise MeshError("its indices are broken") from error
 
 
 def _triangles(
-    element: Element, text: DaeText, width: int
+    element: Element, width: int
 ) -> tuple[NDArray[np.integer], NDArray[np.int32]]:
-    columns = _rows(element.find("p"), text, width)
+    columns = _rows(element.find("p"), width)
     return _threes(columns), columns
 
 
 def _polylist(
-    element: Element, text: DaeText, width: int
+    element: Element, width: int
 ) -> tuple[NDArray[np.integer], NDArray[np.int32]]:
-    counts = _rows(element.find("vcount"), text, 1).reshape(-1)
-    return counts, _rows(element.find("p"), text, width)
+    counts = _rows(element.find("vcount"), 1).reshape(-1)
+    return counts, _rows(element.find("p"), width)
 
 
 def _polygons(
-    element: Element, text: DaeText, width: int
+    element: Element, width: int
 ) -> tuple[NDArray[np.integer], NDArray[np.int32]]:
     outlines = (one.find("p") if one.tag == "ph" else one for one in element)
     blocks = [
-        _rows(outline, text, width)
+        _rows(outline, width)
         for outline in outlines
         if outline is not None and outline.tag == "p"
     ]
@@ -216,11 +218,11 @@ def _polygons(
 
 
 def _tristrips(
-    element: Element, text: DaeText, width: int
+    element: Element, width: int
 ) -> tuple[NDArray[np.integer], NDArray[np.int32]]:
     blocks = []
-    for rows in _all_rows(element, text, width):
-        # Every other triangle is turned over.
+    for rows in _all_rows(element, width):
+        # Every other triangle has the opposite orientation.
         corners = np.stack([rows[:-2], rows[1:-1], rows[2:]], axis=1)
         corners[1::2] = corners[1::2, [1, 0, 2]]
         blocks.append(corners.reshape(-1, width))
@@ -229,10 +231,10 @@ def _tristrips(
 
 
 def _trifans(
-    element: Element, text: DaeText, width: int
+    element: Element, width: int
 ) -> tuple[NDArray[np.integer], NDArray[np.int32]]:
     blocks = []
-    for rows in _all_rows(element, text, width):
+    for rows in _all_rows(element, width):
         hub = np.broadcast_to(rows[:1], rows[2:].shape)
         corners = np.stack([hub, rows[1:-1], rows[2:]], axis=1)
         blocks.append(corners.reshape(-1, width))
@@ -240,12 +242,10 @@ def _trifans(
     return _threes(columns), columns
 
 
-def _all_rows(
-    element: Element, text: DaeText, width: int
-) -> Iterator[NDArray[np.int32]]:
+def _all_rows(element: Element, width: int) -> Iterator[NDArray[np.int32]]:
     """Read each list of at least three corners."""
     for outline in element.findall("p"):
-        rows = _rows(outline, text, width)
+        rows = _rows(outline, width)
         if len(rows) >= _AXES:
             yield rows
 

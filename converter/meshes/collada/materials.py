@@ -1,10 +1,8 @@
-"""Materials, normals, texture coordinates and colours of a COLLADA document.
+"""Materials and sets of texture coordinates of a COLLADA document.
 
-They are read from the elements themselves, where one that is broken costs no more than
-itself. The document is expected without namespaces in its tags.
+Invalid elements are ignored. Tags are expected without namespaces.
 
-COLLADA counts v upwards, as USD does. Its colours name no colour space; tools show
-them as they are, which is sRGB.
+v points up, as in USD. Colours have no colour space; tools display them as sRGB.
 """
 
 from __future__ import annotations
@@ -18,9 +16,9 @@ from urdf_usd.converter.meshes.mesh_material import (
     Sampling,
     Slot,
     Wrap,
-    faded,
     unit_color,
     visible,
+    with_opacity,
 )
 
 if TYPE_CHECKING:
@@ -28,9 +26,9 @@ if TYPE_CHECKING:
 
     Color = tuple[float, float, float]
 
-# Where an instance keeps the number of its bindings.
+# Attribute added to instances: index of their bindings.
 BINDINGS = "bindings"
-# First components of a source that count.
+# Number of components of a source that are read.
 WIDTHS = {"NORMAL": 3, "TEXCOORD": 2, "COLOR": 3}
 # Further sets of texture coordinates are TEXCOORD1, TEXCOORD2 and so on.
 COORDINATES = "TEXCOORD"
@@ -45,14 +43,14 @@ _WRAPS = {
 _LUMINANCE = (0.212671, 0.715160, 0.072169)
 
 
-class DocumentLook(NamedTuple):
-    """What a document says about looks.
+class DocumentMaterials(NamedTuple):
+    """Materials of a document, and their bindings.
 
     Attributes:
         materials: By id.
         bindings: Id of a material by symbol, for each instance of a geometry.
         sources: Elements with numbers, by id.
-        sets: Number of a set of texture coordinates, from 0, by what inputs call it.
+        sets: Number of a set of texture coordinates, from 0, by its name in the file.
     """
 
     materials: dict[str, MeshMaterial]
@@ -62,7 +60,7 @@ class DocumentLook(NamedTuple):
 
     @property
     def coordinate_sets(self) -> tuple[str, ...]:
-        """Names of the sets of texture coordinates, up to the last that is needed."""
+        """Names of the sets of texture coordinates, up to the last used one."""
         last = max(
             (
                 texture.sampling.coordinates
@@ -75,14 +73,14 @@ class DocumentLook(NamedTuple):
 
     @property
     def widths(self) -> dict[str, int]:
-        """Components of all that corners can have and that some material needs."""
+        """Number of components by semantic, of the values that are read."""
         return WIDTHS | dict.fromkeys(self.coordinate_sets, WIDTHS[COORDINATES])
 
     def material(self, symbol: str | None, instance: Element | None) -> str | None:
-        """Return the id of the material that stands for a symbol, if it is known.
+        """Return the id of the material of a symbol, if it exists.
 
         Args:
-            symbol: What a primitive calls its material.
+            symbol: Symbol of the material in a primitive.
             instance: Instance of the geometry, if there is one.
         """
         number = None if instance is None else instance.get(BINDINGS)
@@ -91,12 +89,12 @@ class DocumentLook(NamedTuple):
         return target if target in self.materials else None
 
 
-# Of a document whose look nobody wants.
-NO_LOOK = DocumentLook({}, (), {}, {})
+# Used if materials are not read.
+NO_MATERIALS = DocumentMaterials({}, (), {}, {})
 
 
-def read_document_look(root: Element) -> DocumentLook:
-    """Read the looks of a document, and number its instances of geometries."""
+def read_document_materials(root: Element) -> DocumentMaterials:
+    """Read the materials of a document, and add binding indices to its instances."""
     effects = {effect.get("id"): effect for effect in root.iter("effect")}
     images = {image.get("id", ""): image for image in root.iter("image")}
     sets = _numbered_sets(root)
@@ -124,11 +122,11 @@ def read_document_look(root: Element) -> DocumentLook:
             }
         )
     sources = {source.get("id", ""): source for source in root.iter("source")}
-    return DocumentLook(materials, tuple(bindings), sources, sets)
+    return DocumentMaterials(materials, tuple(bindings), sources, sets)
 
 
 def _numbered_sets(root: Element) -> dict[str, int]:
-    """Number the sets of texture coordinates from 0, in their own order."""
+    """Number the sets of texture coordinates from 0, in order of their names."""
     named = {
         entry.get("set", "0")
         for entry in root.iter("input")
@@ -139,7 +137,7 @@ def _numbered_sets(root: Element) -> dict[str, int]:
 
 
 def _bound_sets(root: Element, sets: dict[str, int]) -> dict[str, dict[str, int]]:
-    """Return the set that each material finds under each symbol, by its id."""
+    """Return the sets of texture coordinates by material id and symbol."""
     bound: dict[str, dict[str, int]] = {}
     for instance in root.iter("instance_material"):
         of_material = bound.setdefault(_target(instance, "target"), {})
@@ -174,7 +172,7 @@ def _material(
     textures = (
         (slot, about.texture(shader.find(f"{tag}/texture"), components))
         for slot, tag, components in slots
-        # Other modes would take luminance, which no shader gives.
+        # Other modes use the luminance, which is not supported by shaders.
         if tag != "transparent" or _mode(shader) == "A_ONE"
     )
     found = ((slot, one) for slot, one in textures if one is not None)
@@ -188,7 +186,7 @@ def _material(
             (element.text or "").strip() in {"1", "true"}
             for element in effect.iter("double_sided")
         ),
-        textures=faded(found, opacity),
+        textures=with_opacity(found, opacity),
     )
 
 
@@ -198,7 +196,7 @@ def _mode(shader: Element) -> str:
 
 
 class _Effect:
-    """Values of an effect, some of which are named elsewhere in it."""
+    """Reads values of an effect, which may refer to its parameters."""
 
     def __init__(
         self, effect: Element, images: dict[str, Element], sets: dict[str, int]
@@ -224,7 +222,7 @@ class _Effect:
         return numbers and (*numbers[:3], *(numbers[3:4] or (1.0,)))
 
     def opacity(self, shader: Element) -> float:
-        """Return the opacity, counted in the mode that the document names."""
+        """Return the opacity, in the opaque mode of the document."""
         text = shader.findtext("transparency/float")
         if text is None:
             param = self._named(shader.find("transparency/param"))
@@ -251,7 +249,7 @@ class _Effect:
             return None
         name = texture.get("texture", "")
         sampler: Element | None = None
-        # Sampler, surface, image; some exporters name the image straight away.
+        # Sampler, surface, image; some exporters refer to the image directly.
         for _ in range(2):
             param = self._params.get(name)
             if name in self._images or param is None:

@@ -1,4 +1,4 @@
-"""COLLADA: the surfaces of the scene as one mesh.
+"""COLLADA files: the surfaces of the scene as one mesh.
 
 Units and axes:
 
@@ -13,29 +13,32 @@ from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from xml.etree import ElementTree as ET
 
 import numpy as np
 
-from urdf_usd.converter.meshes.appearance import (
+from urdf_usd.converter.meshes.collada.geometry import read_surface
+from urdf_usd.converter.meshes.collada.materials import (
+    NO_MATERIALS,
+    read_document_materials,
+)
+from urdf_usd.converter.meshes.collada.number_lists import read_floats, text_of
+from urdf_usd.converter.meshes.collada.scene import read_scene
+from urdf_usd.converter.meshes.corner_values import (
     CornerValues,
-    are_within,
+    are_valid_indices,
     corner_values,
+    drop_unused,
     face_normals,
-    joined,
-    only_used,
-    transformed,
+    join_corner_values,
+    transform_vectors,
     unit_vectors,
 )
-from urdf_usd.converter.meshes.collada.geometry import read_surface
-from urdf_usd.converter.meshes.collada.materials import NO_LOOK, read_document_look
-from urdf_usd.converter.meshes.collada.number_lists import read_floats
-from urdf_usd.converter.meshes.collada.scene import read_scene
-from urdf_usd.converter.meshes.collada.text import parse_text
 from urdf_usd.converter.meshes.polygon_mesh import (
-    PLAIN,
+    NO_ATTRIBUTES,
     MeshError,
     PolygonMesh,
-    SurfaceLook,
+    SurfaceAttributes,
     build_mesh,
     reversed_faces,
 )
@@ -47,13 +50,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from urdf_usd.converter.meshes.collada.geometry import Primitive, Surface
-    from urdf_usd.converter.meshes.collada.materials import DocumentLook
+    from urdf_usd.converter.meshes.collada.materials import DocumentMaterials
     from urdf_usd.converter.meshes.collada.scene import Instance
-    from urdf_usd.converter.meshes.collada.text import DaeText
 
     Matrix: TypeAlias = NDArray[np.float64]
 
 _MOST_NUMBERS = 50_000_000
+# Limit of the number of tags; an element needs more than half a kilobyte.
+_MOST_TAGS = 4_000_000
 
 
 class _Part(NamedTuple):
@@ -69,27 +73,27 @@ class _Part(NamedTuple):
     material: str | None
 
 
-def read_dae(data: bytes, *, look: bool = True) -> PolygonMesh:
+def read_dae(data: bytes, *, attributes: bool = True) -> PolygonMesh:
     """Read all surfaces that the scene of a COLLADA document shows [m].
 
-    Cameras, lights, lines and animations are passed over. Skinned surfaces are read in
-    their bind pose. Mirroring transforms keep faces counter-clockwise seen
-    from outside. A document without a scene shows each of its geometries once.
+    Cameras, lights, lines and animations are ignored. Skinned surfaces are read in
+    their bind pose. Faces stay counter-clockwise under mirroring transforms. For a
+    document without a scene, each geometry is read once.
 
     Args:
         data: The document.
-        look: Whether to read what the surfaces have besides their shape.
+        attributes: Whether to read normals, texture coordinates, colours and materials.
 
     Raises:
-        MeshError: The text is not XML, not COLLADA, or shows no surface.
+        MeshError: The text is not XML, not COLLADA, or has no surface.
     """
-    text = parse_text(data)
-    if text.root.tag != "COLLADA":
-        raise MeshError(f"it is XML but not COLLADA: its root is <{text.root.tag}>")
-    metres_per_unit, up_axis = _metres_per_unit(text.root), _up_axis(text.root)
-    said = read_document_look(text.root) if look else NO_LOOK
-    instances, skipped = read_scene(text)
-    surfaces = _Surfaces(text, said)
+    root = _parsed(data)
+    if root.tag != "COLLADA":
+        raise MeshError(f"it is XML but not COLLADA: its root is <{root.tag}>")
+    metres_per_unit, up_axis = _metres_per_unit(root), _up_axis(root)
+    materials = read_document_materials(root) if attributes else NO_MATERIALS
+    instances, skipped = read_scene(root)
+    surfaces = _Surfaces(materials)
     parts = list(_parts(instances, surfaces))
     skipped = tuple(dict.fromkeys((*skipped, *surfaces.skipped)))
     if not parts:
@@ -111,8 +115,24 @@ def read_dae(data: bytes, *, look: bool = True) -> PolygonMesh:
         ),
         ignored_up_axis=None if up_axis == "Z_UP" else up_axis,
         skipped=skipped,
-        look=_joined_look(parts, said) if look else PLAIN,
+        attributes=_joined_attributes(parts, materials)
+        if attributes
+        else NO_ATTRIBUTES,
     )
+
+
+def _parsed(data: bytes) -> Element:
+    """Parse a document, and drop the namespaces, which vary between exporters."""
+    if data.count(b"<") > _MOST_TAGS:
+        raise MeshError(f"it has more than {_MOST_TAGS} tags")
+    try:
+        root = ET.fromstring(data)  # noqa: S314  (expat bounds entity expansion)
+    except (ET.ParseError, LookupError, ValueError) as error:
+        # The last two are raised for unknown encodings.
+        raise MeshError(f"it is not well-formed XML: {error}") from error
+    for element in root.iter():
+        element.tag = element.tag.rpartition("}")[2]
+    return root
 
 
 def _metres_per_unit(root: Element) -> float:
@@ -132,7 +152,9 @@ def _up_axis(root: Element) -> str:
     return axis if axis in {"X_UP", "Z_UP"} else "Y_UP"
 
 
-def _joined_look(parts: list[_Part], look: DocumentLook) -> SurfaceLook:
+def _joined_attributes(
+    parts: list[_Part], attributes: DocumentMaterials
+) -> SurfaceAttributes:
     used = list(dict.fromkeys(part.material for part in parts if part.material))
     numbers = {known: number for number, known in enumerate(used)}
     white = [np.broadcast_to(1.0, (len(part.indices), 3)) for part in parts]
@@ -142,21 +164,21 @@ def _joined_look(parts: list[_Part], look: DocumentLook) -> SurfaceLook:
     if any(normals) and not all(normals):
         flat = [face_normals(part.points, part.counts, part.indices) for part in parts]
     first, *further = (
-        joined([part.values.get(key) for part in parts], origin)
-        for key in look.coordinate_sets
+        join_corner_values([part.values.get(key) for part in parts], origin)
+        for key in attributes.coordinate_sets
     )
-    return SurfaceLook(
-        normals=joined(normals, flat or white),
+    return SurfaceAttributes(
+        normals=join_corner_values(normals, flat or white),
         texture_coordinates=first,
         further_coordinates=tuple(further),
-        colors=joined([part.values.get("COLOR") for part in parts], white),
+        colors=join_corner_values([part.values.get("COLOR") for part in parts], white),
         face_materials=np.repeat(
             np.array(
                 [numbers.get(part.material or "", -1) for part in parts], np.int32
             ),
             [len(part.counts) for part in parts],
         ),
-        materials=tuple(look.materials[known] for known in used),
+        materials=tuple(attributes.materials[known] for known in used),
     )
 
 
@@ -171,7 +193,9 @@ def _parts(instances: Iterable[Instance], surfaces: _Surfaces) -> Iterator[_Part
             raise MeshError("its instances multiply beyond all bounds")
         # What overflows here is found by build_mesh.
         with np.errstate(all="ignore"):
-            moved = transformed(surface.points, linear) + instance.transform[:3, 3]
+            moved = (
+                transform_vectors(surface.points, linear) + instance.transform[:3, 3]
+            )
             inside_out = bool(np.linalg.det(linear) < 0)
         for polygons in surface.primitives:
             values = surfaces.corner_values(polygons, linear)
@@ -183,41 +207,40 @@ def _parts(instances: Iterable[Instance], surfaces: _Surfaces) -> Iterator[_Part
                     key: CornerValues(held.values, held.indices[order])
                     for key, held in values.items()
                 }
-            material = surfaces.look.material(polygons.material, instance.element)
+            material = surfaces.attributes.material(polygons.material, instance.element)
             yield _Part(moved, polygons.counts, placed, values, material)
 
 
 class _Surfaces:
-    """The document's surfaces and sources, each read once."""
+    """Reads surfaces and sources of a document, each once."""
 
-    def __init__(self, text: DaeText, look: DocumentLook) -> None:
-        self.look = look
-        self._text = text
-        self._widths = look.widths
+    def __init__(self, attributes: DocumentMaterials) -> None:
+        self.attributes = attributes
+        self._widths = attributes.widths
         self._surfaces: dict[Element, Surface] = {}
         self._sources: dict[tuple[str, int], Matrix | None] = {}
 
     @property
     def skipped(self) -> Iterator[str]:
-        """What had to be left out of those that were asked for."""
+        """Omitted content of the surfaces that were read."""
         for surface in self._surfaces.values():
             yield from surface.skipped
 
     def of(self, geometry: Element) -> Surface:
         """Return the surface of a geometry."""
         if geometry not in self._surfaces:
-            surface = read_surface(geometry, self._text, self.look.sets)
+            surface = read_surface(geometry, self.attributes.sets)
             self._surfaces[geometry] = surface
         return self._surfaces[geometry]
 
     def corner_values(
         self, polygons: Primitive, linear: Matrix
     ) -> dict[str, CornerValues]:
-        """Take what the corners of polygons have, as far as it is complete.
+        """Return the complete values of the corners of polygons, by semantic.
 
         Args:
             polygons: The polygons.
-            linear: (3, 3) how their surface is turned and stretched.
+            linear: (3, 3) linear transform of their surface.
         """
         values = {}
         for semantic, width in self._widths.items():
@@ -226,13 +249,13 @@ class _Surfaces:
             source, column = polygons.values[semantic]
             indices = polygons.columns[column]
             held = self._rows(source, width)
-            if held is None or not are_within(indices, len(held)):
+            if held is None or not are_valid_indices(indices, len(held)):
                 continue
-            held, indices = only_used(held, indices)
+            held, indices = drop_unused(held, indices)
             if semantic == "NORMAL":
                 with np.errstate(all="ignore"):
-                    # Adjugate: the inverse transpose, but for a factor, of any matrix.
-                    held = unit_vectors(transformed(held, _cofactors(linear)))
+                    # Cofactors are the inverse transpose up to a factor.
+                    held = unit_vectors(transform_vectors(held, _cofactors(linear)))
             elif semantic == "COLOR":
                 held = np.clip(held, 0.0, 1.0)
             found = corner_values(held, indices)
@@ -243,18 +266,18 @@ class _Surfaces:
     def _rows(self, name: str, width: int) -> Matrix | None:
         key = name, width
         if key not in self._sources:
-            source = self.look.sources.get(name)
-            rows = None if source is None else _source_rows(source, width, self._text)
+            source = self.attributes.sources.get(name)
+            rows = None if source is None else _source_rows(source, width)
             self._sources[key] = rows
         return self._sources[key]
 
 
-def _source_rows(source: Element, width: int, text: DaeText) -> Matrix | None:
+def _source_rows(source: Element, width: int) -> Matrix | None:
     """Read the first components of a source's rows; None if they are not complete."""
     accessor = source.find("technique_common/accessor")
     try:
         stride = int("1" if accessor is None else accessor.get("stride", "1"))
-        numbers = read_floats(text.of(source.find("float_array")))
+        numbers = read_floats(text_of(source.find("float_array")))
     except ValueError:
         return None
     if stride < width or not len(numbers) or len(numbers) % stride:
@@ -263,7 +286,7 @@ def _source_rows(source: Element, width: int, text: DaeText) -> Matrix | None:
 
 
 def _cofactors(linear: Matrix) -> Matrix:
-    """Return what turns normals; signed so that mirrored ones still face outwards."""
+    """Return the transform of normals, so that mirrored ones still face outwards."""
     (a, b, c), (d, e, f), (g, h, i) = linear
     cofactors = np.array(
         [

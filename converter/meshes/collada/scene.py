@@ -1,7 +1,6 @@
-"""The scene of a COLLADA document: which geometries it shows, and where.
+"""The scene of a COLLADA document: instances of geometries and their transforms.
 
-Nodes are read in the order of the document, and may show nodes that come later. What
-cannot be resolved costs itself alone, and is reported.
+References that cannot be resolved are skipped and reported.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
-from urdf_usd.converter.meshes.collada.number_lists import read_floats
+from urdf_usd.converter.meshes.collada.number_lists import read_floats, text_of
 from urdf_usd.converter.meshes.polygon_mesh import MeshError
 
 if TYPE_CHECKING:
@@ -20,33 +19,30 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from urdf_usd.converter.meshes.collada.text import DaeText
-
     Matrix: TypeAlias = NDArray[np.float64]
     Single: TypeAlias = NDArray[np.float32]
 
-# What a transform consists of; single precision, as the points.
+# Number of values of each transform; float32, as the points.
 _NUMBERS = {"matrix": 16, "rotate": 4, "scale": 3, "translate": 3}
-# Cameras are aimed by the one; no exporter writes the other.
+# Not supported: one is for cameras, the other is not written by exporters.
 _UNKNOWN = frozenset({"lookat", "skew"})
-# What an instance may show, in the libraries of the document.
+# Element that each kind of instance refers to.
 _INSTANCED = {
     "instance_controller": "controller",
     "instance_geometry": "geometry",
     "instance_node": "node",
 }
-# Instances of instances multiply: a few kilobytes of XML can ask for any number, and
-# nodes that show each other for more than any.
+# Limit of nested instances, which can multiply or be cyclic.
 _MOST_NODES = 100_000
 
 
 class Instance(NamedTuple):
-    """A geometry that is shown.
+    """An instance of a geometry.
 
     Attributes:
         geometry: Its element.
         transform: (4, 4) from the geometry to the scene.
-        element: What instances it; None if there is no scene.
+        element: The instance; None without a scene.
     """
 
     geometry: Element
@@ -54,49 +50,49 @@ class Instance(NamedTuple):
     element: Element | None
 
 
-def read_scene(text: DaeText) -> tuple[list[Instance], tuple[str, ...]]:
-    """Find the geometries that a document shows, and what had to be left out.
+def read_scene(root: Element) -> tuple[list[Instance], tuple[str, ...]]:
+    """Return the instances of geometries, and texts about omissions.
 
-    A document without a scene shows each of its geometries once.
+    For a document without a scene, each geometry is returned once.
 
     Raises:
         MeshError: The instances multiply without bounds.
     """
-    document = _Document(text)
+    document = _Document(root)
     scene = document.scene()
     if scene is None:
         shown = [
             Instance(geometry, np.eye(4), None)
-            for geometry in text.root.iterfind("library_geometries/geometry")
+            for geometry in root.iterfind("library_geometries/geometry")
             if geometry.find("mesh") is not None
         ]
     else:
-        # What overflows here is found when the mesh is built.
+        # Overflow is reported when the mesh is built.
         with np.errstate(all="ignore"):
             shown = list(document.shown(scene))
     return shown, tuple(dict.fromkeys(document.skipped))
 
 
 class _Document:
-    """What a document's nodes can refer to, and what of them is left out.
+    """Resolves the nodes of a document.
 
     Attributes:
-        skipped: What is left out, one sentence each.
+        skipped: Omitted content, one text each.
     """
 
-    def __init__(self, text: DaeText) -> None:
+    def __init__(self, root: Element) -> None:
         self.skipped: list[str] = []
-        self._text = text
+        self._root = root
         self._matrices: dict[Element, Single] = {}
-        # Of elements with one name, the first counts.
+        # Of elements with the same id, the first is used.
         self._targets = {
-            tag: {one.get("id", ""): one for one in reversed(list(text.root.iter(tag)))}
+            tag: {one.get("id", ""): one for one in reversed(list(root.iter(tag)))}
             for tag in _INSTANCED.values()
         }
 
     def scene(self) -> Element | None:
-        """Return the scene that is shown, or else the first."""
-        root = self._text.root
+        """Return the instantiated scene, otherwise the first."""
+        root = self._root
         scenes = root.findall("library_visual_scenes/visual_scene")
         wanted = root.find("scene/instance_visual_scene")
         if wanted is not None:
@@ -197,7 +193,7 @@ class _Document:
         return matrix
 
     def _rotation(self, numbers: Matrix) -> Single | None:
-        """Turn by an angle [deg] about an axis of any length, as OpenGL does."""
+        """Return the rotation by an angle [deg] about an axis, as in OpenGL."""
         length = math.hypot(*numbers[:3].tolist())
         if not length:
             if numbers[3]:
@@ -229,9 +225,9 @@ class _Document:
         return matrix
 
     def _numbers(self, element: Element, count: int) -> Matrix | None:
-        """Read the numbers of a transform; None if they are not as many."""
+        """Parse the numbers of a transform; None if their number is wrong."""
         try:
-            numbers = read_floats(self._text.of(element))
+            numbers = read_floats(text_of(element))
         except ValueError:
             numbers = np.zeros(0)
         if len(numbers) != count:

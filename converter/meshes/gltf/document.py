@@ -1,41 +1,42 @@
-"""The container of glTF 2.0: its text, its buffers, and the numbers in them.
+"""The container of glTF 2.0: JSON, buffers and accessors.
 
-Nothing here knows of meshes. A file is ``.glb``, which holds text and numbers, or
-``.gltf``, whose text names its buffers or holds them in base64.
+A file is ``.glb``, with JSON and numbers in chunks, or ``.gltf``: JSON whose buffers
+are other files or base64. Meshes and materials are interpreted elsewhere.
 """
 
 from __future__ import annotations
 
 import base64
 import binascii
-import json
 import struct
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import unquote
 
+import msgspec
 import numpy as np
 
-from urdf_usd.converter.meshes.gltf.json_values import (
-    Object,
-    count,
-    inner,
-    integer,
-    items,
-    member,
-    text,
+from urdf_usd.converter.meshes.gltf.schema import (
+    Accessor,
+    Buffer,
+    BufferView,
+    Root,
+    Sparse,
 )
 from urdf_usd.converter.meshes.polygon_mesh import MeshError
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
 
-    from urdf_usd.converter.meshes.appearance import Neighbours
+    from urdf_usd.converter.meshes.corner_values import SiblingReader
+
+_Object = TypeVar("_Object", bound=msgspec.Struct)
 
 _MAGIC = b"glTF"
 _HEADER = struct.Struct("<4sII")
 _CHUNK = struct.Struct("<I4s")
 _VERSION = 2
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _COMPONENTS: dict[int, DTypeLike] = {
     5120: "<i1",
     5121: "<u1",
@@ -45,17 +46,18 @@ _COMPONENTS: dict[int, DTypeLike] = {
     5126: "<f4",
 }
 _WIDTHS = {"SCALAR": 1, "VEC2": 2, "VEC3": 3, "VEC4": 4}
-# Accessors may name zeros that no buffer holds, and share what one does.
+# Accessors without a buffer are zeros, and accessors can share a buffer, so that a
+# small file can declare any amount of numbers.
 _MOST_NUMBERS = 50_000_000
-# A value of JSON takes up to a hundred times its text in memory.
+# Bounds the memory for the decoded JSON.
 _MOST_VALUES = 2_000_000
-_REMEDIES = {
+_UNREADABLE_EXTENSIONS = {
     "KHR_draco_mesh_compression": "is compressed with Draco",
     "EXT_meshopt_compression": "is compressed with meshoptimizer",
     "KHR_meshopt_compression": "is compressed with meshoptimizer",
 }
-# Those that a surface does without, and those that are read.
-_BEARABLE = (
+# Prefixes of required extensions that are read, or that do not change a surface.
+_ACCEPTED_EXTENSIONS = (
     "KHR_materials_",
     "KHR_texture_",
     "EXT_texture_",
@@ -69,22 +71,45 @@ _BEARABLE = (
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class GltfDocument:
     """A glTF file.
 
     Attributes:
-        root: Its text.
-        neighbours: Gives the files that it names.
-        chunk: The numbers inside the file.
+        root: The decoded JSON.
+        read_sibling: Reads files that it refers to.
+        chunk: The binary chunk of a GLB.
     """
 
-    root: Object
-    neighbours: Neighbours = field(repr=False)
+    root: Root
+    read_sibling: SiblingReader = field(repr=False)
     chunk: bytes | None = field(default=None, repr=False)
 
+    def get(self, key: str, index: int | None, kind: type[_Object]) -> _Object:
+        """Decode an object of one of the document's lists.
 
-def read_document(data: bytes, neighbours: Neighbours) -> Document:
-    """Read the text of a glTF file of either form.
+        Args:
+            key: Name of the list in the JSON.
+            index: Index in the list.
+            kind: Type of its objects.
+
+        Raises:
+            MeshError: The index is out of range, or the object is invalid.
+        """
+        objects: list[msgspec.Raw] = getattr(self.root, _FIELDS[key])
+        if index is None or not 0 <= index < len(objects):
+            raise MeshError(f"it refers to {key} {index}, of {len(objects)}")
+        try:
+            # Not strict: 3.0 is an integer in JSON.
+            return msgspec.json.decode(objects[index], type=kind, strict=False)
+        except (msgspec.DecodeError, RecursionError) as error:
+            raise MeshError(f"{key} {index} is invalid: {error}") from error
+
+
+_FIELDS = {one.encode_name: one.name for one in msgspec.structs.fields(Root)}
+
+
+def read_document(data: bytes, read_sibling: SiblingReader) -> GltfDocument:
+    """Read the JSON of a glTF file of either form.
 
     Raises:
         MeshError: It is damaged, of another version, or compressed.
@@ -93,150 +118,159 @@ def read_document(data: bytes, neighbours: Neighbours) -> Document:
     if data.startswith(_MAGIC):
         data, chunk = _chunks(data)
     if sum(map(data.count, (b",", b"[", b"{"))) > _MOST_VALUES:
-        raise MeshError("its glTF has more values than any part needs")
+        raise MeshError(f"its glTF has more than {_MOST_VALUES} values")
+    text = data.removeprefix(_BYTE_ORDER_MARK)
     try:
-        root = json.loads(data.decode("utf-8-sig"))
-    except (ValueError, RecursionError) as error:
-        raise MeshError(f"its glTF is not JSON: {_one_line(error)}") from error
-    if not isinstance(root, dict):
-        raise MeshError("its glTF is not a JSON object")
-    version = text(inner(root, "asset"), "version")
+        root = msgspec.json.decode(text, type=Root, strict=False)
+    except msgspec.ValidationError as error:
+        raise MeshError(f"its glTF is invalid: {error}") from error
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise MeshError(f"its glTF is not JSON: {error}") from error
+    version = root.asset.version
     if version.partition(".")[0] != str(_VERSION):
         raise MeshError(f"it is glTF {version or 'of no version'}, not 2.0")
-    for extension in items(root, "extensionsRequired"):
-        name = text({"name": extension}, "name")
-        if name in _REMEDIES:
-            raise MeshError(f"it {_REMEDIES[name]} ({name}); export it uncompressed")
-        if not name.startswith(_BEARABLE):
+    for name in root.extensions_required:
+        if name in _UNREADABLE_EXTENSIONS:
+            reason = _UNREADABLE_EXTENSIONS[name]
+            raise MeshError(f"it {reason} ({name}); export it uncompressed")
+        if not name.startswith(_ACCEPTED_EXTENSIONS):
             raise MeshError(f"it requires the glTF extension {name!r}")
-    return Document(root, neighbours, chunk)
+    return GltfDocument(root, read_sibling, chunk)
 
 
-class Numbers:
-    """The numbers of a document; each buffer is read once."""
+class Accessors:
+    """Reads the accessors and buffer views of a document; buffers are read once."""
 
-    def __init__(self, document: Document) -> None:
+    def __init__(self, document: GltfDocument) -> None:
         self._document = document
         self._buffers: dict[int, bytes] = {}
         self._taken = 0
 
     def rows(self, accessor: int | None) -> NDArray[np.float64]:
-        """Return the rows that an accessor names; normalised integers are fractions.
+        """Return the (count, components) values of an accessor.
 
-        Returns:
-            (count, components) numbers.
+        Normalised integers are converted to fractions (glTF 2.0, section 3.6.2.2).
 
         Raises:
-            MeshError: They are not there.
+            MeshError: They are missing or invalid.
         """
-        found = member(self._document.root, "accessors", accessor)
+        found = self._document.get("accessors", accessor, Accessor)
         stored = self._stored(found)
         values: NDArray[np.float64] = stored.astype(np.float64)
-        if stored.dtype.kind == "f" or not found.get("normalized"):
+        if stored.dtype.kind == "f" or not found.normalized:
             return values
         is_signed = stored.dtype.kind == "i"
         largest = 2.0 ** (8 * stored.dtype.itemsize - is_signed) - 1.0
         return np.maximum(values / largest, -1.0)
 
     def indices(self, accessor: int | None) -> NDArray[np.int64]:
-        """Return the integers that an accessor names.
+        """Return the (count,) integers of an accessor.
 
         Raises:
-            MeshError: They are not there, or are no integers.
+            MeshError: They are missing or no integers.
         """
-        values = self._stored(member(self._document.root, "accessors", accessor))
+        values = self._stored(self._document.get("accessors", accessor, Accessor))
         if values.dtype.kind == "f" or values.shape[1] != 1:
             raise MeshError("its indices are no integers")
         return values[:, 0].astype(np.int64)
 
     def view(self, index: int | None) -> bytes:
-        """Return the bytes of a part of a buffer.
+        """Return the bytes of a buffer view.
 
         Raises:
-            MeshError: They are not there.
+            MeshError: They are missing.
         """
-        view = member(self._document.root, "bufferViews", index)
-        start, length = count(view, "byteOffset"), count(view, "byteLength")
-        content = self._buffer(integer(view, "buffer"))
-        if start + length > len(content):
-            raise MeshError("a part of a buffer lies beyond its end")
-        return content[start : start + length]
+        return self._bytes(self._document.get("bufferViews", index, BufferView))
 
-    def _stored(self, accessor: Object) -> NDArray[np.generic]:
-        kind = text(accessor, "type")
-        if kind not in _WIDTHS:
-            raise MeshError(f"its numbers are of type {kind!r}")
-        rows, width = count(accessor, "count"), _WIDTHS[kind]
-        self._taken += rows * width
+    def _bytes(self, view: BufferView) -> bytes:
+        content = self._buffer(view.buffer)
+        end = view.byte_offset + view.byte_length
+        if end > len(content):
+            raise MeshError("a part of a buffer lies beyond its end")
+        return content[view.byte_offset : end]
+
+    def _stored(self, accessor: Accessor) -> NDArray[np.generic]:
+        if accessor.type not in _WIDTHS:
+            raise MeshError(f"its numbers are of type {accessor.type!r}")
+        shape = accessor.count, _WIDTHS[accessor.type]
+        self._taken += shape[0] * shape[1]
         if self._taken > _MOST_NUMBERS:
-            raise MeshError("its numbers multiply beyond all bounds")
-        component = _component(accessor)
-        if "bufferView" in accessor:
-            values = self._strided(accessor, component, (rows, width))
-        elif "extensions" in accessor and "sparse" not in accessor:
+            raise MeshError(f"it has more than {_MOST_NUMBERS} numbers")
+        component = _component(accessor.component_type)
+        if accessor.buffer_view is not None:
+            view, offset = accessor.buffer_view, accessor.byte_offset
+            values = self._strided(view, offset, component, shape)
+        elif accessor.extensions and accessor.sparse is None:
             raise MeshError("its numbers are compressed")
         else:
-            values = np.zeros((rows, width), component)
-        if "sparse" in accessor:
-            values = self._replaced(values, inner(accessor, "sparse"))
+            values = np.zeros(shape, component)
+        if accessor.sparse is not None:
+            values = self._replaced(values, accessor.sparse)
         return values
 
     def _strided(
-        self, accessor: Object, component: np.dtype[np.generic], shape: tuple[int, int]
+        self,
+        index: int,
+        offset: int,
+        component: np.dtype[np.generic],
+        shape: tuple[int, int],
     ) -> NDArray[np.generic]:
-        index = integer(accessor, "bufferView")
-        view = member(self._document.root, "bufferViews", index)
-        content = self.view(index)
+        view = self._document.get("bufferViews", index, BufferView)
+        content = self._bytes(view)
         if not shape[0]:
             return np.zeros(shape, component)
         width = component.itemsize * shape[1]
-        stride = count(view, "byteStride") or width
-        start = count(accessor, "byteOffset")
-        if start + stride * (shape[0] - 1) + width > len(content):
+        stride = view.byte_stride or width
+        if offset + stride * (shape[0] - 1) + width > len(content):
             raise MeshError("its numbers lie beyond the end of their buffer")
         return np.ndarray(
-            shape, component, content, start, (stride, component.itemsize)
+            shape, component, content, offset, (stride, component.itemsize)
         )
 
     def _replaced(
-        self, values: NDArray[np.generic], sparse: Object
+        self, values: NDArray[np.generic], sparse: Sparse
     ) -> NDArray[np.generic]:
-        changed = count(sparse, "count")
-        where, what = inner(sparse, "indices"), inner(sparse, "values")
-        places = self._strided(where, _component(where), (changed, 1))[:, 0]
-        if places.dtype.kind != "u" or (changed and places.max() >= len(values)):
-            raise MeshError("a number is replaced that is not there")
+        indices = sparse.indices
+        rows = self._strided(
+            indices.buffer_view,
+            indices.byte_offset,
+            _component(indices.component_type),
+            (sparse.count, 1),
+        )[:, 0]
+        if rows.dtype.kind != "u" or (sparse.count and rows.max() >= len(values)):
+            raise MeshError("a sparse accessor replaces a row that does not exist")
         replaced = values.copy()
-        shape = (changed, values.shape[1])
-        replaced[places] = self._strided(what, values.dtype, shape)
+        shape = (sparse.count, values.shape[1])
+        new = sparse.values
+        replaced[rows] = self._strided(
+            new.buffer_view, new.byte_offset, values.dtype, shape
+        )
         return replaced
 
-    def _buffer(self, index: int | None) -> bytes:
-        buffer = member(self._document.root, "buffers", index)
-        number = index or 0
-        if number not in self._buffers:
-            self._buffers[number] = self._content(buffer, number)
-        return self._buffers[number]
+    def _buffer(self, index: int) -> bytes:
+        if index not in self._buffers:
+            buffer = self._document.get("buffers", index, Buffer)
+            self._buffers[index] = self._content(buffer, index)
+        return self._buffers[index]
 
-    def _content(self, buffer: Object, number: int) -> bytes:
-        if "uri" not in buffer:
-            if number or self._document.chunk is None:
-                raise MeshError(f"buffer {number} has no content")
+    def _content(self, buffer: Buffer, index: int) -> bytes:
+        if buffer.uri is None:
+            if index or self._document.chunk is None:
+                raise MeshError(f"buffer {index} has no content")
             return self._document.chunk
-        uri = text(buffer, "uri")
-        content = data_of(uri)
+        content = data_of(buffer.uri)
         if content is None:
-            content = self._document.neighbours(unquote(uri))
+            content = self._document.read_sibling(unquote(buffer.uri))
         if content is None:
-            raise MeshError(f"its buffer {uri[:80]!r} is not there")
+            raise MeshError(f"its buffer {buffer.uri[:80]!r} is not there")
         return content
 
 
 def data_of(uri: str) -> bytes | None:
-    """Return the bytes that a ``data:`` URI holds; None for any other.
+    """Return the content of a ``data:`` URI; None for any other URI.
 
     Raises:
-        MeshError: It is damaged.
+        MeshError: It is no valid base64.
     """
     if not uri.startswith("data:"):
         return None
@@ -249,8 +283,7 @@ def data_of(uri: str) -> bytes | None:
         raise MeshError("a part of it is not base64") from error
 
 
-def _component(accessor: Object) -> np.dtype[np.generic]:
-    kind = integer(accessor, "componentType")
+def _component(kind: int) -> np.dtype[np.generic]:
     if kind not in _COMPONENTS:
         raise MeshError(f"its numbers have the component type {kind}")
     return np.dtype(_COMPONENTS[kind])
@@ -274,9 +307,5 @@ def _chunks(data: bytes) -> tuple[bytes, bytes | None]:
         chunks.setdefault(kind, data[place : place + size])
         place += size
     if b"JSON" not in chunks:
-        raise MeshError("its binary glTF has no text")
+        raise MeshError("its binary glTF has no JSON")
     return chunks[b"JSON"], chunks.get(b"BIN\0")
-
-
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())[:80]

@@ -1,7 +1,8 @@
-"""The materials of a glTF document, whose colours are linear and whose v points down.
+"""The materials of a glTF document.
 
-Metallic-roughness materials are read as they are, and the older ones of specular and
-glossiness as far as their colour goes. What is wrong with a material costs no surface.
+Metallic-roughness materials are read completely; of specular-glossiness materials the
+colour and the glossiness. Colours are linear; v points down from the upper edge of an
+image. An invalid material raises an error, and its surface is kept without material.
 """
 
 from __future__ import annotations
@@ -12,17 +13,8 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from urdf_usd.converter.colors import srgb_from_linear
+from urdf_usd.converter.meshes.gltf import schema
 from urdf_usd.converter.meshes.gltf.document import data_of
-from urdf_usd.converter.meshes.gltf.json_values import (
-    EMPTY,
-    count,
-    inner,
-    integer,
-    member,
-    number,
-    numbers,
-    text,
-)
 from urdf_usd.converter.meshes.mesh_material import (
     MeshMaterial,
     MeshTexture,
@@ -35,111 +27,104 @@ from urdf_usd.converter.meshes.mesh_material import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from urdf_usd.converter.meshes.gltf.document import Document, Numbers
-    from urdf_usd.converter.meshes.gltf.json_values import Object
+    from urdf_usd.converter.meshes.gltf.document import Accessors, GltfDocument
 
     Gain = tuple[float, float, float, float]
 
+# Constants of OpenGL.
 _WRAPS = {33071: Wrap.CLAMP, 33648: Wrap.MIRROR, 10497: Wrap.REPEAT}
-_REPEAT = 10497
 _NO_GAIN = (1.0, 1.0, 1.0, 1.0)
-_TRANSFORM = "KHR_texture_transform"
-_GLOSSY = "KHR_materials_pbrSpecularGlossiness"
 
 
-def read_material(document: Document, content: Numbers, index: int) -> MeshMaterial:
+def read_material(
+    document: GltfDocument, accessors: Accessors, index: int
+) -> MeshMaterial:
     """Read a material of the document.
 
     Raises:
-        MeshError: It is against the schema.
+        MeshError: It is invalid, or one of its images is missing.
     """
-    material = member(document.root, "materials", index)
-    surface = inner(material, "pbrMetallicRoughness")
-    glossy = inner(inner(material, "extensions"), _GLOSSY)
-    images = _Images(document, content)
-    if glossy:
-        factor = numbers(glossy, "diffuseFactor", _NO_GAIN)
-        color = images.texture(glossy, "diffuseTexture")
-        metallic, roughness = 0.0, 1.0 - number(glossy, "glossinessFactor", 1.0)
+    material = document.get("materials", index, schema.Material)
+    textures = _Textures(document, accessors)
+    pbr, glossy = material.metallic_roughness, material.extensions.specular_glossiness
+    if glossy is not None:
+        factor = glossy.diffuse_factor
+        color = textures.read(glossy.diffuse_texture)
+        metallic, roughness = 0.0, 1.0 - glossy.glossiness_factor
         data = None
     else:
-        factor = numbers(surface, "baseColorFactor", _NO_GAIN)
-        color = images.texture(surface, "baseColorTexture")
-        metallic = number(surface, "metallicFactor", 1.0)
-        roughness = number(surface, "roughnessFactor", 1.0)
-        data = images.texture(surface, "metallicRoughnessTexture")
-    emissive = _emission(material)
-    glow = images.texture(material, "emissiveTexture")
-    red, green, blue, alpha = (_unit(component) for component in factor)
-    blends = text(material, "alphaMode") in {"BLEND", "MASK"}
-    cuts = text(material, "alphaMode") == "MASK"
-    shades = images.texture(material, "occlusionTexture")
-    bumps = images.texture(material, "normalTexture")
-    # Those of one image agree in all but the component, so that it is read once.
+        factor = pbr.base_color_factor
+        color = textures.read(pbr.base_color_texture)
+        metallic, roughness = pbr.metallic_factor, pbr.roughness_factor
+        data = textures.read(pbr.metallic_roughness_texture)
+    # Emission is clamped to one, as colours are.
+    strength = material.extensions.emissive.emissive_strength
+    red, green, blue = (_unit(part * strength) for part in material.emissive_factor)
+    emissive = red, green, blue
+    emissive_texture = textures.read(material.emissive_texture)
+    red, green, blue, alpha = map(_unit, factor)
+    blends = material.alpha_mode in {"BLEND", "MASK"}
+    occlusion = textures.read(material.occlusion_texture)
+    normal = textures.read(material.normal_texture)
+    # Uses of one image differ only in the component, so that it is read once.
     base_gain = (red, green, blue, alpha)
     data_gain = (1.0, _unit(roughness), _unit(metallic), 1.0)
-    textures = (
-        (Slot.COLOR, _taken(color, "rgb", base_gain)),
-        (Slot.OPACITY, _taken(color, "a", base_gain) if blends else None),
-        (Slot.EMISSION, _taken(glow, "rgb", (*emissive, 1.0))),
-        (Slot.ROUGHNESS, _taken(data, "g", data_gain)),
-        (Slot.METALNESS, _taken(data, "b", data_gain)),
-        (Slot.NORMAL, _taken(bumps, "rgb", _NO_GAIN)),
-        (Slot.OCCLUSION, _taken(shades, "r", _NO_GAIN)),
+    slots = (
+        (Slot.COLOR, _component(color, "rgb", base_gain)),
+        (Slot.OPACITY, _component(color, "a", base_gain) if blends else None),
+        (Slot.EMISSION, _component(emissive_texture, "rgb", (*emissive, 1.0))),
+        (Slot.ROUGHNESS, _component(data, "g", data_gain)),
+        (Slot.METALNESS, _component(data, "b", data_gain)),
+        (Slot.NORMAL, _component(normal, "rgb", _NO_GAIN)),
+        (Slot.OCCLUSION, _component(occlusion, "r", _NO_GAIN)),
     )
+    is_mask = material.alpha_mode == "MASK"
     return MeshMaterial(
-        name=text(material, "name"),
+        name=material.name,
         color=_encoded((red, green, blue)),
         opacity=alpha if blends else 1.0,
         emissive=_encoded(emissive),
         metallic=_unit(metallic),
         roughness=_unit(roughness),
-        cutoff=_unit(number(material, "alphaCutoff", 0.5)) if cuts else None,
-        double_sided=material.get("doubleSided") is True,
-        textures=tuple((slot, one) for slot, one in textures if one is not None),
+        cutoff=_unit(material.alpha_cutoff) if is_mask else None,
+        double_sided=material.double_sided,
+        textures=tuple((slot, one) for slot, one in slots if one is not None),
     )
 
 
-class _Images:
-    """Textures of a document."""
+class _Textures:
+    """Reads the textures of a document."""
 
-    def __init__(self, document: Document, content: Numbers) -> None:
+    def __init__(self, document: GltfDocument, accessors: Accessors) -> None:
         self._document = document
-        self._content = content
+        self._accessors = accessors
 
-    def texture(self, parent: Object, key: str) -> MeshTexture | None:
-        """Return a texture; its image is without content if that cannot be read."""
-        if key not in parent:
+    def read(self, info: schema.TextureInfo | None) -> MeshTexture | None:
+        """Return a texture; without content if its image is in another file."""
+        if info is None:
             return None
-        use = inner(parent, key)
-        root = self._document.root
-        texture = member(root, "textures", integer(use, "index"))
-        sampler = EMPTY
-        if "sampler" in texture:
-            sampler = member(root, "samplers", integer(texture, "sampler"))
-        source = integer(texture, "source")
+        texture = self._document.get("textures", info.index, schema.Texture)
+        sampler = schema.Sampler()
+        if texture.sampler is not None:
+            sampler = self._document.get("samplers", texture.sampler, schema.Sampler)
+        source = texture.source
         if source is None:
-            # It has another form for readers of an extension.
-            others = inner(texture, "extensions").values()
-            source = next(
-                (integer(one, "source") for one in others if isinstance(one, dict)),
-                None,
-            )
-        image = self._image(source)
-        return replace(image, sampling=_sampling(use, sampler))
+            # The image is only there in a format that an extension adds.
+            others = texture.extensions.values()
+            source = next((one.source for one in others), None)
+        return replace(self._image(source), sampling=_sampling(info, sampler))
 
     def _image(self, index: int | None) -> MeshTexture:
-        image = member(self._document.root, "images", index)
-        uri = text(image, "uri")
-        inside = data_of(uri)
-        if inside is None and "bufferView" in image:
-            inside = self._content.view(integer(image, "bufferView"))
-        if inside is None:
-            return MeshTexture(unquote(uri))
-        return MeshTexture(text(image, "name") or f"image_{index}", inside)
+        image = self._document.get("images", index, schema.Image)
+        content = data_of(image.uri)
+        if content is None and image.buffer_view is not None:
+            content = self._accessors.view(image.buffer_view)
+        if content is None:
+            return MeshTexture(unquote(image.uri))
+        return MeshTexture(image.name or f"image_{index}", content)
 
 
-def _taken(
+def _component(
     texture: MeshTexture | None, components: str, gain: Gain
 ) -> MeshTexture | None:
     if texture is None:
@@ -148,38 +133,28 @@ def _taken(
     return replace(texture, sampling=sampling)
 
 
-def _sampling(use: Object, sampler: Object) -> Sampling:
-    """Translate from v down, with the origin at the upper left corner, to v up.
+def _sampling(info: schema.TextureInfo, sampler: schema.Sampler) -> Sampling:
+    """Convert from v down, with the origin at the upper left corner, to v up.
 
-    The image is looked up at R S (u, v) + t. With v = 1 - v' that is, for v', the
-    opposite turn of the scaled coordinates, and another translation.
+    KHR_texture_transform looks the image up at R S (u, v) + t. With v = 1 - v', the
+    rotation of the scaled coordinates changes its sign, and the translation becomes
+    (t_u + s_v sin, 1 - t_v - s_v cos).
     """
-    moved = inner(inner(use, "extensions"), _TRANSFORM)
-    angle = number(moved, "rotation", 0.0)
-    across, up = numbers(moved, "scale", (1.0, 1.0))
-    right, down = numbers(moved, "offset", (0.0, 0.0))
-    sine, cosine = math.sin(angle), math.cos(angle)
+    transform = info.extensions.transform
+    angle = transform.rotation
+    (across, up), (right, down) = transform.scale, transform.offset
+    own = transform.tex_coord
     return Sampling(
-        wrap_s=_wrap(sampler, "wrapS"),
-        wrap_t=_wrap(sampler, "wrapT"),
-        coordinates=count(moved, "texCoord", count(use, "texCoord")),
+        wrap_s=_WRAPS.get(sampler.wrap_s, Wrap.REPEAT),
+        wrap_t=_WRAPS.get(sampler.wrap_t, Wrap.REPEAT),
+        coordinates=info.tex_coord if own is None else own,
         scale=(across, up),
         rotation=angle,
-        translation=(right + up * sine, 1.0 - down - up * cosine),
+        translation=(
+            right + up * math.sin(angle),
+            1.0 - down - up * math.cos(angle),
+        ),
     )
-
-
-def _wrap(sampler: Object, key: str) -> Wrap:
-    return _WRAPS.get(integer(sampler, key, _REPEAT) or _REPEAT, Wrap.REPEAT)
-
-
-def _emission(material: Object) -> tuple[float, float, float]:
-    """Return the linear emission, which no strength raises beyond one."""
-    extension = inner(inner(material, "extensions"), "KHR_materials_emissive_strength")
-    strength = number(extension, "emissiveStrength", 1.0)
-    factor = numbers(material, "emissiveFactor", (0.0, 0.0, 0.0))
-    red, green, blue = (_unit(component * strength) for component in factor)
-    return red, green, blue
 
 
 def _encoded(linear: Sequence[float]) -> tuple[float, float, float]:

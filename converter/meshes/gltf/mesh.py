@@ -1,11 +1,10 @@
 """glTF 2.0: the surfaces of the scene as one mesh [m].
 
-glTF is Y-up by its specification, and is turned upright (Y becomes Z), as Drake and
-Gazebo do. Its v points down from the upper edge of an image, and is turned as well.
+glTF is Y up by its specification; positions are rotated to Z up, as in Drake and
+Gazebo. Its v coordinate points down from the upper edge of an image and is flipped.
 
-The format is read here, and not through trimesh 5.2, which rounds colours to 255 steps
-and forgets wrap modes, moved textures, further sets of texture coordinates, emission,
-and which surfaces have two sides.
+trimesh 5.2 is not used because it rounds colours to 255 steps and drops wrap modes,
+texture transforms, further sets of texture coordinates, emission and double-sidedness.
 """
 
 from __future__ import annotations
@@ -16,26 +15,20 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from urdf_usd.converter.colors import linear_from_srgb, srgb_from_linear
-from urdf_usd.converter.meshes.appearance import (
+from urdf_usd.converter.meshes.corner_values import (
     CornerValues,
     corner_values,
     face_normals,
-    joined,
+    join_corner_values,
     unit_vectors,
 )
-from urdf_usd.converter.meshes.gltf.document import Numbers, read_document
-from urdf_usd.converter.meshes.gltf.json_values import (
-    inner,
-    integer,
-    items,
-    member,
-    numbers,
-)
+from urdf_usd.converter.meshes.gltf import schema
+from urdf_usd.converter.meshes.gltf.document import Accessors, read_document
 from urdf_usd.converter.meshes.gltf.materials import read_material
 from urdf_usd.converter.meshes.polygon_mesh import (
     MeshError,
     PolygonMesh,
-    SurfaceLook,
+    SurfaceAttributes,
     build_mesh,
     check_indices,
     reversed_faces,
@@ -46,9 +39,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from urdf_usd.converter.meshes.appearance import Neighbours
-    from urdf_usd.converter.meshes.gltf.document import Document
-    from urdf_usd.converter.meshes.gltf.json_values import Object
+    from urdf_usd.converter.meshes.corner_values import SiblingReader
+    from urdf_usd.converter.meshes.gltf.document import GltfDocument
     from urdf_usd.converter.meshes.mesh_material import MeshMaterial
 
     Matrix: TypeAlias = NDArray[np.float64]
@@ -56,7 +48,7 @@ if TYPE_CHECKING:
 
 _UPRIGHT = np.array([[1.0, 0, 0, 0], [0, 0, -1, 0], [0, 1, 0, 0], [0, 0, 0, 1]])
 _TRIANGLES, _STRIP, _FAN = 4, 5, 6
-# The specification gives a node one parent at most; some files have a few more.
+# The specification allows a node one parent; some files have a few more.
 _MOST_PLACES_PER_NODE = 4
 _MOST_PLACES = 1000
 _MOST_CORNERS = 50_000_000
@@ -66,15 +58,15 @@ _PLANE = 2
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Part:
-    """Triangles of one primitive in the scene.
+    """Triangles of one primitive, placed in the scene.
 
     Attributes:
         points: (N, 3) positions [m], Z up.
-        corners: Points of all corners, three for each triangle.
-        normals: Unit vectors, if it has any.
+        corners: (3 T,) indices of points, three per triangle.
+        normals: Unit vectors, if any.
         coordinates: Sets of texture coordinates, v up.
-        colors: (corners, 3) linear colours, if it has any.
-        material: Index in the document; None for none.
+        colors: (3 T, 3) linear colours, if any.
+        material: Index in the document, if any.
     """
 
     points: Matrix
@@ -85,26 +77,26 @@ class _Part:
     material: int | None
 
 
-def read_gltf(data: bytes, neighbours: Neighbours = lambda _: None) -> PolygonMesh:
+def read_gltf(data: bytes, read_sibling: SiblingReader = lambda _: None) -> PolygonMesh:
     """Read all surfaces of a glTF file, binary or text, as one mesh.
 
-    Surfaces that are skinned or change shape are read as they rest.
+    Skins and morph targets are ignored.
 
     Args:
-        data: The file.
-        neighbours: Gives the buffers that the file names.
+        data: Content of the file.
+        read_sibling: Reads files that it refers to.
 
     Raises:
-        MeshError: The file is damaged or compressed, or holds no surface.
+        MeshError: The file is damaged or compressed, or has no surface.
     """
-    document = read_document(data, neighbours)
-    content = Numbers(document)
+    document = read_document(data, read_sibling)
+    accessors = Accessors(document)
     skipped: dict[str, None] = {}
     parts: list[_Part] = []
     corners = 0
     for mesh, transform in _placed(document):
-        for primitive in items(mesh, "primitives"):
-            part = _part(primitive, content, transform, skipped)
+        for primitive in mesh.primitives:
+            part = _part(primitive, accessors, transform, skipped)
             if part is not None:
                 parts.append(part)
                 corners += len(part.corners)
@@ -112,50 +104,44 @@ def read_gltf(data: bytes, neighbours: Neighbours = lambda _: None) -> PolygonMe
                 raise MeshError("its instances multiply beyond all bounds")
     if not parts:
         raise MeshError("; ".join(("it holds no faces", *skipped)))
-    materials = _materials(document, content, parts, skipped)
+    materials = _materials(document, accessors, parts, skipped)
     return _joined(parts, materials, tuple(skipped))
 
 
-def _placed(document: Document) -> Iterator[tuple[Object, Matrix]]:
-    """Yield the meshes that the scene shows, with their transforms.
+def _placed(document: GltfDocument) -> Iterator[tuple[schema.Mesh, Matrix]]:
+    """Yield the meshes of the scene with their transforms.
 
-    A document without a scene shows all nodes that are in no other.
+    A document without a scene is read from all nodes that are no children.
     """
     root = document.root
-    nodes = items(root, "nodes")
-    if items(root, "scenes"):
-        scene = member(root, "scenes", integer(root, "scene", 0))
-        tops = items(scene, "nodes")
+    numbers = range(len(root.nodes))
+    if root.scenes:
+        tops = document.get("scenes", root.scene, schema.Scene).nodes
     else:
-        inside = {
-            child
-            for number in range(len(nodes))
-            for child in items(member(root, "nodes", number), "children")
-            if isinstance(child, int)
-        }
-        tops = [number for number in range(len(nodes)) if number not in inside]
+        nodes = (document.get("nodes", number, schema.Node) for number in numbers)
+        inside = {child for node in nodes for child in node.children}
+        tops = [number for number in numbers if number not in inside]
     pending = [(top, _UPRIGHT) for top in reversed(tops)]
-    most = _MOST_PLACES + _MOST_PLACES_PER_NODE * len(nodes)
+    most = _MOST_PLACES + _MOST_PLACES_PER_NODE * len(numbers)
     for _ in range(most):
         if not pending:
             return
         if len(pending) > most:
             break
         number, above = pending.pop()
-        node = member(root, "nodes", integer({"node": number}, "node"))
+        node = document.get("nodes", number, schema.Node)
         transform = above @ _transform(node)
-        if "mesh" in node:
-            yield member(root, "meshes", integer(node, "mesh")), transform
-        pending += [(child, transform) for child in reversed(items(node, "children"))]
+        if node.mesh is not None:
+            yield document.get("meshes", node.mesh, schema.Mesh), transform
+        pending += [(child, transform) for child in reversed(node.children)]
     raise MeshError("its nodes multiply beyond all bounds")
 
 
-def _transform(node: Object) -> Matrix:
+def _transform(node: schema.Node) -> Matrix:
     result = np.eye(4)
-    if "matrix" in node:
-        flat = numbers(node, "matrix", tuple(result.flat))
-        return np.array(flat).reshape(4, 4).T
-    x, y, z, w = numbers(node, "rotation", (0.0, 0.0, 0.0, 1.0))
+    if node.matrix is not None:
+        return np.array(node.matrix).reshape(4, 4).T
+    x, y, z, w = node.rotation
     length = (x * x + y * y + z * z + w * w) ** 0.5
     if not length:
         raise MeshError("a rotation has no length")
@@ -167,27 +153,28 @@ def _transform(node: Object) -> Matrix:
             [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
         ]
     )
-    result[:3, :3] = turn * np.array(numbers(node, "scale", (1.0, 1.0, 1.0)))
-    result[:3, 3] = numbers(node, "translation", (0.0, 0.0, 0.0))
+    result[:3, :3] = turn * np.array(node.scale)
+    result[:3, 3] = node.translation
     return result
 
 
 def _part(
-    primitive: object, content: Numbers, transform: Matrix, skipped: dict[str, None]
+    primitive: schema.Primitive,
+    accessors: Accessors,
+    transform: Matrix,
+    skipped: dict[str, None],
 ) -> _Part | None:
-    primitive = member({"primitives": (primitive,)}, "primitives", 0)
-    mode = integer(primitive, "mode", _TRIANGLES)
-    attributes = inner(primitive, "attributes")
+    mode, attributes = primitive.mode, primitive.attributes
     if mode not in {_TRIANGLES, _STRIP, _FAN} or "POSITION" not in attributes:
         return None
-    raw = content.rows(integer(attributes, "POSITION"))
+    raw = accessors.rows(attributes["POSITION"])
     if raw.shape[1] != _POSITION:
         raise MeshError("its positions are not three numbers each")
-    if "indices" in primitive:
-        order = content.indices(integer(primitive, "indices"))
+    if primitive.indices is not None:
+        order = accessors.indices(primitive.indices)
     else:
         order = np.arange(len(raw))
-    corners = _triangles(order, mode or _TRIANGLES)
+    corners = _triangles(order, mode)
     if not len(corners):
         return None
     check_indices(len(raw), np.full(len(corners) // 3, 3), corners)
@@ -198,14 +185,14 @@ def _part(
         if np.linalg.det(linear) < 0:
             faces = np.full(len(corners) // 3, 3)
             corners = reversed_faces(faces, corners).astype(np.int64)
-    values = _Attributes(attributes, content, len(raw), corners, skipped)
+    values = _Attributes(attributes, accessors, len(raw), corners, skipped)
     return _Part(
         points,
         corners,
         values.normals(linear),
         values.coordinates(),
         values.colors(),
-        integer(primitive, "material"),
+        primitive.material,
     )
 
 
@@ -223,18 +210,21 @@ def _triangles(order: Corners, mode: int) -> Corners:
 
 
 class _Attributes:
-    """What the corners of a primitive have, as far as it is sound."""
+    """Reads the attributes of a primitive other than positions.
+
+    An invalid attribute is skipped, and the reason added to ``skipped``.
+    """
 
     def __init__(
         self,
-        attributes: Object,
-        content: Numbers,
+        attributes: dict[str, int],
+        accessors: Accessors,
         points: int,
         corners: Corners,
         skipped: dict[str, None],
     ) -> None:
         self._attributes = attributes
-        self._content = content
+        self._accessors = accessors
         self._points = points
         self._corners = corners
         self._skipped = skipped
@@ -244,7 +234,7 @@ class _Attributes:
         if rows is None:
             return None
         first, second, third = linear.T
-        # The inverse transpose, but for a factor that is positive.
+        # The inverse transpose up to a positive factor.
         cofactors = np.stack(
             [np.cross(second, third), np.cross(third, first), np.cross(first, second)]
         )
@@ -270,25 +260,25 @@ class _Attributes:
         if key not in self._attributes:
             return None
         try:
-            rows = self._content.rows(integer(self._attributes, key))
+            rows = self._accessors.rows(self._attributes[key])
         except MeshError as error:
             self._skipped[f"its {key} are left out: {error}"] = None
             return None
         if len(rows) != self._points or rows.shape[1] < width:
-            self._skipped[f"its {key} do not go with its points"] = None
+            self._skipped[f"its {key} do not match its points"] = None
             return None
         return rows[:, :width]
 
 
 def _materials(
-    document: Document,
-    content: Numbers,
+    document: GltfDocument,
+    accessors: Accessors,
     parts: list[_Part],
     skipped: dict[str, None],
 ) -> dict[tuple[int, bool], MeshMaterial]:
-    """Read the materials that parts have; by index, and whether corners have colours.
+    """Read the materials of parts, by index and whether vertices have colours.
 
-    Colours of corners are factors of the material's; one that is an image keeps it.
+    Vertex colours are factors of the material's colour, unless that is an image.
     """
     found: dict[tuple[int, bool], MeshMaterial] = {}
     for part in parts:
@@ -299,7 +289,7 @@ def _materials(
         if key in found:
             continue
         try:
-            material = read_material(document, content, part.material)
+            material = read_material(document, accessors, part.material)
         except MeshError as error:
             skipped[f"material {part.material} is left out: {error}"] = None
             continue
@@ -349,11 +339,11 @@ def _joined(
         np.full(len(corners) // 3, 3),
         corners,
         skipped=skipped,
-        look=SurfaceLook(
-            normals=joined(normals, flat),
+        attributes=SurfaceAttributes(
+            normals=join_corner_values(normals, flat),
             texture_coordinates=first,
             further_coordinates=tuple(further),
-            colors=joined(own, white),
+            colors=join_corner_values(own, white),
             face_materials=np.repeat(
                 np.array(chosen, np.int32), [len(part.corners) // 3 for part in parts]
             ),
@@ -365,7 +355,7 @@ def _joined(
 def _coordinate_sets(
     parts: list[_Part], white: list[Matrix], materials: tuple[MeshMaterial, ...]
 ) -> list[CornerValues | None]:
-    """Join the first set, and those further ones that a texture lies in."""
+    """Join the first set, and the further sets that a texture uses."""
     used = [
         texture.sampling.coordinates
         for material in materials
@@ -380,12 +370,12 @@ def _coordinate_sets(
             for part in parts
         ]
         wanted = number == 0 or number in used
-        sets.append(joined(held, origin) if wanted else None)
+        sets.append(join_corner_values(held, origin) if wanted else None)
     return sets
 
 
 def _corner_colors(part: _Part, material: MeshMaterial | None) -> CornerValues | None:
-    """Return colours of corners, times the material's where it shows them."""
+    """Return vertex colours, multiplied by the material's colour if that is used."""
     if part.colors is None:
         return None
     linear = part.colors

@@ -1,8 +1,8 @@
 """The material libraries of an OBJ file (MTL).
 
-tinyobjloader needs them to number the materials that faces use, but reads neither
-emission nor how a texture lies, takes the text of one library alone, and takes the
-first word of a material's name for the name. So what they say is read here.
+They are read here because tinyobjloader ignores emission and texture options, accepts
+only one library, and only the first word of a material's name. It needs their text to
+number the materials of faces.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ from urdf_usd.converter.meshes.mesh_material import (
     Sampling,
     Slot,
     Wrap,
-    faded,
     unit_color,
     visible,
+    with_opacity,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from urdf_usd.converter.meshes.appearance import Neighbours
+    from urdf_usd.converter.meshes.corner_values import SiblingReader
 
-# These start with the end of a line, which is found ten times as fast as a beginning.
+# Patterns start with a line end, which is ten times as fast as a multi-line anchor.
 _LIBRARY = re.compile(rb"\n[ \t]*+mtllib[ \t]++([^\n]*)")
 _NAME = re.compile(rb"\n[ \t]*+(?:newmtl|usemtl)[ \t]++[^\n]*")
-# Real files name one; what they say is held in memory.
+# Real files have one.
 _MOST_LIBRARIES = 32
-# Stands for a space in a name while the library reads it.
+# Replaces spaces in names for tinyobjloader.
 _SPACE = "\x1f"
 _RGB = 3
-# The statements of images, and the components that they are about.
+# Texture statements, with slot and components.
 _MAPS = {
     "map_kd": (Slot.COLOR, "rgb"),
     "map_ke": (Slot.EMISSION, "rgb"),
@@ -48,7 +48,7 @@ _MAPS = {
     "map_pm": (Slot.METALNESS, "r"),
     "norm": (Slot.NORMAL, "rgb"),
 }
-# The options of images, and the most words that follow each.
+# Texture options, with their maximum number of arguments.
 _OPTIONS = {
     "-blendu": 1,
     "-blendv": 1,
@@ -64,9 +64,9 @@ _OPTIONS = {
     "-texres": 1,
     "-type": 1,
 }
-# Options whose words are numbers, of which not all need be there.
+# Options with numbers, some of which are optional.
 _OF_NUMBERS = frozenset({"-mm", "-o", "-s", "-t"})
-# Luminance and depth are not to be had of an image as such.
+# Other channels (luminance, depth) are not supported.
 _CHANNELS = {"r": "r", "g": "g", "b": "b", "m": "a"}
 
 
@@ -75,52 +75,52 @@ class MaterialLibraries:
     """Material libraries.
 
     Attributes:
-        text: All of them, one after the other, with names in one word.
-        materials: By name in one word; of several with one name, the first.
+        text: All of them concatenated, with names without spaces.
+        materials: By name without spaces; of equal names the first.
     """
 
     text: bytes
     materials: dict[str, MeshMaterial]
 
     def material(self, name: str) -> MeshMaterial:
-        """Return the material of a name in one word."""
+        """Return the material of a name without spaces."""
         plain = MeshMaterial(name.replace(_SPACE, " "))
         return self.materials.get(name, plain)
 
 
 def read_libraries(
-    text: bytes, neighbours: Neighbours
+    text: bytes, read_sibling: SiblingReader
 ) -> tuple[MaterialLibraries, tuple[str, ...]]:
-    """Read the libraries that an OBJ file names.
+    """Read the material libraries of an OBJ file.
 
     Args:
         text: The OBJ file.
-        neighbours: Gives the bytes of a file that it names.
+        read_sibling: Gives the bytes of a file that it names.
 
     Returns:
-        The libraries, and a sentence about each that is not there.
+        The libraries, and a text about each missing one.
     """
     texts: list[bytes] = []
     absent: list[str] = []
     materials: dict[str, MeshMaterial] = {}
-    for reference in islice(_references(text, neighbours), _MOST_LIBRARIES):
-        content = neighbours(reference)
+    for reference in islice(_references(text, read_sibling), _MOST_LIBRARIES):
+        content = read_sibling(reference)
         if content is None:
-            absent.append(f"material library {reference!r} is not there")
+            absent.append(f"material library {reference!r} is missing")
             continue
         content = in_one_word(in_utf8(content).replace(b"\r", b"\n"))
         texts.append(content)
         for name, material in _materials(content, posixpath.dirname(reference)):
             materials.setdefault(name, material)
     libraries = MaterialLibraries(b"\n".join(texts), materials)
-    # A file that uses no material loses nothing without its library.
+    # Without materials in use, missing libraries do not matter.
     return libraries, tuple(absent) if b"usemtl" in text else ()
 
 
 def in_utf8(data: bytes) -> bytes:
-    """Return a text in UTF-8 without a byte order mark.
+    """Return a text in UTF-8 without byte order mark.
 
-    Neither format knows of encodings; what is not UTF-8 is most likely Latin-1.
+    The formats define no encoding; text that is not UTF-8 is read as Latin-1.
     """
     try:
         data.decode()
@@ -130,19 +130,19 @@ def in_utf8(data: bytes) -> bytes:
 
 
 def in_one_word(text: bytes) -> bytes:
-    """Join the words of the names of materials, in an OBJ file or its libraries."""
+    """Replace spaces in the names of materials, in an OBJ file or its libraries."""
 
-    def joined(line: re.Match[bytes]) -> bytes:
+    def join_corner_values(line: re.Match[bytes]) -> bytes:
         keyword, name = (
             line[0].split(None, 1) if line[0].split()[1:] else (line[0], b"")
         )
         return b"\n" + keyword + b" " + name.strip().replace(b" ", _SPACE.encode())
 
-    return _NAME.sub(joined, b"\n" + text)[1:] if b"mtl" in text else text
+    return _NAME.sub(join_corner_values, b"\n" + text)[1:] if b"mtl" in text else text
 
 
-def _references(text: bytes, neighbours: Neighbours) -> Iterator[str]:
-    """Yield the libraries that a file names, each once."""
+def _references(text: bytes, read_sibling: SiblingReader) -> Iterator[str]:
+    """Yield the references to libraries, each once."""
     if b"mtllib" not in text:
         return
     lines: set[bytes] = set()
@@ -152,8 +152,8 @@ def _references(text: bytes, neighbours: Neighbours) -> Iterator[str]:
             continue
         lines.add(match[1])
         whole = match[1].strip().decode("utf-8", "replace").replace("\\", "/")
-        # A name with spaces, or several names.
-        names = (whole,) if neighbours(whole) is not None else whole.split()
+        # One name with spaces, or several names.
+        names = (whole,) if read_sibling(whole) is not None else whole.split()
         for name in names:
             if name not in met:
                 met.add(name)
@@ -161,7 +161,7 @@ def _references(text: bytes, neighbours: Neighbours) -> Iterator[str]:
 
 
 def _materials(library: bytes, folder: str) -> Iterator[tuple[str, MeshMaterial]]:
-    """Yield the materials of a library with their names in one word."""
+    """Yield the materials of a library, with names without spaces."""
     name: str | None = None
     statements: dict[str, str] = {}
     for line in library.decode("utf-8", "replace").split("\n"):
@@ -192,14 +192,14 @@ def _material(name: str, statements: dict[str, str], folder: str) -> MeshMateria
         emissive=_color(statements, "ke") or (0.0, 0.0, 0.0),
         metallic=_unit(statements, "pm"),
         roughness=_unit(statements, "pr"),
-        textures=faded(_tinted(_with_alpha(textures), color), opacity),
+        textures=with_opacity(_tinted(_with_alpha(textures), color), opacity),
     )
 
 
 def _with_alpha(
     textures: Sequence[tuple[Slot, MeshTexture]],
 ) -> tuple[tuple[Slot, MeshTexture], ...]:
-    """Take opacity from the alpha of an image that gives the colour as well."""
+    """Use the alpha of an image for opacity if it is also the colour texture."""
     images = {texture.reference for slot, texture in textures if slot is Slot.COLOR}
     return tuple(
         (slot, replace(texture, sampling=replace(texture.sampling, components="a")))
@@ -213,9 +213,9 @@ def _tinted(
     textures: Sequence[tuple[Slot, MeshTexture]],
     color: tuple[float, float, float] | None,
 ) -> tuple[tuple[Slot, MeshTexture], ...]:
-    """Make a colour a factor of its image, as the format defines it.
+    """Multiply the colour texture by the colour, as the format defines.
 
-    Black is none: exporters write it where only the image counts.
+    Black is ignored: exporters write it to mean that only the texture is used.
     """
     if color is None or not any(color):
         return tuple(textures)
@@ -230,7 +230,7 @@ def _tinted(
 
 
 def _texture(statement: str, components: str, folder: str) -> MeshTexture | None:
-    """Read the options of an image and its file, whose name may hold spaces."""
+    """Parse texture options and the file name, which may contain spaces."""
     words = statement.split(" ")
     options: dict[str, list[str]] = {}
     while words and (words[0].lower() in _OPTIONS or not words[0]):
@@ -269,7 +269,7 @@ def _pair(words: Sequence[str], default: float) -> tuple[float, float]:
 
 
 def _opacity(statements: dict[str, str]) -> float:
-    """Return the opacity; ``Tr`` is its complement, and counts where ``d`` is not."""
+    """Return the opacity ``d``, otherwise the complement of ``Tr``."""
     words = statements.get("d", "").split()
     stated = _number(words[-1]) if words else None
     if stated is None:
@@ -283,7 +283,7 @@ def _color(
 ) -> tuple[float, float, float] | None:
     words = statements.get(keyword, "").split()[:_RGB]
     numbers = [number for word in words if (number := _number(word)) is not None]
-    # One number stands for three.
+    # One number is used for all three.
     numbers = numbers * _RGB if len(words) == len(numbers) == 1 else numbers
     return unit_color(numbers) if len(numbers) == _RGB else None
 

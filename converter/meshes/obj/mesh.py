@@ -1,16 +1,15 @@
-"""Wavefront OBJ: the polygons of all objects and groups.
+"""Wavefront OBJ files, read by tinyobjloader.
 
-tinyobjloader reads the file. Of the libraries that were tried, it alone keeps polygons,
-the order of the file, and relative indices that count from their own line: trimesh 5.2
-and assimp-py 1.2 cut polygons into triangles, trimesh counts relative indices from the
-end of the file and meshio 5.3 takes them for absolute ones.
+Of the libraries that were compared, only tinyobjloader keeps polygons, the order of the
+file, and relative indices: trimesh 5.2 and assimp-py 1.2 triangulate, trimesh counts
+relative indices from the end of the file, and meshio 5.3 treats them as absolute.
 
-It takes damaged numbers for zero or for what stands before the damage, so lines that it
-would misread are refused before it sees them. Its numpy accessors, in the wheels of
-2.0.0rc13, repeat the first number under numpy 2: the lists are right.
+It reads malformed numbers as zero or up to the fault, so that such lines are refused
+beforehand. Its numpy accessors are wrong under numpy 2 in the wheels of 2.0.0rc13; its
+lists are used.
 
-Normals, texture coordinates (whose v points up, as USD's), colours after all positions
-and materials are read as far as they go: what is wrong with them costs no face.
+Invalid normals, texture coordinates (v up, as in USD), colours and materials are
+ignored; faces are kept.
 """
 
 from __future__ import annotations
@@ -21,18 +20,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import tinyobjloader
 
-from urdf_usd.converter.meshes.appearance import (
+from urdf_usd.converter.meshes.corner_values import (
     CornerValues,
-    completed,
     corner_values,
     face_normals,
+    fill_missing,
     unit_vectors,
 )
 from urdf_usd.converter.meshes.obj.materials import in_one_word, in_utf8, read_libraries
 from urdf_usd.converter.meshes.polygon_mesh import (
     MeshError,
     PolygonMesh,
-    SurfaceLook,
+    SurfaceAttributes,
     build_mesh,
     check_indices,
 )
@@ -42,22 +41,21 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from urdf_usd.converter.meshes.appearance import Neighbours
+    from urdf_usd.converter.meshes.corner_values import SiblingReader
 
-# All start with the end of a line, which is found ten times as fast as a beginning.
-# Points, lines and weights: the library gives up the file for one that is dangling.
-# Names of objects and groups: it takes a kilobyte for each.
+# Patterns start with a line end, which is ten times as fast as a multi-line anchor.
+# Points, lines and weights: the library refuses the file if one is invalid. Names of
+# objects and groups: it uses a kilobyte for each.
 _NO_SURFACE = re.compile(rb"\n[ \t]*+(?:g|l|o|p|vw)[ \t][^\n]*")
 _NUMBER = rb"[ \t]++[+-]?+(?:\d++\.?+\d*+|\.\d++)(?:[eE][+-]?+\d++)?+(?=\s)"
 _MISREAD_VERTEX = re.compile(rb"\n[ \t]*+v(?=\s)(?!(?:" + _NUMBER + rb"){3})[^\n]*")
-# As C libraries print what is not finite; the library would take it for zero.
+# Non-finite numbers as printed by C libraries, which tinyobjloader reads as zero.
 _NOT_FINITE = re.compile(
     rb"(?<=[ \t])[+-]?(?:nan(?:\([a-z]*\))?|inf(?:inity)?|1\.#(?:ind|inf|[qs]nan)\d*)"
     rb"(?=\s|$)",
     re.IGNORECASE,
 )
-# Ten digits may exceed the 32 bits of an index, and would wrap around; a line ends for
-# the library with the first NUL.
+# Indices with ten digits may overflow 32 bits; the library ends a line at a NUL.
 _MISREAD_FACE = re.compile(
     rb"\n[ \t]*+f(?=\s)(?:[ \t]++[+-]?+\d{1,9}+(?:/[^\s/\0]*+){0,2}+(?=\s))*+"
     rb"[ \t]*+[^\s][^\n]*"
@@ -66,63 +64,65 @@ _SHOWN = 40
 
 
 def read_obj(
-    data: bytes, neighbours: Neighbours = lambda _: None, *, look: bool = True
+    data: bytes,
+    read_sibling: SiblingReader = lambda _: None,
+    *,
+    attributes: bool = True,
 ) -> PolygonMesh:
     """Read all faces of an OBJ file as one mesh [m].
 
     Args:
         data: The file.
-        neighbours: Gives the material libraries that the file names.
-        look: Whether to take what faces have besides their shape.
+        read_sibling: Gives the material libraries that the file names.
+        attributes: Whether to take what faces have besides their shape.
 
     Raises:
         MeshError: A number is malformed, an index is out of range, or no face is left.
     """
-    # The library takes a byte order mark for the name of the first line, and knows no
-    # continued lines.
+    # tinyobjloader supports neither byte order marks nor continued lines.
     text = b"\n".join((b"", *in_utf8(data).splitlines(), b""))
     text = _NO_SURFACE.sub(b"\n", text.replace(b"\\\n", b" "))
     if _MISREAD_VERTEX.search(text):
         text = _MISREAD_VERTEX.sub(_in_digits, text)
     _refuse(_MISREAD_VERTEX.search(text), "a vertex is not three numbers")
     _refuse(_MISREAD_FACE.search(text), "a face refers to something that is no vertex")
-    libraries, absent = read_libraries(text, neighbours)
+    libraries, absent = read_libraries(text, read_sibling)
     config = tinyobjloader.ObjReaderConfig()
     config.triangulate = False
     reader = tinyobjloader.ObjReader()
-    # One line asks for all libraries: every other one would find them used up.
+    # All libraries are passed as one text, for which one mtllib line is needed.
     if not reader.ParseFromString(
         b"mtllib all\n" + (in_one_word(text) if libraries.text else text),
         libraries.text,
         config,
     ):
         raise MeshError(f"its OBJ is broken: {' '.join(reader.Error().split())}")
-    attributes = reader.GetAttrib()
+    parsed = reader.GetAttrib()
     shapes = [shape.mesh for shape in reader.GetShapes()]
-    points = _rows(attributes.vertices, 3)
+    points = _rows(parsed.vertices, 3)
     counts = _integers(shape.num_face_vertices for shape in shapes)
     indices = _integers(shape.vertex_indices() for shape in shapes)
     check_indices(len(points), counts, indices)
-    if not look:
+    if not attributes:
         return build_mesh(points, counts, indices, skipped=absent)
-    seen = SurfaceLook(
-        normals=_normals(attributes, shapes, _Faces(points, counts, indices)),
-        texture_coordinates=completed(
-            _rows(attributes.texcoords, 2),
+    seen = SurfaceAttributes(
+        normals=_normals(parsed, shapes, _Faces(points, counts, indices)),
+        texture_coordinates=fill_missing(
+            _rows(parsed.texcoords, 2),
             _integers(shape.texcoord_indices() for shape in shapes),
             np.zeros(2),
         ),
-        colors=_colors(attributes, indices),
+        colors=_colors(parsed, indices),
         face_materials=_integers(shape.material_ids for shape in shapes),
         materials=tuple(
             libraries.material(str(found.name)) for found in reader.GetMaterials()
         ),
     )
-    return build_mesh(points, counts, indices, skipped=absent, look=seen)
+    return build_mesh(points, counts, indices, skipped=absent, attributes=seen)
 
 
 def _in_digits(vertex: re.Match[bytes]) -> bytes:
-    """Write what is not finite in digits; what is no number at all stays."""
+    """Replace non-finite numbers by digits; return other faults unchanged."""
     written = _NOT_FINITE.sub(b"1e999", vertex[0])
     return vertex[0] if _MISREAD_VERTEX.match(written + b"\n") else written
 
@@ -140,11 +140,11 @@ def _normals(attributes: Any, shapes: list[Any], faces: _Faces) -> CornerValues 
     indices = _integers(shape.normal_indices() for shape in shapes)
     if ((indices >= 0) & (indices < len(normals))).all():
         return corner_values(normals, indices)
-    return completed(normals, indices, face_normals(*faces))
+    return fill_missing(normals, indices, face_normals(*faces))
 
 
 def _colors(attributes: Any, indices: NDArray[np.int32]) -> CornerValues | None:  # noqa: ANN401  (untyped)
-    """Take colours, unless all are white, as the library makes those of no file."""
+    """Return vertex colours; None if all are white, the default of the library."""
     colors = _rows(attributes.colors, 3)
     if not (colors != 1.0).any():
         return None
@@ -152,7 +152,7 @@ def _colors(attributes: Any, indices: NDArray[np.int32]) -> CornerValues | None:
 
 
 def _dangling(faces: _Faces) -> bool:
-    """Say whether a corner is at no point; build_mesh will say it to the user."""
+    """Return whether an index is out of range, which build_mesh reports."""
     indices = faces.indices
     return not len(indices) or indices.max() >= len(faces.points)
 

@@ -1,4 +1,4 @@
-"""ROS packages, as far as their folders matter."""
+"""Lookup of ROS packages."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _IGNORED = {"CATKIN_IGNORE", "COLCON_IGNORE", "AMENT_IGNORE"}
 
 
 def declared_name(folder: Path) -> str | None:
-    """Return the name that a folder's manifest declares, if it has one."""
+    """Return the name in a folder's ``package.xml``, if it has one."""
     try:
         match = _NAME.search(read_file(folder / _MANIFEST, MIB))
     except OSError:
@@ -27,30 +27,30 @@ def declared_name(folder: Path) -> str | None:
 
 
 def is_package(folder: Path) -> bool:
-    """Whether a folder says that it is a package."""
+    """Return whether a folder has a ``package.xml``."""
     return (folder / _MANIFEST).is_file()
 
 
 def is_repository(folder: Path) -> bool:
-    """Whether a folder is a checkout of git; in a worktree ``.git`` is a file."""
+    """Return whether a folder is a git checkout; in a worktree ``.git`` is a file."""
     return (folder / ".git").exists()
 
 
 def prefixes(environment: Mapping[str, str]) -> tuple[Path, ...]:
-    """List the folders of ``AMENT_PREFIX_PATH`` that hold packages."""
+    """Return the ``share`` folders of ``AMENT_PREFIX_PATH``."""
     return tuple(Path(p, "share") for p in _paths(environment, "AMENT_PREFIX_PATH"))
 
 
 def workspaces(environment: Mapping[str, str]) -> tuple[Path, ...]:
-    """List the folders of ``ROS_PACKAGE_PATH``, which hold packages or are one."""
+    """Return the folders of ``ROS_PACKAGE_PATH``."""
     return tuple(map(Path, _paths(environment, "ROS_PACKAGE_PATH")))
 
 
 def packages_below(workspace: Path) -> dict[str, Path]:
-    """Map the declared names of all packages at and below a folder to their folders.
+    """Return the folders of all packages at and below a folder, by declared name.
 
-    As ROS does it: there are no packages inside packages, hidden folders and ignored
-    ones are not searched, and of two with one name the first in path order counts.
+    As in ROS: packages, hidden folders and folders with an ignore file are not
+    searched, and of two packages with the same name the first in path order is used.
     """
     found: dict[str, Path] = {}
     for root, folders, files in os.walk(workspace):

@@ -1,13 +1,12 @@
-"""Where the files are that a URDF refers to.
+"""Resolution of the file references of a URDF.
 
-Nothing is searched for by name alone: every candidate follows from the reference, the
-place of the URDF and the packages, and counts only if it is a file.
+Candidates follow from the reference, the path of the URDF and the packages; file names
+are not searched for.
 
-A robot's own folders are the URDF's folder, the package and the repository around it
-(where there is neither, the folder above), the packages that the user names, those of
-the ROS environment, and a package beside it that has a manifest and is referred to by
-name. A file elsewhere, or a link that leads elsewhere, is found all the same, and said:
-the URDF of a stranger may name any file.
+The robot's own folders are the URDF's folder, the package and the repository around it
+(otherwise the parent folder), the packages given by the user, those of the ROS
+environment, and neighbouring packages that are referred to by name. A file elsewhere,
+also through a symbolic link, is used but reported, because the URDF may be untrusted.
 """
 
 from __future__ import annotations
@@ -17,10 +16,11 @@ import re
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
+from urdf_usd.converter.robot.model import MeshFile
 from urdf_usd.converter.urdf.files.packages import (
     declared_name,
     is_package,
@@ -33,6 +33,9 @@ from urdf_usd.converter.urdf.files.packages import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
+    from urdf_usd.converter.robot.model import Robot
+
+
 # Only "file" may lack its slashes: "part:2.stl" is a file name.
 _SCHEME = re.compile(
     r"(?is)(?P<scheme>[a-z][a-z0-9+.-]+(?=://)|file):(?://)?(?P<rest>.*)"
@@ -42,13 +45,13 @@ _OF_PACKAGES = {"package", "model"}
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A file that a reference leads to.
+    """The file that a reference resolves to.
 
     Attributes:
         path: Absolute path.
-        outside: Whether it lies, or leads, outside the robot's own folders.
-        other_case: Whether the reference differs from it in letter case.
-        read_as: The reference as it was understood, if it is malformed.
+        outside: Whether it is outside the robot's own folders, after following links.
+        other_case: Whether the reference differs in letter case.
+        read_as: The corrected reference, if it is malformed.
     """
 
     path: Path
@@ -58,13 +61,13 @@ class Found:
 
 
 @dataclass(frozen=True)
-class Surroundings:
-    """What lies around a URDF.
+class FileResolver:
+    """Resolves the file references of one URDF.
 
     Attributes:
         urdf: Path of the URDF.
-        packages: Folders of packages by name, which are final for the names they hold.
-        environment: Where the variables of ROS are.
+        packages: Folders of packages by name; no other folders are tried for these.
+        environment: Environment variables.
     """
 
     urdf: Path
@@ -74,13 +77,13 @@ class Surroundings:
     def find(self, uri: str) -> Found | None:
         """Find the file that a URDF refers to.
 
-        ``package://NAME/REST`` and ``model://NAME/REST`` are looked up in the packages
-        that are named; then in ``ROS_PACKAGE_PATH`` and ``AMENT_PREFIX_PATH``; then
-        among the folders above the URDF: one that is called NAME, or that holds NAME,
-        or whose ``package.xml`` says NAME, and last any that is not another package.
-        Plain paths are relative to the URDF's folder, else to one above it.
+        ``package://NAME/REST`` and ``model://NAME/REST`` are looked up in ``packages``;
+        then in ``ROS_PACKAGE_PATH`` and ``AMENT_PREFIX_PATH``; then among the parents
+        of the URDF: a folder named NAME, with a subfolder NAME, or with NAME in its
+        ``package.xml``, and last any without another ``package.xml``. Plain paths are
+        relative to the URDF's folder, or to one of its parents.
 
-        Where no candidate is a file, one that differs in letter case alone is taken.
+        If no candidate is a file, one that differs only in letter case is used.
         """
         candidates: dict[Path, str] = {}
         for spelling in _spellings(uri):
@@ -107,15 +110,15 @@ class Surroundings:
         return next((Path(os.path.abspath(folder)) for folder in found), None)  # noqa: PTH100  keeps symbolic links
 
     def owns(self, path: Path, named: Iterable[str] = ()) -> bool:
-        """Whether a file lies in the robot's own folders, and does not lead out.
+        """Return whether a file, after following links, is in the robot's own folders.
 
         Args:
             path: The file.
-            named: Packages that it is referred to by.
+            named: Packages in its reference.
         """
         real = path.resolve()
-        around = chain.from_iterable(map(self._around, named))
-        packages = (folder.resolve() for folder in filter(is_package, around))
+        resolver = chain.from_iterable(map(self._around, named))
+        packages = (folder.resolve() for folder in filter(is_package, resolver))
         return any(map(real.is_relative_to, chain(self._own(), packages)))
 
     @cached_property
@@ -124,30 +127,30 @@ class Surroundings:
 
     @cached_property
     def _declared(self) -> tuple[tuple[Path, str | None], ...]:
-        """The URDF's folder and those above it, with the name of the package."""
+        """The URDF's folder and its parents, with declared package names."""
         ancestors = (self._folder, *self._folder.parents)
         return tuple((folder, declared_name(folder)) for folder in ancestors)
 
     @cached_property
     def _crawled(self) -> Mapping[str, Path]:
-        """Packages of the ROS workspaces by name; the first workspace wins."""
+        """Packages of the ROS workspaces by name; of equal names the first."""
         tables = map(packages_below, reversed(workspaces(self.environment)))
         return dict(chain.from_iterable(table.items() for table in tables))
 
     def _own(self) -> Iterator[Path]:
-        """The robot's own folders, whatever a reference says, without links."""
+        """Yield the robot's own folders, resolved, independent of references."""
         yield from self._near
-        # Most files are near: there may be many others, and to follow links takes long.
+        # Resolved lazily: most files are in the folders above.
         yield from self._named
 
     @cached_property
     def _near(self) -> tuple[Path, ...]:
-        around = [
+        resolver = [
             folder
             for marks in (is_package, is_repository)
             for folder in _first(marks, (self._folder, *self._folder.parents))
         ]
-        near = (self._folder, *(around or (self._folder.parent,)))
+        near = (self._folder, *(resolver or (self._folder.parent,)))
         return tuple(folder.resolve() for folder in near)
 
     @cached_property
@@ -168,8 +171,8 @@ class Surroundings:
             elif name and inner:
                 for package in chain(self._in_environment(name), self._around(name)):
                     yield package / inner
-                # A checkout is often not called what its package is called; but a
-                # folder that says it is another package is believed.
+                # A checkout often has another name than its package, unless its
+                # manifest declares another name.
                 for folder, declared in self._declared:
                     if declared is None:
                         yield folder / inner
@@ -204,7 +207,7 @@ class Surroundings:
 
 
 def _spellings(uri: str) -> tuple[str, ...]:
-    """Ways to read a reference: as it is, percent-encoded, and two common mistakes."""
+    """Return the reference as written, percent-decoded, and with mistakes corrected."""
     slashes = uri.replace("\\", "/")
     one_too_many = re.sub(r"(?i)^(package|model):///+", r"\1://", slashes)
     ways = (uri, unquote(uri), slashes, one_too_many)
@@ -217,7 +220,7 @@ def _scheme_and_rest(uri: str) -> tuple[str, str]:
 
 
 def package_and_rest(uri: str) -> tuple[str, str]:
-    """Name of the package that a reference begins with, and the path within it."""
+    """Return the package of a reference and the path in it."""
     scheme, rest = _scheme_and_rest(uri)
     name, _, inner = rest.partition("/") if scheme in _OF_PACKAGES else ("", "", rest)
     return name, inner.lstrip("/")
@@ -226,12 +229,12 @@ def package_and_rest(uri: str) -> tuple[str, str]:
 def _first(
     holds: Callable[[Path], bool], folders: tuple[Path, ...]
 ) -> tuple[Path, ...]:
-    """Return the first folder of which something holds, if there is one."""
+    """Return the first folder that satisfies a predicate, if any."""
     return tuple(filter(holds, folders))[:1]
 
 
 def _local(rest: str, folder: Path) -> Iterator[Path]:
-    """Paths that a ``file:`` URI can mean, with the URI's slashes still in front."""
+    """Yield the paths of a ``file:`` URI, without the scheme."""
     rest = rest.removeprefix("localhost") if rest.startswith("localhost/") else rest
     yield folder / rest
     if re.match(r"/[A-Za-z]:", rest):
@@ -239,7 +242,7 @@ def _local(rest: str, folder: Path) -> Iterator[Path]:
 
 
 def _in_other_case(path: Path) -> Path | None:
-    """Find the one file whose path differs in letter case alone."""
+    """Return the only file whose path differs only in letter case."""
     place = Path(os.path.normpath(path))
     missing: list[str] = []
     try:
@@ -252,7 +255,7 @@ def _in_other_case(path: Path) -> Path | None:
                 return None
             place /= alike[0]
     except (OSError, ValueError):
-        # unreadable, too long, or with a character that no name contains
+        # Unreadable, too long, or with a null character.
         return None
     return place if missing and _is_file(place) else None
 
@@ -261,11 +264,41 @@ def _is_file(path: Path) -> bool:
     try:
         return path.is_file()
     except OSError:
-        # a name longer than the file system allows
+        # A name that is too long.
         return False
 
 
 def _tidy(path: Path) -> Path:
-    """Make a path absolute and drop ``..`` unless a symbolic link gives it meaning."""
+    """Return an absolute path without ``..``, unless a symbolic link requires it."""
     plain = Path(os.path.abspath(path))  # noqa: PTH100  resolve() would follow links
     return plain if _is_file(plain) and plain.samefile(path) else path.absolute()
+
+
+def named_packages(robot: Robot) -> tuple[tuple[str, str], ...]:
+    """Return the packages of a robot's references, with the folders of its files.
+
+    Passed to other programs, which look for packages elsewhere.
+
+    Returns:
+        In the order of first use; of several folders of a package the first.
+    """
+    found: dict[str, str] = {}
+    for uri, path in _references(robot):
+        name, inner = package_and_rest(uri)
+        parts = PurePosixPath(inner).parts
+        place = Path(path)
+        if name and parts and place.parts[-len(parts) :] == parts:
+            found.setdefault(name, str(place.parents[len(parts) - 1]))
+    return tuple(found.items())
+
+
+def _references(robot: Robot) -> Iterator[tuple[str, str]]:
+    for link in robot.links:
+        for shape in link.shapes:
+            geometry = shape.geometry
+            if isinstance(geometry, MeshFile) and geometry.path:
+                yield geometry.uri, geometry.path
+        for visual in link.visuals:
+            material = visual.material
+            if material and material.texture_uri and material.texture_path:
+                yield material.texture_uri, material.texture_path

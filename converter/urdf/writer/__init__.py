@@ -1,1 +1,1 @@
-"""A robot as URDF text."""
+"""Writing of robots as URDF."""

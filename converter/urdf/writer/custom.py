@@ -1,7 +1,6 @@
-"""What a URDF said beyond its language, back into the elements that it stood in.
+"""Writing of custom data into the elements of its owners.
 
-It must not come to mean anything: nothing here replaces what is written already, or
-adds what the reader would understand.
+Existing attributes are not replaced, and nothing is written that is part of URDF.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from xml.etree import ElementTree as ET
 from xml.parsers import expat
 
 from urdf_usd.converter.urdf import grammar as g
-from urdf_usd.converter.urdf.extensions import REFERENCE, REFERRING
+from urdf_usd.converter.urdf.extensions import GAZEBO, REFERENCE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
 _PLAIN_NAME = re.compile(r"[A-Za-z_:][\w:.-]*", re.ASCII)
 _OTHER_NAME = re.compile(r"[^\s<>&/='\"?!]+")
-# An owner may hold one of each without saying anything by it.
+# Elements that may be added without changing the robot.
 _NEUTRAL = frozenset(
     {g.ORIGIN, g.AXIS, g.LIMIT, g.DYNAMICS, g.SAFETY_CONTROLLER, g.CALIBRATION}
 )
@@ -40,13 +39,13 @@ def write_custom(
 ) -> None:
     """Add custom data to the element of its owner.
 
-    What has no place any more, because the element around it is not written, is left
-    out; so is what no XML document can hold.
+    Data is omitted if the enclosing element is not written, or if its name is invalid
+    in XML.
 
     Args:
         element: The owner's element, complete but for this.
         element_type: Its type.
-        custom: What the owner says.
+        custom: The custom data.
         version: URDF version of the file.
         idle: Tag and name of attributes of the language that this owner ignores.
     """
@@ -68,11 +67,11 @@ def write_custom(
 
 
 def addressed(elements: Iterable[CustomElement]) -> tuple[CustomElement, ...]:
-    """Return the elements that name a link or joint, and stand beside all of them."""
+    """Return Gazebo's elements, which are children of the robot."""
     return tuple(
         one
         for one in elements
-        if one.content.tag == REFERRING
+        if one.content.tag == GAZEBO
         and not one.within
         and REFERENCE in dict(one.content.attributes)
     )
@@ -81,7 +80,7 @@ def addressed(elements: Iterable[CustomElement]) -> tuple[CustomElement, ...]:
 def _place(
     element: ET.Element, element_type: ElementType, within: tuple[str, ...]
 ) -> tuple[ET.Element, ElementType] | None:
-    """Find the element that custom data stood in; some are made."""
+    """Return the element that encloses custom data; created if neutral."""
     if element_type is g.ROBOT and within[:1] == (g.MATERIAL.tag,) and len(within) > 1:
         name, *within_material = within[1:]
         material = _material(element, name)
@@ -100,7 +99,7 @@ def _place(
 
 
 def _material(robot: ET.Element, name: str) -> ET.Element:
-    """Find or make the robot's material of a name; visuals define their own."""
+    """Find or create the robot's material with a name."""
     same = (m for m in robot.iterfind(g.MATERIAL.tag) if m.get("name") == name)
     found = next(same, None)
     if found is None:
@@ -123,7 +122,7 @@ def _is_custom(tag: str, element_type: ElementType) -> bool:
 
 
 def _is_name(text: str) -> bool:
-    """Whether XML allows a name; beyond ASCII, what its readers take decides."""
+    """Return whether a name is valid in XML; beyond ASCII, according to expat."""
     if _PLAIN_NAME.fullmatch(text):
         return True
     if not _OTHER_NAME.fullmatch(text):

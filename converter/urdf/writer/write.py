@@ -1,13 +1,12 @@
-"""A :class:`~urdf_usd.converter.robot.model.Robot` to URDF text.
+"""Writing of a :class:`~urdf_usd.converter.robot.model.Robot` as URDF.
 
-Reading the text gives the robot again: numbers are written in the fewest digits that
-stand for the same double, rotations as the roll, pitch and yaw that reproduce the
-quaternion. What URDF has no number for is said in the way that most readers take:
+Parsing the text returns the same robot: numbers are written in the shortest form that
+reproduces the double, rotations as roll, pitch and yaw that reproduce the quaternion.
+For most parsers:
 
-- Unlimited rotation is a ``continuous`` joint; a limit that is open on one side is the
-  largest float32, which USD and its consumers store as no limit. ``inf`` would be
-  refused by ROS and Drake.
-- What is absent is left out: zero would be a statement.
+- Unlimited rotation is a ``continuous`` joint; a limit on one side only has the largest
+  float32 on the other, because ROS and Drake refuse ``inf``.
+- Absent values are omitted.
 """
 
 from __future__ import annotations
@@ -31,8 +30,9 @@ from urdf_usd.converter.robot.model import (
     Revolute,
     Sphere,
 )
+from urdf_usd.converter.robot.rigid import quat_wxyz_from_rpy
+from urdf_usd.converter.robot.spatial import rotation_from_quat_wxyz, rpy_from_rotation
 from urdf_usd.converter.urdf import grammar as g
-from urdf_usd.converter.urdf.angles import rpy_from_quat_wxyz
 from urdf_usd.converter.urdf.writer.custom import Idle, addressed, write_custom
 
 if TYPE_CHECKING:
@@ -45,14 +45,17 @@ if TYPE_CHECKING:
         Material,
         Pose,
         Robot,
+        Vec3,
+        Vec4,
         Visual,
     )
     from urdf_usd.converter.urdf.grammar import AttributeType, ElementType
 
+
 _Value: TypeAlias = "str | float | tuple[float, ...] | None"
-# The largest float32: finite for every reader of text, none for consumers of USD.
+# The largest float32: finite for parsers of URDF, no limit for consumers of USD.
 _FARTHEST = 3.4028234663852886e38
-# What older versions may not hold.
+# First version with capsules.
 _CAPSULES_SINCE = (1, 1)
 _FIRST_VERSION = (1, 0)
 _KNOWN_VERSION = re.compile(r"(1)\.([0-2])", re.ASCII)
@@ -63,15 +66,14 @@ _DYNAMIC_LIMITS = (g.ACCELERATION, g.DECELERATION, g.JERK)
 def write(robot: Robot, *, comment: str | None = None) -> bytes:
     """Write a robot as a URDF document in UTF-8.
 
-    Mesh and texture references are written as the robot has them. The text depends on
-    the robot alone.
+    Mesh and texture references are written as in the model. The text is deterministic.
 
     Args:
-        robot: The robot; its names must be expressible in XML.
-        comment: Text of a comment above everything else.
+        robot: The robot.
+        comment: Text of a comment before the root element.
 
     Raises:
-        ValueError: A name holds characters that XML does not allow.
+        ValueError: A name contains characters that XML does not allow.
     """
     version = _version(robot)
     root = ET.Element(g.ROBOT.tag)
@@ -98,7 +100,7 @@ def write(robot: Robot, *, comment: str | None = None) -> bytes:
 
 
 def _version(robot: Robot) -> tuple[int, int]:
-    """Return the version that has all that is said, or that the file had."""
+    """Return the version of the original file, or a later one if required."""
     needed = [_FIRST_VERSION]
     needed += [
         (int(known[1]), int(known[2]))
@@ -174,7 +176,7 @@ def _write_link(robot: ET.Element, link: Link, version: tuple[int, int]) -> None
 
 
 def _own(custom: Custom) -> Custom:
-    """What is said inside the owner's own element."""
+    """Return the custom data without Gazebo's elements."""
     elsewhere = addressed(custom.elements)
     own = tuple(one for one in custom.elements if one not in elsewhere)
     return Custom(custom.attributes, own)
@@ -200,7 +202,7 @@ def _write_visual(link: ET.Element, visual: Visual) -> ET.Element:
 
 
 def _write_material(visual: ET.Element, material: Material) -> None:
-    """Define the material where it is used: equal names may mean different looks."""
+    """Write the material in the visual, because names need not be unique."""
     # ROS requires the attribute, even if there is no name.
     element = _add(visual, g.MATERIAL, (g.OPTIONAL_NAME, material.name or ""))
     if material.rgba is not None:
@@ -254,7 +256,7 @@ def _write_joint(robot: ET.Element, joint: Joint, version: tuple[int, int]) -> N
 
 
 def _idle(kind: JointKind) -> Idle:
-    """Attributes that joints of a kind may have to no effect."""
+    """Return the attributes that have no effect on joints of a type."""
     idle = set[tuple[str, str]]()
     if not isinstance(kind, Revolute | Continuous | Prismatic | Planar):
         idle.add((g.AXIS.tag, g.AXIS_XYZ.name))
@@ -298,3 +300,33 @@ def _type_name(kind: JointKind) -> str:
     if isinstance(kind, Revolute) and kind.range == UNLIMITED:
         kind = Continuous(kind.axis)
     return type(kind).__name__.lower()
+
+
+_UNTURNED = (1.0, 0.0, 0.0, 0.0)
+_ROUNDING = 2.0**-52
+# Most significant digits that a double needs.
+_MOST_DIGITS = 17
+
+
+def rpy_from_quat_wxyz(quat_wxyz: Vec4) -> Vec3:
+    """Return roll, pitch and yaw [rad] of a unit quaternion.
+
+    Rounded to the fewest digits that reproduce the quaternion within double rounding:
+    1.5708 stays 1.5708.
+    """
+    if quat_wxyz == _UNTURNED:
+        return 0.0, 0.0, 0.0
+    exact = rpy_from_rotation(rotation_from_quat_wxyz(quat_wxyz))
+    allowed = max(_ROUNDING, _distance(exact, quat_wxyz))
+    for digits in range(1, _MOST_DIGITS):
+        roll, pitch, yaw = (float(f"{angle:.{digits}g}") + 0.0 for angle in exact)
+        if _distance((roll, pitch, yaw), quat_wxyz) <= allowed:
+            return roll, pitch, yaw
+    return exact
+
+
+def _distance(rpy: Vec3, quat_wxyz: Vec4) -> float:
+    """Return the distance of two rotations as unit quaternions."""
+    found = quat_wxyz_from_rpy(rpy)
+    opposite = tuple(-component for component in found)
+    return min(math.dist(found, quat_wxyz), math.dist(opposite, quat_wxyz))

@@ -1,1 +1,1 @@
-"""Xacro files, expanded in a process of their own."""
+"""Expansion of xacro files in a separate process."""

@@ -1,7 +1,7 @@
-"""Xacro to URDF, in a process of its own with limits on time, memory and size.
+"""Expansion of xacro in a separate process with limits on time, memory and size.
 
-xacro is a programming language: it has loops, recursion, and Python expressions. See
-``xacro_process`` for what a file can and cannot do there.
+xacro is a programming language with loops, recursion and Python expressions; see
+``xacro_process`` for its restrictions.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from urdf_usd.converter.diagnostics import Diagnostic, Location, SourceError
-from urdf_usd.converter.diagnostics.phrases import shorten
-from urdf_usd.converter.urdf.files.uris import Surroundings
+from urdf_usd.converter.diagnostics.messages import truncate
+from urdf_usd.converter.urdf.files.uris import FileResolver
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -33,13 +33,13 @@ _PROGRAM = Path(__file__).with_name("xacro_process.py")
 
 @dataclass(frozen=True, slots=True)
 class Expansion:
-    """What a xacro file expands to.
+    """An expanded xacro file.
 
     Attributes:
         text: The URDF, without an XML declaration.
-        origins: Of every element, in document order, the place in a xacro file.
-        diagnostics: What xacro warned of.
-        files: What was included, or read as YAML, each once.
+        origins: Locations of all elements in the xacro files, in document order.
+        diagnostics: Warnings.
+        files: Files that were included, or read as YAML.
     """
 
     text: str
@@ -50,7 +50,7 @@ class Expansion:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much an expansion may take.
+    """Limits of an expansion.
 
     Attributes:
         time: Longest time [s].
@@ -67,16 +67,16 @@ LIMITS = Limits()
 
 
 def is_xacro(file: str) -> bool:
-    """Whether a file is called like xacro."""
+    """Return whether the name of a file ends in ``.xacro``."""
     return file.lower().endswith(SUFFIX)
 
 
 def is_part(refusals: Iterable[str]) -> bool:
-    """Whether a xacro file looks like a part of a robot, which others include.
+    """Return whether a xacro file is probably a part that others include.
 
     Args:
-        refusals: Rules by which the file is refused. A part has no links of its own, or
-            does not expand without what others define.
+        refusals: Rules of the errors of the file. A part has no links, or does not
+            expand without definitions of other files.
     """
     return not _OF_PARTS.isdisjoint(refusals)
 
@@ -89,19 +89,19 @@ def expand(
 ) -> Expansion:
     """Expand a xacro file.
 
-    ``$(find NAME)`` looks for packages as ``package://NAME`` does. A package that is
-    not found becomes ``package://NAME``: it may only be needed as text.
+    ``$(find NAME)`` looks packages up as ``package://NAME`` does. A package that is not
+    found becomes ``package://NAME``, because it may only be used as text.
 
     Args:
-        file: Its path; places in it are named as it is given here.
+        file: Its path, named in locations as given.
         packages: Folders of ROS packages, by name.
         arguments: Values of ``<xacro:arg>`` by name.
-        limits: How much it may take.
+        limits: Limits of the expansion.
 
     Raises:
         SourceError: It cannot be expanded.
     """
-    around = Surroundings(Path(file), packages, os.environ)
+    resolver = FileResolver(Path(file), packages, os.environ)
     deadline = time.monotonic() + limits.time
     folders: dict[str, str] = {}
     found: list[Diagnostic] = []
@@ -112,20 +112,20 @@ def expand(
         "most_elements": limits.elements,
         "memory": limits.memory,
     }
-    # Which packages are needed shows on the way; all in all, they are few.
+    # The needed packages become known during the expansion, which is repeated.
     while "missing" in (answer := _ask(file, request, deadline, limits)):
         name = answer["missing"]
-        folder = around.package(name)
+        folder = resolver.package(name)
         folders[name] = str(folder) if folder else f"package://{name}"
         if folder is None:
-            message = f"package {shorten(repr(name))} is not found"
+            message = f"package {truncate(repr(name))} is not found"
             place = _location(answer, file)
             found.append(Diagnostic("package-missing", message, place))
     if "error" in answer:
         rule = "xacro-file-missing" if answer["absent"] else "xacro-error"
         error = Diagnostic(rule, answer["error"], _location(answer, file))
         raise SourceError((*found, error))
-    found += _findings(answer, file, around, folders)
+    found += _findings(answer, file, resolver, folders)
     return Expansion(
         text=answer["text"],
         origins=_origins(answer["places"]),
@@ -135,22 +135,25 @@ def expand(
 
 
 def _findings(
-    answer: Mapping[str, Any], file: str, around: Surroundings, packages: Iterable[str]
+    answer: Mapping[str, Any],
+    file: str,
+    resolver: FileResolver,
+    packages: Iterable[str],
 ) -> Iterator[Diagnostic]:
-    """Say what is odd about an expansion that succeeded."""
+    """Yield the warnings of a successful expansion."""
     for read in answer["files"]:
-        if not around.owns(Path(read["path"]), packages):
+        if not resolver.owns(Path(read["path"]), packages):
             message = f"{read['path']!r} leads out of the robot's own folders"
             yield Diagnostic("file-outside", message, _location(read, file))
     for warning in answer["warnings"]:
         yield Diagnostic("xacro-warning", warning["message"], _location(warning, file))
     for name in answer["unused"]:
-        message = f"argument {shorten(repr(name))} is not used by {Path(file).name}"
+        message = f"argument {truncate(repr(name))} is not used by {Path(file).name}"
         yield Diagnostic("xacro-argument-unused", message, Location(file, 1, 1))
 
 
 def _origins(places: Iterable[tuple[str, int, int]]) -> tuple[Location, ...]:
-    """Make distinct locations of places; a macro makes many elements of one."""
+    """Return distinct locations; a macro creates many elements at one position."""
     copies: Counter[Location] = Counter()
     origins = []
     for file, line, column in places:
@@ -161,7 +164,7 @@ def _origins(places: Iterable[tuple[str, int, int]]) -> tuple[Location, ...]:
 
 
 def relocated(root: Element, origins: Iterator[Location]) -> Element:
-    """Return an element with the place of itself and all below in the xacro files.
+    """Return an element with locations in the xacro files.
 
     Args:
         root: Element of the expanded text.
@@ -178,7 +181,7 @@ def _ask(
     import json  # noqa: PLC0415  plain URDF needs neither
     import subprocess  # noqa: PLC0415
 
-    # -P: a module beside the robot must not take the place of an installed one.
+    # -P: modules in the working folder must not shadow installed ones.
     command = (sys.executable, "-P", str(_PROGRAM))
     try:
         process = subprocess.run(  # noqa: S603  our own program
@@ -188,7 +191,7 @@ def _ask(
             check=False,
             encoding="utf-8",
             timeout=max(deadline - time.monotonic(), 0.0),
-            # The order of Python's sets must not differ between two expansions.
+            # For a deterministic order of sets.
             env={**os.environ, "PYTHONHASHSEED": "0", "PYTHONIOENCODING": "utf-8"},
         )
     except subprocess.TimeoutExpired:
@@ -196,7 +199,7 @@ def _ask(
         raise _failure(file, message) from None
     if process.returncode:
         last = (process.stderr.strip().splitlines() or ["no reason was given"])[-1]
-        raise _failure(file, f"xacro died: {shorten(last)}")
+        raise _failure(file, f"xacro crashed: {truncate(last)}")
     answer: dict[str, Any] = json.loads(process.stdout)
     return answer
 

@@ -1,4 +1,4 @@
-"""URDF text of a xacro file that means the same wherever it is stored."""
+"""Expansion of a xacro file to a URDF that can be stored anywhere."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lxml import etree
 
 from urdf_usd.converter.diagnostics.findings import drain
 from urdf_usd.converter.urdf import grammar as g
-from urdf_usd.converter.urdf.files.uris import Surroundings
+from urdf_usd.converter.urdf.files.uris import FileResolver
 from urdf_usd.converter.urdf.markup import expanded_markup
 from urdf_usd.converter.urdf.xacro.expansion import SUFFIX, expand
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Standalone:
-    """What a xacro file becomes.
+    """The URDF of a xacro file.
 
     Attributes:
         text: URDF.
@@ -35,10 +35,10 @@ class Standalone:
 def standalone_urdf(
     file: str, packages: Mapping[str, str], arguments: Mapping[str, str]
 ) -> Standalone:
-    """Expand a xacro file for readers that need a file, which may lie anywhere.
+    """Expand a xacro file to a URDF that does not depend on its folder.
 
-    References to files that are found become absolute paths, and a robot without a
-    name is called after the xacro file.
+    Resolved file references become absolute paths, and a robot without name is named
+    after the xacro file.
 
     Args:
         file: Its path.
@@ -49,12 +49,12 @@ def standalone_urdf(
         SourceError: It cannot be expanded.
     """
     expansion = expand(file, packages, arguments)
-    # What is no XML is refused there, with the place in the xacro file.
+    # Reports XML errors with locations in the xacro file.
     drain(expanded_markup(expansion, file))
     root = etree.fromstring(expansion.text)
-    around = Surroundings(Path(file), packages, os.environ)
+    resolver = FileResolver(Path(file), packages, os.environ)
     for element in root.iter(g.MESH.tag, g.TEXTURE.tag):
-        found = around.find(element.get(g.FILENAME.name, ""))
+        found = resolver.find(element.get(g.FILENAME.name, ""))
         if found:
             element.set(g.FILENAME.name, str(found.path))
     if root.get(g.NAME.name) is None:

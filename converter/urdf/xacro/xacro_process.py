@@ -1,25 +1,27 @@
-"""Expands one xacro file; a program of its own, started by ``expansion``.
+"""Program that expands one xacro file, started by ``expansion``.
 
-xacro keeps its state in modules, prints to stderr and evaluates Python expressions of
-the file. So it runs in a process that does nothing else, that can neither write files
-nor start programs, and whose memory is limited. The request is JSON on stdin, the
-answer JSON on stdout. Nothing of the converter is imported here.
+xacro keeps state in module globals, prints to stderr and evaluates Python expressions
+from the file. It therefore runs in a process of its own, which can neither write files
+nor start programs and has limited memory. The request is JSON on stdin, the response
+JSON on stdout. This module imports nothing from the converter.
 
-xacrodoc brings xacro to where no ROS is. What is replaced in it, and why:
+xacrodoc makes xacro usable without ROS. Functions of both are replaced:
 
-* parsing, so that every element remembers its place, entities are refused, and an
-  encoding does not depend on the locale;
-* evaluation, so that expressions cannot reach Python's internals;
-* the search for packages, which answers for ``package://`` as well and must agree;
-* the repetition until nothing changes: ROS expands once, so ``$${x}`` stays ``${x}``.
+* ``xacro.parse``, to record the position of each element, refuse entities, and not
+  depend on the locale's encoding;
+* ``xacro.safe_eval`` and ``xacro.eval_extension``, to keep expressions away from the
+  internals of Python;
+* ``xacrodoc.packages.get_path``, to find the same packages as for ``package://``;
+* ``xacro.process_doc``, which xacrodoc repeats until nothing changes: ROS expands once,
+  so that ``$${x}`` becomes ``${x}``.
 """
 
 from __future__ import annotations
 
 import ast
-import builtins
 import io
 import json
+import math
 import os
 import sys
 import traceback
@@ -31,20 +33,21 @@ from xml.parsers import expat
 import xacro
 from xacro import substitution_args
 from xacrodoc import XacroDoc
+from xacrodoc import packages as xacrodoc_packages
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from types import FrameType
 
 _PLACE = "place"
-# What stands for the folder of a package that is not found.
+# Prefix used instead of the folder of a package that is not found.
 _MISSING = "package://"
-# Locals under which xacro's functions hold the element that they work on.
+# Local variables in which xacro's functions hold the element being processed.
 _ELEMENT_NAMES = ("elt", "node", "tag")
 
 
 class RefusalError(Exception):
-    """The file asks for what is not done here; ``place`` is where, if it is known."""
+    """The file does something that is not allowed; ``place`` is where, if known."""
 
     def __init__(
         self, message: str, place: tuple[object, int, int] | None = None
@@ -54,59 +57,55 @@ class RefusalError(Exception):
 
 
 class MissingPackageError(Exception):
-    """A package is needed whose folder was not given; the name is the message."""
+    """A package whose folder is not in the request; the message is its name."""
 
 
 class Arguments(dict[str, str]):
-    """Substitution arguments that know which of them were asked for."""
+    """Substitution arguments, with a record of those that were read."""
 
     def __init__(self, given: Mapping[str, str]) -> None:
         super().__init__(given)
         self.given = tuple(given)
-        self.asked: set[object] = set()
+        self.used: set[object] = set()
 
     def __contains__(self, name: object) -> bool:
-        self.asked.add(name)
+        self.used.add(name)
         return super().__contains__(name)
 
     def __getitem__(self, name: str) -> str:
-        self.asked.add(name)
+        self.used.add(name)
         return super().__getitem__(name)
 
     @property
     def unused(self) -> tuple[str, ...]:
-        """Names that were given and never asked for."""
-        return tuple(name for name in self.given if name not in self.asked)
+        """Names that were given but never read."""
+        return tuple(name for name in self.given if name not in self.used)
 
 
 class ReadFiles(list[str]):
-    """Takes the place of xacro's list of files, and keeps who asked for each."""
+    """Replaces ``xacro.all_includes``; records the element that names each file."""
 
     def __init__(self) -> None:
         super().__init__()
         self.found: dict[str, dict[str, object]] = {}
 
     def append(self, file: str) -> None:
-        """Keep a file that is included, or read as YAML."""
+        """Record a file that is included, or read as YAML."""
         super().append(file)
-        place = _place_of(_callers(sys._getframe()))  # noqa: SLF001  as below
-        self.found.setdefault(file, {"path": file, **place})
+        self.found.setdefault(file, {"path": file, **_place_of(_callers())})
 
 
 class MessageStream(io.TextIOBase):
-    """Takes the place of stderr, and keeps what xacro warns of, each once."""
+    """Replaces stderr; records xacro's warnings, each once, with the element."""
 
     def __init__(self) -> None:
         self.found: dict[str, dict[str, object]] = {}
 
     def write(self, text: str) -> int:
-        """Keep a warning with the place that is worked on; drop everything else."""
+        """Record a warning; drop all other text."""
         kind, _, message = text.strip().partition(": ")
         if kind in {"warning", "error"} and message not in self.found:
-            self.found[message] = {
-                "message": message,
-                **_place_of(_callers(sys._getframe())),  # noqa: SLF001  the only way to ask who writes
-            }
+            self.found[message] = {"message": message, **_place_of(_callers())}
         return len(text)
 
 
@@ -117,34 +116,35 @@ def expand(request: Mapping[str, Any]) -> dict[str, object]:
         request: ``path``; ``arguments`` and ``packages`` by name; ``most_elements``.
 
     Returns:
-        ``text`` and, per element of it in document order, ``places`` (file, line,
-        column); ``files`` that were read, ``warnings``, ``unused`` arguments. Or
-        ``missing``, a package. Or ``error`` with ``file``, ``line`` and ``column``, as
-        far as they are known, and ``absent``, whether a file is not there.
+        ``text`` with the ``places`` (file, line, column) of its elements in document
+        order, ``files`` that were read, ``warnings``, and ``unused`` arguments. Or
+        ``missing``, the name of a package. Or ``error`` with ``file``, ``line`` and
+        ``column`` if known, and ``absent``, whether a file does not exist.
     """
     arguments = Arguments(request["arguments"])
     warnings = MessageStream()
     sys.stderr = warnings
     files = xacro.all_includes = ReadFiles()
-    _prepare(request["packages"])
+    _replace_functions(request["packages"])
     xacro.init_stacks(request["path"])
     try:
         document = XacroDoc.from_string(
             None, subargs=arguments, resolve_packages=False
         ).dom
         elements = document.getElementsByTagName("*")
-        _limit(len(elements), request["most_elements"])
+        most = request["most_elements"]
+        if len(elements) > most:
+            message = f"the expansion has more than {most} elements"
+            raise RefusalError(message)  # noqa: TRY301  reported as all other errors
         text = document.documentElement.toxml()
-    except MissingPackageError as missing:
-        return {"missing": str(missing), **_place_of(_raisers(missing))}
-    # Whatever xacro or an expression raises is said of the file, with its place.
+    # Expressions can raise anything; every error is reported with its position.
     except Exception as error:  # noqa: BLE001
         cause = _cause(error)
         if isinstance(cause, MissingPackageError):
             return {"missing": str(cause), **_place_of(_raisers(error))}
         absent = isinstance(cause, FileNotFoundError)
-        said = {"error": _message(error), "absent": absent}
-        return {**said, **_failed_place(error)}
+        failure = {"error": _message(error), "absent": absent}
+        return {**failure, **_place_of_error(error)}
     return {
         "text": text,
         "places": [element.getUserData(_PLACE) for element in elements],
@@ -154,41 +154,46 @@ def expand(request: Mapping[str, Any]) -> dict[str, object]:
     }
 
 
-def _limit(elements: int, most: int) -> None:
-    if elements > most:
-        raise RefusalError(f"the expansion has more than {most} elements")
-
-
-def _prepare(packages: Mapping[str, str]) -> None:
+def _replace_functions(packages: Mapping[str, str]) -> None:
     def find(name: str) -> str:
         if name not in packages:
             raise MissingPackageError(name)
         return packages[name]
 
-    def once(document: minidom.Document, **options: object) -> None:
+    def process_once(document: minidom.Document, **options: object) -> None:
         if not done:
             done.append(document)
             process(document, **options)
 
+    def eval_extension(text: str) -> str:
+        prefix, suffix = "$(eval ", ")"
+        if not (text.startswith(prefix) and text.endswith(suffix)):
+            return eval_substitution(text)
+        expression = text.removeprefix(prefix).removesuffix(suffix)
+        try:
+            return _evaluate_substitution(expression, find)
+        except Exception as error:
+            raise xacro.XacroException(f"{type(error)}: {error}", exc=error) from error
+
     done: list[minidom.Document] = []
     process: Callable[..., None] = xacro.process_doc
-    xacro.process_doc = once
+    eval_substitution: Callable[[str], str] = xacro.eval_extension
+    xacro.process_doc = process_once
     xacro.parse = _parse
     xacro.safe_eval = _evaluate
-    substitution_args._eval = _evaluate_substitution  # noqa: SLF001  as xacrodoc does
-    substitution_args._eval_find = find  # noqa: SLF001  as xacrodoc does
-    substitution_args._eval_dict["find"] = find  # noqa: SLF001  likewise
+    xacro.eval_extension = eval_extension
+    xacrodoc_packages.get_path = find
 
 
 def _parse(_: object, filename: str | None = None) -> minidom.Document:
-    """Read a file; every element remembers its place, and so do its clones."""
+    """Read a file; record the position of each element, also in its clones."""
     file = filename or xacro.filestack[-1]
     try:
         with open(os.path.join(xacro.root_dir, file), "rb") as source:  # noqa: PTH118, PTH123  as xacro does
             data = source.read()
     except OSError as error:
         if filename is not None:
-            # xacro expects it: the file that cannot be read is not the one at fault
+            # As in xacro: the error is in the including file.
             xacro.filestack.pop()
         message = f"{error.strerror}: {file}"
         raise xacro.XacroException(message, exc=error) from error
@@ -201,7 +206,7 @@ def _parse(_: object, filename: str | None = None) -> minidom.Document:
 
 
 class _Cloning:
-    """Hands the place of an element to its clone."""
+    """Copies the position of an element to its clone."""
 
     def handle(
         self,
@@ -211,12 +216,12 @@ class _Cloning:
         src: minidom.Node,  # noqa: ARG002  likewise
         dst: minidom.Node,
     ) -> None:
-        """Called by the document when an element is cloned."""
+        """Handle the cloning of an element (DOM UserDataHandler)."""
         dst.setUserData(key, data, self)
 
 
 def _places(data: bytes, file: object) -> list[tuple[int, int]]:
-    """List line and column of every start tag."""
+    """Return line and column of each start tag."""
     places: list[tuple[int, int]] = []
     parser = expat.ParserCreate()
 
@@ -236,10 +241,10 @@ def _places(data: bytes, file: object) -> list[tuple[int, int]]:
 def _evaluate(
     text: str, symbols: dict[str, object], inner: Mapping[str, object] | None = None
 ) -> object:
-    """Evaluate an expression that keeps off Python's internals."""
+    """Evaluate an expression that does not use internals of Python."""
     tree = ast.parse(text.strip(), mode="eval")
     for node in ast.walk(tree):
-        # xacro looks at the outermost names alone, not into lambdas.
+        # xacro checks only the outermost names, not those in lambdas.
         match node:
             case ast.Name(id=name) | ast.Attribute(attr=name):
                 if name.startswith("__") or name in _INTERNAL:
@@ -248,46 +253,47 @@ def _evaluate(
     return eval(compile(tree, "<expression>", "eval"), symbols, inner)  # noqa: S307
 
 
-# Ways from a value to the frames and functions of the interpreter.
+# Attributes that lead from a value to frames and functions of the interpreter.
 _INTERNAL = frozenset(
     {"ag_code", "ag_frame", "cr_code", "cr_frame", "gi_code", "gi_frame", "mro"}
     | {"f_back", "f_builtins", "f_code", "f_globals", "f_locals", "tb_frame"}
 )
-_PLAIN = frozenset(
-    {"abs", "bool", "dict", "float", "int", "len", "list", "map", "max", "min"}
-    | {"round", "str", "sum"}
-)
+# Names available in ``$(eval ...)``: as in ROS, and a few more builtins.
+_FUNCTIONS = {
+    **{one.__name__: one for one in (abs, bool, dict, float, int, len, list, map)},
+    **{one.__name__: one for one in (max, min, round, str, sum)},
+    **{name: value for name, value in vars(math).items() if name[0] != "_"},
+    "true": True,
+    "false": False,
+    "env": os.environ.__getitem__,
+    "optenv": lambda name, default="": os.environ.get(name, default),
+}
 
 
-def _evaluate_substitution(text: str, context: dict[str, Any]) -> str:
-    """Evaluate what stands in ``$(eval ...)``, where arguments are variables."""
-    convert = substitution_args.convert_value
+def _evaluate_substitution(text: str, find: Callable[[str], str]) -> str:
+    """Evaluate the expression of ``$(eval ...)``, with arguments as variables."""
+    given = xacro.substitution_args_context.get("arg", {})
     arguments = {
-        name: convert(value, "auto") for name, value in context.get("arg", {}).items()
+        name: substitution_args.convert_value(value, "auto")
+        for name, value in given.items()
     }
-    functions = {
-        name: value
-        for name, value in substitution_args._eval_dict.items()  # noqa: SLF001
-        if name != "__builtins__"
-    }
-    plain = {name: getattr(builtins, name) for name in _PLAIN}
-    symbols = {**plain, **functions, **arguments, "arg": arguments.__getitem__}
+    symbols = {**_FUNCTIONS, "find": find, **arguments, "arg": arguments.__getitem__}
     return str(_evaluate(text, symbols))
 
 
-def _callers(frame: FrameType | None) -> Iterator[FrameType]:
-    while frame:
-        yield frame
-        frame = frame.f_back
+def _callers() -> Iterator[FrameType]:
+    """Frames of the callers, the innermost first."""
+    return (frame for frame, _ in traceback.walk_stack(None))
 
 
-def _raisers(error: BaseException) -> list[FrameType]:
-    """Frames through which an error passed, the innermost first."""
-    return [frame for frame, _ in traceback.walk_tb(error.__traceback__)][::-1]
+def _raisers(error: BaseException) -> Iterator[FrameType]:
+    """Frames in which an error was raised, the innermost first."""
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    return reversed(frames)
 
 
-def _place_of(frames: Iterator[FrameType] | list[FrameType]) -> dict[str, object]:
-    """Name the innermost element that xacro's functions are working on."""
+def _place_of(frames: Iterator[FrameType]) -> dict[str, object]:
+    """Return the position of the innermost element that xacro is processing."""
     for frame in frames:
         if frame.f_globals.get("__name__") != xacro.__name__:
             continue
@@ -300,7 +306,7 @@ def _place_of(frames: Iterator[FrameType] | list[FrameType]) -> dict[str, object
     return {}
 
 
-def _failed_place(error: BaseException) -> dict[str, object]:
+def _place_of_error(error: BaseException) -> dict[str, object]:
     match _cause(error):
         case expat.ExpatError(lineno=line, offset=offset):
             return _named((xacro.filestack[-1], line, offset + 1))
@@ -314,7 +320,7 @@ def _named(place: tuple[object, int, int]) -> dict[str, object]:
 
 
 def _cause(error: BaseException) -> BaseException:
-    """Return what lies behind xacro's wrappings."""
+    """Return the error that xacro's exceptions wrap."""
     while isinstance(inner := getattr(error, "exc", None), BaseException):
         error = inner
     return error
@@ -324,7 +330,7 @@ def _message(error: BaseException) -> str:
     cause = _cause(error)
     match cause:
         case RecursionError():
-            return "macros or properties are nested without end"
+            return "macros or properties are nested infinitely"
         case MemoryError():
             return "the expansion needs too much memory"
         case expat.ExpatError():
@@ -347,12 +353,12 @@ _HARMLESS = (
 
 
 def confine(memory: int) -> None:
-    """Give up, for good, what an expansion does not need.
+    """Limit memory, and forbid writing files and starting programs.
 
-    Python's own hook is no wall against one who corrupts memory; it stops expressions.
+    The audit hook stops expressions; it is no protection against memory corruption.
     """
     with suppress(ImportError):
-        import resource  # noqa: PLC0415  there is none on Windows
+        import resource  # noqa: PLC0415  not available on Windows
 
         resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
 
@@ -375,7 +381,7 @@ def _writes(flags: object) -> bool:
 
 
 def main() -> None:
-    """Answer one request."""
+    """Process one request."""
     request = json.load(sys.stdin)
     output = sys.stdout
     sys.stdout = io.StringIO()

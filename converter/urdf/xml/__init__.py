@@ -1,1 +1,1 @@
-"""URDF text to XML elements, with the repairs of malformed text."""
+"""Parsing of XML to elements with locations, with repairs of malformed XML."""

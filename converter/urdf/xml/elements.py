@@ -1,4 +1,4 @@
-"""XML elements with positions, and how a sequence of tags becomes a tree of them."""
+"""XML elements with locations, and a builder of their tree."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from urdf_usd.converter.diagnostics import Diagnostic, Location, SourceError
-from urdf_usd.converter.diagnostics.phrases import shorten
+from urdf_usd.converter.diagnostics.messages import truncate
 from urdf_usd.converter.urdf.xml.repairs import XmlRepair
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-# No robot needs more, and what reads the tree may recurse over it.
+
+# Maximum nesting, because the tree is processed recursively.
 DEEPEST = 200
-# Elements and attributes: fifty thousand links with their joints.
+# Maximum number of elements and attributes: fifty thousand links with joints.
 MOST_PARTS = 500_000
 LONGEST_VALUE = 1 << 20
 _DECLARED = "xmlns"
@@ -27,12 +28,12 @@ class Element:
 
     Attributes:
         tag: As written, prefix included.
-        namespace: What the prefix, or the default namespace, stands for.
+        namespace: Namespace of the prefix, or the default namespace.
         attributes: Name and value, as written.
         children: Elements inside, in document order.
         location: Position of its ``<``.
-        text: Character data directly inside; what children separate is stripped and
-            put on lines of its own.
+        text: Character data directly inside; pieces between children are stripped and
+            on separate lines.
     """
 
     tag: str
@@ -44,14 +45,14 @@ class Element:
 
     def get(self, name: str) -> str | None:
         """Return the value of an attribute, or None if it is absent."""
-        # Few have so many that a table of them would be worth its while.
+        # Elements have few attributes.
         for key, value in self.attributes:
             if key == name:
                 return value
         return None
 
     def same_text(self, other: Element) -> bool:
-        """Say whether both are written alike, wherever that is."""
+        """Return whether both are equal except for their locations."""
         pairs = [(self, other)]
         while pairs:
             one, two = pairs.pop()
@@ -67,7 +68,7 @@ class Element:
 
 @dataclass(slots=True)
 class _Open:
-    """An element whose end has not been seen."""
+    """An element whose end tag has not been read yet."""
 
     tag: str
     attributes: tuple[tuple[str, str], ...]
@@ -78,7 +79,7 @@ class _Open:
     text: list[str] = field(default_factory=list)
 
     def add_text(self, content: str) -> None:
-        """Add character data; spaces before the first of it say nothing."""
+        """Add character data; leading white space is dropped."""
         if self.text or content.strip():
             self.text.append(content)
 
@@ -88,7 +89,7 @@ class _Open:
         self.end_piece()
 
     def end_piece(self) -> None:
-        """Take text to be complete that a tag follows."""
+        """End a piece of text at a tag."""
         if self.text:
             self.pieces.append("".join(self.text).strip())
             self.text = []
@@ -108,7 +109,7 @@ class _Open:
 
 
 class TreeBuilder:
-    """Makes a tree of tags and text that come in document order.
+    """Builds a tree from tags and text in document order.
 
     Args:
         file: Path of the document, for locations.
@@ -123,7 +124,7 @@ class TreeBuilder:
 
     @property
     def roots(self) -> tuple[Element, ...]:
-        """Finished elements that are inside no other."""
+        """Complete elements at the top level."""
         return tuple(self._roots)
 
     def start(
@@ -132,7 +133,8 @@ class TreeBuilder:
         """Open an element.
 
         Raises:
-            SourceError: It lies too deep, there are too many, or a value is too long.
+            SourceError: The nesting is too deep, there are too many elements or
+                attributes, or a value is too long.
         """
         location = Location(self._file, line, column)
         if len(self._open) >= DEEPEST:
@@ -178,9 +180,9 @@ class TreeBuilder:
             self._roots.append(element)
 
     def unbound_prefixes(self) -> Iterator[Diagnostic]:
-        """Say which prefixes stand for no namespace, each once."""
+        """Report undeclared namespace prefixes, each once."""
         for prefix, location in self._unbound.items():
-            yield XmlRepair.PREFIX.at(location, prefix=shorten(repr(prefix)))
+            yield XmlRepair.PREFIX.at(location, prefix=truncate(repr(prefix)))
 
 
 def _declarations(attributes: Iterable[tuple[str, str]]) -> dict[str, str]:
@@ -190,3 +192,21 @@ def _declarations(attributes: Iterable[tuple[str, str]]) -> dict[str, str]:
         for name, value in attributes
         if name.partition(":")[0] == _DECLARED
     }
+
+
+def describe(element: Element) -> str:
+    """Return the tag of an element for a message, with its name if it has one."""
+    name = element.get("name")
+    if not name:
+        return f"<{element.tag}>"
+    return f"<{element.tag} name={truncate(repr(name))}>"
+
+
+def name_part(part: Element) -> str:
+    """Return a description of an omitted element: its name, or its mass."""
+    name = part.get("name")
+    if name is not None:
+        return f"{part.tag} {truncate(repr(name))}"
+    stated = [one.get("value") for one in (part, *part.children) if one.tag == "mass"]
+    mass = f" of {truncate(stated[0])} kg" if stated and stated[0] else ""
+    return f"<{part.tag}>{mass}"

@@ -1,8 +1,7 @@
-"""Which start tag and which end tag belong together where not all of them match.
+"""Matching of start and end tags in documents with unmatched tags.
 
-What is well nested stays as it is: a pair of tags with nothing but pairs between them
-is always kept, and of a document in which all tags are in pairs nothing is left to
-decide. Only for the other tags an end is added or dropped.
+Properly nested pairs are always kept. For the other tags, an end tag is added or
+dropped.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Matching:
-    """Tags of a document that are without a partner, by their index among the tokens.
+    """Unmatched tags of a document, by index among the tokens.
 
     Attributes:
         unended: Start tags without an end.
@@ -33,17 +32,17 @@ class Matching:
 
     @property
     def is_balanced(self) -> bool:
-        """Whether all tags are in pairs, one within the other."""
+        """Whether all tags match."""
         return not self.unended and not self.strays
 
 
 def match_tags(tokens: Sequence[Token]) -> Matching:
-    """Pair the tags of a document; takes time in proportion to their number.
+    """Match the tags of a document in linear time.
 
-    Removing pairs of neighbours does not change how few tags have to be added or
-    dropped (Backurs and Onak, "Fast Algorithms for Parsing Sequences of Parentheses
-    with Few Errors", 2016), so it comes first. Of what remains, an end tag ends all
-    that was begun since its start tag, unless the next one says that it came too early.
+    Matching neighbours are removed first, which does not change the minimum number of
+    edits (Backurs and Onak, "Fast Algorithms for Parsing Sequences of Parentheses with
+    Few Errors", 2016). Of the rest, an end tag closes all elements since its start tag,
+    unless the following end tag closes the innermost one.
     """
     remaining = _without_pairs(tokens)
     if not remaining:
@@ -92,6 +91,6 @@ def _without_pairs(tokens: Sequence[Token]) -> list[int]:
 def _comes_too_early(
     end: EndTag, following: Token | None, innermost: tuple[int, str]
 ) -> bool:
-    """Whether the innermost element is another one, and ended by what follows."""
+    """Return whether the following end tag, not this one, closes the innermost tag."""
     _, tag = innermost
     return tag != end.tag and isinstance(following, EndTag) and following.tag == tag

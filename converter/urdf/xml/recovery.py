@@ -1,11 +1,9 @@
-"""Elements from text that is not well-formed XML, where one reading is left.
+"""Recovery of elements from malformed XML.
 
-What is wrong within tags and between them is repaired first (``scanning``). If all tags
-match after that (``nesting``), the tree is the one that is written, whatever the
-elements are called. Only for tags that do not match an end is added or dropped, and
-what no longer stands where it counts is said. General recovering parsers are not used
-because they repair structure by dropping it: a stray end tag closes the parent there,
-and the links that follow are gone.
+Tags and text are repaired first (``scanning``), then unmatched tags (``nesting``), by
+adding or dropping end tags. Links and joints that are misplaced afterwards are
+reported. General recovering parsers are not used, because a stray end tag closes the
+parent there, and the following links are lost.
 """
 
 from __future__ import annotations
@@ -13,21 +11,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from urdf_usd.converter.diagnostics import Diagnostic, Location, SourceError
-from urdf_usd.converter.diagnostics.phrases import shorten
+from urdf_usd.converter.diagnostics.messages import truncate
+from urdf_usd.converter.urdf import grammar as g
 from urdf_usd.converter.urdf.grammar import ROBOT
-from urdf_usd.converter.urdf.wording import describe
-from urdf_usd.converter.urdf.xml.elements import TreeBuilder
-from urdf_usd.converter.urdf.xml.losses import (
-    begins_part,
-    describe_parts,
-    misplaced_parts,
-)
+from urdf_usd.converter.urdf.reader import walk
+from urdf_usd.converter.urdf.xml.elements import TreeBuilder, describe, name_part
 from urdf_usd.converter.urdf.xml.nesting import match_tags
 from urdf_usd.converter.urdf.xml.repairs import XmlRepair
 from urdf_usd.converter.urdf.xml.scanning import EndTag, StartTag, resolve, scan
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from urdf_usd.converter.diagnostics.findings import Findings
     from urdf_usd.converter.urdf.grammar import ElementType
@@ -35,7 +29,8 @@ if TYPE_CHECKING:
     from urdf_usd.converter.urdf.xml.nesting import Matching
     from urdf_usd.converter.urdf.xml.scanning import Text, Token
 
-# What has more faults was not meant to be XML.
+
+# Text with more faults is not XML.
 _MOST_REPAIRS = 1000
 
 
@@ -47,8 +42,7 @@ def recover(text: str, file: str) -> Findings[Element]:
         file: Its path, for locations.
 
     Raises:
-        SourceError: More than one reading is possible, too much is wrong, or the
-            document declares entities.
+        SourceError: The text is ambiguous, has too many faults, or declares entities.
     """
     step = _recover(text, file)
     count = 0
@@ -68,20 +62,19 @@ def recover(text: str, file: str) -> Findings[Element]:
 def _recover(text: str, file: str) -> Findings[Element]:
     tokens = yield from scan(text, file, _MOST_REPAIRS)
     matching = match_tags(tokens)
-    nester = _Nester(file, tokens, matching)
-    yield from nester.nest()
-    root = yield from nester.finish()
+    recovery = _TreeRecovery(file, tokens, matching)
+    yield from recovery.nest()
+    root = yield from recovery.finish()
     if root.tag == ROBOT.tag:
-        yield from misplaced_parts(root, nester.changed)
+        yield from misplaced_parts(root, recovery.changed)
     return root
 
 
-class _Nester:
-    """Makes elements of tags and text.
+class _TreeRecovery:
+    """Builds elements from repaired tokens.
 
     Attributes:
-        changed: Where elements begin in which, or at the end of which, a tag is added
-            or dropped.
+        changed: Locations of elements with an added or dropped tag in or after them.
     """
 
     def __init__(self, file: str, tokens: Sequence[Token], matching: Matching) -> None:
@@ -96,7 +89,7 @@ class _Nester:
         self._begun: frozenset[str] | None = None
 
     def nest(self) -> Findings[None]:
-        """Read all tags and text."""
+        """Process all tokens."""
         for index, token in enumerate(self._tokens):
             if isinstance(token, StartTag):
                 yield from self._start(token, index not in self._matching.unended)
@@ -106,11 +99,11 @@ class _Nester:
                 yield from self._text(token)
 
     def finish(self) -> Findings[Element]:
-        """Return the root; say what lies outside it."""
+        """Return the root; report content outside it."""
         if len(self._open) > 1:
             tag = self._open[-1][0].tag
             end = self._tokens[-1].location
-            message = f"the text ends inside <{shorten(tag)}>"
+            message = f"the text ends inside <{truncate(tag)}>"
             raise SourceError((Diagnostic("xml-syntax", message, end),))
         if self._open:
             yield from self._end_unended("the end of the text")
@@ -125,7 +118,7 @@ class _Nester:
         return root
 
     def _left_out(self, root: Element, others: Sequence[Element]) -> Findings[None]:
-        tag = shorten(root.tag)
+        tag = truncate(root.tag)
         if others:
             more = f", with {len(others) - 1} more" if len(others) > 1 else ""
             lost = describe_parts(others)
@@ -144,7 +137,7 @@ class _Nester:
 
     def _start(self, token: StartTag, has_end: bool) -> Findings[None]:  # noqa: FBT001  one of its facts
         while self._ends_before(token):
-            yield from self._end_unended(f"<{shorten(token.tag)}>")
+            yield from self._end_unended(f"<{truncate(token.tag)}>")
         if not self._open:
             element_type = ROBOT if token.tag == ROBOT.tag else None
         else:
@@ -163,17 +156,17 @@ class _Nester:
             yield from self._stray(token)
             return
         while not self._open[-1][2]:
-            yield from self._end_unended(f"</{shorten(token.tag)}>")
+            yield from self._end_unended(f"</{truncate(token.tag)}>")
         self._close()
 
     def _stray(self, token: EndTag) -> Findings[None]:
-        """Take a name that begins no element for a misspelt one; else drop the tag."""
+        """Treat an end tag with an unused name as misspelt; drop others."""
         if self._begun is None:
             tags = (one.tag for one in self._tokens if isinstance(one, StartTag))
             self._begun = frozenset(tags)
-        words = {"tag": shorten(token.tag)}
+        words = {"tag": truncate(token.tag)}
         if self._open and not self._open[-1][2] and token.tag not in self._begun:
-            words["open_tag"] = shorten(self._open[-1][0].tag)
+            words["open_tag"] = truncate(self._open[-1][0].tag)
             yield XmlRepair.END_MISSPELT.at(token.location, **words)
             self._close()
             return
@@ -186,7 +179,7 @@ class _Nester:
         self.changed.update(tag.location for tag, _, _ in self._open[-2:])
         self._close()
         yield XmlRepair.END_ADDED.at(
-            innermost.location, tag=shorten(innermost.tag), before=before
+            innermost.location, tag=truncate(innermost.tag), before=before
         )
 
     def _close(self) -> None:
@@ -194,11 +187,11 @@ class _Nester:
         self._tree.end()
 
     def _ends_before(self, token: StartTag) -> bool:
-        """Whether the innermost element, which has no end tag, cannot hold the next.
+        """Return whether the innermost, unclosed element ends before a start tag.
 
-        That is so if an outer one can, and all within that have no end tag either: a
-        link begins inside a link. What the language does not know could hold anything,
-        but hardly a part of the robot that would count outside.
+        It does if the tag is allowed in an outer element and all elements inside that
+        are unclosed: for example at a link inside a link. Elements that are not URDF
+        may contain any element except parts of the robot.
         """
         if not self._open or self._open[-1][2]:
             return False
@@ -209,3 +202,74 @@ class _Nester:
             if has_end or (element_type is None and not is_part):
                 return False
         return False
+
+
+# Parts of a robot, with their required attributes: without these it is a reference,
+# such
+# as a joint in a transmission.
+_PARTS: Mapping[str, tuple[str, ...]] = {
+    one.tag: tuple(attribute.name for attribute in one.attributes if attribute.required)
+    for one in (
+        *(g.LINK, g.JOINT, g.INERTIAL, g.MASS, g.INERTIA),
+        *(g.VISUAL, g.COLLISION, g.GEOMETRY),
+    )
+}
+_MOST_NAMED = 20
+
+
+def begins_part(tag: str, attributes: Iterable[str]) -> bool:
+    """Return whether a start tag begins a part of a robot.
+
+    Args:
+        tag: Its name.
+        attributes: Names of its attributes.
+    """
+    needed = _PARTS.get(tag)
+    return needed is not None and set(needed) <= set(attributes)
+
+
+def misplaced_parts(root: Element, changed: Collection[Location]) -> Findings[None]:
+    """Report parts of a robot that are misplaced after a repair.
+
+    Args:
+        root: The root element, after tags were added or dropped.
+        changed: Locations of elements with an added or dropped tag in or after them.
+    """
+    if not changed:
+        return
+    for element, element_type in walk(root, g.ROBOT):
+        if element_type is None or element.location not in changed:
+            continue
+        for child in element.children:
+            if not element_type.child(child.tag) and _is_part(child):
+                yield _misplaced(child, element)
+
+
+def describe_parts(elements: Iterable[Element]) -> str:
+    """Describe the parts of robots among omitted elements, with their lines.
+
+    Args:
+        elements: Omitted elements.
+    """
+    parts = [
+        part
+        for element in elements
+        for part in (element.children if element.tag == g.ROBOT.tag else (element,))
+        if _is_part(part)
+    ]
+    named = [f"{name_part(part)} in line {part.location.line}" for part in parts]
+    if len(named) > _MOST_NAMED:
+        named[_MOST_NAMED:] = [f"{len(named) - _MOST_NAMED} others"]
+    return ", ".join(named)
+
+
+def _is_part(element: Element) -> bool:
+    return begins_part(element.tag, (name for name, _ in element.attributes))
+
+
+def _misplaced(part: Element, parent: Element) -> Diagnostic:
+    inside = f"{describe(parent)} of line {parent.location.line}"
+    message = (
+        f"{name_part(part)} lies in {inside} now, where it does not count; left out"
+    )
+    return Diagnostic("xml-nesting", message, part.location)

@@ -1,8 +1,6 @@
-"""The repairs of XML that the reader knows, as a table.
+"""The repairs of malformed XML.
 
-Each repair cites a rule; several may cite the same one. Whoever adds a repair adds it
-here, and a test requires that it changes nothing in a robot that is otherwise
-well-formed.
+Each repair cites a rule. A test checks for each that it does not change the robot.
 """
 
 from __future__ import annotations
@@ -17,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class XmlRepair(Enum):
-    """A repair: its rule, and its message with the words that it needs.
+    """A repair, with its rule and its message.
 
     Attributes:
         rule: Identifier of the rule that is cited.
@@ -81,10 +79,10 @@ class XmlRepair(Enum):
         self.message = message
 
     def at(self, place: Location, **words: str) -> Diagnostic:
-        """Say that the repair was made.
+        """Return the diagnostic of a repair.
 
         Args:
-            place: Where.
-            words: What the message names.
+            place: Its location.
+            words: Values of the message's fields.
         """
         return Diagnostic(self.rule, self.message.format(**words), place)

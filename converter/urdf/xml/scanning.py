@@ -1,8 +1,8 @@
-"""Text that is not well-formed XML to tags and text, whatever the tags form together.
+"""Scanner of malformed XML: splits text into tags and character data.
 
-A scanner that goes on where an XML parser must stop. It repairs what is wrong within a
-tag, a comment or a declaration, says every repair, and moves nothing: positions are
-those of the file. Whether tags match is not looked at here.
+Used only after expat has refused the text. Faults within tags, comments and
+declarations are repaired and reported; locations are those of the file. Tags are not
+matched here.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from urdf_usd.converter.diagnostics import Diagnostic, Location, SourceError
-from urdf_usd.converter.diagnostics.phrases import shorten
+from urdf_usd.converter.diagnostics.messages import truncate
 from urdf_usd.converter.urdf.xml.elements import MOST_PARTS
 from urdf_usd.converter.urdf.xml.repairs import XmlRepair
 
@@ -24,28 +24,28 @@ _LINE_END = re.compile(r"\r\n|\r|\n")
 _BLANK = " \t\r\n"
 _SPACE = re.compile(r"[ \t\r\n]*")
 _TAG_NAME = re.compile(r"[A-Za-z_:\u0080-\U0010ffff][^\s<>\"'/=]*")
-# A tag but for the blank after its bracket: "a < b" in a text has no such end.
+# A tag with white space after "<", unlike "a < b" in text.
 _BLANK_TAG = re.compile(
     r"<[ \t\r\n]+([A-Za-z_:\u0080-\U0010ffff][^\s<>\"'/=]*)"
     r"(?:[ \t\r\n]+[A-Za-z_:][\w:.-]*[ \t\r\n]*=[ \t\r\n]*"
     r"(?:\"[^\"<]*\"|'[^'<]*'))*[ \t\r\n]*/?>"
 )
 _ATTRIBUTE_NAME = re.compile(r"[^\s<>\"'/=,;][^\s<>\"'/=]*")
-# Nearly every one: nothing in it, or right behind it, needs a second look.
+# The common case: a well-formed attribute without references.
 _PLAIN_ATTRIBUTE = re.compile(
     r"(?P<name>[A-Za-z_:][A-Za-z0-9_:.-]*)[ \t\r\n]*=[ \t\r\n]*"
     r"(?P<value>\"[ !#-%'-;=-~]*\"|'[ -%(-;=-~]*')(?=[ \t\r\n/>])"
 )
-# Marks that other languages have between attributes.
+# Separators that some files have between attributes.
 _SEPARATORS = ",;"
 _VALID_NAME = re.compile(r"[A-Za-z_:\u0080-\U0010ffff][\w:.\u0080-\U0010ffff-]*")
 _EQUALS = re.compile(r"[ \t\r\n]*=[ \t\r\n]*")
-# Numbers go on after a blank: none of them is the name of an attribute.
+# Numbers may follow after a space; a number is no attribute name.
 _BARE_VALUE = re.compile(
     r"(?:[^\s<>\"'/]|/(?!>))+"
     r"(?:[ \t]++[-+.0-9][^\s<>\"'/=]*+(?=[\s/>]))*"
 )
-# Possessive: what has no '>' must not be tried again from every character.
+# Possessive quantifiers, to avoid quadratic time.
 _END_TAG = re.compile(r"</([ \t\r\n]*+)([^\s<>]*+)[ \t\r\n]*+([^<>]*+)>")
 _REFERENCE = re.compile(
     r"&(?:(?P<name>lt|gt|amp|quot|apos)|#(?P<decimal>[0-9]{1,7})"
@@ -56,13 +56,13 @@ _FORBIDDEN = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _REPLACEMENT = "\ufffd"
 _SPECIAL = re.compile(f"&|{_FORBIDDEN.pattern}")
 _INSTRUCTION = re.compile(r"[A-Za-z_:\u0080-\U0010ffff][^\s]*(?:\s|$)")
-# Text in these reaches to an end mark, and holds no tags.
+# Sections that end at a mark and contain no tags.
 _SECTIONS = (("<!--", "-->"), ("<![CDATA[", "]]>"), ("<?", "?>"))
 
 
 @dataclass(frozen=True, slots=True)
 class StartTag:
-    """A tag that begins an element; if ``empty``, it ends it too."""
+    """A start tag; ``empty`` for an empty-element tag."""
 
     tag: str
     attributes: tuple[tuple[str, str], ...]
@@ -72,7 +72,7 @@ class StartTag:
 
 @dataclass(frozen=True, slots=True)
 class EndTag:
-    """A tag that ends an element."""
+    """An end tag."""
 
     tag: str
     location: Location
@@ -80,7 +80,7 @@ class EndTag:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Text between tags: ``raw`` with references to be resolved, else as it is."""
+    """Text between tags; references are resolved if ``raw``."""
 
     content: str
     location: Location
@@ -96,12 +96,11 @@ def scan(text: str, file: str, most_strays: int) -> Findings[tuple[Token, ...]]:
     Args:
         text: The document.
         file: Its path, for locations.
-        most_strays: By how many end tags may outnumber start tags; nothing behind the
-            last of them is read.
+        most_strays: Maximum excess of end tags over start tags; scanning stops there.
 
     Raises:
-        SourceError: A tag, comment or declaration could be read in several ways, there
-            are too many, or the document declares entities.
+        SourceError: A tag, comment or declaration is ambiguous, there are too many, or
+            the document declares entities.
     """
     scanner = _Scanner(text, file, most_strays)
     yield from scanner.scan()
@@ -109,7 +108,7 @@ def scan(text: str, file: str, most_strays: int) -> Findings[tuple[Token, ...]]:
 
 
 def resolve(text: Text) -> Findings[str]:
-    """Return the characters that a text between tags stands for."""
+    """Return the character data of a text."""
     if not text.raw:
         return text.content
     plain = _LINE_END.sub("\n", text.content)
@@ -119,7 +118,7 @@ def resolve(text: Text) -> Findings[str]:
 
 
 class _Scanner:
-    """A position in the text, and what lies before it."""
+    """State of the scanner."""
 
     def __init__(self, text: str, file: str, most_strays: int) -> None:
         self._text = text
@@ -133,7 +132,7 @@ class _Scanner:
         self.tokens: list[Token] = []
 
     def scan(self) -> Findings[None]:
-        """Read everything, or up to more end tags than there can be."""
+        """Scan the text, until there are too many end tags."""
         while self._position < len(self._text) and self._spare >= 0:
             start = self._text.find("<", self._position)
             end = len(self._text) if start < 0 else start
@@ -144,7 +143,7 @@ class _Scanner:
                 yield from self._markup()
 
     def _add_text(self, content: str, *, raw: bool) -> None:
-        # Where a text begins that is more than blanks.
+        # The location of the first character that is not white space.
         blank = len(content) - len(content.lstrip())
         place = self._location(self._position + (blank if raw else 0))
         self.tokens.append(Text(content, place, raw))
@@ -170,7 +169,7 @@ class _Scanner:
         elif name := _TAG_NAME.match(self._text, start + 1):
             yield from self._start_tag(name[0], name.end())
         elif blank := self._tag_after_blank():
-            yield XmlRepair.TAG_BLANK.at(self._location(start), tag=shorten(blank[1]))
+            yield XmlRepair.TAG_BLANK.at(self._location(start), tag=truncate(blank[1]))
             yield from self._start_tag(blank[1], blank.end(1))
         else:
             yield XmlRepair.TAG_CHARACTER.at(self._location(start))
@@ -178,7 +177,7 @@ class _Scanner:
             self._position = start + 1
 
     def _tag_after_blank(self) -> re.Match[str] | None:
-        """Match a tag with a blank after its bracket, if it is surely a tag."""
+        """Match a tag with white space after "<"; a start tag needs an end tag."""
         match = _BLANK_TAG.match(self._text, self._position)
         if match is None or match[0].endswith("/>"):
             return match
@@ -214,7 +213,7 @@ class _Scanner:
     def _instruction(content: str, place: Location) -> Findings[None]:
         name, *_ = content.split(maxsplit=1) or [""]
         if name.lower() == "xml":
-            # A well-formed one at the start has been read before.
+            # A well-formed declaration at the start was processed before.
             if (place.line, place.column) == (1, 1):
                 yield XmlRepair.DECLARATION_MALFORMED.at(place)
             else:
@@ -223,10 +222,10 @@ class _Scanner:
             yield XmlRepair.INSTRUCTION.at(place)
 
     def _declaration(self) -> Findings[None]:
-        """Skip a plain document type; anything more could declare entities.
+        """Skip a simple document type declaration.
 
         Raises:
-            SourceError: There is more.
+            SourceError: Any other declaration, which could declare entities.
         """
         start = self._position
         end = self._text.find(">", start)
@@ -248,9 +247,9 @@ class _Scanner:
         place = self._location(start)
         blank, tag, rest = match.groups()
         if blank:
-            yield XmlRepair.TAG_BLANK.at(place, tag=f"/{shorten(tag)}")
+            yield XmlRepair.TAG_BLANK.at(place, tag=f"/{truncate(tag)}")
         if rest:
-            yield XmlRepair.END_TAG.at(place, tag=shorten(tag))
+            yield XmlRepair.END_TAG.at(place, tag=truncate(tag))
         self.tokens.append(EndTag(tag, place))
         self._spare -= 1
         self._position = match.end()
@@ -292,13 +291,13 @@ class _Scanner:
         match = _ATTRIBUTE_NAME.match(self._text, start)
         if match is None:
             text = repr(self._text[start])
-            yield XmlRepair.ATTRIBUTE_STRAY.at(place, text=text, tag=shorten(tag))
+            yield XmlRepair.ATTRIBUTE_STRAY.at(place, text=text, tag=truncate(tag))
             self._position += 1
             return
         name = match[0]
         equals = _EQUALS.match(self._text, match.end())
-        # What a message may not hold is replaced in it as well.
-        subject = f"{shorten(_FORBIDDEN.sub(_REPLACEMENT, name))} of <{shorten(tag)}>"
+        # Messages must not contain control characters either.
+        subject = f"{truncate(_FORBIDDEN.sub(_REPLACEMENT, name))} of <{truncate(tag)}>"
         if equals is None:
             self._position = match.end()
             yield XmlRepair.ATTRIBUTE_VALUE.at(place, subject=subject)
@@ -325,7 +324,7 @@ class _Scanner:
         raw = self._text[start + 1 : end]
         after = self._text[end + 1 : end + 2]
         follows = after in {*_BLANK, *_SEPARATORS, "/", ">", "?"}
-        # A quote that is missing would swallow tags or the next attribute's name.
+        # A missing quote would include tags or the next attribute's name.
         swallows = "<" in raw or raw.rstrip().endswith("=")
         if end < 0 or not (follows or (_TAG_NAME.match(after) and not swallows)):
             raise self._fatal("xml-syntax", f"a quote of {subject} is missing")
@@ -334,13 +333,13 @@ class _Scanner:
             yield XmlRepair.ATTRIBUTE_SPACE.at(self._location(end + 1), subject=subject)
         if "<" in raw:
             yield XmlRepair.VALUE_CHARACTER.at(place, subject=subject)
-        # Before references are resolved: a line end that one stands for is kept.
+        # Before references are resolved, because line ends in references are kept.
         plain = re.sub(r"\r\n|[\t\r\n]", " ", raw)
         return (yield from _value(plain, place, subject))
 
 
 def _value(raw: str, place: Location, subject: str) -> Findings[str]:
-    """Resolve references, and replace what no XML document may hold."""
+    """Resolve references, and replace characters that are not allowed."""
     if not _SPECIAL.search(raw):
         return raw
     if _FORBIDDEN.search(raw):
@@ -359,7 +358,7 @@ def _value(raw: str, place: Location, subject: str) -> Findings[str]:
 
 
 def _character(reference: re.Match[str]) -> str | None:
-    """Return what a reference stands for; None if no XML document may hold it."""
+    """Return the character of a reference; None if it is not allowed."""
     if reference["name"]:
         return _NAMED[reference["name"]]
     if reference["decimal"]:

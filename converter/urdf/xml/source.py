@@ -1,7 +1,7 @@
-"""Bytes of a URDF file to a tree of elements with positions; hostile input is refused.
+"""Parsing of a file to elements with locations; malicious input is refused.
 
-Expat reads what is well-formed; it is strict, sees every declaration, and knows lines
-and columns. What it refuses goes through ``recovery``, which says every repair.
+Well-formed XML is parsed by expat, which reports declarations, lines and columns. XML
+that it refuses is repaired by ``recovery``.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from xml.parsers import expat
 
 from urdf_usd.converter.diagnostics import Diagnostic, Location, SourceError
 from urdf_usd.converter.diagnostics.findings import count
-from urdf_usd.converter.diagnostics.phrases import shorten
+from urdf_usd.converter.diagnostics.messages import truncate
 from urdf_usd.converter.file_content import MIB, read_file
 from urdf_usd.converter.urdf.xml.elements import Element, TreeBuilder
 from urdf_usd.converter.urdf.xml.repairs import XmlRepair
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from urdf_usd.converter.diagnostics.findings import Findings
 
 _BYTE_ORDER_MARKS = (
-    # UTF-32 first: its little-endian mark begins with that of UTF-16.
+    # UTF-32 first: its little-endian mark starts with that of UTF-16.
     (codecs.BOM_UTF32_LE, "utf-32-le"),
     (codecs.BOM_UTF32_BE, "utf-32-be"),
     (codecs.BOM_UTF8, "utf-8"),
@@ -44,10 +44,10 @@ _DECLARATION_REACH = 400
 LARGEST_FILE = 64 * MIB
 MOST_REPAIRS = 1000
 _DEFAULT = "utf-8"
-# Every byte means something in it, and for a Western text the right thing.
+# Can decode all bytes.
 _ANY_BYTES = "latin-1"
 _SINGLE_BYTES = "urdf_usd.single_bytes"
-# What git and others leave in a file of which there are two versions.
+# Conflict marker of git.
 _CONFLICT = re.compile(r"^<{7} ", re.MULTILINE)
 _KNOWN_VERSION = re.compile(r"1\.[0-9]+", re.ASCII)
 
@@ -93,26 +93,27 @@ def parse_markup(data: bytes, file: str) -> Findings[Element]:
         version = declaration["version"]
         if not _KNOWN_VERSION.fullmatch(version):
             place = Location(file, 1, 1)
-            yield XmlRepair.VERSION.at(place, version=shorten(repr(version)))
-        # The text is Unicode by now, so the declaration has nothing left to say.
-        # Blanks in its place keep all positions.
-        blank = re.sub(r"[^\r\n]", " ", declaration[0])
-        text = blank + text[declaration.end() :]
+            yield XmlRepair.VERSION.at(place, version=truncate(repr(version)))
     tree = TreeBuilder(file)
     error = _feed(text, tree, file)
+    if error is not None and declaration:
+        # Its version may be malformed. White space keeps all positions.
+        blank = re.sub(r"[^\r\n]", " ", declaration[0])
+        text = blank + text[declaration.end() :]
+        tree = TreeBuilder(file)
+        error = _feed(text, tree, file)
     if error is None:
         yield from tree.unbound_prefixes()
         return tree.roots[0]
     if conflict := _CONFLICT.search(text):
         line = text.count("\n", 0, conflict.start()) + 1
         raise _fatal("xml-syntax", "a merge conflict is not resolved", file, line)
-    # Few files need it, and its expressions take longer to compile than most to read.
+    # Imported on demand: its regular expressions are slow to compile.
     from urdf_usd.converter.urdf.xml.recovery import recover  # noqa: PLC0415
 
     repairs, root = yield from count(recover(text, file), MOST_REPAIRS)
     if not repairs or root is None:
-        # Nothing was found to be wrong, so what was refused is unknown; or so much that
-        # it is not XML at all.
+        # There is no fault that can be repaired, or there are too many.
         raise error
     return root
 
@@ -139,22 +140,22 @@ def _decode(data: bytes, file: str) -> Findings[str]:
 
 
 def _decode_wrong(data: bytes, encoding: str) -> tuple[str, str]:
-    """Decode bytes that are not in the encoding that they should be in.
+    """Decode bytes that are invalid in their declared encoding.
 
     Returns:
-        The text, and how it was read.
+        The text, and a description of its encoding.
     """
     if codecs.lookup(encoding) != codecs.lookup(_DEFAULT):
         with suppress(UnicodeError):
             return data.decode(_DEFAULT), _DEFAULT
-    # A comment in another encoding must not change names that are in the right one.
+    # Only invalid bytes, for example in a comment, are decoded differently.
     with suppress(UnicodeError):
         return data.decode(encoding, _SINGLE_BYTES), f"{_ANY_BYTES} where they are not"
     return data.decode(_ANY_BYTES), _ANY_BYTES
 
 
 def _single_bytes(error: UnicodeError) -> tuple[str, int]:
-    """Decode the bytes that cannot be decoded, and no others."""
+    """Decode invalid bytes as Latin-1."""
     if not isinstance(error, UnicodeDecodeError):
         raise error
     return error.object[error.start : error.end].decode(_ANY_BYTES), error.end
@@ -164,26 +165,26 @@ codecs.register_error(_SINGLE_BYTES, _single_bytes)
 
 
 def _declared_encoding(data: bytes, file: str) -> Findings[str]:
-    """Return the encoding that a document declares, if it can be that one."""
+    """Return the declared encoding if it is possible, otherwise UTF-8."""
     declaration = _DECLARATION.search(data[:_DECLARATION_REACH].decode("latin-1"))
     declared = declaration["encoding"] if declaration else None
     if declaration is None or declared is None:
         return _DEFAULT
     written = declaration[0]
     try:
-        # An encoding in which the declaration itself could not have been written.
+        # False for an encoding in which the declaration itself is not valid.
         if written.encode("latin-1").decode(declared) == written:
             return declared
     except (LookupError, UnicodeError):
         pass
     place = Location(file, 1, 1)
-    words = {"declared": shorten(repr(declared)), "used": _DEFAULT}
+    words = {"declared": truncate(repr(declared)), "used": _DEFAULT}
     yield XmlRepair.ENCODING_NAME.at(place, **words)
     return _DEFAULT
 
 
 def _feed(text: str, tree: TreeBuilder, file: str) -> SourceError | None:
-    """Build a tree of well-formed text; return the error if it is not well-formed.
+    """Parse well-formed text; return the error of malformed text.
 
     Raises:
         SourceError: The text declares entities, or is nested too deeply.
@@ -214,7 +215,7 @@ def _feed(text: str, tree: TreeBuilder, file: str) -> SourceError | None:
     parser.StartDoctypeDeclHandler = start_doctype
     parser.EntityDeclHandler = declare_entity
     try:
-        # Surrogates, which odd encodings can smuggle in, are left for it to refuse.
+        # Expat refuses surrogates, which some encodings can contain.
         parser.Parse(text.encode("utf-8", "surrogatepass"), True)
     except expat.ExpatError as error:
         message = expat.ErrorString(error.code)

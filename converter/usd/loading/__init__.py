@@ -1,1 +1,1 @@
-"""Checks of a USD before it is read: its files, their growth, its values."""
+"""Checks of a USD before it is read: its files, references and values."""

@@ -1,10 +1,10 @@
-"""The files behind a USD, looked at before OpenUSD composes them.
+"""Check of the files of a USD before OpenUSD composes them.
 
-OpenUSD opens whatever a layer names: reading from a pipe waits for ever, and reading
-from a device has no end. So the layers are visited one by one first, without
-composition: sublayers, references and payloads, in all variants. Of value clips and
-asset attributes, such as textures, only the kind of file is looked at. What is not
-found is left to composition, which says so.
+OpenUSD opens every file that a layer refers to; reading a pipe blocks, and reading a
+device does not end. The layers are therefore first visited without composition:
+sublayers, references and payloads, in all variants. For value clips and asset
+attributes, such as textures, only the kind of file is checked. Missing files are
+reported by composition.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class LayerBounds:
-    """The most that one USD may consist of.
+    """Limits of the layers of one USD.
 
     Attributes:
-        paths: Different asset paths that its layers name, found or not.
+        paths: Number of distinct asset paths in its layers, found or not.
         size: Of all its layers together [B]; a package counts once.
     """
 
@@ -52,26 +52,26 @@ def open_layers(
 ) -> tuple[Sdf.Layer, ...]:
     """Open all layers that a USD could be composed of, without composing them.
 
-    As long as they are held, composition does not read them again. Layers that are not
-    found or cannot be read are not among them.
+    Composition does not read them again while they are referenced. Layers that are
+    missing or unreadable are omitted.
 
     Args:
         path: Root layer.
-        bounds: The most that is opened.
+        bounds: Limits of the layers.
 
     Raises:
-        StageError: A file is no regular one, or there is more than the bounds allow.
+        StageError: A file is not regular, or a limit is exceeded.
     """
     root = os.fspath(path)
     resolver = Ar.GetResolver()
-    # As when a stage is opened: names without a folder are looked for beside the root.
+    # As in Usd.Stage.Open: search paths start in the folder of the root layer.
     with Ar.ResolverContextBinder(resolver.CreateDefaultContextForAsset(root)):
         return tuple(_visited(root, bounds))
 
 
 @dataclass(frozen=True, slots=True)
 class _Named:
-    """A file that a layer names.
+    """A file that a layer refers to.
 
     Attributes:
         identifier: Of the file, anchored to the layer.
@@ -86,7 +86,7 @@ class _Named:
     composed: bool
 
     def __str__(self) -> str:
-        """Say what is named, and by which layer."""
+        """Return the asset path and the layer, as the subject of a message."""
         if self.layer is None:
             return self.asset
         return f"{self.layer} refers to @{self.asset}@, which"
@@ -130,19 +130,19 @@ def _visited(root: str, bounds: LayerBounds) -> Iterator[Sdf.Layer]:
 
 @dataclass(frozen=True, slots=True)
 class _File:
-    """A file that can be opened without harm; its size in bytes."""
+    """An existing file, and its size [bytes]."""
 
     path: str
     size: int
 
 
 def _existing_file(named: _Named) -> _File | None:
-    """Return the file that is named; None if it is absent.
+    """Return the file; None if it does not exist.
 
     Raises:
-        StageError: It is there, and no regular file.
+        StageError: It exists and is not a regular file.
     """
-    # What lies in a package is in a file that is looked at by itself.
+    # For a file in a package, the package is checked.
     outer, _ = Ar.SplitPackageRelativePathOuter(named.identifier)
     resolved = Ar.GetResolver().Resolve(Sdf.Layer.SplitIdentifier(outer)[0])
     if not resolved:
@@ -151,13 +151,13 @@ def _existing_file(named: _Named) -> _File | None:
     try:
         found = Path(path).stat()
     except (OSError, ValueError):
-        # What another resolver finds need not be a file.
+        # Other resolvers may find assets that are no files.
         return _File(path, 0)
     mode = found.st_mode
     for is_special, kind in _SPECIAL:
         if is_special(mode):
             _refuse("layer-not-regular", f"{named} is {kind}")
-    # A folder can be no layer, but an attribute may well name one: nobody reads it.
+    # An attribute may refer to a folder, which is not read.
     if stat.S_ISDIR(mode) and named.composed:
         _refuse("layer-not-regular", f"{named} is a folder")
     return _File(path, found.st_size)
@@ -167,7 +167,7 @@ def _opened(identifier: str) -> Sdf.Layer | None:
     try:
         return Sdf.Layer.FindOrOpen(identifier)
     except Tf.ErrorException:
-        # Composition says the same where it needs the layer.
+        # Composition reports it if it needs the layer.
         return None
 
 

@@ -1,7 +1,7 @@
-"""Where the references of layers multiply, found without composing them.
+"""Detection of multiplying references between layers, without composition.
 
-Thirty layers that each refer to the next one twice are composed to a thousand million
-prims. Composition does not end, and does not say why.
+Thirty layers that each refer to the next one twice are composed to 10^9 prims;
+composition does not finish.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Iterable, Iterator, Mapping
 
-# A prim of a layer that is referred to: identifier of the layer, path of the prim.
+# Target of a reference: identifier of a layer, path of a prim.
 _Target: TypeAlias = tuple[str, Sdf.Path]
 
 # More than any robot needs, and composed in seconds.
@@ -30,12 +30,12 @@ _MOST_TARGETS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """The level of references at which there are too many.
+    """A level of nested references with too many targets.
 
     Attributes:
-        level: Of nesting, counted from the root layer, which has 0.
-        layer: Identifier of the layer that is referred to most often there.
-        uses: How often its prims are composed at that level.
+        level: Nesting level; the root layer has 0.
+        layer: Identifier of the layer that is referred to most often.
+        uses: Number of references to it at that level.
     """
 
     level: int
@@ -43,7 +43,7 @@ class Growth:
     uses: int
 
     def __str__(self) -> str:
-        """Say where references multiply."""
+        """Return one line."""
         return (
             f"references multiply: {self.level} levels below the root layer, "
             f"{self.layer} is referred to {self.uses} times"
@@ -51,16 +51,16 @@ class Growth:
 
 
 def find_growth(path: str | os.PathLike[str]) -> Growth | None:
-    """Find the level at which references amount to more than a hundred thousand.
+    """Find the first level with more than 100 000 references.
 
-    What is counted are references and payloads below what is referred to, in all
-    variants; inherited prims and what stands above a target are not.
+    Counts references and payloads below each target, in all variants; inherits are
+    ignored.
 
     Args:
         path: Root layer.
 
     Returns:
-        The first such level; None if there is none.
+        The level; None if there is none.
     """
     try:
         layers = open_layers(path, LAYER_BOUNDS)
@@ -97,7 +97,7 @@ def _next_level(
 
 
 def _arcs(layer: Sdf.Layer) -> Iterator[tuple[Sdf.Path, _Target]]:
-    """Yield what each prim of a layer refers to; a sublayer is all of a layer."""
+    """Yield the targets of each prim of a layer; of a sublayer, the whole layer."""
     for sublayer in layer.subLayerPaths:
         yield _ROOT, (_found(layer, sublayer), _ROOT)
     prims: list[Sdf.Path] = []

@@ -1,7 +1,7 @@
-"""Values of a stage that cannot be what its schemas say, found before they are used.
+"""Check of the types and values of a stage before it is read.
 
-OpenUSD composes an attribute whatever its type is, and returns a string where a schema
-has a mass. Everything that follows takes for granted what is checked here.
+OpenUSD composes attributes of any type, and may return a string for a mass. The reader
+relies on these checks.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _PLACES = frozenset({"physics:localPos0", "physics:localPos1"})
 
 
 def unusable_values(stage: Usd.Stage) -> Iterator[Diagnostic]:
-    """Find units, transforms, types and axes that nothing can be made of."""
+    """Find invalid units, transforms, types and axes."""
     for name, unit in (
         ("metersPerUnit", UsdGeom.GetStageMetersPerUnit(stage)),
         ("kilogramsPerUnit", UsdPhysics.GetStageKilogramsPerUnit(stage)),
@@ -75,7 +75,7 @@ def _mistyped(prim: Usd.Prim) -> Iterator[Diagnostic]:
 
 
 def _is_usable(name: str, value: object) -> bool:
-    """Say whether a value of the right type can stand for an axis or a joint frame."""
+    """Return whether a value is a valid axis or part of a joint frame."""
     if value is None:
         return True
     if name in _AXES:
@@ -88,7 +88,7 @@ def _is_usable(name: str, value: object) -> bool:
 
 
 def _family(kind: Sdf.ValueTypeName) -> tuple[bool, str]:
-    """Return what types share that stand for each other, whatever their precision."""
+    """Return a key that is equal for types that differ only in precision."""
     value = kind.scalarType.defaultValue
     if isinstance(value, int | float):
         return kind.isArray, "number"

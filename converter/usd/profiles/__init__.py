@@ -1,13 +1,13 @@
-"""What simulators have schemas for and UsdPhysics has not, one module per simulator.
+"""Schemas of simulators in addition to UsdPhysics, one module per simulator.
 
-A module is loaded for those who speak to its simulator.
+The module of a simulator is imported if its profile is selected.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, assert_never
 
-from urdf_usd.converter.profile import Profile
+from urdf_usd.converter.options import Profile
 
 if TYPE_CHECKING:
     from pxr import Usd
@@ -24,7 +24,7 @@ def author_profile(
     prims: Prims,
     profile: Profile,
 ) -> None:
-    """Say to one simulator what it has words for, on joints and bodies that exist."""
+    """Author the schemas of one simulator on existing joints and bodies."""
     match profile:
         case Profile.GENERIC:
             return

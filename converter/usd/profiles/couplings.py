@@ -1,7 +1,7 @@
-"""Mimic couplings without chains.
+"""Resolution of chains of mimic joints.
 
-A joint that mimics one that mimics another is coupled to the first of the chain, as
-simulators want it: Newton refuses a leader that follows. The motion is the same.
+A joint that mimics a mimic joint is coupled to the start of the chain, because Newton
+refuses mimic joints as leaders. The motion is the same.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
 
 
 def head_couplings(
-    joints: Iterable[Joint], may_say: Callable[[str, Mimic], bool]
+    joints: Iterable[Joint], can_couple: Callable[[str, Mimic], bool]
 ) -> dict[str, Mimic]:
-    """Couple followers to the heads of their chains.
+    """Couple mimic joints to the starts of their chains.
 
     Args:
         joints: Joints that can be coupled.
-        may_say: Whether a schema can say that the joint of a name follows so. A chain
-            begins where it cannot; a joint that cannot follow the first of what is
-            left follows the head of the whole chain if it can.
+        can_couple: Whether a schema can represent a coupling of a joint, by name. A
+            chain starts where it cannot; a joint that cannot be coupled to the start of
+            the rest of its chain is coupled to the start of the whole chain.
 
     Returns:
-        Couplings that can be said, by follower.
+        Representable couplings, by mimic joint.
     """
     mimics = {joint.name: joint.mimic for joint in joints}
     whole: dict[str, Mimic] = {}
@@ -47,7 +47,7 @@ def head_couplings(
                 (
                     coupling
                     for coupling in couplings
-                    if coupling.joint in mimics and may_say(name, coupling)
+                    if coupling.joint in mimics and can_couple(name, coupling)
                 ),
                 None,
             )
@@ -55,7 +55,7 @@ def head_couplings(
 
 
 def _behind(mimic: Mimic, leader: Mimic | None) -> Mimic:
-    """Follow what the leader follows, if it does."""
+    """Return the coupling to the leader of the leader, if it has one."""
     if leader is None:
         return mimic
     return Mimic(

@@ -1,4 +1,4 @@
-"""Numbers of joints in the attributes of simulators' schemas."""
+"""Attributes of joints in the schemas of simulators."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from pxr import Sdf, Usd, UsdPhysics
 
-from urdf_usd.converter.usd.writer.storage import is_single
+from urdf_usd.converter.usd.writer.float32 import fits_float32
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -21,14 +21,14 @@ DEGREES = degrees(1.0)
 
 
 @dataclass(frozen=True, slots=True)
-class Word:
-    """One number of a joint in an attribute of a schema.
+class JointAttribute:
+    """An attribute of a schema with a number of a joint.
 
     Attributes:
         attribute: Name of the attribute.
-        number: Reads the number from a joint [SI]; None if the joint does not say it.
-        angular: Units of the schema in one SI unit, for a joint that turns.
-        positive: Whether the schema has no zero. It never has negative numbers.
+        number: Returns the number of a joint [SI], or None.
+        angular: Factor from SI to the schema's unit, for a revolute joint.
+        positive: Whether zero is not allowed. Negative numbers never are.
     """
 
     attribute: str
@@ -38,34 +38,36 @@ class Word:
 
 
 def damping(joint: Joint) -> float | None:
-    """Return a joint's damping [N m s/rad or N s/m], if it says one."""
+    """Return a joint's damping [N m s/rad or N s/m], if any."""
     return joint.dynamics.damping if joint.dynamics else None
 
 
 def friction(joint: Joint) -> float | None:
-    """Return a joint's friction [N m or N], if it says one."""
+    """Return a joint's friction [N m or N], if any."""
     return joint.dynamics.friction if joint.dynamics else None
 
 
-def sayable(words: Iterable[Word], joint: Joint, *, angular: bool) -> dict[str, float]:
-    """Return what a joint says in words of a schema, by attribute, in its units.
+def schema_values(
+    attributes: Iterable[JointAttribute], joint: Joint, *, angular: bool
+) -> dict[str, float]:
+    """Return the values of a joint's attributes in the units of a schema.
 
-    What lies outside the schema's range stays in ``urdf:`` alone, and so does what
-    float32 would turn into zero or infinity.
+    Values outside the schema's range, or zero or infinite in float32, are omitted; they
+    are only in ``urdf:`` attributes.
     """
     values = {}
-    for word in words:
-        number = word.number(joint)
-        if number is None or number < 0 or (word.positive and number == 0):
+    for attribute in attributes:
+        number = attribute.number(joint)
+        if number is None or number < 0 or (attribute.positive and number == 0):
             continue
-        value = number * word.angular if angular else number
-        if is_single(number) and is_single(value):
-            values[word.attribute] = value
+        value = number * attribute.angular if angular else number
+        if fits_float32(number) and fits_float32(value):
+            values[attribute.attribute] = value
     return values
 
 
 def write_schema(prim: Usd.Prim, schema: str, values: Mapping[str, float]) -> None:
-    """Apply a schema by name, registered or not, and author its numbers."""
+    """Apply a schema by name, registered or not, and author its attributes."""
     prim.AddAppliedSchema(schema)
     for name, value in values.items():
         attribute = prim.CreateAttribute(name, Sdf.ValueTypeNames.Float, custom=False)
@@ -73,43 +75,43 @@ def write_schema(prim: Usd.Prim, schema: str, values: Mapping[str, float]) -> No
 
 
 def write_drive(prim: Usd.Prim, joint: Joint, *, angular: bool) -> None:
-    """Bound the effort by a drive that exerts none: it has no gains.
+    """Author the effort limit as ``maxForce`` of a drive without gains.
 
-    A drive is where simulators look for the bound, and where their users set gains.
+    Simulators read the limit from a drive, and users set gains there.
     """
-    effort = sayable(_EFFORT, joint, angular=angular)
+    effort = schema_values(_EFFORT, joint, angular=angular)
     for force in effort.values():
-        drive = UsdPhysics.DriveAPI.Apply(prim, freedom(angular=angular))
+        drive = UsdPhysics.DriveAPI.Apply(prim, axis_instance(angular=angular))
         drive.CreateMaxForceAttr(force)
         drive.CreateStiffnessAttr(0.0)
         drive.CreateDampingAttr(0.0)
 
 
-def freedom(*, angular: bool) -> str:
-    """Instance of a multiple-apply schema for the one freedom of a joint."""
+def axis_instance(*, angular: bool) -> str:
+    """Return the instance name of a multiple-apply schema for a joint's axis."""
     return "angular" if angular else "linear"
 
 
-def single_freedoms(
+def single_axis_joints(
     stage: Usd.Stage, tree: Tree, prims: Prims
 ) -> list[tuple[Usd.Prim, Joint]]:
-    """Joints that turn about or slide along one axis, with their prims.
+    """Return the revolute, continuous and prismatic joints with their prims.
 
-    A schema's number holds for all freedoms of a joint, each in a unit of its own, so
-    it says nothing about the others.
+    The unit of a schema's number depends on the axis, so that it is not applicable to
+    joints with several axes.
     """
     found = []
     for joint in tree.parent_joint.values():
         if joint.name in prims.joint:
             prim = stage.GetPrimAtPath(prims.joint[joint.name])
-            if turns(prim) or prim.IsA(UsdPhysics.PrismaticJoint):
+            if is_revolute(prim) or prim.IsA(UsdPhysics.PrismaticJoint):
                 found.append((prim, joint))
     return found
 
 
-def turns(prim: Usd.Prim) -> bool:
-    """Say whether a joint of one freedom is measured in degrees."""
+def is_revolute(prim: Usd.Prim) -> bool:
+    """Return whether a joint with one axis is revolute (in degrees)."""
     return bool(prim.IsA(UsdPhysics.RevoluteJoint))
 
 
-_EFFORT = (Word("maxForce", lambda joint: joint.effort),)
+_EFFORT = (JointAttribute("maxForce", lambda joint: joint.effort),)

@@ -1,4 +1,4 @@
-"""What Newton reads of newton-usd-schemas. Angles are degrees there."""
+"""Schemas of Newton (newton-usd-schemas). Angles are in degrees."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from pxr import Sdf, Usd, Vt
 from urdf_usd.converter.usd.profiles.couplings import head_couplings
 from urdf_usd.converter.usd.profiles.joint_attributes import (
     DEGREES,
-    Word,
+    JointAttribute,
     damping,
     friction,
-    sayable,
-    single_freedoms,
-    turns,
+    is_revolute,
+    schema_values,
+    single_axis_joints,
     write_drive,
     write_schema,
 )
-from urdf_usd.converter.usd.writer.storage import is_single
+from urdf_usd.converter.usd.writer.float32 import fits_float32
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,30 +28,31 @@ if TYPE_CHECKING:
     from urdf_usd.converter.robot.topology import Tree
     from urdf_usd.converter.usd.writer.prims import Prims
 
-_WORDS = (
-    Word("newton:damping", damping, 1 / DEGREES),
-    Word("newton:friction", friction),
-    # A joint that may not move would be a fixed one, so the schema has no zero. Many
-    # URDFs write zero for "unknown".
-    Word("newton:velocityLimit", lambda joint: joint.velocity, DEGREES, positive=True),
+_JOINT_ATTRIBUTES = (
+    JointAttribute("newton:damping", damping, 1 / DEGREES),
+    JointAttribute("newton:friction", friction),
+    # Zero is not allowed by the schema; many URDFs write zero for "unknown".
+    JointAttribute(
+        "newton:velocityLimit", lambda joint: joint.velocity, DEGREES, positive=True
+    ),
 )
 
 
 def author_newton(
     stage: Usd.Stage, tree: Tree, body_assignment: BodyAssignment, prims: Prims
 ) -> None:
-    """Apply Newton's schemas to joints and bodies where they can say the same."""
-    freedoms = single_freedoms(stage, tree, prims)
-    for prim, joint in freedoms:
-        angular = turns(prim)
-        # Newton's own schemas have no bound on effort: it reads the drive's.
+    """Apply Newton's schemas to joints and bodies."""
+    joints = single_axis_joints(stage, tree, prims)
+    for prim, joint in joints:
+        angular = is_revolute(prim)
+        # Newton reads the effort limit from the drive.
         write_drive(prim, joint, angular=angular)
-        # Also where it says nothing: what is absent is meant to be.
-        values = sayable(_WORDS, joint, angular=angular)
+        # Also without values, to state that they are absent.
+        values = schema_values(_JOINT_ATTRIBUTES, joint, angular=angular)
         write_schema(prim, "NewtonJointAPI", values)
-    prim_of = {joint.name: prim for prim, joint in freedoms}
+    prim_of = {joint.name: prim for prim, joint in joints}
     couplings = head_couplings(
-        (joint for _, joint in freedoms),
+        (joint for _, joint in joints),
         lambda name, mimic: _may_couple(prim_of[name], mimic, prim_of),
     )
     for name, mimic in couplings.items():
@@ -60,16 +61,18 @@ def author_newton(
 
 
 def _may_couple(prim: Usd.Prim, mimic: Mimic, prim_of: Mapping[str, Usd.Prim]) -> bool:
-    """Say whether the schema can couple so.
+    """Return whether the schema can represent a coupling.
 
-    It couples joints of one type: its coefficients have one unit.
+    Its coefficients have no unit, so that both joints must be of the same type.
     """
     alike = prim.GetTypeName() == prim_of[mimic.joint].GetTypeName()
-    return alike and is_single(mimic.multiplier) and is_single(_offset(prim, mimic))
+    return (
+        alike and fits_float32(mimic.multiplier) and fits_float32(_offset(prim, mimic))
+    )
 
 
 def _offset(prim: Usd.Prim, mimic: Mimic) -> float:
-    return mimic.offset * DEGREES if turns(prim) else mimic.offset
+    return mimic.offset * DEGREES if is_revolute(prim) else mimic.offset
 
 
 def _author_mimic(prim: Usd.Prim, leader: Usd.Prim, mimic: Mimic) -> None:
@@ -85,7 +88,7 @@ def _author_mimic(prim: Usd.Prim, leader: Usd.Prim, mimic: Mimic) -> None:
 def _author_inertias(
     stage: Usd.Stage, body_assignment: BodyAssignment, prims: Prims
 ) -> None:
-    """State tensors as they are: in double, along the axes of the link."""
+    """Author inertia tensors in double precision, along the axes of the link."""
     for body in body_assignment.bodies:
         prim = stage.GetPrimAtPath(prims.link[body.link])
         xx, xy, xz, yy, yz, zz = body.inertia

@@ -1,8 +1,8 @@
-"""What PhysX reads of the schemas of Omniverse Physics. Angles are degrees there.
+"""Schemas of PhysX (Omniverse Physics). Angles are in degrees.
 
-They are not part of OpenUSD: schemas are applied and attributes named by what
-``physxSchema`` and ``physxSchemaAddition`` declare. ``physxJoint:jointFriction`` is no
-word for the friction of URDF: it is a coefficient of the force that the joint carries.
+They are not part of OpenUSD; names are those declared by ``physxSchema`` and
+``physxSchemaAddition``. ``physxJoint:jointFriction`` is not used: it is a coefficient
+of the joint's constraint force, unlike the friction of URDF.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from pxr import Sdf, Usd, UsdPhysics
 from urdf_usd.converter.usd.profiles.couplings import head_couplings
 from urdf_usd.converter.usd.profiles.joint_attributes import (
     DEGREES,
-    Word,
+    JointAttribute,
+    axis_instance,
     damping,
-    freedom,
     friction,
-    sayable,
-    single_freedoms,
-    turns,
+    is_revolute,
+    schema_values,
+    single_axis_joints,
     write_drive,
     write_schema,
 )
-from urdf_usd.converter.usd.writer.storage import is_single
+from urdf_usd.converter.usd.writer.float32 import fits_float32
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,27 +34,27 @@ if TYPE_CHECKING:
     from urdf_usd.converter.robot.topology import Tree
     from urdf_usd.converter.usd.writer.prims import Prims
 
-# A speed of zero would freeze the joint. Many URDFs write it for "unknown".
-_VELOCITY = Word(
+# Zero would lock the joint; many URDFs write zero for "unknown".
+_VELOCITY = JointAttribute(
     "maxJointVelocity", lambda joint: joint.velocity, DEGREES, positive=True
 )
 _PASSIVE = (
-    # URDF has one friction, whether the joint moves or rests.
-    Word("staticFrictionEffort", friction),
-    Word("dynamicFrictionEffort", friction),
-    Word("viscousFrictionCoefficient", damping, 1 / DEGREES),
+    # URDF does not distinguish static and dynamic friction.
+    JointAttribute("staticFrictionEffort", friction),
+    JointAttribute("dynamicFrictionEffort", friction),
+    JointAttribute("viscousFrictionCoefficient", damping, 1 / DEGREES),
 )
 
 
 def author_physx(stage: Usd.Stage, tree: Tree, prims: Prims) -> None:
-    """Apply PhysX's schemas to joints where they can say the same."""
-    freedoms = single_freedoms(stage, tree, prims)
-    for prim, joint in freedoms:
-        write_drive(prim, joint, angular=turns(prim))
+    """Apply PhysX's schemas to joints."""
+    joints = single_axis_joints(stage, tree, prims)
+    for prim, joint in joints:
+        write_drive(prim, joint, angular=is_revolute(prim))
         _author_joint(prim, joint)
-    prim_of = {joint.name: prim for prim, joint in freedoms}
+    prim_of = {joint.name: prim for prim, joint in joints}
     couplings = head_couplings(
-        (joint for _, joint in freedoms),
+        (joint for _, joint in joints),
         lambda name, mimic: _may_couple(prim_of[name], mimic, prim_of),
     )
     for name, mimic in couplings.items():
@@ -62,28 +62,28 @@ def author_physx(stage: Usd.Stage, tree: Tree, prims: Prims) -> None:
 
 
 def _author_joint(prim: Usd.Prim, joint: Joint) -> None:
-    angular = turns(prim)
-    # Also where it says nothing: what is absent is meant to be.
-    speed = sayable((_VELOCITY,), joint, angular=angular)
+    angular = is_revolute(prim)
+    # Also without values, to state that they are absent.
+    speed = schema_values((_VELOCITY,), joint, angular=angular)
     values = {f"physxJoint:{name}": value for name, value in speed.items()}
     write_schema(prim, "PhysxJointAPI", values)
-    passive = sayable(_PASSIVE, joint, angular=angular)
+    passive = schema_values(_PASSIVE, joint, angular=angular)
     if passive:
-        axis = freedom(angular=angular)
-        # Where the axis has a schema of its own, the joint's speed is not asked for.
+        axis = axis_instance(angular=angular)
+        # PhysX ignores the joint's velocity limit if its axis has a schema.
         values = {f"physxJointAxis:{axis}:{n}": v for n, v in (speed | passive).items()}
         write_schema(prim, f"PhysxJointAxisAPI:{axis}", values)
 
 
 def _may_couple(prim: Usd.Prim, mimic: Mimic, prim_of: Mapping[str, Usd.Prim]) -> bool:
-    """Say whether PhysX takes a coupling: joints that turn must have limits for it."""
+    """Return whether PhysX accepts a coupling: revolute joints need limits."""
     leader = prim_of[mimic.joint]
     numbers = _coefficients(prim, leader, mimic)
-    return _is_bounded(prim) and _is_bounded(leader) and all(map(is_single, numbers))
+    return _is_bounded(prim) and _is_bounded(leader) and all(map(fits_float32, numbers))
 
 
 def _is_bounded(prim: Usd.Prim) -> bool:
-    if not turns(prim):
+    if not is_revolute(prim):
         return True
     joint = UsdPhysics.RevoluteJoint(prim)
     limits = joint.GetLowerLimitAttr().Get(), joint.GetUpperLimitAttr().Get()
@@ -94,8 +94,8 @@ def _coefficients(
     prim: Usd.Prim, leader: Usd.Prim, mimic: Mimic
 ) -> tuple[float, float]:
     """Gearing and offset of ``position + gearing * leader + offset = 0``."""
-    follower_unit = DEGREES if turns(prim) else 1.0
-    leader_unit = DEGREES if turns(leader) else 1.0
+    follower_unit = DEGREES if is_revolute(prim) else 1.0
+    leader_unit = DEGREES if is_revolute(leader) else 1.0
     return (
         -mimic.multiplier * follower_unit / leader_unit,
         -mimic.offset * follower_unit + 0.0,
@@ -120,5 +120,5 @@ def _author_mimic(prim: Usd.Prim, leader: Usd.Prim, mimic: Mimic) -> None:
 
 
 def _axis(prim: Usd.Prim) -> str:
-    """Name the freedom of a joint; joints that slide are named as if they turned."""
+    """Return the axis name of a joint; ``rot`` also for prismatic joints."""
     return f"rot{prim.GetAttribute('physics:axis').Get()}"

@@ -1,4 +1,4 @@
-"""Mimic couplings: as a conversion kept them, or as simulators are told of them."""
+"""Mimic couplings, from ``urdf:`` attributes or from schemas of simulators."""
 
 from __future__ import annotations
 
@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING
 from pxr import UsdPhysics
 
 from urdf_usd.converter.robot.model import Mimic
-from urdf_usd.converter.usd.writer.custom import read_number, read_text
+from urdf_usd.converter.usd.urdf_attributes import read_number, read_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from pxr import Sdf, Usd
 
-# A number in double and the same in float32 differ by less, relative or below what
-# float32 tells from zero.
+# Relative and absolute tolerance between a double and its float32.
 SAME = 1e-6
 NOTHING = 1e-36
 _PHYSX = "PhysxMimicJointAPI:"
@@ -44,15 +43,15 @@ class JointNames:
 
 
 def joint_names(by_path: Mapping[Sdf.Path, str], length: float) -> JointNames:
-    """Prepare to look up joints either way."""
+    """Build the lookup tables."""
     return JointNames(by_path, {name: path for path, name in by_path.items()}, length)
 
 
 def read_mimic(prim: Usd.Prim, joints: JointNames) -> Mimic | None:
-    """Read which joint a joint follows.
+    """Read the mimic coupling of a joint.
 
-    What simulators are told counts; where that is what a conversion kept, perhaps from
-    the head of a chain, the chain is given back.
+    The schemas of simulators take precedence. If they agree with the ``urdf:``
+    attributes, possibly after resolving a chain, the coupling of these is returned.
     """
     custom = _kept(prim)
     told = _newton(prim, joints) or _physx(prim, joints)
@@ -72,7 +71,7 @@ def _kept(prim: Usd.Prim) -> Mimic | None:
 
 
 def _chain(mimic: Mimic, stage: Usd.Stage, joints: JointNames) -> Iterator[Mimic]:
-    """Yield a coupling to each joint up a chain."""
+    """Yield the couplings to each joint of a chain."""
     seen: set[str] = set()
     while mimic.joint not in seen:
         yield mimic

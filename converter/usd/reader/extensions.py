@@ -1,4 +1,4 @@
-"""What a URDF said beyond its language, from what ``extensions`` wrote on prims."""
+"""Custom data of a URDF, as written by ``usd.writer.extensions``."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ def _tags(element_type: ElementType) -> Iterator[str]:
         yield from _tags(child.type)
 
 
-# Elements of the language; in a name they stand before what is custom inside them.
+# URDF elements, which precede the custom part of a name.
 _TAGS = frozenset(_tags(ROBOT))
 
 
 def read_custom(prim: Usd.Prim) -> Custom:
-    """Read what a URDF says beyond its language of what a prim stands for.
+    """Read the custom data of a prim.
 
-    On the prim of a link that no joint prim leads to, what is said of that joint is
-    left out; see :func:`read_joint_custom`.
+    Without the data of a joint that is stored with its child link; see
+    :func:`read_joint_custom`.
     """
     both = _read(prim)
     return Custom(
@@ -53,7 +53,7 @@ def read_custom(prim: Usd.Prim) -> Custom:
 
 
 def read_joint_custom(link_prim: Usd.Prim) -> Custom:
-    """Read what the prim of a link says of a joint that has no prim of its own."""
+    """Read the custom data of a joint without a prim, from its child link."""
     both = _read(link_prim)
     return Custom(
         tuple(
@@ -70,7 +70,7 @@ def read_joint_custom(link_prim: Usd.Prim) -> Custom:
 
 
 def read_robot_custom(default: Usd.Prim) -> Custom:
-    """Read what a URDF says beyond its language of the robot as a whole."""
+    """Read the custom data of the robot."""
     scope = default.GetChild(EXTENSIONS)
     elements = read_custom(scope).elements if scope else ()
     attributes = tuple(map(_of_material, read_custom(default).attributes))
@@ -78,7 +78,7 @@ def read_robot_custom(default: Usd.Prim) -> Custom:
 
 
 def _of_material(attribute: CustomAttribute) -> CustomAttribute:
-    """Split the name of a material from the words inside it, as it is in elements."""
+    """Split the name of a material from the name of the attribute."""
     if attribute.within[:1] != (MATERIAL.tag,):
         return attribute
     material, _, name = attribute.name.partition(":")
@@ -104,7 +104,7 @@ def _read(prim: Usd.Prim) -> Custom:
 
 
 def _split(name: str) -> tuple[tuple[str, ...], str]:
-    """Split a name into the elements of the language, and what is custom in them."""
+    """Split a name into URDF elements and the custom part."""
     parts = name.split(":")
     depth = 0
     while depth < len(parts) - 1 and parts[depth] in _TAGS:

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from urdf_usd.converter.diagnostics.findings import Findings
-    from urdf_usd.converter.usd.reader.placement import Placement
+    from urdf_usd.converter.usd.reader.transforms import PrimTransforms
 
 Matrix: TypeAlias = "NDArray[np.float64]"
-# Prims and what OpenUSD's physics parser says of them, by kind.
+# Prims and their descriptions by OpenUSD's physics parser, by type.
 Descriptions: TypeAlias = "Mapping[UsdPhysics.ObjectType, tuple[list[Any], list[Any]]]"
 
 _KINDS = UsdPhysics.ObjectType
@@ -38,14 +38,13 @@ _OTHER_JOINTS = (_KINDS.DistanceJoint, _KINDS.CustomJoint)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Connection:
-    """A joint that URDF could have.
+    """A joint between two bodies, or a body and the world.
 
     Attributes:
         prim: The joint.
-        description: What OpenUSD's parser says of it.
+        description: Its description by OpenUSD's physics parser.
         bodies: Bodies on side 0 and 1; None for the world.
-        frames: (4, 4) joint frame in the frame of either body, or in the frame of the
-            robot for the world [m].
+        frames: (4, 4) joint frame in each body, or in the robot prim for the world [m].
     """
 
     prim: Usd.Prim
@@ -61,20 +60,20 @@ class Connection:
 
     @property
     def _closes(self) -> bool:
-        # A joint of ours that floats is excluded because it holds nothing.
+        # Our own floating joints are excluded too, but close no loop.
         excluded = bool(self.description.excludeFromArticulation)
         return excluded and not is_floating(self.prim)
 
 
 def read_connections(
-    descriptions: Descriptions, placement: Placement, robot: Sdf.Path
+    descriptions: Descriptions, transforms: PrimTransforms, robot: Sdf.Path
 ) -> Findings[tuple[Connection, ...]]:
-    """Read all joints that hold bodies, in stage order.
+    """Read all joints of bodies, in stage order.
 
     Args:
-        descriptions: What OpenUSD's parser says of the stage.
-        placement: Where prims are.
-        robot: Prim whose frame stands for the world's.
+        descriptions: Output of OpenUSD's physics parser.
+        transforms: Transforms of the stage's prims.
+        robot: Prim whose frame is used as the world frame.
     """
     for kind in _OTHER_JOINTS:
         for path in descriptions.get(kind, ((), ()))[0]:
@@ -85,29 +84,29 @@ def read_connections(
         for description in descriptions.get(kind, ((), ()))[1]
     ]
     order = {
-        prim.GetPath(): index for index, prim in enumerate(placement.stage.Traverse())
+        prim.GetPath(): index for index, prim in enumerate(transforms.stage.Traverse())
     }
     found.sort(key=lambda description: order.get(description.primPath, -1))
     rigid = frozenset(descriptions.get(_KINDS.RigidBody, ((), ()))[0])
     connections = []
     for description in found:
-        prim = placement.stage.GetPrimAtPath(description.primPath)
+        prim = transforms.stage.GetPrimAtPath(description.primPath)
         if not (description.jointEnabled or is_floating(prim)):
             message = f"joint {prim.GetPath()} is switched off"
             yield Diagnostic("joint-disabled", message)
             continue
         sides = _sides(description)
         if absent := [
-            side.body for side in sides if _is_absent(side, rigid, placement)
+            side.body for side in sides if _is_absent(side, rigid, transforms)
         ]:
             message = f"joint {prim.GetPath()} holds {absent[0]}; left out"
             yield Diagnostic("joint-body-outside", message)
             continue
         for side in sides:
-            if side.target and not placement.stage.GetPrimAtPath(side.target):
+            if side.target and not transforms.stage.GetPrimAtPath(side.target):
                 message = f"joint {prim.GetPath()} names {side.target}"
                 yield Diagnostic("joint-target-missing", message)
-        connection = _connection(prim, description, rigid, placement, robot)
+        connection = _connection(prim, description, rigid, transforms, robot)
         if connection.bodies[0] == connection.bodies[1]:
             message = f"joint {prim.GetPath()} holds nothing to anything else"
             yield Diagnostic("joint-not-urdf", message)
@@ -118,14 +117,14 @@ def read_connections(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Side:
-    """What OpenUSD's parser says of one side of a joint.
+    """One side of a joint, from OpenUSD's physics parser.
 
     Attributes:
-        target: Prim that the joint names; empty for none.
-        body: Rigid body at or above it; else the outermost prim with a collision
-            there, which stands still; else empty for the world.
-        position: Of the joint frame in that, with its scale applied [stage units].
-        orientation: Of the joint frame in that.
+        target: Target of the relationship; empty for none.
+        body: Rigid body at or above it; otherwise the outermost prim with a collision,
+            which is static; otherwise empty for the world.
+        position: Of the joint frame in the body, scaled [stage units].
+        orientation: Of the joint frame in the body.
     """
 
     target: Sdf.Path
@@ -151,11 +150,13 @@ def _sides(description: UsdPhysics.JointDesc) -> tuple[_Side, _Side]:
     )
 
 
-def _is_absent(side: _Side, rigid: frozenset[Sdf.Path], placement: Placement) -> bool:
-    """Say whether a side is a rigid body that the robot's stage does not simulate."""
+def _is_absent(
+    side: _Side, rigid: frozenset[Sdf.Path], transforms: PrimTransforms
+) -> bool:
+    """Return whether a side is a rigid body outside the simulated robot."""
     if not side.body or side.body in rigid:
         return False
-    prim = placement.stage.GetPrimAtPath(side.body)
+    prim = transforms.stage.GetPrimAtPath(side.body)
     stands = Usd.PrimDefaultPredicate(prim) or prim.IsInstanceProxy()
     return bool(prim.HasAPI(UsdPhysics.RigidBodyAPI)) or not stands
 
@@ -164,21 +165,21 @@ def _connection(
     prim: Usd.Prim,
     description: UsdPhysics.JointDesc,
     rigid: frozenset[Sdf.Path],
-    placement: Placement,
+    transforms: PrimTransforms,
     robot: Sdf.Path,
 ) -> Connection:
     bodies: list[Sdf.Path | None] = []
     frames = []
     for side in _sides(description):
         frame = _transform(
-            placement.units.length * np.array(side.position), side.orientation
+            transforms.units.length * np.array(side.position), side.orientation
         )
         if side.body in rigid:
             bodies.append(side.body)
         else:
             # Without any body or collider, the parser states the frame in the world.
-            static = placement.frame(side.body) if side.body else np.eye(4)
-            frame = inverse_transform(placement.frame(robot)) @ static @ frame
+            static = transforms.frame(side.body) if side.body else np.eye(4)
+            frame = inverse_transform(transforms.frame(robot)) @ static @ frame
             bodies.append(None)
         frames.append(frame)
     return Connection(

@@ -1,4 +1,4 @@
-"""Which prims are links, and what shapes they have."""
+"""Prims that are links, and their shapes."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from urdf_usd.converter.robot.spatial import pose_from_transform
 from urdf_usd.converter.usd.reader.extensions import read_custom
 from urdf_usd.converter.usd.reader.materials import read_material
 from urdf_usd.converter.usd.reader.names import legible_name, unique_names
-from urdf_usd.converter.usd.reader.placement import rigid_part
 from urdf_usd.converter.usd.reader.shapes import read_shape
-from urdf_usd.converter.usd.writer.custom import read_text
+from urdf_usd.converter.usd.reader.transforms import rigid_part
+from urdf_usd.converter.usd.urdf_attributes import read_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from urdf_usd.converter.diagnostics.findings import Findings
     from urdf_usd.converter.meshes.polygon_mesh import PolygonMesh
-    from urdf_usd.converter.usd.reader.placement import Placement
     from urdf_usd.converter.usd.reader.shapes import PlacedShape
+    from urdf_usd.converter.usd.reader.transforms import PrimTransforms
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +34,9 @@ class LinkPrim:
     Attributes:
         path: The prim.
         name: URDF name.
-        is_body: Whether it is a rigid body, not a frame in one or in the world.
-        body: Body that carries it; its own path for a body, None for the world.
-        above: Link whose prim contains it, if any.
+        is_body: Whether it is a rigid body rather than a frame.
+        body: Body that it belongs to; its own path for a body, None for the world.
+        above: Nearest ancestor that is a link, if any.
     """
 
     path: Sdf.Path
@@ -61,7 +61,7 @@ class Shapes:
     Attributes:
         by_link: Shapes by link prim, of links that have some.
         colliders: Colliders by gprim, in the frame of their rigid body.
-        meshes: Surface of every mesh, by the URI that stands for it in the shapes.
+        meshes: Surface of every mesh, by the URI in the shapes.
     """
 
     by_link: Mapping[Sdf.Path, LinkShapes]
@@ -80,8 +80,8 @@ def read_link_prims(
     Args:
         root: Prim below which to look.
         bodies: Paths of all rigid bodies.
-        frames: Names of frames that nothing marks; the first Xform of a name counts,
-            unless a body has that name.
+        frames: Names of frames that are not marked; the first Xform with each name is
+            used, unless a body has that name.
     """
     rigid = set(bodies)
     every = list(Usd.PrimRange(root, Usd.TraverseInstanceProxies()))
@@ -113,8 +113,8 @@ def _has_place(prim: Usd.Prim) -> bool:
 
 
 def _is_marked(prim: Usd.Prim) -> bool:
-    # Others keep what URDF says of <parent link=...> in an attribute of the same name,
-    # on prims that have no place.
+    # Other converters use the same attribute for <parent link=...>, on prims that are
+    # not Xformable.
     return _has_place(prim) and read_text(prim, "link") is not None
 
 
@@ -128,14 +128,14 @@ def nearest(path: Sdf.Path, among: Iterable[Sdf.Path]) -> Sdf.Path | None:
 
 
 def read_shapes(
-    root: Usd.Prim, links: Iterable[LinkPrim], placement: Placement
+    root: Usd.Prim, links: Iterable[LinkPrim], transforms: PrimTransforms
 ) -> Findings[Shapes]:
     """Read all shapes below a prim.
 
     Args:
         root: Prim below which to look.
         links: All links.
-        placement: Where prims are.
+        transforms: Transforms of the stage's prims.
     """
     link_at = {link.path: link for link in links}
     visuals: dict[Sdf.Path, list[Visual]] = {}
@@ -145,31 +145,33 @@ def read_shapes(
     for prim in Usd.PrimRange(root, Usd.TraverseInstanceProxies()):
         if not prim.IsA(UsdGeom.Gprim):
             continue
-        seen, touched = _is_seen(prim), _is_touched(prim)
-        if not (seen or touched):
+        visible, collides = _is_visible(prim), _is_collider(prim)
+        if not (visible or collides):
             continue
         path = prim.GetPath()
         owner = nearest(path, link_at)
         if owner is None:
             yield Diagnostic("stage-loose-shape", f"{path} belongs to no link")
             continue
-        shape = yield from read_shape(prim, placement.within(path, owner))
+        shape = yield from read_shape(prim, transforms.within(path, owner))
         if shape is None:
             continue
         if shape.mesh is not None:
             meshes[str(path)] = shape.mesh
         name = prim.GetDisplayName() or prim.GetName()
         custom = read_custom(prim)
-        if touched:
+        if collides:
             collision = Collision(name, shape.pose, shape.geometry, custom=custom)
             collisions.setdefault(owner, []).append(collision)
             body = link_at[owner].body
             if body is not None:
-                to_body = pose_from_transform(rigid_part(placement.within(owner, body)))
+                to_body = pose_from_transform(
+                    rigid_part(transforms.within(owner, body))
+                )
                 colliders[path] = replace(shape, pose=compose(to_body, shape.pose))
-        if seen:
-            look = yield from read_material(prim)
-            visual = Visual(name, shape.pose, shape.geometry, look, custom=custom)
+        if visible:
+            attributes = yield from read_material(prim)
+            visual = Visual(name, shape.pose, shape.geometry, attributes, custom=custom)
             visuals.setdefault(owner, []).append(visual)
     by_link = {
         path: LinkShapes(tuple(visuals.get(path, ())), tuple(collisions.get(path, ())))
@@ -178,7 +180,7 @@ def read_shapes(
     return Shapes(by_link, colliders, meshes)
 
 
-def _is_seen(prim: Usd.Prim) -> bool:
+def _is_visible(prim: Usd.Prim) -> bool:
     imageable = UsdGeom.Imageable(prim)
     return bool(
         imageable.ComputePurpose() != UsdGeom.Tokens.guide
@@ -186,7 +188,7 @@ def _is_seen(prim: Usd.Prim) -> bool:
     )
 
 
-def _is_touched(prim: Usd.Prim) -> bool:
+def _is_collider(prim: Usd.Prim) -> bool:
     return bool(
         prim.HasAPI(UsdPhysics.CollisionAPI)
         and UsdPhysics.CollisionAPI(prim).GetCollisionEnabledAttr().Get()

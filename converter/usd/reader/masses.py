@@ -1,7 +1,7 @@
-"""Mass properties of bodies, and of the links that were counted in one.
+"""Mass properties of bodies, and of the links that they consist of.
 
-What a body states counts. What it leaves open is what OpenUSD computes from colliders
-and densities, and is reported: the stage leaves it to its consumers.
+Authored values are used. Missing ones are computed by OpenUSD from colliders and
+densities, and reported.
 """
 
 from __future__ import annotations
@@ -26,10 +26,11 @@ from urdf_usd.converter.robot.spatial import (
     inertia_values,
     quat_wxyz_from_rotation,
     rotation_from_quat_wxyz,
-    shift_inertia,
+    shift_inertia_tensor,
     transform_from_pose,
 )
-from urdf_usd.converter.usd.writer.custom import read_number, read_numbers
+from urdf_usd.converter.usd.reader.transforms import rigid_part
+from urdf_usd.converter.usd.urdf_attributes import read_number, read_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -38,41 +39,45 @@ if TYPE_CHECKING:
     from pxr import Sdf, Usd
 
     from urdf_usd.converter.diagnostics.findings import Findings
-    from urdf_usd.converter.usd.reader.placement import Placement
+    from urdf_usd.converter.usd.reader.links import LinkPrim
     from urdf_usd.converter.usd.reader.shapes import PlacedShape
+    from urdf_usd.converter.usd.reader.transforms import PrimTransforms
+
 
 Matrix: TypeAlias = "NDArray[np.float64]"
 
 _UNIT_QUATERNION = 1e-3
-# What the schema's fallbacks are: nothing is stated.
+# Fallbacks of the schema, which mean that nothing is authored.
 _OPEN = (-np.inf, -np.inf, -np.inf)
 _NONE = (0.0, 0.0, 0.0)
 _NO_TURN = Gf.Quatf(0.0, 0.0, 0.0, 0.0)
-# Relative excess of two moments over the third, below which a body is flat.
+# A body is flat if two moments exceed the third by less (relative).
 _FLAT = 1e-6
 _NEWTON_ORDER = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
 _NUMBERS = (Vt.FloatArray, Vt.DoubleArray)
-# Relative to the body: float32 stores a sum, and the parts are stored in double.
+# Relative tolerance between a float32 sum and its parts in double.
 _ADDS_UP = 1e-5
-# The most that a conversion invents, as a part of the robot's mass.
+# Largest mass that a conversion adds, as a fraction of the robot's mass.
 _HARMLESS = 1e-6
-# A conversion takes up to 1e-15 m L^2 for none, and invents 5e-7 m L^2 in its place.
+# A conversion replaces inertia below 1e-15 m L^2 by 5e-7 m L^2.
 _NONE_BESIDE_INVENTED = 3e-9
 
 
 def body_inertial(
-    prim: Usd.Prim, placement: Placement, colliders: Mapping[Sdf.Path, PlacedShape]
+    prim: Usd.Prim,
+    transforms: PrimTransforms,
+    colliders: Mapping[Sdf.Path, PlacedShape],
 ) -> Findings[Inertial | None]:
     """Read the mass properties of a rigid body; None if it has none at all.
 
     Args:
         prim: The body.
-        placement: Where prims are.
-        colliders: Shapes of the stage's colliders, placed in their bodies' frames.
+        transforms: Where prims are.
+        colliders: Shapes of the colliders in the frames of their bodies.
     """
     mass, center, tensor = _stated(prim)
     if center is not None:
-        center = placement.stretch(prim.GetPath()) @ center
+        center = transforms.scale_matrix(prim.GetPath()) @ center
     left_open = [
         what
         for what, stated in (
@@ -84,7 +89,7 @@ def body_inertial(
     ]
     computed = None
     if left_open:
-        computed = _computed(prim, placement, colliders)
+        computed = _computed(prim, transforms, colliders)
         if computed is None and mass is None:
             message = f"body {prim.GetPath()} states no mass and has no collider"
             yield Diagnostic("mass-unstated", message)
@@ -95,7 +100,7 @@ def body_inertial(
     mass = filled[0] if mass is None else mass
     center = filled[1] if center is None else center
     tensor = filled[2] if tensor is None else tensor
-    units = placement.units
+    units = transforms.units
     x, y, z = (float(c) + 0.0 for c in center)
     return Inertial(
         mass * units.mass,
@@ -105,7 +110,7 @@ def body_inertial(
 
 
 def states_inertial(body: Usd.Prim) -> bool:
-    """Say whether a rigid body leaves nothing open that its colliders would tell."""
+    """Return whether a rigid body authors all of its mass properties."""
     return all(part is not None for part in _stated(body))
 
 
@@ -125,14 +130,14 @@ class _Tensor:
 def _stated(
     prim: Usd.Prim,
 ) -> tuple[float | None, Matrix | None, _Tensor | None]:
-    """Return mass, centre and inertia that a body states, each if it does.
+    """Return the authored mass, centre of mass and inertia, each or None.
 
-    The centre is in coordinates of the prim.
+    The centre is in local coordinates of the prim.
     """
     if not prim.HasAPI(UsdPhysics.MassAPI):
         return None, None, None
     api = UsdPhysics.MassAPI(prim)
-    # A value that is blocked is None, whatever the schema falls back to.
+    # Blocked values are None, despite the schema's fallback.
     mass = float(api.GetMassAttr().Get() or 0.0)
     place = np.array(api.GetCenterOfMassAttr().Get() or _OPEN, dtype=np.float64)
     center = place if np.isfinite(place).all() else None
@@ -144,11 +149,11 @@ def _stated(
 
 
 def _turned(moments: Matrix, quat: Gf.Quatf) -> _Tensor:
-    """Read moments along principal axes; the tensor is along the body's if it can be.
+    """Return the tensor of principal moments and axes, in the body's axes if possible.
 
-    A quaternion that is no rotation is the schema's word for none. The tensor of a flat
-    body, whose largest moment is the sum of the others, is not turned: some readers
-    take it for impossible if the last bit says so.
+    A zero quaternion means that no axes are authored. The tensor of a flat body, whose
+    largest moment is the sum of the others, is not rotated, because rounding would make
+    it invalid for some consumers.
     """
     diagonal = np.diag(moments)
     x, y, z = quat.GetImaginary()
@@ -162,7 +167,7 @@ def _turned(moments: Matrix, quat: Gf.Quatf) -> _Tensor:
 
 
 def _newton_tensor(prim: Usd.Prim) -> _Tensor | None:
-    """Return what Newton's schema says in place of moments and axes."""
+    """Return the inertia tensor of Newton's schema, if any."""
     values = prim.GetAttribute("newton:inertia").Get()
     if not isinstance(values, _NUMBERS) or len(values) != len(_NEWTON_ORDER):
         return None
@@ -173,23 +178,25 @@ def _newton_tensor(prim: Usd.Prim) -> _Tensor | None:
 
 
 def _computed(
-    prim: Usd.Prim, placement: Placement, colliders: Mapping[Sdf.Path, PlacedShape]
+    prim: Usd.Prim,
+    transforms: PrimTransforms,
+    colliders: Mapping[Sdf.Path, PlacedShape],
 ) -> tuple[float, Matrix, _Tensor] | None:
-    """Mass, centre [m] and tensor that OpenUSD computes, if there is anything to do."""
+    """Return mass, centre [m] and tensor as computed by OpenUSD, if possible."""
     has_mass = UsdPhysics.MassAPI(prim).GetMassAttr().Get()
     if not (has_mass or any(path.HasPrefix(prim.GetPath()) for path in colliders)):
         return None
 
     def answer(collider: Usd.Prim) -> UsdPhysics.RigidBodyAPI.MassInformation:
         shape = colliders.get(collider.GetPath())
-        return _mass_information(collider, shape, placement.units.length)
+        return _mass_information(collider, shape, transforms.units.length)
 
     mass, moments, center, axes = UsdPhysics.RigidBodyAPI(prim).ComputeMassProperties(
         answer
     )
     if not (mass > 0 and np.isfinite([*moments, *center]).all()):
         return None
-    place = placement.units.length * np.array(center, np.float64)
+    place = transforms.units.length * np.array(center, np.float64)
     return float(mass), place, _turned(np.array(moments, np.float64), axes)
 
 
@@ -220,8 +227,8 @@ def _solid(collider: Usd.Prim, shape: PlacedShape) -> Solid:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Share:
-    """What a link says of its own part of a body.
+class LinkInertial:
+    """The inertial of a link that belongs to a body.
 
     Attributes:
         inertial: In the link's frame; None if the link has none.
@@ -233,10 +240,10 @@ class Share:
 
 
 def kept_inertial(prim: Usd.Prim) -> tuple[bool, Inertial | None]:
-    """Read the inertial that a conversion kept with a link.
+    """Read the inertial of a link from ``urdf:`` attributes.
 
     Returns:
-        Whether there is a statement, and what it says: a mass alone says that the link
+        Whether there are attributes, and the inertial; a mass alone means that the link
         has no ``<inertial>``.
     """
     mass = read_number(prim, "inertial:mass")
@@ -253,21 +260,22 @@ def kept_inertial(prim: Usd.Prim) -> tuple[bool, Inertial | None]:
     return True, Inertial(mass, pose, (ixx, ixy, ixz, iyy, iyz, izz))
 
 
-def adds_up(body: Inertial, shares: Sequence[Share], robot_mass: float) -> bool:
-    """Say whether the shares of links explain what their body states.
+def adds_up(
+    body: Inertial, link_inertials: Sequence[LinkInertial], robot_mass: float
+) -> bool:
+    """Return whether the inertials of links add up to that of their body.
 
-    A conversion invents mass for a body that has none, and inertia for one that has
-    mass alone; the first has to be harmless, the second cannot be told.
+    Mass and inertia that a conversion adds to bodies without any are tolerated.
 
     Args:
-        body: What the body states.
-        shares: What its links say.
-        robot_mass: Of all bodies [kg].
+        body: Inertial of the body.
+        link_inertials: Inertials of its links.
+        robot_mass: Mass of all bodies [kg].
     """
     massive = [
-        (share.inertial, share.to_body)
-        for share in shares
-        if share.inertial and share.inertial.mass > 0
+        (link_inertial.inertial, link_inertial.to_body)
+        for link_inertial in link_inertials
+        if link_inertial.inertial and link_inertial.inertial.mass > 0
     ]
     mass = sum(inertial.mass for inertial, _ in massive)
     if mass == 0:
@@ -279,7 +287,7 @@ def adds_up(body: Inertial, shares: Sequence[Share], robot_mass: float) -> bool:
     tensor = sum(_about_origin(inertial, to_body) for inertial, to_body in massive)
     stated = _about_origin(body, np.eye(4))
     center = np.array(body.origin.position)
-    # How far the mass lies from the origin, whichever way it balances.
+    # Radius of gyration about the origin.
     size = float(np.sqrt(np.abs(stated).max() / body.mass))
     largest = max(abs(value) for each, _ in massive for value in each.inertia)
     pointlike = largest <= _NONE_BESIDE_INVENTED * max(map(abs, body.inertia))
@@ -296,4 +304,60 @@ def _about_origin(inertial: Inertial, to_body: Matrix) -> Matrix:
     pose = to_body @ transform_from_pose(inertial.origin)
     rotation = pose[:3, :3]
     tensor = rotation @ inertia_tensor(inertial.inertia) @ rotation.T
-    return shift_inertia(tensor, inertial.mass, pose[:3, 3])
+    return shift_inertia_tensor(tensor, inertial.mass, pose[:3, 3])
+
+
+def read_inertials(
+    links: Sequence[LinkPrim],
+    transforms: PrimTransforms,
+    colliders: Mapping[Sdf.Path, PlacedShape],
+) -> Findings[dict[Sdf.Path, Inertial | None]]:
+    """Read the inertial of every link, in the frame of its prim.
+
+    A conversion merges links into bodies and stores the inertial of each link in
+    ``urdf:`` attributes. These are used if they add up to the inertial of the body.
+
+    Args:
+        links: Links of the robot.
+        transforms: Where prims are.
+        colliders: Colliders in the frames of their bodies.
+    """
+    stage = transforms.stage
+    inertials: dict[Sdf.Path, Inertial | None] = {}
+    for link in links:
+        prim = stage.GetPrimAtPath(link.path)
+        if link.is_body:
+            inertials[link.path] = yield from body_inertial(prim, transforms, colliders)
+        else:
+            inertials[link.path] = kept_inertial(prim)[1]
+    masses = [
+        inertial.mass
+        for link in links
+        if link.is_body and (inertial := inertials[link.path])
+    ]
+    for link in links:
+        if not link.is_body:
+            continue
+        stated = inertials[link.path]
+        kept, own = kept_inertial(stage.GetPrimAtPath(link.path))
+        frames = [frame for frame in links if frame.body == link.path != frame.path]
+        carried = [frame for frame in frames if inertials[frame.path]]
+        if stated is None or not (kept or carried):
+            continue
+        link_inertials = [
+            LinkInertial(own if kept else stated, np.eye(4)),
+            *(
+                LinkInertial(
+                    inertials[frame.path],
+                    rigid_part(transforms.within(frame.path, link.path)),
+                )
+                for frame in carried
+            ),
+        ]
+        if adds_up(stated, link_inertials, sum(masses)):
+            inertials[link.path] = link_inertials[0].inertial
+            continue
+        message = f"links in body {link.path} do not add up to it; the body counts"
+        yield Diagnostic("inertial-outdated", message)
+        inertials |= dict.fromkeys((frame.path for frame in carried), None)
+    return inertials

@@ -1,4 +1,4 @@
-"""The look of a gprim, in the sRGB colours of URDF."""
+"""Materials of gprims, as sRGB colours."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from urdf_usd.converter.diagnostics.findings import Findings
     from urdf_usd.converter.robot.model import Vec4
 
-# Inputs that hold the colour: of UsdPreviewSurface, and of the surfaces that Omniverse
-# writes besides.
+# Colour inputs of UsdPreviewSurface, and of the MDL surfaces that Omniverse writes.
 _COLORS = ("diffuseColor", "diffuse_color_constant")
 _CONTEXTS = ("", "mdl")
 # UsdPreviewSurface's own.
@@ -27,7 +26,7 @@ _DEFAULT_COLOR = (0.18, 0.18, 0.18)
 
 
 def read_material(prim: Usd.Prim) -> Findings[Material | None]:
-    """Read what is bound to a gprim, or its own colour; None if it has neither."""
+    """Read the bound material of a gprim, or its display colour; None without both."""
     faces = _faces_by_material(prim)
     if not faces:
         rgba = _own_color(prim)
@@ -41,7 +40,7 @@ def read_material(prim: Usd.Prim) -> Findings[Material | None]:
 
 
 def _faces_by_material(prim: Usd.Prim) -> dict[Sdf.Path, int]:
-    """Count the faces that show each material; a primitive has one face."""
+    """Count the faces of each material; a primitive has one face."""
     binding = UsdShade.MaterialBindingAPI(prim)
     counts = UsdGeom.Mesh(prim).GetFaceVertexCountsAttr().Get()
     left = 1 if counts is None else len(counts)
@@ -82,7 +81,7 @@ def _read_bound(
 
 
 def _images(source: UsdShade.Shader) -> Iterator[str]:
-    """Yield the names of the images that a surface shows."""
+    """Yield the file names of a surface's textures."""
     for one in source.GetInputs():
         shader = _computing(one)
         file = shader.GetInput("file") if shader else None
@@ -92,7 +91,7 @@ def _images(source: UsdShade.Shader) -> Iterator[str]:
 
 
 def _color(source: UsdShade.Shader, gprim: Usd.Prim) -> tuple[float, ...] | None:
-    """Return the linear colour of a surface, as far as it has one for all of it."""
+    """Return the linear colour of a surface if it is uniform."""
     found = next(filter(None, map(source.GetInput, _COLORS)), None)
     if found is None:
         return _DEFAULT_COLOR
@@ -101,7 +100,7 @@ def _color(source: UsdShade.Shader, gprim: Usd.Prim) -> tuple[float, ...] | None
         value = _value(found)
         return _DEFAULT_COLOR if value is None else tuple(map(float, value))
     if str(shader.GetIdAttr().Get()).startswith("UsdPrimvarReader"):
-        # Of all colours that corners have, the first, as for a gprim without material.
+        # The first vertex colour, as for a gprim without material.
         colors = UsdGeom.Gprim(gprim).GetDisplayColorAttr().Get()
         if colors:
             return tuple(map(float, colors[0]))
@@ -111,7 +110,7 @@ def _color(source: UsdShade.Shader, gprim: Usd.Prim) -> tuple[float, ...] | None
 
 
 def _computing(shader_input: UsdShade.Input) -> UsdShade.Shader | None:
-    """Return the shader, for example of a texture, that gives a value, if one does."""
+    """Return the shader that an input is connected to, for example a texture."""
     for attribute in shader_input.GetValueProducingAttributes():
         kind = UsdShade.Utils.GetType(attribute.GetName())
         if kind == UsdShade.AttributeType.Output:
@@ -120,7 +119,7 @@ def _computing(shader_input: UsdShade.Input) -> UsdShade.Shader | None:
 
 
 def _value(shader_input: UsdShade.Input) -> Any:  # noqa: ANN401  pxr is untyped
-    """Return what an input is set to, here or at the interface of its material."""
+    """Return the value of an input, set here or at its material's interface."""
     for attribute in shader_input.GetValueProducingAttributes():
         return attribute.Get()
     return shader_input.Get()

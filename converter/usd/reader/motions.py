@@ -1,4 +1,4 @@
-"""The motions that joints allow, as URDF has them."""
+"""Joint types and limits."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from urdf_usd.converter.robot.model import (
     Spherical,
     Vec3,
 )
-from urdf_usd.converter.usd.writer.custom import read_text
-from urdf_usd.converter.usd.writer.storage import FARTHEST
+from urdf_usd.converter.usd.urdf_attributes import read_text
+from urdf_usd.converter.usd.writer.float32 import NO_LIMIT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,18 +34,18 @@ if TYPE_CHECKING:
     from urdf_usd.converter.diagnostics.findings import Findings
 
 Matrix: TypeAlias = "NDArray[np.float64]"
-# From the token of a coordinate axis of the joint frame to a unit vector in the child.
+# Maps "X", "Y" or "Z" of the joint frame to a unit vector in the child.
 _AxisOf: TypeAlias = Callable[[str], Vec3]
 
 _KINDS = UsdPhysics.ObjectType
 _UNIT = {"X": (1.0, 0.0, 0.0), "Y": (0.0, 1.0, 0.0), "Z": (0.0, 0.0, 1.0)}
 _FREEDOMS = tuple(f"{motion}{axis}" for motion in ("Trans", "Rot") for axis in "XYZ")
-# A joint frame nearer than this to where its link could have it is there [m].
+# Smaller offsets of a joint frame from the link's origin or axis are ignored [m].
 _AT_ORIGIN = 1e-9
 
 
 def is_floating(prim: Usd.Prim) -> bool:
-    """Say whether a joint is switched off because a conversion let its child float."""
+    """Return whether a joint was written as a floating joint by a conversion."""
     return read_text(prim, "joint:type") == "floating"
 
 
@@ -57,18 +57,18 @@ def joint_kind(
     *,
     backwards: bool,
 ) -> Findings[JointKind]:
-    """Read how a joint lets its child move.
+    """Read the type and limits of a joint.
 
     Args:
         prim: The joint.
-        description: What OpenUSD's parser says of it.
+        description: Its description by OpenUSD's physics parser.
         turn: (3, 3) rotation of the joint frame in the child body.
         length: Unit of length [m].
-        backwards: Whether the child is on side 0. Then the motion is the inverse, so
-            the axis points the other way and positions mean the same.
+        backwards: Whether the child is on side 0. Then the axis is negated, so that
+            positions keep their sign.
 
     Raises:
-        StageError: URDF has no such motion.
+        StageError: The motion is not representable in URDF.
     """
     if is_floating(prim):
         return Floating()
@@ -101,9 +101,9 @@ def _limited(
     limits = _range(description.limit)
     said = read_text(prim, "joint:type")
     if limits.lower > limits.upper and said is None:
-        # A conversion keeps reversed limits; elsewhere they are a lock.
+        # Reversed limits lock a joint, except in our own conversions.
         return Fixed()
-    # A value that is blocked is None; the parser takes the schema's fallback then.
+    # None if blocked; the parser uses the schema's fallback then.
     axis = axis_of(str(prim.GetAttribute("physics:axis").Get() or "X"))
     if description.type == _KINDS.PrismaticJoint:
         return Prismatic(axis, _scaled(limits, length))
@@ -118,7 +118,7 @@ def _generic(
     axis_of: _AxisOf,
     length: float,
 ) -> Findings[JointKind]:
-    """Read a joint of six axes, each locked, limited or free."""
+    """Read a D6 joint, whose six axes are locked, limited or free."""
     limits = {
         str(pair.first.name): _range(pair.second)
         for pair in description.jointLimits
@@ -169,13 +169,13 @@ def _several(free: tuple[str, ...], axis_of: _AxisOf) -> JointKind | None:
 
 
 def offset_from_axis(kind: JointKind, frame: Matrix) -> Vec3 | None:
-    """Return where a link's frame has to be for a joint, if not at its body's origin.
+    """Return the origin of a link's frame in its body; None for the body's origin.
 
-    URDF turns a link about an axis through its origin. Slides and welds are the same
-    wherever the origin is.
+    In URDF, a joint axis passes through the origin of the child link. For prismatic and
+    fixed joints, the origin does not matter.
 
     Args:
-        kind: How the link moves.
+        kind: Joint type.
         frame: (4, 4) joint frame in the body [m].
     """
     place = frame[:3, 3]
@@ -203,5 +203,5 @@ def _scaled(limits: Range, unit: float) -> Range:
 
 
 def _open(value: float) -> float:
-    """Read a very distant limit as none, which is how one side is left open."""
-    return float(np.copysign(np.inf, value)) if abs(value) >= FARTHEST else float(value)
+    """Return infinity for a very large limit, which represents no limit."""
+    return float(np.copysign(np.inf, value)) if abs(value) >= NO_LIMIT else float(value)

@@ -1,4 +1,4 @@
-"""URDF names of prims: what users called them, made fit for a URDF."""
+"""URDF names of prims."""
 
 from __future__ import annotations
 
@@ -14,32 +14,32 @@ if TYPE_CHECKING:
 
     from urdf_usd.converter.diagnostics.findings import Findings
 
-# XML 1.0 has no way to write these.
+# Characters that XML 1.0 does not allow.
 _UNWRITABLE = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def legible_name(prim: Usd.Prim) -> str:
-    """Return a prim's display name where it has one that XML can hold, else its name.
+    """Return a prim's display name if it is not blank, otherwise its name.
 
-    A conversion keeps the URDF's name there wherever the prim could not have it.
+    A conversion stores a URDF name that is no valid prim name as display name.
     """
     name = writable(prim.GetDisplayName())
     return name if name.strip() else str(prim.GetName())
 
 
 def writable(text: str) -> str:
-    """Replace the characters that XML has no way to write."""
+    """Replace characters that XML does not allow."""
     return _UNWRITABLE.sub("_", text)
 
 
 def unique_names(kind: str, prims: Sequence[Usd.Prim]) -> Findings[tuple[str, ...]]:
-    """Name prims such that no two names are the same.
+    """Return unique names of prims.
 
-    The first prim of a name keeps it. A name may repeat where the tree of prims tells
-    them apart; URDF has one list.
+    Names are unique among siblings in USD, but in the whole robot in URDF. The first
+    prim with a name keeps it.
 
     Args:
-        kind: What they are, for the reader of a diagnostic.
+        kind: ``link`` or ``joint``, for diagnostics.
         prims: The prims.
     """
     wanted = [legible_name(prim) for prim in prims]

@@ -1,8 +1,8 @@
-"""From a USD articulation to a robot, by what OpenUSD's physics parser reports.
+"""Reading of a robot from a USD stage, based on OpenUSD's physics parser.
 
-Rigid bodies become links; so do frames that a conversion marked as links. Joints become
-the tree that is rooted at the world, if anything is held to it, or else at the body
-that no joint carries. Units and the up axis of the stage may be any.
+Rigid bodies become links; so do frames that a conversion marked as links. The tree of
+joints is rooted at the world if a body is jointed to it, otherwise at the body that is
+the child of no joint. All units and up axes are supported.
 """
 
 from __future__ import annotations
@@ -30,12 +30,11 @@ from urdf_usd.converter.robot.topology import problems
 from urdf_usd.converter.usd.loading.layer_files import open_layers
 from urdf_usd.converter.usd.loading.stage_values import unusable_values
 from urdf_usd.converter.usd.reader.extensions import read_custom, read_robot_custom
-from urdf_usd.converter.usd.reader.inertials import read_inertials
 from urdf_usd.converter.usd.reader.joints import read_connections
 from urdf_usd.converter.usd.reader.links import NO_SHAPES, read_link_prims, read_shapes
-from urdf_usd.converter.usd.reader.masses import states_inertial
+from urdf_usd.converter.usd.reader.masses import read_inertials, states_inertial
 from urdf_usd.converter.usd.reader.names import legible_name
-from urdf_usd.converter.usd.reader.placement import placement_of
+from urdf_usd.converter.usd.reader.transforms import prim_transforms
 from urdf_usd.converter.usd.reader.tree import read_tree
 
 if TYPE_CHECKING:
@@ -47,19 +46,19 @@ if TYPE_CHECKING:
     from urdf_usd.converter.robot.spatial import Matrix
     from urdf_usd.converter.usd.reader.joints import Descriptions
     from urdf_usd.converter.usd.reader.links import LinkPrim, Shapes
-    from urdf_usd.converter.usd.reader.placement import Placement
+    from urdf_usd.converter.usd.reader.transforms import PrimTransforms
     from urdf_usd.converter.usd.reader.tree import StageTree
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StageReading:
-    """What a USD says.
+    """A robot read from a USD.
 
     Attributes:
-        robot: A tree of uniquely named links and joints. USD keeps no mesh files: the
-            URI of a mesh is the path of its prim.
-        meshes: Surface of every mesh, by that URI, before the mesh's scale.
-        diagnostics: What could not be kept, or had to be found out.
+        robot: A tree of uniquely named links and joints. The URI of a mesh is the path
+            of its prim.
+        meshes: Surface of every mesh by that URI, without the mesh's scale.
+        diagnostics: Omissions, and values that had to be computed.
     """
 
     robot: Robot
@@ -73,32 +72,32 @@ class StageReading:
 def read_usd(
     path: str | os.PathLike[str], frames: Iterable[str] = (), *, shapes: bool = True
 ) -> StageReading:
-    """Read a robot from a USD file, whoever made it.
+    """Read a robot from a USD file of any converter.
 
     Args:
-        path: Root layer. The robot is what its default prim holds; without one, or if
-            that holds no robot, what the whole stage holds.
+        path: Root layer. The robot is read below its default prim, otherwise from the
+            whole stage.
         frames: Names of links that are frames of a body. Our own conversions mark them;
-            others leave Xforms that nothing tells from groups of shapes.
-        shapes: Whether shapes are wanted, which take as long as all else. Without, they
-            are read only where something else follows from them.
+            in other USDs they cannot be distinguished from groups of shapes.
+        shapes: Whether shapes are read, which takes half of the time. If false, they
+            are only read if mass properties depend on them.
 
     Raises:
-        StageError: The stage cannot be opened, or holds no robot that URDF could
-            express. So does one whose layers are pipes or devices, too many or too
-            large. How long the rest takes, and how much memory, is not limited:
-            ``urdf-usd export`` reads in a process of its own.
+        StageError: The stage cannot be opened, contains no robot that URDF can
+            represent, or its layers are pipes or devices, too many or too large. Time
+            and memory are not limited otherwise; ``urdf-usd export`` therefore reads in
+            a separate process.
     """
     return read_stage(open_stage(path), frames, shapes=shapes)
 
 
 def open_stage(path: str | os.PathLike[str]) -> Usd.Stage:
-    """Open a USD file with all payloads, if its files are such that this can end.
+    """Open a USD file with all payloads, after a check of its files.
 
     Raises:
         StageError: It cannot be opened, or a file behind it is refused.
     """
-    # Composition does not read again what is held meanwhile.
+    # Keeps the layers open, so that composition does not read them again.
     layers = open_layers(path)
     try:
         stage = Usd.Stage.Open(str(path))
@@ -122,7 +121,7 @@ def read_stage(
     """Read a robot from an open stage; see :func:`read_usd`.
 
     Raises:
-        StageError: The stage holds no robot that URDF could express.
+        StageError: The stage contains no robot that URDF can represent.
     """
     (robot, meshes), diagnostics = drain(
         _read(stage, tuple(frames), with_shapes=shapes)
@@ -147,13 +146,13 @@ def _read(
             break
     if not found:
         _refuse("the stage has no rigid body and no link")
-    placement = placement_of(stage)
-    connections = yield from read_connections(descriptions, placement, root.GetPath())
-    tree = yield from read_tree(found, connections, placement, root.GetPath())
+    transforms = prim_transforms(stage)
+    connections = yield from read_connections(descriptions, transforms, root.GetPath())
+    tree = yield from read_tree(found, connections, transforms, root.GetPath())
     shapes = NO_SHAPES
     if with_shapes or _decide(found, stage):
-        shapes = yield from read_shapes(root, found, placement)
-    links = yield from _links(tree, shapes, placement)
+        shapes = yield from read_shapes(root, found, transforms)
+    links = yield from _links(tree, shapes, transforms)
     name = legible_name(default) if default else "robot"
     used = {
         shape.geometry.uri
@@ -170,7 +169,7 @@ def _read(
 
 
 def _decide(links: Iterable[LinkPrim], stage: Usd.Stage) -> bool:
-    """Say whether anything follows from shapes: a mass, or that a link is bare."""
+    """Return whether a mass, or the kind of a link named world, depends on shapes."""
     return any(
         link.name == WORLD_LINK
         or (link.is_body and not states_inertial(stage.GetPrimAtPath(link.path)))
@@ -179,9 +178,9 @@ def _decide(links: Iterable[LinkPrim], stage: Usd.Stage) -> bool:
 
 
 def _without_second_world(robot: Robot, world: str | None) -> Robot:
-    """Leave out a world that holds nothing but a bare root that is called so already.
+    """Remove an added world link if the root is an empty link named world.
 
-    A conversion makes a body of such a root where several joints need one.
+    A conversion makes a body of such a root if several joints are connected to it.
     """
     holds = [joint for joint in robot.joints if joint.parent == world]
     if len(holds) != 1 or holds[0].child != WORLD_LINK:
@@ -202,9 +201,9 @@ def _refuse(message: str) -> NoReturn:
 
 
 def _links(
-    tree: StageTree, shapes: Shapes, placement: Placement
+    tree: StageTree, shapes: Shapes, transforms: PrimTransforms
 ) -> Findings[tuple[Link, ...]]:
-    inertials = yield from read_inertials(tree.links, placement, shapes.colliders)
+    inertials = yield from read_inertials(tree.links, transforms, shapes.colliders)
     links = []
     for link in tree.links:
         own = shapes.by_link.get(link.path)
@@ -214,22 +213,22 @@ def _links(
                 inertials.get(link.path),
                 own.visuals if own else (),
                 own.collisions if own else (),
-                custom=read_custom(placement.stage.GetPrimAtPath(link.path)),
+                custom=read_custom(transforms.stage.GetPrimAtPath(link.path)),
             )
         )
         if (frame := tree.moved.get(link.path)) is not None:
             links[-1] = _moved(links[-1], inverse_transform(frame))
-    # A world that is no prim appears when a joint holds a body to it.
+    # A world link without prim is added if a body is jointed to the world.
     world = () if tree.world is None else (Link(tree.world),)
     return (*world, *links)
 
 
 def _moved(link: Link, to_link: Matrix) -> Link:
-    """Express a link's parts in a frame that is not its prim's.
+    """Transform the parts of a link into another frame.
 
     Args:
-        link: In the frame of its prim.
-        to_link: (4, 4) transform from there to the link's frame.
+        link: The link, in the frame of its prim.
+        to_link: (4, 4) transform from the prim's frame to the link's frame.
     """
     step = pose_from_transform(to_link)
     inertial = link.inertial

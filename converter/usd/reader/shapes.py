@@ -1,4 +1,4 @@
-"""Gprims as shapes of the model."""
+"""Shapes of gprims."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 
 Matrix: TypeAlias = "NDArray[np.float64]"
 
-# Columns of a scaled rotation are orthogonal to float32.
+# Columns of a scaled rotation are orthogonal within float32 rounding.
 _SKEW = 1e-6
 # Rounding of a column's length.
 _ROUNDING = 1e-12
-# Turns of the Z axis, which URDF shapes have, onto the axis of the gprim.
+# Rotations of the Z axis, along which URDF shapes are, onto the axis of the gprim.
 _ONTO_AXIS = {
     "X": np.array([[0.0, 0.0, 1.0], [0.0, 1.0, 0.0], [-1.0, 0.0, 0.0]]),
     "Y": np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, -1.0, 0.0]]),
@@ -48,12 +48,12 @@ _ROUND = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PlacedShape:
-    """A shape as URDF can have it.
+    """A shape in a link.
 
     Attributes:
         pose: In the link frame.
-        geometry: A mesh is named by its prim.
-        mesh: Its surface, if it is one.
+        geometry: Its geometry; the URI of a mesh is the path of its prim.
+        mesh: The surface of a mesh.
     """
 
     pose: Pose
@@ -62,7 +62,7 @@ class PlacedShape:
 
 
 def read_shape(prim: Usd.Prim, to_link: Matrix) -> Findings[PlacedShape | None]:
-    """Read a gprim; None if URDF has no such shape.
+    """Read a gprim; None if URDF has no such geometry.
 
     Args:
         prim: The gprim.
@@ -80,13 +80,13 @@ def read_shape(prim: Usd.Prim, to_link: Matrix) -> Findings[PlacedShape | None]:
     skewed = bool(np.abs(turn.T @ turn - np.eye(3)).max() > _SKEW)
     mirrored = np.linalg.det(linear) < 0
     if prim.IsA(UsdGeom.Mesh):
-        # Readers of URDF disagree about negative scales, so the points mirror.
+        # Parsers of URDF differ in negative scales; the points are mirrored instead.
         baked = to_link if skewed or mirrored else None
         return (yield from _read_mesh(prim, _pose(turn, to_link), scale, baked))
     if skewed:
         left, _, right = np.linalg.svd(linear)
         turn = left @ right
-    # Primitives are their own mirror images, along any of their axes.
+    # Primitives are symmetric under mirroring along each axis.
     turn = turn * np.where(mirrored, [1.0, 1.0, -1.0], 1.0)
     return (
         yield from _read_primitive(prim, _pose(turn, to_link), scale, skewed=skewed)
@@ -94,7 +94,7 @@ def read_shape(prim: Usd.Prim, to_link: Matrix) -> Findings[PlacedShape | None]:
 
 
 def _stored(lengths: Matrix) -> Matrix:
-    """Return the float32 factors that were turned, where only rounding is off."""
+    """Return float32 scale factors where they differ only by rounding."""
     single = lengths.astype(np.float32).astype(np.float64)
     return np.where(np.abs(single - lengths) <= _ROUNDING * lengths, single, lengths)
 
@@ -154,7 +154,7 @@ def _read_mesh(
         yield Diagnostic("mesh-unreadable", message)
         return None
     if baked is not None:
-        # No rotation and scale would say it, so the points do.
+        # Not representable as rotation and scale; the points are transformed.
         return PlacedShape(Pose(), MeshFile(str(prim.GetPath()), None), mesh)
     x, y, z = (float(factor) for factor in scale)
     geometry = MeshFile(str(prim.GetPath()), None, (x, y, z))

@@ -1,6 +1,7 @@
-"""The tree within a graph of bodies and joints: names only, nothing of USD.
+"""Spanning tree of a graph of bodies and joints.
 
-Joints of a stage need not form a tree, nor point away from its root. URDF wants both.
+The joints of a stage need not form a tree nor be directed away from its root; those of
+a URDF must.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-# Stands for what no body is: the world. No path is empty.
+# The world as a node; no prim path is empty.
 WORLD = ""
 
 
@@ -22,7 +23,7 @@ class Edge:
     Attributes:
         first: Body on side 0, or :data:`WORLD`.
         second: Body on side 1, or :data:`WORLD`.
-        closes: Whether it is said to close a loop, so that the tree can do without.
+        closes: Whether the joint is marked as closing a loop.
     """
 
     first: str
@@ -48,9 +49,10 @@ class Branch:
 
 
 def components(nodes: Iterable[str], edges: Iterable[Edge]) -> list[frozenset[str]]:
-    """Partition bodies into those that joints hold together, in the order of nodes.
+    """Return the connected components of bodies, in the order of nodes.
 
-    The world holds together what is held to it, and is in no part.
+    Bodies that are jointed to the world are connected; the world itself is not
+    included.
     """
     neighbours: dict[str, list[str]] = {node: [] for node in (WORLD, *nodes)}
     for edge in edges:
@@ -74,10 +76,10 @@ def components(nodes: Iterable[str], edges: Iterable[Edge]) -> list[frozenset[st
 
 
 def spanning_tree(root: str, edges: Sequence[Edge]) -> tuple[Branch, ...]:
-    """Choose the edges of a tree that reaches all that can be reached from a root.
+    """Return a spanning tree from a root.
 
-    Edges are followed in their own direction before any is followed backwards, and
-    those that close loops come last.
+    Edges in their own direction are preferred to backward ones, and both to those that
+    close loops.
     """
     reached = {root}
     branches: list[Branch] = []

@@ -1,4 +1,4 @@
-"""The tree of links: which joint carries which link, and where links' frames are."""
+"""The kinematic tree of a stage: joints, links, and the frames of links."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from urdf_usd.converter.usd.reader.couplings import joint_names
 from urdf_usd.converter.usd.reader.extensions import read_custom, read_joint_custom
 from urdf_usd.converter.usd.reader.motions import joint_kind, offset_from_axis
 from urdf_usd.converter.usd.reader.names import unique_names
-from urdf_usd.converter.usd.reader.placement import rigid_part
 from urdf_usd.converter.usd.reader.spanning import WORLD, components, spanning_tree
+from urdf_usd.converter.usd.reader.transforms import rigid_part
 from urdf_usd.converter.usd.reader.unsupported_attributes import (
     has_drive,
     read_unsupported_attributes,
 )
-from urdf_usd.converter.usd.writer.custom import read_text
+from urdf_usd.converter.usd.urdf_attributes import read_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from urdf_usd.converter.usd.reader.couplings import JointNames
     from urdf_usd.converter.usd.reader.joints import Connection
     from urdf_usd.converter.usd.reader.links import LinkPrim
-    from urdf_usd.converter.usd.reader.placement import Placement
     from urdf_usd.converter.usd.reader.spanning import Branch
+    from urdf_usd.converter.usd.reader.transforms import PrimTransforms
 
 Matrix: TypeAlias = "NDArray[np.float64]"
 
@@ -45,9 +45,9 @@ class StageTree:
 
     Attributes:
         links: Links of the robot that are prims, in stage order.
-        world: Name of a link that stands for the world, if no prim does.
+        world: Name of an added link that represents the world, if any.
         joints: Joints in stage order, then those towards frames.
-        moved: (4, 4) frame of a link in the frame of its prim, where they differ.
+        moved: (4, 4) frame of a link in the frame of its prim, if they differ.
     """
 
     links: tuple[LinkPrim, ...]
@@ -59,7 +59,7 @@ class StageTree:
 def read_tree(
     links: Sequence[LinkPrim],
     connections: Sequence[Connection],
-    placement: Placement,
+    transforms: PrimTransforms,
     robot: Sdf.Path,
 ) -> Findings[StageTree]:
     """Choose the robot's links and joints.
@@ -67,31 +67,33 @@ def read_tree(
     Args:
         links: All prims that could be links.
         connections: All joints.
-        placement: Where prims are.
-        robot: Prim whose frame stands for the world's.
+        transforms: Where prims are.
+        robot: Prim whose frame is used as the world frame.
 
     Raises:
-        StageError: There are several robots, or a motion that URDF does not have.
+        StageError: There are several robots, or a joint that URDF cannot represent.
     """
-    members = yield from _members(links, connections, placement)
+    members = yield from _members(links, connections, transforms)
     held = [
         connection
         for connection in connections
         if all(body is None or body in members for body in connection.bodies)
     ]
-    root = _root(members, held, links, placement)
+    root = _root(members, held, links, transforms)
     branches = spanning_tree(root, [connection.edge for connection in held])
     chosen = {branch.edge for branch in branches}
     for index, connection in enumerate(held):
         if index not in chosen:
             message = f"joint {connection.prim.GetPath()} closes a loop; left out"
             yield Diagnostic("joint-loop-opened", message)
-    limbs = yield from _limbs(held, branches, placement)
+    tree_joints = yield from _tree_joints(held, branches, transforms)
     kept = tuple(link for link in links if link.body is None or link.body in members)
     resting = [link for link in kept if link.body is None and link.above is None]
     world = resting[0] if resting else None
-    moved = yield from _moved_frames(limbs, root, world, placement)
-    return _assembled(kept, limbs, _Skeleton(root, world, moved, placement, robot))
+    moved = yield from _moved_frames(tree_joints, root, world, transforms)
+    return _assembled(
+        kept, tree_joints, _LinkFrames(root, world, moved, transforms, robot)
+    )
 
 
 def _refuse(message: str) -> NoReturn:
@@ -99,15 +101,17 @@ def _refuse(message: str) -> NoReturn:
 
 
 def _members(
-    links: Sequence[LinkPrim], connections: Sequence[Connection], placement: Placement
+    links: Sequence[LinkPrim],
+    connections: Sequence[Connection],
+    transforms: PrimTransforms,
 ) -> Findings[frozenset[Sdf.Path]]:
-    """Choose the bodies that are the robot, where there are others beside it."""
+    """Return the bodies of the robot, if there are other bodies on the stage."""
     bodies = [str(link.path) for link in links if link.is_body]
     parts = components(bodies, [connection.edge for connection in connections])
     if len(parts) < 2:  # noqa: PLR2004  nothing to choose from
         return frozenset(map(Sdf.Path, bodies))
     jointed = [part for part in parts if _joints_of(part, connections)]
-    marked = [part for part in jointed if _is_marked(part, connections, placement)]
+    marked = [part for part in jointed if _is_marked(part, connections, transforms)]
     chosen = next((some for some in (marked, jointed) if some), parts)
     if len(chosen) > 1:
         heads = ", ".join(min(part) for part in chosen)
@@ -133,10 +137,10 @@ def _joints_of(
 
 
 def _is_marked(
-    part: frozenset[str], connections: Sequence[Connection], placement: Placement
+    part: frozenset[str], connections: Sequence[Connection], transforms: PrimTransforms
 ) -> bool:
-    """Say whether an articulation starts at one of the bodies or joints."""
-    prims = [placement.stage.GetPrimAtPath(path) for path in part]
+    """Return whether one of the bodies or joints is an articulation root."""
+    prims = [transforms.stage.GetPrimAtPath(path) for path in part]
     prims += [connection.prim for connection in _joints_of(part, connections)]
     return any(prim.HasAPI(UsdPhysics.ArticulationRootAPI) for prim in prims)
 
@@ -145,11 +149,11 @@ def _root(
     members: frozenset[Sdf.Path],
     held: Sequence[Connection],
     links: Sequence[LinkPrim],
-    placement: Placement,
+    transforms: PrimTransforms,
 ) -> str:
-    """Choose where the tree starts: at the world, or at the body that nothing carries.
+    """Return the root of the tree: the world, or a body that is the child of no joint.
 
-    Among several, the root of the articulation counts, then the first of the stage.
+    Of several bodies, the articulation root is preferred, then the first of the stage.
     """
     edges = [connection.edge for connection in held]
     if not members or any(WORLD in (edge.first, edge.second) for edge in edges):
@@ -160,19 +164,19 @@ def _root(
     marked = [
         body
         for body in free
-        if placement.stage.GetPrimAtPath(body).HasAPI(UsdPhysics.ArticulationRootAPI)
+        if transforms.stage.GetPrimAtPath(body).HasAPI(UsdPhysics.ArticulationRootAPI)
     ]
     return (marked or free)[0]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Limb:
-    """A joint of the tree and the link it carries.
+class _TreeJoint:
+    """A joint of the tree.
 
     Attributes:
         connection: The joint.
-        branch: Which way it is followed.
-        kind: How the child moves.
+        branch: Its edge and direction in the tree.
+        kind: Joint type.
         name: URDF name.
     """
 
@@ -188,68 +192,73 @@ class _Limb:
         return (second, first) if self.branch.backwards else (first, second)
 
 
-def _limbs(
-    held: Sequence[Connection], branches: Sequence[Branch], placement: Placement
-) -> Findings[tuple[_Limb, ...]]:
+def _tree_joints(
+    held: Sequence[Connection], branches: Sequence[Branch], transforms: PrimTransforms
+) -> Findings[tuple[_TreeJoint, ...]]:
     ordered = sorted(branches, key=lambda branch: branch.edge)
     prims = [held[branch.edge].prim for branch in ordered]
     names = yield from unique_names("joint", prims)
-    limbs = []
+    tree_joints = []
     for branch, name in zip(ordered, names, strict=True):
         connection = held[branch.edge]
         kind = yield from joint_kind(
             connection.prim,
             connection.description,
             connection.frames[0 if branch.backwards else 1][:3, :3],
-            placement.units.length,
+            transforms.units.length,
             backwards=branch.backwards,
         )
-        limbs.append(_Limb(connection, branch, kind, name))
+        tree_joints.append(_TreeJoint(connection, branch, kind, name))
     driven = sum(has_drive(prim) for prim in prims)
     if driven:
         message = f"gains and targets of {driven} drives are not URDF; left out"
         yield Diagnostic("joint-drive-dropped", message)
-    return tuple(limbs)
+    return tuple(tree_joints)
 
 
 def _moved_frames(
-    limbs: Sequence[_Limb], root: str, world: LinkPrim | None, placement: Placement
+    tree_joints: Sequence[_TreeJoint],
+    root: str,
+    world: LinkPrim | None,
+    transforms: PrimTransforms,
 ) -> Findings[dict[Sdf.Path, Matrix]]:
-    """Place the frames of links where URDF needs them, in the frames of their prims."""
+    """Return the frames of links that differ from those of their prims."""
     moved: dict[Sdf.Path, Matrix] = {}
-    if placement.upright is not None:
+    if transforms.upright is not None:
         if world is not None:
-            moved[world.path] = placement.standing(world.path)
+            moved[world.path] = transforms.upright_frame(world.path)
         elif root != WORLD:
-            moved[Sdf.Path(root)] = placement.standing(Sdf.Path(root))
-    for limb in limbs:
-        place = offset_from_axis(limb.kind, limb.frames[1])
+            moved[Sdf.Path(root)] = transforms.upright_frame(Sdf.Path(root))
+    for tree_joint in tree_joints:
+        place = offset_from_axis(tree_joint.kind, tree_joint.frames[1])
         if place is None:
             continue
         frame = np.eye(4)
         frame[:3, 3] = place
-        moved[Sdf.Path(limb.branch.child)] = frame
-        message = f"frame of {limb.branch.child} moves to joint {limb.name!r}"
+        moved[Sdf.Path(tree_joint.branch.child)] = frame
+        message = (
+            f"frame of {tree_joint.branch.child} moves to joint {tree_joint.name!r}"
+        )
         yield Diagnostic("joint-moved", message)
     return moved
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Skeleton:
-    """What places the links of a tree.
+class _LinkFrames:
+    """Computes the frames of links.
 
     Attributes:
         root: Path of the root body, or the world.
-        world: Prim that stands for the world, if there is one.
+        world: Prim that represents the world, if any.
         moved: As in :class:`StageTree`.
-        placement: Where prims are.
+        transforms: Where prims are.
         robot: Prim whose frame stands for the world's.
     """
 
     root: str
     world: LinkPrim | None
     moved: Mapping[Sdf.Path, Matrix]
-    placement: Placement
+    transforms: PrimTransforms
     robot: Sdf.Path
 
     def frame(self, link: LinkPrim | None) -> Matrix:
@@ -258,77 +267,85 @@ class _Skeleton:
         Without a link, that of the world.
         """
         if link is None:
-            return self.placement.standing(self.robot)
+            return self.transforms.upright_frame(self.robot)
         moved = self.moved.get(link.path, np.eye(4))
         if link.is_body:
             return moved
         carrier = self.robot if link.body is None else link.body
-        return rigid_part(self.placement.within(link.path, carrier)) @ moved
+        return rigid_part(self.transforms.within(link.path, carrier)) @ moved
 
 
 def _assembled(
-    kept: tuple[LinkPrim, ...], limbs: Sequence[_Limb], skeleton: _Skeleton
+    kept: tuple[LinkPrim, ...],
+    tree_joints: Sequence[_TreeJoint],
+    link_frames: _LinkFrames,
 ) -> StageTree:
     by_name = {link.name: link for link in kept}
     by_path = {link.path: link for link in kept}
     world_name = "world"
     while world_name in by_name:
         world_name += "_"
-    invented = skeleton.root == WORLD and skeleton.world is None
-    units = skeleton.placement.units
+    invented = link_frames.root == WORLD and link_frames.world is None
+    units = link_frames.transforms.units
     named = joint_names(
-        {limb.connection.prim.GetPath(): limb.name for limb in limbs}, units.length
+        {
+            tree_joint.connection.prim.GetPath(): tree_joint.name
+            for tree_joint in tree_joints
+        },
+        units.length,
     )
     joints = []
-    for limb in limbs:
-        prim = limb.connection.prim
-        # Where a weld has no body, the joint keeps the name of its parent link.
+    for tree_joint in tree_joints:
+        prim = tree_joint.connection.prim
+        # A conversion stores the name of a parent link that is no body.
         parent = by_name.get(read_text(prim, "joint:parent") or "")
-        if parent is None or limb.branch.backwards:
-            at_world = limb.branch.parent == WORLD
+        if parent is None or tree_joint.branch.backwards:
+            at_world = tree_joint.branch.parent == WORLD
             parent = (
-                skeleton.world if at_world else by_path[Sdf.Path(limb.branch.parent)]
+                link_frames.world
+                if at_world
+                else by_path[Sdf.Path(tree_joint.branch.parent)]
             )
-        child = by_path[Sdf.Path(limb.branch.child)]
-        in_parent, in_child = limb.frames
-        origin = inverse_transform(skeleton.frame(parent)) @ in_parent
-        origin = origin @ inverse_transform(in_child) @ skeleton.frame(child)
+        child = by_path[Sdf.Path(tree_joint.branch.child)]
+        in_parent, in_child = tree_joint.frames
+        origin = inverse_transform(link_frames.frame(parent)) @ in_parent
+        origin = origin @ inverse_transform(in_child) @ link_frames.frame(child)
         joints.append(
             Joint(
-                limb.name,
+                tree_joint.name,
                 parent.name if parent else world_name,
                 child.name,
-                limb.kind,
+                tree_joint.kind,
                 pose_from_transform(origin),
-                **read_unsupported_attributes(prim, limb.kind, units, named),
+                **read_unsupported_attributes(prim, tree_joint.kind, units, named),
                 custom=read_custom(prim),
             )
         )
-    joints += _frame_joints(kept, skeleton, named)
-    moved = skeleton.moved
+    joints += _frame_joints(kept, link_frames, named)
+    moved = link_frames.moved
     return StageTree(kept, world_name if invented else None, tuple(joints), moved)
 
 
 def _frame_joints(
-    kept: Sequence[LinkPrim], skeleton: _Skeleton, named: JointNames
+    kept: Sequence[LinkPrim], link_frames: _LinkFrames, named: JointNames
 ) -> list[Joint]:
-    """Fixed joints towards frames, which USD expresses by prim nesting alone."""
-    placement = skeleton.placement
+    """Return fixed joints of frames, which USD represents only by nested prims."""
+    transforms = link_frames.transforms
     by_path = {link.path: link for link in kept}
     taken = set(named.by_path.values())
     joints = []
     for link in kept:
         if link.is_body or link.above is None:
             continue
-        prim = placement.stage.GetPrimAtPath(link.path)
+        prim = transforms.stage.GetPrimAtPath(link.path)
         stem = name = read_text(prim, "joint:name") or f"{link.name}_joint"
         number = 1
         while name in taken:
             number += 1
             name = f"{stem}_{number}"
         taken.add(name)
-        nested = rigid_part(placement.within(link.path, link.above))
-        if (moved := skeleton.moved.get(link.above)) is not None:
+        nested = rigid_part(transforms.within(link.path, link.above))
+        if (moved := link_frames.moved.get(link.above)) is not None:
             nested = inverse_transform(moved) @ nested
         joints.append(
             Joint(
@@ -337,7 +354,7 @@ def _frame_joints(
                 link.name,
                 Fixed(),
                 pose_from_transform(nested),
-                **read_unsupported_attributes(prim, Fixed(), placement.units, named),
+                **read_unsupported_attributes(prim, Fixed(), transforms.units, named),
                 custom=read_joint_custom(prim),
             )
         )

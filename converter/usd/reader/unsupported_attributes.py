@@ -1,4 +1,4 @@
-"""What UsdPhysics has no schema for: from ``urdf:``, and where simulators look."""
+"""Joint attributes without UsdPhysics schema, from ``urdf:`` and other schemas."""
 
 from __future__ import annotations
 
@@ -17,16 +17,17 @@ from urdf_usd.converter.robot.model import (
     SafetyController,
 )
 from urdf_usd.converter.usd.reader.couplings import NOTHING, SAME, read_mimic
-from urdf_usd.converter.usd.writer.custom import read_number
+from urdf_usd.converter.usd.urdf_attributes import read_number
 
 if TYPE_CHECKING:
     from urdf_usd.converter.robot.model import JointKind, Mimic
     from urdf_usd.converter.usd.reader.couplings import JointNames
-    from urdf_usd.converter.usd.reader.placement import Units
+    from urdf_usd.converter.usd.reader.transforms import Units
 
 _DEGREE = pi / 180
-# Where Newton looks, then PhysX. Braces stand for the instance of an axis, whose schema
-# counts more than that of the joint.
+# Attributes of Newton, then of PhysX; ``{}`` is the instance name of an axis, whose
+# schema
+# takes precedence over that of the joint.
 _AXIS_SCHEMA = "PhysxJointAxisAPI:"
 _VELOCITY = (
     "newton:velocityLimit",
@@ -37,8 +38,8 @@ _DAMPING = ("newton:damping", "physxJointAxis:{}:viscousFrictionCoefficient")
 _FRICTION = ("newton:friction", "physxJointAxis:{}:dynamicFrictionEffort")
 
 
-class Gaps(TypedDict):
-    """Fields of a joint that UsdPhysics has no schema for."""
+class UnsupportedAttributes(TypedDict):
+    """Fields of a joint without UsdPhysics schema."""
 
     effort: float | None
     velocity: float | None
@@ -54,7 +55,7 @@ class Gaps(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class _Scale:
-    """SI values of one unit of the schemas, for the motion of one joint."""
+    """Units of the schemas in SI, for one joint."""
 
     position: float
     force: float
@@ -69,15 +70,15 @@ def read_unsupported_attributes(
     kind: JointKind,
     units: Units,
     joints: JointNames,
-) -> Gaps:
-    """Read what a joint says beyond UsdPhysics.
+) -> UnsupportedAttributes:
+    """Read the attributes of a joint without UsdPhysics schema.
 
-    ``urdf:`` attributes hold doubles; where a schema that simulators read says another
-    number, the schema counts.
+    ``urdf:`` attributes are doubles; if a schema of a simulator has a different value,
+    that is used.
 
     Args:
-        prim: The joint, or a frame that keeps what was said of its joint.
-        kind: How the joint moves.
+        prim: The joint, or the frame that stores the data of its joint.
+        kind: Joint type.
         units: Units of the stage.
         joints: Names of all joints.
     """
@@ -101,7 +102,7 @@ def read_unsupported_attributes(
         read_number(prim, "calibration:rising"),
         read_number(prim, "calibration:falling"),
     )
-    return Gaps(
+    return UnsupportedAttributes(
         effort=_effective(read_number(prim, "limit:effort"), effort),
         velocity=_effective(read_number(prim, "limit:velocity"), velocity),
         acceleration=read_number(prim, "limit:acceleration"),
@@ -130,7 +131,7 @@ def _safety(prim: Usd.Prim) -> SafetyController:
 
 
 def has_drive(prim: Usd.Prim) -> bool:
-    """Say whether a joint has a drive with gains, for which URDF has no word."""
+    """Return whether a joint has a drive with gains, which URDF cannot represent."""
     return any(
         drive.GetStiffnessAttr().Get() or drive.GetDampingAttr().Get()
         for drive in UsdPhysics.DriveAPI.GetAll(prim)
@@ -150,7 +151,7 @@ def _schema(prim: Usd.Prim, names: tuple[str, ...], unit: float) -> float | None
     for template in names:
         for instance in _axes(prim):
             attribute = prim.GetAttribute(template.format(instance))
-            # The fallback of a schema is no statement.
+            # Fallbacks are not used.
             value = attribute.Get() if attribute.HasAuthoredValue() else None
             if isinstance(value, int | float) and isfinite(value):
                 return float(value) * unit
@@ -158,7 +159,7 @@ def _schema(prim: Usd.Prim, names: tuple[str, ...], unit: float) -> float | None
 
 
 def _axes(prim: Usd.Prim) -> list[str]:
-    """Instances of PhysX's schema for single axes; one without a name for none."""
+    """Return the instances of PhysX's axis schema; ``[""]`` for none."""
     applied = prim.GetPrimTypeInfo().GetAppliedAPISchemas()
     found = [n.removeprefix(_AXIS_SCHEMA) for n in applied if _AXIS_SCHEMA in n]
     return found or [""]

@@ -1,4 +1,4 @@
-"""Articulation roots: where a reduced-coordinate solver starts."""
+"""Articulation roots."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from urdf_usd.converter.robot.topology import Tree
     from urdf_usd.converter.usd.writer.prims import Prims
 
-# Names the bodies that the world holds, directly or through others; no link is
-# called so.
+# Component of the bodies that are connected to the world; no link has an empty name.
 _WORLD = ""
 
 
@@ -26,10 +25,10 @@ def author_articulation(
     """Mark the root of every articulation.
 
     A floating base is marked on its root body. A fixed one is marked on the default
-    prim, an ancestor of the joint to the world, or on that joint where free bodies lie
-    beside it: marked on the body, OpenUSD's parser reports a floating articulation. A
-    body without joints is no articulation. Trees that a floating joint cuts off are
-    articulations of their own.
+    prim, an ancestor of the joint to the world, or on that joint if there are free
+    bodies; on the body itself, OpenUSD's parser reports a floating articulation. A body
+    without joints is no articulation. Each subtree below a floating joint is a separate
+    articulation.
     """
     for path in _roots(tree, body_assignment, prims):
         UsdPhysics.ArticulationRootAPI.Apply(stage.GetPrimAtPath(path))
@@ -57,6 +56,6 @@ def _roots(tree: Tree, body_assignment: BodyAssignment, prims: Prims) -> list[Sd
     floating = [prims.link[name] for name in articulated if name != _WORLD]
     if _WORLD not in articulated:
         return floating
-    # Everything below the default prim would be articulated, free bodies as well.
+    # The default prim would include free bodies.
     alone = set(component.values()) == {_WORLD}
     return [prims.robot] if alone else [*held, *floating]

@@ -6,12 +6,16 @@ from typing import TYPE_CHECKING
 
 from pxr import Gf, UsdPhysics
 
+from urdf_usd.converter.robot.mass_properties import principal_inertia
 from urdf_usd.converter.robot.model import MeshFile
-from urdf_usd.converter.robot.principal_axes import principal_inertia
-from urdf_usd.converter.robot.rigid import turned_inertia
-from urdf_usd.converter.usd.writer.custom import write_number, write_numbers, write_text
+from urdf_usd.converter.robot.rigid import rotate_inertia
+from urdf_usd.converter.usd.urdf_attributes import (
+    write_number,
+    write_numbers,
+    write_text,
+)
+from urdf_usd.converter.usd.writer.float32 import moments_to_float32, to_float32
 from urdf_usd.converter.usd.writer.specs import apply, over, write
-from urdf_usd.converter.usd.writer.storage import single, single_moments
 
 if TYPE_CHECKING:
     from pxr import Sdf
@@ -35,7 +39,7 @@ def author_bodies(
     """Apply body, mass and collider schemas to prims that the geometry layer defines.
 
     Args:
-        layer: The physics layer; best if no stage composes it yet.
+        layer: The physics layer; faster if no stage composes it yet.
         geometry: The geometry layer, finished.
         tree: The robot.
         body_assignment: Its bodies.
@@ -54,7 +58,7 @@ def author_bodies(
     for name in tree.links:
         link = tree.link[name]
         if body_assignment.body_of[name] != name:
-            # Tells a frame from the Xforms that other tools group shapes with.
+            # Distinguishes a frame from Xforms that group shapes.
             frame = over(layer, prims.link[name])
             write_text(frame, "link", name)
             if link.inertial is not None:
@@ -63,13 +67,13 @@ def author_bodies(
 
 
 def _author_mass(prim: Sdf.PrimSpec, body: Body) -> None:
-    """Author mass, centre and inertia explicitly: a consumer has nothing to invent."""
+    """Author mass, centre of mass and inertia, so that consumers compute nothing."""
     what = f"of link {body.link!r}"
     moments, quat_wxyz = principal_inertia(body.inertia)
-    mass = single(body.mass, f"the mass {what}")
-    center = (single(c, f"the centre of mass {what}") for c in body.center)
+    mass = to_float32(body.mass, f"the mass {what}")
+    center = (to_float32(c, f"the centre of mass {what}") for c in body.center)
     center_of_mass = Gf.Vec3f(*center)
-    diagonal = single_moments(moments, f"the inertia {what}")
+    diagonal = moments_to_float32(moments, f"the inertia {what}")
     apply(prim, _MASS)
     tokens = UsdPhysics.Tokens
     write(prim, tokens.physicsMass, mass, _MASS)
@@ -79,10 +83,10 @@ def _author_mass(prim: Sdf.PrimSpec, body: Body) -> None:
 
 
 def _is_own(body: Body, own: Inertial | None) -> bool:
-    """Say whether a body is what its link says: nothing counted in, or invented."""
+    """Return whether a body has exactly the inertial of its link."""
     if own is None or own.mass != body.mass:
         return False
-    turned = turned_inertia(own.inertia, own.origin.quat_wxyz)
+    turned = rotate_inertia(own.inertia, own.origin.quat_wxyz)
     slack = 1e-12 * max(body.inertia)
     return all(
         abs(moment - stated) <= slack + 1e-9 * abs(stated)
@@ -91,9 +95,9 @@ def _is_own(body: Body, own: Inertial | None) -> bool:
 
 
 def _keep_inertial(prim: Sdf.PrimSpec, inertial: Inertial | None) -> None:
-    """Keep what a link says of its own mass where its body says something else.
+    """Store the inertial of a link that differs from that of its body.
 
-    A mass alone says that there is no ``<inertial>``.
+    A mass alone means that there is no ``<inertial>``.
     """
     if inertial is None:
         write_number(prim, "inertial:mass", 0.0)

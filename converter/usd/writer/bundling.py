@@ -1,17 +1,19 @@
-"""Layered assets as one layer, or as one package.
+"""Conversion of layered assets to one layer or one USDZ package.
 
-One layer holds all that the layered asset holds: the libraries as classes, referenced
-internally, so that each surface is stored once; and both variant sets, with the
-opinions of their layers inside the variants. A package holds that layer.
+The layer contains the libraries as classes with internal references, so that each
+surface is stored once, and both variant sets with the opinions of their layers. The
+package contains that layer and the textures.
 """
 
 from __future__ import annotations
 
+import errno
+import zipfile
 from typing import TYPE_CHECKING
 
 from pxr import Sdf, Usd, UsdUtils
 
-from urdf_usd.converter.layout import Layout
+from urdf_usd.converter.options import Layout
 from urdf_usd.converter.usd.writer.interface import (
     COLLIDERS_SET,
     NONE,
@@ -29,20 +31,20 @@ from urdf_usd.converter.usd.writer.layers import (
 )
 from urdf_usd.converter.usd.writer.materials.materials import TEXTURES
 from urdf_usd.converter.usd.writer.names import sibling_names
-from urdf_usd.converter.usd.writer.package import write_package
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
+
 _ROOT = Sdf.Path.absoluteRootPath
-# What each variant holds, strongest layer first.
+# Layers of each variant, strongest first.
 _VARIANTS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     (PHYSICS_SET, WITH_PHYSICS, (EXTENSIONS_LAYER, PHYSICS_LAYER)),
     (PHYSICS_SET, NONE, ()),
     (COLLIDERS_SET, NONE, (NO_COLLIDERS_LAYER,)),
 )
-# Each library, and the class that holds it in one layer.
+# Each library, and the name of its class.
 _LIBRARIES = (
     (GEOMETRY_LIBRARY, "GeometryLibrary"),
     (MATERIALS_LIBRARY, "MaterialsLibrary"),
@@ -53,9 +55,9 @@ def bundle(layered: Path, interface: str, folder: Path, layout: Layout) -> None:
     """Write a layered asset in another layout.
 
     Args:
-        layered: Folder of the layered asset; its textures are moved away.
+        layered: Folder of the layered asset; its textures are moved.
         interface: File name of its interface layer.
-        folder: Empty folder that receives the asset.
+        folder: Empty folder for the asset.
         layout: Not layered.
 
     Raises:
@@ -78,9 +80,8 @@ def bundle(layered: Path, interface: str, folder: Path, layout: Layout) -> None:
 def _write_merged(layered: Path, interface: str, file: Path) -> None:
     """Write all layers of an asset as one.
 
-    Specs are copied into a layer that is of the binary form from the start: their order
-    there is that of copying, whereas conversion between forms follows addresses in
-    memory, and no two files would be alike.
+    Specs are copied into a crate layer. Exporting a text layer to crate is not
+    deterministic: it orders specs by memory address.
     """
     payload = layered / PAYLOAD
     front = Sdf.Layer.FindOrOpen(str(layered / interface))
@@ -121,7 +122,7 @@ def _flattened(layers: Iterable[Path]) -> Sdf.Layer:
 def _refer_inside(
     layer: Sdf.Layer, asset: str, origin: Sdf.Path, root: Sdf.Path
 ) -> None:
-    """Let references to prims of a library mean those of the layer itself."""
+    """Replace references to a library by internal references."""
     paths: list[Sdf.Path] = []
     layer.Traverse(_ROOT, paths.append)
     for prim in (layer.GetPrimAtPath(path) for path in paths if path.IsPrimPath()):
@@ -134,13 +135,62 @@ def _refer_inside(
 
 
 def _keep_order(source: Usd.Stage, target: Usd.Stage) -> None:
-    """List children as on another stage.
+    """Reorder children as on another stage.
 
-    Variants are weaker than what lies beside them, and what is weaker comes first.
-    Simulators count joints in the order of the stage.
+    Children in variants are weaker and would be listed first, and simulators number
+    joints in stage order.
     """
     for prim in Usd.PrimRange(source.GetDefaultPrim()):
         same = target.GetPrimAtPath(prim.GetPath())
         names = prim.GetAllChildrenNames()
         if same.GetAllChildrenNames() != names:
             same.SetChildrenReorder(names)
+
+
+_ALIGNMENT = 64
+# Of the header that precedes each file, without its name and extra field; and of the
+# header within the extra field.
+_LOCAL_HEADER, _EXTRA_HEADER = 30, 4
+# Marks the extra field as padding, as OpenUSD's writer does.
+_PADDING = 0x1986
+# The earliest time that an archive can state.
+_NO_TIME = (1980, 1, 1, 0, 0, 0)
+_UNIX = 3
+_READABLE = 0o100644 << 16
+
+
+def write_package(package: Path, folder: Path, files: Sequence[Path]) -> None:
+    """Write a USDZ package.
+
+    Args:
+        package: File to write.
+        folder: Folder whose files are packed; paths in the package are relative to it.
+        files: The root layer, then the others.
+
+    Raises:
+        OSError: A file cannot be read, or the package not be written; or it would be
+            larger than every reader of zip archives can take.
+    """
+    try:
+        _write(package, folder, files)
+    except zipfile.LargeZipFile as error:
+        message = "a package may not exceed 2 GiB; choose another layout"
+        raise OSError(errno.EFBIG, message, str(package)) from error
+
+
+def _write(package: Path, folder: Path, files: Sequence[Path]) -> None:
+    start = 0
+    with zipfile.ZipFile(package, "w", allowZip64=False) as archive:
+        for file in files:
+            name, content = file.relative_to(folder).as_posix(), file.read_bytes()
+            member = zipfile.ZipInfo(name, _NO_TIME)
+            member.create_system, member.external_attr = _UNIX, _READABLE
+            start += _LOCAL_HEADER + len(name.encode()) + _EXTRA_HEADER
+            member.extra = _padding(-start % _ALIGNMENT)
+            archive.writestr(member, content)
+            start += -start % _ALIGNMENT + len(content)
+
+
+def _padding(size: int) -> bytes:
+    """Return an extra field of some bytes and its own header."""
+    return _PADDING.to_bytes(2, "little") + size.to_bytes(2, "little") + bytes(size)

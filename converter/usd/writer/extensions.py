@@ -1,12 +1,12 @@
-"""What a URDF says beyond its language, on the prims of what it belongs to.
+"""Custom attributes and elements of a URDF, on the prims of their owners.
 
-Attributes become strings: ``urdf:foo`` on the owner's prim, ``urdf:limit:foo`` for what
-stands in the ``<limit>`` of a joint. Elements become Scopes below the owner's prim,
-nested as they are written, with their attributes under their own names and their text
-in ``urdf:text``. The outermost Scope says in ``urdf:within`` which URDF elements lie
-between it and its owner; none is an empty text, so the attribute marks what is custom.
-Elements of the robot lie in a Scope of their own. A name that USD does not allow, or
-that is taken, is changed, and kept as ``displayName``.
+Attributes become strings: ``urdf:foo`` on the owner's prim, ``urdf:limit:foo`` for one
+in the ``<limit>`` of a joint. Elements become nested Scopes below the owner's prim,
+with their attributes under their own names and their text in ``urdf:text``.
+``urdf:within`` of the outermost Scope lists the URDF elements between it and its owner;
+it is empty for none, and marks custom elements. Elements of the robot are in a separate
+Scope. A name that is invalid in USD or already used is changed, and kept as
+``displayName``.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ EXTENSIONS = "Extensions"
 NAMESPACE = "urdf"
 TEXT = f"{NAMESPACE}:text"
 WITHIN = f"{NAMESPACE}:within"
-# What a link's prim keeps of the joint that leads to it, where that has no prim.
+# Prefix for data of a joint without prim, on the prim of its child link.
 JOINT = "joint"
-# Names with a meaning to readers of USD: there they would state something else.
+# Names with a meaning for the USD reader.
 RESERVED = frozenset(
     {
         *("link", "mimic:joint"),
@@ -51,7 +51,7 @@ RESERVED = frozenset(
 
 
 def has_extensions(robot: Robot) -> bool:
-    """Say whether a robot has anything that this module would write."""
+    """Return whether a robot has custom data."""
     links = any(link.custom for link in robot.links)
     joints = any(joint.custom for joint in robot.joints)
     shapes = any(shape.custom for link in robot.links for shape in link.shapes)
@@ -61,13 +61,13 @@ def has_extensions(robot: Robot) -> bool:
 def author_extensions(
     layer: Sdf.Layer, stage: Usd.Stage, robot: Robot, prims: Prims
 ) -> None:
-    """Write everything custom, on prims that other layers define.
+    """Write all custom data as overs of existing prims.
 
-    What belongs to a shape that is left out is left out with it.
+    Data of omitted shapes is omitted.
 
     Args:
-        layer: Where it goes: no layer of the stage.
-        stage: All that is not custom.
+        layer: Target layer, not part of the stage.
+        stage: The asset without custom data.
         robot: The robot.
         prims: Paths of all prims.
     """
@@ -140,7 +140,7 @@ def _placed(
 
 
 def _describe(scope: Sdf.PrimSpec, element: XmlElement) -> None:
-    """Write what an element says, without those inside it."""
+    """Write the attributes and the text of an element, without its children."""
     show_spec_name(scope, element.tag)
     taken = {TEXT, WITHIN, *declared_names("Scope")}
     for key, value in element.attributes:
@@ -152,14 +152,14 @@ def _describe(scope: Sdf.PrimSpec, element: XmlElement) -> None:
 def _author_text(
     spec: Sdf.PrimSpec, taken: set[str], name: str, value: str, namespace: str = ""
 ) -> None:
-    """Author a text under the name nearest to its own that nothing else has.
+    """Author a string attribute under a valid and unused name.
 
     Args:
         spec: The prim.
         taken: Names of its properties, by schema or authored; the name is added.
-        name: What the URDF calls it.
+        name: Name in the URDF.
         value: The text.
-        namespace: What goes before the name.
+        namespace: Prefix of the attribute name.
     """
     parts = [part for part in name.split(":") if part]
     stem = ":".join(map(legal_name, parts)) or legal_name(name)

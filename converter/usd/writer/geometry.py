@@ -1,7 +1,4 @@
-"""Link frames and shapes: the geometry layer.
-
-No physics here: this layer suits kinematic and visual work on its own.
-"""
+"""The geometry layer: link frames and shapes, without physics."""
 
 from __future__ import annotations
 
@@ -18,10 +15,10 @@ from urdf_usd.converter.robot.model import (
     Pose,
     Sphere,
 )
-from urdf_usd.converter.robot.rigid import compose, inverse, rest_poses
+from urdf_usd.converter.robot.rigid import compose, invert_pose, rest_poses
+from urdf_usd.converter.usd.writer.float32 import is_positive_float32
 from urdf_usd.converter.usd.writer.meshes.library import mesh_key
 from urdf_usd.converter.usd.writer.specs import define, show_spec_name, write, write_new
-from urdf_usd.converter.usd.writer.storage import keeps_positive
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -46,20 +43,20 @@ def author_geometry(
     """Write the robot's prim, link frames and shapes.
 
     Args:
-        layer: The geometry layer; best if no stage composes it yet.
+        layer: The geometry layer; faster if no stage composes it yet.
         tree: The robot.
         prims: Paths of all prims.
         library: The meshes.
         library_asset: Layer of the meshes, relative to the geometry layer.
 
     Returns:
-        What was left out.
+        Diagnostics about omitted shapes.
     """
     define(layer, prims.robot, "Xform")
     define(layer, prims.geometry, "Scope")
     rest = rest_poses(tree)
     diagnostics: list[Diagnostic] = []
-    # USD lists children in the order in which they are defined.
+    # Children are ordered as they are defined.
     names = sorted(tree.links, key=lambda link: prims.link[link].pathElementCount)
     for name in names:
         xform = define(layer, prims.link[name], "Xform")
@@ -70,7 +67,7 @@ def author_geometry(
             pose = (
                 rest[name]
                 if parent is None
-                else compose(inverse(rest[parent]), rest[name])
+                else compose(invert_pose(rest[parent]), rest[name])
             )
         _place(xform, pose)
     for name in tree.links:
@@ -89,7 +86,7 @@ def _author_shapes(
         problem = shape_problem(shape.geometry, library)
         if problem is not None:
             rule, text = problem
-            # The reader of the URDF and the library have said so where it was found.
+            # Other problems were reported by the parser and the mesh library.
             if rule == "geometry-invalid":
                 message = f"{path.name!r} of link {link.name!r} {text}"
                 diagnostics.append(Diagnostic(rule, message, link.location))
@@ -105,7 +102,7 @@ def _author_shapes(
 
 
 def shape_problem(geometry: Geometry, library: MeshLibrary) -> tuple[str, str] | None:
-    """Say why a shape cannot be written: rule id and text, or None."""
+    """Return the rule and the reason if a shape cannot be written, or None."""
     match geometry:
         case Box():
             sizes: Sequence[float] = geometry.size
@@ -121,7 +118,7 @@ def shape_problem(geometry: Geometry, library: MeshLibrary) -> tuple[str, str] |
             sizes = tuple(abs(factor) for factor in geometry.scale)
         case _:
             assert_never(geometry)
-    if not all(map(keeps_positive, sizes)):
+    if not all(map(is_positive_float32, sizes)):
         text = " x ".join(f"{size:g}" for size in sizes)
         return "geometry-invalid", f"has size {text}"
     return None

@@ -1,8 +1,8 @@
-"""The interface of an asset: what it is, how large, and what can be switched off.
+"""The interface layer of an asset: metadata, extent and variants.
 
-``Physics`` and ``Colliders`` are variant sets of the default prim, so that choosing
-needs no edit of the asset. The first has the names that Isaac Sim gives it. ``none``
-composes no layer with physics; without colliders, all bodies keep their authored mass.
+``Physics`` and ``Colliders`` are variant sets of the default prim; the first is named
+as in Isaac Sim. The variant ``none`` of ``Physics`` composes no layer with physics;
+that of ``Colliders`` deactivates colliders, and bodies keep their authored mass.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ COLLIDERS_SET = "Colliders"
 WITH_PHYSICS = "physics"
 WITH_COLLIDERS = "colliders"
 NONE = "none"
-# By it a folder is known whose files may be replaced.
+# Identifies assets that may be replaced.
 CREATOR = "urdf-usd convert"
 
 
@@ -41,9 +41,9 @@ def author_interface(
         stage: Empty stage of the layer.
         path: Default prim.
         robot: The robot.
-        contents: Stage of all that the asset holds.
-        choices: Payloads, strongest first, of every variant, by name of its set;
-            stronger sets and default variants come first.
+        contents: Stage with the content of the asset.
+        choices: Payloads, strongest first, by variant and variant set; stronger sets
+            and default variants first.
     """
     layer = stage.GetRootLayer()
     layer.customLayerData = {"creator": CREATOR}
@@ -68,7 +68,7 @@ def author_inactive(layer: Sdf.Layer, paths: Iterable[Sdf.Path]) -> None:
 
 
 def is_written_here(file: Path) -> bool:
-    """Say whether a root layer stems from a conversion."""
+    """Return whether a root layer was written by a conversion."""
     try:
         layer = Sdf.Layer.OpenAsAnonymous(str(file), metadataOnly=True)
     except Tf.ErrorException:
@@ -91,10 +91,10 @@ def _author_choice(
 
 
 def _extent(prim: Usd.Prim) -> list[Gf.Vec3f] | None:
-    """Bound what is seen, or, where nothing is, what is touched; None without either.
+    """Return the extent of visuals, otherwise of colliders; None without both.
 
-    The hint has one entry. Further ones, for other purposes, would have to state
-    bounds of nothing for those between, which are not finite.
+    The hint has only the entry of the default purpose; entries for others would need
+    empty, hence infinite, bounds for the purposes in between.
     """
     for purpose in (UsdGeom.Tokens.default_, UsdGeom.Tokens.guide):
         cache = UsdGeom.BBoxCache(Usd.TimeCode.Default(), [purpose])

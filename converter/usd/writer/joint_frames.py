@@ -1,4 +1,4 @@
-"""Frames of oblique joints, chosen so that float32 harms them least."""
+"""Joint frames of oblique axes that minimise float32 rounding."""
 
 from __future__ import annotations
 
@@ -19,17 +19,16 @@ if TYPE_CHECKING:
 
     from urdf_usd.converter.robot.model import Vec3, Vec4
 
-# Turns about the axis that are tried for a joint frame.
+# Number of candidate rotations about the axis.
 _TWISTS = 128
 
 
 def finest_frame(origin: Vec4, frame: Vec4, axis: Vec3) -> Vec4:
-    """Choose the joint frame that survives rounding best.
+    """Choose the joint frame with the smallest rounding error.
 
-    A joint's frame may be turned about the joint's axis, on both sides alike, without
-    any effect on the motion. The two quaternions round differently at every turn, and
-    what counts is how well their quotient gives the child's orientation, and how well
-    the child's side gives the axis.
+    The joint frame may be rotated about the joint axis on both sides without changing
+    the motion. The error of the stored quaternions depends on that rotation: the error
+    of the child's orientation in the parent, and of the axis in the child.
 
     Args:
         origin: Orientation of the child in the parent body, as a quaternion wxyz.

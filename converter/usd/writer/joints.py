@@ -1,8 +1,8 @@
-"""Joints: frames, limits, and what is kept under ``urdf:``.
+"""Joints: frames, limits, and ``urdf:`` attributes.
 
 A joint's frame on the child side is the child link's frame turned so that one of its
-axes is the joint's axis; on the parent side it is the same frame at position zero, seen
-from the parent's body, which may lie several welded frames up.
+axes is the joint's axis; on the parent side it is the same frame at position zero, in
+the frame of the parent's body.
 """
 
 from __future__ import annotations
@@ -23,8 +23,14 @@ from urdf_usd.converter.robot.model import (
     Revolute,
     Spherical,
 )
-from urdf_usd.converter.robot.rigid import compose, inverse, rest_poses, turn_onto
-from urdf_usd.converter.usd.writer.custom import write_flag, write_number, write_text
+from urdf_usd.converter.robot.rigid import (
+    compose,
+    invert_pose,
+    rest_poses,
+    rotation_onto_axis,
+)
+from urdf_usd.converter.usd.urdf_attributes import write_flag, write_number, write_text
+from urdf_usd.converter.usd.writer.float32 import NO_LIMIT, limit_to_float32, to_float32
 from urdf_usd.converter.usd.writer.specs import (
     apply,
     define,
@@ -34,7 +40,6 @@ from urdf_usd.converter.usd.writer.specs import (
     write,
     write_new,
 )
-from urdf_usd.converter.usd.writer.storage import FARTHEST, limit, single
 
 if TYPE_CHECKING:
     from urdf_usd.converter.robot.bodies import BodyAssignment
@@ -52,10 +57,10 @@ _TOKENS = UsdPhysics.Tokens
 def author_joints(
     layer: Sdf.Layer, tree: Tree, body_assignment: BodyAssignment, prims: Prims
 ) -> None:
-    """Write every joint that connects bodies, and keep the names of those that do not.
+    """Write all joints between bodies, and the names of the other joints.
 
     Args:
-        layer: The physics layer; best if no stage composes it yet.
+        layer: The physics layer; faster if no stage composes it yet.
         tree: The robot.
         body_assignment: Its bodies.
         prims: Paths of all prims.
@@ -80,7 +85,7 @@ def author_joints(
         write_text(prim, "joint:type", type(joint.kind).__name__.lower())
         if joint.dont_collapse:
             write_flag(prim, "joint:dont_collapse")
-        _author_gaps(prim, joint)
+        _author_unsupported_attributes(prim, joint)
     if prims.anchor is not None:
         anchor = define(layer, prims.anchor, "PhysicsFixedJoint")
         relate(anchor, _TOKENS.physicsBody0, prims.robot)
@@ -115,13 +120,13 @@ def _author_frames(
     origin = joint.origin
     body0 = body_assignment.body_of[joint.parent]
     if body0 is None:
-        # The default prim stands for the world; the root link lies at its origin.
+        # The default prim represents the world; the root link is at its origin.
         relate(prim, _TOKENS.physicsBody0, prims.robot)
         origin = compose(rest[joint.parent], origin)
     else:
         relate(prim, _TOKENS.physicsBody0, prims.link[body0])
         if body0 != joint.parent:
-            to_body = compose(inverse(rest[body0]), rest[joint.parent])
+            to_body = compose(invert_pose(rest[body0]), rest[joint.parent])
             origin = compose(to_body, origin)
     relate(prim, _TOKENS.physicsBody1, prims.link[joint.child])
     if body0 != joint.parent:
@@ -136,19 +141,18 @@ def _author_frames(
 
 def _turn(axis: Vec3, origin: Vec4) -> Vec4:
     """Choose the orientation of a joint's frame in the frame of its child."""
-    _, turn = turn_onto(axis)
-    # Coordinate axes keep plain frames: legible, and safe with consumers that read
-    # the token and forget the frame.
+    _, turn = rotation_onto_axis(axis)
+    # Coordinate axes get plain frames, for consumers that ignore the joint frame.
     if sum(c != 0 for c in axis) == 1:
         return turn
-    # Few joints need it, and the others no numpy.
+    # Imports numpy, which few joints need.
     from urdf_usd.converter.usd.writer.joint_frames import finest_frame  # noqa: PLC0415
 
     return finest_frame(origin, turn, axis)
 
 
 def _author_pose(joint: Sdf.PrimSpec, side: int, pose: Pose, what: str) -> None:
-    position = Gf.Vec3f(*(single(c, what) + 0.0 for c in pose.position))
+    position = Gf.Vec3f(*(to_float32(c, what) + 0.0 for c in pose.position))
     rotation = Gf.Quatf(*pose.quat_wxyz)
     write(joint, f"physics:localPos{side}", position)
     write(joint, f"physics:localRot{side}", rotation)
@@ -158,20 +162,19 @@ def _author_freedom(joint: Sdf.PrimSpec, kind: JointKind) -> None:
     match kind:
         case Revolute():
             lower, upper = _limits_deg(kind.range)
-            write(joint, _TOKENS.physicsAxis, turn_onto(kind.axis)[0])
+            write(joint, _TOKENS.physicsAxis, rotation_onto_axis(kind.axis)[0])
             write(joint, _TOKENS.physicsLowerLimit, lower)
             write(joint, _TOKENS.physicsUpperLimit, upper)
         case Continuous():
-            write(joint, _TOKENS.physicsAxis, turn_onto(kind.axis)[0])
+            write(joint, _TOKENS.physicsAxis, rotation_onto_axis(kind.axis)[0])
         case Prismatic():
-            write(joint, _TOKENS.physicsAxis, turn_onto(kind.axis)[0])
-            write(joint, _TOKENS.physicsLowerLimit, limit(kind.range.lower))
-            write(joint, _TOKENS.physicsUpperLimit, limit(kind.range.upper))
+            write(joint, _TOKENS.physicsAxis, rotation_onto_axis(kind.axis)[0])
+            write(joint, _TOKENS.physicsLowerLimit, limit_to_float32(kind.range.lower))
+            write(joint, _TOKENS.physicsUpperLimit, limit_to_float32(kind.range.upper))
         case Planar():
-            _author_plane(joint, turn_onto(kind.axis)[0])
+            _author_plane(joint, rotation_onto_axis(kind.axis)[0])
         case Floating():
-            # A free body needs no joint. The prim keeps name and origin, and is
-            # disabled so that no simulator spends a constraint on it.
+            # Stores name and origin; disabled, because a free body needs no joint.
             write(joint, _TOKENS.physicsJointEnabled, False)
             write(joint, _TOKENS.physicsExcludeFromArticulation, True)
         case Fixed() | Spherical():
@@ -181,22 +184,25 @@ def _author_freedom(joint: Sdf.PrimSpec, kind: JointKind) -> None:
 
 
 def _limits_deg(limits: Range) -> tuple[float, float]:
-    """Convert limits to degrees, keeping a limit on one side effective.
+    """Convert limits to degrees; a limit on one side only stays effective.
 
-    OpenUSD's parser disables both limits of a revolute joint if one is infinite, so a
-    very large angle stands for infinity there.
+    OpenUSD's parser disables both limits of a revolute joint if one is infinite, so
+    that a very large angle is used instead.
     """
-    lower, upper = limit(degrees(limits.lower)), limit(degrees(limits.upper))
+    lower, upper = (
+        limit_to_float32(degrees(limits.lower)),
+        limit_to_float32(degrees(limits.upper)),
+    )
     if isinf(lower) and isinf(upper):
         return lower, upper
-    return max(lower, -FARTHEST), min(upper, FARTHEST)
+    return max(lower, -NO_LIMIT), min(upper, NO_LIMIT)
 
 
 def _author_plane(joint: Sdf.PrimSpec, normal: str) -> None:
-    """Lock a D6 joint to a plane: move in it, turn about its normal."""
+    """Limit a D6 joint to translation in a plane and rotation about its normal."""
     free = {f"trans{axis}" for axis in "XYZ" if axis != normal} | {f"rot{normal}"}
     for freedom in ("transX", "transY", "transZ", "rotX", "rotY", "rotZ"):
-        # Free axes are listed too: some consumers lock what is not mentioned.
+        # Free axes are authored too: some consumers lock axes without limits.
         low, high = _FREE if freedom in free else _LOCKED
         apply(joint, f"PhysicsLimitAPI:{freedom}")
         for bound, value in (("low", low), ("high", high)):
@@ -204,8 +210,8 @@ def _author_plane(joint: Sdf.PrimSpec, normal: str) -> None:
             write_new(joint, name, Sdf.ValueTypeNames.Float, value)
 
 
-def _author_gaps(prim: Sdf.PrimSpec, joint: Joint) -> None:
-    """Keep what UsdPhysics has no schema for under ``urdf:``, as the URDF says it."""
+def _author_unsupported_attributes(prim: Sdf.PrimSpec, joint: Joint) -> None:
+    """Author values without UsdPhysics schema as ``urdf:`` attributes, in SI units."""
     write_number(prim, "limit:effort", joint.effort)
     write_number(prim, "limit:velocity", joint.velocity)
     write_number(prim, "limit:acceleration", joint.acceleration)

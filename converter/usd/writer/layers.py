@@ -1,23 +1,22 @@
-"""The layers of an asset, and the only statement of the order of authoring.
+"""The layers of an asset, and the order in which they are authored.
 
-``<robot>.usda`` is the interface: it says what the asset is and holds the rest behind
-payloads. Below ``payload/``, ``Contents.usda`` stacks ``Physics.usda`` over
-``Materials.usda`` over ``Geometry.usda``; the two libraries hold arrays and shader
-networks in binary form. What the URDF says beyond its language, if anything, lies above
-them in ``Extensions.usda``, where it can be taken away. Variants of the interface load
-geometry and materials alone, or ``NoColliders.usda`` besides. All references are
-relative.
+``<robot>.usda`` is the interface, with payloads. In ``payload/``, ``Contents.usda`` has
+the sublayers ``Physics.usda``, ``Materials.usda`` and ``Geometry.usda``; two libraries
+contain meshes and shader networks in crate format. Custom data of the URDF is in
+``Extensions.usda``, the strongest sublayer, which can be removed. Variants of the
+interface load only geometry and materials, or add ``NoColliders.usda``. All references
+are relative.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pxr import Sdf, Usd, UsdGeom, UsdPhysics
+from pxr import Gf, Sdf, Usd, UsdGeom, UsdPhysics
 
 from urdf_usd.converter.diagnostics import AuthoringError, Diagnostic
-from urdf_usd.converter.layout import Layout
-from urdf_usd.converter.profile import Profile
+from urdf_usd.converter.options import Layout, MaterialNetworks, Profile
+from urdf_usd.converter.robot.model import MeshFile
 from urdf_usd.converter.usd.profiles import author_profile
 from urdf_usd.converter.usd.writer.articulation import author_articulation
 from urdf_usd.converter.usd.writer.bodies import author_bodies
@@ -37,27 +36,32 @@ from urdf_usd.converter.usd.writer.materials.materials import (
     author_material_library,
     author_materials,
 )
-from urdf_usd.converter.usd.writer.materials.shading import MaterialNetworks
-from urdf_usd.converter.usd.writer.meshes.authoring import author_library
+from urdf_usd.converter.usd.writer.meshes.library import (
+    LIBRARY_ROOT,
+    MeshLibrary,
+    mesh_key,
+)
 from urdf_usd.converter.usd.writer.names import legal_name
 from urdf_usd.converter.usd.writer.prims import place_prims
-from urdf_usd.converter.usd.writer.scene import author_scene
 from urdf_usd.converter.usd.writer.specs import define
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
+    from urdf_usd.converter.diagnostics import Location
+    from urdf_usd.converter.options import BodyNesting
     from urdf_usd.converter.robot.bodies import BodyAssignment
     from urdf_usd.converter.robot.model import Robot
     from urdf_usd.converter.robot.topology import Tree
     from urdf_usd.converter.usd.writer.materials.materials import MaterialLibrary
-    from urdf_usd.converter.usd.writer.meshes.library import MeshLibrary
-    from urdf_usd.converter.usd.writer.prims import BodyNesting, Prims
+    from urdf_usd.converter.usd.writer.meshes.library import MeshKey
+    from urdf_usd.converter.usd.writer.prims import Prims
+
 
 PAYLOAD = "payload"
-# OpenUSD composes a stage by recursion: with the stack that is usual on Linux, usd-core
-# 26.11 dies between 1500 and 2000 prims.
+# OpenUSD composes recursively: with the default stack size of Linux, usd-core 26.11
+# crashes between 1500 and 2000 nested prims.
 DEEPEST = 1000
 GEOMETRY_LIBRARY = "GeometryLibrary.usdc"
 MATERIALS_LIBRARY = "MaterialsLibrary.usdc"
@@ -79,7 +83,7 @@ PAYLOAD_LAYERS = (
 
 
 def asset_name(robot: Robot, layout: Layout = Layout.LAYERED) -> str:
-    """Name the file of a robot's asset that consumers open."""
+    """Return the name of the root layer or package of a robot's asset."""
     return f"{legal_name(robot.name)}{layout.suffix}"
 
 
@@ -102,15 +106,16 @@ def author_asset(  # noqa: PLR0913  # one parameter per choice
         body_assignment: Its bodies.
         nesting: How body prims are nested.
         folder: Existing empty folder.
-        networks: Which shaders materials have.
-        profile: Which simulator's words are used beside UsdPhysics.
-        scene: Whether a physics scene goes with the robot.
+        networks: Shader networks of materials.
+        profile: Simulator whose schemas are used in addition to UsdPhysics.
+        scene: Whether to add a physics scene.
 
     Returns:
-        What was left out or changed.
+        Diagnostics about omissions and changes.
 
     Raises:
-        AuthoringError: A number cannot be stored, or the links lie too deep.
+        AuthoringError: A number is too large for float32, or links are nested too
+            deeply.
     """
     payload = folder / PAYLOAD
     payload.mkdir()
@@ -118,13 +123,13 @@ def author_asset(  # noqa: PLR0913  # one parameter per choice
     _refuse_depth(prims, tree)
 
     shapes = _new_layer(payload / GEOMETRY_LIBRARY)
-    meshes = author_library(robot, shapes)
+    meshes = author_mesh_library(robot, shapes)
     appearances = _new_stage(payload / MATERIALS_LIBRARY)
     materials = author_material_library(robot, meshes, appearances, payload, networks)
 
     sublayers = (EXTENSIONS_LAYER, *SUBLAYERS) if has_extensions(robot) else SUBLAYERS
     layer = {name: _new_layer(payload / name) for name in sublayers}
-    # A stage would compose the robot anew for every prim, so it is opened afterwards.
+    # Opened afterwards: an open stage would recompose for every authored prim.
     left_out = _author_parts(layer, tree, body_assignment, prims, (meshes, materials))
     _set_default_prim(layer.values(), prims.robot)
     composed = _composed([layer[name] for name in SUBLAYERS])
@@ -144,6 +149,36 @@ def author_asset(  # noqa: PLR0913  # one parameter per choice
     return (*meshes.diagnostics, *materials.diagnostics, *left_out)
 
 
+def author_mesh_library(robot: Robot, layer: Sdf.Layer) -> MeshLibrary:
+    """Read every mesh that the robot uses and write it to a library.
+
+    One mesh is in memory at a time.
+
+    Args:
+        robot: The robot; meshes without a file are left out.
+        layer: Empty layer of the library.
+    """
+    define(layer, LIBRARY_ROOT, "Scope").specifier = Sdf.SpecifierClass
+    layer.defaultPrim = LIBRARY_ROOT.name
+    uses = _mesh_uses(robot)
+    if not uses:
+        return MeshLibrary({}, {}, {}, ())
+    # Loads numpy, which takes longer than to convert a small robot.
+    from urdf_usd.converter.usd.writer.meshes.surfaces import write_surfaces  # noqa: PLC0415
+
+    return write_surfaces(uses, layer, LIBRARY_ROOT)
+
+
+def _mesh_uses(robot: Robot) -> Mapping[MeshKey, Location | None]:
+    """Meshes in the order of first use, with the link that uses them first."""
+    uses: dict[MeshKey, Location | None] = {}
+    for link in robot.links:
+        for shape in link.shapes:
+            if isinstance(shape.geometry, MeshFile) and shape.geometry.path is not None:
+                uses.setdefault(mesh_key(shape.geometry), link.location)
+    return uses
+
+
 def _author_parts(
     layer: Mapping[str, Sdf.Layer],
     tree: Tree,
@@ -151,7 +186,7 @@ def _author_parts(
     prims: Prims,
     libraries: tuple[MeshLibrary, MaterialLibrary],
 ) -> tuple[Diagnostic, ...]:
-    """Write what needs no composed robot; return what was left out."""
+    """Write the layers that need no composed stage; return diagnostics."""
     materials_layer, geometry = (layer[name] for name in WITHOUT_PHYSICS)
     physics = layer[PHYSICS_LAYER]
     meshes, materials = libraries
@@ -165,7 +200,7 @@ def _author_parts(
 
 
 def _composed(layers: Sequence[Sdf.Layer]) -> Usd.Stage:
-    """Compose layers, the strongest first, on a stage that is not kept."""
+    """Compose layers, strongest first, on an anonymous stage."""
     stack = Sdf.Layer.CreateAnonymous()
     stack.subLayerPaths = [layer.identifier for layer in layers]
     stack.defaultPrim = layers[0].defaultPrim
@@ -191,7 +226,7 @@ def _refuse_depth(prims: Prims, tree: Tree) -> None:
 def _author_front(
     robot: Robot, prims: Prims, contents: Usd.Stage, folder: Path
 ) -> None:
-    """Write the interface, and what its variants need besides."""
+    """Write the interface layer and the layer of its variants."""
     choices = {
         COLLIDERS_SET: {
             WITH_COLLIDERS: (),
@@ -203,7 +238,7 @@ def _author_front(
         },
     }
     layer = _new_layer(folder / asset_name(robot))
-    # Payloads would be loaded once per variant.
+    # With payloads, each variant would load them.
     interface = Usd.Stage.Open(layer, Usd.Stage.LoadNone)
     author_interface(interface, prims.robot, robot, contents, choices)
     interface.Save()
@@ -212,7 +247,7 @@ def _author_front(
 def _author_no_colliders(
     contents: Usd.Stage, prims: Prims, payload: Path
 ) -> tuple[str, ...]:
-    """Write the layer that takes colliders away; without colliders there is none."""
+    """Write the layer that deactivates colliders, if there are any."""
     shapes = (path for paths in prims.collision.values() for path in paths)
     colliders = [path for path in shapes if contents.GetPrimAtPath(path)]
     if not colliders:
@@ -234,3 +269,17 @@ def _new_layer(path: Path) -> Sdf.Layer:
 
 def _new_stage(path: Path) -> Usd.Stage:
     return Usd.Stage.Open(_new_layer(path))
+
+
+# Standard gravity, rounded as in simulators and URDF tools [m/s^2].
+_GRAVITY = 9.81
+
+
+def author_scene(stage: Usd.Stage, path: Sdf.Path) -> None:
+    """Define a physics scene with gravity along -Z.
+
+    The schema's fallbacks mean the same, but consumers have to interpret them.
+    """
+    scene = UsdPhysics.Scene.Define(stage, path)
+    scene.CreateGravityDirectionAttr(Gf.Vec3f(0.0, 0.0, -1.0))
+    scene.CreateGravityMagnitudeAttr(_GRAVITY)

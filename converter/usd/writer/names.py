@@ -1,4 +1,4 @@
-"""Legal, unique prim names for URDF names, all children of a parent in one pass."""
+"""Valid and unique prim names for URDF names."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ if TYPE_CHECKING:
     from pxr import Usd
 
 _ILLEGAL = re.compile(r"[^A-Za-z0-9_]")
-# Longer names are legal, and unreadable in every tree view.
+# Longer names are valid, but unreadable in tree views.
 _LONGEST = 200
 
 
 def legal_name(name: str) -> str:
-    """Return the ASCII identifier nearest to a name.
+    """Return an ASCII identifier for a name.
 
-    ASCII, because many DCC tools still refuse what newer USD accepts. The name itself
-    is kept as ``displayName``.
+    ASCII, because many DCC tools do not support the UTF-8 identifiers of newer USD. The
+    original name is kept as ``displayName``.
     """
     legal = _ILLEGAL.sub("_", name)[:_LONGEST]
     if not legal or legal[0].isdigit():
@@ -28,21 +28,20 @@ def legal_name(name: str) -> str:
 
 
 def show_name(prim: Usd.Prim, name: str) -> None:
-    """Keep a name as ``displayName`` where the prim could not be called so."""
+    """Store a name as ``displayName`` if the prim has another name."""
     if prim.GetName() != name:
         prim.SetDisplayName(name)
 
 
 def sibling_names(names: Iterable[str], taken: Iterable[str] = ()) -> tuple[str, ...]:
-    """Name all children of one parent.
+    """Return unique names for all children of a prim.
 
-    Names that are legal as they stand keep their spelling, and the others take what is
-    left, with a number if need be. Whatever the order, a name gets the same; only
-    repeats of one name are numbered as they come.
+    Valid names are kept; the others get a number if necessary. Only the numbers of
+    equal names depend on their order.
 
     Args:
         names: Names in order; repeats are allowed.
-        taken: Names that siblings have already.
+        taken: Names of existing siblings.
 
     Returns:
         One name per input, in order, all different.
@@ -50,7 +49,7 @@ def sibling_names(names: Iterable[str], taken: Iterable[str] = ()) -> tuple[str,
     wanted = tuple(names)
     used = set(taken)
     result: dict[int, str] = {}
-    # What is taken stays taken, so the search goes on where it ended for a stem.
+    # Last number by stem, to continue the search there.
     numbers: dict[str, int] = {}
     for index, name in enumerate(wanted):
         if legal_name(name) == name and name not in used:

@@ -1,13 +1,13 @@
-"""Where every part of a robot lies on the stage: paths only, nothing authored."""
+"""Prim paths of all parts of a robot."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from pxr import Sdf
 
+from urdf_usd.converter.options import BodyNesting
 from urdf_usd.converter.robot.model import Floating
 from urdf_usd.converter.usd.writer.names import legal_name, sibling_names
 
@@ -19,16 +19,9 @@ if TYPE_CHECKING:
 GEOMETRY = "Geometry"
 PHYSICS = "Physics"
 MATERIALS = "Materials"
-# The joint that holds a fixed base whose URDF has no joint to the world.
+# Joint that fixes the base if the URDF has no joint to the world.
 ANCHOR = "base_anchor"
 SCENE = "PhysicsScene"
-
-
-class BodyNesting(StrEnum):
-    """Whether body prims follow the kinematic tree or lie side by side."""
-
-    NESTED = "nested"
-    FLAT = "flat"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +31,13 @@ class Prims:
     Attributes:
         robot: Default prim.
         link: Link prim by link name.
-        link_parent: Link whose prim is the parent prim of a link; None below the
+        link_parent: Link whose prim is the parent of a link's prim; None for the
             geometry scope.
         visual: Prims of a link's visuals, in their order.
         collision: Prims of a link's collisions, in their order.
-        joint: Joint prims by joint name, of joints that have one.
-        anchor: Prim of the joint between world and root, if the URDF has none.
-        scene: Prim of the physics scene, if one is wanted.
+        joint: Joint prims by joint name, of joints with a prim.
+        anchor: Prim of the added joint between world and root, if any.
+        scene: Prim of the physics scene, if any.
     """
 
     robot: Sdf.Path
@@ -80,7 +73,7 @@ def place_prims(
     *,
     scene: bool = False,
 ) -> Prims:
-    """Assign a path to every link, shape and joint, and to a scene if one is wanted."""
+    """Assign paths to all links, shapes and joints, and optionally a scene."""
     robot = Sdf.Path.absoluteRootPath.AppendChild(legal_name(robot_name))
     parents = {
         name: _prim_parent(name, tree, body_assignment, nesting) for name in tree.links
@@ -99,7 +92,7 @@ def place_prims(
     for name in _prim_order(children):
         part = tree.link[name]
         below = children.get(name, [])
-        # Links first: their names are what users look for.
+        # Links first, so that they keep their names.
         prim_names = sibling_names(
             [
                 *below,
@@ -141,26 +134,26 @@ def _joints(tree: Tree) -> list[Joint]:
 
 
 def _has_prim(joint: Joint, body_assignment: BodyAssignment) -> bool:
-    """A joint towards a frame of the same body needs no prim."""
+    """Return whether a joint connects bodies; frames of a body have no joint prim."""
     return body_assignment.body_of[joint.child] == joint.child
 
 
 def _prim_parent(
     name: str, tree: Tree, body_assignment: BodyAssignment, nesting: BodyNesting
 ) -> str | None:
-    """Link whose prim shall be the parent prim of a link."""
+    """Return the link whose prim is the parent of a link's prim."""
     joint = tree.parent_joint.get(name)
     if joint is None:
         return None
     is_body = body_assignment.body_of[name] == name
-    # A free body is not posed by its parent, so it must not inherit its transform.
+    # A free body must not inherit the transform of its parent.
     if is_body and (nesting is BodyNesting.FLAT or isinstance(joint.kind, Floating)):
         return None
     return joint.parent
 
 
 def _prim_order(children: dict[str | None, list[str]]) -> list[str]:
-    """Links in prim order, parents before children."""
+    """Return the links in prim order, parents before children."""
     order: list[str] = []
     pending = list(reversed(children[None]))
     while pending:

@@ -1,7 +1,7 @@
-"""Prims and attributes in a layer, while no stage composes it.
+"""Authoring of prims and attributes in a layer, without a stage.
 
-A stage composes again after every statement, and wakes OpenUSD's threads for it. Types
-and variability of attributes are those that schemas declare.
+A stage recomposes after every edit, with all of OpenUSD's threads. Types and
+variability of attributes are taken from the schemas.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _APPLIED = "apiSchemas"
 
 
 def define(layer: Sdf.Layer, path: Sdf.Path, type_name: str) -> Sdf.PrimSpec:
-    """Define a prim; what is above it becomes an over if it is not there."""
+    """Define a prim; missing ancestors become overs."""
     spec = Sdf.CreatePrimInLayer(layer, path)
     spec.specifier = Sdf.SpecifierDef
     spec.typeName = type_name
@@ -22,28 +22,28 @@ def define(layer: Sdf.Layer, path: Sdf.Path, type_name: str) -> Sdf.PrimSpec:
 
 
 def show_spec_name(spec: Sdf.PrimSpec, name: str) -> None:
-    """Keep a name as ``displayName`` where the prim could not be called so."""
+    """Store a name as ``displayName`` if the prim has another name."""
     if spec.name != name:
         spec.SetInfo("displayName", name)
 
 
 def over(layer: Sdf.Layer, path: Sdf.Path) -> Sdf.PrimSpec:
-    """Say something about a prim that another layer defines."""
+    """Return an over of a prim."""
     return Sdf.CreatePrimInLayer(layer, path)
 
 
 def apply(spec: Sdf.PrimSpec, schema: str) -> None:
-    """Apply a schema to a prim, after those that it has in its layer."""
+    """Apply a schema to a prim, after those already applied in its layer."""
     applied = spec.GetInfo(_APPLIED).prependedItems if spec.HasInfo(_APPLIED) else []
     names = Sdf.TokenListOp.Create(prependedItems=[*applied, schema])
     spec.SetInfo(_APPLIED, names)
 
 
 def write(spec: Sdf.PrimSpec, name: str, value: object, schema: str = "") -> None:
-    """Author an attribute that a schema declares: that of the prim's type, or another.
+    """Author an attribute declared by the schema of the prim's type, or another.
 
     Raises:
-        ValueError: It declares no such attribute.
+        ValueError: The schema has no such attribute.
     """
     kind, variability = _declared(schema or spec.typeName, name)
     write_new(spec, name, kind, value, variability)
@@ -65,7 +65,7 @@ def write_new(  # noqa: PLR0913  # one parameter per field
     custom: bool = False,
     **metadata: object,
 ) -> None:
-    """Author an attribute that no schema of the prim's type declares."""
+    """Author an attribute that the schema of the prim's type does not declare."""
     attribute = Sdf.AttributeSpec(spec, name, kind, variability, custom)
     for key, said in metadata.items():
         attribute.SetInfo(key, said)
@@ -74,7 +74,7 @@ def write_new(  # noqa: PLR0913  # one parameter per field
 
 @cache
 def declared_names(type_name: str) -> tuple[str, ...]:
-    """Name the properties that the schema of a type declares."""
+    """Return the names of the properties that a type's schema declares."""
     return tuple(map(str, _definition(type_name).GetPropertyNames()))
 
 

@@ -26,8 +26,8 @@ from urdf_usd.conformance.records.record import (
 from urdf_usd.conformance.verdict.judgement import judge
 from urdf_usd.converter import ConvertOptions, convert
 from urdf_usd.converter.diagnostics import SourceError
+from urdf_usd.converter.options import BodyNesting
 from urdf_usd.converter.robot.bodies import BaseOption, MasslessOption
-from urdf_usd.converter.usd.writer.prims import BodyNesting
 from urdf_usd.corpus import UnavailableSource, resolve_corpora
 
 if TYPE_CHECKING:

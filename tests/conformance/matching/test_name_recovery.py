@@ -30,6 +30,7 @@ from urdf_usd.conformance.records.record import Grade, RobotRecord
 from urdf_usd.conformance.tolerance.sampling import configurations
 from urdf_usd.conformance.verdict.judgement import judge
 from urdf_usd.converter import convert
+from urdf_usd.converter.options import BodyNesting
 from urdf_usd.converter.robot.bodies import BaseOption, assign_bodies
 from urdf_usd.converter.robot.model import (
     Box,
@@ -45,7 +46,6 @@ from urdf_usd.converter.robot.model import (
 )
 from urdf_usd.converter.robot.topology import build_tree
 from urdf_usd.converter.usd.writer.layers import asset_name, author_asset
-from urdf_usd.converter.usd.writer.prims import BodyNesting
 
 if TYPE_CHECKING:
     from urdf_usd.conformance.observation.robot import Observation

@@ -22,7 +22,7 @@ def robot_file(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def examine(robot_file: Path) -> Lint:
+def measure_robot(robot_file: Path) -> Lint:
     """Return a function that gives the findings of a text."""
 
     def examine_text(text: str) -> tuple[Finding, ...]:

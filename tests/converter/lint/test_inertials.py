@@ -37,7 +37,7 @@ TEXT = """<robot name="r"><link name="a"><inertial><origin xyz="{x} 0 0"/>
     ],
 )
 def test_rules_hold_up_to_their_limits(  # noqa: PLR0913, PLR0917  one case
-    examine: Lint,
+    measure_robot: Lint,
     tmp_path: Path,
     rule: str | None,
     mass: float,
@@ -47,7 +47,7 @@ def test_rules_hold_up_to_their_limits(  # noqa: PLR0913, PLR0917  one case
     """Whatever spares most inertials the hull of a mesh."""
     BALL.export(tmp_path / "ball.stl")
 
-    found = examine(TEXT.format(mass=mass, i=mass * gyration**2, x=x))
+    found = measure_robot(TEXT.format(mass=mass, i=mass * gyration**2, x=x))
 
     rules = {
         one.rule.id

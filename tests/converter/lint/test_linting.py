@@ -36,16 +36,16 @@ def test_xacro_is_examined_as_it_expands(tmp_path: Path) -> None:
 
     (found,) = lint(file, arguments={"suffix": "2"}).findings
 
-    assert found.message == "the name of link 'a-2' is no identifier"
+    assert found.message == "the name of link 'a-2' is not an identifier"
     assert found.location is not None
     assert (found.location.file, found.location.line) == (str(file), 4)
 
 
-def test_textures_without_a_file_are_no_path(examine: Lint) -> None:
+def test_textures_without_a_file_are_no_path(measure_robot: Lint) -> None:
     """The reader leaves them out, and says so."""
     text = material("", '<material name="m"><texture/></material>')
 
-    found = [finding.rule.id for finding in examine(text)]
+    found = [finding.rule.id for finding in measure_robot(text)]
 
     assert found == ["material-undefined", "texture-unnamed"]
 

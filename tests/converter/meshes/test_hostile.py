@@ -102,7 +102,7 @@ def test_positions_that_usd_cannot_store_are_refused(number: str) -> None:
 
     with pytest.raises(MeshError, match=r"single precision|not finite"):
         decode_mesh(OBJ.replace(b"v 1", f"v {number}".encode()), Path("a.obj"))
-    assert decode_mesh(mapped, Path("a.obj")).look.texture_coordinates is None
+    assert decode_mesh(mapped, Path("a.obj")).attributes.texture_coordinates is None
 
 
 def test_a_ply_whose_words_do_not_fit_together_is_refused() -> None:
@@ -120,7 +120,7 @@ def test_names_of_materials_need_not_be_utf_8(tmp_path: Path) -> None:
     file = tmp_path / "a.obj"
     file.write_bytes(f"mtllib a.mtl\nusemtl {name}\n".encode("latin-1") + OBJ)
 
-    material = read_mesh(file).look.materials[0]
+    material = read_mesh(file).attributes.materials[0]
 
     assert (material.name, material.color) == (name, (0, 1, 0))
 

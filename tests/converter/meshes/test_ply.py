@@ -29,8 +29,8 @@ def test_ply_is_taken_as_it_is_with_its_colours(tmp_path: Path) -> None:
     mesh = read_mesh(path)
 
     np.testing.assert_allclose(mesh.points[mesh.face_indices], CORNERS)
-    assert mesh.look.colors is not None
-    colors = mesh.look.colors.values[mesh.look.colors.indices]
+    assert mesh.attributes.colors is not None
+    colors = mesh.attributes.colors.values[mesh.attributes.colors.indices]
     np.testing.assert_allclose(colors, [[0.2, i / 255, 1] for i in range(3)])
 
 
@@ -50,12 +50,14 @@ def test_the_image_that_a_ply_file_names_lies_in_its_coordinates(
         f"property list uchar int vertex_indices\nend_header\n{rows}3 0 1 2\n"
     )
 
-    look = read_mesh(path).look
+    attributes = read_mesh(path).attributes
 
-    assert look.texture_coordinates is not None
-    found = look.texture_coordinates.values[look.texture_coordinates.indices]
+    assert attributes.texture_coordinates is not None
+    found = attributes.texture_coordinates.values[
+        attributes.texture_coordinates.indices
+    ]
     np.testing.assert_allclose(found, st, rtol=1e-6)
-    (material,) = look.materials
+    (material,) = attributes.materials
     assert material == MeshMaterial(
         "", textures=((Slot.COLOR, MeshTexture("my skin.png")),)
     )

@@ -10,7 +10,7 @@ from hypothesis.extra import numpy as npst
 
 from urdf_usd.converter.meshes.polygon_mesh import (
     MeshError,
-    SurfaceLook,
+    SurfaceAttributes,
     build_mesh,
     merge_equal_points,
     reversed_faces,
@@ -118,13 +118,15 @@ def test_only_the_faces_of_a_point_that_is_not_finite_are_lost(number: float) ->
     indices = np.insert(INDICES, [first], [0, 1, 5, 2, 5, 3, 1])
     kinds = np.arange(len(counts), dtype=np.int32)
 
-    mesh = build_mesh(points, counts, indices, look=SurfaceLook(face_materials=kinds))
+    mesh = build_mesh(
+        points, counts, indices, attributes=SurfaceAttributes(face_materials=kinds)
+    )
 
     np.testing.assert_array_equal(mesh.points, POINTS)
     np.testing.assert_array_equal(mesh.face_counts, COUNTS)
     np.testing.assert_array_equal(mesh.face_indices, INDICES)
-    assert mesh.look.face_materials is not None
-    assert mesh.look.face_materials.tolist() == [0, *kinds[3:].tolist()]
+    assert mesh.attributes.face_materials is not None
+    assert mesh.attributes.face_materials.tolist() == [0, *kinds[3:].tolist()]
     said = f"faces left out for a vertex that is not finite: 2 of {len(counts)}"
     assert mesh.skipped == (said,)
 

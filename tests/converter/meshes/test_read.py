@@ -14,8 +14,8 @@ import trimesh
 from scipy.spatial.transform import Rotation
 
 from urdf_usd.converter.meshes import MeshError, PolygonMesh, read, read_mesh
-from urdf_usd.converter.meshes.polygon_mesh import PLAIN
-from urdf_usd.converter.meshes.read import meshes_kept
+from urdf_usd.converter.meshes.polygon_mesh import NO_ATTRIBUTES
+from urdf_usd.converter.meshes.read import cached_meshes
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
@@ -260,13 +260,13 @@ def test_a_mesh_is_decoded_once_where_meshes_are_kept(
     decoded: list[bytes] = []
     decode = read._read
 
-    def counted(data: bytes, *rest: Any, bare: bool) -> PolygonMesh:  # noqa: ANN401  # passed on
+    def counted(data: bytes, *rest: Any, positions_only: bool) -> PolygonMesh:  # noqa: ANN401  # passed on
         decoded.append(data)
-        return decode(data, *rest, bare=bare)
+        return decode(data, *rest, positions_only=positions_only)
 
     monkeypatch.setattr(read, "_read", counted)
 
-    with meshes_kept():
+    with cached_meshes():
         first, second = read_mesh(path), read_mesh(path)
         path.write_bytes(STL_TEXT.replace(b"0 2 0", b"0 3 0"))
         third = read_mesh(path)
@@ -281,12 +281,15 @@ def test_a_mesh_is_decoded_once_where_meshes_are_kept(
 @pytest.mark.parametrize("name", SAMPLE)
 def test_a_bare_mesh_has_the_faces_of_the_whole(name: str) -> None:
     """It is where the whole is, and says the same of the file."""
-    whole, bare = read_mesh(DATA / name), read_mesh(DATA / name, bare=True)
+    whole, positions_only = (
+        read_mesh(DATA / name),
+        read_mesh(DATA / name, positions_only=True),
+    )
 
-    np.testing.assert_array_equal(triangles(bare), triangles(whole))
-    assert bare.skipped == whole.skipped
-    assert bare.ignored_up_axis == whole.ignored_up_axis
-    assert bare.look is PLAIN
+    np.testing.assert_array_equal(triangles(positions_only), triangles(whole))
+    assert positions_only.skipped == whole.skipped
+    assert positions_only.ignored_up_axis == whole.ignored_up_axis
+    assert positions_only.attributes is NO_ATTRIBUTES
 
 
 def test_a_bare_mesh_is_whole_where_meshes_are_kept(tmp_path: Path) -> None:
@@ -294,17 +297,17 @@ def test_a_bare_mesh_is_whole_where_meshes_are_kept(tmp_path: Path) -> None:
     path = tmp_path / "mesh.obj"
     path.write_bytes(OBJ.replace(b"f 1 2 3", b"vn 0 0 1\nf 1//1 2//1 3//1"))
 
-    assert read_mesh(path, bare=True).look.normals is None
-    with meshes_kept():
-        assert read_mesh(path, bare=True) is read_mesh(path)
-        assert read_mesh(path).look.normals is not None
+    assert read_mesh(path, positions_only=True).attributes.normals is None
+    with cached_meshes():
+        assert read_mesh(path, positions_only=True) is read_mesh(path)
+        assert read_mesh(path).attributes.normals is not None
 
 
 def test_meshes_are_kept_as_long_as_there_is_room(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A file that is written anew gives back what it took."""
-    monkeypatch.setattr(read, "_MOST_KEPT", 2 * len(STL_TEXT))
+    monkeypatch.setattr(read, "_CACHE_SIZE", 2 * len(STL_TEXT))
     one, two, three = (tmp_path / f"{name}.stl" for name in "abc")
     for path in (one, two, three):
         path.write_bytes(STL_TEXT)
@@ -312,7 +315,7 @@ def test_meshes_are_kept_as_long_as_there_is_room(
     def is_kept(path: Path) -> bool:
         return read_mesh(path) is read_mesh(path)
 
-    with meshes_kept():
+    with cached_meshes():
         assert [is_kept(path) for path in (one, two, three)] == [True, True, False]
         two.write_bytes(STL_TEXT * 9)
         read_mesh(two)

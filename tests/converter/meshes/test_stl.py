@@ -158,7 +158,7 @@ def test_collapsed_triangles_are_dropped_where_points_stay_apart(
     path = tmp_path / "part.stl"
     path.write_bytes(binary(extra=extra, count=7))
 
-    mesh = read_mesh(path, bare=True)
+    mesh = read_mesh(path, positions_only=True)
 
     corners = mesh.points[mesh.face_indices]
     np.testing.assert_array_equal(corners.reshape(-1, 3, 3), CORNERS[FACES])

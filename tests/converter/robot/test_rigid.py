@@ -11,17 +11,17 @@ from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
 from tests.converter.strategies import axes, inertials, poses, rotations
+from urdf_usd.converter.robot.mass_properties import principal_inertia
 from urdf_usd.converter.robot.model import IDENTITY, Pose
-from urdf_usd.converter.robot.principal_axes import principal_inertia
 from urdf_usd.converter.robot.rigid import (
     compose,
-    inverse,
-    placed,
+    invert_pose,
     quat_wxyz_from_rpy,
-    rotated,
-    shifted_inertia,
-    turn_onto,
-    turned_inertia,
+    rotate_inertia,
+    rotate_vector,
+    rotation_onto_axis,
+    shift_inertia,
+    transform_point,
 )
 
 if TYPE_CHECKING:
@@ -56,10 +56,12 @@ def test_rpy_is_roll_then_pitch_then_yaw_about_fixed_axes(rpy: Vec3) -> None:
 @given(axes())
 def test_a_coordinate_axis_is_turned_onto_an_axis(axis: Vec3) -> None:
     """By less than a right angle, or after a half turn, and along itself exactly."""
-    letter, quat = turn_onto(axis)
+    letter, quat = rotation_onto_axis(axis)
 
     e = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
-    np.testing.assert_allclose(rotated(quat, e["XYZ".index(letter)]), axis, atol=1e-15)
+    np.testing.assert_allclose(
+        rotate_vector(quat, e["XYZ".index(letter)]), axis, atol=1e-15
+    )
     assert np.linalg.norm(quat) == pytest.approx(1.0)
     if set(np.abs(axis)) == {0.0, 1.0}:
         assert set(np.abs(quat)) == {0.0, 1.0}
@@ -67,8 +69,8 @@ def test_a_coordinate_axis_is_turned_onto_an_axis(axis: Vec3) -> None:
 
 def test_axes_are_turned_to_by_the_least_rotation() -> None:
     """A negative axis begins with a half turn about the next coordinate axis."""
-    letter, ahead = turn_onto((0.6, 0.0, 0.8))
-    _, behind = turn_onto((0.6, 0.0, -0.8))
+    letter, ahead = rotation_onto_axis((0.6, 0.0, 0.8))
+    _, behind = rotation_onto_axis((0.6, 0.0, -0.8))
 
     assert letter == "Z"
     angle = np.arccos(0.8) / 2
@@ -102,7 +104,7 @@ def test_composition_places_points_as_matrices_do(parent: Pose, child: Pose) -> 
     within = _matrix(child.quat_wxyz) @ point + child.position
     expected = _matrix(parent.quat_wxyz) @ within + parent.position
 
-    actual = placed(compose(parent, child), point)
+    actual = transform_point(compose(parent, child), point)
 
     np.testing.assert_allclose(actual, expected, atol=1e-13)
 
@@ -110,7 +112,7 @@ def test_composition_places_points_as_matrices_do(parent: Pose, child: Pose) -> 
 @given(poses())
 def test_inverse_undoes_a_pose(pose: Pose) -> None:
     """From either side."""
-    for undone in (compose(inverse(pose), pose), compose(pose, inverse(pose))):
+    for undone in (compose(invert_pose(pose), pose), compose(pose, invert_pose(pose))):
         np.testing.assert_allclose(undone.position, IDENTITY.position, atol=1e-14)
         np.testing.assert_allclose(undone.quat_wxyz, IDENTITY.quat_wxyz, atol=1e-14)
 
@@ -121,7 +123,7 @@ def test_inertia_turns_as_tensors_do(inertial: Inertial) -> None:
     turn = _matrix(inertial.origin.quat_wxyz)
     expected = turn @ _tensor(inertial.inertia) @ turn.T
 
-    actual = _tensor(turned_inertia(inertial.inertia, inertial.origin.quat_wxyz))
+    actual = _tensor(rotate_inertia(inertial.inertia, inertial.origin.quat_wxyz))
 
     np.testing.assert_allclose(actual, expected, rtol=1e-13, atol=1e-14)
 
@@ -142,7 +144,7 @@ def test_a_ball_keeps_plain_axes_however_it_is_turned(rpy: Vec3, moment: float) 
     """What differs after the turn is rounding, and rounding has no direction."""
     ball = (moment, 0.0, 0.0, moment, 0.0, moment)
 
-    moments, quat = principal_inertia(turned_inertia(ball, quat_wxyz_from_rpy(rpy)))
+    moments, quat = principal_inertia(rotate_inertia(ball, quat_wxyz_from_rpy(rpy)))
 
     assert quat == (1.0, 0.0, 0.0, 0.0)
     assert moments == pytest.approx((moment,) * 3, rel=1e-14)
@@ -166,6 +168,6 @@ def test_parallel_axis_theorem_for_points() -> None:
     inertia = (t[0][0], t[0][1], t[0][2], t[1][1], t[1][2], t[2][2])
     x, y, z = offset.tolist()
 
-    shifted = shifted_inertia(inertia, 3 * mass, (x, y, z))
+    shifted = shift_inertia(inertia, 3 * mass, (x, y, z))
 
     np.testing.assert_allclose(_tensor(shifted), about(center + offset), rtol=1e-14)

@@ -13,18 +13,18 @@ from scipy.spatial.transform import Rotation
 from tests.converter.strategies import axes, inertials, poses, rotations
 from urdf_usd.converter.robot.rigid import quat_wxyz_from_rpy
 from urdf_usd.converter.robot.spatial import (
+    diagonalise_inertia,
     inertia_tensor,
     inertia_values,
     inverse_transform,
     pose_from_transform,
-    principal_inertia,
     quat_wxyz_from_rotation,
     quats_wxyz_from_rotations,
     rotation_about,
     rotation_from_quat_wxyz,
     rotations_from_quats_wxyz,
     rpy_from_rotation,
-    shift_inertia,
+    shift_inertia_tensor,
     transform_from_pose,
 )
 
@@ -122,7 +122,7 @@ def test_principal_axes_rebuild_the_tensor(inertial: Inertial) -> None:
     """Axes are a proper rotation; order and sign of axes are free."""
     tensor = inertia_tensor(inertial.inertia)
 
-    moments, axes_ = principal_inertia(tensor)
+    moments, axes_ = diagonalise_inertia(tensor)
 
     rebuilt = axes_ @ np.diag(moments) @ axes_.T
     np.testing.assert_allclose(rebuilt, tensor, rtol=1e-12, atol=1e-14)
@@ -132,7 +132,7 @@ def test_principal_axes_rebuild_the_tensor(inertial: Inertial) -> None:
 
 def test_a_diagonal_tensor_keeps_its_numbers_and_axes() -> None:
     """Degenerate and unordered moments stay in their places."""
-    moments, axes_ = principal_inertia(np.diag([3.0, 1.0, 1.0]))
+    moments, axes_ = diagonalise_inertia(np.diag([3.0, 1.0, 1.0]))
 
     assert moments == (3.0, 1.0, 1.0)
     np.testing.assert_array_equal(axes_, np.eye(3))
@@ -143,7 +143,7 @@ def test_parallel_axis_theorem_for_a_rod_about_its_end() -> None:
     mass, length = 3.0, 2.0
     middle = np.diag([0.0, 1.0, 1.0]) * mass * length**2 / 12
 
-    end = shift_inertia(middle, mass, np.array([length / 2, 0.0, 0.0]))
+    end = shift_inertia_tensor(middle, mass, np.array([length / 2, 0.0, 0.0]))
 
     np.testing.assert_allclose(end, np.diag([0.0, 1.0, 1.0]) * mass * length**2 / 3)
 
@@ -153,7 +153,7 @@ def test_a_thin_rod_has_no_moment_of_rounding_about_its_line() -> None:
     line = np.array([0.48, 0.6, 0.64])
     tensor = 0.2504 * (np.eye(3) - np.outer(line, line))
 
-    (smallest, *others), axes = principal_inertia(tensor)
+    (smallest, *others), axes = diagonalise_inertia(tensor)
 
     assert smallest == 0.0
     assert others == pytest.approx([0.2504, 0.2504])

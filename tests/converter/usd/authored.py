@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING
 
 from pxr import Usd
 
-from urdf_usd.converter.profile import Profile
+from urdf_usd.converter.options import BodyNesting, Profile
 from urdf_usd.converter.robot.bodies import BaseOption, assign_bodies
 from urdf_usd.converter.robot.model import Inertial, Joint, Link, Pose, Robot
 from urdf_usd.converter.robot.topology import build_tree
 from urdf_usd.converter.usd.writer.layers import asset_name, author_asset
-from urdf_usd.converter.usd.writer.prims import BodyNesting
 
 if TYPE_CHECKING:
     from pathlib import Path

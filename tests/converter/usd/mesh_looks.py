@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pxr import Sdf, Usd, UsdShade
 
 from urdf_usd.converter import ConvertOptions, convert
-from urdf_usd.converter.usd.writer.materials.shading import MaterialNetworks
+from urdf_usd.converter.options import MaterialNetworks
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pxr import Usd, UsdUtils, UsdValidation
 
 from tests.converter.strategies import robots
-from urdf_usd.converter.profile import Profile
+from urdf_usd.converter.options import BodyNesting, Profile
 from urdf_usd.converter.robot.bodies import BaseOption, assign_bodies
 from urdf_usd.converter.robot.kinematics import rest_transforms
 from urdf_usd.converter.robot.model import (
@@ -30,7 +30,6 @@ from urdf_usd.converter.robot.model import (
 from urdf_usd.converter.robot.topology import build_tree, rigid_groups
 from urdf_usd.converter.usd.reader.read import read_usd
 from urdf_usd.converter.usd.writer.layers import asset_name, author_asset
-from urdf_usd.converter.usd.writer.prims import BodyNesting
 
 if TYPE_CHECKING:
     from urdf_usd.converter.robot.model import Robot

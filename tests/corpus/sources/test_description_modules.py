@@ -45,7 +45,7 @@ WITH_URDF = (
 
 
 def _clone_from(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the package find its repositories below a folder."""
+    """Replace the function that clones repositories by a lookup in a folder."""
     cache = importlib.import_module("robot_descriptions._cache")
     table = importlib.import_module("robot_descriptions._repositories").REPOSITORIES
 
@@ -72,7 +72,7 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def test_a_module_resolves_to_its_urdf_and_packages(repository: Path) -> None:
+def test_module_resolves_to_urdf_and_packages(repository: Path) -> None:
     """Packages are the module's own folders and those declared in the repository."""
     robot = resolve_robot("rd:upkie_description", lambda _: None)
 
@@ -86,7 +86,7 @@ def test_a_module_resolves_to_its_urdf_and_packages(repository: Path) -> None:
 
 
 @pytest.mark.usefixtures("repository")
-def test_a_download_is_announced_before_it_starts(
+def test_download_is_announced_before_it_starts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One line with the module and the address."""
@@ -104,10 +104,10 @@ def test_a_download_is_announced_before_it_starts(
 
 
 @pytest.mark.usefixtures("repository")
-def test_a_cached_repository_is_not_announced(
+def test_cached_repository_is_not_announced(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A working tree at the pinned commit needs no network."""
+    """Its checkout is at the pinned commit."""
     table = importlib.import_module("robot_descriptions._repositories").REPOSITORIES
     monkeypatch.setenv("ROBOT_DESCRIPTIONS_CACHE", str(tmp_path))
     git = tmp_path / "upkie_description" / ".git"
@@ -120,7 +120,7 @@ def test_a_cached_repository_is_not_announced(
     assert lines == []
 
 
-def test_a_failed_download_is_one_line(
+def test_failed_download_is_reported_in_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The reason is kept, the traceback is not."""
@@ -133,18 +133,18 @@ def test_a_failed_download_is_one_line(
         resolve_robot("rd:upkie_description", lambda _: None)
 
 
-def test_a_urdf_that_is_not_in_the_repository_is_named(repository: Path) -> None:
-    """The module may promise a file that upstream has moved."""
+def test_urdf_missing_from_repository_is_named(repository: Path) -> None:
+    """Upstream may have moved the file."""
     (repository / "urdf" / "upkie.urdf").unlink()
 
     with pytest.raises(UnavailableError, match=r"upkie\.urdf is missing"):
         resolve_robot("rd:upkie_description", lambda _: None)
 
 
-def test_a_module_with_xacro_gives_its_arguments(
+def test_module_with_xacro_has_arguments(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One file makes many robots, which must not be taken for one."""
+    """One file with different arguments is several robots."""
     package = tmp_path / "xarm_ros2/xarm_description"
     (package / "urdf").mkdir(parents=True)
     (package / "package.xml").write_text("<package><name>xarm</name></package>")
@@ -162,10 +162,10 @@ def test_a_module_with_xacro_gives_its_arguments(
     assert all(("xarm", package) in robot.packages for robot in sources)
 
 
-def test_a_module_names_the_packages_that_its_xacro_needs(
+def test_module_with_xacro_has_packages_of_other_repositories(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """``$(find NAME)`` leads to a folder that need not be called NAME."""
+    """The folder of ``$(find NAME)`` need not be called NAME."""
     table = importlib.import_module("robot_descriptions._repositories").REPOSITORIES
     folder = tmp_path / table["flexiv_description"].cache_path
     (folder / "urdf").mkdir(parents=True)
@@ -186,17 +186,15 @@ def test_a_module_names_the_packages_that_its_xacro_needs(
         ("os", "has no module 'os'"),
     ],
 )
-def test_what_is_no_urdf_module_is_refused_without_import(
-    name: str, reason: str
-) -> None:
+def test_module_without_urdf_is_refused_without_import(name: str, reason: str) -> None:
     """The package's own catalogue decides."""
     with pytest.raises(UnavailableError, match=reason):
         resolve_robot(f"rd:{name}", lambda _: None)
 
 
 @pytest.mark.usefixtures("repository")
-def test_the_whole_corpus_keeps_robots_that_cannot_be_had() -> None:
-    """Each with its reason; those that can be had are there."""
+def test_whole_corpus_lists_unavailable_robots() -> None:
+    """Each with its reason, besides those that are available."""
     robots = resolve_corpora(["rd"], lambda _: None)
 
     catalogue = importlib.import_module("robot_descriptions").DESCRIPTIONS
@@ -206,8 +204,8 @@ def test_the_whole_corpus_keeps_robots_that_cannot_be_had() -> None:
     assert all(robot.reason for robot in unavailable)
 
 
-def test_what_git_prints_stays_off_stdout(tmp_path: Path) -> None:
-    """A command's stdout carries its result alone."""
+def test_output_of_git_goes_to_stderr(tmp_path: Path) -> None:
+    """The stdout of a command is for its result."""
     script = (
         "import robot_descriptions._cache as cache\n"
         "def clone(name, commit=None):\n"
@@ -234,7 +232,7 @@ def test_what_git_prints_stays_off_stdout(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(MIRROR is None, reason="URDF_USD_DESCRIPTIONS names no folder")
 @pytest.mark.parametrize("name", WITH_URDF)
-def test_a_mirrored_description_resolves(
+def test_mirrored_description_resolves(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Through the real module, with the folder in place of the network."""
@@ -247,10 +245,10 @@ def test_a_mirrored_description_resolves(
     assert robot.packages
 
 
-def test_a_repository_that_cannot_be_cloned_is_tried_once(
+def test_repository_that_cannot_be_cloned_is_tried_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All its robots have the reason."""
+    """All robots of the repository have the same reason."""
     git = importlib.import_module("git")
     cache = importlib.import_module("robot_descriptions._cache")
     tried: list[str] = []
@@ -274,12 +272,16 @@ def test_a_repository_that_cannot_be_cloned_is_tried_once(
         assert robot.origin.maker == "UNITREE Robotics"
 
 
-def test_a_mirror_takes_the_place_of_the_network(
+def test_mirror_replaces_cloning(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What clones is not even loaded, and is back afterwards."""
-    monkeypatch.setitem(sys.modules, "git", None)
-    monkeypatch.delitem(sys.modules, "robot_descriptions._cache", raising=False)
+    """The function that clones is restored afterwards."""
+    cache = importlib.import_module("robot_descriptions._cache")
+
+    def clone_to_cache(name: str, commit: str | None = None) -> str:
+        raise AssertionError(name, commit)
+
+    monkeypatch.setattr(cache, "clone_to_cache", clone_to_cache)
     repository = tmp_path / "upkie_description"
     (repository / "urdf").mkdir(parents=True)
     (repository / "urdf" / "upkie.urdf").write_text('<robot><link name="a"/></robot>')
@@ -288,6 +290,28 @@ def test_a_mirror_takes_the_place_of_the_network(
 
     (robot,) = (one for one in robots if isinstance(one, RobotSource))
     assert robot.path == repository / "urdf" / "upkie.urdf"
-    # Neither its own checkout nor a manifest says the commit.
+    # There is neither a checkout nor a manifest.
     assert robot.origin.commit is None
-    assert "robot_descriptions._cache" not in sys.modules
+    assert cache.clone_to_cache is clone_to_cache
+
+
+def test_mirror_needs_no_git_executable(tmp_path: Path) -> None:
+    """GitPython, which robot_descriptions imports, refuses to load without one."""
+    repository = tmp_path / "upkie_description"
+    (repository / "urdf").mkdir(parents=True)
+    (repository / "urdf" / "upkie.urdf").write_text('<robot><link name="a"/></robot>')
+    script = (
+        "from pathlib import Path\n"
+        "from urdf_usd.corpus import resolve_robot\n"
+        f"mirror = Path({str(tmp_path)!r})\n"
+        "print(resolve_robot('rd:upkie_description', mirror=mirror).path.name)\n"
+    )
+    run = subprocess.run(  # noqa: S603  # our own text
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "PATH": str(tmp_path)},
+    )
+
+    assert run.stdout == "upkie.urdf\n"

@@ -1,7 +1,7 @@
-"""Materials: a library of looks, localised in the asset and bound.
+"""The material library, and bindings of its materials.
 
-A mesh file's own materials win over the URDF's, part by part; the URDF's material is
-bound to what has none.
+Materials of a mesh file override that of the URDF, per part; the URDF's material is
+bound to parts without one.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ from pxr import Sdf, Usd, UsdShade
 
 from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.meshes.mesh_material import PLAIN_SAMPLING, Slot
+from urdf_usd.converter.options import MaterialNetworks
 from urdf_usd.converter.robot.model import MeshFile
-from urdf_usd.converter.usd.writer.materials.looks import Look, Texture
-from urdf_usd.converter.usd.writer.materials.shading import (
-    MaterialNetworks,
-    write_networks,
+from urdf_usd.converter.usd.writer.materials.appearance import Appearance, Texture
+from urdf_usd.converter.usd.writer.materials.openpbr import write_openpbr
+from urdf_usd.converter.usd.writer.materials.preview_surface import (
+    write_preview_surface,
 )
 from urdf_usd.converter.usd.writer.materials.textures import (
     Image,
@@ -44,20 +45,20 @@ if TYPE_CHECKING:
     from urdf_usd.converter.usd.writer.prims import Prims
 
 LIBRARY_ROOT = Sdf.Path("/Materials")
-# Beside the library.
+# Folder next to the library.
 TEXTURES = "Textures"
-# A material that has no name in its file.
+# Name of materials without name.
 _UNNAMED = "material"
 
 
 @dataclass(frozen=True, slots=True)
 class ImageUse:
-    """An image that a material wants to show.
+    """An image in a slot of a material.
 
     Attributes:
-        slot: What it says.
+        slot: Its slot.
         image: The image.
-        sampling: How it lies on the surface.
+        sampling: Texture coordinates, wrapping and components.
     """
 
     slot: Slot
@@ -66,14 +67,14 @@ class ImageUse:
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
-    """A part of a visual, and what it shall look like.
+class Assignment:
+    """The appearance of a part of a visual.
 
     Attributes:
         link: Name of the visual's link.
         visual: Index of the visual in its link.
         subset: Name of the subset of its mesh; None for the visual itself.
-        look: Without its textures.
+        attributes: Without its textures.
         images: The textures.
         mesh_file: The file that brought the material; None if the URDF did.
         location: Where to point at.
@@ -82,7 +83,7 @@ class Claim:
     link: str
     visual: int
     subset: str | None
-    look: Look
+    appearance: Appearance
     images: tuple[ImageUse, ...]
     mesh_file: str | None
     location: Location | None
@@ -93,13 +94,13 @@ class MaterialLibrary:
     """Materials of an asset.
 
     Attributes:
-        prims: Library prim by look.
-        bindings: Every part of a visual that has a look, and the look.
-        diagnostics: What was left out.
+        prims: Library prim by appearance.
+        bindings: Parts of visuals, and their appearance.
+        diagnostics: Diagnostics about omissions.
     """
 
-    prims: dict[Look, Sdf.Path]
-    bindings: tuple[tuple[Claim, Look], ...]
+    prims: dict[Appearance, Sdf.Path]
+    bindings: tuple[tuple[Assignment, Appearance], ...]
     diagnostics: tuple[Diagnostic, ...]
 
 
@@ -110,44 +111,52 @@ def author_material_library(
     folder: Path,
     networks: MaterialNetworks = MaterialNetworks.PREVIEW,
 ) -> MaterialLibrary:
-    """Write each distinct look of a robot to a library stage, and copy its textures.
+    """Write each distinct appearance of a robot to a library, and copy its textures.
 
     Args:
         robot: The robot.
-        meshes: Its meshes, with the materials that they bring.
+        meshes: Its meshes, with their materials.
         stage: Empty stage of the library layer.
         folder: Folder of the library layer.
-        networks: Which shaders materials have.
+        networks: Shader networks of materials.
     """
     stage.CreateClassPrim(LIBRARY_ROOT).SetTypeName("Scope")
     stage.SetDefaultPrim(stage.GetPrimAtPath(LIBRARY_ROOT))
-    claims = [claim for link in robot.links for claim in _claims(link, meshes)]
+    assignments = [
+        assignment for link in robot.links for assignment in _assignments(link, meshes)
+    ]
     images: dict[Image, Location | None] = {}
-    for claim in claims:
-        for use in claim.images:
-            images.setdefault(use.image, claim.location)
+    for assignment in assignments:
+        for use in assignment.images:
+            images.setdefault(use.image, assignment.location)
     textures = copy_textures(images, folder / TEXTURES)
     bindings = []
-    for claim in claims:
-        look = replace(claim.look, textures=_textures(claim, textures.files))
-        if claim.mesh_file or look.textures or look.color:
-            bindings.append((claim, look))
-    looks = list(dict.fromkeys(look for _, look in bindings))
-    names = sibling_names(look.name or _UNNAMED for look in looks)
+    for assignment in assignments:
+        appearance = replace(
+            assignment.appearance, textures=_textures(assignment, textures.files)
+        )
+        if assignment.mesh_file or appearance.textures or appearance.color:
+            bindings.append((assignment, appearance))
+    appearances = list(dict.fromkeys(appearance for _, appearance in bindings))
+    names = sibling_names(appearance.name or _UNNAMED for appearance in appearances)
     prims = {}
     paths = [LIBRARY_ROOT.AppendChild(name) for name in names]
-    # For every prim, a stage composes its siblings again.
+    # Otherwise the stage recomposes all siblings for every prim.
     with Sdf.ChangeBlock():
         for path in paths:
             define(stage.GetRootLayer(), path, "Material")
-    for look, name in zip(looks, names, strict=True):
-        prims[look] = LIBRARY_ROOT.AppendChild(name)
-        material = UsdShade.Material.Define(stage, prims[look])
-        if look.name:
-            show_name(material.GetPrim(), look.name)
-        write_networks(material, look, networks)
-    remarks = (*_remarks(robot, meshes), *_from_outside(claims), *textures.diagnostics)
-    return MaterialLibrary(prims, tuple(bindings), _once(remarks))
+    for appearance, name in zip(appearances, names, strict=True):
+        prims[appearance] = LIBRARY_ROOT.AppendChild(name)
+        material = UsdShade.Material.Define(stage, prims[appearance])
+        if appearance.name:
+            show_name(material.GetPrim(), appearance.name)
+        write_networks(material, appearance, networks)
+    diagnostics = (
+        *_texture_diagnostics(robot, meshes),
+        *_from_outside(assignments),
+        *textures.diagnostics,
+    )
+    return MaterialLibrary(prims, tuple(bindings), _once(diagnostics))
 
 
 def author_materials(
@@ -159,10 +168,10 @@ def author_materials(
 ) -> None:
     """Reference the library's materials into the asset and bind them.
 
-    Bindings must stay inside the asset: one that crosses a payload is lost.
+    Bindings must not target prims in other layers: they are lost across a payload.
 
     Args:
-        layer: The layer of materials; best if no stage composes it yet.
+        layer: The layer of materials; faster if no stage composes it yet.
         geometry: The geometry layer, finished.
         prims: Paths of all prims.
         library: The materials.
@@ -174,36 +183,50 @@ def author_materials(
     for path in library.prims.values():
         local = define(layer, prims.materials.AppendChild(path.name), "Material")
         local.referenceList.prependedItems = [Sdf.Reference(library_asset, path)]
-    for claim, look in library.bindings:
-        path = prims.visual[claim.link][claim.visual]
+    for assignment, appearance in library.bindings:
+        path = prims.visual[assignment.link][assignment.visual]
         if not geometry.GetPrimAtPath(path):
             continue
-        if claim.subset is not None:
-            path = path.AppendChild(claim.subset)
+        if assignment.subset is not None:
+            path = path.AppendChild(assignment.subset)
         part = over(layer, path)
         apply(part, "MaterialBindingAPI")
-        name = library.prims[look].name
+        name = library.prims[appearance].name
         relate(part, UsdShade.Tokens.materialBinding, prims.materials.AppendChild(name))
 
 
-def _claims(link: Link, meshes: MeshLibrary) -> Iterator[Claim]:
+def write_networks(
+    material: UsdShade.Material, appearance: Appearance, networks: MaterialNetworks
+) -> None:
+    """Write the shader networks of a material.
+
+    The preview surface is always written, for renderers without MaterialX.
+    """
+    write_preview_surface(material, appearance)
+    if networks is MaterialNetworks.OPENPBR:
+        write_openpbr(material, appearance)
+
+
+def _assignments(link: Link, meshes: MeshLibrary) -> Iterator[Assignment]:
     for index, visual in enumerate(link.visuals):
         file, parts = _surface(visual.geometry, meshes)
         if visual.material is not None and not (parts and parts.covered):
-            yield _claim_of_urdf(link, index, visual.material, parts)
+            yield _urdf_assignment(link, index, visual.material, parts)
         for subset, material in parts.materials if parts else ():
             images = tuple(
                 ImageUse(slot, image_of(texture, file), _within(texture, parts))
                 for slot, texture in material.textures
                 if _can_show(parts)
             )
-            look = _look(material)
-            yield Claim(link.name, index, subset, look, images, file, link.location)
+            appearance = _appearance_of(material)
+            yield Assignment(
+                link.name, index, subset, appearance, images, file, link.location
+            )
 
 
-def _claim_of_urdf(
+def _urdf_assignment(
     link: Link, index: int, material: Material, parts: SurfaceParts | None
-) -> Claim:
+) -> Assignment:
     color, opacity = None, 1.0
     if material.rgba is not None:
         red, green, blue, opacity = (min(max(c, 0.0), 1.0) for c in material.rgba)
@@ -212,12 +235,12 @@ def _claim_of_urdf(
     if material.texture_path and _can_show(parts):
         image = Image(material.texture_uri or "", material.texture_path)
         images = (ImageUse(Slot.COLOR, image),)
-    look = Look(material.name, color, opacity)
-    return Claim(link.name, index, None, look, images, None, link.location)
+    appearance = Appearance(material.name, color, opacity)
+    return Assignment(link.name, index, None, appearance, images, None, link.location)
 
 
-def _look(material: MeshMaterial) -> Look:
-    return Look(
+def _appearance_of(material: MeshMaterial) -> Appearance:
+    return Appearance(
         name=material.name or None,
         color=material.color,
         opacity=material.opacity,
@@ -230,18 +253,18 @@ def _look(material: MeshMaterial) -> Look:
 
 
 def _within(texture: MeshTexture, parts: SurfaceParts | None) -> Sampling:
-    """Take the first coordinates where the surface lacks those of the texture."""
+    """Use the first texture coordinates if the surface lacks those of the texture."""
     number = texture.sampling.coordinates
     known = parts is not None and number in parts.coordinate_sets
     return texture.sampling if known else replace(texture.sampling, coordinates=0)
 
 
 def _textures(
-    claim: Claim, files: Mapping[Image, str]
+    assignment: Assignment, files: Mapping[Image, str]
 ) -> tuple[tuple[Slot, Texture], ...]:
     return tuple(
         (use.slot, Texture(f"./{TEXTURES}/{files[use.image]}", use.sampling))
-        for use in claim.images
+        for use in assignment.images
         if use.image in files
     )
 
@@ -249,14 +272,14 @@ def _textures(
 def _surface(
     geometry: Geometry, meshes: MeshLibrary
 ) -> tuple[str, SurfaceParts | None]:
-    """Return the file of a mesh and what is in it; None for other shapes."""
+    """Return the file and the parts of a mesh; None for other shapes."""
     if not isinstance(geometry, MeshFile) or geometry.path is None:
         return "", None
     return geometry.path, meshes.parts.get(geometry.path)
 
 
-def _remarks(robot: Robot, meshes: MeshLibrary) -> Iterator[Diagnostic]:
-    """Say which textures have nothing to lie on, and which materials give way."""
+def _texture_diagnostics(robot: Robot, meshes: MeshLibrary) -> Iterator[Diagnostic]:
+    """Report textures without texture coordinates, and overridden materials."""
     for link in robot.links:
         for visual in link.visuals:
             _, parts = _surface(visual.geometry, meshes)
@@ -266,17 +289,17 @@ def _remarks(robot: Robot, meshes: MeshLibrary) -> Iterator[Diagnostic]:
                 message = f"{name} is not used on meshes that have their own"
                 yield Diagnostic("material-overridden", message, location)
             elif material and material.texture_path and not _can_show(parts):
-                yield _dropped(material.texture_uri, visual.geometry, location)
+                yield _dropped_texture(material.texture_uri, visual.geometry, location)
             for _, own in parts.materials if parts else ():
                 for _, texture in () if _can_show(parts) else own.textures:
-                    yield _dropped(texture.reference, visual.geometry, location)
+                    yield _dropped_texture(texture.reference, visual.geometry, location)
 
 
 def _can_show(parts: SurfaceParts | None) -> bool:
     return parts is not None and 0 in parts.coordinate_sets
 
 
-def _dropped(
+def _dropped_texture(
     reference: str | None, geometry: Geometry, location: Location | None
 ) -> Diagnostic:
     shape = "mesh" if isinstance(geometry, MeshFile) else "shape"
@@ -287,17 +310,17 @@ def _dropped(
     return Diagnostic("texture-dropped", message, location)
 
 
-def _from_outside(claims: Iterable[Claim]) -> Iterator[Diagnostic]:
-    for claim in claims:
-        for use in claim.images if claim.mesh_file else ():
+def _from_outside(assignments: Iterable[Assignment]) -> Iterator[Diagnostic]:
+    for assignment in assignments:
+        for use in assignment.images if assignment.mesh_file else ():
             path = use.image.path
-            if path and is_outside(path, claim.mesh_file or ""):
+            if path and is_outside(path, assignment.mesh_file or ""):
                 message = f"{path} lies outside the folders of its mesh; it is used"
-                yield Diagnostic("file-outside", message, claim.location)
+                yield Diagnostic("file-outside", message, assignment.location)
 
 
 def _once(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
-    """Keep the first of those that say the same."""
+    """Remove diagnostics with the same rule and message."""
     first: dict[tuple[str, str], Diagnostic] = {}
     for diagnostic in diagnostics:
         first.setdefault((diagnostic.rule, diagnostic.message), diagnostic)

@@ -1,7 +1,7 @@
-"""A look as OpenPBR, in nodes of MaterialX 1.39, for renderers that know them.
+"""OpenPBR shader networks, in nodes of MaterialX 1.39.
 
-The identifiers and types are those of MaterialX's own definitions; nothing of MaterialX
-is needed to write them. OpenPBR has no occlusion, so that is left to the preview.
+Identifiers and types are those of MaterialX's node definitions; MaterialX is not needed
+to write them. OpenPBR has no occlusion.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from pxr import Gf, Sdf, UsdShade
 
 from urdf_usd.converter.meshes.mesh_material import Slot, Wrap
-from urdf_usd.converter.usd.writer.materials.looks import (
+from urdf_usd.converter.usd.writer.materials.appearance import (
     BLACK,
     color_value,
     coordinates_name,
@@ -21,7 +21,7 @@ from urdf_usd.converter.usd.writer.materials.looks import (
 )
 
 if TYPE_CHECKING:
-    from urdf_usd.converter.usd.writer.materials.looks import Look, Texture
+    from urdf_usd.converter.usd.writer.materials.appearance import Appearance, Texture
 
 _KINDS = Sdf.ValueTypeNames
 _CONTEXT = "mtlx"
@@ -44,53 +44,53 @@ _NAMES = {
 _MODES = {Wrap.MIRROR: "mirror", Wrap.CLAMP: "clamp", Wrap.BLACK: "constant"}
 
 
-def write_openpbr(material: UsdShade.Material, look: Look) -> None:
-    """Give a material an OpenPBR surface with its textures, for MaterialX renderers."""
+def write_openpbr(material: UsdShade.Material, appearance: Appearance) -> None:
+    """Write an OpenPBR surface with its textures."""
     identifier = "ND_open_pbr_surface_surfaceshader"
     shader = define_shader(material, "OpenPbrSurface", identifier)
-    values = _values(material, look)
-    for slot, texture in look.textures:
+    values = _values(material, appearance)
+    for slot, texture in appearance.textures:
         if slot in _INPUTS:
-            values[slot] = _image(material, look, slot, texture)
-    if look.cutoff is not None and Slot.OPACITY in dict(look.textures):
-        values[Slot.OPACITY] = _cut(material, look.cutoff, values[Slot.OPACITY])
+            values[slot] = _image(material, appearance, slot, texture)
+    if appearance.cutoff is not None and Slot.OPACITY in dict(appearance.textures):
+        values[Slot.OPACITY] = _cut(material, appearance.cutoff, values[Slot.OPACITY])
     for slot, value in values.items():
         name, kind = _INPUTS[slot]
         set_input(shader, name, kind, value)
     if Slot.EMISSION in values:
-        # Zero by default, which would hide the colour.
+        # The default is zero.
         set_input(shader, "emission_luminance", _KINDS.Float, 1.0)
     surface = shader.CreateOutput("out", _KINDS.Token)
     material.CreateSurfaceOutput(_CONTEXT).ConnectToSource(surface)
 
 
-def _values(material: UsdShade.Material, look: Look) -> dict[Slot, object]:
-    """Return what slots show that have no image."""
-    values: dict[Slot, object] = {Slot.OPACITY: look.opacity}
-    if look.shows_corners:
+def _values(material: UsdShade.Material, appearance: Appearance) -> dict[Slot, object]:
+    """Return the values of slots without texture."""
+    values: dict[Slot, object] = {Slot.OPACITY: appearance.opacity}
+    if appearance.shows_corners:
         identifier = "ND_geompropvalue_color3"
         reader = define_shader(material, "CornerColorsProperty", identifier)
         set_input(reader, "geomprop", _KINDS.String, "displayColor")
         values[Slot.COLOR] = reader.CreateOutput("out", _KINDS.Color3f)
-    elif look.color is not None:
-        values[Slot.COLOR] = color_value(look.color)
-    if look.emissive != BLACK:
-        values[Slot.EMISSION] = color_value(look.emissive)
-    if look.metallic is not None:
-        values[Slot.METALNESS] = look.metallic
-    if look.roughness is not None:
-        values[Slot.ROUGHNESS] = look.roughness
+    elif appearance.color is not None:
+        values[Slot.COLOR] = color_value(appearance.color)
+    if appearance.emissive != BLACK:
+        values[Slot.EMISSION] = color_value(appearance.emissive)
+    if appearance.metallic is not None:
+        values[Slot.METALNESS] = appearance.metallic
+    if appearance.roughness is not None:
+        values[Slot.ROUGHNESS] = appearance.roughness
     return values
 
 
 def _image(
-    material: UsdShade.Material, look: Look, slot: Slot, texture: Texture
+    material: UsdShade.Material, appearance: Appearance, slot: Slot, texture: Texture
 ) -> UsdShade.Output:
     if slot.is_color:
-        return _color_image(material, look, slot, texture)
+        return _color_image(material, appearance, slot, texture)
     components = texture.sampling.components
     name = _NAMES[slot]
-    fallback = look.fallback((slot,))
+    fallback = appearance.fallback((slot,))
     if components == "a":
         kind, value = _KINDS.Color4f, Gf.Vec4f(*fallback)
         image = _read(material, slot, texture, "color4", kind, value)
@@ -115,10 +115,10 @@ def _image(
 
 
 def _color_image(
-    material: UsdShade.Material, look: Look, slot: Slot, texture: Texture
+    material: UsdShade.Material, appearance: Appearance, slot: Slot, texture: Texture
 ) -> UsdShade.Output:
     kind = _KINDS.Color3f
-    fallback = Gf.Vec3f(*look.fallback((slot,))[:3])
+    fallback = Gf.Vec3f(*appearance.fallback((slot,))[:3])
     image = _read(material, slot, texture, "color3", kind, fallback)
     out = image.CreateOutput("out", kind)
     gain = texture.sampling.gain[:3]
@@ -153,9 +153,9 @@ def _read(  # noqa: PLR0913, PLR0917  # one parameter per statement
 def _coordinates(
     material: UsdShade.Material, texture: Texture, name: str
 ) -> UsdShade.Output:
-    """Return the coordinates of an image.
+    """Return the texture coordinates of an image.
 
-    Not by ``place2d``, which divides by the scale: it may be zero.
+    ``place2d`` is not used because it divides by the scale, which may be zero.
     """
     sampling = texture.sampling
     suffix = str(sampling.coordinates or "")
@@ -171,7 +171,7 @@ def _coordinates(
     out = _product(material, f"{name}Scale", "vector2", kind, factors)
     turn = define_shader(material, f"{name}Rotation", "ND_rotate2d_vector2")
     set_input(turn, "in", kind, out)
-    # It turns coordinates clockwise.
+    # rotate2d rotates clockwise.
     set_input(turn, "amount", _KINDS.Float, -math.degrees(sampling.rotation))
     moved = define_shader(material, f"{name}Translation", "ND_add_vector2")
     set_input(moved, "in1", kind, turn.CreateOutput("out", kind))
@@ -195,7 +195,7 @@ def _product(
 def _cut(
     material: UsdShade.Material, cutoff: float, opacity: object
 ) -> UsdShade.Output:
-    """Return one where the opacity reaches a value, and zero elsewhere."""
+    """Return one if the opacity reaches a threshold, otherwise zero."""
     cut = define_shader(material, "OpacityCutoff", "ND_ifgreatereq_float")
     values = (("value1", opacity), ("value2", cutoff), ("in1", 1.0), ("in2", 0.0))
     for name, value in values:

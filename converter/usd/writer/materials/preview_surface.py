@@ -1,6 +1,6 @@
-"""A look as UsdPreviewSurface, which every renderer of USD knows.
+"""UsdPreviewSurface shader networks.
 
-Inputs that a look says nothing about are not written: the shader's defaults count.
+Inputs without value are not authored.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from pxr import Gf, Sdf, UsdShade
 
 from urdf_usd.converter.meshes.mesh_material import Slot
-from urdf_usd.converter.usd.writer.materials.looks import (
+from urdf_usd.converter.usd.writer.materials.appearance import (
     BLACK,
     color_value,
     coordinates_name,
@@ -21,7 +21,7 @@ from urdf_usd.converter.usd.writer.materials.looks import (
 )
 
 if TYPE_CHECKING:
-    from urdf_usd.converter.usd.writer.materials.looks import Look, Texture
+    from urdf_usd.converter.usd.writer.materials.appearance import Appearance, Texture
 
 _KINDS = Sdf.ValueTypeNames
 _NAMES = {
@@ -44,50 +44,53 @@ _INPUTS = {
 }
 
 
-def write_preview_surface(material: UsdShade.Material, look: Look) -> None:
-    """Give a material a UsdPreviewSurface with its textures."""
+def write_preview_surface(material: UsdShade.Material, appearance: Appearance) -> None:
+    """Write a UsdPreviewSurface with its textures."""
     shader = define_shader(material, "PreviewSurface", "UsdPreviewSurface")
-    for slot, value in (*_values(material, look).items(), *_shown(material, look)):
+    for slot, value in (
+        *_values(material, appearance).items(),
+        *_shown(material, appearance),
+    ):
         name, kind = _INPUTS[slot]
         set_input(shader, name, kind, value)
-    if look.cutoff is not None:
-        set_input(shader, "opacityThreshold", _KINDS.Float, look.cutoff)
+    if appearance.cutoff is not None:
+        set_input(shader, "opacityThreshold", _KINDS.Float, appearance.cutoff)
     surface = shader.CreateOutput("surface", _KINDS.Token)
     material.CreateSurfaceOutput().ConnectToSource(surface)
 
 
-def _values(material: UsdShade.Material, look: Look) -> dict[Slot, object]:
-    """Return what slots without an image show."""
+def _values(material: UsdShade.Material, appearance: Appearance) -> dict[Slot, object]:
+    """Return the values of slots without texture."""
     values: dict[Slot, object] = {}
-    if look.shows_corners:
+    if appearance.shows_corners:
         reader = define_shader(material, "CornerColors", "UsdPrimvarReader_float3")
         set_input(reader, "varname", _KINDS.String, "displayColor")
-        if look.color is not None:
-            fallback = Gf.Vec3f(*linear(look.color))
+        if appearance.color is not None:
+            fallback = Gf.Vec3f(*linear(appearance.color))
             set_input(reader, "fallback", _KINDS.Float3, fallback)
         values[Slot.COLOR] = reader.CreateOutput("result", _KINDS.Float3)
-    elif look.color is not None:
-        values[Slot.COLOR] = color_value(look.color)
-    values[Slot.OPACITY] = look.opacity
-    if look.emissive != BLACK:
-        values[Slot.EMISSION] = color_value(look.emissive)
-    if look.metallic is not None:
-        values[Slot.METALNESS] = look.metallic
-    if look.roughness is not None:
-        values[Slot.ROUGHNESS] = look.roughness
-    with_image = {slot for slot, _ in look.textures}
+    elif appearance.color is not None:
+        values[Slot.COLOR] = color_value(appearance.color)
+    values[Slot.OPACITY] = appearance.opacity
+    if appearance.emissive != BLACK:
+        values[Slot.EMISSION] = color_value(appearance.emissive)
+    if appearance.metallic is not None:
+        values[Slot.METALNESS] = appearance.metallic
+    if appearance.roughness is not None:
+        values[Slot.ROUGHNESS] = appearance.roughness
+    with_image = {slot for slot, _ in appearance.textures}
     return {slot: value for slot, value in values.items() if slot not in with_image}
 
 
 def _shown(
-    material: UsdShade.Material, look: Look
+    material: UsdShade.Material, appearance: Appearance
 ) -> list[tuple[Slot, UsdShade.Output]]:
-    """Write the images, each once, and return what each slot takes of them."""
+    """Write each texture once, and return the output for each slot."""
     shown = []
-    for texture, is_color, slots in look.images:
-        image = _image(material, look, texture, slots, is_color=is_color)
+    for texture, is_color, slots in appearance.images:
+        image = _image(material, appearance, texture, slots, is_color=is_color)
         for slot in slots:
-            components = look.components(slot)
+            components = appearance.components(slot)
             kind = _KINDS.Float3 if components == "rgb" else _KINDS.Float
             shown.append((slot, image.CreateOutput(components, kind)))
     return shown
@@ -95,7 +98,7 @@ def _shown(
 
 def _image(
     material: UsdShade.Material,
-    look: Look,
+    appearance: Appearance,
     texture: Texture,
     slots: tuple[Slot, ...],
     *,
@@ -109,9 +112,9 @@ def _image(
     set_input(image, "sourceColorSpace", _KINDS.Token, space)
     set_input(image, "wrapS", _KINDS.Token, sampling.wrap_s.value)
     set_input(image, "wrapT", _KINDS.Token, sampling.wrap_t.value)
-    set_input(image, "fallback", _KINDS.Float4, Gf.Vec4f(*look.fallback(slots)))
+    set_input(image, "fallback", _KINDS.Float4, Gf.Vec4f(*appearance.fallback(slots)))
     if Slot.NORMAL in slots:
-        # From the numbers of an image to directions.
+        # From [0, 1] to [-1, 1].
         set_input(image, "scale", _KINDS.Float4, Gf.Vec4f(2.0, 2.0, 2.0, 1.0))
         set_input(image, "bias", _KINDS.Float4, Gf.Vec4f(-1.0, -1.0, -1.0, 0.0))
     elif sampling.gain != (1.0, 1.0, 1.0, 1.0):

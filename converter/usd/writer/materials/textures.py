@@ -1,4 +1,4 @@
-"""Image files, copied into the asset under names of their own."""
+"""Copying of image files into the asset."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from urdf_usd.converter.diagnostics import Location
     from urdf_usd.converter.meshes.mesh_material import MeshTexture
 
-# What every renderer reads, and USDZ allows.
+# Formats that all renderers read, and that USDZ allows.
 _SUFFIXES = {b"\x89PNG\r\n\x1a\n": ".png", b"\xff\xd8\xff": ".jpg"}
 IMAGE_SUFFIXES = frozenset(_SUFFIXES.values())
 _FILE_SCHEME = "file://"
@@ -27,12 +27,12 @@ LARGEST_IMAGE = 128 * MIB
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """An image that a material shows.
+    """An image of a material.
 
     Attributes:
-        name: Its file's name, or what stands for one.
-        path: Its file; None if it is missing or inside another file.
-        content: Its bytes, if they are inside another file.
+        name: File name, or a substitute.
+        path: Its file; None if missing or embedded in another file.
+        content: Its content if embedded in another file.
     """
 
     name: str
@@ -45,9 +45,8 @@ class Textures:
     """Images of an asset.
 
     Attributes:
-        files: File name in the folder of textures by image; images that cannot be used
-            have none.
-        diagnostics: Why they cannot.
+        files: File name in the folder of textures, by usable image.
+        diagnostics: Diagnostics about unusable images.
     """
 
     files: dict[Image, str]
@@ -55,10 +54,10 @@ class Textures:
 
 
 def image_of(texture: MeshTexture, mesh_file: str) -> Image:
-    """Find the image that a mesh file names.
+    """Find an image that a mesh file refers to.
 
-    The reference is relative to the mesh file. One from the exporter's own machine is
-    looked for beside the mesh file.
+    The reference is relative to the mesh file; an absolute path of another machine is
+    looked up by file name in the folder of the mesh file.
     """
     if texture.content is not None:
         return Image(texture.reference, content=texture.content)
@@ -72,10 +71,10 @@ def image_of(texture: MeshTexture, mesh_file: str) -> Image:
 
 
 def is_outside(path: str, mesh_file: str) -> bool:
-    """Say whether a file lies, or leads, outside the folders of its mesh.
+    """Return whether a file, after following links, is outside the folders of its mesh.
 
-    These are the package and the repository around the mesh file; where there is
-    neither, the folder above it.
+    These are the package and the repository around the mesh file, otherwise the parent
+    of its folder.
     """
     folders = Path(mesh_file).absolute().parents
     own = [
@@ -88,11 +87,11 @@ def is_outside(path: str, mesh_file: str) -> bool:
 
 
 def copy_textures(images: Mapping[Image, Location | None], folder: Path) -> Textures:
-    """Copy images into a folder, equal ones once.
+    """Copy images into a folder; equal images are copied once.
 
     Args:
-        images: The images with where they are used, in order.
-        folder: Where they go; it is created if there are any.
+        images: The images and the locations of their use, in order.
+        folder: Target folder; created if there are any images.
     """
     contents: dict[Image, bytes] = {}
     diagnostics = []
@@ -120,7 +119,7 @@ def copy_textures(images: Mapping[Image, Location | None], folder: Path) -> Text
 
 
 def _distinct(contents: Mapping[Image, bytes]) -> Iterable[tuple[str, Image]]:
-    """Yield each content with the first image that has it."""
+    """Return the first image of each distinct content, by digest."""
     first: dict[str, Image] = {}
     for image, content in contents.items():
         first.setdefault(_digest(content), image)
@@ -128,7 +127,7 @@ def _distinct(contents: Mapping[Image, bytes]) -> Iterable[tuple[str, Image]]:
 
 
 def _digest(content: bytes) -> str:
-    import hashlib  # noqa: PLC0415  OpenSSL takes its time to load
+    import hashlib  # noqa: PLC0415  loads OpenSSL, which is slow
 
     return hashlib.sha256(content).hexdigest()
 
@@ -153,5 +152,5 @@ def _is_file(path: Path) -> bool:
     try:
         return path.is_file()
     except (OSError, ValueError):
-        # a name too long, or with a character that no name contains
+        # A name that is too long, or with a null character.
         return False

@@ -1,1 +1,1 @@
-"""Meshes as prims of a library that links reference."""
+"""The mesh library, whose prims links reference."""

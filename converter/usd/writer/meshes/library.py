@@ -1,4 +1,4 @@
-"""The library of meshes: each distinct surface once, however many files hold it."""
+"""Types of the mesh library, without numpy."""
 
 from __future__ import annotations
 
@@ -12,23 +12,24 @@ if TYPE_CHECKING:
     from urdf_usd.converter.robot.model import MeshFile
     from urdf_usd.converter.usd.writer.meshes.prims import SurfaceParts
 
+
 LIBRARY_ROOT = Sdf.Path("/Geometry")
 
 Mirror: TypeAlias = tuple[bool, bool, bool]
-# A mesh file, and per axis whether its scale mirrors: a mirrored mesh is a mesh of its
-# own, because a negative scale on a prim turns it inside out for some consumers.
+# A mesh file, and per axis whether its scale is negative: mirrored meshes are separate,
+# because a negative scale on a prim turns it inside out for some consumers.
 MeshKey: TypeAlias = tuple[str, Mirror]
 
 
 @dataclass(frozen=True, slots=True)
 class MeshLibrary:
-    """Meshes that the robot needs.
+    """The meshes of a robot.
 
     Attributes:
         prims: Library prim by mesh.
-        parts: What the surface in a file consists of, by file.
-        unreadable: Reason by file that could not be read.
-        diagnostics: What was wrong with the files.
+        parts: Parts of the surface, by file.
+        unreadable: Reason, by unreadable file.
+        diagnostics: Diagnostics about the files.
     """
 
     prims: dict[MeshKey, Sdf.Path]
@@ -38,7 +39,7 @@ class MeshLibrary:
 
 
 def mesh_key(geometry: MeshFile) -> MeshKey:
-    """Return the library entry of a mesh that has a file."""
+    """Return the key of a mesh with a file."""
     if geometry.path is None:
         raise ValueError(f"mesh {geometry.uri!r} has no file")
     x, y, z = (factor < 0 for factor in geometry.scale)

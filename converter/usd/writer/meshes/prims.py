@@ -1,4 +1,4 @@
-"""One surface as a USD mesh: topology, primvars, and subsets where materials differ."""
+"""Writing of a surface as a USD mesh with primvars and material subsets."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from pxr import Sdf, UsdGeom, UsdShade, Vt
 
 from urdf_usd.converter.colors import linear_from_srgb
-from urdf_usd.converter.usd.writer.materials.looks import coordinates_name
+from urdf_usd.converter.usd.writer.materials.appearance import coordinates_name
 from urdf_usd.converter.usd.writer.names import sibling_names
 from urdf_usd.converter.usd.writer.specs import define, show_spec_name, write, write_new
 
@@ -18,23 +18,23 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from urdf_usd.converter.meshes.appearance import CornerValues
+    from urdf_usd.converter.meshes.corner_values import CornerValues
     from urdf_usd.converter.meshes.mesh_material import MeshMaterial
     from urdf_usd.converter.meshes.polygon_mesh import PolygonMesh
 
-# A material that has no name in the mesh file.
+# Name of materials without name.
 _UNNAMED = "material"
 
 
 @dataclass(frozen=True, slots=True)
 class SurfaceParts:
-    """Which materials of its own a mesh has, and where.
+    """Parts of a mesh with different materials.
 
     Attributes:
-        materials: Material and name of the subset prim of each part; the name is None
+        materials: Name of the subset prim and material of each part; the name is None
             if the part is the whole mesh.
         covered: Whether every face has a material of the file.
-        coordinate_sets: Numbers of the sets of texture coordinates that it has.
+        coordinate_sets: Numbers of its sets of texture coordinates.
     """
 
     materials: tuple[tuple[str | None, MeshMaterial], ...]
@@ -44,24 +44,24 @@ class SurfaceParts:
 
 def _parts(mesh: PolygonMesh, faces: Mapping[int, NDArray[np.intp]]) -> SurfaceParts:
     covered = sum(map(len, faces.values())) == len(mesh.face_counts)
-    materials = tuple(mesh.look.materials[number] for number in faces)
+    materials = tuple(mesh.attributes.materials[number] for number in faces)
     names: tuple[str | None, ...] = sibling_names(m.name or _UNNAMED for m in materials)
     if covered and len(materials) == 1:
-        # A subset of all faces costs renderers, and says nothing.
+        # A subset of all faces would be redundant.
         names = (None,)
     return SurfaceParts(
         tuple(zip(names, materials, strict=True)),
         covered,
         tuple(
             number
-            for number, held in enumerate(mesh.look.coordinate_sets)
+            for number, held in enumerate(mesh.attributes.coordinate_sets)
             if held is not None
         ),
     )
 
 
 def write_mesh(layer: Sdf.Layer, path: Sdf.Path, mesh: PolygonMesh) -> SurfaceParts:
-    """Define a mesh prim, and tell the parts that have materials of the mesh file.
+    """Define a mesh prim and its subsets, and return the parts with materials.
 
     Subdivision is off, and faces are right-handed.
     """
@@ -75,23 +75,23 @@ def write_mesh(layer: Sdf.Layer, path: Sdf.Path, mesh: PolygonMesh) -> SurfacePa
     write(prim, UsdGeom.Tokens.orientation, UsdGeom.Tokens.rightHanded)
     write(prim, UsdGeom.Tokens.extent, UsdGeom.PointBased.ComputeExtent(points))
     kinds = Sdf.ValueTypeNames
-    look = mesh.look
-    if any(material.double_sided for material in look.materials):
+    attributes = mesh.attributes
+    if any(material.double_sided for material in attributes.materials):
         write(prim, UsdGeom.Tokens.doubleSided, True)
     for name, kind, held in (
-        # As primvars, because the normals attribute cannot be indexed.
-        ("normals", kinds.Normal3fArray, look.normals),
+        # A primvar, because the normals attribute cannot be indexed.
+        ("normals", kinds.Normal3fArray, attributes.normals),
         *(
             (coordinates_name(number), kinds.TexCoord2fArray, coordinates)
-            for number, coordinates in enumerate(look.coordinate_sets)
+            for number, coordinates in enumerate(attributes.coordinate_sets)
         ),
     ):
         if held is not None:
             _write_primvar(prim, name, kind, held.values, held, mesh)
-    if look.colors is not None:
-        linear = linear_from_srgb(look.colors.values)
+    if attributes.colors is not None:
+        linear = linear_from_srgb(attributes.colors.values)
         kind = kinds.Color3fArray
-        _write_primvar(prim, "displayColor", kind, linear, look.colors, mesh)
+        _write_primvar(prim, "displayColor", kind, linear, attributes.colors, mesh)
     return _write_subsets(prim, mesh)
 
 
@@ -141,12 +141,12 @@ def _write_subsets(prim: Sdf.PrimSpec, mesh: PolygonMesh) -> SurfaceParts:
 
 
 def _faces_by_material(mesh: PolygonMesh) -> dict[int, NDArray[np.intp]]:
-    """Faces of each material that has some and says something about the look."""
-    numbers = mesh.look.face_materials
+    """Return the faces of each material that has a colour."""
+    numbers = mesh.attributes.face_materials
     if numbers is None:
         return {}
     return {
         number: np.flatnonzero(numbers == number)
         for number in np.unique(numbers[numbers >= 0]).tolist()
-        if mesh.look.materials[number].says_something
+        if mesh.attributes.materials[number].has_color
     }

@@ -1,4 +1,4 @@
-"""Mesh files, read and written to the library one after the other."""
+"""Reading of mesh files, and writing to the mesh library."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.file_content import read_file
-from urdf_usd.converter.meshes.notes import mesh_notes
 from urdf_usd.converter.meshes.polygon_mesh import MeshError, mirrored
-from urdf_usd.converter.meshes.read import LARGEST_FILE, decode_mesh
+from urdf_usd.converter.meshes.read import LARGEST_FILE, decode_mesh, mesh_notes
 from urdf_usd.converter.meshes.stl import holds_binary_stl
 from urdf_usd.converter.usd.writer.materials.textures import is_outside
 from urdf_usd.converter.usd.writer.meshes.library import MeshLibrary
@@ -27,20 +26,20 @@ if TYPE_CHECKING:
     from urdf_usd.converter.usd.writer.meshes.library import MeshKey, Mirror
     from urdf_usd.converter.usd.writer.meshes.prims import SurfaceParts
 
-# How a file says that part of it is elsewhere. Without these words, equal bytes are
-# equal meshes; with them only within one folder.
+# Keywords of references to other files. Equal files without them are equal meshes; with
+# them only in the same folder.
 _REFERENCES = (b"mtllib", b"init_from", b'"uri"', b"TextureFile")
 
 
 def write_surfaces(
     uses: Mapping[MeshKey, Location | None], layer: Sdf.Layer, root: Sdf.Path
 ) -> MeshLibrary:
-    """Write every mesh below a prim of a library; one is in memory at a time.
+    """Write all meshes below a prim of a library; one is in memory at a time.
 
     Args:
-        uses: Meshes, each with the link that uses it first.
+        uses: Meshes, and the location of the link that uses each first.
         layer: The library.
-        root: Where they go.
+        root: Parent of the mesh prims.
     """
     names = sibling_names(Path(path).stem for path, _ in uses)
     name = dict(zip(uses, names, strict=True))
@@ -84,14 +83,14 @@ def write_surfaces(
 def _from_outside(
     mesh: PolygonMesh, file: str, location: Location | None
 ) -> list[Diagnostic]:
-    """Say which files a mesh brought from elsewhere."""
+    """Report files of a mesh that are outside its folders."""
     return [
         Diagnostic(
             "file-outside",
             f"{path} lies outside the folders of its mesh; it is used",
             location,
         )
-        for path in mesh.beside
+        for path in mesh.sibling_files
         if is_outside(path, file)
     ]
 
@@ -104,10 +103,10 @@ def _by_file(uses: Mapping[MeshKey, Location | None]) -> dict[str, list[Mirror]]
 
 
 def _of_equal_size(files: Iterable[str]) -> frozenset[str]:
-    """Choose the files that share their size with another; only they can be equal."""
+    """Return the files with the same size as another; only these can be equal."""
     sizes: dict[int, list[str]] = {}
     for file in files:
-        # What is not there is found out when it is read.
+        # Missing files are reported when they are read.
         with suppress(OSError, ValueError):
             sizes.setdefault(Path(file).stat().st_size, []).append(file)
     return frozenset(
@@ -116,8 +115,8 @@ def _of_equal_size(files: Iterable[str]) -> frozenset[str]:
 
 
 def _content(data: bytes, file: str) -> str:
-    """Name what a mesh depends on: equal names are equal meshes."""
-    import hashlib  # noqa: PLC0415  OpenSSL takes its time to load
+    """Return a key of the content; equal keys mean equal meshes."""
+    import hashlib  # noqa: PLC0415  loads OpenSSL, which is slow
 
     digest = hashlib.sha256(data).hexdigest()
     refers = not holds_binary_stl(data) and any(word in data for word in _REFERENCES)

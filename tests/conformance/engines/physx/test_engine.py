@@ -20,7 +20,7 @@ from urdf_usd.conformance.observation.robot import (
     Quantity,
 )
 from urdf_usd.converter import ConvertOptions, convert
-from urdf_usd.converter.profile import Profile
+from urdf_usd.converter.options import Profile
 from urdf_usd.converter.robot.bodies import BaseOption
 
 if TYPE_CHECKING:

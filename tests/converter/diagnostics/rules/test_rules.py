@@ -21,7 +21,7 @@ from urdf_usd.conformance.execution.workers.serving import Completed
 from urdf_usd.converter import convert
 from urdf_usd.converter.diagnostics import ConversionError, Diagnostic
 from urdf_usd.converter.diagnostics.rules import RULES, Severity
-from urdf_usd.converter.diagnostics.rules.page import rules_page
+from urdf_usd.converter.diagnostics.rules.__main__ import rules_page
 from urdf_usd.converter.robot.model import Fixed, Joint, Link, Robot
 from urdf_usd.converter.robot.topology import problems
 from urdf_usd.converter.usd.reader.read import read_usd

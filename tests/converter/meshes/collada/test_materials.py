@@ -17,7 +17,7 @@ from urdf_usd.converter.meshes.mesh_material import (
 )
 
 if TYPE_CHECKING:
-    from urdf_usd.converter.meshes.appearance import CornerValues
+    from urdf_usd.converter.meshes.corner_values import CornerValues
 
 # A quadrilateral in an oblique plane, and its unit normal.
 CORNERS = np.array([[0.5, 0.0, 0.0], [1.5, 1.0, 0.0], [1.5, 1.0, 2.0], [0.5, 0.0, 2.0]])
@@ -104,13 +104,13 @@ def at_corners(held: CornerValues | None) -> np.ndarray:
 
 def test_values_of_corners_are_those_of_their_own_index() -> None:
     """Texture coordinates as they are: v points upwards in COLLADA as in USD."""
-    look = read_dae(document(ALL)).look
+    attributes = read_dae(document(ALL)).attributes
 
-    np.testing.assert_allclose(at_corners(look.normals), np.tile(NORMAL, (6, 1)))
+    np.testing.assert_allclose(at_corners(attributes.normals), np.tile(NORMAL, (6, 1)))
     expected = [ST[i] for i in (0, 1, 2, 0, 2, 3)]
-    np.testing.assert_allclose(at_corners(look.texture_coordinates), expected)
+    np.testing.assert_allclose(at_corners(attributes.texture_coordinates), expected)
     rows = np.eye(4)[[3, 2, 1, 3, 1, 0], :3]
-    np.testing.assert_array_equal(at_corners(look.colors), rows)
+    np.testing.assert_array_equal(at_corners(attributes.colors), rows)
 
 
 @pytest.mark.parametrize("scale", ["1 3 0.5", "-1 3 0.5", "-1 -3 -0.5"])
@@ -121,13 +121,13 @@ def test_normals_stay_upright_on_faces_that_are_scaled_and_mirrored(scale: str) 
     corners = mesh.points[mesh.face_indices.reshape(-1, 3)]
     cross = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
     geometric = cross / np.linalg.norm(cross, axis=1, keepdims=True)
-    normals = at_corners(mesh.look.normals)
+    normals = at_corners(mesh.attributes.normals)
     np.testing.assert_allclose(normals, np.repeat(geometric, 3, axis=0), atol=1e-6)
     # Each corner keeps its texture coordinate.
     sign = np.sign(np.array(scale.split(), dtype=float))
     for point, st in zip(
         mesh.points[mesh.face_indices],
-        at_corners(mesh.look.texture_coordinates),
+        at_corners(mesh.attributes.texture_coordinates),
         strict=True,
     ):
         (number,) = np.flatnonzero(
@@ -138,10 +138,10 @@ def test_normals_stay_upright_on_faces_that_are_scaled_and_mirrored(scale: str) 
 
 def test_materials_follow_the_bindings_of_the_instance() -> None:
     """Symbols are bound to ids; a sampler leads over a surface to the image."""
-    look = read_dae(document(ALL)).look
+    attributes = read_dae(document(ALL)).attributes
 
-    assert look.face_materials is not None
-    assert [look.materials[i] for i in look.face_materials] == [
+    assert attributes.face_materials is not None
+    assert [attributes.materials[i] for i in attributes.face_materials] == [
         MeshMaterial("red paint", (0.5, 0.25, 0.0), 1.0, (0.0, 0.0, 0.125)),
         MeshMaterial("skin", textures=((Slot.COLOR, MeshTexture("skin%20one.png")),)),
     ]
@@ -149,11 +149,11 @@ def test_materials_follow_the_bindings_of_the_instance() -> None:
 
 def test_a_binding_to_nothing_leaves_its_faces_without_material() -> None:
     """The others keep theirs."""
-    look = read_dae(document(ALL, second="lost")).look
+    attributes = read_dae(document(ALL, second="lost")).attributes
 
-    assert look.face_materials is not None
-    assert look.face_materials.tolist() == [0, -1]
-    assert [material.name for material in look.materials] == ["red paint"]
+    assert attributes.face_materials is not None
+    assert attributes.face_materials.tolist() == [0, -1]
+    assert [material.name for material in attributes.materials] == ["red paint"]
 
 
 @pytest.mark.parametrize(
@@ -178,7 +178,7 @@ def test_opacity_is_counted_as_the_document_says(
         f"<transparency><float>{factor}</float></transparency>"
     )
 
-    material, _ = read_dae(document(ALL, transparency=text)).look.materials
+    material, _ = read_dae(document(ALL, transparency=text)).attributes.materials
 
     assert material.opacity == pytest.approx(opacity, rel=1e-5)
 
@@ -209,7 +209,7 @@ def test_samplers_say_what_is_beyond_the_edges(mode: str, wrap: Wrap) -> None:
     """In each direction; the specification's default is to repeat."""
     data = changed(SAMPLER.format(""), SAMPLER.format(f"<wrap_t>{mode}</wrap_t>"))
 
-    _, skin = read_dae(data).look.materials
+    _, skin = read_dae(data).attributes.materials
 
     ((_, texture),) = skin.textures
     assert texture.sampling == Sampling(wrap_t=wrap)
@@ -224,7 +224,7 @@ def test_images_of_emission_and_opacity_are_read() -> None:
         f"<transparent>{image}</transparent>",
     )
 
-    _, skin = read_dae(data).look.materials
+    _, skin = read_dae(data).attributes.materials
 
     assert {slot: one.sampling.components for slot, one in skin.textures} == {
         Slot.COLOR: "rgb",
@@ -242,7 +242,7 @@ def test_a_number_beside_the_image_of_opacity_is_its_factor() -> None:
         "<transparency><float>0.25</float></transparency>",
     )
 
-    _, skin = read_dae(data).look.materials
+    _, skin = read_dae(data).attributes.materials
 
     ((_, texture),) = skin.textures
     assert texture.sampling.gain == (0.25, 0.25, 0.25, 0.25)
@@ -259,7 +259,7 @@ def test_values_may_be_named_elsewhere_in_the_effect() -> None:
         b"<float4>0.25 0.5 0.75 1</float4></newparam>",
     )
 
-    red, _ = read_dae(data).look.materials
+    red, _ = read_dae(data).attributes.materials
 
     assert red.color == (0.25, 0.5, 0.75)
 
@@ -272,7 +272,7 @@ def test_an_effect_may_say_that_both_sides_are_seen() -> None:
         "</double_sided></technique></extra></profile_COMMON></effect>\n  <effect",
     )
 
-    red, skin = read_dae(data).look.materials
+    red, skin = read_dae(data).attributes.materials
 
     assert red.double_sided
     assert not skin.double_sided
@@ -293,11 +293,11 @@ def test_a_texture_lies_in_the_set_that_its_instance_binds() -> None:
     data = data.replace('<instance_material symbol="b" target="#m2"/>', bound)
     data = data.replace('<source id="c"', f'{source("u", other, "ST")}<source id="c"')
 
-    look = read_dae(data.encode()).look
+    attributes = read_dae(data.encode()).attributes
 
-    ((_, texture),) = look.materials[1].textures
+    ((_, texture),) = attributes.materials[1].textures
     assert texture.sampling.coordinates == 1
-    first, second = look.coordinate_sets
+    first, second = attributes.coordinate_sets
     expected = np.array([ST[i] for i in (0, 1, 2, 0, 2, 3)])
     np.testing.assert_allclose(at_corners(first), expected)
     np.testing.assert_allclose(at_corners(second), expected + np.array([2, -3]))
@@ -309,5 +309,5 @@ def test_a_broken_input_costs_only_itself() -> None:
 
     assert len(mesh.face_counts) == 2
     assert mesh.skipped == ()
-    assert mesh.look.normals is None
-    assert mesh.look.texture_coordinates is not None
+    assert mesh.attributes.normals is None
+    assert mesh.attributes.texture_coordinates is not None

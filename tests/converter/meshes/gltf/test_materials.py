@@ -25,7 +25,7 @@ IMAGE = b"\x89PNG\r\n\x1a\nwhatever"
 
 def material_of(document: Gltf) -> MeshMaterial:
     """Return the only material."""
-    (material,) = read_gltf(document.glb()).look.materials
+    (material,) = read_gltf(document.glb()).attributes.materials
     return material
 
 
@@ -131,10 +131,13 @@ def test_samplers_say_what_is_beyond_the_edges() -> None:
     """By the numbers of OpenGL; an image repeats unless told otherwise."""
     sampler = {"wrapS": 33071, "wrapT": 33648}
 
-    ((_, bare),) = material_of(textured()).textures
+    ((_, positions_only),) = material_of(textured()).textures
     ((_, texture),) = material_of(textured(sampler=sampler)).textures
 
-    assert (bare.sampling.wrap_s, bare.sampling.wrap_t) == (Wrap.REPEAT, Wrap.REPEAT)
+    assert (positions_only.sampling.wrap_s, positions_only.sampling.wrap_t) == (
+        Wrap.REPEAT,
+        Wrap.REPEAT,
+    )
     assert (texture.sampling.wrap_s, texture.sampling.wrap_t) == (
         Wrap.CLAMP,
         Wrap.MIRROR,
@@ -212,11 +215,11 @@ def test_a_further_set_of_coordinates_is_kept_for_the_texture_that_uses_it() -> 
     attributes = document.root["meshes"][0]["primitives"][0]["attributes"]
     attributes |= {"TEXCOORD_1": unused, "TEXCOORD_2": second}
 
-    look = read_gltf(document.glb()).look
+    attributes = read_gltf(document.glb()).attributes
 
-    ((_, texture),) = look.materials[0].textures
+    ((_, texture),) = attributes.materials[0].textures
     assert texture.sampling.coordinates == 2
-    _, between, held = look.coordinate_sets
+    _, between, held = attributes.coordinate_sets
     assert between is None
     assert held is not None
     found = held.values[held.indices]
@@ -230,11 +233,11 @@ def test_colours_of_vertices_are_factors_of_the_material() -> None:
     primitive = document.root["meshes"][0]["primitives"][0]
     primitive["attributes"]["COLOR_0"] = document.accessor(rgb, normalized=True)
 
-    look = read_gltf(document.glb()).look
+    attributes = read_gltf(document.glb()).attributes
 
-    assert look.materials[0].shows_corners
-    assert look.colors is not None
-    found = linear_from_srgb(look.colors.values[look.colors.indices])
+    assert attributes.materials[0].shows_corners
+    assert attributes.colors is not None
+    found = linear_from_srgb(attributes.colors.values[attributes.colors.indices])
     np.testing.assert_allclose(found, rgb[:, :3] / 255 * [0.5, 1, 0.25], atol=1e-12)
 
 
@@ -247,7 +250,7 @@ def test_colours_of_vertices_give_way_to_an_image() -> None:
 
     mesh = read_gltf(document.glb())
 
-    assert not mesh.look.materials[0].shows_corners
+    assert not mesh.attributes.materials[0].shows_corners
     assert mesh.skipped == ("colours of vertices are not multiplied with textures",)
 
 
@@ -276,8 +279,8 @@ def test_a_broken_material_costs_no_face() -> None:
 
     mesh = read_gltf(document.glb())
 
-    assert mesh.look.face_materials is not None
-    assert mesh.look.face_materials.tolist() == [-1]
+    assert mesh.attributes.face_materials is not None
+    assert mesh.attributes.face_materials.tolist() == [-1]
     assert mesh.skipped == ("material 0 is left out: it refers to images 4, of 1",)
 
 

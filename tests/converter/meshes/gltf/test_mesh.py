@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from urdf_usd.converter.meshes.appearance import CornerValues
+    from urdf_usd.converter.meshes.corner_values import CornerValues
 
 # Y up to Z up.
 UPRIGHT = np.array([[1, 0, 0], [0, 0, -1], [0, 1, 0]])
@@ -55,12 +55,14 @@ def test_surfaces_stand_upright_and_v_points_up() -> None:
 
     placed = CORNERS + np.array([1, 2, 3])
     np.testing.assert_allclose(corners(mesh), placed @ UPRIGHT.T, rtol=1e-6)
-    look = mesh.look
+    attributes = mesh.attributes
     turned = NORMALS @ UPRIGHT.T
-    np.testing.assert_allclose(at_corners(look.normals), turned, atol=1e-6)
+    np.testing.assert_allclose(at_corners(attributes.normals), turned, atol=1e-6)
     flipped = UV * [1, -1] + [0, 1]
-    np.testing.assert_allclose(at_corners(look.texture_coordinates), flipped, rtol=1e-6)
-    assert [material.name for material in look.materials] == ["m"]
+    np.testing.assert_allclose(
+        at_corners(attributes.texture_coordinates), flipped, rtol=1e-6
+    )
+    assert [material.name for material in attributes.materials] == ["m"]
 
 
 def test_text_and_binary_files_are_the_same_surface(tmp_path: Path) -> None:
@@ -80,8 +82,8 @@ def test_text_and_binary_files_are_the_same_surface(tmp_path: Path) -> None:
     for mesh in meshes[1:]:
         np.testing.assert_array_equal(mesh.points, meshes[0].points)
         np.testing.assert_array_equal(mesh.face_indices, meshes[0].face_indices)
-        assert mesh.look.materials == meshes[0].look.materials
-    assert [mesh.beside for mesh in meshes] == [
+        assert mesh.attributes.materials == meshes[0].attributes.materials
+    assert [mesh.sibling_files for mesh in meshes] == [
         (),
         (),
         (str(tmp_path / "my numbers.bin"),),
@@ -137,7 +139,7 @@ def test_nodes_place_surfaces_where_another_reader_does(
     first, second, third = corners(mesh)
     faced = np.cross(second - first, third - first)
     np.testing.assert_allclose(
-        at_corners(mesh.look.normals)[0], faced / np.linalg.norm(faced), atol=1e-4
+        at_corners(mesh.attributes.normals)[0], faced / np.linalg.norm(faced), atol=1e-4
     )
 
 
@@ -203,10 +205,10 @@ def test_one_mesh_in_several_nodes_is_several_surfaces() -> None:
     mesh = read_gltf(document.glb())
 
     assert len(mesh.face_counts) == 5
-    assert mesh.look.face_materials is not None
+    assert mesh.attributes.face_materials is not None
     names = [
-        mesh.look.materials[number].name if number >= 0 else None
-        for number in mesh.look.face_materials
+        mesh.attributes.materials[number].name if number >= 0 else None
+        for number in mesh.attributes.face_materials
     ]
     assert names == ["m", "other", None, "other", None]
     np.testing.assert_allclose(
@@ -216,7 +218,7 @@ def test_one_mesh_in_several_nodes_is_several_surfaces() -> None:
     first, *_ = np.split(corners(mesh)[3:], 4)
     flat = np.cross(first[1] - first[0], first[2] - first[0])
     np.testing.assert_allclose(
-        at_corners(mesh.look.normals)[3], flat / np.linalg.norm(flat), atol=1e-6
+        at_corners(mesh.attributes.normals)[3], flat / np.linalg.norm(flat), atol=1e-6
     )
 
 
@@ -238,12 +240,12 @@ def test_integers_that_are_normalised_are_fractions() -> None:
     )
     document.show(primitive)
 
-    look = read_gltf(document.glb()).look
+    attributes = read_gltf(document.glb()).attributes
 
     expected = np.array([[0, 0], [0.2, 0.6], [1, 1]])
-    np.testing.assert_allclose(at_corners(look.texture_coordinates), expected)
+    np.testing.assert_allclose(at_corners(attributes.texture_coordinates), expected)
     direction = np.array([0, 76, 102]) / np.hypot(76, 102) @ UPRIGHT.T
-    np.testing.assert_allclose(at_corners(look.normals)[0], direction, atol=1e-6)
+    np.testing.assert_allclose(at_corners(attributes.normals)[0], direction, atol=1e-6)
 
 
 def test_sparse_numbers_replace_some() -> None:
@@ -299,15 +301,15 @@ def _extension(name: str) -> Callable[[Gltf], object]:
         (edited(lambda d: d.root["asset"].update(version="1.0")), "glTF 1.0, not 2"),
         (edited(lambda d: d.root["nodes"][0].update(children=[0])), "beyond all"),
         (edited(lambda d: d.root["nodes"][0].update(mesh=7)), "meshes 7, of 1"),
-        (edited(lambda d: d.root["nodes"][0].update(scale=[1, 2])), "3 numbers"),
-        (edited(lambda d: d.root["accessors"][2].update(count=9**9)), "beyond"),
+        (edited(lambda d: d.root["nodes"][0].update(scale=[1, 2])), "length 3"),
+        (edited(lambda d: d.root["accessors"][2].update(count=9**9)), "more than"),
         (edited(lambda d: d.root["accessors"][2].update(count=4)), "beyond the end"),
         (edited(lambda d: d.root["accessors"][2].update(componentType=1)), "type 1"),
         (triangle().text("data:;base64,A"), "not base64"),
         (triangle().text("lost.bin"), "'lost.bin' is not there"),
         (triangle().glb()[:-8], "truncated"),
         (b"glTF\2\0\0\0", "ends in its header"),
-        (b'{"asset": ' + b"[" * 100_000, "not JSON"),
+        (b'{"a": ' + b"[" * 100_000, "not JSON"),
     ],
 )
 def test_what_cannot_be_read_is_refused_with_a_reason(data: bytes, reason: str) -> None:
@@ -333,8 +335,8 @@ def test_what_belongs_to_corners_costs_no_face_if_it_is_broken() -> None:
 
     mesh = read_gltf(document.glb())
 
-    assert mesh.look.normals is mesh.look.texture_coordinates is None
+    assert mesh.attributes.normals is mesh.attributes.texture_coordinates is None
     assert mesh.skipped == (
-        "its NORMAL do not go with its points",
+        "its NORMAL do not match its points",
         "its TEXCOORD_0 are left out: it refers to accessors 99, of 3",
     )

@@ -51,7 +51,7 @@ def test_colours_and_the_numbers_of_newer_libraries_are_read() -> None:
 def test_a_colour_that_is_none_is_absent(statement: str) -> None:
     """So that the URDF's counts, and not black."""
     assert material(statement).color is None
-    assert not material(statement).says_something
+    assert not material(statement).has_color
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from urllib.parse import quote
 import pytest
 
 from urdf_usd.converter.urdf import parse
-from urdf_usd.converter.urdf.files.uris import Found, Surroundings
+from urdf_usd.converter.urdf.files.uris import FileResolver, Found
 
 
 @pytest.fixture
@@ -41,10 +41,10 @@ def _find(uri: str, urdf: Path, **options: dict[str, str]) -> Found | None:
     return _around(urdf, **options).find(uri)
 
 
-def _around(urdf: Path, **options: dict[str, str]) -> Surroundings:
+def _around(urdf: Path, **options: dict[str, str]) -> FileResolver:
     options.setdefault("packages", {})
     options.setdefault("environment", {})
-    return Surroundings(urdf, **options)
+    return FileResolver(urdf, **options)
 
 
 @pytest.mark.parametrize(

@@ -44,9 +44,8 @@ from urdf_usd.converter.robot.model import (
     XmlElement,
 )
 from urdf_usd.converter.robot.rigid import quat_wxyz_from_rpy
-from urdf_usd.converter.urdf.angles import rpy_from_quat_wxyz
 from urdf_usd.converter.urdf.parse import parse
-from urdf_usd.converter.urdf.writer.write import write
+from urdf_usd.converter.urdf.writer.write import rpy_from_quat_wxyz, write
 
 if TYPE_CHECKING:
     from urdf_usd.converter.robot.model import JointKind, Vec3, Vec4

@@ -417,9 +417,9 @@ def test_entities_are_refused_in_every_file(write: Write) -> None:
     [
         (
             '<xacro:macro name="m"><xacro:m/></xacro:macro><xacro:m/>',
-            "nested without end",
+            "nested infinitely",
         ),
-        ('<xacro:include filename="r.xacro"/>', "nested without end"),
+        ('<xacro:include filename="r.xacro"/>', "nested infinitely"),
         ("<link name=\"${'a' * 10 ** 11}\"/>", "needs too much memory"),
     ],
     ids=["recursion", "inclusion", "memory"],

@@ -313,10 +313,10 @@ def test_what_is_well_formed_is_recovered_as_it_is_parsed(inside: str) -> None:
     if found:
         return
 
-    again, remarks = drain(recover(text, "r.urdf"))
+    again, element_notes = drain(recover(text, "r.urdf"))
 
     assert again == root
-    assert remarks == ()
+    assert element_notes == ()
 
 
 @given(st.lists(_PIECES, max_size=20).map("".join) | st.text())

@@ -25,7 +25,7 @@ from tests.converter.usd.profiles.joints_of_two_kinds import (
     sliding,
     turning,
 )
-from urdf_usd.converter.profile import Profile
+from urdf_usd.converter.options import Profile
 from urdf_usd.converter.robot.model import Dynamics, Joint, Mimic, Planar
 
 if TYPE_CHECKING:

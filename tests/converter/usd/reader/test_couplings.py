@@ -11,7 +11,7 @@ from pxr import Sdf, Usd, UsdPhysics
 from tests.converter.usd.authored import author
 from tests.converter.usd.profiles.joints_of_two_kinds import chain
 from tests.converter.usd.scenes import Scene, joint_of
-from urdf_usd.converter.profile import Profile
+from urdf_usd.converter.options import Profile
 from urdf_usd.converter.robot.model import Mimic
 from urdf_usd.converter.usd.reader.read import read_stage
 

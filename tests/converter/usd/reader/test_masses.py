@@ -12,7 +12,7 @@ from tests.converter.usd.scenes import (
     rules_of,
 )
 from urdf_usd.converter.robot.model import Inertial, Pose
-from urdf_usd.converter.usd.reader.masses import Share, adds_up
+from urdf_usd.converter.usd.reader.masses import LinkInertial, adds_up
 
 
 def test_a_body_without_mass_weighs_what_its_colliders_do() -> None:
@@ -79,13 +79,13 @@ def test_links_at_one_place_get_their_own_mass_back() -> None:
     body = Inertial(0.1, Pose(), (2.0, 0.0, 0.0, 2.0, 0.0, 2.0))
     place = np.eye(4)
     place[1, 3] = -3.469447e-18
-    shares = [
-        Share(Inertial(0.05, Pose(), tensor), np.eye(4)),
-        Share(Inertial(0.05, Pose(), tensor), place),
+    link_inertials = [
+        LinkInertial(Inertial(0.05, Pose(), tensor), np.eye(4)),
+        LinkInertial(Inertial(0.05, Pose(), tensor), place),
     ]
 
-    assert adds_up(body, shares, robot_mass=65.0)
-    assert not adds_up(body, shares[:1], robot_mass=65.0)
+    assert adds_up(body, link_inertials, robot_mass=65.0)
+    assert not adds_up(body, link_inertials[:1], robot_mass=65.0)
 
 
 def test_rounding_of_no_inertia_explains_what_was_invented_for_it() -> None:
@@ -95,5 +95,5 @@ def test_rounding_of_no_inertia_explains_what_was_invented_for_it() -> None:
     noise = Inertial(1.3, place, (1e-20, 0.0, 0.0, -1e-20, 0.0, 0.0))
     real = Inertial(1.3, place, (1e-3, 0.0, 0.0, 1e-3, 0.0, 1e-3))
 
-    assert adds_up(body, [Share(noise, np.eye(4))], robot_mass=30.0)
-    assert not adds_up(body, [Share(real, np.eye(4))], robot_mass=30.0)
+    assert adds_up(body, [LinkInertial(noise, np.eye(4))], robot_mass=30.0)
+    assert not adds_up(body, [LinkInertial(real, np.eye(4))], robot_mass=30.0)

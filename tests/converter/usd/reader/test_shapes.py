@@ -251,9 +251,9 @@ def test_a_texture_leaves_its_fallback_colour() -> None:
 
     reading = scene.read()
 
-    looks = {v.name: v.material for v in link_of(reading, "a").visuals}
-    assert looks["without"] is None
-    assert looks["with"] == Material("with", (1.0, 0.0, 1.0, 1.0))
+    appearances = {v.name: v.material for v in link_of(reading, "a").visuals}
+    assert appearances["without"] is None
+    assert appearances["with"] == Material("with", (1.0, 0.0, 1.0, 1.0))
     assert [str(found) for found in reading.diagnostics] == [
         f"warning: textures of material /r/{name} are not converted: './{name}.png' "
         "[texture-dropped]"

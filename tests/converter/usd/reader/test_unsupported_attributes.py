@@ -11,6 +11,7 @@ from pxr import Sdf, UsdPhysics
 
 from tests.converter.usd.scenes import Scene, joint_of, rules_of
 from urdf_usd.converter import read_usd
+from urdf_usd.converter.options import BodyNesting
 from urdf_usd.converter.robot.bodies import assign_bodies
 from urdf_usd.converter.robot.model import (
     Calibration,
@@ -26,7 +27,6 @@ from urdf_usd.converter.robot.model import (
 )
 from urdf_usd.converter.robot.topology import build_tree
 from urdf_usd.converter.usd.writer.layers import author_asset
-from urdf_usd.converter.usd.writer.prims import BodyNesting
 
 if TYPE_CHECKING:
     from pathlib import Path

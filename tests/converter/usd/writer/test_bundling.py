@@ -15,8 +15,7 @@ from tests.converter.usd.composed import composed
 from tests.converter.usd.whole_robot import write_whole_robot
 from urdf_usd.converter import ConvertOptions, convert, read_usd
 from urdf_usd.converter.exporting import export
-from urdf_usd.converter.layout import Layout
-from urdf_usd.converter.usd.writer.materials.shading import MaterialNetworks
+from urdf_usd.converter.options import Layout, MaterialNetworks
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,7 +24,7 @@ OTHERS = [Layout.SINGLE, Layout.USDZ]
 _CONVERT = """
 import sys
 from urdf_usd.converter import ConvertOptions, convert
-from urdf_usd.converter.layout import Layout
+from urdf_usd.converter.options import Layout
 for layout in Layout:
     convert(sys.argv[1], f"{sys.argv[2]}/{layout}", ConvertOptions(layout=layout))
 """
@@ -131,8 +130,8 @@ def test_it_is_whole_in_another_folder(tmp_path: Path, layout: Layout) -> None:
     assert stage.GetCompositionErrors() == []
     assert unresolved == []
     subset = stage.GetPrimAtPath("/whole_robot/Geometry/torso/visual/skin_one")
-    look, _ = UsdShade.MaterialBindingAPI(subset).ComputeBoundMaterial()
-    color = look.ComputeSurfaceSource()[0].GetInput("diffuseColor")
+    appearance, _ = UsdShade.MaterialBindingAPI(subset).ComputeBoundMaterial()
+    color = appearance.ComputeSurfaceSource()[0].GetInput("diffuseColor")
     (source,) = color.GetValueProducingAttributes()
     image = UsdShade.Shader(source.GetPrim()).GetInput("file").Get()
     assert image.resolvedPath.endswith(("Textures/skin.png", "Textures/skin.png]"))

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from pxr import Sdf, Usd, UsdPhysics, UsdValidation
 
 from urdf_usd.converter import convert
+from urdf_usd.converter.options import BodyNesting
 from urdf_usd.converter.robot.bodies import assign_bodies
 from urdf_usd.converter.robot.model import (
     Box,
@@ -37,7 +38,6 @@ from urdf_usd.converter.usd.writer.layers import (
     asset_name,
     author_asset,
 )
-from urdf_usd.converter.usd.writer.prims import BodyNesting
 
 _BEYOND = Path(__file__).parents[3] / "data/urdf/beyond.urdf"
 _INERTIAL = Inertial(2.0, Pose((0.1, 0.2, 0.3)), (3.0, 0.1, 0.2, 4.0, 0.3, 5.0))

@@ -10,7 +10,7 @@ from pxr import Sdf, Tf, Usd, UsdGeom, UsdPhysics
 from tests.converter.usd.composed import composed, physics_of
 from tests.converter.usd.whole_robot import write_whole_robot
 from urdf_usd.converter import ConvertOptions, convert
-from urdf_usd.converter.layout import Layout
+from urdf_usd.converter.options import Layout
 from urdf_usd.converter.usd.writer.interface import is_written_here
 
 if TYPE_CHECKING:
@@ -82,8 +82,10 @@ def test_no_physics_is_left_when_it_is_off(asset: Path) -> None:
 
     assert physics_of(off) == {}
     assert not [key for prim in off.values() for key in prim if "urdf:" in key]
-    looks = ("/whole_robot/Geometry", "/whole_robot/Materials")
-    kept = [path for path in on if path.startswith(looks) and "gazebo" not in path]
+    appearances = ("/whole_robot/Geometry", "/whole_robot/Materials")
+    kept = [
+        path for path in on if path.startswith(appearances) and "gazebo" not in path
+    ]
     assert sorted(off) == sorted(["/whole_robot", *kept])
     for path in kept:
         plain = physics_of({path: on[path]}).get(path, [])

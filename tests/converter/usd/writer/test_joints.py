@@ -11,6 +11,7 @@ from pxr import Usd, UsdPhysics
 from scipy.spatial.transform import Rotation
 
 from tests.converter.usd.authored import applied, author
+from urdf_usd.converter.options import BodyNesting
 from urdf_usd.converter.robot.bodies import BaseOption
 from urdf_usd.converter.robot.model import (
     Calibration,
@@ -28,7 +29,6 @@ from urdf_usd.converter.robot.model import (
     SafetyController,
 )
 from urdf_usd.converter.usd.reader.read import read_usd
-from urdf_usd.converter.usd.writer.prims import BodyNesting
 
 if TYPE_CHECKING:
     from pathlib import Path

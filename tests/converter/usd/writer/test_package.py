@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pxr import Sdf
 
-from urdf_usd.converter.usd.writer.package import write_package
+from urdf_usd.converter.usd.writer.bundling import write_package
 
 if TYPE_CHECKING:
     from pathlib import Path

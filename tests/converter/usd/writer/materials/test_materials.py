@@ -149,9 +149,11 @@ def test_equal_images_are_one_file_and_equal_names_are_two(tmp_path: Path) -> No
     for folder, shade in (("x", 10), ("y", 20), ("z", 10)):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "skin.png").write_bytes(png(shade))
-    looks = [TEXTURED.format(f"{folder}/skin.png") for folder in "xyz"]
+    appearances = [TEXTURED.format(f"{folder}/skin.png") for folder in "xyz"]
 
-    robot(tmp_path, "".join(visual("part.obj", look) for look in looks))
+    robot(
+        tmp_path, "".join(visual("part.obj", appearance) for appearance in appearances)
+    )
 
     textures = tmp_path / "asset/payload/Textures"
     assert {one.name: one.read_bytes() for one in textures.iterdir()} == {
@@ -343,6 +345,6 @@ def test_every_image_of_a_material_of_obj_reaches_its_input(tmp_path: Path) -> N
         "emissiveColor": ("ke.png", "rgb", "sRGB", "repeat"),
         "opacity": ("d.png", "r", "raw", "repeat"),
     }
-    placement, _ = source(source(shader, "opacity")[0], "st")
-    assert placement.GetIdAttr().Get() == "UsdTransform2d"
-    assert tuple(placement.GetInput("scale").Get()) == (2, 3)
+    transforms, _ = source(source(shader, "opacity")[0], "st")
+    assert transforms.GetIdAttr().Get() == "UsdTransform2d"
+    assert tuple(transforms.GetInput("scale").Get()) == (2, 3)

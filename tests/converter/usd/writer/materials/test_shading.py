@@ -12,11 +12,9 @@ from tests.converter.usd.mesh_looks import shaders
 from tests.converter.usd.networks import CORNER_COLOR, Point, pixel
 from urdf_usd.converter.colors import linear_from_srgb
 from urdf_usd.converter.meshes.mesh_material import Sampling, Slot, Wrap
-from urdf_usd.converter.usd.writer.materials.looks import Look, Texture
-from urdf_usd.converter.usd.writer.materials.shading import (
-    MaterialNetworks,
-    write_networks,
-)
+from urdf_usd.converter.options import MaterialNetworks
+from urdf_usd.converter.usd.writer.materials.appearance import Appearance, Texture
+from urdf_usd.converter.usd.writer.materials.materials import write_networks
 
 # Inputs and outputs as MaterialX 1.39 defines them (stdlib_defs.mtlx and
 # open_pbr_surface.mtlx), in the types that OpenUSD's own MaterialX reader gives them.
@@ -125,10 +123,10 @@ def samplings(draw: st.DrawFn, slot: Slot) -> Sampling:
 
 
 @st.composite
-def looks(draw: st.DrawFn) -> Look:
+def appearances(draw: st.DrawFn) -> Appearance:
     """Draw any look."""
     slots = draw(st.lists(st.sampled_from(Slot), unique=True))
-    return Look(
+    return Appearance(
         name="x",
         color=draw(st.none() | st.tuples(units, units, units)),
         opacity=draw(units),
@@ -146,12 +144,12 @@ def looks(draw: st.DrawFn) -> Look:
     )
 
 
-def written(look: Look) -> UsdShade.Material:
+def written(appearance: Appearance) -> UsdShade.Material:
     """Give a new material both networks."""
     # The stage lives as long as something on it is in use.
     stage = Usd.Stage.CreateInMemory()
     material = UsdShade.Material.Define(stage, "/m")
-    write_networks(material, look, MaterialNetworks.OPENPBR)
+    write_networks(material, appearance, MaterialNetworks.OPENPBR)
     _STAGES[:] = [stage]
     return material
 
@@ -164,10 +162,10 @@ def surface(material: UsdShade.Material, context: str = "") -> UsdShade.Shader:
     return material.ComputeSurfaceSource(context)[0]
 
 
-@given(looks())
-def test_both_networks_compute_what_the_look_says(look: Look) -> None:
+@given(appearances())
+def test_both_networks_compute_what_the_look_says(appearance: Appearance) -> None:
     """Numbers where there is no image; else the image, where and as it is taken."""
-    material = written(look)
+    material = written(appearance)
 
     for slot, names in _SHARED.items():
         found = [
@@ -177,7 +175,7 @@ def test_both_networks_compute_what_the_look_says(look: Look) -> None:
             )
             if shader.GetInput(name)
         ]
-        expected = _expected(look, slot)
+        expected = _expected(appearance, slot)
         if expected is None:
             assert found == [], slot
             continue
@@ -186,10 +184,10 @@ def test_both_networks_compute_what_the_look_says(look: Look) -> None:
             np.testing.assert_allclose(value, expected, atol=1e-5, err_msg=slot)
 
 
-def _expected(look: Look, slot: Slot) -> np.ndarray | None:
-    texture = dict(look.textures).get(slot)
+def _expected(appearance: Appearance, slot: Slot) -> np.ndarray | None:
+    texture = dict(appearance.textures).get(slot)
     if texture is None:
-        return _number(look, slot)
+        return _number(appearance, slot)
     sampling = texture.sampling
     name = f"st{sampling.coordinates or ''}"
     turn = np.exp(1j * sampling.rotation)
@@ -204,24 +202,28 @@ def _expected(look: Look, slot: Slot) -> np.ndarray | None:
     return np.array(rgba["rgba".index(sampling.components)])
 
 
-def _number(look: Look, slot: Slot) -> np.ndarray | None:
-    color = None if look.color is None else linear_from_srgb(look.color)
+def _number(appearance: Appearance, slot: Slot) -> np.ndarray | None:
+    color = None if appearance.color is None else linear_from_srgb(appearance.color)
     numbers = {
-        Slot.COLOR: CORNER_COLOR if look.shows_corners else color,
-        Slot.EMISSION: linear_from_srgb(look.emissive) if any(look.emissive) else None,
-        Slot.OPACITY: look.opacity,
-        Slot.METALNESS: look.metallic,
-        Slot.ROUGHNESS: look.roughness,
+        Slot.COLOR: CORNER_COLOR if appearance.shows_corners else color,
+        Slot.EMISSION: linear_from_srgb(appearance.emissive)
+        if any(appearance.emissive)
+        else None,
+        Slot.OPACITY: appearance.opacity,
+        Slot.METALNESS: appearance.metallic,
+        Slot.ROUGHNESS: appearance.roughness,
         Slot.NORMAL: None,
     }
     value = numbers[slot]
     return None if value is None else np.array(value)
 
 
-@given(looks())
-def test_nodes_have_the_inputs_and_types_of_their_definitions(look: Look) -> None:
+@given(appearances())
+def test_nodes_have_the_inputs_and_types_of_their_definitions(
+    appearance: Appearance,
+) -> None:
     """And connections lead from an output of one type to an input of the same."""
-    material = written(look)
+    material = written(appearance)
 
     for shader in shaders(material):
         definition = _DEFINITIONS[shader.GetIdAttr().Get()]
@@ -249,7 +251,9 @@ def test_wrap_modes_have_a_word_in_both(
     texture = Texture("./a.png", Sampling(wrap_t=wrap))
     found = {
         shader.GetIdAttr().Get(): shader
-        for shader in shaders(written(Look("x", textures=((Slot.COLOR, texture),))))
+        for shader in shaders(
+            written(Appearance("x", textures=((Slot.COLOR, texture),)))
+        )
     }
 
     image = found["UsdUVTexture"]
@@ -265,7 +269,7 @@ def test_one_image_is_read_once_for_all_that_it_says() -> None:
     def part(components: str) -> Texture:
         return Texture("./a.png", Sampling(components))
 
-    look = Look(
+    appearance = Appearance(
         "x",
         (0.5, 0.25, 0.0),
         opacity=0.75,
@@ -280,7 +284,7 @@ def test_one_image_is_read_once_for_all_that_it_says() -> None:
 
     images = [
         shader
-        for shader in shaders(written(look))
+        for shader in shaders(written(appearance))
         if shader.GetIdAttr().Get() == "UsdUVTexture"
     ]
 
@@ -302,8 +306,8 @@ def test_a_cutoff_leaves_all_or_nothing() -> None:
     opacity = float(pixel(np.array(POINT.coordinates["st"]), is_color=False)[3])
 
     for cutoff, left in ((opacity - 0.01, 1.0), (opacity + 0.01, 0.0)):
-        look = Look("x", cutoff=cutoff, textures=((Slot.OPACITY, texture),))
-        material = written(look)
+        appearance = Appearance("x", cutoff=cutoff, textures=((Slot.OPACITY, texture),))
+        material = written(appearance)
         threshold = surface(material).GetInput("opacityThreshold").Get()
         assert threshold == pytest.approx(cutoff)
         whole = surface(material, "mtlx").GetInput("geometry_opacity")
@@ -312,10 +316,10 @@ def test_a_cutoff_leaves_all_or_nothing() -> None:
 
 def test_emission_is_lit_in_openpbr_only_where_there_is_some() -> None:
     """Its luminance is zero by default."""
-    dark = surface(written(Look("x", (1.0, 0.0, 0.0))), "mtlx")
+    dark = surface(written(Appearance("x", (1.0, 0.0, 0.0))), "mtlx")
     assert not dark.GetInput("emission_luminance")
 
-    bright = surface(written(Look("x", emissive=(0.5, 0.0, 0.0))), "mtlx")
+    bright = surface(written(Appearance("x", emissive=(0.5, 0.0, 0.0))), "mtlx")
     assert bright.GetInput("emission_luminance").Get() == 1.0
 
 
@@ -324,7 +328,7 @@ def test_the_preview_stands_alone_unless_more_is_asked_for() -> None:
     stage = Usd.Stage.CreateInMemory()
     material = UsdShade.Material.Define(stage, "/m")
 
-    write_networks(material, Look("x", (1.0, 0.0, 0.0)), MaterialNetworks.PREVIEW)
+    write_networks(material, Appearance("x", (1.0, 0.0, 0.0)), MaterialNetworks.PREVIEW)
 
     assert not material.GetSurfaceOutput("mtlx")
     assert surface(material, "mtlx").GetIdAttr().Get() == "UsdPreviewSurface"

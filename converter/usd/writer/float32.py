@@ -1,4 +1,4 @@
-"""What float32 does to a number before it is written."""
+"""Rounding of numbers to float32."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ _SMALLEST_NORMAL = 2.0**-126
 _DOUBLE_SLACK = 1e-12
 _SINGLE = Struct("<f")
 _BITS = Struct("<i")
-# A limit at or beyond this is no limit. OpenUSD's parser ignores revolute limits from
-# about 5e37 degrees on.
-FARTHEST: float = _SINGLE.unpack(_SINGLE.pack(1e37))[0]
+# Limits from this value on represent no limit. OpenUSD's parser ignores revolute limits
+# from about 5e37 degrees on.
+NO_LIMIT: float = _SINGLE.unpack(_SINGLE.pack(1e37))[0]
 
 
-def single(value: float, what: str) -> float:
+def to_float32(value: float, what: str) -> float:
     """Round to float32.
 
     Args:
         value: Finite number.
-        what: Subject of the message if it does not fit.
+        what: Subject of the error message.
 
     Raises:
-        AuthoringError: The magnitude is beyond float32.
+        AuthoringError: The magnitude is too large for float32.
     """
     if abs(value) > LARGEST:
         message = f"{what} is {value:g}, which float32 cannot store"
@@ -36,12 +36,12 @@ def single(value: float, what: str) -> float:
     return _rounded(value)
 
 
-def single_moments(moments: Vec3, what: str) -> Vec3:
-    """Round principal moments to float32 without making them implausible.
+def moments_to_float32(moments: Vec3, what: str) -> Vec3:
+    """Round principal moments to float32 so that A + B >= C still holds.
 
-    Engines refuse or zero an inertia that breaks A + B >= C. A flat body has A + B = C,
-    which rounding would break as often as not: there the largest moment is lowered to
-    the float32 below the sum of the others, but not below either of them.
+    Engines refuse or zero an inertia that violates it. A flat body has A + B = C, which
+    rounding violates half of the time; its largest moment is lowered to the float32
+    below the sum of the others, but not below either of them.
 
     Args:
         moments: Principal moments [kg m^2], in any order.
@@ -50,11 +50,11 @@ def single_moments(moments: Vec3, what: str) -> Vec3:
     Raises:
         AuthoringError: A magnitude is beyond float32.
     """
-    stored = [single(moment, what) for moment in moments]
+    stored = [to_float32(moment, what) for moment in moments]
     largest = max(range(3), key=lambda index: moments[index])
     others = sum(moments) - moments[largest]
     stored_others = sum(stored) - stored[largest]
-    # The moments themselves were computed in double, to a few parts in 1e16.
+    # Tolerance for the rounding of the moments in double.
     if (
         others >= moments[largest] * (1 - _DOUBLE_SLACK)
         and stored_others <= stored[largest]
@@ -66,32 +66,32 @@ def single_moments(moments: Vec3, what: str) -> Vec3:
     return a, b, c
 
 
-def is_single(value: float) -> bool:
-    """Say whether float32 keeps a number, other than zero, from zero and infinity."""
+def fits_float32(value: float) -> bool:
+    """Return whether a number is zero, or neither zero nor infinite in float32."""
     return value == 0 or _SMALLEST_NORMAL <= abs(value) <= LARGEST
 
 
-def keeps_positive(value: float) -> bool:
-    """Say whether a number is positive in float32, and finite."""
+def is_positive_float32(value: float) -> bool:
+    """Return whether a number is positive and finite in float32."""
     return 0 < value <= LARGEST and _rounded(value) > 0
 
 
-def limit(value: float) -> float:
-    """Round a position limit to float32; a very distant one is none."""
-    if abs(value) >= FARTHEST:
+def limit_to_float32(value: float) -> float:
+    """Round a position limit to float32; a very large limit becomes infinite."""
+    if abs(value) >= NO_LIMIT:
         return float("inf") if value > 0 else float("-inf")
     return _rounded(value)
 
 
 def _rounded(value: float) -> float:
-    """Round a number within the range of float32 to the nearest one."""
+    """Round a number within the range of float32."""
     (stored,) = _SINGLE.unpack(_SINGLE.pack(value))
     return float(stored)
 
 
 def _next_below(value: float) -> float:
-    """Return the float32 below a number that is not negative; zero has none."""
-    # The bits of positive numbers count upwards as the numbers do.
+    """Return the next lower float32 of a non-negative number; zero for zero."""
+    # The bit patterns of positive floats are ordered as the floats.
     (bits,) = _BITS.unpack(_SINGLE.pack(value))
     (below,) = _SINGLE.unpack(_BITS.pack(max(bits - 1, 0)))
     return float(below)

@@ -1,4 +1,4 @@
-"""Values at the corners of a surface: normals, coordinates of images, colours."""
+"""Values at face corners: normals, texture coordinates, colours."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ if TYPE_CHECKING:
 
     Rows: TypeAlias = NDArray[np.float64]
 
-    # Bytes of a file that a mesh file refers to, or None if there is none.
-    Neighbours: TypeAlias = Callable[[str], bytes | None]
+    # Returns the content of a file that a mesh file refers to; None if missing.
+    SiblingReader: TypeAlias = Callable[[str], bytes | None]
 
 
 _T = TypeVar("_T", bound=np.generic)
-# How many times more values than corners are many.
+# Ratio of values to corners from which unused values are dropped by sorting.
 _MANY = 8
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CornerValues:
-    """Values at the corners of faces; the arrays are read-only, no value is unused.
+    """Values at the corners of faces, in read-only arrays, without unused values.
 
     Attributes:
         values: (K, D) distinct values.
@@ -36,8 +36,8 @@ class CornerValues:
     indices: NDArray[np.int32]
 
 
-def fits_single(values: NDArray[np.floating]) -> bool:
-    """Say whether numbers are finite in the single precision that USD stores."""
+def fits_float32(values: NDArray[np.floating]) -> bool:
+    """Return whether numbers are finite in float32, as stored in USD."""
     with np.errstate(over="ignore"):
         return bool(np.isfinite(values.astype(np.float32)).all())
 
@@ -45,41 +45,41 @@ def fits_single(values: NDArray[np.floating]) -> bool:
 def corner_values(
     values: NDArray[np.floating], indices: NDArray[np.integer]
 ) -> CornerValues | None:
-    """Take values of corners; None unless all corners have one that can be stored.
+    """Build values of corners; None unless all corners have a finite value.
 
     Args:
         values: (K, D) values.
         indices: Value of each corner.
     """
-    if not are_within(indices, len(values)):
+    if not are_valid_indices(indices, len(values)):
         return None
-    values, indices = only_used(values, indices)
-    if not fits_single(values):
+    values, indices = drop_unused(values, indices)
+    if not fits_float32(values):
         return None
-    # Views, so that the arrays themselves stay as they are.
+    # Views, so that the given arrays stay writeable.
     return CornerValues(
-        frozen(values.astype(np.float64, copy=False).view()),
-        frozen(indices.astype(np.int32, copy=False).view()),
+        read_only(values.astype(np.float64, copy=False).view()),
+        read_only(indices.astype(np.int32, copy=False).view()),
     )
 
 
-def are_within(indices: NDArray[np.integer], count: int) -> bool:
-    """Whether there are indices, and all are of one of so many things."""
+def are_valid_indices(indices: NDArray[np.integer], count: int) -> bool:
+    """Return whether there are indices, all from 0 to ``count`` - 1."""
     return bool(len(indices) and indices.min() >= 0 and indices.max() < count)
 
 
-def only_used(
+def drop_unused(
     values: NDArray[_T], indices: NDArray[np.integer]
 ) -> tuple[NDArray[_T], NDArray[np.integer]]:
-    """Leave out values that no corner has.
+    """Drop values that no corner uses.
 
     Args:
         values: (K, D) values.
         indices: Value of each corner, all within the values.
     """
     if len(indices) * _MANY < len(values):
-        # Parts of a large surface share its values: what they take must not grow with
-        # those of the whole.
+        # Many parts may share the values of a large surface; time must not grow with
+        # the size of the whole for each part.
         used, indices = np.unique(indices, return_inverse=True)
         return values[used], indices
     is_used = np.zeros(len(values), dtype=bool)
@@ -89,17 +89,17 @@ def only_used(
     return values[is_used], (np.cumsum(is_used) - 1)[indices]
 
 
-def completed(
+def fill_missing(
     values: NDArray[np.floating],
     indices: NDArray[np.integer],
     missing: NDArray[np.floating],
 ) -> CornerValues | None:
-    """Give corners without a value another one; None if all corners lack it.
+    """Fill in values of corners without one; None if no corner has one.
 
     Args:
         values: (K, D) values.
-        indices: Value of each corner; out of range where there is none.
-        missing: (D,) value, or (corners, D) values, of corners that lack one.
+        indices: Value of each corner; out of range for none.
+        missing: (D,) value, or (corners, D) values, for corners without one.
     """
     lacks = (indices < 0) | (indices >= len(values))
     if lacks.all():
@@ -116,14 +116,14 @@ def completed(
     return corner_values(np.concatenate([values, extra]), filled)
 
 
-def joined(
+def join_corner_values(
     parts: Sequence[CornerValues | None], blanks: Sequence[NDArray[np.float64]]
 ) -> CornerValues | None:
-    """Join the values of several surfaces; None if no surface has any.
+    """Concatenate the values of several surfaces; None if no surface has any.
 
     Args:
         parts: Values of each surface, if it has any.
-        blanks: (corners, D) values of each surface for the case that it has none.
+        blanks: (corners, D) default values of each surface.
     """
     if all(part is None for part in parts):
         return None
@@ -143,30 +143,30 @@ def face_normals(
     face_counts: NDArray[np.integer],
     face_indices: NDArray[np.integer],
 ) -> NDArray[np.float64]:
-    """Return the unit normal of its face for every corner (Newell's method).
+    """Return the unit face normal at every corner (Newell's method).
 
-    Faces without area get the Z axis.
+    The Z axis for faces without area.
 
     Args:
         points: (N, 3) positions.
         face_counts: (F,) corners per face.
         face_indices: Points of all corners, face by face.
     """
-    # Faces without corners have nothing to say, and no place of their own.
+    # reduceat cannot handle faces without corners.
     face_counts = face_counts[face_counts > 0]
     starts = np.cumsum(face_counts, dtype=np.int64) - face_counts
     following = np.arange(1, len(face_indices) + 1)
     following[starts + face_counts - 1] = starts
     corners = points[face_indices].astype(np.float64)
     corners = corners - np.repeat(corners[starts], face_counts, axis=0)
-    # Positions beyond all reason are refused later, by build_mesh.
+    # Positions that are not finite are refused later, by build_mesh.
     with np.errstate(all="ignore"):
         doubled = np.add.reduceat(np.cross(corners, corners[following]), starts)
     return np.repeat(unit_vectors(doubled), face_counts, axis=0)
 
 
 def unit_vectors(vectors: NDArray[np.floating]) -> NDArray[np.float64]:
-    """Scale (K, 3) vectors to length one; the Z axis stands for those of no length."""
+    """Return (K, 3) unit vectors; the Z axis for zero vectors."""
     x, y, z = vectors.T
     with np.errstate(over="ignore"):
         lengths = np.sqrt(x * x + y * y + z * z)[:, None]
@@ -180,12 +180,13 @@ def unit_vectors(vectors: NDArray[np.floating]) -> NDArray[np.float64]:
     return result
 
 
-def transformed(vectors: NDArray[np.float64], linear: NDArray[np.floating]) -> Rows:
+def transform_vectors(
+    vectors: NDArray[np.float64], linear: NDArray[np.floating]
+) -> Rows:
     """Multiply a (3, 3) matrix with each of (K, 3) vectors.
 
-    In sums that are rounded alike everywhere: a library for matrices fuses operations
-    as the processor can, and starts threads. Zeros are positive. Of a vector that is
-    not finite, something stays so.
+    Without BLAS, whose rounding depends on the processor, and which starts threads.
+    Zeros are positive. Vectors that are not finite stay so.
     """
     if np.array_equal(linear, np.eye(3)):
         return vectors + 0.0
@@ -196,7 +197,7 @@ def transformed(vectors: NDArray[np.float64], linear: NDArray[np.floating]) -> R
     return rows
 
 
-def frozen(array: NDArray[_T]) -> NDArray[_T]:
+def read_only(array: NDArray[_T]) -> NDArray[_T]:
     """Make an array read-only."""
     array.flags.writeable = False
     return array

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from urdf_usd.converter.meshes.obj.mesh import read_obj
-from urdf_usd.converter.meshes.obj.text import obj_text
+from urdf_usd.converter.meshes.obj.writer import obj_text
 from urdf_usd.converter.meshes.polygon_mesh import build_mesh
 
 _FLOATS = st.floats(width=32, allow_nan=False, allow_infinity=False)

@@ -1,8 +1,7 @@
-"""Where prims are, in SI units: the one place that knows a stage's units and its up.
+"""Transforms of prims in SI units; handles the stage's units and up axis.
 
-Matrices act on column vectors here; those of Gf act on row vectors. Physics knows no
-scale of frames: a *frame* is a prim's place without its scale, and scale belongs to
-what lies in it.
+Matrices act on column vectors, unlike those of Gf. A *frame* is a prim's transform
+without scale; the scale is applied to the content of the prim.
 """
 
 from __future__ import annotations
@@ -21,9 +20,9 @@ if TYPE_CHECKING:
 
 Matrix: TypeAlias = "NDArray[np.float64]"
 
-# A deviation from orthogonality that is rounding, not scale or shear.
+# Tolerance of orthogonality.
 _ROUNDING = 1e-9
-# Turns Y onto Z.
+# Rotates Y onto Z.
 _STANDING = np.array(
     [
         [1.0, 0.0, 0.0, 0.0],
@@ -36,7 +35,7 @@ _STANDING = np.array(
 
 @dataclass(frozen=True, slots=True)
 class Units:
-    """Size of a stage's units.
+    """Units of a stage.
 
     Attributes:
         length: [m].
@@ -48,25 +47,24 @@ class Units:
 
     @property
     def inertia(self) -> float:
-        """Size of the unit of inertia [kg m^2], and of torque [N m]."""
+        """Unit of inertia [kg m^2], and of torque [N m]."""
         return self.mass * self.length**2
 
     @property
     def force(self) -> float:
-        """Size of the unit of force [N]; time is in seconds everywhere."""
+        """Unit of force [N]; the unit of time is the second."""
         return self.mass * self.length
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Placement:
-    """Answers where prims are.
+class PrimTransforms:
+    """Computes transforms of prims.
 
     Attributes:
         stage: The stage.
-        units: Size of its units.
-        upright: (4, 4) frame with Z up, in a frame whose up is the stage's; None where
-            that is Z.
-        cache: Transforms that were computed already.
+        units: Units of the stage.
+        upright: (4, 4) rotation from Z up to the stage's up axis; None if that is Z.
+        cache: Computed transforms.
     """
 
     stage: Usd.Stage
@@ -83,27 +81,27 @@ class Placement:
         """Return the (4, 4) frame of a prim in the world [m], without scale."""
         return rigid_part(self.transform(path))
 
-    def standing(self, path: Sdf.Path) -> Matrix:
-        """Return the (4, 4) frame with Z up, where the stage's up is Y, in a prim's.
+    def upright_frame(self, path: Sdf.Path) -> Matrix:
+        """Return the (4, 4) frame with Z up in a prim's frame, for a stage with Y up.
 
-        A prim whose Z points up more than its Y is turned that way already: what is
-        converted from Z-up to a stage with Y up often has one turn at its top.
+        The identity if the prim's Z axis points up more than its Y axis: robots that
+        were converted from Z up are often rotated at their root prim.
         """
         if self.upright is None:
             return np.eye(4)
         up = self.frame(path)[1, :3]
         return np.eye(4) if up[2] > up[1] else self.upright
 
-    def stretch(self, path: Sdf.Path) -> Matrix:
-        """Return the (3, 3) scale from a prim's own coordinates to its frame [m]."""
+    def scale_matrix(self, path: Sdf.Path) -> Matrix:
+        """Return the (3, 3) scale from a prim's local coordinates to its frame [m]."""
         whole = self.transform(path)
         return (inverse_transform(rigid_part(whole)) @ whole)[:3, :3]
 
     def within(self, path: Sdf.Path, frame_of: Sdf.Path) -> Matrix:
         """Return the (4, 4) transform of a prim into the frame of another [m].
 
-        Where one prim contains the other, what lies above both does not enter, so
-        that local numbers come out as they were written.
+        If one prim is below the other, transforms above both are not used, so that
+        local values are returned exactly.
         """
         inner, outer = map(self.stage.GetPrimAtPath, (path, frame_of))
         if not path.HasPrefix(frame_of):
@@ -112,11 +110,11 @@ class Placement:
         if reset:
             return inverse_transform(self.frame(frame_of)) @ self.transform(path)
         matrix = _columns(local)
-        stretch = self.stretch(frame_of)
+        scale_matrix = self.scale_matrix(frame_of)
         length = self.units.length
-        if np.abs(stretch - length * np.eye(3)).max() <= _ROUNDING * length:
-            stretch = length * np.eye(3)
-        matrix[:3] = stretch @ matrix[:3]
+        if np.abs(scale_matrix - length * np.eye(3)).max() <= _ROUNDING * length:
+            scale_matrix = length * np.eye(3)
+        matrix[:3] = scale_matrix @ matrix[:3]
         return matrix
 
     def _metric(self, matrix: Gf.Matrix4d) -> Matrix:
@@ -125,7 +123,7 @@ class Placement:
         return metric
 
 
-def placement_of(stage: Usd.Stage) -> Placement:
+def prim_transforms(stage: Usd.Stage) -> PrimTransforms:
     """Read a stage's units and its up axis."""
     units = Units(
         float(UsdGeom.GetStageMetersPerUnit(stage)),
@@ -133,7 +131,7 @@ def placement_of(stage: Usd.Stage) -> Placement:
     )
     stands = UsdGeom.GetStageUpAxis(stage) == UsdGeom.Tokens.y
     upright = _STANDING if stands else None
-    return Placement(stage, units, upright, UsdGeom.XformCache())
+    return PrimTransforms(stage, units, upright, UsdGeom.XformCache())
 
 
 def rigid_part(transform: Matrix) -> Matrix:

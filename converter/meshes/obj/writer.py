@@ -1,6 +1,6 @@
-"""Meshes as Wavefront OBJ, which every reader of URDF takes and which keeps polygons.
+"""Writing of meshes as Wavefront OBJ, which most parsers of URDF read.
 
-No writer of the libraries at hand keeps polygons and points as they are.
+The writers of the available libraries do not keep polygons and points.
 """
 
 from __future__ import annotations
@@ -14,10 +14,9 @@ if TYPE_CHECKING:
 
 
 def obj_text(mesh: PolygonMesh, comment: str) -> bytes:
-    """Write a mesh; the text depends on the arguments alone.
+    """Return a mesh as deterministic OBJ text.
 
-    Positions are written in the fewest digits that stand for the same float32, which is
-    what USD stores.
+    Positions are written in the shortest form that reproduces the float32 of USD.
 
     Args:
         mesh: The surface.

@@ -1,4 +1,4 @@
-"""Custom ``urdf:`` attributes: what URDF says and OpenUSD has no schema for.
+"""Custom ``urdf:`` attributes, for data of URDF without a schema in OpenUSD.
 
 Values keep the units of URDF (SI, radians), in double precision.
 """
@@ -51,7 +51,7 @@ def read_number(prim: Usd.Prim, name: str) -> float | None:
 
 
 def read_numbers(prim: Usd.Prim, name: str, count: int) -> tuple[float, ...] | None:
-    """Return ``urdf:<name>``, or None if it is absent or no so many numbers."""
+    """Return ``urdf:<name>``, or None if absent or not ``count`` numbers."""
     value = prim.GetAttribute(f"urdf:{name}").Get()
     if not isinstance(value, _NUMBERS) or len(value) != count:
         return None

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from urdf_usd.converter.usd.writer.storage import (
-    FARTHEST,
+from urdf_usd.converter.usd.writer.float32 import (
     LARGEST,
-    keeps_positive,
-    limit,
-    single,
-    single_moments,
+    NO_LIMIT,
+    is_positive_float32,
+    limit_to_float32,
+    moments_to_float32,
+    to_float32,
 )
 
 _SIZES = st.floats(1e-6, 1e3)
@@ -24,7 +24,7 @@ def test_a_flat_body_stays_plausible(a: float, b: float, order: list[int]) -> No
     """Perpendicular axis theorem: the moments of a plate satisfy A + B = C."""
     moments = [(a, b, a + b)[index] for index in order]
 
-    x, y, z = single_moments((moments[0], moments[1], moments[2]), "x")
+    x, y, z = moments_to_float32((moments[0], moments[1], moments[2]), "x")
 
     low, middle, high = sorted((x, y, z))
     assert low + middle > high
@@ -34,14 +34,14 @@ def test_a_flat_body_stays_plausible(a: float, b: float, order: list[int]) -> No
 
 def test_an_implausible_inertia_stays_as_it_is_written() -> None:
     """It is reported, not repaired."""
-    assert single_moments((1.0, 1.0, 2.5), "x") == (1.0, 1.0, 2.5)
+    assert moments_to_float32((1.0, 1.0, 2.5), "x") == (1.0, 1.0, 2.5)
 
 
 def test_a_solid_body_is_rounded_and_no_more() -> None:
     """Nothing is lowered that has room."""
     moments = (0.1, 0.2, 0.25)
 
-    stored = single_moments(moments, "x")
+    stored = moments_to_float32(moments, "x")
 
     assert stored == pytest.approx(moments, rel=2.0**-24)
 
@@ -49,20 +49,20 @@ def test_a_solid_body_is_rounded_and_no_more() -> None:
 @given(st.floats(-LARGEST, LARGEST))
 def test_numbers_are_rounded_as_numpy_rounds_them(value: float) -> None:
     """To the nearest, and to the even one of two."""
-    assert single(value, "x") == float(np.float32(value))
-    if abs(value) < FARTHEST:
-        assert limit(value) == float(np.float32(value))
-    assert keeps_positive(value) == (np.float32(value) > 0)
+    assert to_float32(value, "x") == float(np.float32(value))
+    if abs(value) < NO_LIMIT:
+        assert limit_to_float32(value) == float(np.float32(value))
+    assert is_positive_float32(value) == (np.float32(value) > 0)
 
 
 def test_the_ends_of_float32_are_those_of_numpy() -> None:
     """Beyond them, numbers are not stored."""
     assert float(np.finfo(np.float32).max) == LARGEST
-    assert float(np.float32(1e37)) == FARTHEST
-    assert keeps_positive(LARGEST)
-    assert not keeps_positive(1e300)
-    assert not keeps_positive(-1e300)
-    assert not keeps_positive(float(np.finfo(np.float32).smallest_subnormal) / 2)
+    assert float(np.float32(1e37)) == NO_LIMIT
+    assert is_positive_float32(LARGEST)
+    assert not is_positive_float32(1e300)
+    assert not is_positive_float32(-1e300)
+    assert not is_positive_float32(float(np.finfo(np.float32).smallest_subnormal) / 2)
 
 
 @given(_SIZES, _SIZES)
@@ -71,6 +71,6 @@ def test_a_lowered_moment_is_the_float32_below(a: float, b: float) -> None:
     a, b = float(np.float32(a)), float(np.float32(b))
     below = np.nextafter(np.float32(a + b), np.float32(0))
 
-    _, _, largest = single_moments((a, b, a + b), "x")
+    _, _, largest = moments_to_float32((a, b, a + b), "x")
 
     assert largest in {float(np.float32(a + b)), max(a, b, float(below))}

@@ -1,4 +1,4 @@
-"""What a material shows, whatever shaders it is shown with."""
+"""Appearance of materials, independent of shader networks."""
 
 from __future__ import annotations
 
@@ -15,19 +15,18 @@ if TYPE_CHECKING:
     from urdf_usd.converter.robot.model import Vec3, Vec4
 
 BLACK = (0.0, 0.0, 0.0)
-# UsdPreviewSurface's own diffuse colour: shown where a texture is lost and there is no
-# colour to fall back on.
+# Default diffuse colour of UsdPreviewSurface; fallback of textures without colour.
 GREY = (0.18, 0.18, 0.18)
 _ROUGHNESS = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class Texture:
-    """An image of the asset on a surface.
+    """A texture of the asset.
 
     Attributes:
         asset: Asset path, relative to the library layer.
-        sampling: How it lies on the surface, and what is taken of it.
+        sampling: Texture coordinates, wrapping and components.
     """
 
     asset: str
@@ -35,19 +34,19 @@ class Texture:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """What a material shows.
+class Appearance:
+    """Appearance of a material.
 
     Attributes:
-        name: In its file, or None.
+        name: Name in its file, or None.
         color: sRGB components in [0, 1], or None.
         opacity: One is opaque.
         emissive: sRGB components in [0, 1].
         metallic: From 0 to 1, or None.
         roughness: From 0 to 1, or None.
-        cutoff: Opacity below which a point is not there; None where opacities blend.
-        shows_corners: Whether the surface's own colours are its colour.
-        textures: Images, each in place of the value that goes with its slot.
+        cutoff: Opacity threshold of cut-outs; None for blending.
+        shows_corners: Whether vertex colours replace the colour.
+        textures: Textures by slot; each replaces the value of its slot.
     """
 
     name: str | None
@@ -62,11 +61,11 @@ class Look:
 
     @property
     def images(self) -> tuple[tuple[Texture, bool, tuple[Slot, ...]], ...]:
-        """Images that have to be read, which may serve several slots.
+        """Texture reads, each with its slots; one read may serve several slots.
 
         Returns:
-            Each with whether its numbers are colours of screens, and its slots. The
-            alpha of an image is none, so it can be taken of either kind.
+            Each with whether it is sRGB-encoded, and its slots. Alpha is never encoded,
+            so that it can be taken from either kind.
         """
         found: dict[tuple[Texture, bool], list[Slot]] = {}
         for slot, texture in self.textures:
@@ -80,11 +79,11 @@ class Look:
         return tuple((*key, tuple(slots)) for key, slots in found.items())
 
     def components(self, slot: Slot) -> str:
-        """Return which of its image's components a slot shows."""
+        """Return the components of the texture of a slot."""
         return dict(self.textures)[slot].sampling.components
 
     def fallback(self, slots: tuple[Slot, ...]) -> Vec4:
-        """Return the linear value of an image that is lost."""
+        """Return the linear fallback value of a missing texture."""
         if Slot.COLOR in slots:
             red, green, blue = linear(self.color or GREY)
             return red, green, blue, self.opacity
@@ -106,7 +105,7 @@ class Look:
 
 
 def linear(color: Vec3) -> Vec3:
-    """Return the linear components of an sRGB colour, as ``colors`` does of many."""
+    """Return the linear components of an sRGB colour; without numpy."""
     red, green, blue = (
         encoded / 12.92
         if encoded <= 0.04045  # noqa: PLR2004  the standard's threshold
@@ -117,7 +116,7 @@ def linear(color: Vec3) -> Vec3:
 
 
 def coordinates_name(number: int) -> str:
-    """Name the primvar of a set of texture coordinates."""
+    """Return the primvar name of a set of texture coordinates."""
     return f"st{number or ''}"
 
 
@@ -144,5 +143,5 @@ def set_input(
 
 
 def color_value(color: Vec3) -> Gf.Vec3f:
-    """Return an sRGB colour as USD stores it."""
+    """Convert an sRGB colour to a linear ``GfVec3f``."""
     return Gf.Vec3f(*linear(color))

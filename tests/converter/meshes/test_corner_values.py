@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from urdf_usd.converter.meshes import read_mesh
-from urdf_usd.converter.meshes.appearance import face_normals
+from urdf_usd.converter.meshes.corner_values import face_normals
 from urdf_usd.converter.meshes.mesh_material import (
     MeshMaterial,
     MeshTexture,
@@ -45,10 +45,10 @@ TEXT = "".join(f"v {x} {y} {z}\n" for x, y, z in PENTAGON) + "vn 0 0 3\nvt 0.2 0
 
 def test_corners_without_normal_take_that_of_their_face() -> None:
     """Stated normals are scaled to length one."""
-    look = read_obj(f"{TEXT}f 1//1 2//1 3//1\nf 1 3 4 5\n".encode()).look
+    attributes = read_obj(f"{TEXT}f 1//1 2//1 3//1\nf 1 3 4 5\n".encode()).attributes
 
-    assert look.normals is not None
-    normals = look.normals.values[look.normals.indices]
+    assert attributes.normals is not None
+    normals = attributes.normals.values[attributes.normals.indices]
     np.testing.assert_allclose(normals[:3], np.tile([0, 0, 1], (3, 1)))
     np.testing.assert_allclose(normals[3:], np.tile(NORMAL, (4, 1)), atol=1e-12)
 
@@ -58,26 +58,26 @@ def test_faces_that_are_dropped_take_their_corners_along() -> None:
     text = TEXT + "vt 0.5 0.1\nusemtl a\nf 1/1 1/1 2/1\nusemtl b\nf 1/2 2/1 3/2\n"
 
     library = b"newmtl a\nKd 1 0 0\nnewmtl b\nKd 0 1 0\n"
-    look = read_obj(b"mtllib x\n" + text.encode(), lambda _: library).look
+    attributes = read_obj(b"mtllib x\n" + text.encode(), lambda _: library).attributes
 
-    st = look.texture_coordinates
+    st = attributes.texture_coordinates
     assert st is not None
     expected = [[0.5, 0.1], [0.2, 0.9], [0.5, 0.1]]
     np.testing.assert_allclose(st.values[st.indices], expected, rtol=1e-6)
-    assert look.face_materials is not None
-    assert [look.materials[i].name for i in look.face_materials] == ["b"]
+    assert attributes.face_materials is not None
+    assert [attributes.materials[i].name for i in attributes.face_materials] == ["b"]
 
 
 def test_vertex_colours_of_obj_are_read_where_all_points_have_one() -> None:
     """A file without any has none, rather than white."""
     rows = [f"v {x} {y} {z} {i / 8} 0.5 0\n" for i, (x, y, z) in enumerate(PENTAGON)]
 
-    colored = read_obj(f"{''.join(rows)}f 3 4 5\n".encode()).look.colors
+    colored = read_obj(f"{''.join(rows)}f 3 4 5\n".encode()).attributes.colors
 
     assert colored is not None
     expected = [[i / 8, 0.5, 0] for i in (2, 3, 4)]
     np.testing.assert_allclose(colored.values[colored.indices], expected)
-    assert read_obj(f"{TEXT}f 3 4 5\n".encode()).look.colors is None
+    assert read_obj(f"{TEXT}f 3 4 5\n".encode()).attributes.colors is None
 
 
 @pytest.mark.parametrize("axes", [(True, False, False), (True, True, False)])
@@ -92,13 +92,15 @@ def test_a_mirrored_surface_keeps_normals_and_coordinates_at_their_points(
 
     mesh = mirrored(read_obj(text.encode()), axes)
 
-    look, signs = mesh.look, np.where(axes, -1, 1)
-    assert look.normals is not None
-    assert look.texture_coordinates is not None
+    attributes, signs = mesh.attributes, np.where(axes, -1, 1)
+    assert attributes.normals is not None
+    assert attributes.texture_coordinates is not None
     geometric = face_normals(mesh.points, mesh.face_counts, mesh.face_indices)
-    np.testing.assert_allclose(look.normals.values[look.normals.indices], geometric)
+    np.testing.assert_allclose(
+        attributes.normals.values[attributes.normals.indices], geometric
+    )
     places = mesh.points[mesh.face_indices] * signs
-    st = look.texture_coordinates.values[look.texture_coordinates.indices]
+    st = attributes.texture_coordinates.values[attributes.texture_coordinates.indices]
     for place, (u, _) in zip(places, st, strict=True):
         np.testing.assert_allclose(place, PENTAGON[round(u * 10) - 1], rtol=1e-6)
 
@@ -119,12 +121,14 @@ def test_material_libraries_are_read_beside_the_file(tmp_path: Path) -> None:
 
     mesh = read_mesh(path)
 
-    look = mesh.look
+    attributes = mesh.attributes
     # The sRGB value 0.5 in linear light (IEC 61966-2-1).
     gain = (((0.5 + 0.055) / 1.055) ** 2.4, 0.0, 0.0, 1.0)
     clamped = Sampling(wrap_s=Wrap.CLAMP, wrap_t=Wrap.CLAMP, gain=gain)
-    assert look.face_materials is not None
-    assert [look.materials[i] if i >= 0 else None for i in look.face_materials] == [
+    assert attributes.face_materials is not None
+    assert [
+        attributes.materials[i] if i >= 0 else None for i in attributes.face_materials
+    ] == [
         MeshMaterial("old blue", (0.0, 0.0, 0.5), 0.25),
         MeshMaterial(
             "old red",
@@ -133,4 +137,4 @@ def test_material_libraries_are_read_beside_the_file(tmp_path: Path) -> None:
         ),
         None,
     ]
-    assert mesh.skipped == ("material library 'lost.mtl' is not there",)
+    assert mesh.skipped == ("material library 'lost.mtl' is missing",)

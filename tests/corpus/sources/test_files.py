@@ -1,4 +1,4 @@
-"""Robots below a folder: they are read as if each had been named alone."""
+"""Robots below a folder are read as if each had been named alone."""
 
 from __future__ import annotations
 

@@ -1,0 +1,52 @@
+"""Options of a conversion that need no OpenUSD to be named."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Layout(StrEnum):
+    """Files of an asset: a folder of layers, one layer, or one package."""
+
+    LAYERED = "layered"
+    SINGLE = "single"
+    USDZ = "usdz"
+
+    @property
+    def suffix(self) -> str:
+        """Suffix of the root layer or package."""
+        suffixes = {Layout.LAYERED: ".usda", Layout.SINGLE: ".usdc"}
+        return suffixes.get(self, ".usdz")
+
+
+class BodyNesting(StrEnum):
+    """Whether body prims are nested along the kinematic tree or are siblings."""
+
+    NESTED = "nested"
+    FLAT = "flat"
+
+
+class MaterialNetworks(StrEnum):
+    """Shader networks of materials.
+
+    Attributes:
+        PREVIEW: UsdPreviewSurface.
+        OPENPBR: UsdPreviewSurface, and OpenPBR in the render context of MaterialX.
+    """
+
+    PREVIEW = "preview"
+    OPENPBR = "openpbr"
+
+
+class Profile(StrEnum):
+    """Simulator whose schemas are used in addition to UsdPhysics.
+
+    Attributes:
+        GENERIC: None; UsdPhysics and ``urdf:`` attributes only.
+        NEWTON: Newton (newton-usd-schemas).
+        PHYSX: PhysX (schemas of Omniverse Physics, as read by Isaac Sim).
+    """
+
+    GENERIC = "generic"
+    NEWTON = "newton"
+    PHYSX = "physx"
