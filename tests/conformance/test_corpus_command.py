@@ -103,7 +103,7 @@ def test_a_table_is_for_people(tmp_path: Path) -> None:
     result = _invoke("corpus", "list", f"dir:{tmp_path}", "--format", "table")
 
     assert "unknown" in result.stdout
-    assert result.stdout.endswith("1 robots, 1 of them here\n")
+    assert result.stdout.endswith("1 robots, 1 of them available locally\n")
 
 
 def test_one_robot_is_shown_with_all_its_files(mirror: Path) -> None:

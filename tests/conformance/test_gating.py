@@ -116,7 +116,7 @@ def test_a_baseline_is_written_explained_and_outgrown(robots: Path) -> None:
     written = _run("a", *options, "--update-baseline")
 
     assert written.exit_code == 0
-    assert "known.toml: 1 entry waits for a reason and an owner" in written.stderr
+    assert "known.toml: 1 new entry needs a reason and an owner" in written.stderr
     (expectation,) = read_baseline(Path("known.toml")).expectations
     assert expectation.place == ("dir--nothing", "verdict", "urdf-usd")
     again = _run("a", *options)

@@ -76,7 +76,7 @@ at (0.1, 0.2, 0.3), rpy (0, 0, 0.5)
 
 links               4
 joints              3 (1 revolute, 1 prismatic, 1 continuous)
-degrees of freedom  3, of which 2 follow no other
+degrees of freedom  3, 2 of them independent
 mass                4 kg
 shapes              2 visual, 1 collision
 meshes              1 files, 0 triangles
@@ -261,7 +261,7 @@ def test_a_robot_without_shapes_has_no_bounds(tmp_path: Path) -> None:
 
     output = invoke(path).stdout
 
-    assert "bounds at zero      no shapes" in output
+    assert "bounds (zero pose)  no shapes" in output
     assert read_json(path)["totals"]["bounds"] is None
 
 

@@ -161,9 +161,12 @@ def test_version_is_the_packages() -> None:
         (["convert", "pybulet", "out"], "did you mean 'pybullet'?"),
         (["convert", "pybullet", "out"], "names a whole corpus; name one robot"),
         (["convert", "arm.xacro", "out", "--arg", "x=1"], "'x=1' is not NAME:=VALUE"),
-        (["convert", "arm.urdf", "out", "--arg", "x:=1"], "--arg is for .xacro files"),
-        (["check", "arm.urdf", "arm.urdf", "--arg", "x:=1"], "arm.urdf is none"),
-        (["expand", "arm.urdf"], "arm.urdf is no .xacro file"),
+        (
+            ["convert", "arm.urdf", "out", "--arg", "x:=1"],
+            "--arg requires a .xacro file",
+        ),
+        (["check", "arm.urdf", "arm.urdf", "--arg", "x:=1"], "the source is arm.urdf"),
+        (["expand", "arm.urdf"], "arm.urdf is not a .xacro file"),
         (["check", "arm.urdf", "missing.usda"], "'missing.usda' does not exist"),
         (["check", "arm.urdf", "arm.urdf", "--engine", "x"], "no engine is called"),
         (["run"], "Missing option '--out'"),
@@ -503,7 +506,7 @@ def test_an_interrupted_run_leaves_a_report_on_what_is_finished(
         yield show
 
     monkeypatch.setattr(
-        "urdf_usd.conformance.cli.options.running.shown_progress", interrupting
+        "urdf_usd.conformance.cli.output.run_report.shown_progress", interrupting
     )
     result = _invoke("run", "arm.urdf", "pybullet:cube.urdf", "--out", "report")
 
