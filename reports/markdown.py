@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from urdf_usd.conformance.records.record import Verdict
 from urdf_usd.reports.appearance import GRADES, VERDICTS
-from urdf_usd.reports.headline import headline
-from urdf_usd.reports.html.former import sign, sorted_changes
+from urdf_usd.reports.changes import sign, sorted_changes
+from urdf_usd.reports.overview import headline
 from urdf_usd.reports.quantities import exact, quantity
 from urdf_usd.reports.text import markdown
 
@@ -28,12 +28,12 @@ _ROWS = 50
 
 
 def write_markdown(summary: RunSummary, path: Path) -> None:
-    """Write counts, robots that do not conform, and worst figures."""
+    """Write counts, robots that do not conform, and the largest differences."""
     text = "\n".join(
         (
             *_counts(summary),
-            *_against_baseline(summary),
-            *since_former(summary),
+            *_baseline(summary),
+            *previous_run(summary),
             *_nonconforming(summary),
             *_worst(summary),
         )
@@ -57,13 +57,13 @@ def _counts(summary: RunSummary) -> Iterator[str]:
             yield f"| {VERDICTS[verdict].sign} | {verdict} | {count} |"
 
 
-def _against_baseline(summary: RunSummary) -> Iterator[str]:
-    """Tell what changed; what is as expected is counted."""
+def _baseline(summary: RunSummary) -> Iterator[str]:
+    """List differences from the baseline; expected results are only counted."""
     baseline = summary.baseline
     if baseline is None:
         return
     yield ""
-    yield "### Against the baseline"
+    yield "### Comparison with the baseline"
     yield ""
     yield (
         f"{len(baseline.new)} new, {len(baseline.worse)} worse, "
@@ -81,7 +81,7 @@ def _against_baseline(summary: RunSummary) -> Iterator[str]:
     if not rows:
         return
     yield ""
-    yield "| Change | Robot | Check | Expected | Now | What |"
+    yield "| Change | Robot | Check | Expected | Now | Details |"
     yield "|---|---|---|---|---|---|"
     for word, known in rows[:_ROWS]:
         robot = f"<code>{markdown(known.robot, _NAME_LIMIT)}</code>"
@@ -93,19 +93,19 @@ def _against_baseline(summary: RunSummary) -> Iterator[str]:
         yield f"and {len(rows) - _ROWS} more."
 
 
-def since_former(summary: RunSummary) -> Iterator[str]:
-    """Tell what changed since a former run, if there was one."""
+def previous_run(summary: RunSummary) -> Iterator[str]:
+    """List changes since a previous run, if the summary has them."""
     if summary.former is None:
         return
     changes = sorted_changes(summary.former)
     yield ""
-    yield "### Since the former run"
+    yield "### Changes since the previous run"
     yield ""
     yield f"{changes.sentence[0].upper()}{changes.sentence[1:]}."
     if not changes.rows:
         return
     yield ""
-    yield "| Change | Robot | Check | Before | Now | What |"
+    yield "| Change | Robot | Check | Before | Now | Details |"
     yield "|---|---|---|---|---|---|"
     for one in changes.rows[:_ROWS]:
         robot = f"<code>{markdown(one.subject, _NAME_LIMIT)}</code>"
@@ -129,7 +129,7 @@ def _nonconforming(summary: RunSummary) -> Iterator[str]:
     if not robots:
         return
     yield ""
-    yield "### What does not conform"
+    yield "### Robots that do not conform"
     yield ""
     yield "| Robot | Verdict | Reason |"
     yield "|---|---|---|"
@@ -151,9 +151,9 @@ def _worst(summary: RunSummary) -> Iterator[str]:
     if not figures:
         return
     yield ""
-    yield "### Worst errors"
+    yield "### Largest differences"
     yield ""
-    yield "| Quantity | Worst | Robot | Grade |"
+    yield "| Quantity | Largest | Robot | Grade |"
     yield "|---|---:|---|---|"
     for heading, robot, value in figures:
         amount = quantity(value, heading.unit)

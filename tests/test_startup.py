@@ -89,7 +89,9 @@ def test_importing_a_package_loads_no_library(package: str) -> None:
     )
 
 
-@pytest.mark.parametrize("package", [p for p in PACKAGES if "conformance" not in p])
+@pytest.mark.parametrize(
+    "package", ["urdf_usd", "urdf_usd.converter", "urdf_usd.corpus"]
+)
 def test_every_public_name_can_be_asked_for(package: str) -> None:
     """The table of where names are is complete."""
     module = import_module(package)

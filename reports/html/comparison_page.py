@@ -1,4 +1,4 @@
-"""The page that holds converters against each other, and the lines of Markdown."""
+"""Comparison of converters as a page and as Markdown."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from markupsafe import Markup
 from urdf_usd.conformance.records.record import Verdict
 from urdf_usd.reports import overview
 from urdf_usd.reports.appearance import VERDICTS
+from urdf_usd.reports.changes import sorted_changes
 from urdf_usd.reports.comparison import compare
-from urdf_usd.reports.html.former import sorted_changes
 from urdf_usd.reports.html.rendering import (
     page_environment,
     page_name,
     script_digest,
     template_asset,
 )
-from urdf_usd.reports.markdown import since_former
+from urdf_usd.reports.markdown import previous_run
 from urdf_usd.reports.quantities import duration, size
 from urdf_usd.reports.text import markdown
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from urdf_usd.conformance.records.record import RobotRecord, RunSummary
     from urdf_usd.reports.comparison import Comparison, Seconds, Standing
 
-# Below it, each converter has the pages that a run of its own would have.
+# Folder of the pages of each converter, as a run of that converter alone has them.
 CONVERTERS = "converters"
 _CELL = 200
 _ROWS = 50
@@ -46,11 +46,11 @@ def write_comparison(
     Args:
         summary: The run.
         robots: Its records, one per robot and converter.
-        seconds: How long conversions took.
+        seconds: Durations of conversions.
         directory: Folder of the run, in which each converter has its pages.
 
     Raises:
-        OSError: It cannot be written.
+        OSError: The file cannot be written.
     """
     script = template_asset("filter.js")
     environment = page_environment()
@@ -61,7 +61,7 @@ def write_comparison(
         comparison=compared,
         robots=len({robot.id for robot in robots}),
         groups=overview.groups(robots),
-        verdicts=_told(compared),
+        verdicts=_verdict_columns(compared),
         title=headline(compared),
         changes=sorted_changes(summary.former) if summary.former else None,
         changed={f"{one.candidate}/{one.id}": _sheet(one) for one in robots},
@@ -76,11 +76,11 @@ def write_comparison(
 def write_comparison_markdown(
     summary: RunSummary, robots: Sequence[RobotRecord], seconds: Seconds, path: Path
 ) -> None:
-    """Write the comparison short enough for a comment on a pull request."""
+    """Write the comparison as a summary for a pull-request comment."""
     compared = compare(summary, robots, seconds)
     lines = (
         *_standings(compared),
-        *since_former(summary),
+        *previous_run(summary),
         *_shortfalls(compared),
         *_robots(compared),
     )
@@ -88,15 +88,15 @@ def write_comparison_markdown(
 
 
 def headline(comparison: Comparison) -> str:
-    """Say how many robots conform, converter by converter."""
+    """Return how many robots conform, for each converter."""
     return "; ".join(
         f"{one.converter.name}: {one.conforming} of {one.robots} robots conform"
         for one in comparison.standings
     )
 
 
-def _told(comparison: Comparison) -> tuple[Verdict, ...]:
-    """Return the verdicts that have a column: the usual ones, and what occurs."""
+def _verdict_columns(comparison: Comparison) -> tuple[Verdict, ...]:
+    """Return the verdicts with a column: the usual ones, and others that occur."""
     usual = (Verdict.EXACT, Verdict.CLOSE, Verdict.FAILS)
     return tuple(
         verdict
@@ -107,12 +107,12 @@ def _told(comparison: Comparison) -> tuple[Verdict, ...]:
 
 
 def _site(converter: str) -> str:
-    """Where the pages of a converter begin."""
+    """Return the address of the index page of a converter."""
     return f"{CONVERTERS}/{quote(converter)}/index.html"
 
 
 def _sheet(robot: RobotRecord) -> str:
-    """Where the page of a robot and a converter is."""
+    """Return the address of the page of a robot of one converter."""
     place = (CONVERTERS, robot.candidate, "robots", page_name(robot))
     return "/".join(map(quote, place))
 
@@ -129,8 +129,8 @@ def _standings(comparison: Comparison) -> Iterator[str]:
         yield _standing_row(one)
     yield ""
     yield (
-        f"Times and sizes are of the {comparison.shared} robots that all converted; "
-        "the time of a command includes the start of its process."
+        f"Times and sizes are over the {comparison.shared} robots that all converted; "
+        "the time of a command includes starting its process."
     )
 
 
@@ -156,7 +156,7 @@ def _shortfalls(comparison: Comparison) -> Iterator[str]:
         return
     names = [one.converter.name for one in comparison.standings]
     yield ""
-    yield "### Checks that robots do not pass"
+    yield "### Failed checks, by number of robots"
     yield ""
     yield f"| Check | {' | '.join(markdown(name, _CELL) for name in names)} |"
     yield f"|---|{'---:|' * len(names)}"
@@ -171,20 +171,22 @@ def _robots(comparison: Comparison) -> Iterator[str]:
     for entry in comparison.entries:
         robot = entry.robot
         verdicts.setdefault(robot.source.reference, {})[robot.candidate] = robot.verdict
-    apart = {name: row for name, row in verdicts.items() if len(set(row.values())) > 1}
-    if not apart:
+    differing = {
+        name: row for name, row in verdicts.items() if len(set(row.values())) > 1
+    }
+    if not differing:
         return
     yield ""
-    yield "### Robots on which they differ"
+    yield "### Robots with different verdicts"
     yield ""
     yield f"| Robot | {' | '.join(markdown(name, _CELL) for name in names)} |"
     yield f"|---|{'---|' * len(names)}"
-    for reference, row in list(apart.items())[:_ROWS]:
+    for reference, row in list(differing.items())[:_ROWS]:
         cells = (
             f"{VERDICTS[row[name]].sign} {row[name]}" if name in row else ""
             for name in names
         )
         yield f"| <code>{markdown(reference, _CELL)}</code> | {' | '.join(cells)} |"
-    if len(apart) > _ROWS:
+    if len(differing) > _ROWS:
         yield ""
-        yield f"and {len(apart) - _ROWS} more."
+        yield f"and {len(differing) - _ROWS} more."

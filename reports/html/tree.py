@@ -1,4 +1,4 @@
-"""The kinematic tree of a robot, with the error of every link, from its scene."""
+"""The kinematic tree of a robot with the pose error of every link."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ if TYPE_CHECKING:
     from urdf_usd.conformance.records.record import CheckRecord
     from urdf_usd.conformance.records.scene import LinkErrors, Scene, SceneJoint
 
-# Deeper trees are drawn no further to the right.
+# Deeper links are not indented further.
 _DEEPEST = 12
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What float32 and the tolerance allow, of one check.
+    """float32 bound and tolerance of one check.
 
     Attributes:
         unit: Unit of both.
-        bound: What float32 storage allows; 0 if nothing is known.
-        tolerance: Engineering tolerance, likewise.
+        bound: Error that float32 rounding explains; 0 if unknown.
+        tolerance: Engineering tolerance; 0 if unknown.
     """
 
     unit: str
@@ -33,7 +33,7 @@ class Limits:
 
     @classmethod
     def of(cls, check: CheckRecord | None, unit: str) -> Limits:
-        """Take the limits of a check, if it took place."""
+        """Return the limits of a check, if it took place."""
         if check is None:
             return cls(unit)
         return cls(check.unit, check.bound or 0.0, check.tolerance or 0.0)
@@ -46,21 +46,21 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Branch:
+class TreeRow:
     """One link of the tree.
 
     Attributes:
         link: Name.
         joint: Joint that leads to it; None for the root.
-        kind: How that joint moves, in a word.
-        depth: Number of joints above it, as far as they are drawn.
+        kind: Motion of that joint, in a word.
+        depth: Number of joints above it, at most ``_DEEPEST``.
         position: Largest error of its position [m]; None if it was not compared.
         rotation: Largest error of its rotation [rad], likewise.
         grade: Grade of the worse of the two.
-        configuration: Where the larger share of its tolerance is used up.
-        first: Whether it fails although the link that carries it does not.
-        moved: Whether it is in another position than the tolerance allows.
-        turned: Whether it is turned further than that.
+        configuration: Where the worse of the two occurs.
+        first: Whether it fails although its parent does not.
+        moved: Whether the position error exceeds the tolerance.
+        turned: Whether the rotation error does.
     """
 
     link: str
@@ -89,8 +89,8 @@ class _Error:
 _UNKNOWN = _Error(None, None, "", Grade.NOT_COMPARABLE)
 
 
-def tree(scene: Scene, position: Limits, rotation: Limits) -> tuple[Branch, ...]:
-    """Return the links of the URDF, each before what it carries."""
+def tree(scene: Scene, position: Limits, rotation: Limits) -> tuple[TreeRow, ...]:
+    """Return the links of the URDF, parents first."""
     model = next((one for one in scene.models if one.side == "urdf"), None)
     if model is None:
         return ()
@@ -98,25 +98,25 @@ def tree(scene: Scene, position: Limits, rotation: Limits) -> tuple[Branch, ...]
     below: dict[str, list[SceneJoint]] = {}
     for joint in model.joints:
         below.setdefault(joint.parent, []).append(joint)
-    return tuple(_branches(model.root, below, errors))
+    return tuple(_rows(model.root, below, errors))
 
 
-def beginnings(branches: tuple[Branch, ...]) -> tuple[Branch, ...]:
-    """Return the links at which a wrong chain begins, the topmost first."""
-    return tuple(branch for branch in branches if branch.first)
+def first_wrong(rows: tuple[TreeRow, ...]) -> tuple[TreeRow, ...]:
+    """Return the links that fail although their parents do not, topmost first."""
+    return tuple(row for row in rows if row.first)
 
 
-def _branches(
+def _rows(
     root: str,
     below: Mapping[str, list[SceneJoint]],
     errors: Mapping[str, _Error],
-) -> Iterator[Branch]:
+) -> Iterator[TreeRow]:
     waiting: list[tuple[str, SceneJoint | None, int]] = [(root, None, 0)]
     while waiting:
         link, joint, depth = waiting.pop()
         error = errors.get(link, _UNKNOWN)
         above = errors.get(joint.parent, _UNKNOWN) if joint else _UNKNOWN
-        yield Branch(
+        yield TreeRow(
             link=link,
             joint=joint.name if joint else None,
             kind=_kind(joint) if joint else "root",
@@ -150,7 +150,7 @@ def _errors(
         turned, at_turned = _largest(measured, measured.rotations, index)
         grades = position.grade(moved), rotation.grade(turned)
         order = [Grade.EXACT, Grade.CLOSE, Grade.FAILS]
-        # A link may stand where it should and be turned: then that is its place.
+        # Show the configuration of the worse of the two errors.
         turn = order.index(grades[1]) > order.index(grades[0])
         found[link] = _Error(
             moved,

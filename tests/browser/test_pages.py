@@ -17,7 +17,7 @@ from tests.reports import records
 from tests.reversed_axis import JOINT, URDF, reverse_axis
 from urdf_usd.conformance.execution.run import check
 from urdf_usd.conformance.records.record import FindingRecord, Grade, Verdict
-from urdf_usd.reports import render_robot, write_site
+from urdf_usd.reports.html.site import render_robot, write_site
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,7 +13,7 @@ from urdf_usd.conformance.records.baseline_record import (
     KnownFailureRecord,
 )
 from urdf_usd.conformance.records.record import FindingRecord, Grade, Verdict
-from urdf_usd.reports import write_junit
+from urdf_usd.reports.junit import write_junit
 
 if TYPE_CHECKING:
     from pathlib import Path

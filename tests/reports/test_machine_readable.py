@@ -19,8 +19,9 @@ from urdf_usd.conformance.records.results import record_json
 from urdf_usd.conformance.records.schema import RECORDS, record_schema, write_schemas
 from urdf_usd.converter import convert
 from urdf_usd.corpus import resolve_robot
-from urdf_usd.reports import write_badge, write_parquet, write_sarif
-from urdf_usd.reports.measurements import COLUMNS
+from urdf_usd.reports.badge import write_badge
+from urdf_usd.reports.measurements import COLUMNS, write_parquet
+from urdf_usd.reports.sarif import write_sarif
 
 if TYPE_CHECKING:
     from urdf_usd.conformance.records.record import RobotRecord

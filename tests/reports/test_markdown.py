@@ -12,7 +12,8 @@ from urdf_usd.conformance.records.baseline_record import (
     KnownFailureRecord,
 )
 from urdf_usd.conformance.records.record import Verdict
-from urdf_usd.reports import write_markdown, write_site
+from urdf_usd.reports.html.site import write_site
+from urdf_usd.reports.markdown import write_markdown
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,7 +32,7 @@ def test_it_says_what_conforms_what_does_not_and_by_how_much(tmp_path: Path) -> 
     lines = _written(records.corpus(), tmp_path)
     assert lines[0] == "## 2 of 7 robots conform, 1 more is not available"
     assert "| ✗ | fails | 1 |" in lines
-    start = lines.index("### What does not conform")
+    start = lines.index("### Robots that do not conform")
     assert lines[start + 4] == (
         "| <code>pybullet:Shifted.urdf</code> | ✗ fails "
         "| link wrist: position differs by 3.1 mm |"
@@ -45,9 +46,9 @@ def test_it_says_what_conforms_what_does_not_and_by_how_much(tmp_path: Path) -> 
 def test_a_run_that_conforms_lists_nothing_else(tmp_path: Path) -> None:
     """No empty heading."""
     lines = _written((records.robot(),), tmp_path)
-    assert "### What does not conform" not in lines
-    assert "### Worst errors" in lines
-    assert "### Worst errors" not in _written((records.robot(checks=()),), tmp_path)
+    assert "### Robots that do not conform" not in lines
+    assert "### Largest differences" in lines
+    assert "### Largest differences" not in _written((records.robot(checks=()),), tmp_path)
 
 
 def test_names_cannot_break_out_of_their_cell(tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ def test_a_group_has_the_most_urgent_grade_of_its_checks() -> None:
     assert overview.group_grades(records.robot(checks=checks)) == {"mass": Grade.EXACT}
     checks = (records.mass(Grade.FAILS), records.silent())
     assert overview.group_grades(records.robot(checks=checks)) == {"mass": Grade.FAILS}
-    assert overview.silent_checks(records.robot(checks=checks), "mass") == 1
+    assert overview.not_comparable_checks(records.robot(checks=checks), "mass") == 1
 
 
 def test_the_worst_figure_of_every_measured_check_names_its_robot() -> None:
@@ -80,7 +80,7 @@ def test_an_engine_that_was_never_asked_is_absent_and_not_forgotten() -> None:
     )
     (drake,) = overview.participation(robots)
     assert drake.share == 0.5
-    assert drake.reasons == (("not asked", 1),)
+    assert drake.reasons == (("not used", 1),)
 
 
 def test_a_run_in_which_nothing_is_readable_has_no_participation() -> None:
@@ -90,9 +90,9 @@ def test_a_run_in_which_nothing_is_readable_has_no_participation() -> None:
 
 def test_deviations_are_collected_by_cause_over_robots() -> None:
     """One robot that shows a deviation in two checks counts once."""
-    (deviation,) = overview.reader_deviations(records.corpus())
+    (deviation,) = overview.engine_deviations(records.corpus())
     assert deviation.engine == "pybullet"
     assert {robot.name for robot in deviation.robots} == {"Alpha", "Shifted"}
     twice = records.robot(deviations=(records.DEVIATION, records.DEVIATION))
-    (deviation,) = overview.reader_deviations((twice,))
+    (deviation,) = overview.engine_deviations((twice,))
     assert len(deviation.robots) == 1

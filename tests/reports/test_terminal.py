@@ -10,7 +10,7 @@ from rich.console import Console
 
 from tests.reports import records
 from urdf_usd.conformance.records.record import FindingRecord, Grade, Verdict
-from urdf_usd.reports import terminal_summary
+from urdf_usd.reports.terminal import terminal_summary
 
 if TYPE_CHECKING:
     from urdf_usd.conformance.records.record import RobotRecord
@@ -71,7 +71,7 @@ def test_one_robot_fits_into_a_narrow_terminal() -> None:
     lines = _shown((robot,), width=60).splitlines()
     assert len(lines) <= 30
     words = " ".join(" ".join(lines).split())
-    assert words.index("Fault:") < words.index("What to do:")
+    assert words.index("Fault:") < words.index("Remedy:")
 
 
 def test_colours_are_for_terminals_alone() -> None:

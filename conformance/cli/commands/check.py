@@ -155,7 +155,7 @@ def _write_files(
     if html_file:
         import shlex
 
-        from urdf_usd.reports import render_robot
+        from urdf_usd.reports.html.site import render_robot
 
         command = shlex.join(("urdf-usd", "check", *sources, "--html", "robot.html"))
         write_atomically(html_file, render_robot(record, scene, command).encode())
@@ -163,7 +163,7 @@ def _write_files(
 
 def _print_summary(record: RobotRecord, source: RobotSource, base: str) -> None:
     from urdf_usd.conformance.execution.assembly import summary_of
-    from urdf_usd.reports import terminal_summary
+    from urdf_usd.reports.terminal import terminal_summary
 
     summary = summary_of([record], [source.reference], {"base": base})
     stdout().print(terminal_summary(summary, [record]))

@@ -22,8 +22,8 @@ from urdf_usd.conformance.records.record import (
     Grade,
     Verdict,
 )
-from urdf_usd.reports import render_robot, write_site
 from urdf_usd.reports.appearance import appearance
+from urdf_usd.reports.html.site import render_robot, write_site
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -82,7 +82,7 @@ def test_the_matrix_shows_grades_reason_and_position_error(tmp_path: Path) -> No
         "✗ fails",
         "✓ exact",
         "✗ fails",
-        "✓ exact, not comparable in 1 of its checks",
+        "✓ exact, 1 of its checks not comparable",
         "",
         "3.1 mm",
         "link wrist: position differs by 3.1 mm",
@@ -120,9 +120,9 @@ def test_engines_are_counted_with_percentage_and_reason(tmp_path: Path) -> None:
     assert rows["pybullet"][2:4] == ["0 (0 %)", "6"]
 
 
-def test_reader_deviations_are_collected(tmp_path: Path) -> None:
+def test_engine_deviations_are_collected(tmp_path: Path) -> None:
     """Engine, cause, and the number of robots."""
-    (row,) = _rows(_index(records.corpus(), tmp_path), "reader-deviations")
+    (row,) = _rows(_index(records.corpus(), tmp_path), "engine-deviations")
     assert row[0] == "pybullet"
     assert "gives a link without inertial a mass of 1 kg" in row[1]
     assert row[3] == "2"
@@ -159,7 +159,7 @@ def test_every_link_leads_somewhere(tmp_path: Path) -> None:
 def test_an_id_that_is_no_file_name_is_refused(identity: str, tmp_path: Path) -> None:
     """A record cannot write outside the folder."""
     robot = records.robot(id=identity)
-    with pytest.raises(ValueError, match="no file name"):
+    with pytest.raises(ValueError, match="not a file name"):
         write_site(records.summary((robot,)), (robot,), tmp_path / "site")
 
 
@@ -167,7 +167,7 @@ def test_a_robot_page_begins_with_what_is_wrong() -> None:
     """Where, expected, actual, difference and tolerance, before anything else."""
     page = _page(_named("Shifted"))
     assert _text(_one(page, "//h1")) == "Shifted"
-    assert _text(page.xpath("//main//h2")[0]) == "What is wrong"
+    assert _text(page.xpath("//main//h2")[0]) == "Findings"
     (row,) = _rows(page, "finding-fails-kinematics-position")
     assert row[0] == "✗ fails"
     assert row[1].startswith("link wrist The wrist stands 3.1 mm away")
@@ -215,7 +215,7 @@ def test_a_robot_page_shows_each_engine_per_quantity() -> None:
     assert rows["link position"]["mujoco"] == "3.4 mm link wrist"
     assert rows["link position"]["pybullet"].endswith("loses the axis of planar joints")
     assert rows["link mass"]["mujoco"] == "0"
-    assert rows["link mass"]["pybullet"] == "50 % link camera reader deviation"
+    assert rows["link mass"]["pybullet"] == "50 % link camera engine deviation"
     assert rows["joint types"]["spec"] == "equal"
     assert rows["link inertia"]["pybullet"] == ""
 
@@ -245,14 +245,14 @@ def test_what_a_reader_of_the_usd_computes_instead_is_shown_link_by_link() -> No
 
     assert row[3] == "1300 %"
     assert row[4].startswith("link toe, link heel")
-    assert "link toe: (1e-06, 2e-06, 3e-06) kg m^2 is stated" in row[4]
+    assert "link toe: authored (1e-06, 2e-06, 3e-06) kg m^2" in row[4]
     assert "(4e-05, 4e-05, 4e-05) kg m^2 is computed (1300 %)" in row[4]
 
 
 def test_a_robot_page_that_conforms_says_so_and_keeps_what_is_close() -> None:
     """Text values such as inf are shown as they are."""
     page = _page(_named("Alpha"))
-    assert "Nothing: every value that could be compared" in _text(page)
+    assert "None: every value that could be compared" in _text(page)
     (row,) = _rows(page, "finding-close-limits-upper")
     assert row[2:4] == ["inf", "2.8973"]
 
@@ -515,7 +515,7 @@ def test_lint_and_ledger_have_tables_of_their_own() -> None:
     page = _page(robot)
     (row,) = _rows(page, "lint-table")
     assert (row[0], row[1], row[3]) == ("warning", "arm.urdf:41:5", "mass-implausible")
-    assert row[2].endswith("What to do: Write kilograms.")
+    assert row[2].endswith("Remedy: Write kilograms.")
     assert _rows(page, "ledger-table") == [
         ["link", "9", "converted", "a prim each"],
         ["<gazebo>", "4", "kept", "custom data"],

@@ -14,7 +14,7 @@ from urdf_usd.conformance.records.scene import (
     SceneLink,
     SceneModel,
 )
-from urdf_usd.reports.html.tree import Limits, beginnings, tree
+from urdf_usd.reports.html.tree import Limits, first_wrong, tree
 
 _REST = (1.0, 0.0, 0.0, 0.1, 0.0, 1.0, 0.0, -0.2, 0.0, 0.0, 1.0, 0.3)
 _POSITION = Limits("m", 2e-7, 1e-5)
@@ -87,7 +87,7 @@ def test_a_fault_is_told_where_it_begins_and_not_where_it_leads() -> None:
     grades = {one.link: one.grade for one in branches}
     assert grades["arm"] is Grade.EXACT
     assert grades["hand"] is grades["thumb"] is Grade.FAILS
-    (first,) = beginnings(branches)
+    (first,) = first_wrong(branches)
     assert (first.link, first.position, first.configuration) == ("hand", 0.02, "upper")
 
 
@@ -95,14 +95,14 @@ def test_a_link_that_is_turned_in_place_is_wrong_too() -> None:
     """Its rotation says where."""
     rotations = ((0.0, 0.5, 0.0, 0.0, 0.0), (0.0,) * 5)
     branches = tree(_scene(((0.0,) * 5,) * 2, rotations), _POSITION, _ROTATION)
-    (first,) = beginnings(branches)
+    (first,) = first_wrong(branches)
     assert (first.link, first.rotation, first.configuration) == ("arm", 0.5, "zero")
 
 
 def test_what_is_no_number_is_wrong() -> None:
     """A frame of nan is nowhere."""
     branches = tree(_scene(((0.0,) * 5, (0.0,) * 4 + (None,))), _POSITION, _ROTATION)
-    assert [one.link for one in beginnings(branches)] == ["leg"]
+    assert [one.link for one in first_wrong(branches)] == ["leg"]
 
 
 def test_limits_are_those_of_the_check() -> None:
@@ -121,5 +121,5 @@ def test_a_scene_of_one_model_has_a_tree_without_errors() -> None:
     scene = Scene(mark=0.1, models=_scene(((0.0,) * 5,) * 2).models)
     branches = tree(scene, _POSITION, _ROTATION)
     assert {one.grade for one in branches} == {Grade.NOT_COMPARABLE}
-    assert not beginnings(branches)
+    assert not first_wrong(branches)
     assert tree(Scene(mark=0.1, models=()), _POSITION, _ROTATION) == ()

@@ -15,8 +15,10 @@ from urdf_usd.conformance.records.change_record import (
     FormerRunRecord,
     Kind,
 )
-from urdf_usd.reports import terminal_summary, write_markdown, write_site
-from urdf_usd.reports.html.former import MOST_ROWS, look, sign, sorted_changes
+from urdf_usd.reports.changes import MOST_ROWS, look, sign, sorted_changes
+from urdf_usd.reports.html.site import write_site
+from urdf_usd.reports.markdown import write_markdown
+from urdf_usd.reports.terminal import terminal_summary
 
 if TYPE_CHECKING:
     from pathlib import Path
