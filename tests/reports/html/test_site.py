@@ -246,7 +246,7 @@ def test_what_a_reader_of_the_usd_computes_instead_is_shown_link_by_link() -> No
     assert row[3] == "1300 %"
     assert row[4].startswith("link toe, link heel")
     assert "link toe: authored (1e-06, 2e-06, 3e-06) kg m^2" in row[4]
-    assert "(4e-05, 4e-05, 4e-05) kg m^2 is computed (1300 %)" in row[4]
+    assert "computed (4e-05, 4e-05, 4e-05) kg m^2 (1300 %)" in row[4]
 
 
 def test_a_robot_page_that_conforms_says_so_and_keeps_what_is_close() -> None:
