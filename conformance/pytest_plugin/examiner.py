@@ -1,4 +1,4 @@
-"""Robots examined one by one, for as long as somebody asks: in a test session, say."""
+"""Conversion and check of single robots with shared processes, for test sessions."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ _DEFAULTS = ConvertOptions()
 
 
 class Examiner:
-    """Converts and checks robots; processes and engines are there for all of them.
+    """Converts and checks robots, which share processes and engines.
 
     Args:
         out: Folder of all assets.
-        engines: Engines to ask on the URDF besides the specification; all if empty.
-        limits: What a process may take.
+        engines: URDF engines to use in addition to ``spec``; all if empty.
+        limits: Limits of a process.
         jobs: Processes that work on a robot at the same time; one per CPU if None.
 
     Attributes:
@@ -60,7 +60,7 @@ class Examiner:
         self._known: dict[str, RobotRecord] = {}
 
     def __enter__(self) -> Self:
-        """Begin; nothing is started before the first robot."""
+        """Return self; processes start at the first robot."""
         return self
 
     def __exit__(
