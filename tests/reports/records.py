@@ -1,4 +1,4 @@
-"""Builds run records by hand: a small corpus in which everything happens once."""
+"""Hand-made run records: a small corpus with each verdict."""
 
 from __future__ import annotations
 
