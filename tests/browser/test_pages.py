@@ -75,13 +75,13 @@ def visit(browser: Browser) -> Iterator[Visit]:
         if message.type in {"error", "warning"} and "GPU stall" not in message.text:
             found.faults.append(message.text)
 
-    def asked(request: Request) -> None:
+    def requested(request: Request) -> None:
         if not request.url.startswith(("file://", "data:", "blob:")):
             found.faults.append(f"asks for {request.url}")
 
     found.page.on("console", heard)
     found.page.on("pageerror", lambda error: found.faults.append(str(error)))
-    found.page.on("request", asked)
+    found.page.on("request", requested)
     yield found
     context.close()
     assert found.faults == []

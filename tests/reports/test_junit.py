@@ -96,13 +96,13 @@ def test_outcomes_follow_verdicts_and_grades(tmp_path: Path) -> None:
         "broken.urdf:12:3: error: mismatched tag </link> [xml-syntax]" in skipped.text
     )
     (silent,) = root.xpath("testsuite[@name='quiet']//skipped/@message")
-    assert silent == "the USD reader invents the inertia of every link"
+    assert silent == "the USD engine computes the inertia of every link"
 
 
 def test_nonconforming_robot_has_a_failing_case(tmp_path: Path) -> None:
     """Also if no check fails."""
     for verdict in (Verdict.FAILS, Verdict.DISPUTED, Verdict.NOT_COMPARABLE):
-        for checks in ((), (records.mass(),), (records.silent(),)):
+        for checks in ((), (records.mass(),), (records.not_comparable(),)):
             root = _written((records.robot(verdict, checks=checks),), tmp_path)
             assert root.get("failures") == "1"
     root = _written((records.robot(Verdict.CRASHED),), tmp_path)

@@ -34,9 +34,9 @@ def test_robot_without_a_name_is_titled_by_its_id() -> None:
 
 def test_a_group_has_the_most_urgent_grade_of_its_checks() -> None:
     """Checks that are not comparable hide no other grade."""
-    checks = (records.silent(), records.mass())
+    checks = (records.not_comparable(), records.mass())
     assert overview.group_grades(records.robot(checks=checks)) == {"mass": Grade.EXACT}
-    checks = (records.mass(Grade.FAILS), records.silent())
+    checks = (records.mass(Grade.FAILS), records.not_comparable())
     assert overview.group_grades(records.robot(checks=checks)) == {"mass": Grade.FAILS}
     assert overview.not_comparable_checks(records.robot(checks=checks), "mass") == 1
 

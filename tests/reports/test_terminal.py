@@ -52,7 +52,7 @@ def test_single_robot_shows_its_findings() -> None:
     lines = [" ".join(line.split()) for line in _shown((robot,)).splitlines()]
     assert lines[0] == "✗ fails Shifted"
     (finding,) = [line for line in lines if line.startswith("✗ link wrist")]
-    assert "link position: The wrist stands 3.1 mm away" in finding
+    assert "link position: The wrist is 3.1 mm away" in finding
     assert len(lines) <= 30
 
 

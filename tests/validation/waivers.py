@@ -88,16 +88,16 @@ WAIVERS = (
 )
 
 
-def waiver(rule: str, message: str, said: frozenset[str]) -> Waiver | None:
+def waiver(rule: str, message: str, rules: frozenset[str]) -> Waiver | None:
     """Find the waiver of an issue.
 
     Args:
         rule: Name of the validator's rule.
         message: Its message.
-        said: Rules of the diagnostics of the conversion.
+        rules: Rules of the diagnostics of the conversion.
     """
     for candidate in WAIVERS:
-        known = candidate.after is None or candidate.after in said
+        known = candidate.after is None or candidate.after in rules
         if candidate.rule == rule and candidate.says in message and known:
             return candidate
     return None

@@ -170,7 +170,7 @@ def test_robot_page_starts_with_findings() -> None:
     assert _text(page.xpath("//main//h2")[0]) == "Findings"
     (row,) = _rows(page, "finding-fails-kinematics-position")
     assert row[0] == "✗ fails"
-    assert row[1].startswith("link wrist The wrist stands 3.1 mm away")
+    assert row[1].startswith("link wrist The wrist is 3.1 mm away")
     assert row[1].endswith("(configuration: sample 4)")
     assert row[2:] == [
         "(0.1, -0.2, 0.3)",
