@@ -18,7 +18,7 @@ from urdf_usd.reports.html.rendering import (
     script_digest,
     template_asset,
 )
-from urdf_usd.reports.markdown import previous_run
+from urdf_usd.reports.markdown import previous_run, table
 from urdf_usd.reports.quantities import duration, size
 from urdf_usd.reports.text import markdown
 
@@ -27,12 +27,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from urdf_usd.conformance.records.record import RobotRecord, RunSummary
-    from urdf_usd.reports.comparison import Comparison, Seconds, Standing
+    from urdf_usd.reports.comparison import Comparison, Seconds
 
 # Folder of the pages of each converter, as a run of that converter alone has them.
 CONVERTERS = "converters"
 _CELL = 200
-_ROWS = 50
 
 
 def write_comparison(
@@ -118,15 +117,29 @@ def _sheet(robot: RobotRecord) -> str:
 
 
 def _standings(comparison: Comparison) -> Iterator[str]:
+    plain = (Verdict.EXACT, Verdict.CLOSE, Verdict.FAILS)
+    rows = [
+        (
+            markdown(one.converter.name, _CELL),
+            markdown(one.converter.title, _CELL),
+            f"{one.converted} of {one.robots}",
+            *(str(one.verdicts[verdict]) for verdict in plain),
+            str(sum(n for verdict, n in one.verdicts.items() if verdict not in plain)),
+            duration(one.median),
+            size(one.size),
+        )
+        for one in comparison.standings
+    ]
     yield f"## {markdown(headline(comparison), _CELL)}"
     yield ""
-    yield (
-        "| Converter | Version | Converted | Exact | Close | Fails | Other "
-        "| Median time | Size |"
+    yield from table(
+        (
+            *("Converter", "Version", "Converted:", "Exact:", "Close:", "Fails:"),
+            *("Other:", "Median time:", "Size:"),
+        ),
+        rows,
+        most=len(rows),
     )
-    yield "|---|---|---:|---:|---:|---:|---:|---:|---:|"
-    for one in comparison.standings:
-        yield _standing_row(one)
     yield ""
     yield (
         f"Times and sizes are over the {comparison.shared} robots that all converted; "
@@ -134,35 +147,19 @@ def _standings(comparison: Comparison) -> Iterator[str]:
     )
 
 
-def _standing_row(one: Standing) -> str:
-    plain = (Verdict.EXACT, Verdict.CLOSE, Verdict.FAILS)
-    other = sum(
-        count for verdict, count in one.verdicts.items() if verdict not in plain
-    )
-    cells = (
-        markdown(one.converter.name, _CELL),
-        markdown(one.converter.title, _CELL),
-        f"{one.converted} of {one.robots}",
-        *(str(one.verdicts[verdict]) for verdict in plain),
-        str(other),
-        duration(one.median),
-        size(one.size),
-    )
-    return f"| {' | '.join(cells)} |"
-
-
 def _shortfalls(comparison: Comparison) -> Iterator[str]:
-    if not comparison.shortfalls:
-        return
     names = [one.converter.name for one in comparison.standings]
-    yield ""
-    yield "### Failed checks, by number of robots"
-    yield ""
-    yield f"| Check | {' | '.join(markdown(name, _CELL) for name in names)} |"
-    yield f"|---|{'---:|' * len(names)}"
-    for one in comparison.shortfalls:
-        counts = " | ".join(str(one.counts[name]) for name in names)
-        yield f"| {markdown(one.check.title, _CELL)} | {counts} |"
+    rows = [
+        (
+            markdown(one.check.title, _CELL),
+            *(str(one.counts[name]) for name in names),
+        )
+        for one in comparison.shortfalls
+    ]
+    if rows:
+        yield from ("", "### Failed checks, by number of robots", "")
+        headings = (f"{markdown(name, _CELL)}:" for name in names)
+        yield from table(("Check", *headings), rows, most=len(rows))
 
 
 def _robots(comparison: Comparison) -> Iterator[str]:
@@ -171,22 +168,18 @@ def _robots(comparison: Comparison) -> Iterator[str]:
     for entry in comparison.entries:
         robot = entry.robot
         verdicts.setdefault(robot.source.reference, {})[robot.candidate] = robot.verdict
-    differing = {
-        name: row for name, row in verdicts.items() if len(set(row.values())) > 1
-    }
-    if not differing:
-        return
-    yield ""
-    yield "### Robots with different verdicts"
-    yield ""
-    yield f"| Robot | {' | '.join(markdown(name, _CELL) for name in names)} |"
-    yield f"|---|{'---|' * len(names)}"
-    for reference, row in list(differing.items())[:_ROWS]:
-        cells = (
-            f"{VERDICTS[row[name]].sign} {row[name]}" if name in row else ""
-            for name in names
+    rows = [
+        (
+            f"<code>{markdown(reference, _CELL)}</code>",
+            *(
+                f"{VERDICTS[row[name]].sign} {row[name]}" if name in row else ""
+                for name in names
+            ),
         )
-        yield f"| <code>{markdown(reference, _CELL)}</code> | {' | '.join(cells)} |"
-    if len(differing) > _ROWS:
-        yield ""
-        yield f"and {len(differing) - _ROWS} more."
+        for reference, row in verdicts.items()
+        if len(set(row.values())) > 1
+    ]
+    if rows:
+        yield from ("", "### Robots with different verdicts", "")
+        headings = (markdown(name, _CELL) for name in names)
+        yield from table(("Robot", *headings), rows)

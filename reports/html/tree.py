@@ -137,8 +137,9 @@ def _kind(joint: SceneJoint) -> str:
     if not joint.motions:
         return "fixed"
     kinds = {motion.kind.value for motion in joint.motions}
-    word = "turns" if kinds == {"turn"} else "slides" if kinds == {"slide"} else "moves"
-    return f"{word} with {joint.mimic.leader}" if joint.mimic else word
+    words = {"turn": "rotates", "slide": "translates"}
+    word = words[kinds.pop()] if len(kinds) == 1 else "moves"
+    return f"{word}, mimics {joint.mimic.leader}" if joint.mimic else word
 
 
 def _errors(

@@ -73,10 +73,10 @@ def test_tree_lists_parents_before_children() -> None:
     branches = tree(_scene(((0.0,) * 5,) * 2), _POSITION, _ROTATION)
     assert [(one.link, one.joint, one.kind, one.depth) for one in branches] == [
         ("trunk", None, "root", 0),
-        ("arm", "to arm", "turns", 1),
+        ("arm", "to arm", "rotates", 1),
         ("hand", "to hand", "fixed", 2),
-        ("thumb", "to thumb", "turns with to arm", 3),
-        ("leg", "to leg", "slides", 1),
+        ("thumb", "to thumb", "rotates, mimics to arm", 3),
+        ("leg", "to leg", "translates", 1),
     ]
 
 
