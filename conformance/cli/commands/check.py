@@ -88,9 +88,15 @@ def check_command(  # noqa: PLR0913  # one parameter per option
     require_engines(engines)
     with shown_status("Loading engines ...") as status:
         with held_interrupts():
-            _load()
+            from urdf_usd.conformance.execution.workers.isolation import start_loading
+
+            # In another process, while this one imports what it needs itself.
+            start_loading()
+            from urdf_usd.conformance.execution.assembly import summary_of
             from urdf_usd.conformance.execution.run import CheckOptions
+            from urdf_usd.conformance.gate.decision import FailOn, failures
             from urdf_usd.converter.robot.bodies import BaseOption
+            from urdf_usd.reports.terminal import terminal_summary
 
         options = CheckOptions(
             base=BaseOption(base),
@@ -104,23 +110,25 @@ def check_command(  # noqa: PLR0913  # one parameter per option
             jobs=jobs,
         )
         status.show("Comparing USD with URDF ...")
-        record, scene = _checked(source, usd, options, drawn=html_file is not None)
+        record, scene = _compared(source, usd, options, drawn=html_file is not None)
     _write_files(record, scene, (urdf, str(usd)), json_file, html_file)
-    _print_summary(record, source, base)
-    click.echo(f"\n{_what_to_open(record, html_file)}")
-    click.get_current_context().exit(_exit_code(record, fail_on))
+
+    summary = summary_of([record], [source.reference], {"base": base})
+    stdout().print(terminal_summary(summary, [record]))
+    hint = "a report with all values"
+    if not record.verdict.agrees:
+        hint = "a report that shows the differences in 3D"
+    click.echo(
+        f"\nPage: {html_file}" if html_file else f"\nUse --html FILE for {hint}."
+    )
+    code = ExitCode.DONE
+    if failures((record,), fail_on=FailOn(fail_on), strict=True, unreadable=True):
+        # Without checks, the URDF or the USD could not be read.
+        code = ExitCode.DOES_NOT_CONFORM if record.checks else ExitCode.NOT_DONE
+    click.get_current_context().exit(code)
 
 
-def _load() -> None:
-    """Start loading engines in another process, then import what this one needs."""
-    from urdf_usd.conformance.execution.workers.isolation import start_loading
-
-    start_loading()
-    import urdf_usd.conformance.execution.run
-    import urdf_usd.reports.terminal  # noqa: F401
-
-
-def _checked(
+def _compared(
     source: RobotSource, usd: Path, options: CheckOptions, *, drawn: bool
 ) -> tuple[RobotRecord, bytes | None]:
     """Compare; return the record and, if ``drawn``, the packed 3D scene."""
@@ -159,28 +167,3 @@ def _write_files(
 
         command = shlex.join(("urdf-usd", "check", *sources, "--html", "robot.html"))
         write_atomically(html_file, render_robot(record, scene, command).encode())
-
-
-def _print_summary(record: RobotRecord, source: RobotSource, base: str) -> None:
-    from urdf_usd.conformance.execution.assembly import summary_of
-    from urdf_usd.reports.terminal import terminal_summary
-
-    summary = summary_of([record], [source.reference], {"base": base})
-    stdout().print(terminal_summary(summary, [record]))
-
-
-def _what_to_open(record: RobotRecord, html_file: Path | None) -> str:
-    if html_file:
-        return f"Page: {html_file}"
-    if record.verdict.agrees:
-        return "Use --html FILE for a report with all values."
-    return "Use --html FILE for a report that shows the differences in 3D."
-
-
-def _exit_code(record: RobotRecord, fail_on: str) -> ExitCode:
-    from urdf_usd.conformance.gate.decision import FailOn, failures
-
-    if not failures((record,), fail_on=FailOn(fail_on), strict=True, unreadable=True):
-        return ExitCode.DONE
-    # Without checks, the URDF or the USD could not be read.
-    return ExitCode.DOES_NOT_CONFORM if record.checks else ExitCode.NOT_DONE

@@ -200,7 +200,7 @@ def run_and_report(
     expected = len(sources) * len(options.converters)
     try:
         with (
-            _sigterm_as_interrupt(),
+            _stop_signals_as_interrupt(),
             shown_progress(expected, named=len(options.converters) > 1) as show,
         ):
 
@@ -238,16 +238,23 @@ def run_and_report(
 
 
 @contextmanager
-def _sigterm_as_interrupt() -> Iterator[None]:
-    """Handle SIGTERM, which batch systems send, like Ctrl-C."""
+def _stop_signals_as_interrupt() -> Iterator[None]:
+    """Handle SIGTERM and SIGHUP, of batch systems and closed terminals, like Ctrl-C."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    previous = signal.signal(signal.SIGTERM, _interrupt)
+    # Windows has no SIGHUP.
+    numbers = [one for one in signal.Signals if one.name in {"SIGTERM", "SIGHUP"}]
+    previous = {number: signal.getsignal(number) for number in numbers}
+    for number, handler in previous.items():
+        # nohup ignores SIGHUP.
+        if handler is not signal.SIG_IGN:
+            signal.signal(number, _interrupt)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, previous)
+        for number, handler in previous.items():
+            signal.signal(number, handler)
 
 
 def _interrupt(number: int, _: FrameType | None) -> None:
