@@ -42,7 +42,6 @@ class Standing:
         median: Median duration of a conversion [s], over the robots that every
             converter converted; None if it was not timed.
         slowest: Longest of these durations [s].
-        timed: Number of these durations.
         size: Size of the assets of these robots [bytes]; None if there are none.
     """
 
@@ -53,7 +52,6 @@ class Standing:
     verdicts: Mapping[Verdict, int]
     median: float | None
     slowest: float | None
-    timed: int
     size: int | None
 
 
@@ -169,7 +167,6 @@ def _standing(
         verdicts={verdict: verdicts[verdict] for verdict in Verdict},
         median=statistics.median(times) if times else None,
         slowest=max(times, default=None),
-        timed=len(times),
         size=sum(
             robot.asset.size for robot in robots if robot.asset and robot.id in shared
         )

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from urdf_usd.conformance.records.record import Grade
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from urdf_usd.conformance.records.record import CheckRecord
     from urdf_usd.conformance.records.scene import LinkErrors, Scene, SceneJoint
 
@@ -67,26 +65,13 @@ class TreeRow:
     joint: str | None
     kind: str
     depth: int
-    position: float | None
-    rotation: float | None
-    grade: Grade
-    configuration: str
-    first: bool
-    moved: bool
-    turned: bool
-
-
-@dataclass(frozen=True, slots=True)
-class _Error:
-    position: float | None
-    rotation: float | None
-    configuration: str
-    grade: Grade
+    position: float | None = None
+    rotation: float | None = None
+    grade: Grade = Grade.NOT_COMPARABLE
+    configuration: str = ""
+    first: bool = False
     moved: bool = False
     turned: bool = False
-
-
-_UNKNOWN = _Error(None, None, "", Grade.NOT_COMPARABLE)
 
 
 def tree(scene: Scene, position: Limits, rotation: Limits) -> tuple[TreeRow, ...]:
@@ -94,43 +79,34 @@ def tree(scene: Scene, position: Limits, rotation: Limits) -> tuple[TreeRow, ...
     model = next((one for one in scene.models if one.side == "urdf"), None)
     if model is None:
         return ()
-    errors = _errors(scene.errors, position, rotation) if scene.errors else {}
     below: dict[str, list[SceneJoint]] = {}
     for joint in model.joints:
         below.setdefault(joint.parent, []).append(joint)
-    return tuple(_rows(model.root, below, errors))
+    errors = scene.errors
+    places = {link: place for place, link in enumerate(errors.links)} if errors else {}
+    rows: dict[str, TreeRow] = {}
+    waiting: list[tuple[str, SceneJoint | None, int]] = [(model.root, None, 0)]
+    while waiting:
+        link, above, depth = waiting.pop()
+        row = TreeRow(
+            link=link,
+            joint=above.name if above else None,
+            kind=_kind(above) if above else "root",
+            depth=min(depth, _DEEPEST),
+        )
+        if errors and link in places:
+            row = _with_errors(row, errors, places[link], position, rotation)
+        parent = rows[above.parent].grade if above else None
+        fails_first = row.grade is Grade.FAILS and parent is not Grade.FAILS
+        rows[link] = replace(row, first=fails_first)
+        children = reversed(below.get(link, []))
+        waiting += [(child.child, child, depth + 1) for child in children]
+    return tuple(rows.values())
 
 
 def first_wrong(rows: tuple[TreeRow, ...]) -> tuple[TreeRow, ...]:
     """Return the links that fail although their parents do not, topmost first."""
     return tuple(row for row in rows if row.first)
-
-
-def _rows(
-    root: str,
-    below: Mapping[str, list[SceneJoint]],
-    errors: Mapping[str, _Error],
-) -> Iterator[TreeRow]:
-    waiting: list[tuple[str, SceneJoint | None, int]] = [(root, None, 0)]
-    while waiting:
-        link, joint, depth = waiting.pop()
-        error = errors.get(link, _UNKNOWN)
-        above = errors.get(joint.parent, _UNKNOWN) if joint else _UNKNOWN
-        yield TreeRow(
-            link=link,
-            joint=joint.name if joint else None,
-            kind=_kind(joint) if joint else "root",
-            depth=min(depth, _DEEPEST),
-            position=error.position,
-            rotation=error.rotation,
-            grade=error.grade,
-            configuration=error.configuration,
-            first=error.grade is Grade.FAILS and above.grade is not Grade.FAILS,
-            moved=error.moved,
-            turned=error.turned,
-        )
-        children = reversed(below.get(link, []))
-        waiting += [(child.child, child, depth + 1) for child in children]
 
 
 def _kind(joint: SceneJoint) -> str:
@@ -142,25 +118,24 @@ def _kind(joint: SceneJoint) -> str:
     return f"{word}, mimics {joint.mimic.leader}" if joint.mimic else word
 
 
-def _errors(
-    measured: LinkErrors, position: Limits, rotation: Limits
-) -> dict[str, _Error]:
-    found = {}
-    for index, link in enumerate(measured.links):
-        moved, at_moved = _largest(measured, measured.positions, index)
-        turned, at_turned = _largest(measured, measured.rotations, index)
-        grades = position.grade(moved), rotation.grade(turned)
-        order = [Grade.EXACT, Grade.CLOSE, Grade.FAILS]
-        # Show the configuration of the worse of the two errors.
-        turn = order.index(grades[1]) > order.index(grades[0])
-        found[link] = _Error(
-            moved,
-            turned,
-            at_turned if turn else at_moved,
-            grades[1] if turn else grades[0],
-            *(grade is Grade.FAILS for grade in grades),
-        )
-    return found
+def _with_errors(
+    row: TreeRow, measured: LinkErrors, link: int, position: Limits, rotation: Limits
+) -> TreeRow:
+    moved, at_moved = _largest(measured, measured.positions, link)
+    turned, at_turned = _largest(measured, measured.rotations, link)
+    grades = position.grade(moved), rotation.grade(turned)
+    order = (Grade.EXACT, Grade.CLOSE, Grade.FAILS)
+    # Show the configuration of the worse of the two errors.
+    turn = order.index(grades[1]) > order.index(grades[0])
+    return replace(
+        row,
+        position=moved,
+        rotation=turned,
+        grade=grades[turn],
+        configuration=at_turned if turn else at_moved,
+        moved=grades[0] is Grade.FAILS,
+        turned=grades[1] is Grade.FAILS,
+    )
 
 
 def _largest(

@@ -123,19 +123,6 @@ export class RobotView {
     this.request();
   }
 
-  /** Colour the solid shapes of every link; null restores the materials. */
-  paint(colors) {
-    for (const model of Object.values(this.models)) {
-      for (const [name, group] of model.links) {
-        for (const mesh of group.userData.solids) {
-          const color = colors?.get(name);
-          mesh.material.color.copy(color ? new Color(color) : mesh.userData.color);
-        }
-      }
-    }
-    this.request();
-  }
-
   /** Fit the whole robot into the view, from a direction. */
   lookFrom(direction) {
     const box = this.bounds();
@@ -235,7 +222,7 @@ export class RobotView {
     });
     if (!visual) material.color.set(TONES[side]);
     const solid = new Mesh(geometry, material);
-    solid.userData = { color: material.color.clone(), role: shape.role };
+    solid.userData = { role: shape.role };
     const sharp = SHARP_EDGE_DEGREES[shape.kind === "mesh" ? "mesh" : "solid"];
     geometry.userData.edges ??= new EdgesGeometry(geometry, sharp);
     const lines = new LineSegments(
