@@ -30,7 +30,7 @@ _EXAMPLES = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class ConverterResults:
     """Results of one converter.
 
     Attributes:
@@ -79,7 +79,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Shortfall:
+class FailedCheck:
     """One check that fails or is disputed on robots of some converter.
 
     Attributes:
@@ -98,16 +98,16 @@ class Comparison:
     """Content of a report on several converters.
 
     Attributes:
-        standings: In the order of the converters.
+        results: In the order of the converters.
         shared: Number of robots that every converter converted.
         entries: Ordered by robot, then in the order of the converters.
-        shortfalls: In the order of the checks.
+        failed_checks: In the order of the checks.
     """
 
-    standings: tuple[Standing, ...]
+    results: tuple[ConverterResults, ...]
     shared: int
     entries: tuple[Entry, ...]
-    shortfalls: tuple[Shortfall, ...]
+    failed_checks: tuple[FailedCheck, ...]
 
 
 def compare(
@@ -132,8 +132,8 @@ def compare(
     shared = set.intersection(*converted) if converted else set()
     order = {name: place for place, name in enumerate(names)}
     return Comparison(
-        standings=tuple(
-            _standing(one, tuple(by_name[one.name].values()), shared, seconds)
+        results=tuple(
+            _results_of(one, tuple(by_name[one.name].values()), shared, seconds)
             for one in summary.converters
         ),
         shared=len(shared),
@@ -143,23 +143,23 @@ def compare(
                 robots, key=lambda robot: (robot.id, order[robot.candidate])
             )
         ),
-        shortfalls=tuple(_shortfalls(summary, by_name)),
+        failed_checks=tuple(_failed_checks(summary, by_name)),
     )
 
 
-def _standing(
+def _results_of(
     converter: ConverterRecord,
     robots: Sequence[RobotRecord],
     shared: set[str],
     seconds: Seconds,
-) -> Standing:
+) -> ConverterResults:
     verdicts = Counter(robot.verdict for robot in robots)
     times = [
         seconds[key]
         for robot in robots
         if robot.id in shared and (key := (converter.name, robot.id)) in seconds
     ]
-    return Standing(
+    return ConverterResults(
         converter=converter,
         robots=len(overview.readable(robots)),
         converted=sum(bool(robot.checks) for robot in robots),
@@ -175,16 +175,16 @@ def _standing(
     )
 
 
-def _shortfalls(
+def _failed_checks(
     summary: RunSummary, by_name: Mapping[str, Mapping[str, RobotRecord]]
-) -> Iterable[Shortfall]:
+) -> Iterable[FailedCheck]:
     for heading in summary.checks:
         found = {
             name: tuple(_failing(heading.id, robots.values()))
             for name, robots in by_name.items()
         }
         if any(found.values()):
-            yield Shortfall(
+            yield FailedCheck(
                 check=heading,
                 counts={name: len(failing) for name, failing in found.items()},
                 examples={name: some[:_EXAMPLES] for name, some in found.items()},

@@ -91,7 +91,7 @@ def terminal_comparison(
         style="dim",
     )
     plain = (Verdict.EXACT, Verdict.CLOSE, Verdict.FAILS)
-    for one in compared.standings:
+    for one in compared.results:
         other = sum(n for verdict, n in one.verdicts.items() if verdict not in plain)
         table.add_row(
             Text(one.converter.name, style="bold"),
@@ -102,17 +102,17 @@ def terminal_comparison(
             size(one.size),
             Text(one_line(one.converter.title, _NAME_LIMIT), style="dim"),
         )
-    return _Unpadded(Group(table, *_since(summary), *_shortfalls(compared)))
+    return _Unpadded(Group(table, *_since(summary), *_failed_checks(compared)))
 
 
-def _shortfalls(compared: Comparison) -> Iterator[RenderableType]:
-    if not compared.shortfalls:
+def _failed_checks(compared: Comparison) -> Iterator[RenderableType]:
+    if not compared.failed_checks:
         return
-    names = [one.converter.name for one in compared.standings]
+    names = [one.converter.name for one in compared.results]
     yield _heading("Failed checks, by number of robots")
     table = _table("left", *("right",) * len(names))
     table.add_row("", *names, style="dim")
-    for one in compared.shortfalls:
+    for one in compared.failed_checks:
         counts = (str(one.counts[name] or "") for name in names)
         table.add_row(one.check.title, *counts)
     yield _indented(table)

@@ -78,9 +78,9 @@ def write_comparison_markdown(
     """Write the comparison as a summary for a pull-request comment."""
     compared = compare(summary, robots, seconds)
     lines = (
-        *_standings(compared),
+        *_results(compared),
         *previous_run(summary),
-        *_shortfalls(compared),
+        *_failed_checks(compared),
         *_robots(compared),
     )
     path.write_text("\n".join((*lines, "")), encoding="utf-8", newline="\n")
@@ -90,7 +90,7 @@ def headline(comparison: Comparison) -> str:
     """Return how many robots conform, for each converter."""
     return "; ".join(
         f"{one.converter.name}: {one.conforming} of {one.robots} robots conform"
-        for one in comparison.standings
+        for one in comparison.results
     )
 
 
@@ -100,8 +100,7 @@ def _verdict_columns(comparison: Comparison) -> tuple[Verdict, ...]:
     return tuple(
         verdict
         for verdict in VERDICTS
-        if verdict in usual
-        or any(one.verdicts[verdict] for one in comparison.standings)
+        if verdict in usual or any(one.verdicts[verdict] for one in comparison.results)
     )
 
 
@@ -116,7 +115,7 @@ def _sheet(robot: RobotRecord) -> str:
     return "/".join(map(quote, place))
 
 
-def _standings(comparison: Comparison) -> Iterator[str]:
+def _results(comparison: Comparison) -> Iterator[str]:
     plain = (Verdict.EXACT, Verdict.CLOSE, Verdict.FAILS)
     rows = [
         (
@@ -128,7 +127,7 @@ def _standings(comparison: Comparison) -> Iterator[str]:
             duration(one.median),
             size(one.size),
         )
-        for one in comparison.standings
+        for one in comparison.results
     ]
     yield f"## {markdown(headline(comparison), _CELL)}"
     yield ""
@@ -147,14 +146,14 @@ def _standings(comparison: Comparison) -> Iterator[str]:
     )
 
 
-def _shortfalls(comparison: Comparison) -> Iterator[str]:
-    names = [one.converter.name for one in comparison.standings]
+def _failed_checks(comparison: Comparison) -> Iterator[str]:
+    names = [one.converter.name for one in comparison.results]
     rows = [
         (
             markdown(one.check.title, _CELL),
             *(str(one.counts[name]) for name in names),
         )
-        for one in comparison.shortfalls
+        for one in comparison.failed_checks
     ]
     if rows:
         yield from ("", "### Failed checks, by number of robots", "")
@@ -163,7 +162,7 @@ def _shortfalls(comparison: Comparison) -> Iterator[str]:
 
 
 def _robots(comparison: Comparison) -> Iterator[str]:
-    names = [one.converter.name for one in comparison.standings]
+    names = [one.converter.name for one in comparison.results]
     verdicts: dict[str, dict[str, Verdict]] = {}
     for entry in comparison.entries:
         robot = entry.robot

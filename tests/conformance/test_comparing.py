@@ -191,17 +191,17 @@ def test_page_compares_converters_and_links_to_their_pages(
     """Every link has a target."""
     index = report[0] / "index.html"
     page = html.fromstring(index.read_text(encoding="utf-8"))
-    standings = {
+    results = {
         row.xpath("./th/a/text()")[0]: [
             " ".join(cell.text_content().split()) for cell in row.xpath("./td")
         ]
-        for row in page.xpath("//table[@id='standings']//tr[td]")
+        for row in page.xpath("//table[@id='converter-results']//tr[td]")
     }
     links = [link for *_, link, _ in page.iterlinks() if "html" in link]
 
-    assert standings["urdf-usd"][0] == "2 of 2"
-    assert standings["wrong"][0] == "1 of 2"
-    assert standings["made"][0] == "1 of 2"
+    assert results["urdf-usd"][0] == "2 of 2"
+    assert results["wrong"][0] == "1 of 2"
+    assert results["made"][0] == "1 of 2"
     assert len(page.xpath("//table[@id='results']/tbody/tr")) == 6
     assert len(links) >= 9
     for link in links:

@@ -170,8 +170,8 @@ fail_on_option = click.option(
 mirror_option = click.option(
     "--mirror",
     type=click.Path(path_type=Path, file_okay=False, exists=True),
-    help="Folder with clones of the repositories of robot_descriptions, which then "
-    "downloads nothing.  [default: environment variable URDF_USD_MIRROR]",
+    help="Folder with clones of the repositories of robot_descriptions; nothing is "
+    "downloaded then.  [default: environment variable URDF_USD_MIRROR]",
 )
 selection_options = add_options(
     *(
