@@ -1,4 +1,4 @@
-"""How grades and verdicts look: a sign and a colour each, everywhere the same."""
+"""Sign, colour and meaning of grades and verdicts, the same in every report."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ class Appearance:
     """Look of one grade or verdict.
 
     Attributes:
-        sign: One character that says it without colour.
+        sign: One character, for readers without colour.
         name: Class in the style sheet.
         style: Style in the terminal.
-        rank: Place when the most urgent comes first; 0 is the most urgent.
-        meaning: What it says, in a few words.
+        rank: Position in an order by urgency; 0 is the most urgent.
+        meaning: Short explanation.
     """
 
     sign: str
@@ -27,14 +27,14 @@ class Appearance:
 
 
 GRADES = {
-    Grade.EXACT: Appearance("✓", "exact", "green", 3, "within what float32 can store"),
+    Grade.EXACT: Appearance("✓", "exact", "green", 3, "within float32 rounding"),
     Grade.CLOSE: Appearance("≈", "close", "cyan", 2, "within the tolerance"),
     Grade.FAILS: Appearance("✗", "fails", "red", 0, "outside the tolerance"),
     Grade.DISPUTED: Appearance(
-        "?", "disputed", "yellow", 1, "the readers of the URDF contradict each other"
+        "?", "disputed", "yellow", 1, "the URDF engines disagree"
     ),
     Grade.NOT_COMPARABLE: Appearance(
-        "\N{EN DASH}", "not-comparable", "bright_black", 4, "one side is silent"
+        "\N{EN DASH}", "not-comparable", "bright_black", 4, "specified on one side only"
     ),
     Grade.NOT_APPLICABLE: Appearance(
         "\N{MIDDLE DOT}", "not-applicable", "bright_black", 5, "nothing to compare"
@@ -43,26 +43,30 @@ GRADES = {
 
 VERDICTS = {
     Verdict.EXACT: Appearance(
-        "✓", "exact", "green", 8, "the USD agrees within what float32 can store"
+        "✓", "exact", "green", 8, "the USD matches within float32 rounding"
     ),
     Verdict.CLOSE: Appearance(
-        "≈", "close", "cyan", 7, "the USD agrees within the tolerance"
+        "≈", "close", "cyan", 7, "the USD matches within the tolerance"
     ),
     Verdict.INCOMPLETE: Appearance(
-        "◐", "incomplete", "yellow", 4, "what was compared agrees; parts could not be"
+        "◐",
+        "incomplete",
+        "yellow",
+        4,
+        "matches, but parts could not be compared",
     ),
-    Verdict.FAILS: Appearance("✗", "fails", "red", 0, "the USD says something else"),
+    Verdict.FAILS: Appearance("✗", "fails", "red", 0, "the USD differs from the URDF"),
     Verdict.DISPUTED: Appearance(
-        "?", "disputed", "yellow", 2, "the readers of the URDF contradict each other"
+        "?", "disputed", "yellow", 2, "the URDF engines disagree"
     ),
     Verdict.NOT_COMPARABLE: Appearance(
         "\N{EN DASH}", "not-comparable", "bright_black", 3, "nothing was compared"
     ),
     Verdict.UNREADABLE: Appearance(
-        "⊘", "unreadable", "blue", 5, "the URDF has no meaning that could be kept"
+        "⊘", "unreadable", "blue", 5, "invalid or unsupported URDF; not converted"
     ),
     Verdict.CRASHED: Appearance(
-        "!", "crashed", "magenta", 1, "the converter or the USD reader died"
+        "!", "crashed", "magenta", 1, "the converter or the USD engine crashed"
     ),
     Verdict.NOT_AVAILABLE: Appearance(
         "○", "not-available", "bright_black", 6, "the robot could not be fetched"
@@ -71,5 +75,5 @@ VERDICTS = {
 
 
 def appearance(value: Grade | Verdict) -> Appearance:
-    """Return the look of a grade or verdict."""
+    """Return the appearance of a grade or verdict."""
     return GRADES[value] if isinstance(value, Grade) else VERDICTS[value]

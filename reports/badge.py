@@ -1,4 +1,4 @@
-"""A badge: how many robots of a run conform, as SVG that README pages can show."""
+"""SVG badge with the number of robots that conform."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ if TYPE_CHECKING:
     from urdf_usd.conformance.records.record import RunSummary
 
 _LABEL = "URDF \u2192 USD"
-# White on these is readable: a contrast of 4.5 and more.
+# Backgrounds for white text, with a contrast of at least 4.5.
 _GOOD, _MIXED, _BAD, _NONE = "#1a7f37", "#9a6700", "#b3201a", "#57606a"
-# Verdana's letters are about this wide at eleven pixels.
+# Mean width of a letter of Verdana at eleven pixels.
 _LETTER, _MARGIN = 6.6, 6.0
 _MOST = 0.9
 _NOT_JUDGED = (Verdict.UNREADABLE, Verdict.NOT_AVAILABLE)
 
 
 def write_badge(summary: RunSummary, path: Path) -> None:
-    """Write the badge of a run; robots that have no meaning do not count."""
+    """Write the badge of a run; unreadable and unavailable robots do not count."""
     judged = [r for r in summary.robots if r.verdict not in _NOT_JUDGED]
     conforming = sum(robot.verdict.conforms for robot in judged)
     text = f"{conforming} of {len(judged)} conform" if judged else "no robots"

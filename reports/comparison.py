@@ -1,4 +1,4 @@
-"""Several converters over the same robots: who converts what, how exactly, how fast."""
+"""Comparison of converters on the same robots: coverage, accuracy, time and size."""
 
 from __future__ import annotations
 
@@ -23,27 +23,26 @@ if TYPE_CHECKING:
     )
 
 Seconds: TypeAlias = "Mapping[tuple[str, str], float]"
-"""How long conversions took [s], by converter and robot."""
+"""Duration of conversions [s], by converter and robot."""
 
 _URGENT = (Grade.FAILS, Grade.DISPUTED)
 _EXAMPLES = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """How one converter does.
+class ConverterResults:
+    """Results of one converter.
 
     Attributes:
-        converter: Who.
-        robots: Number of robots that have a meaning, so that a USD can be expected.
-        converted: Number of those of which there is a USD that could be judged.
-        conforming: Number of those whose USD is exact or close.
+        converter: The converter.
+        robots: Number of robots with a readable URDF.
+        converted: Number of those with a USD that could be compared.
+        conforming: Number of those that are exact or close.
         verdicts: Number of robots per verdict.
-        median: Median time of a conversion [s], over the robots that all that were
-            timed converted; None if it was not timed.
-        slowest: Longest time of those [s].
-        timed: Number of those.
-        size: Bytes of the assets of the robots that all converted; None if none are.
+        median: Median duration of a conversion [s], over the robots that every
+            converter converted; None if it was not timed.
+        slowest: Longest of these durations [s].
+        size: Size of the assets of these robots [bytes]; None if there are none.
     """
 
     converter: ConverterRecord
@@ -53,25 +52,24 @@ class Standing:
     verdicts: Mapping[Verdict, int]
     median: float | None
     slowest: float | None
-    timed: int
     size: int | None
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One robot as one converter has it."""
+    """One robot converted by one converter."""
 
     robot: RobotRecord
     seconds: float | None
 
     @property
     def position(self) -> CheckRecord | None:
-        """The check of where links are."""
+        """The check of link positions."""
         return overview.position_check(self.robot)
 
     @property
     def mass(self) -> CheckRecord | None:
-        """The check of masses that is gravest, of links or of the whole."""
+        """The check of masses with the largest difference."""
         checks = [
             check
             for check in self.robot.checks
@@ -81,13 +79,13 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Shortfall:
-    """One check that robots of some converter do not pass.
+class FailedCheck:
+    """One check that fails or is disputed on robots of some converter.
 
     Attributes:
-        check: What is compared.
-        counts: Number of robots that do not pass it, by converter.
-        examples: By converter, a few robots, and what is said of the first.
+        check: The check.
+        counts: Number of these robots, by converter.
+        examples: A few of these robots with a message, by converter.
     """
 
     check: CheckHeading
@@ -97,30 +95,30 @@ class Shortfall:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """All that the report of a comparison says.
+    """Content of a report on several converters.
 
     Attributes:
-        standings: In the order of the converters.
-        shared: Number of robots that all converters converted.
+        results: In the order of the converters.
+        shared: Number of robots that every converter converted.
         entries: Ordered by robot, then in the order of the converters.
-        shortfalls: In the order of the checks.
+        failed_checks: In the order of the checks.
     """
 
-    standings: tuple[Standing, ...]
+    results: tuple[ConverterResults, ...]
     shared: int
     entries: tuple[Entry, ...]
-    shortfalls: tuple[Shortfall, ...]
+    failed_checks: tuple[FailedCheck, ...]
 
 
 def compare(
     summary: RunSummary, robots: Sequence[RobotRecord], seconds: Seconds
 ) -> Comparison:
-    """Hold the converters of a run against each other.
+    """Compare the converters of a run.
 
     Args:
         summary: The run.
         robots: Its records, one per robot and converter.
-        seconds: How long conversions took.
+        seconds: Durations of conversions.
     """
     names = [converter.name for converter in summary.converters]
     by_name = {
@@ -134,8 +132,8 @@ def compare(
     shared = set.intersection(*converted) if converted else set()
     order = {name: place for place, name in enumerate(names)}
     return Comparison(
-        standings=tuple(
-            _standing(one, tuple(by_name[one.name].values()), shared, seconds)
+        results=tuple(
+            _results_of(one, tuple(by_name[one.name].values()), shared, seconds)
             for one in summary.converters
         ),
         shared=len(shared),
@@ -145,23 +143,23 @@ def compare(
                 robots, key=lambda robot: (robot.id, order[robot.candidate])
             )
         ),
-        shortfalls=tuple(_shortfalls(summary, by_name)),
+        failed_checks=tuple(_failed_checks(summary, by_name)),
     )
 
 
-def _standing(
+def _results_of(
     converter: ConverterRecord,
     robots: Sequence[RobotRecord],
     shared: set[str],
     seconds: Seconds,
-) -> Standing:
+) -> ConverterResults:
     verdicts = Counter(robot.verdict for robot in robots)
     times = [
         seconds[key]
         for robot in robots
         if robot.id in shared and (key := (converter.name, robot.id)) in seconds
     ]
-    return Standing(
+    return ConverterResults(
         converter=converter,
         robots=len(overview.readable(robots)),
         converted=sum(bool(robot.checks) for robot in robots),
@@ -169,7 +167,6 @@ def _standing(
         verdicts={verdict: verdicts[verdict] for verdict in Verdict},
         median=statistics.median(times) if times else None,
         slowest=max(times, default=None),
-        timed=len(times),
         size=sum(
             robot.asset.size for robot in robots if robot.asset and robot.id in shared
         )
@@ -178,16 +175,16 @@ def _standing(
     )
 
 
-def _shortfalls(
+def _failed_checks(
     summary: RunSummary, by_name: Mapping[str, Mapping[str, RobotRecord]]
-) -> Iterable[Shortfall]:
+) -> Iterable[FailedCheck]:
     for heading in summary.checks:
         found = {
             name: tuple(_failing(heading.id, robots.values()))
             for name, robots in by_name.items()
         }
         if any(found.values()):
-            yield Shortfall(
+            yield FailedCheck(
                 check=heading,
                 counts={name: len(failing) for name, failing in found.items()},
                 examples={name: some[:_EXAMPLES] for name, some in found.items()},
@@ -197,15 +194,15 @@ def _shortfalls(
 def _failing(
     check_id: str, robots: Iterable[RobotRecord]
 ) -> Iterable[tuple[RobotRecord, str]]:
-    """Yield robots that do not conform by a check, and what is said of each."""
+    """Yield robots that do not pass a check, each with a message."""
     for robot in robots:
         if robot.verdict.conforms:
             continue
         for check in robot.checks:
             if check.id == check_id and check.grade in _URGENT:
-                yield robot, _said(check)
+                yield robot, _message(check)
 
 
-def _said(check: CheckRecord) -> str:
-    graver = sorted(check.findings, key=lambda finding: GRADES[finding.grade].rank)
-    return graver[0].message if graver else check.reason or check.title
+def _message(check: CheckRecord) -> str:
+    urgent = sorted(check.findings, key=lambda finding: GRADES[finding.grade].rank)
+    return urgent[0].message if urgent else check.reason or check.title

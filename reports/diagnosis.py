@@ -1,7 +1,4 @@
-"""What decided over a robot, for somebody who sees a report for the first time.
-
-Where, what, by how much, whose fault it is, and what to look at.
-"""
+"""Summary of why a robot does not conform: where, by how much, whose fault, remedy."""
 
 from __future__ import annotations
 
@@ -9,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from urdf_usd.conformance.records.record import Grade, Verdict
+from urdf_usd.reports.explanation import place_to_look
 from urdf_usd.reports.overview import statement
-from urdf_usd.reports.remedies import place_to_look
 
 if TYPE_CHECKING:
     from urdf_usd.conformance.records.record import (
@@ -25,26 +22,26 @@ _WORST_GRADE = {
     Verdict.INCOMPLETE: Grade.NOT_COMPARABLE,
     Verdict.NOT_COMPARABLE: Grade.NOT_COMPARABLE,
 }
-# What ends a process that is not done: its time, or its memory.
-_TOO_MUCH = ("no answer after", "memory limit")
+# Reasons of crashes by a limit.
+_LIMITS = ("no answer after", "memory limit")
 _ERROR = "error"
-_TOLD_AT_MOST = 3
+_MOST_NAMED = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """What decided over a robot that does not conform.
+    """Why a robot does not conform.
 
     Attributes:
-        subject: Link, joint or other part that it is about; empty if it is the whole.
-        statement: What is wrong with it.
-        fault: Whose fault that is, and who says so.
+        subject: Link, joint or other part concerned; empty for the whole robot.
+        statement: What is wrong.
+        fault: What is at fault (URDF, USD, converter), and by which evidence.
         remedy: What to do about it.
-        check: The check that found it, if one did.
-        finding: Its gravest finding, if it has any.
-        likewise: Further subjects of which the check finds the same kind of fault.
-        more_likewise: Number of those beyond what ``likewise`` names.
-        further: Number of further checks that end the same way.
+        check: The check that found it, if any.
+        finding: Its worst finding, if any.
+        likewise: Further subjects with findings of the same check.
+        more_likewise: Number of these that ``likewise`` does not name.
+        further: Number of further checks with the same grade.
     """
 
     subject: str
@@ -59,7 +56,7 @@ class Diagnosis:
 
 
 def diagnose(robot: RobotRecord) -> Diagnosis | None:
-    """Say what decided over a robot; None if it conforms."""
+    """Return why a robot does not conform; None if it does."""
     if robot.verdict.conforms:
         return None
     grade = _WORST_GRADE.get(robot.verdict)
@@ -77,8 +74,8 @@ def diagnose(robot: RobotRecord) -> Diagnosis | None:
         remedy=_remedy(first),
         check=first,
         finding=finding,
-        likewise=tuple(others[:_TOLD_AT_MOST]),
-        more_likewise=len(others[_TOLD_AT_MOST:]),
+        likewise=tuple(others[:_MOST_NAMED]),
+        more_likewise=len(others[_MOST_NAMED:]),
         further=len(deciding) - 1,
     )
 
@@ -92,62 +89,59 @@ def _statement(check: CheckRecord, finding: FindingRecord | None) -> str:
 def _fault(check: CheckRecord) -> str:
     if check.grade is Grade.DISPUTED:
         return (
-            "nobody can say: the readers of the URDF contradict each other, so that "
-            "the USD cannot be judged"
+            "undecided: the URDF engines disagree, so there is no value to compare the "
+            "USD with"
         )
     if check.grade is Grade.NOT_COMPARABLE:
-        return "nobody can say: what one side does not state is not compared"
+        return "undecided: the value is specified on one side only"
     seeing = [one.engine for one in check.differences if one.unequal]
     if len(seeing) > 1:
-        return (
-            f"the USD's: {_enumerated(seeing)} agree about the URDF, and the USD says "
-            "something else"
-        )
-    return "the USD's: the URDF is clear, and no other reader of it objects"
+        return f"USD: {_enumerated(seeing)} agree on the URDF, and the USD differs"
+    return "USD: it differs from the URDF, on which no other engine disagrees"
 
 
 def _remedy(check: CheckRecord) -> str:
     match check.grade:
         case Grade.FAILS:
             place = place_to_look(check.id)
-            look = f"in the USD, look at {place}; " if place else ""
-            return f"{look}correct it there, or in the converter that wrote it"
+            look = f"in the USD, check {place}; " if place else ""
+            return f"{look}correct the USD, or the converter that wrote it"
         case Grade.DISPUTED:
             return (
-                "make the URDF unambiguous; if one reader is wrong, its deviation has "
-                "to be known to the harness"
+                "make the URDF unambiguous; if one engine is wrong, add its deviation "
+                "to the known ones"
             )
         case _:
             return (
-                "supply what is missing, such as files of meshes; all that could be "
-                "compared is below"
+                "supply what is missing, such as mesh files; the values that could be "
+                "compared are below"
             )
 
 
 def _unjudged(robot: RobotRecord) -> Diagnosis:
-    """Say what to do where no check took place."""
+    """Return the diagnosis of a robot without checks."""
     match robot.verdict:
         case Verdict.UNREADABLE:
-            fault, remedy = "the URDF's", _correction(robot)
+            fault, remedy = "URDF", _correction(robot)
         case Verdict.NOT_AVAILABLE:
-            fault = "nobody's: the files are not here"
-            remedy = "see to it that the robot can be fetched, and run again"
-        case Verdict.CRASHED if any(word in robot.reason for word in _TOO_MUCH):
-            fault = "nobody's: it takes more time or memory than it was allowed"
-            remedy = "urdf-usd run takes --timeout and --memory, and allows it more"
+            fault = "none: the files are not available"
+            remedy = "make the robot available, and run again"
+        case Verdict.CRASHED if any(word in robot.reason for word in _LIMITS):
+            fault = "none: a time or memory limit was exceeded"
+            remedy = "raise --timeout or --memory"
         case Verdict.CRASHED:
-            fault = "that of the converter, or of the reader that died"
-            remedy = "run it alone to see what it says; the engines below say more"
+            fault = "converter or engine that crashed"
+            remedy = "run it alone to see its output; see also the engines below"
         case _:
-            fault = "that of the converter: what it wrote cannot be read as a robot"
-            remedy = "see below what the converter and the reader of the USD say"
+            fault = "converter: its output cannot be read as a robot"
+            remedy = "see the messages of the converter and the USD engine below"
     return Diagnosis("", robot.reason, fault, remedy)
 
 
 def _correction(robot: RobotRecord) -> str:
     error = next((one for one in robot.diagnostics if one.severity == _ERROR), None)
     where = f" at {error.file}:{error.line}" if error and error.file else ""
-    return f"correct the URDF{where}; urdf-usd lint says all that it finds"
+    return f"correct the URDF{where}; urdf-usd lint lists all findings"
 
 
 def _enumerated(names: list[str]) -> str:

@@ -1,11 +1,10 @@
 """JUnit XML for CI systems: a test suite per robot, a test case per check.
 
-A check that fails or is disputed is a *failure*. A robot whose converter or reader
-died is an *error*. What could not be judged is *skipped*, with its reason: a check that
-compared nothing, a robot that could not be fetched, and a URDF without a meaning, for
-which a diagnostic in place of a USD is the right result; likewise what a baseline
-expects. A robot that was read and does not conform is never all green: where
-no check says so, a case of its own does.
+A check that fails or is disputed is a *failure*. A robot whose converter or engine
+crashed is an *error*. *Skipped*, with a reason, are checks that compared nothing,
+robots that could not be fetched, invalid URDFs (for which a diagnostic is the right
+result), and failures that the baseline expects. A robot that was read and does not
+conform always has a failing case: if no check fails, the case ``conversion`` does.
 """
 
 from __future__ import annotations
@@ -48,12 +47,12 @@ def write_junit(
 ) -> None:
     """Write the results of all robots as one JUnit XML file.
 
-    With several converters, the name of the converter comes before the robot's.
+    With several converters, suites are named ``<converter>/<robot>``.
 
     Args:
         robots: The records of a run.
         path: The file.
-        summary: The run; what its baseline expects is skipped.
+        summary: The run; failures that its baseline expects are skipped.
     """
     root = ET.Element("testsuites", name="urdf-usd conformance")
     robots = tuple(robots)
@@ -72,7 +71,7 @@ def write_junit(
 
 
 def _write(root: ET.Element, suites: Iterable[ET.Element], path: Path) -> None:
-    """Write suites one by one: those of many robots would not fit into memory."""
+    """Write suites one by one, since those of many robots would not fit in memory."""
     counts: Counter[str] = Counter()
     with tempfile.TemporaryFile("w+", encoding="utf-8", newline="") as body:
         for suite in suites:
@@ -82,7 +81,7 @@ def _write(root: ET.Element, suites: Iterable[ET.Element], path: Path) -> None:
             body.write(f"\n  {ET.tostring(suite, encoding='unicode')}")
         for name in _COUNTS:
             root.set(name, str(counts[name]))
-        # Something inside, so that there is a tag to begin with and one to end with.
+        # Content forces separate start and end tags.
         root.text = "\n"
         begin, end = ET.tostring(root, encoding="unicode").split("\n")
         with path.open("w", encoding="utf-8", newline="\n") as file:
@@ -93,7 +92,7 @@ def _write(root: ET.Element, suites: Iterable[ET.Element], path: Path) -> None:
 
 
 def _expected(baseline: BaselineRecord | None) -> dict[tuple[str, str], str]:
-    """Map what a baseline accepts to the reason why."""
+    """Map (robot, check) of expected failures to the reason."""
     return {
         (known.robot, known.check): known.reason
         for known in (baseline.expected if baseline else ())
@@ -103,26 +102,26 @@ def _expected(baseline: BaselineRecord | None) -> dict[tuple[str, str], str]:
 def _accepted(
     robot: RobotRecord, case: ET.Element, expected: Mapping[tuple[str, str], str]
 ) -> ET.Element:
-    """Turn a failure that a baseline expects into a case that was skipped."""
+    """Turn a failure that a baseline expects into a skipped case."""
     check = "verdict" if case.get("name") == _WHOLE else case.get("name", "")
     reason = expected.get((robot.id, check))
     if reason is None:
         return case
     for outcome in case:
         if outcome.tag in {"failure", "error"}:
-            said = f"expected: {reason} ({outcome.get('message')})"
+            message = f"expected: {reason} ({outcome.get('message')})"
             outcome.tag = "skipped"
             outcome.attrib.pop("type", None)
-            outcome.set("message", one_line(said, _MESSAGE_LIMIT))
+            outcome.set("message", one_line(message, _MESSAGE_LIMIT))
     return case
 
 
 def _suite(robot: RobotRecord, expected: Mapping[tuple[str, str], str]) -> ET.Element:
     suite = ET.Element("testsuite", name=one_line(robot.id, _MESSAGE_LIMIT))
     cases = [_check_case(robot, check) for check in robot.checks]
-    red = any(case.find("failure") is not None for case in cases)
-    told = robot.verdict.agrees or (red and robot.verdict is not Verdict.CRASHED)
-    if not cases or not told:
+    failing = any(case.find("failure") is not None for case in cases)
+    shown = robot.verdict.agrees or (failing and robot.verdict is not Verdict.CRASHED)
+    if not cases or not shown:
         cases.insert(0, _robot_case(robot))
     suite.extend(_accepted(robot, case, expected) for case in cases)
     suite.set("tests", str(len(cases)))

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 from urdf_usd.conformance.records.record import Verdict
 from urdf_usd.reports.appearance import GRADES, VERDICTS
-from urdf_usd.reports.headline import headline
-from urdf_usd.reports.html.former import sign, sorted_changes
+from urdf_usd.reports.changes import sign, sorted_changes
+from urdf_usd.reports.overview import headline
 from urdf_usd.reports.quantities import exact, quantity
 from urdf_usd.reports.text import markdown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from urdf_usd.conformance.records.record import (
@@ -28,17 +28,41 @@ _ROWS = 50
 
 
 def write_markdown(summary: RunSummary, path: Path) -> None:
-    """Write counts, robots that do not conform, and worst figures."""
+    """Write counts, robots that do not conform, and the largest differences."""
     text = "\n".join(
         (
             *_counts(summary),
-            *_against_baseline(summary),
-            *since_former(summary),
+            *_baseline(summary),
+            *previous_run(summary),
             *_nonconforming(summary),
-            *_worst(summary),
+            *_largest(summary),
         )
     )
     path.write_text(f"{text}\n", encoding="utf-8", newline="\n")
+
+
+def table(
+    headings: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    most: int = _ROWS,
+    hidden: int = 0,
+) -> Iterator[str]:
+    """Yield the lines of a table.
+
+    Args:
+        headings: One per column; a colon at the end aligns numbers.
+        rows: Cells, escaped.
+        most: Maximum number of rows; further ones are counted.
+        hidden: Number of further rows that are not given.
+    """
+    shown = (f" {one.rstrip(':')} |" if one else " |" for one in headings)
+    yield f"|{''.join(shown)}"
+    yield f"|{'|'.join('---:' if one.endswith(':') else '---' for one in headings)}|"
+    for row in rows[:most]:
+        yield f"| {' | '.join(row)} |"
+    if (more := len(rows) + hidden - most) > 0:
+        yield ""
+        yield f"and {more} more."
 
 
 def _counts(summary: RunSummary) -> Iterator[str]:
@@ -50,75 +74,74 @@ def _counts(summary: RunSummary) -> Iterator[str]:
             "further robots are missing."
         )
         yield ""
-    yield "| | Verdict | Robots |"
-    yield "|---|---|---:|"
-    for verdict in Verdict:
-        if count := summary.verdicts.get(verdict.value, 0):
-            yield f"| {VERDICTS[verdict].sign} | {verdict} | {count} |"
+    yield from table(
+        ("", "Verdict", "Robots:"),
+        [
+            (VERDICTS[verdict].sign, verdict.value, str(count))
+            for verdict in Verdict
+            if (count := summary.verdicts.get(verdict.value, 0))
+        ],
+    )
 
 
-def _against_baseline(summary: RunSummary) -> Iterator[str]:
-    """Tell what changed; what is as expected is counted."""
+def _baseline(summary: RunSummary) -> Iterator[str]:
+    """List differences from the baseline; expected results are only counted."""
     baseline = summary.baseline
     if baseline is None:
         return
-    yield ""
-    yield "### Against the baseline"
-    yield ""
+    yield from ("", "### Comparison with the baseline", "")
     yield (
         f"{len(baseline.new)} new, {len(baseline.worse)} worse, "
         f"{len(baseline.fixed)} fixed, {len(baseline.expected)} as expected."
     )
     rows = [
-        (word, known)
-        for word, group in (
+        (
+            change,
+            _code(known.robot),
+            known.check,
+            known.expected or "nothing",
+            known.grade or "passes",
+            markdown(known.message or known.reason, _REASON_LIMIT),
+        )
+        for change, group in (
             ("✗ new", baseline.new),
             ("✗ worse", baseline.worse),
             ("✓ fixed", baseline.fixed),
         )
         for known in group
     ]
-    if not rows:
-        return
-    yield ""
-    yield "| Change | Robot | Check | Expected | Now | What |"
-    yield "|---|---|---|---|---|---|"
-    for word, known in rows[:_ROWS]:
-        robot = f"<code>{markdown(known.robot, _NAME_LIMIT)}</code>"
-        message = markdown(known.message or known.reason, _REASON_LIMIT)
-        grades = f"{known.expected or 'nothing'} | {known.grade or 'passes'}"
-        yield f"| {word} | {robot} | {known.check} | {grades} | {message} |"
-    if len(rows) > _ROWS:
+    if rows:
         yield ""
-        yield f"and {len(rows) - _ROWS} more."
+        yield from table(
+            ("Change", "Robot", "Check", "Expected", "Now", "Details"), rows
+        )
 
 
-def since_former(summary: RunSummary) -> Iterator[str]:
-    """Tell what changed since a former run, if there was one."""
+def previous_run(summary: RunSummary) -> Iterator[str]:
+    """List changes since a previous run, if the summary has them."""
     if summary.former is None:
         return
     changes = sorted_changes(summary.former)
-    yield ""
-    yield "### Since the former run"
-    yield ""
+    yield from ("", "### Changes since the previous run", "")
     yield f"{changes.sentence[0].upper()}{changes.sentence[1:]}."
-    if not changes.rows:
-        return
-    yield ""
-    yield "| Change | Robot | Check | Before | Now | What |"
-    yield "|---|---|---|---|---|---|"
-    for one in changes.rows[:_ROWS]:
-        robot = f"<code>{markdown(one.subject, _NAME_LIMIT)}</code>"
-        step = " | ".join(
-            markdown(value or "nothing", _NAME_LIMIT)
-            for value in (one.before, one.after)
+    rows = [
+        (
+            f"{sign(one)} {one.kind}",
+            _code(one.subject),
+            one.check or "",
+            markdown(one.before or "nothing", _NAME_LIMIT),
+            markdown(one.after or "nothing", _NAME_LIMIT),
+            markdown(one.detail, _REASON_LIMIT),
         )
-        detail = markdown(one.detail, _REASON_LIMIT)
-        kind = f"{sign(one)} {one.kind}"
-        yield f"| {kind} | {robot} | {one.check or ''} | {step} | {detail} |"
-    if (more := len(changes.rows) + changes.hidden - _ROWS) > 0:
+        for one in changes.rows
+    ]
+    if rows:
         yield ""
-        yield f"and {more} more."
+        yield from table(
+            ("Change", "Robot", "Check", "Before", "Now", "Details"),
+            rows,
+            hidden=changes.hidden,
+        )
 
 
 def _nonconforming(summary: RunSummary) -> Iterator[str]:
@@ -126,56 +149,48 @@ def _nonconforming(summary: RunSummary) -> Iterator[str]:
         (robot for robot in summary.robots if not robot.verdict.conforms),
         key=lambda robot: (VERDICTS[robot.verdict].rank, robot.reference),
     )
-    if not robots:
-        return
-    yield ""
-    yield "### What does not conform"
-    yield ""
-    yield "| Robot | Verdict | Reason |"
-    yield "|---|---|---|"
-    for robot in robots[:_ROWS]:
-        look = VERDICTS[robot.verdict]
-        reason = markdown(robot.reason, _REASON_LIMIT)
-        yield f"| {_name(robot)} | {look.sign} {robot.verdict} | {reason} |"
-    if len(robots) > _ROWS:
-        yield ""
-        yield f"and {len(robots) - _ROWS} more."
-
-
-def _worst(summary: RunSummary) -> Iterator[str]:
-    figures = [
-        (heading, *worst)
-        for heading in summary.checks
-        if heading.unit and (worst := _worst_robot(summary, heading)) is not None
-    ]
-    if not figures:
-        return
-    yield ""
-    yield "### Worst errors"
-    yield ""
-    yield "| Quantity | Worst | Robot | Grade |"
-    yield "|---|---:|---|---|"
-    for heading, robot, value in figures:
-        amount = quantity(value, heading.unit)
-        hint = exact(value, heading.unit)
-        grade = robot.grades[heading.id]
-        yield (
-            f"| {markdown(heading.title, _NAME_LIMIT)} "
-            f'| <span title="{hint}">{amount}</span> '
-            f"| {_name(robot)} | {GRADES[grade].sign} {grade} |"
+    if robots:
+        yield from ("", "### Robots that do not conform", "")
+        yield from table(
+            ("Robot", "Verdict", "Reason"),
+            [
+                (
+                    _code(robot.reference),
+                    f"{VERDICTS[robot.verdict].sign} {robot.verdict}",
+                    markdown(robot.reason, _REASON_LIMIT),
+                )
+                for robot in robots
+            ],
         )
 
 
-def _worst_robot(
-    summary: RunSummary, heading: CheckHeading
-) -> tuple[RobotSummary, float] | None:
-    measured = [
-        (robot, robot.worst[heading.id])
-        for robot in summary.robots
-        if heading.id in robot.worst
-    ]
-    return max(measured, key=lambda pair: pair[1], default=None)
+def _largest(summary: RunSummary) -> Iterator[str]:
+    rows = []
+    for heading in summary.checks:
+        robot = _largest_robot(summary, heading)
+        if not heading.unit or robot is None:
+            continue
+        value, grade = robot.worst[heading.id], robot.grades[heading.id]
+        amount = quantity(value, heading.unit)
+        rows.append(
+            (
+                markdown(heading.title, _NAME_LIMIT),
+                f'<span title="{exact(value, heading.unit)}">{amount}</span>',
+                _code(robot.reference),
+                f"{GRADES[grade].sign} {grade}",
+            )
+        )
+    if rows:
+        yield from ("", "### Largest differences", "")
+        yield from table(
+            ("Quantity", "Largest:", "Robot", "Grade"), rows, most=len(rows)
+        )
 
 
-def _name(robot: RobotSummary) -> str:
-    return f"<code>{markdown(robot.reference, _NAME_LIMIT)}</code>"
+def _largest_robot(summary: RunSummary, heading: CheckHeading) -> RobotSummary | None:
+    measured = [robot for robot in summary.robots if heading.id in robot.worst]
+    return max(measured, key=lambda robot: robot.worst[heading.id], default=None)
+
+
+def _code(name: str) -> str:
+    return f"<code>{markdown(name, _NAME_LIMIT)}</code>"

@@ -1,6 +1,6 @@
-"""All measurements of a run as one table, for notebooks: a row per check and engine.
+"""All measurements of a run as a Parquet table, with a row per check and engine.
 
-Parquet needs the extra ``parquet``; a run without it writes none.
+Needs the extra ``parquet``; without it, the file is not written.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     Cell = str | int | float | None
 
-# In the order of the columns; the engine is the URDF's, compared with the USD.
+# Columns in order; ``engine`` is the URDF engine that the USD is compared with.
 COLUMNS = (
     "robot",
     "converter",
@@ -37,7 +37,7 @@ COLUMNS = (
 )
 _NUMBERS = ("bound", "tolerance", "largest")
 _COUNTS = ("compared", "unequal")
-# Rows that are in memory at a time.
+# Rows per group, which bounds memory.
 _GROUP = 100_000
 
 
@@ -69,14 +69,14 @@ def write_parquet(robots: Iterable[RobotRecord], path: Path) -> bool:
     """Write the table.
 
     Returns:
-        Whether it was written: not if the library is not installed.
+        Whether it was written; false if pyarrow is not installed.
 
     Raises:
-        OSError: It cannot be written.
+        OSError: The file cannot be written.
     """
     if util.find_spec("pyarrow") is None:
         return False
-    # Half a second that a run without it does not need.
+    # Takes half a second to import.
     import pyarrow as pa  # noqa: PLC0415
     from pyarrow import parquet  # noqa: PLC0415
 
@@ -85,7 +85,6 @@ def write_parquet(robots: Iterable[RobotRecord], path: Path) -> bool:
     schema = pa.schema(list(kinds.items()))
     rows = measurement_rows(robots)
     with parquet.ParquetWriter(path, schema) as writer:
-        # All rows at once would take more memory than all records.
         while group := list(itertools.islice(rows, _GROUP)):
             arrays = [
                 pa.array([_storable(cell) for cell in column], kind)
@@ -98,7 +97,7 @@ def write_parquet(robots: Iterable[RobotRecord], path: Path) -> bool:
 
 
 def _storable(cell: Cell) -> Cell:
-    """Spell out halves of characters, which UTF-8 has no bytes for."""
+    """Escape lone surrogates, which UTF-8 cannot encode."""
     if isinstance(cell, str):
         return cell.encode("utf-8", "backslashreplace").decode("utf-8")
     return cell

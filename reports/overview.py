@@ -1,4 +1,4 @@
-"""What a run says as a whole: counts, worst figures, who took part, who deviates."""
+"""Summary of a run: counts, largest differences, engines and their deviations."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         CheckRecord,
         FindingRecord,
         RobotRecord,
+        RobotSummary,
     )
 
 POSITION_CHECK = "kinematics.position"
@@ -33,9 +34,9 @@ class WorstFigure:
 
     @property
     def share(self) -> float:
-        """Part of what is allowed that it uses up; more than 1 where it fails.
+        """Difference divided by the allowed one; above 1 if the check fails.
 
-        Where float32 is coarser than the tolerance, its bound is what is allowed.
+        The larger of tolerance and float32 bound is allowed.
         """
         allowed = max(self.check.bound or 0.0, self.check.tolerance or 0.0)
         if not allowed:
@@ -45,15 +46,15 @@ class WorstFigure:
 
 @dataclass(frozen=True, slots=True)
 class Participation:
-    """How one engine took part.
+    """On how many robots one engine took part.
 
     Attributes:
-        name: Engine.
-        side: Kind of file that it reads.
-        version: Versions seen, as text; empty if unknown.
+        name: Name of the engine.
+        side: Format that it reads: ``urdf`` or ``usd``.
+        version: Its versions, as text; empty if unknown.
         counts: Number of readable robots per status.
         readable: Number of readable robots.
-        reasons: Why it was absent, with the number of robots, most frequent first.
+        reasons: Reasons for not reading, with numbers of robots, most frequent first.
     """
 
     name: str
@@ -70,13 +71,13 @@ class Participation:
 
     @property
     def share(self) -> float:
-        """Part of the readable robots that the engine read, 0 to 1."""
+        """Share of the readable robots that the engine read, 0 to 1."""
         return self.observed / self.readable if self.readable else 0.0
 
 
 @dataclass(frozen=True, slots=True)
-class ReaderDeviation:
-    """One known departure of a reader, over all robots that show it."""
+class EngineDeviation:
+    """One deviation of an engine from the URDF specification, over all robots."""
 
     engine: str
     id: str
@@ -86,22 +87,43 @@ class ReaderDeviation:
 
 
 def readable(robots: Iterable[RobotRecord]) -> tuple[RobotRecord, ...]:
-    """Return the robots whose URDF has a meaning, so that engines can be asked."""
+    """Return the robots with a readable URDF."""
     return tuple(robot for robot in robots if robot.verdict not in _NOT_READABLE)
 
 
 def title(robot: RobotRecord) -> str:
-    """Return the robot's name, or its id where a URDF leaves the name empty."""
+    """Return the robot's name, or its id if the name is empty."""
     return robot.name if robot.name.strip() else robot.id
 
 
 def statement(finding: FindingRecord) -> str:
-    """Return what is said about a finding's subject, without naming it again."""
+    """Return the message of a finding without the prefix that names its subject."""
     return finding.message.removeprefix(f"{finding.subject}: ")
 
 
+def headline(robots: Iterable[RobotRecord] | Iterable[RobotSummary]) -> str:
+    """Return how many of the available robots conform.
+
+    Incomplete robots, of which parts could not be compared, are counted separately. So
+    are robots that could not be fetched.
+    """
+    verdicts = [robot.verdict for robot in robots]
+    available = [
+        verdict for verdict in verdicts if verdict is not Verdict.NOT_AVAILABLE
+    ]
+    conforming = sum(verdict.conforms for verdict in available)
+    incomplete = available.count(Verdict.INCOMPLETE)
+    parts = f", {incomplete} more {'is' if incomplete == 1 else 'are'} incomplete"
+    absent = len(verdicts) - len(available)
+    rest = f", {absent} more {'is' if absent == 1 else 'are'} not available"
+    return (
+        f"{conforming} of {len(available)} robots conform"
+        f"{parts if incomplete else ''}{rest if absent else ''}"
+    )
+
+
 def most_urgent_first(robots: Iterable[RobotRecord]) -> tuple[RobotRecord, ...]:
-    """Order robots: what does not conform by urgency, then what does; then by name."""
+    """Sort robots: those that do not conform by urgency, then the rest by name."""
 
     def key(robot: RobotRecord) -> tuple[int, str, str]:
         rank = VERDICTS[robot.verdict].rank if not robot.verdict.conforms else 99
@@ -120,7 +142,7 @@ def groups(robots: Iterable[RobotRecord]) -> tuple[str, ...]:
 def checks_by_group(
     robot: RobotRecord,
 ) -> tuple[tuple[str, tuple[CheckRecord, ...]], ...]:
-    """Return the checks under their headings, both in the order of the checks."""
+    """Return the checks by group, both in the order of the checks."""
     return tuple(
         (group, tuple(check for check in robot.checks if check.group == group))
         for group in groups((robot,))
@@ -136,8 +158,8 @@ def group_grades(robot: RobotRecord) -> dict[str, Grade]:
     return worst
 
 
-def silent_checks(robot: RobotRecord, group: str) -> int:
-    """Count the checks of a group in which a side is silent."""
+def not_comparable_checks(robot: RobotRecord, group: str) -> int:
+    """Count the checks of a group that are not comparable."""
     return sum(
         check.group == group and check.grade is Grade.NOT_COMPARABLE
         for check in robot.checks
@@ -145,12 +167,12 @@ def silent_checks(robot: RobotRecord, group: str) -> int:
 
 
 def position_check(robot: RobotRecord) -> CheckRecord | None:
-    """Return the check that compares where links are, if it took place."""
+    """Return the check of link positions, if it took place."""
     return next((check for check in robot.checks if check.id == POSITION_CHECK), None)
 
 
 def worst_figures(robots: Iterable[RobotRecord]) -> tuple[WorstFigure, ...]:
-    """Return the gravest difference of every check that measures one."""
+    """Return the largest difference of every check that measures one."""
     worst: dict[str, WorstFigure] = {}
     for robot in robots:
         for check in robot.checks:
@@ -164,7 +186,7 @@ def worst_figures(robots: Iterable[RobotRecord]) -> tuple[WorstFigure, ...]:
 
 
 def worst_per_group(figures: Iterable[WorstFigure]) -> tuple[WorstFigure, ...]:
-    """Keep the figure of every group that uses most of its tolerance."""
+    """Keep the figure of every group with the largest share of its tolerance."""
     worst: dict[str, WorstFigure] = {}
     for figure in figures:
         known = worst.setdefault(figure.check.group, figure)
@@ -174,18 +196,20 @@ def worst_per_group(figures: Iterable[WorstFigure]) -> tuple[WorstFigure, ...]:
 
 
 def participation(robots: Iterable[RobotRecord]) -> tuple[Participation, ...]:
-    """Return how each engine took part in the readable robots."""
-    asked = readable(robots)
+    """Return on how many readable robots each engine took part."""
+    candidates = readable(robots)
     names = dict.fromkeys(
-        (engine.side, engine.name) for robot in asked for engine in robot.engines
+        (engine.side, engine.name) for robot in candidates for engine in robot.engines
     )
-    return tuple(_participation(asked, side, name) for side, name in names)
+    return tuple(_participation(candidates, side, name) for side, name in names)
 
 
-def _participation(asked: Sequence[RobotRecord], side: str, name: str) -> Participation:
+def _participation(
+    robots: Sequence[RobotRecord], side: str, name: str
+) -> Participation:
     records = [
         engine
-        for robot in asked
+        for robot in robots
         for engine in robot.engines
         if (engine.side, engine.name) == (side, name)
     ]
@@ -195,21 +219,21 @@ def _participation(asked: Sequence[RobotRecord], side: str, name: str) -> Partic
         for record in records
         if record.status is not EngineStatus.OBSERVED
     )
-    if unasked := len(asked) - len(records):
-        reasons["not asked"] += unasked
+    if unused := len(robots) - len(records):
+        reasons["not used"] += unused
     versions = sorted({record.version for record in records if record.version})
     return Participation(
         name=name,
         side=side,
         version=", ".join(versions),
         counts={status: statuses[status] for status in EngineStatus},
-        readable=len(asked),
+        readable=len(robots),
         reasons=tuple(sorted(reasons.items(), key=lambda item: (-item[1], item[0]))),
     )
 
 
-def reader_deviations(robots: Iterable[RobotRecord]) -> tuple[ReaderDeviation, ...]:
-    """Collect deviations of readers by engine and cause, most frequent first."""
+def engine_deviations(robots: Iterable[RobotRecord]) -> tuple[EngineDeviation, ...]:
+    """Collect deviations of engines by engine and cause, most frequent first."""
     shown: dict[tuple[str, str, str], dict[str, RobotRecord]] = {}
     checks: dict[tuple[str, str, str], dict[str, None]] = {}
     for robot in robots:
@@ -219,6 +243,6 @@ def reader_deviations(robots: Iterable[RobotRecord]) -> tuple[ReaderDeviation, .
             checks.setdefault(key, {})[deviation.check] = None
     ordered = sorted(shown, key=lambda key: (-len(shown[key]), key))
     return tuple(
-        ReaderDeviation(*key, tuple(checks[key]), tuple(shown[key].values()))
+        EngineDeviation(*key, tuple(checks[key]), tuple(shown[key].values()))
         for key in ordered
     )

@@ -1,4 +1,4 @@
-"""Numbers for people: few digits and a prefix that suits the size."""
+"""Formatting of quantities with few digits and SI prefixes."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import re
 
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _PREFIXES = ((1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n"))
-# A prefix may stand before a symbol of the first power alone: 1 µm² is no micro(m²).
+# Only units of the first power take a prefix: 1 µm² is not a micro-(m²).
 _TAKES_PREFIX = re.compile(r"(m|rad|s|N|g)(?![A-Za-z^])")
-# Angles and lengths may share a check, as joint positions do: each takes the prefix.
+# Unit of checks of both angles and lengths, such as joint positions.
 _OR = " or "
 _SMALLEST_MANTISSA = 0.1
 _LARGEST_PLAIN = 1e6
@@ -21,12 +21,12 @@ _NOTHING = "\N{EN DASH}"
 
 
 def quantity(value: float, unit: str, digits: int = 2) -> str:
-    """Format a value with a suitable prefix, for example ``3.1 µm``.
+    """Format a value with an SI prefix, for example ``3.1 µm``.
 
     Args:
         value: Amount in ``unit``.
-        unit: Such as ``m``, ``kg m^2`` or, where either may be meant, ``rad or m``;
-            ``1`` for a ratio, and empty for a bare number.
+        unit: Such as ``m``, ``kg m^2`` or ``rad or m``; ``1`` for a ratio, empty for a
+            plain number.
         digits: Significant digits; digits before the decimal point are always shown.
 
     Returns:
@@ -34,7 +34,7 @@ def quantity(value: float, unit: str, digits: int = 2) -> str:
     """
     if value == 0 or not math.isfinite(value):
         return f"{value:g}".replace("-0", "0")
-    # Rounded first, so that a carry (9.97 -> 10) is seen by all that follows.
+    # Rounded first, because a carry (9.97 -> 10) affects the choice of the format.
     rounded = float(f"{value:.{digits - 1}e}")
     number = value if abs(value) >= 10**digits else rounded
     if unit == "1":
@@ -47,17 +47,17 @@ def quantity(value: float, unit: str, digits: int = 2) -> str:
 
 
 def exact(value: float, unit: str) -> str:
-    """Write every digit of a value that :func:`quantity` abbreviates."""
+    """Format a value with all digits."""
     return f"{value!r}{_suffix('' if unit == '1' else unit)}"
 
 
 def duration(seconds: float | None) -> str:
-    """Write a time with two digits."""
+    """Format a duration [s] with two digits."""
     return _NOTHING if seconds is None else quantity(seconds, "s")
 
 
 def size(count: int | None) -> str:
-    """Write a number of bytes with a binary prefix."""
+    """Format a number of bytes with a binary prefix."""
     if count is None:
         return _NOTHING
     amount = float(count)
@@ -69,7 +69,7 @@ def size(count: int | None) -> str:
 
 
 def unit_symbol(unit: str) -> str:
-    """Write a unit as in print: ``kg m^2`` becomes ``kg·m²``."""
+    """Typeset a unit: ``kg m^2`` becomes ``kg·m²``."""
     raised = re.sub(r"\^(-?\d+)", lambda m: m[1].translate(_SUPERSCRIPTS), unit)
     return _OR.join(choice.replace(" ", "·") for choice in raised.split(_OR))
 
@@ -89,7 +89,7 @@ def _mass(number: float, digits: int) -> str:
 def _prefixed(number: float, unit: str, digits: int) -> str:
     for factor, prefix in _PREFIXES:
         mantissa = number / factor
-        # The margin keeps 1e-4 m, which is 0.0999… mm in binary, with the millimetres.
+        # The margin formats 1e-4 m, which is 0.0999… mm in binary, in millimetres.
         if abs(mantissa) >= _SMALLEST_MANTISSA * (1 - 1e-9):
             prefixed = _OR.join(prefix + choice for choice in unit.split(_OR))
             return _plain(mantissa, prefixed, digits)

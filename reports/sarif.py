@@ -1,4 +1,4 @@
-"""Findings in URDF files as SARIF 2.1.0, which code forges show beside the lines.
+"""Diagnostics and lint findings of a run as SARIF 2.1.0, for code scanning.
 
 https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html
 """
@@ -28,28 +28,30 @@ _MESSAGE_LIMIT = 1000
 
 
 def write_sarif(robots: Iterable[RobotRecord], path: Path) -> None:
-    """Write what the reader of URDF noticed, and what lint found, of all robots.
+    """Write the diagnostics and lint findings of all robots.
 
-    Files are named relative to the robot's own folder, which only the reader of the
-    report knows: each robot is a base of its own, described by its reference.
+    File names are relative to the robot's folder, which is not known here: each robot
+    has a base id of its own, described by its reference.
     """
-    told = [robot for robot in robots if _said(robot)]
-    remedies = {found.rule: found.remedy for robot in told for found in _said(robot)}
+    reported = [robot for robot in robots if _findings(robot)]
+    remedies = {
+        found.rule: found.remedy for robot in reported for found in _findings(robot)
+    }
     index = {rule: number for number, rule in enumerate(sorted(remedies))}
     rules = [_rule(rule, remedies[rule]) for rule in index]
     run: Json = {
-        "tool": {"driver": {"name": _TOOL, **_version(told), "rules": rules}},
+        "tool": {"driver": {"name": _TOOL, **_version(reported), "rules": rules}},
         "columnKind": "unicodeCodePoints",
         "originalUriBaseIds": {
             robot.id: {
                 "description": {"text": one_line(robot.source.reference, 300)},
             }
-            for robot in told
+            for robot in reported
         },
         "results": [
             _result(robot, found, index[found.rule])
-            for robot in told
-            for found in _said(robot)
+            for robot in reported
+            for found in _findings(robot)
         ],
     }
     text = json.dumps(
@@ -57,11 +59,11 @@ def write_sarif(robots: Iterable[RobotRecord], path: Path) -> None:
         indent=1,
         ensure_ascii=False,
     )
-    # A name may hold halves of characters, which UTF-8 has no bytes for.
+    # A name may contain lone surrogates, which UTF-8 cannot encode.
     path.write_bytes(f"{text}\n".encode("utf-8", "backslashreplace"))
 
 
-def _said(robot: RobotRecord) -> tuple[DiagnosticRecord, ...]:
+def _findings(robot: RobotRecord) -> tuple[DiagnosticRecord, ...]:
     return robot.diagnostics + robot.lint
 
 

@@ -1,4 +1,4 @@
-"""The result of a run in about thirty lines of terminal."""
+"""Summary of a run for the terminal, in about thirty lines."""
 
 from __future__ import annotations
 
@@ -14,10 +14,9 @@ from rich.text import Text
 from urdf_usd.conformance.records.record import EngineStatus, Grade, Verdict
 from urdf_usd.reports import overview
 from urdf_usd.reports.appearance import VERDICTS, appearance
+from urdf_usd.reports.changes import sorted_changes
 from urdf_usd.reports.comparison import compare
 from urdf_usd.reports.diagnosis import diagnose
-from urdf_usd.reports.headline import headline
-from urdf_usd.reports.html.former import sorted_changes
 from urdf_usd.reports.quantities import duration, quantity, size
 from urdf_usd.reports.text import one_line
 
@@ -38,7 +37,7 @@ _REASONS = 2
 
 @dataclass(frozen=True, slots=True)
 class _Unpadded:
-    """What is shown without blanks at the ends of its lines."""
+    """Content without trailing blanks."""
 
     content: RenderableType
 
@@ -59,9 +58,9 @@ class _Unpadded:
 def terminal_summary(
     summary: RunSummary, robots: Sequence[RobotRecord]
 ) -> RenderableType:
-    """Tell what conforms, what does not, the worst figures and who took part.
+    """Summarise verdicts, largest differences and engines.
 
-    A single robot is told in detail: its findings in place of a list of robots.
+    For a single robot, its findings replace the list of robots.
     """
     if len(robots) == 1:
         sections = (
@@ -84,7 +83,7 @@ def terminal_summary(
 def terminal_comparison(
     summary: RunSummary, robots: Sequence[RobotRecord], seconds: Seconds
 ) -> RenderableType:
-    """Tell how converters do on the same robots, and which checks are not passed."""
+    """Compare converters on the same robots, and list failed checks."""
     compared = compare(summary, robots, seconds)
     table = _table("left", *("right",) * 8)
     table.add_row(
@@ -92,7 +91,7 @@ def terminal_comparison(
         style="dim",
     )
     plain = (Verdict.EXACT, Verdict.CLOSE, Verdict.FAILS)
-    for one in compared.standings:
+    for one in compared.results:
         other = sum(n for verdict, n in one.verdicts.items() if verdict not in plain)
         table.add_row(
             Text(one.converter.name, style="bold"),
@@ -103,17 +102,17 @@ def terminal_comparison(
             size(one.size),
             Text(one_line(one.converter.title, _NAME_LIMIT), style="dim"),
         )
-    return _Unpadded(Group(table, *_since(summary), *_shortfalls(compared)))
+    return _Unpadded(Group(table, *_since(summary), *_failed_checks(compared)))
 
 
-def _shortfalls(compared: Comparison) -> Iterator[RenderableType]:
-    if not compared.shortfalls:
+def _failed_checks(compared: Comparison) -> Iterator[RenderableType]:
+    if not compared.failed_checks:
         return
-    names = [one.converter.name for one in compared.standings]
-    yield _heading("Checks that robots do not pass")
+    names = [one.converter.name for one in compared.results]
+    yield _heading("Failed checks, by number of robots")
     table = _table("left", *("right",) * len(names))
     table.add_row("", *names, style="dim")
-    for one in compared.shortfalls:
+    for one in compared.failed_checks:
         counts = (str(one.counts[name] or "") for name in names)
         table.add_row(one.check.title, *counts)
     yield _indented(table)
@@ -122,7 +121,7 @@ def _shortfalls(compared: Comparison) -> Iterator[RenderableType]:
 def _counts(
     summary: RunSummary, robots: Sequence[RobotRecord]
 ) -> Iterator[RenderableType]:
-    yield Text(headline(robots), style="bold")
+    yield Text(overview.headline(robots), style="bold")
     table = _table("left", "right")
     for verdict in Verdict:
         if count := summary.verdicts.get(verdict.value, 0):
@@ -147,7 +146,7 @@ def _nonconforming(robots: Sequence[RobotRecord]) -> Iterator[RenderableType]:
     wrong = [r for r in overview.most_urgent_first(robots) if not r.verdict.conforms]
     if not wrong:
         return
-    yield _heading("What does not conform")
+    yield _heading("Robots that do not conform")
     table = _table()
     for robot in wrong[:_ROBOTS]:
         look = VERDICTS[robot.verdict]
@@ -175,7 +174,7 @@ def _one_robot(robot: RobotRecord) -> Iterator[RenderableType]:
     ]
     if not findings:
         return
-    yield _heading("What is wrong")
+    yield _heading("Findings")
     table = _table()
     for check, finding in findings[:_FINDINGS]:
         mark = appearance(finding.grade)
@@ -192,21 +191,21 @@ def _one_robot(robot: RobotRecord) -> Iterator[RenderableType]:
 
 
 def _reason(robot: RobotRecord) -> Iterator[RenderableType]:
-    """Tell why, and of a robot that does not conform whose fault it is."""
+    """Show the reason and, for a robot that does not conform, fault and remedy."""
     diagnosis = diagnose(robot)
     yield Text(one_line(robot.reason, 2 * _TEXT_LIMIT))
     if diagnosis is None:
         return
-    for word, said in (("Fault", diagnosis.fault), ("What to do", diagnosis.remedy)):
+    for word, text in (("Fault", diagnosis.fault), ("Remedy", diagnosis.remedy)):
         line = Text(f"{word}: ", style="dim")
-        yield line.append(one_line(said, 2 * _TEXT_LIMIT), style="not dim")
+        yield line.append(one_line(text, 2 * _TEXT_LIMIT), style="not dim")
 
 
 def _worst(robots: Sequence[RobotRecord]) -> Iterator[RenderableType]:
     figures = overview.worst_per_group(overview.worst_figures(robots))
     if not figures:
         return
-    yield _heading("Worst errors")
+    yield _heading("Largest differences")
     table = _table("left", "right", "right")
     for figure in figures:
         check = figure.check
@@ -223,7 +222,7 @@ def _worst(robots: Sequence[RobotRecord]) -> Iterator[RenderableType]:
 
 def _place(figure: overview.WorstFigure, *, name_robot: bool) -> str:
     parts = [figure.check.title]
-    # Names repeat within a corpus, and references can be passed on to a command.
+    # References are unique within a corpus and can be passed to a command.
     if figure.value and name_robot:
         parts.append(one_line(figure.robot.source.reference, _NAME_LIMIT))
     if figure.value and figure.check.worst_subject:
@@ -278,7 +277,7 @@ def _table(*justify: str) -> Table:
 
 def _indented(content: RenderableType) -> Padding:
     if isinstance(content, Table) and content.columns:
-        # One line per entry keeps the story short; the report has every word.
+        # One line per entry; the report has the full text.
         for column in content.columns:
             column.no_wrap = True
         content.columns[-1].overflow = "ellipsis"

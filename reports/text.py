@@ -1,15 +1,15 @@
-"""Names from anywhere, made fit to be shown.
+"""Sanitising of names for display.
 
-Names in a URDF are free text. What cannot be seen in one is spelled out: a mark that
-turns the direction of writing would also turn the numbers of the sentence around it.
+Names in a URDF are free text. Control characters are replaced by visible ones, and so
+are bidirectional marks, which would reorder the text around the name.
 """
 
 from __future__ import annotations
 
 import re
 
-# Controls but tab and newline, lone surrogates and the non-characters of the first
-# plane: all that XML 1.0 forbids, and the controls that a terminal would obey.
+# Controls except tab and newline, lone surrogates and the non-characters of the first
+# plane: everything that XML 1.0 forbids, and terminal control codes.
 _UNPRINTABLE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]"
 )
@@ -21,13 +21,13 @@ _MARKDOWN = re.compile(r"[&<>|`*_\[\]~\\@#]")
 
 
 def plain(text: str) -> str:
-    """Replace controls by pictures of them, and spell out marks of direction."""
+    """Replace controls by their symbols, and bidirectional marks by their code."""
     shown = _UNPRINTABLE.sub(_picture, text)
     return _DIRECTION.sub(lambda mark: f"\\u{ord(mark[0]):04x}", shown)
 
 
 def one_line(text: str, limit: int) -> str:
-    """Make text visible, on one line, with its middle left out beyond ``limit``."""
+    """Return sanitised text on one line, shortened in the middle to ``limit``."""
     line = " ".join(plain(text).split())
     if len(line) <= limit:
         return line
@@ -36,10 +36,10 @@ def one_line(text: str, limit: int) -> str:
 
 
 def markdown(text: str, limit: int) -> str:
-    """Return text that Markdown shows as it is, as :func:`one_line` does.
+    """Escape text for Markdown, after :func:`one_line`.
 
-    Entities rather than backslashes: they also hold in table cells and ``<code>``. The
-    empty comment keeps a forge from notifying whoever bears a name like ``@panda``.
+    Entities rather than backslashes, because they also work in table cells and
+    ``<code>``. The empty comment keeps code hosts from notifying a user ``@panda``.
     """
     return _MARKDOWN.sub(_entity, one_line(text, limit))
 

@@ -1,4 +1,4 @@
-"""What holds for all tests: how properties are searched, and where processes meet."""
+"""Settings of all tests."""
 
 from __future__ import annotations
 

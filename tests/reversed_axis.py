@@ -1,4 +1,4 @@
-"""A good USD with one fault in it: a joint turns the other way."""
+"""A USD with one fault: a reversed joint axis."""
 
 from __future__ import annotations
 

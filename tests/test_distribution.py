@@ -1,4 +1,4 @@
-"""What is installed: one package, which leaves the folders of users alone.
+"""Content of the wheel: one package, without conflicts with names of users.
 
 The content of the wheel is what is on the path here, not the checkout. The build
 backend makes it where it is installed, as in sessions of nox; elsewhere its settings
@@ -106,7 +106,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_wheel_has_one_package(site: Path) -> None:
-    """Beside its metadata; every part of it is there."""
+    """With its metadata and all folders."""
     names = {path.name for path in site.iterdir()}
     package = site / "urdf_usd"
 
@@ -118,8 +118,8 @@ def test_wheel_has_one_package(site: Path) -> None:
     assert not [path for path in site.rglob("*") if path.is_symlink()]
 
 
-def test_folders_of_users_do_not_meet_ours(site: Path, tmp_path: Path) -> None:
-    """A project with packages of the same names has its own, and our plugin ours."""
+def test_packages_of_users_with_the_same_names_work(site: Path, tmp_path: Path) -> None:
+    """A project with its own `converter` imports that, and our plugin ours."""
     project = tmp_path / "project"
     for name in TAKEN:
         (project / name).mkdir(parents=True)

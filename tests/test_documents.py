@@ -1,4 +1,4 @@
-"""Every code block of the documents runs as it is printed, or a table says why not."""
+"""Code blocks of the documents run as printed; a table lists the exceptions."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def _run(
 
 
 def test_documents_have_blocks_of_known_languages() -> None:
-    """Whatever is new is either run here or known to be prose."""
+    """All others are run here or known to be prose."""
     known = {"python", "sh", "toml", *PROSE}
 
     assert {block.language for block in BLOCKS} <= known
@@ -156,7 +156,7 @@ def test_documents_have_blocks_of_known_languages() -> None:
 
 @pytest.mark.parametrize("block", _in("python"))
 def test_python_runs_as_a_saved_script(folder: Path, block: Block) -> None:
-    """In a folder with a robot; what defines tests is run by pytest."""
+    """In a folder with a robot; test functions are run by pytest."""
     environment = _environment(folder.parent / "bin")
     tests = re.search(r"^def test_", block.text, re.MULTILINE)
     script = folder / ("test_script.py" if tests else "script.py")
@@ -171,7 +171,7 @@ def test_python_runs_as_a_saved_script(folder: Path, block: Block) -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="they are for POSIX shells")
 @pytest.mark.parametrize("block", _in("sh"))
 def test_commands_run_as_they_are_printed(folder: Path, block: Block) -> None:
-    """One after another in one folder, as a reader would."""
+    """One after another in one folder."""
     environment = _environment(folder.parent / "bin")
     for command in block.commands:
         if command in NOT_RUN:
@@ -184,8 +184,8 @@ def test_commands_run_as_they_are_printed(folder: Path, block: Block) -> None:
         assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
 
 
-def test_exceptions_are_still_in_the_documents() -> None:
-    """An entry that no document needs is removed."""
+def test_exceptions_are_used() -> None:
+    """An entry that no document needs is an error."""
     printed = {command for block in BLOCKS for command in block.commands}
 
     assert [
@@ -195,12 +195,12 @@ def test_exceptions_are_still_in_the_documents() -> None:
 
 @pytest.mark.parametrize("block", _in("toml"))
 def test_toml_is_well_formed(block: Block) -> None:
-    """And says something."""
+    """And not empty."""
     assert tomllib.loads(block.text)
 
 
-def test_sessions_that_documents_name_exist() -> None:
-    """In blocks and in running text."""
+def test_nox_sessions_in_documents_exist() -> None:
+    """In blocks and in text."""
     sessions = set(
         re.findall(
             r"^def (\w+)\(session", (ROOT / "noxfile.py").read_text(), re.MULTILINE
@@ -216,8 +216,8 @@ def test_sessions_that_documents_name_exist() -> None:
     assert named <= sessions
 
 
-def test_options_that_running_text_names_exist() -> None:
-    """Where it shows a whole command."""
+def test_options_in_documents_exist() -> None:
+    """In whole commands of the text."""
     context = click.Context(main)
     checked = 0
     for path in DOCUMENTS:

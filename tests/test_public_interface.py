@@ -1,4 +1,4 @@
-"""What ``urdf_usd`` offers takes the references of the command, and shows itself."""
+"""The functions of ``urdf_usd`` take references, and results have a short repr."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def arm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_functions_take_paths_and_references(
     arm: Path, given: str | Path | None
 ) -> None:
-    """A path may be absolute, too."""
+    """Relative and absolute."""
     robot = given or arm.absolute()
 
     asset = urdf_usd.convert(robot, "usd")
@@ -47,7 +47,7 @@ def test_functions_take_paths_and_references(
 
 
 def test_functions_take_robots_of_a_source(arm: Path) -> None:
-    """The record is the one that a run makes."""
+    """The record equals that of a run."""
     asset = urdf_usd.convert(R2D2, arm.parent / "usd")
     record = urdf_usd.check(R2D2, asset.root_layer, NO_ENGINE)
 
@@ -69,7 +69,7 @@ def test_run_takes_one_reference_or_many(arm: Path) -> None:
 
 
 def test_arguments_of_xacro_are_passed_on(arm: Path) -> None:
-    """By reading and by converting."""
+    """In reading and converting."""
     (arm.parent / "box.xacro").write_text(XACRO)
 
     parsed = urdf_usd.read_urdf("box.xacro", arguments={"length": "3"})
@@ -97,7 +97,7 @@ def test_arguments_of_xacro_are_passed_on(arm: Path) -> None:
 def test_wrong_reference_is_a_corpus_error(
     arm: Path, use: Callable[[str], object], text: str, message: str
 ) -> None:
-    """It says what would help; no folder is made."""
+    """With a remedy; no folder is made."""
     with pytest.raises(urdf_usd.CorpusError, match=message):
         use(text)
 
@@ -105,7 +105,7 @@ def test_wrong_reference_is_a_corpus_error(
 
 
 def test_missing_file_is_a_diagnostic(arm: Path) -> None:
-    """As for every other file that cannot be read."""
+    """As for every unreadable file."""
     del arm
     with pytest.raises(urdf_usd.SourceError) as caught:
         urdf_usd.convert("none.urdf", "usd")
@@ -113,8 +113,8 @@ def test_missing_file_is_a_diagnostic(arm: Path) -> None:
     assert [one.rule for one in caught.value.diagnostics] == ["file-missing"]
 
 
-def test_results_show_themselves_in_one_line(arm: Path) -> None:
-    """What somebody wants to know who types the call."""
+def test_results_have_a_one_line_representation(arm: Path) -> None:
+    """For interactive sessions."""
     odd = Path("odd.urdf")
     odd.write_text(ROBOT.replace('name="arm"', 'name="odd" colour="red"', 1))
 

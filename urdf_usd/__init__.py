@@ -1,7 +1,7 @@
-"""URDF to OpenUSD, and the proof that the result conforms.
+"""Conversion of URDF to OpenUSD, and checks that the result conforms.
 
-The names here are the public interface; each is imported when it is first used, so that
-reading a URDF loads neither OpenUSD nor an engine.
+These names are the public interface. Each is imported at its first use, so that reading
+a URDF imports neither OpenUSD nor an engine.
 
 Example:
     >>> from urdf_usd import check, convert
@@ -102,5 +102,5 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    """List the public names, imported or not."""
+    """Return the public names."""
     return __all__

@@ -1,15 +1,15 @@
-"""The functions of the package: they take robots by reference, as the command does.
+"""Public functions, which take robots by reference as the command does.
 
-A reference is a path of a URDF or xacro file, ``file:robot.urdf``,
+A reference is the path of a URDF or xacro file, ``file:robot.urdf``,
 ``pybullet:r2d2.urdf``, ``rd:panda_description`` or ``erd:panda``. A path object is
-always a file. Modules are imported by the functions that need them.
+always a file.
 """
 
 from __future__ import annotations
 
 import os
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from urdf_usd import converter, corpus
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from urdf_usd.corpus import RobotSource
 
 Reference: TypeAlias = "str | os.PathLike[str]"
+_Options = TypeVar("_Options", "ConvertOptions", "CheckOptions")
 
 
 def convert(
@@ -31,34 +32,29 @@ def convert(
 ) -> Conversion:
     """Convert a robot to a USD asset.
 
-    The asset is built beside its folder and moved there when it is complete, so a
-    failure leaves the folder as it was.
+    The asset is built in a temporary folder and moved when complete, so that a failure
+    leaves the target unchanged.
 
     Args:
         robot: URDF or xacro file, or a reference.
-        directory: Folder of the asset: new, empty, or holding a former conversion,
-            which is replaced.
-        options: Choices; packages and arguments of a reference need not be repeated.
+        directory: Folder of the asset: new, empty, or with a previous conversion, which
+            is replaced.
+        options: Options; packages and xacro arguments of a reference are added.
 
     Raises:
         ConversionError: The robot cannot be read or written.
-        CorpusError: The reference leads to no robot.
+        CorpusError: The reference is invalid, or its robot is not available.
 
     Example:
         >>> convert("pybullet:r2d2.urdf", "r2d2")  # doctest: +SKIP
         <Conversion 'r2d2/physics.usda': 'physics', 16 links, 15 joints, floating base>
     """
     source = _source(robot)
-    options = options or converter.ConvertOptions()
-    options = replace(
-        options,
-        packages=(*_packages(source), *options.packages),
-        arguments=_arguments(source, options.arguments),
-    )
+    options = _with_reference(options or converter.ConvertOptions(), source)
     return converter.convert(source.path, directory, options)
 
 
-def check(  # noqa: PLR0913  # what is compared, how, and what comes of it
+def check(  # noqa: PLR0913  # input, options, output
     robot: Reference,
     usd: str | os.PathLike[str],
     options: CheckOptions | None = None,
@@ -72,15 +68,15 @@ def check(  # noqa: PLR0913  # what is compared, how, and what comes of it
     Args:
         robot: URDF or xacro file, or a reference.
         usd: Root layer of the USD.
-        options: Choices; packages and arguments of a reference need not be repeated.
-        name: Identifier in the record; the one of a run over the reference if absent.
-        reference: How the URDF is named in the record; the reference if absent.
-        scene: File of a drawing for the robot's page, if there shall be one.
+        options: Options; packages and xacro arguments of a reference are added.
+        name: Identifier in the record; by default, as in a run.
+        reference: Reference in the record; by default, that of ``robot``.
+        scene: File to which a 3D scene for the robot's page is written.
 
     Raises:
         SourceError: The URDF is invalid or unsupported.
-        CorpusError: The reference leads to no robot.
-        UnknownWitnessError: An engine is named that is not installed.
+        CorpusError: The reference is invalid, or its robot is not available.
+        UnknownEngineError: A requested engine is not installed.
 
     Example:
         >>> check("pybullet:r2d2.urdf", "r2d2/physics.usda")  # doctest: +SKIP
@@ -89,16 +85,10 @@ def check(  # noqa: PLR0913  # what is compared, how, and what comes of it
     from urdf_usd.conformance.execution import run as execution
 
     source = _source(robot)
-    options = options or execution.CheckOptions()
-    options = replace(
-        options,
-        packages=(*_packages(source), *options.packages),
-        arguments=_arguments(source, options.arguments),
-    )
     return execution.check(
         source.path,
         usd,
-        options,
+        _with_reference(options or execution.CheckOptions(), source),
         name=name or source.id,
         reference=reference or source.reference,
         scene=scene,
@@ -112,21 +102,21 @@ def run(
     *,
     progress: Callable[[RobotRecord], None] | None = None,
 ) -> RunSummary:
-    """Convert and check robots; write a record of each as soon as it is finished.
+    """Convert and check robots, and write a record of each when it is finished.
 
-    ``urdf-usd run`` writes the pages of a report besides.
+    Reports are written only by the command ``urdf-usd run``.
 
     Args:
-        robots: References of robots or corpora: also ``pybullet``, ``rd``, ``erd``,
-            ``dir:<folder>`` and ``list:<file.toml>``.
-        out: Folder that receives ``results/<id>.json``, ``assets/<id>/`` and more.
-        options: Choices.
-        progress: Called with each record, in the order in which robots finish.
+        robots: References of robots or corpora (``pybullet``, ``rd``, ``erd``,
+            ``dir:<folder>``, ``list:<file.toml>``).
+        out: Folder for ``results/<id>.json``, ``assets/<id>/`` and more.
+        options: Options.
+        progress: Called with each record when its robot is finished.
 
     Raises:
-        CorpusError: A reference leads to no robot.
-        ClusterError: There is no cluster where there should be one.
-        UnknownWitnessError: An engine is named that is not installed.
+        CorpusError: A reference is invalid.
+        ClusterError: The scheduler cannot be reached.
+        UnknownEngineError: A requested engine is not installed.
 
     Example:
         >>> run(["pybullet", "dir:my_robots"], "report")  # doctest: +SKIP
@@ -156,15 +146,15 @@ def read_urdf(
 
     Args:
         robot: URDF or xacro file, or a reference.
-        packages: Folders of ROS packages, by name, besides those of a reference.
-        arguments: Values of xacro's arguments, by name, besides those of a reference.
-        root: Link whose tree is read; what does not hang on it is left out. None for
-            the whole robot, which has one root then.
+        packages: Folders of ROS packages, by name, in addition to those of a reference.
+        arguments: Values of xacro arguments, by name, likewise.
+        root: Link whose subtree is read; None for the whole robot, which must have a
+            single root.
 
     Raises:
-        SourceError: The file is invalid or unsupported URDF; all problems that were
-            found are in it.
-        CorpusError: The reference leads to no robot.
+        SourceError: The file is invalid or unsupported URDF; the error has all
+            diagnostics.
+        CorpusError: The reference is invalid, or its robot is not available.
 
     Example:
         >>> read_urdf("pybullet:r2d2.urdf")  # doctest: +SKIP
@@ -191,8 +181,10 @@ def _packages(source: RobotSource) -> tuple[tuple[str, str], ...]:
     return tuple((name, str(path)) for name, path in source.packages)
 
 
-def _arguments(
-    source: RobotSource, given: tuple[tuple[str, str], ...]
-) -> tuple[tuple[str, str], ...]:
-    """Return what is known of a robot's arguments; what the user says counts."""
-    return tuple({**dict(source.arguments), **dict(given)}.items())
+def _with_reference(options: _Options, source: RobotSource) -> _Options:
+    """Add packages and xacro arguments of a reference; the user's take precedence."""
+    return replace(
+        options,
+        packages=(*_packages(source), *options.packages),
+        arguments=tuple({**dict(source.arguments), **dict(options.arguments)}.items()),
+    )

@@ -1,4 +1,4 @@
-"""How the process of ``urdf-usd`` starts."""
+"""Entry point of the command ``urdf-usd``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def start() -> None:
     try:
         from urdf_usd.conformance.cli.main import main
     except KeyboardInterrupt:
-        # Commands say so themselves; there is none yet.
+        # Interrupted during the import, before a command can handle it.
         sys.stderr.write("interrupted\n")
         sys.exit(_INTERRUPTED)
     main()

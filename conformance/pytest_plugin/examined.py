@@ -1,4 +1,4 @@
-"""What became of a robot, as a test sees it: an assertion that says what is wrong."""
+"""Result of a check in a test, with an assertion that shows the worst findings."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
         RobotRecord,
     )
 
-# What a person reads before looking into the record.
+# Length of the failure message; the record has everything.
 _CHECKS = 6
 _FINDINGS = 3
 _LONGEST = 200
@@ -29,25 +29,25 @@ _ORDER = (Grade.FAILS, Grade.DISPUTED, Grade.NOT_COMPARABLE, Grade.CLOSE)
 
 @dataclass(frozen=True, slots=True)
 class Examined:
-    """A robot whose USD was compared with it.
+    """A robot whose USD was checked.
 
     Attributes:
-        record: Everything that was found.
+        record: The record of the check.
     """
 
     record: RobotRecord
 
     @property
     def verdict(self) -> Verdict:
-        """Result for the robot."""
+        """Verdict of the robot."""
         return self.record.verdict
 
     def assert_conforms(self, fail_on: str = FailOn.FAILS.value) -> None:
-        """Assert that the USD says what the URDF says.
+        """Assert that the USD conforms to the URDF.
 
         Args:
-            fail_on: ``incomplete`` if parts that could not be compared count as well,
-                ``close`` if differences within the tolerance do.
+            fail_on: ``incomplete`` to fail also if parts could not be compared,
+                ``close`` also on differences within the tolerance.
 
         Raises:
             AssertionError: It does not; the message has the worst findings.
@@ -57,15 +57,15 @@ class Examined:
             (self.record,), fail_on=FailOn(fail_on), strict=True, unreadable=True
         )
         if found:
-            raise AssertionError(told(self.record, found))
+            raise AssertionError(failure_message(self.record, found))
 
 
-def told(record: RobotRecord, found: Sequence[Failure]) -> str:
-    """Say what is wrong with a robot: the worst findings of the gravest checks.
+def failure_message(record: RobotRecord, found: Sequence[Failure]) -> str:
+    """Return the worst findings of the worst checks as text.
 
     Args:
         record: The robot.
-        found: What it does not pass.
+        found: Its failures.
     """
     wanted = {failure.check for failure in found}
     checks = sorted(
@@ -83,18 +83,18 @@ def told(record: RobotRecord, found: Sequence[Failure]) -> str:
     if len(checks) > _CHECKS:
         others = ", ".join(check.id for check in checks[_CHECKS:])
         parts += ["", f"and {len(checks) - _CHECKS} more checks: {others}"]
-    for said in dict.fromkeys(advice(check.grade) for check in checks):
-        parts += ["", said]
+    for remedy in dict.fromkeys(advice(check.grade) for check in checks):
+        parts += ["", remedy]
     return "\n".join(parts)
 
 
 def _worst(check: CheckRecord) -> list[FindingRecord]:
-    graver = [found for found in check.findings if found.grade is check.grade]
-    return sorted(graver, key=lambda found: -(found.difference or 0.0))
+    worst = [found for found in check.findings if found.grade is check.grade]
+    return sorted(worst, key=lambda found: -(found.difference or 0.0))
 
 
 def _diagnostics(record: RobotRecord) -> Iterable[str]:
     for one in record.diagnostics[:_FINDINGS]:
         place = ":".join(str(part) for part in (one.file, one.line) if part is not None)
-        said = f"{one.severity}: {one.message} [{one.rule}]"
-        yield one_line(f"{place}: {said}" if place else said, _LONGEST)
+        text = f"{one.severity}: {one.message} [{one.rule}]"
+        yield one_line(f"{place}: {text}" if place else text, _LONGEST)

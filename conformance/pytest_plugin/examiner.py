@@ -1,4 +1,4 @@
-"""Robots examined one by one, for as long as somebody asks: in a test session, say."""
+"""Conversion and check of single robots with shared processes, for test sessions."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _DEFAULTS = ConvertOptions()
 
 
 class Examiner:
-    """Converts and checks robots; processes and engines are there for all of them.
+    """Converts and checks robots, which share processes and engines.
 
     Args:
         out: Folder of all assets.
@@ -64,7 +64,7 @@ class Examiner:
         self._known: dict[str, RobotRecord] = {}
 
     def __enter__(self) -> Self:
-        """Begin; nothing is started before the first robot."""
+        """Return self; processes start at the first robot."""
         return self
 
     def __exit__(

@@ -1,4 +1,4 @@
-"""What tests call to have a robot examined."""
+"""The fixture ``conformance``: convert and check a robot in a test."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Conformance:
-    """Examines robots; the fixture ``conformance``.
+    """Converts and checks robots; the fixture ``conformance``.
 
     Attributes:
-        examiner: Where that is done.
-        folder: What relative paths are relative to.
+        examiner: Runs conversions and checks.
+        folder: Base of relative paths.
     """
 
     examiner: Examiner
@@ -44,21 +44,21 @@ class Conformance:
         engines: tuple[str, ...] = (),
         **choices: object,
     ) -> Examined:
-        """Convert a robot and check the USD, or check a USD that is there.
+        """Convert a robot and check the USD, or check an existing USD.
 
         Args:
             urdf: URDF or xacro file, or a reference such as ``rd:panda_description``.
-            usd: Root layer of a USD of it, from any converter.
-            base: ``fixed`` or ``floating`` if the base has to be held so.
+            usd: Root layer of an existing USD, from any converter.
+            base: ``fixed`` or ``floating``; by default as for ``convert``.
             packages: Folder of each ROS package, by name.
             arguments: Value of each argument of a xacro file, by name.
-            engines: Engines to ask where there is a USD already; all if empty.
-            choices: Further fields of :class:`converter.ConvertOptions`; texts do where
-                it has enumerations.
+            engines: Engines to use for an existing USD; all if empty.
+            choices: Further fields of :class:`converter.ConvertOptions`; enumerations
+                also by value.
 
         Raises:
-            CorpusError: There is no such robot.
-            TypeError: A choice is unknown, or does not go with a USD.
+            CorpusError: The robot is not available.
+            TypeError: A choice is unknown, or given with an existing USD.
         """
         __tracebackhide__ = True
         source = self._source(urdf)
@@ -74,7 +74,7 @@ class Conformance:
             )
             return Examined(self.examiner.examine(source, options))
         if choices:
-            raise TypeError(f"{', '.join(choices)}: a USD is there already")
+            raise TypeError(f"{', '.join(choices)}: not allowed with usd")
         known = tuple((name, str(path)) for name, path in source.packages)
         record = check(
             source.path,
@@ -96,22 +96,22 @@ class Conformance:
         return resolve_robot(str(place if place.exists() else urdf))
 
     def _place(self, path: str | os.PathLike[str]) -> Path:
-        beside = self.folder / path
-        return beside if beside.exists() else Path(path)
+        place = self.folder / path
+        return place if place.exists() else Path(path)
 
 
 def _choices(given: Mapping[str, object]) -> dict[str, Any]:
-    """Return choices with enumerations in place of their texts.
+    """Convert values of enumerations to their members.
 
     Raises:
-        TypeError: There is no such choice.
+        TypeError: A choice is unknown.
     """
     kinds = get_type_hints(ConvertOptions)
     choices: dict[str, Any] = {}
     for name, value in given.items():
         if name not in kinds:
             known = ", ".join(sorted(kinds))
-            raise TypeError(f"there is no choice {name!r}; there are {known}")
+            raise TypeError(f"unknown choice {name!r}; choose from {known}")
         enumerations = (
             kind
             for kind in (kinds[name], *get_args(kinds[name]))

@@ -1,7 +1,7 @@
 """The pytest plugin: options of the suite, and the fixture ``conformance``.
 
-pytest loads it in every project of an environment where this is installed, so it loads
-nothing by itself and takes no option that somebody else has.
+pytest loads it in every project of the environment, so it imports nothing large and
+adds no option name that another plugin may use.
 """
 
 from __future__ import annotations
@@ -31,34 +31,35 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="append",
         dest=_DEST,
         metavar="CORPUS",
-        help=f"robots of --pyargs {SUITE}, as urdf-usd run takes them; repeatable; "
-        "there --robots will do",
+        help=f"robots for --pyargs {SUITE}, as for urdf-usd run; repeatable; in that "
+        "suite also --robots",
     )
     group.addoption(
         "--conformance-baseline",
         metavar="FILE",
-        help="what is known not to conform is expected to fail",
+        help="file of known failures, which are expected to fail",
     )
     group.addoption(
         "--conformance-fail-on",
         choices=("fails", "incomplete", "close"),
         default="fails",
-        help="fail on every check that is not exact; on robots of which parts could "
-        "not be compared; or only on what differs or is disputed",
+        help="close: fail on every check that is not exact; incomplete: also on "
+        "robots of which parts could not be compared; fails: only on checks that fail "
+        "or are disputed",
     )
     group.addoption(
         "--conformance-engine",
         action="append",
         metavar="NAME",
-        help="ask only this engine; repeatable",
+        help="use only this engine; repeatable",
     )
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(parser: pytest.Parser, args: list[str]) -> None:
-    """Take the short name of an option where the suite is run, and nowhere else.
+    """Add the short option name only if the suite is run.
 
-    In other projects it may well be an option of theirs.
+    In other projects, another plugin may use it.
     """
     short = any(word.partition("=")[0] == _SHORT for word in args)
     if short and any(SUITE in word for word in args):
@@ -68,12 +69,12 @@ def pytest_load_initial_conftests(parser: pytest.Parser, args: list[str]) -> Non
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Say what the mark is, and have one worker do all tests of a robot."""
+    """Register the mark, and let one worker run all tests of a robot."""
     config.addinivalue_line(
         "markers", "conformance(robot, group): checks of one robot of a corpus"
     )
-    asked = config.getoption(_DEST) or any(SUITE in word for word in config.args)
-    if asked and getattr(config.option, "dist", "no") == "load":
+    is_suite = config.getoption(_DEST) or any(SUITE in word for word in config.args)
+    if is_suite and getattr(config.option, "dist", "no") == "load":
         config.option.dist = "loadgroup"
 
 
@@ -81,12 +82,12 @@ def pytest_configure(config: pytest.Config) -> None:
 def conformance_examiner(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Examiner]:
-    """Where robots are examined, each once in a session."""
-    # Engines take time to import: only sessions that ask for them pay that.
+    """Convert and check robots, each once in a session."""
+    # Imports engines, so only in sessions that use the fixture.
     from urdf_usd.conformance.execution.workers.limits import processors  # noqa: PLC0415
     from urdf_usd.conformance.pytest_plugin.examiner import Examiner  # noqa: PLC0415
 
-    # Sessions side by side, as pytest-xdist has them, share the processors.
+    # The workers of pytest-xdist share the processors.
     sessions = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
     jobs = max(1, processors() // sessions)
     engines = request.config.getoption("--conformance-engine") or ()
@@ -101,8 +102,8 @@ def conformance(
 ) -> Conformance:
     """Convert and check a robot: ``conformance("robot.urdf").assert_conforms()``.
 
-    ``usd`` names a USD of it that is there already. Paths are relative to the folder of
-    the test. Further keywords are those of ``converter.ConvertOptions``.
+    ``usd`` is an existing USD of the robot. Paths are relative to the folder of the
+    test. Further keywords are the fields of ``converter.ConvertOptions``.
     """
     from urdf_usd.conformance.pytest_plugin.fixture import Conformance  # noqa: PLC0415
 

@@ -18,7 +18,7 @@ from urdf_usd.conformance.records.baseline_record import BaselineRecord  # noqa:
 from urdf_usd.conformance.records.change_record import FormerRunRecord  # noqa: TC001  # likewise
 from urdf_usd.conformance.records.ledger_record import LedgerRecord  # noqa: TC001  # likewise
 
-SCHEMA_VERSION = "1.3"
+SCHEMA_VERSION = "2.0"
 
 
 class Grade(StrEnum):

@@ -1,7 +1,6 @@
-"""The robots of a corpus as tests.
+"""Tests of the robots of a corpus.
 
-``pytest --pyargs urdf_usd.conformance.suite --robots erd`` runs those of one corpus.
-
-One test per robot and group of checks. A robot is examined once, by the first of its
-tests; ``-n`` gives all tests of a robot to one worker.
+``pytest --pyargs urdf_usd.conformance.suite --robots erd`` runs one test per robot and
+group of checks. A robot is converted and checked once, by the first of its tests; with
+``-n``, one worker runs all tests of a robot.
 """

@@ -1,4 +1,4 @@
-"""Which tests a corpus makes, and when each of them passes."""
+"""Test cases of a corpus, and when each of them passes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from urdf_usd.conformance.checks.catalogue import CHECKS, ROUND_TRIP_CHECKS
 from urdf_usd.conformance.converters.candidates import OURS
 from urdf_usd.conformance.gate.baseline import VERDICT, read_baseline
 from urdf_usd.conformance.gate.decision import FailOn, failures, is_worse
-from urdf_usd.conformance.pytest_plugin.examined import told
+from urdf_usd.conformance.pytest_plugin.examined import failure_message
 from urdf_usd.conformance.records.record import Grade, Verdict
 from urdf_usd.corpus import resolve_corpora
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from urdf_usd.corpus import Resolved
 
 DEFAULT_CORPUS = "pybullet"
-# The group of what is no check: that there is a USD at all.
+# Group of the test that the robot is converted at all.
 CONVERSION = "conversion"
 _GROUP_OF = {check.id: check.group for check in (*CHECKS, *ROUND_TRIP_CHECKS)}
 _GROUP_OF[VERDICT] = CONVERSION
@@ -34,7 +34,7 @@ _NOTHING_COMPARED = {Grade.NOT_COMPARABLE, Grade.NOT_APPLICABLE}
 
 
 class KnownFailure(AssertionError):  # noqa: N818  # pytest shows the name
-    """What fails is what the baseline expects."""
+    """All failures are expected by the baseline."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +44,9 @@ class Case:
     Attributes:
         source: The robot.
         group: Heading of the checks, or ``conversion``.
-        expected: What is known not to pass.
-        fail_on: Whether a check that is close passes.
-        gated: Whether there is a baseline, so that robots that cannot be read count.
+        expected: Known failures.
+        fail_on: The mildest result that fails.
+        gated: Whether there is a baseline, so that unreadable robots fail.
     """
 
     source: Resolved
@@ -56,10 +56,10 @@ class Case:
     gated: bool
 
     def hold(self, record: RobotRecord) -> None:
-        """Pass, skip or fail by what was found about the robot.
+        """Pass, skip or fail, depending on the record of the robot.
 
         Raises:
-            KnownFailure: What fails is expected to.
+            KnownFailure: All failures are expected.
         """
         __tracebackhide__ = True
         if record.verdict is Verdict.NOT_AVAILABLE:
@@ -75,21 +75,21 @@ class Case:
             self._skip_if_empty(record)
             return
         known = {one.check: one.grade for one in self.expected}
-        text = told(record, found)
+        text = failure_message(record, found)
         for failure in found:
             if failure.check not in known or is_worse(failure, known[failure.check]):
                 pytest.fail(text, pytrace=False)
         fixed = sorted(known.keys() - {failure.check for failure in found})
         if fixed:
             pytest.fail(
-                f"{', '.join(fixed)}: passes now, so it has to leave the baseline\n\n"
+                f"{', '.join(fixed)}: passes now; remove it from the baseline\n\n"
                 f"{text}",
                 pytrace=False,
             )
         raise KnownFailure(text)
 
     def _skip_if_empty(self, record: RobotRecord) -> None:
-        """Skip what neither passes nor fails, with the reason."""
+        """Skip with a reason if nothing was compared."""
         if self.group == CONVERSION:
             if record.verdict is Verdict.UNREADABLE:
                 pytest.skip(f"unreadable: {record.reason}")
@@ -107,7 +107,7 @@ def parameters(config: pytest.Config) -> list[ParameterSet]:
     """Return a parameter per robot and group of checks.
 
     Args:
-        config: With the options of the plugin.
+        config: Configuration with the options of the plugin.
 
     Raises:
         CollectError: The corpus or the baseline cannot be read.
@@ -140,7 +140,7 @@ def _marks(
 ) -> Iterator[pytest.MarkDecorator]:
     yield pytest.mark.conformance(robot=source.id, group=group)
     yield getattr(pytest.mark, _mark(group))
-    # All tests of a robot by one worker.
+    # One worker runs all tests of a robot.
     yield pytest.mark.xdist_group(source.id)
     if known:
         reason = "; ".join(f"{one.check}: {one.reason} ({one.owner})" for one in known)
@@ -164,5 +164,5 @@ def _expected(
 
 
 def _announce(line: str) -> None:
-    """What is downloaded is told where pytest shows output of collection."""
+    """Print downloads, which pytest shows as output of the collection."""
     print(line)  # noqa: T201

@@ -1,4 +1,4 @@
-"""Every robot conforms, group of checks by group of checks."""
+"""Every robot conforms, in each group of checks."""
 
 from __future__ import annotations
 
@@ -20,6 +20,6 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def test_conforms(conformance_case: Case, conformance_examiner: Examiner) -> None:
-    """The USD says what the URDF says."""
+    """The USD conforms to the URDF."""
     __tracebackhide__ = True
     conformance_case.hold(conformance_examiner.remembered(conformance_case.source))

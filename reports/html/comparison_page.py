@@ -1,4 +1,4 @@
-"""The page that holds converters against each other, and the lines of Markdown."""
+"""Comparison of converters as a page and as Markdown."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from markupsafe import Markup
 from urdf_usd.conformance.records.record import Verdict
 from urdf_usd.reports import overview
 from urdf_usd.reports.appearance import VERDICTS
+from urdf_usd.reports.changes import sorted_changes
 from urdf_usd.reports.comparison import compare
-from urdf_usd.reports.html.former import sorted_changes
 from urdf_usd.reports.html.rendering import (
     page_environment,
     page_name,
     script_digest,
     template_asset,
 )
-from urdf_usd.reports.markdown import since_former
+from urdf_usd.reports.markdown import previous_run, table
 from urdf_usd.reports.quantities import duration, size
 from urdf_usd.reports.text import markdown
 
@@ -27,12 +27,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from urdf_usd.conformance.records.record import RobotRecord, RunSummary
-    from urdf_usd.reports.comparison import Comparison, Seconds, Standing
+    from urdf_usd.reports.comparison import Comparison, Seconds
 
-# Below it, each converter has the pages that a run of its own would have.
+# Folder of the pages of each converter, as a run of that converter alone has them.
 CONVERTERS = "converters"
 _CELL = 200
-_ROWS = 50
 
 
 def write_comparison(
@@ -46,11 +45,11 @@ def write_comparison(
     Args:
         summary: The run.
         robots: Its records, one per robot and converter.
-        seconds: How long conversions took.
+        seconds: Durations of conversions.
         directory: Folder of the run, in which each converter has its pages.
 
     Raises:
-        OSError: It cannot be written.
+        OSError: The file cannot be written.
     """
     script = template_asset("filter.js")
     environment = page_environment()
@@ -61,7 +60,7 @@ def write_comparison(
         comparison=compared,
         robots=len({robot.id for robot in robots}),
         groups=overview.groups(robots),
-        verdicts=_told(compared),
+        verdicts=_verdict_columns(compared),
         title=headline(compared),
         changes=sorted_changes(summary.former) if summary.former else None,
         changed={f"{one.candidate}/{one.id}": _sheet(one) for one in robots},
@@ -76,115 +75,110 @@ def write_comparison(
 def write_comparison_markdown(
     summary: RunSummary, robots: Sequence[RobotRecord], seconds: Seconds, path: Path
 ) -> None:
-    """Write the comparison short enough for a comment on a pull request."""
+    """Write the comparison as a summary for a pull-request comment."""
     compared = compare(summary, robots, seconds)
     lines = (
-        *_standings(compared),
-        *since_former(summary),
-        *_shortfalls(compared),
+        *_results(compared),
+        *previous_run(summary),
+        *_failed_checks(compared),
         *_robots(compared),
     )
     path.write_text("\n".join((*lines, "")), encoding="utf-8", newline="\n")
 
 
 def headline(comparison: Comparison) -> str:
-    """Say how many robots conform, converter by converter."""
+    """Return how many robots conform, for each converter."""
     return "; ".join(
         f"{one.converter.name}: {one.conforming} of {one.robots} robots conform"
-        for one in comparison.standings
+        for one in comparison.results
     )
 
 
-def _told(comparison: Comparison) -> tuple[Verdict, ...]:
-    """Return the verdicts that have a column: the usual ones, and what occurs."""
+def _verdict_columns(comparison: Comparison) -> tuple[Verdict, ...]:
+    """Return the verdicts with a column: the usual ones, and others that occur."""
     usual = (Verdict.EXACT, Verdict.CLOSE, Verdict.FAILS)
     return tuple(
         verdict
         for verdict in VERDICTS
-        if verdict in usual
-        or any(one.verdicts[verdict] for one in comparison.standings)
+        if verdict in usual or any(one.verdicts[verdict] for one in comparison.results)
     )
 
 
 def _site(converter: str) -> str:
-    """Where the pages of a converter begin."""
+    """Return the address of the index page of a converter."""
     return f"{CONVERTERS}/{quote(converter)}/index.html"
 
 
 def _sheet(robot: RobotRecord) -> str:
-    """Where the page of a robot and a converter is."""
+    """Return the address of the page of a robot of one converter."""
     place = (CONVERTERS, robot.candidate, "robots", page_name(robot))
     return "/".join(map(quote, place))
 
 
-def _standings(comparison: Comparison) -> Iterator[str]:
+def _results(comparison: Comparison) -> Iterator[str]:
+    plain = (Verdict.EXACT, Verdict.CLOSE, Verdict.FAILS)
+    rows = [
+        (
+            markdown(one.converter.name, _CELL),
+            markdown(one.converter.title, _CELL),
+            f"{one.converted} of {one.robots}",
+            *(str(one.verdicts[verdict]) for verdict in plain),
+            str(sum(n for verdict, n in one.verdicts.items() if verdict not in plain)),
+            duration(one.median),
+            size(one.size),
+        )
+        for one in comparison.results
+    ]
     yield f"## {markdown(headline(comparison), _CELL)}"
     yield ""
-    yield (
-        "| Converter | Version | Converted | Exact | Close | Fails | Other "
-        "| Median time | Size |"
+    yield from table(
+        (
+            *("Converter", "Version", "Converted:", "Exact:", "Close:", "Fails:"),
+            *("Other:", "Median time:", "Size:"),
+        ),
+        rows,
+        most=len(rows),
     )
-    yield "|---|---|---:|---:|---:|---:|---:|---:|---:|"
-    for one in comparison.standings:
-        yield _standing_row(one)
     yield ""
     yield (
-        f"Times and sizes are of the {comparison.shared} robots that all converted; "
-        "the time of a command includes the start of its process."
+        f"Times and sizes are over the {comparison.shared} robots that all converted; "
+        "the time of a command includes starting its process."
     )
 
 
-def _standing_row(one: Standing) -> str:
-    plain = (Verdict.EXACT, Verdict.CLOSE, Verdict.FAILS)
-    other = sum(
-        count for verdict, count in one.verdicts.items() if verdict not in plain
-    )
-    cells = (
-        markdown(one.converter.name, _CELL),
-        markdown(one.converter.title, _CELL),
-        f"{one.converted} of {one.robots}",
-        *(str(one.verdicts[verdict]) for verdict in plain),
-        str(other),
-        duration(one.median),
-        size(one.size),
-    )
-    return f"| {' | '.join(cells)} |"
-
-
-def _shortfalls(comparison: Comparison) -> Iterator[str]:
-    if not comparison.shortfalls:
-        return
-    names = [one.converter.name for one in comparison.standings]
-    yield ""
-    yield "### Checks that robots do not pass"
-    yield ""
-    yield f"| Check | {' | '.join(markdown(name, _CELL) for name in names)} |"
-    yield f"|---|{'---:|' * len(names)}"
-    for one in comparison.shortfalls:
-        counts = " | ".join(str(one.counts[name]) for name in names)
-        yield f"| {markdown(one.check.title, _CELL)} | {counts} |"
+def _failed_checks(comparison: Comparison) -> Iterator[str]:
+    names = [one.converter.name for one in comparison.results]
+    rows = [
+        (
+            markdown(one.check.title, _CELL),
+            *(str(one.counts[name]) for name in names),
+        )
+        for one in comparison.failed_checks
+    ]
+    if rows:
+        yield from ("", "### Failed checks, by number of robots", "")
+        headings = (f"{markdown(name, _CELL)}:" for name in names)
+        yield from table(("Check", *headings), rows, most=len(rows))
 
 
 def _robots(comparison: Comparison) -> Iterator[str]:
-    names = [one.converter.name for one in comparison.standings]
+    names = [one.converter.name for one in comparison.results]
     verdicts: dict[str, dict[str, Verdict]] = {}
     for entry in comparison.entries:
         robot = entry.robot
         verdicts.setdefault(robot.source.reference, {})[robot.candidate] = robot.verdict
-    apart = {name: row for name, row in verdicts.items() if len(set(row.values())) > 1}
-    if not apart:
-        return
-    yield ""
-    yield "### Robots on which they differ"
-    yield ""
-    yield f"| Robot | {' | '.join(markdown(name, _CELL) for name in names)} |"
-    yield f"|---|{'---|' * len(names)}"
-    for reference, row in list(apart.items())[:_ROWS]:
-        cells = (
-            f"{VERDICTS[row[name]].sign} {row[name]}" if name in row else ""
-            for name in names
+    rows = [
+        (
+            f"<code>{markdown(reference, _CELL)}</code>",
+            *(
+                f"{VERDICTS[row[name]].sign} {row[name]}" if name in row else ""
+                for name in names
+            ),
         )
-        yield f"| <code>{markdown(reference, _CELL)}</code> | {' | '.join(cells)} |"
-    if len(apart) > _ROWS:
-        yield ""
-        yield f"and {len(apart) - _ROWS} more."
+        for reference, row in verdicts.items()
+        if len(set(row.values())) > 1
+    ]
+    if rows:
+        yield from ("", "### Robots with different verdicts", "")
+        headings = (markdown(name, _CELL) for name in names)
+        yield from table(("Robot", *headings), rows)

@@ -1,4 +1,4 @@
-"""All robots and checks as data, from which the page of a run draws its matrix."""
+"""Robots and checks as data for the matrix on the page of a run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 Json: TypeAlias = dict[str, object]
 
-# A name of thousands of characters is in the robot's own page.
+# The page of the robot has the full text.
 _NAME_LIMIT = 200
 _REASON_LIMIT = 300
 _DIGITS = 3
@@ -34,10 +34,10 @@ _STATUS_LETTERS = {
 
 
 def matrix(robots: Sequence[RobotRecord]) -> Json:
-    """Return what a page has to know to show, search, sort and plot robots.
+    """Return the data with which a page shows, filters, sorts and plots robots.
 
     Args:
-        robots: In the order in which they are shown at first.
+        robots: In the initial order.
     """
     checks = headings(robots)
     engines = tuple(
@@ -84,7 +84,7 @@ def matrix(robots: Sequence[RobotRecord]) -> Json:
 
 
 def headings(robots: Iterable[RobotRecord]) -> tuple[CheckRecord, ...]:
-    """Return one record of every check, those of a group side by side."""
+    """Return one record of every check, sorted by group."""
     found: dict[str, CheckRecord] = {}
     for robot in robots:
         for check in robot.checks:
@@ -106,7 +106,7 @@ def _heading(check: CheckRecord, robots: Iterable[RobotRecord]) -> Json:
 
 
 def _range(values: Iterable[float | None]) -> list[float] | None:
-    """Return the least and the greatest of what can be drawn."""
+    """Return the smallest and largest positive finite value."""
     known = [value for value in values if value and math.isfinite(value)]
     return [_short(min(known)), _short(max(known))] if known else None
 
@@ -144,7 +144,7 @@ def _statuses(robot: RobotRecord, engines: Sequence[str]) -> str:
 
 
 def _number(value: float | None) -> float | str | None:
-    """Write infinity as the word that JavaScript has for it; JSON has none."""
+    """Encode infinity, which JSON lacks, as text that JavaScript parses."""
     if value is None or math.isnan(value):
         return None
     return _short(value) if math.isfinite(value) else "Infinity"

@@ -1,10 +1,11 @@
-"""What all pages are rendered with: templates, scripts and data inside a page."""
+"""Rendering shared by all pages: templates, scripts, embedded data, commands."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
 import json
+import shlex
 from dataclasses import dataclass
 from importlib import resources
 from typing import TYPE_CHECKING
@@ -15,36 +16,41 @@ from markupsafe import Markup
 
 from urdf_usd.conformance.records.ledger_record import CoverageStatus
 from urdf_usd.conformance.records.record import EngineStatus, Grade, Verdict
-from urdf_usd.reports import overview, quantities
+from urdf_usd.reports import changes, overview, quantities
 from urdf_usd.reports.appearance import GRADES, VERDICTS, appearance
-from urdf_usd.reports.html import former
 from urdf_usd.reports.text import plain
 
 if TYPE_CHECKING:
-    from urdf_usd.conformance.records.record import RobotRecord
+    from urdf_usd.conformance.records.record import RobotRecord, RunSummary
 
-# More rows than anybody reads; the JSON record holds them all.
+# Longer tables are cut; the JSON record has all rows.
 _ROWS_PER_TABLE = 100
-# What follows from a fault is below it, folded up.
+# Further failing checks are collapsed: they often have the same cause.
 _OPEN_CHECKS = 3
-# How the fates of a ledger look: as grades do.
-_FATES = {
+# Style-sheet classes of coverage, those of grades.
+_COVERAGE = {
     CoverageStatus.CONVERTED: "exact",
     CoverageStatus.KEPT: "close",
     CoverageStatus.LEFT_OUT: "disputed",
 }
 URGENT = (Grade.FAILS, Grade.DISPUTED)
-# A browser ends a script at its end tag, wherever that stands.
+# Escapes end tags, at which a browser would end the script element.
 _MARKUP = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
+
+# Options of a summary that the command has under the same name.
+_RUN_OPTIONS = ("bodies", "base", "massless")
+_RUN_FLAGS = ("merge-fixed",)
+# The summary holds all values of these, quoted for a shell.
+_REPEATED_OPTIONS = ("arg",)
 
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """A script of a page: beside it, or in it.
+    """A script of a page: in a file, or inline.
 
     Attributes:
-        address: Where it lies, relative to the page; empty if the page holds it.
-        text: What it says, if the page holds it.
+        address: Path relative to the page; empty if inline.
+        text: Source, if inline.
     """
 
     address: str = ""
@@ -52,53 +58,73 @@ class Script:
 
     @property
     def policy(self) -> str:
-        """What a content security policy has to allow."""
+        """Source expression for the content security policy."""
         return "'self'" if self.address else f"'sha256-{script_digest(self.text)}'"
 
     @property
     def markup(self) -> Markup:
-        """The text as it stands in the page."""
+        """The source as safe markup."""
         return Markup(self.text)  # noqa: S704  # our own file
 
 
 def script_policy(scripts: tuple[Script, ...]) -> str:
-    """Return what a content security policy says of the scripts of a page."""
+    """Return the ``script-src`` sources of the content security policy of a page."""
     return " ".join(dict.fromkeys(script.policy for script in scripts)) or "'none'"
 
 
 def script_digest(script: str) -> str:
-    """Return the digest by which a content security policy knows a script."""
+    """Return the digest of an inline script for the content security policy."""
     return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
 
 
 def template_asset(name: str) -> str:
-    """Read a file that lies beside the templates."""
+    """Read a file of the folder ``templates``."""
     return (resources.files("urdf_usd.reports.html") / "templates" / name).read_text(
         "utf-8"
     )
 
 
 def island(content: object) -> Markup:
-    """Write data as JSON that a script element can hold."""
+    """Encode data as JSON for a script element."""
     text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
-    # A name may hold halves of characters, which UTF-8 has no bytes for.
+    # A name may contain lone surrogates, which UTF-8 cannot encode.
     safe = text.translate(_MARKUP).encode("utf-8", "backslashreplace").decode()
-    return Markup(safe)  # noqa: S704  # nothing in it is markup any more
+    return Markup(safe)  # noqa: S704  # markup is escaped
 
 
 def page_name(robot: RobotRecord) -> str:
     """Return the file name of a robot's page.
 
     Raises:
-        ValueError: The id of the robot is no file name.
+        ValueError: The id of the robot is not a valid file name.
     """
     if robot.id in {"", ".", ".."} or set(robot.id) & set("/\\\0"):
-        raise ValueError(f"the id {robot.id!r} is no file name")
+        raise ValueError(f"the id {robot.id!r} is not a file name")
     return f"{robot.id}.html"
 
 
+def run_command(summary: RunSummary, *sources: str) -> str:
+    """Return the command that repeats a run, for given sources."""
+    options = (
+        word
+        for name in _RUN_OPTIONS
+        if name in summary.options
+        for word in (f"--{name}", summary.options[name])
+    )
+    repeated = (
+        word
+        for name in _REPEATED_OPTIONS
+        for value in shlex.split(summary.options.get(name, ""))
+        for word in (f"--{name}", value)
+    )
+    flags = (f"--{name}" for name in _RUN_FLAGS if summary.options.get(name) == "yes")
+    return shlex.join(
+        ("urdf-usd", "run", *sources, *options, *repeated, *flags, "--out", "report")
+    )
+
+
 def page_environment() -> Environment:
-    """Return what renders pages: they escape everything, and miss nothing silently."""
+    """Return the template environment: escapes values, fails on undefined ones."""
     environment = Environment(
         loader=PackageLoader("urdf_usd.reports.html"),
         autoescape=True,
@@ -115,11 +141,11 @@ def page_environment() -> Environment:
         "title": overview.title,
         "statement": overview.statement,
         "group_grades": overview.group_grades,
-        "silent_checks": overview.silent_checks,
+        "not_comparable_checks": overview.not_comparable_checks,
         "position_check": overview.position_check,
         "look": appearance,
-        "change_look": former.look,
-        "change_sign": former.sign,
+        "change_look": changes.look,
+        "change_sign": changes.sign,
     }
     environment.globals |= {
         "GRADES": GRADES,
@@ -128,7 +154,7 @@ def page_environment() -> Environment:
         "EngineStatus": EngineStatus,
         "URGENT": URGENT,
         "CLOSE": (Grade.CLOSE,),
-        "FATES": _FATES,
+        "COVERAGE": _COVERAGE,
         "OPEN": _OPEN_CHECKS,
         "ROWS": _ROWS_PER_TABLE,
         "style": Markup(template_asset("style.css")),  # noqa: S704  # our own file

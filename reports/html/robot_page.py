@@ -1,4 +1,4 @@
-"""The page of one robot: what is wrong first, then all that was measured."""
+"""The page of one robot: findings first, then all measurements."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from urdf_usd.reports import overview
 from urdf_usd.reports.appearance import GRADES
 from urdf_usd.reports.diagnosis import diagnose
 from urdf_usd.reports.html.rendering import URGENT, Script, island, script_policy
-from urdf_usd.reports.html.tree import Limits, beginnings, tree
+from urdf_usd.reports.html.tree import Limits, first_wrong, tree
 from urdf_usd.reports.text import one_line
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from urdf_usd.conformance.records.scene import Agreement, LinkErrors, Scene
 
 ROTATION_CHECK = "kinematics.rotation"
-# Links whose errors are plotted: the worst.
+# Number of links whose errors are plotted, those with the largest ones.
 _PLOTTED_LINKS = 40
 _NAME_LIMIT = 80
 
@@ -35,8 +35,8 @@ class PageScripts:
     """The scripts of a page.
 
     Attributes:
-        pages: What every page does.
-        viewer: What draws in 3D.
+        pages: For every page.
+        viewer: The 3D view.
     """
 
     pages: Script
@@ -45,11 +45,11 @@ class PageScripts:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What a page needs to draw a robot.
+    """The 3D scene of a robot.
 
     Attributes:
-        packed: The scene, as it travels.
-        scene: The scene itself.
+        packed: The scene, encoded and compressed.
+        scene: The scene, decoded.
     """
 
     packed: bytes
@@ -57,16 +57,16 @@ class View:
 
     @classmethod
     def of(cls, packed: bytes) -> View:
-        """Unpack a scene once."""
+        """Decode a scene."""
         return cls(packed, unpack_scene(packed))
 
     @property
     def text(self) -> Markup:
-        """The scene as text; base64 means nothing in a page."""
+        """The packed scene as base64, which needs no escaping."""
         return Markup(scene_text(self.packed))  # noqa: S704
 
 
-def render_page(  # noqa: PLR0913, PLR0917  # what a page shows, and where it stands
+def render_page(  # noqa: PLR0913, PLR0917  # content and context of a page
     environment: Environment,
     robot: RobotRecord,
     scripts: PageScripts,
@@ -77,19 +77,19 @@ def render_page(  # noqa: PLR0913, PLR0917  # what a page shows, and where it st
     """Return the page of one robot.
 
     Args:
-        environment: What renders it.
+        environment: Template environment.
         robot: The robot.
-        scripts: What it does.
-        view: What can be drawn of it.
+        scripts: Scripts of the page.
+        view: 3D scene, if there is one.
         index: Address of the page of all robots, if there is one.
-        command: What makes this page again.
+        command: Command that reproduces the page.
     """
     loaded = (scripts.viewer, scripts.pages) if view else (scripts.pages,)
     limits = {
         check: Limits.of(_check(robot, check), unit)
         for check, unit in ((overview.POSITION_CHECK, "m"), (ROTATION_CHECK, "rad"))
     }
-    branches = tree(view.scene, *limits.values()) if view else ()
+    rows = tree(view.scene, *limits.values()) if view else ()
     errors = view.scene.errors if view else None
     return environment.get_template("robot.html.j2").render(
         robot=robot,
@@ -105,14 +105,14 @@ def render_page(  # noqa: PLR0913, PLR0917  # what a page shows, and where it st
         diagnosis=diagnose(robot),
         urgent=_checks_with(robot, URGENT),
         tolerated=_checks_with(robot, (Grade.CLOSE,)),
-        # Where an engine departs from the URDF, a difference is not the USD's fault.
+        # Differences that a deviation of the engine explains, not a fault of the USD.
         deviations={(each.check, each.engine): each.id for each in robot.deviations},
         units={check.id: check.unit for check in robot.checks},
         command=command,
         view=view,
-        branches=branches,
-        beginnings=beginnings(branches),
-        heat=_heat(view.scene.agreements, limits) if view else None,
+        tree=rows,
+        first_wrong=first_wrong(rows),
+        agreement=_agreement(view.scene.agreements, limits) if view else None,
         errors=island(_plotted(errors, limits)) if errors else None,
         scripts=loaded,
         policy=script_policy(loaded),
@@ -120,19 +120,21 @@ def render_page(  # noqa: PLR0913, PLR0917  # what a page shows, and where it st
 
 
 @dataclass(frozen=True, slots=True)
-class Heat:
-    """Every engine against every other.
+class AgreementTable:
+    """Distances between the readings of every two engines.
 
     Attributes:
         engines: Names, in the order of rows and columns.
-        cells: Agreement and its grade by two names, either way round.
+        cells: Agreement and its grade, by two names in either order.
     """
 
     engines: tuple[str, ...]
     cells: dict[tuple[str, str], tuple[Agreement, Grade]]
 
 
-def _heat(agreements: tuple[Agreement, ...], limits: dict[str, Limits]) -> Heat | None:
+def _agreement(
+    agreements: tuple[Agreement, ...], limits: dict[str, Limits]
+) -> AgreementTable | None:
     if not agreements:
         return None
     allowed = limits[overview.POSITION_CHECK]
@@ -140,11 +142,13 @@ def _heat(agreements: tuple[Agreement, ...], limits: dict[str, Limits]) -> Heat 
     for each in agreements:
         graded = each, allowed.grade(each.position)
         cells[each.engines] = cells[each.engines[::-1]] = graded
-    return Heat(tuple(dict.fromkeys(name for pair in cells for name in pair)), cells)
+    return AgreementTable(
+        tuple(dict.fromkeys(name for pair in cells for name in pair)), cells
+    )
 
 
 def _plotted(errors: LinkErrors, limits: dict[str, Limits]) -> dict[str, object]:
-    """Keep the links that are worst, by the larger of their two errors."""
+    """Keep the links with the largest errors of position or rotation."""
 
     def size(link: int) -> float:
         values = [
@@ -186,7 +190,7 @@ def _check(robot: RobotRecord, identifier: str) -> CheckRecord | None:
 def _checks_with(
     robot: RobotRecord, grades: tuple[Grade, ...]
 ) -> tuple[CheckRecord, ...]:
-    # A check that fails without a finding is shown too, with its reason.
+    # Includes checks that fail without a finding, which show a reason.
     return tuple(
         check
         for check in sorted(robot.checks, key=lambda check: GRADES[check.grade].rank)

@@ -1,27 +1,34 @@
-"""Static pages: one for the run, one per robot; nothing is loaded from anywhere."""
+"""Static pages: one for the run and one per robot, without external resources."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 from urdf_usd.conformance.records.scene import scene_path
+from urdf_usd.reports import overview
+from urdf_usd.reports.changes import sorted_changes
+from urdf_usd.reports.html.matrix import matrix
 from urdf_usd.reports.html.rendering import (
     Script,
+    island,
     page_environment,
     page_name,
+    run_command,
+    script_policy,
     template_asset,
 )
-from urdf_usd.reports.html.reproduction import run_command
 from urdf_usd.reports.html.robot_page import PageScripts, View, render_page
-from urdf_usd.reports.html.run_page import render_run
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from jinja2 import Environment
+
     from urdf_usd.conformance.records.record import RobotRecord, RunSummary
 
-# Scripts that many pages load, beside them: a browser reads them once.
+# Scripts shared by all pages of a run, so that browsers cache them.
 _SCRIPTS = "scripts"
 _PAGES = "pages.js"
 _VIEWER = "viewer.js"
@@ -33,27 +40,27 @@ def write_site(
     directory: Path,
     scenes: Path | None = None,
 ) -> Path:
-    """Write ``index.html`` and ``robots/<id>.html``, and return the former's path.
+    """Write ``index.html`` and ``robots/<id>.html``; return the path of the index.
 
     Args:
-        summary: The run, or the part of one converter in it.
+        summary: The run, or the part of one converter.
         robots: Its records.
-        directory: Where the pages go.
-        scenes: Folder of the scenes; that of a run in ``directory`` unless told.
+        directory: Target folder.
+        scenes: Folder of the 3D scenes; by default that in ``directory``.
 
     Raises:
-        ValueError: The id of a robot is no file name.
+        ValueError: The id of a robot is not a valid file name.
         OSError: The directory cannot be written.
     """
     environment = page_environment()
     pages = directory / "robots"
     pages.mkdir(parents=True, exist_ok=True)
-    beside = PageScripts(*(Script(f"../{_SCRIPTS}/{n}") for n in (_PAGES, _VIEWER)))
+    linked = PageScripts(*(Script(f"../{_SCRIPTS}/{n}") for n in (_PAGES, _VIEWER)))
     for robot in robots:
         page = render_page(
             environment,
             robot,
-            beside,
+            linked,
             _view(_scene(robot, directory, scenes)),
             "../index.html",
             run_command(summary, robot.source.reference),
@@ -63,23 +70,23 @@ def write_site(
     for name in (_PAGES, _VIEWER):
         _write(directory / _SCRIPTS / name, template_asset(name))
     index = directory / "index.html"
-    _write(index, render_run(environment, summary, robots))
+    _write(index, _render_run(environment, summary, robots))
     return index
 
 
 def render_robot(
     record: RobotRecord, scene: bytes | None = None, command: str | None = None
 ) -> str:
-    """Return the page of one robot, complete in itself.
+    """Return the self-contained page of one robot.
 
     Args:
         record: The robot.
-        scene: Packed scene, if the robot can be drawn.
-        command: What makes this page again.
+        scene: Packed 3D scene, if there is one.
+        command: Command that reproduces the page.
     """
-    held = PageScripts(*(Script(text=template_asset(n)) for n in (_PAGES, _VIEWER)))
+    inline = PageScripts(*(Script(text=template_asset(n)) for n in (_PAGES, _VIEWER)))
     view = View.of(scene) if scene else None
-    return render_page(page_environment(), record, held, view, command=command)
+    return render_page(page_environment(), record, inline, view, command=command)
 
 
 def _scene(robot: RobotRecord, directory: Path, scenes: Path | None) -> Path:
@@ -93,3 +100,32 @@ def _view(path: Path) -> View | None:
 
 def _write(path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8", newline="\n")
+
+
+def _render_run(
+    environment: Environment, summary: RunSummary, robots: Sequence[RobotRecord]
+) -> str:
+    """Return the self-contained page of a run."""
+    script = Script(text=template_asset("pages.js"))
+    worst = overview.worst_figures(robots)
+    ordered = overview.most_urgent_first(robots)
+    return environment.get_template("index.html.j2").render(
+        summary=summary,
+        robots=ordered,
+        title=overview.headline(robots),
+        converted=sum(bool(robot.checks) for robot in robots),
+        readable=len(overview.readable(robots)),
+        groups=overview.groups(robots),
+        worst=worst,
+        worst_per_group=overview.worst_per_group(worst),
+        engines=overview.participation(robots),
+        deviations=overview.engine_deviations(robots),
+        report=island(matrix(ordered)),
+        scripts=(script,),
+        policy=script_policy((script,)),
+        pages={robot.id: quote(page_name(robot)) for robot in robots},
+        graded={(robot.id, check.id) for robot in robots for check in robot.checks},
+        command=run_command(summary, *summary.corpus),
+        changes=sorted_changes(summary.former) if summary.former else None,
+        changed={robot.id: f"robots/{quote(page_name(robot))}" for robot in robots},
+    )

@@ -1,30 +1,28 @@
-"""The kinematic tree of a robot, with the error of every link, from its scene."""
+"""The kinematic tree of a robot with the pose error of every link."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from urdf_usd.conformance.records.record import Grade
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from urdf_usd.conformance.records.record import CheckRecord
     from urdf_usd.conformance.records.scene import LinkErrors, Scene, SceneJoint
 
-# Deeper trees are drawn no further to the right.
+# Deeper links are not indented further.
 _DEEPEST = 12
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What float32 and the tolerance allow, of one check.
+    """float32 bound and tolerance of one check.
 
     Attributes:
         unit: Unit of both.
-        bound: What float32 storage allows; 0 if nothing is known.
-        tolerance: Engineering tolerance, likewise.
+        bound: Error that float32 rounding explains; 0 if unknown.
+        tolerance: Engineering tolerance; 0 if unknown.
     """
 
     unit: str
@@ -33,7 +31,7 @@ class Limits:
 
     @classmethod
     def of(cls, check: CheckRecord | None, unit: str) -> Limits:
-        """Take the limits of a check, if it took place."""
+        """Return the limits of a check, if it took place."""
         if check is None:
             return cls(unit)
         return cls(check.unit, check.bound or 0.0, check.tolerance or 0.0)
@@ -46,120 +44,98 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Branch:
+class TreeRow:
     """One link of the tree.
 
     Attributes:
         link: Name.
         joint: Joint that leads to it; None for the root.
-        kind: How that joint moves, in a word.
-        depth: Number of joints above it, as far as they are drawn.
+        kind: Motion of that joint, in a word.
+        depth: Number of joints above it, at most ``_DEEPEST``.
         position: Largest error of its position [m]; None if it was not compared.
         rotation: Largest error of its rotation [rad], likewise.
         grade: Grade of the worse of the two.
-        configuration: Where the larger share of its tolerance is used up.
-        first: Whether it fails although the link that carries it does not.
-        moved: Whether it is in another position than the tolerance allows.
-        turned: Whether it is turned further than that.
+        configuration: Where the worse of the two occurs.
+        first: Whether it fails although its parent does not.
+        moved: Whether the position error exceeds the tolerance.
+        turned: Whether the rotation error does.
     """
 
     link: str
     joint: str | None
     kind: str
     depth: int
-    position: float | None
-    rotation: float | None
-    grade: Grade
-    configuration: str
-    first: bool
-    moved: bool
-    turned: bool
-
-
-@dataclass(frozen=True, slots=True)
-class _Error:
-    position: float | None
-    rotation: float | None
-    configuration: str
-    grade: Grade
+    position: float | None = None
+    rotation: float | None = None
+    grade: Grade = Grade.NOT_COMPARABLE
+    configuration: str = ""
+    first: bool = False
     moved: bool = False
     turned: bool = False
 
 
-_UNKNOWN = _Error(None, None, "", Grade.NOT_COMPARABLE)
-
-
-def tree(scene: Scene, position: Limits, rotation: Limits) -> tuple[Branch, ...]:
-    """Return the links of the URDF, each before what it carries."""
+def tree(scene: Scene, position: Limits, rotation: Limits) -> tuple[TreeRow, ...]:
+    """Return the links of the URDF, parents first."""
     model = next((one for one in scene.models if one.side == "urdf"), None)
     if model is None:
         return ()
-    errors = _errors(scene.errors, position, rotation) if scene.errors else {}
     below: dict[str, list[SceneJoint]] = {}
     for joint in model.joints:
         below.setdefault(joint.parent, []).append(joint)
-    return tuple(_branches(model.root, below, errors))
-
-
-def beginnings(branches: tuple[Branch, ...]) -> tuple[Branch, ...]:
-    """Return the links at which a wrong chain begins, the topmost first."""
-    return tuple(branch for branch in branches if branch.first)
-
-
-def _branches(
-    root: str,
-    below: Mapping[str, list[SceneJoint]],
-    errors: Mapping[str, _Error],
-) -> Iterator[Branch]:
-    waiting: list[tuple[str, SceneJoint | None, int]] = [(root, None, 0)]
+    errors = scene.errors
+    places = {link: place for place, link in enumerate(errors.links)} if errors else {}
+    rows: dict[str, TreeRow] = {}
+    waiting: list[tuple[str, SceneJoint | None, int]] = [(model.root, None, 0)]
     while waiting:
-        link, joint, depth = waiting.pop()
-        error = errors.get(link, _UNKNOWN)
-        above = errors.get(joint.parent, _UNKNOWN) if joint else _UNKNOWN
-        yield Branch(
+        link, above, depth = waiting.pop()
+        row = TreeRow(
             link=link,
-            joint=joint.name if joint else None,
-            kind=_kind(joint) if joint else "root",
+            joint=above.name if above else None,
+            kind=_kind(above) if above else "root",
             depth=min(depth, _DEEPEST),
-            position=error.position,
-            rotation=error.rotation,
-            grade=error.grade,
-            configuration=error.configuration,
-            first=error.grade is Grade.FAILS and above.grade is not Grade.FAILS,
-            moved=error.moved,
-            turned=error.turned,
         )
+        if errors and link in places:
+            row = _with_errors(row, errors, places[link], position, rotation)
+        parent = rows[above.parent].grade if above else None
+        fails_first = row.grade is Grade.FAILS and parent is not Grade.FAILS
+        rows[link] = replace(row, first=fails_first)
         children = reversed(below.get(link, []))
         waiting += [(child.child, child, depth + 1) for child in children]
+    return tuple(rows.values())
+
+
+def first_wrong(rows: tuple[TreeRow, ...]) -> tuple[TreeRow, ...]:
+    """Return the links that fail although their parents do not, topmost first."""
+    return tuple(row for row in rows if row.first)
 
 
 def _kind(joint: SceneJoint) -> str:
     if not joint.motions:
         return "fixed"
     kinds = {motion.kind.value for motion in joint.motions}
-    word = "turns" if kinds == {"turn"} else "slides" if kinds == {"slide"} else "moves"
-    return f"{word} with {joint.mimic.leader}" if joint.mimic else word
+    words = {"turn": "rotates", "slide": "translates"}
+    word = words[kinds.pop()] if len(kinds) == 1 else "moves"
+    return f"{word}, mimics {joint.mimic.leader}" if joint.mimic else word
 
 
-def _errors(
-    measured: LinkErrors, position: Limits, rotation: Limits
-) -> dict[str, _Error]:
-    found = {}
-    for index, link in enumerate(measured.links):
-        moved, at_moved = _largest(measured, measured.positions, index)
-        turned, at_turned = _largest(measured, measured.rotations, index)
-        grades = position.grade(moved), rotation.grade(turned)
-        order = [Grade.EXACT, Grade.CLOSE, Grade.FAILS]
-        # A link may stand where it should and be turned: then that is its place.
-        turn = order.index(grades[1]) > order.index(grades[0])
-        found[link] = _Error(
-            moved,
-            turned,
-            at_turned if turn else at_moved,
-            grades[1] if turn else grades[0],
-            *(grade is Grade.FAILS for grade in grades),
-        )
-    return found
+def _with_errors(
+    row: TreeRow, measured: LinkErrors, link: int, position: Limits, rotation: Limits
+) -> TreeRow:
+    moved, at_moved = _largest(measured, measured.positions, link)
+    turned, at_turned = _largest(measured, measured.rotations, link)
+    grades = position.grade(moved), rotation.grade(turned)
+    order = (Grade.EXACT, Grade.CLOSE, Grade.FAILS)
+    # Show the configuration of the worse of the two errors.
+    turn = order.index(grades[1]) > order.index(grades[0])
+    return replace(
+        row,
+        position=moved,
+        rotation=turned,
+        grade=grades[turn],
+        configuration=at_turned if turn else at_moved,
+        moved=grades[0] is Grade.FAILS,
+        turned=grades[1] is Grade.FAILS,
+    )
 
 
 def _largest(

@@ -21,7 +21,7 @@ _SETTLED_MS = 1_500
 
 @dataclass(frozen=True)
 class Picture:
-    """What is shown: a place of a page, in a window of a size."""
+    """A part of a page, in a window of a given size."""
 
     name: str
     page: int
@@ -32,7 +32,7 @@ class Picture:
     address: str = ""
 
 
-# The joint at fault is bent, so that the two models part.
+# The joint at fault is moved, so that the two models differ.
 _POSE = "#view?q=-1.2%2C0%2Cpanda_joint4"
 _PICTURES = (
     Picture("run", 0, "body", 1200, 430),
@@ -48,7 +48,7 @@ _PICTURES = (
 
 
 def take(pages: tuple[Path, Path], folder: Path) -> None:
-    """Write all pictures; few colours are enough, and small."""
+    """Write all pictures, with few colours to keep files small."""
     folder.mkdir(parents=True, exist_ok=True)
     with sync_playwright() as driver:
         browser = driver.chromium.launch(

@@ -17,7 +17,7 @@ from tests.reports import records
 from tests.reversed_axis import JOINT, URDF, reverse_axis
 from urdf_usd.conformance.execution.run import check
 from urdf_usd.conformance.records.record import FindingRecord, Grade, Verdict
-from urdf_usd.reports import render_robot, write_site
+from urdf_usd.reports.html.site import render_robot, write_site
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -75,13 +75,13 @@ def visit(browser: Browser) -> Iterator[Visit]:
         if message.type in {"error", "warning"} and "GPU stall" not in message.text:
             found.faults.append(message.text)
 
-    def asked(request: Request) -> None:
+    def requested(request: Request) -> None:
         if not request.url.startswith(("file://", "data:", "blob:")):
             found.faults.append(f"asks for {request.url}")
 
     found.page.on("console", heard)
     found.page.on("pageerror", lambda error: found.faults.append(str(error)))
-    found.page.on("request", asked)
+    found.page.on("request", requested)
     yield found
     context.close()
     assert found.faults == []
@@ -158,8 +158,8 @@ def _shown(page: Page) -> str:
     return page.locator("#filter-shown").inner_text()
 
 
-def test_all_robots_are_there_at_first(visit: Visit, small: Path) -> None:
-    """What does not conform comes first."""
+def test_all_robots_are_shown_initially(visit: Visit, small: Path) -> None:
+    """Those that do not conform come first."""
     page = visit.open(small)
     assert _shown(page) == "8 of 8 robots shown"
     assert _titles(page)[0] == "Shifted"
@@ -177,10 +177,10 @@ def test_all_robots_are_there_at_first(visit: Visit, small: Path) -> None:
         ("status", "crashed", {"Fatal"}),
     ],
 )
-def test_filters_filter(
+def test_filters_select_robots(
     visit: Visit, small: Path, name: str, value: str, expected: set[str]
 ) -> None:
-    """And the address says how."""
+    """The URL stores them."""
     page = visit.open(small)
     page.locator("#explorer details").evaluate("more => more.open = true")
     page.select_option(f"#filter-{name}", value)
@@ -191,10 +191,10 @@ def test_filters_filter(
         assert shown == expected
 
 
-def test_filters_without_a_choice_are_not_shown(
+def test_filters_without_choices_are_hidden(
     visit: Visit, small: Path, large: Path
 ) -> None:
-    """Where all robots are of one corpus, and none has a maker."""
+    """All robots are of one corpus, and none has a maker."""
     corpus = visit.page.locator("label[for=filter-corpus]")
     maker = visit.page.locator("label[for=filter-maker]")
     for path, offered in ((small, False), (large, True)):
@@ -206,7 +206,7 @@ def test_filters_without_a_choice_are_not_shown(
 
 
 def test_search_finds_words_of_names_and_reasons(visit: Visit, small: Path) -> None:
-    """In any order, whatever their case."""
+    """In any order, ignoring case."""
     page = visit.open(small)
     page.fill("#filter-text", "WRIST shifted")
     _until(page, "location.hash.includes('text=')")
@@ -216,8 +216,8 @@ def test_search_finds_words_of_names_and_reasons(visit: Visit, small: Path) -> N
     assert _shown(page) == "8 of 8 robots shown"
 
 
-def test_a_link_restores_what_was_shown(visit: Visit, small: Path) -> None:
-    """Also when it is followed on the page itself."""
+def test_url_restores_the_selection(visit: Visit, small: Path) -> None:
+    """Also when followed on the page itself."""
     page = visit.open(small, "#robots?verdict=close&columns=groups")
     assert _titles(page) == ["Alpha"]
     assert page.input_value("#filter-verdict") == "close"
@@ -229,8 +229,8 @@ def test_a_link_restores_what_was_shown(visit: Visit, small: Path) -> None:
     assert descending.inner_text().strip() == "Robot"
 
 
-def test_headings_sort_by_key(visit: Visit, small: Path) -> None:
-    """Twice for the other way round; the focus stays where it is."""
+def test_headings_sort_by_keyboard(visit: Visit, small: Path) -> None:
+    """A second press reverses the order; the focus stays."""
     page = visit.open(small)
     page.focus("#explorer [data-column='robot']")
     page.keyboard.press("Enter")
@@ -242,8 +242,8 @@ def test_headings_sort_by_key(visit: Visit, small: Path) -> None:
     assert focused == "robot"
 
 
-def test_1200_robots_are_there_at_once(visit: Visit, large: Path) -> None:
-    """Within two seconds; with the rows in sight alone, and all of them on paper."""
+def test_1200_robots_are_shown_quickly(visit: Visit, large: Path) -> None:
+    """Only visible rows are in the document, and all of them in print."""
     assert large.stat().st_size < _LARGEST_PAGE
     page = visit.open(large)
     took = page.evaluate(
@@ -269,8 +269,8 @@ def test_1200_robots_are_there_at_once(visit: Visit, large: Path) -> None:
     assert paper == "rgb(255, 255, 255)"
 
 
-def test_plots_show_the_robots_that_are_shown(visit: Visit, large: Path) -> None:
-    """A dot per robot that fails, with the way to its page."""
+def test_plots_show_the_selected_robots(visit: Visit, large: Path) -> None:
+    """A dot per failing robot, with a link to its page."""
     page = visit.open(large, "#robots?corpus=dir")
     page.locator("#distributions").scroll_into_view_if_needed()
     figure = page.locator("#distributions figure").nth(5)
@@ -282,8 +282,8 @@ def test_plots_show_the_robots_that_are_shown(visit: Visit, large: Path) -> None
     assert figure.locator("a").count() == 57
 
 
-def test_a_newcomer_finds_the_fault(visit: Visit, broken: Path) -> None:
-    """The joint is named before anything else, and the tree shows where it is."""
+def test_page_names_the_joint_at_fault(visit: Visit, broken: Path) -> None:
+    """Before anything else; the tree marks it."""
     page = visit.open(broken)
     verdict = page.locator("header .verdict")
     assert verdict.locator("p strong").inner_text() == f"joint {JOINT}"
@@ -301,7 +301,7 @@ def test_a_newcomer_finds_the_fault(visit: Visit, broken: Path) -> None:
 
 
 def test_sliders_move_both_models(visit: Visit, broken: Path) -> None:
-    """The child of the faulty joint goes two ways; a link shows itself in the view."""
+    """The child of the faulty joint moves differently; its button highlights it."""
     page = visit.open(broken)
     page.wait_for_selector("#viewer[data-ready]")
 
@@ -327,8 +327,8 @@ def test_sliders_move_both_models(visit: Visit, broken: Path) -> None:
     assert "panda_hand" in pressed.inner_text()
 
 
-def test_small_differences_are_written_as_elsewhere(visit: Visit, broken: Path) -> None:
-    """With a prefix in place of a power of ten."""
+def test_small_differences_have_si_prefixes(visit: Visit, broken: Path) -> None:
+    """As in the rest of the report."""
     page = visit.open(broken)
     page.wait_for_selector("#viewer[data-ready]")
     said = page.locator("[data-difference]").inner_text()
@@ -337,7 +337,7 @@ def test_small_differences_are_written_as_elsewhere(visit: Visit, broken: Path) 
     )
 
 
-def test_every_overlay_changes_what_is_drawn(visit: Visit, broken: Path) -> None:
+def test_every_overlay_changes_the_drawing(visit: Visit, broken: Path) -> None:
     """One after the other."""
     page = visit.open(broken)
     page.wait_for_selector("#viewer[data-ready]")
@@ -350,14 +350,14 @@ def test_every_overlay_changes_what_is_drawn(visit: Visit, broken: Path) -> None
         before = after
 
 
-def test_the_command_can_be_copied(visit: Visit, small: Path) -> None:
-    """By a button, which is there only where it works."""
+def test_command_can_be_copied(visit: Visit, small: Path) -> None:
+    """By a button, which scripts make visible."""
     page = visit.open(small.parent / "robots" / "zeta.html")
     page.click("button[data-copy]")
     _until(page, "document.querySelector('button[data-copy]').textContent !== 'Copy'")
 
 
-def test_hostile_names_are_text(visit: Visit, tmp_path: Path) -> None:
+def test_markup_in_names_is_text(visit: Visit, tmp_path: Path) -> None:
     """In the matrix, its search, the plots and the page of the robot."""
     finding = FindingRecord(subject=_HOSTILE, message=_HOSTILE, grade=Grade.FAILS)
     robot = records.robot(
@@ -382,10 +382,10 @@ def test_hostile_names_are_text(visit: Visit, tmp_path: Path) -> None:
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 1400])
 @pytest.mark.parametrize("which", ["small", "broken"])
-def test_everybody_can_use_the_pages(
+def test_pages_are_accessible(
     visit: Visit, request: pytest.FixtureRequest, which: str, width: int, theme: str
 ) -> None:
-    """axe-core finds nothing, and nothing stands out of the page."""
+    """axe-core finds no violation, and nothing overflows the page."""
     axe = pytest.importorskip("axe_playwright_python")
     page = visit.page
     page.emulate_media(color_scheme="dark" if theme == "dark" else "light")

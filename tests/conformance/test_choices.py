@@ -1,4 +1,4 @@
-"""The words of options are those that the converter and the harness understand."""
+"""Values of command-line options match the enumerations that they stand for."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from urdf_usd.conformance.cli.commands import lint, schema
 from urdf_usd.conformance.cli.main import main
-from urdf_usd.conformance.cli.options import choices, gate_choices, parameters
+from urdf_usd.conformance.cli.options import conversion, parameters
 from urdf_usd.conformance.cli.output import console
 from urdf_usd.conformance.gate.decision import FailOn
 from urdf_usd.conformance.records.schema import RECORDS
@@ -27,18 +27,18 @@ if TYPE_CHECKING:
 @pytest.mark.parametrize(
     ("words", "values"),
     [
-        (choices.PROFILES, Profile),
-        (choices.LAYOUTS, Layout),
-        (choices.NESTINGS, BodyNesting),
-        (choices.MASSLESS, MasslessOption),
-        (choices.MATERIALS, MaterialNetworks),
+        (conversion.PROFILES, Profile),
+        (conversion.LAYOUTS, Layout),
+        (conversion.NESTINGS, BodyNesting),
+        (conversion.MASSLESS, MasslessOption),
+        (conversion.MATERIALS, MaterialNetworks),
         (parameters.BASES, BaseOption),
-        (gate_choices.FAIL_ON, FailOn),
+        (parameters.FAIL_ON, FailOn),
         (lint.SEVERITIES, Severity),
         (tuple(console.SEVERITY_STYLES), Severity),
     ],
 )
-def test_words_of_an_option_are_the_values_of_its_enumeration(
+def test_values_of_an_option_are_those_of_its_enumeration(
     words: Collection[str], values: type[StrEnum]
 ) -> None:
     """In the same order."""
@@ -46,18 +46,18 @@ def test_words_of_an_option_are_the_values_of_its_enumeration(
 
 
 def test_every_record_has_a_schema_to_print() -> None:
-    """As the module that makes them lists them."""
+    """The command offers the same records as the schema module."""
     assert set(schema.RECORDS) == set(RECORDS)
 
 
 def test_defaults_are_those_of_the_library() -> None:
-    """`convert` without options does what the function does."""
+    """`convert` without options equals `ConvertOptions()`."""
     context = click.Context(main)
     command = main.get_command(context, "convert")
     assert command is not None
     defaults = {one.name: one.get_default(context) for one in command.params}
 
-    chosen = choices.ConversionChoices(
+    chosen = conversion.ConversionChoices(
         profile=str(defaults["profile"]),
         layout=str(defaults["layout"]),
         bodies=None,
@@ -72,9 +72,9 @@ def test_defaults_are_those_of_the_library() -> None:
     assert chosen.options() == ConvertOptions()
 
 
-def test_choices_reach_the_converter() -> None:
-    """Each by its own name."""
-    chosen = choices.ConversionChoices(
+def test_every_choice_is_passed_to_the_converter() -> None:
+    """Each field has its own option."""
+    chosen = conversion.ConversionChoices(
         profile="physx",
         layout="usdz",
         bodies="flat",

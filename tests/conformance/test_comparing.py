@@ -1,4 +1,4 @@
-"""Several converters over the same robots, in one run and one report."""
+"""Comparison of converters in one run and report."""
 
 from __future__ import annotations
 
@@ -92,10 +92,10 @@ def _record(report: Path, converter: str, robot: str) -> dict[str, Any]:
     return read
 
 
-def test_every_robot_goes_through_every_converter(
+def test_every_converter_converts_every_robot(
     report: tuple[Path, Result],
 ) -> None:
-    """What each makes of it is judged alike."""
+    """And the checks are the same."""
     verdicts = {
         (converter, robot): _record(report[0], converter, robot)["verdict"]
         for converter in ("urdf-usd", "wrong", "made")
@@ -112,10 +112,10 @@ def test_every_robot_goes_through_every_converter(
     }
 
 
-def test_records_say_who_made_the_usd_and_what_it_printed(
+def test_records_have_converter_and_its_output(
     report: tuple[Path, Result],
 ) -> None:
-    """Without folders of this machine."""
+    """Without local folders."""
     folder = report[0]
     wrong = _record(folder, "wrong", "meek")
     refused = _record(folder, "wrong", "stubborn")
@@ -132,8 +132,8 @@ def test_records_say_who_made_the_usd_and_what_it_printed(
     assert "has no USD named 'dir--stubborn' or 'stubborn'" in missing["reason"]
 
 
-def test_mass_that_is_wrong_is_named(report: tuple[Path, Result]) -> None:
-    """The converter is blamed for what it did, and for nothing else."""
+def test_wrong_mass_of_a_converter_is_found(report: tuple[Path, Result]) -> None:
+    """Only the checks of mass and dynamics fail."""
     wrong = _record(report[0], "wrong", "meek")
     failing = {c["id"] for c in wrong["checks"] if c["grade"] == "fails"}
 
@@ -141,13 +141,13 @@ def test_mass_that_is_wrong_is_named(report: tuple[Path, Result]) -> None:
     assert not {c for c in failing if c.startswith(("structure", "kinematics"))}
 
 
-def test_ours_is_the_one_that_is_gated(report: tuple[Path, Result]) -> None:
+def test_our_converter_is_gated_by_default(report: tuple[Path, Result]) -> None:
     """Others may fail."""
     assert report[1].exit_code == 0, report[1].output
 
 
-def test_summary_knows_all_converters(report: tuple[Path, Result]) -> None:
-    """How each is asked, and what became of its robots."""
+def test_summary_lists_all_converters(report: tuple[Path, Result]) -> None:
+    """With their commands and verdicts."""
     summary = json.loads((report[0] / "summary.json").read_text())
 
     assert [
@@ -167,10 +167,10 @@ def test_summary_knows_all_converters(report: tuple[Path, Result]) -> None:
     assert str(Path(sys.executable).parent) not in json.dumps(summary)
 
 
-def test_times_lie_beside_records_and_not_in_them(
+def test_times_are_not_in_records(
     report: tuple[Path, Result],
 ) -> None:
-    """They are the one thing that differs every time."""
+    """They differ between equal runs."""
     times = {
         path.relative_to(report[0] / "timings").as_posix(): json.loads(path.read_text())
         for path in (report[0] / "timings").rglob("*.json")
@@ -185,23 +185,23 @@ def test_times_lie_beside_records_and_not_in_them(
     assert "seconds" not in (report[0] / "results/wrong/dir--meek.json").read_text()
 
 
-def test_page_compares_converters_and_leads_to_theirs(
+def test_page_compares_converters_and_links_to_their_pages(
     report: tuple[Path, Result],
 ) -> None:
     """Every link has a target."""
     index = report[0] / "index.html"
     page = html.fromstring(index.read_text(encoding="utf-8"))
-    standings = {
+    results = {
         row.xpath("./th/a/text()")[0]: [
             " ".join(cell.text_content().split()) for cell in row.xpath("./td")
         ]
-        for row in page.xpath("//table[@id='standings']//tr[td]")
+        for row in page.xpath("//table[@id='converter-results']//tr[td]")
     }
     links = [link for *_, link, _ in page.iterlinks() if "html" in link]
 
-    assert standings["urdf-usd"][0] == "2 of 2"
-    assert standings["wrong"][0] == "1 of 2"
-    assert standings["made"][0] == "1 of 2"
+    assert results["urdf-usd"][0] == "2 of 2"
+    assert results["wrong"][0] == "1 of 2"
+    assert results["made"][0] == "1 of 2"
     assert len(page.xpath("//table[@id='results']/tbody/tr")) == 6
     assert len(links) >= 9
     for link in links:
@@ -211,7 +211,7 @@ def test_page_compares_converters_and_leads_to_theirs(
 def test_markdown_junit_and_terminal_name_the_converter(
     report: tuple[Path, Result],
 ) -> None:
-    """A reader of any of them knows who is meant."""
+    """In every result."""
     folder, result = report
     markdown = (folder / "summary.md").read_text()
     junit = (folder / "junit.xml").read_text()
@@ -223,18 +223,18 @@ def test_markdown_junit_and_terminal_name_the_converter(
 
 
 def test_another_converter_can_be_gated(project: Path) -> None:
-    """By its name; one that is not there is refused."""
+    """By its name; an unknown name is refused."""
     gated = _run(project, "--gate", "wrong", out="gated")
     unknown = _run(project, "--gate", "nobody", out="unknown")
 
     assert gated.exit_code == 1
     assert unknown.exit_code == 2
-    assert "there are urdf-usd, wrong, made" in unknown.output
+    assert "choose from urdf-usd, wrong, made" in unknown.output
     assert not (project / "unknown").exists()
 
 
-def test_known_failures_apply_to_their_converter_alone(project: Path) -> None:
-    """Its failures are skipped in JUnit, its page says so, and ours would be news."""
+def test_baseline_entries_apply_to_one_converter(project: Path) -> None:
+    """Its failures are skipped in JUnit; ours would be new."""
     known = project / "known.toml"
     entry = (
         '[[expected]]\nconverter = "wrong"\nrobot = "dir--{}"\ncheck = "{}"\n'
@@ -271,17 +271,15 @@ def test_known_failures_apply_to_their_converter_alone(project: Path) -> None:
     assert list(pages.values()) == [True, False, False]
 
 
-def test_lines_of_progress_name_the_converter(report: tuple[Path, Result]) -> None:
-    """A robot that fails would not say whose it is."""
+def test_progress_names_the_converter(report: tuple[Path, Result]) -> None:
+    """Next to the robot."""
     lines = [line for line in report[1].stderr.splitlines() if line.startswith("[")]
 
     assert any("✗ fails: wrong/dir--meek" in line for line in lines)
 
 
-def test_comparisons_are_resumed_and_told_apart(
-    project: Path, report: tuple[Path, Result]
-) -> None:
-    """What is there stays, but for what was made elsewhere; nothing else changed."""
+def test_comparison_can_be_resumed(project: Path, report: tuple[Path, Result]) -> None:
+    """Results are reused, except those of existing USDs."""
     before = {
         path: path.stat().st_mtime_ns
         for path in sorted((report[0] / "assets").rglob("*.usda"))
@@ -296,8 +294,8 @@ def test_comparisons_are_resumed_and_told_apart(
     assert changed.output == "nothing changed\n"
 
 
-def test_one_foreign_converter_has_the_paths_of_a_run(project: Path) -> None:
-    """Alone it is the one that is gated."""
+def test_single_foreign_converter_has_no_subfolders(project: Path) -> None:
+    """It is gated."""
     out = project / "alone"
     result = CliRunner().invoke(
         main,
@@ -313,8 +311,8 @@ def test_one_foreign_converter_has_the_paths_of_a_run(project: Path) -> None:
     assert not (out / "timings").exists()
 
 
-def test_clusters_do_our_own_conversions_alone(project: Path) -> None:
-    """Unless workers see the same files, and so the same programs."""
+def test_cluster_needs_shared_files_for_other_converters(project: Path) -> None:
+    """Workers do not have their programs otherwise."""
     result = _run(project, "--scheduler", "tcp://127.0.0.1:1", out="cluster")
 
     assert result.exit_code == 2

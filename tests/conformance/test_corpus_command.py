@@ -1,4 +1,4 @@
-"""``urdf-usd corpus`` and the selection of robots, with a mirror of two of them."""
+"""``urdf-usd corpus``, filters and mirrors, with a mirror of two robots."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ def _rows(result: Result) -> dict[str, dict[str, str]]:
     return {row["reference"]: row for row in rows}
 
 
-def test_a_pipe_gets_one_line_for_each_robot(mirror: Path) -> None:
-    """With what robot_descriptions says, and what is here says itself."""
+def test_list_in_a_pipe_has_a_line_per_robot(mirror: Path) -> None:
+    """With catalogue data, and data of local files."""
     rows = _rows(_invoke("corpus", "list", "rd", "--mirror", mirror))
 
     upkie = rows["rd:upkie_description"]
@@ -67,8 +67,8 @@ def test_a_pipe_gets_one_line_for_each_robot(mirror: Path) -> None:
     assert "rd:panda_mj_description" not in rows
 
 
-def test_a_list_is_selected_from(mirror: Path) -> None:
-    """And what nothing is known of is counted."""
+def test_list_is_filtered_by_tag_maker_and_licence(mirror: Path) -> None:
+    """Robots without that data are counted."""
     result = _invoke(
         "corpus", "list", "rd", "pybullet", "--mirror", mirror, "--tag", "biped"
     )
@@ -79,8 +79,8 @@ def test_a_list_is_selected_from(mirror: Path) -> None:
     assert "pybullet: 95 robots are left out, whose tag is unknown" in result.stderr
 
 
-def test_a_list_is_data(tmp_path: Path) -> None:
-    """A file that cannot be read is listed with the reason."""
+def test_list_as_json_has_a_reason_for_unreadable_files(tmp_path: Path) -> None:
+    """Next to the readable ones."""
     (tmp_path / "a.urdf").write_text(_ARM)
     (tmp_path / "b.urdf").write_text("<robot/>")
     (tmp_path / "package.xml").write_text(
@@ -96,18 +96,18 @@ def test_a_list_is_data(tmp_path: Path) -> None:
     assert "no links" in second["note"]
 
 
-def test_a_table_is_for_people(tmp_path: Path) -> None:
-    """With a sum below it."""
+def test_list_as_table_ends_with_a_count(tmp_path: Path) -> None:
+    """Robots, and those available locally."""
     (tmp_path / "a.urdf").write_text(_ARM)
 
     result = _invoke("corpus", "list", f"dir:{tmp_path}", "--format", "table")
 
     assert "unknown" in result.stdout
-    assert result.stdout.endswith("1 robots, 1 of them here\n")
+    assert result.stdout.endswith("1 robots, 1 of them available locally\n")
 
 
-def test_one_robot_is_shown_with_all_its_files(mirror: Path) -> None:
-    """Origin, packages, hashes; as text and as data."""
+def test_show_lists_all_files_of_a_robot(mirror: Path) -> None:
+    """Origin, packages, hashes; as text and as JSON."""
     shown = _invoke("corpus", "show", "rd:upkie_description", "--mirror", mirror)
     plain = _invoke(
         *("corpus", "show", "rd:upkie_description", "--format", "json"),
@@ -137,7 +137,7 @@ def test_one_robot_is_shown_with_all_its_files(mirror: Path) -> None:
         ("rd:panda_description", "not in the mirror"),
     ],
 )
-def test_what_cannot_be_shown_is_explained(
+def test_show_of_an_unknown_robot_is_an_error(
     mirror: Path, reference: str, reason: str
 ) -> None:
     """Exit code 2, one message."""
@@ -147,8 +147,8 @@ def test_what_cannot_be_shown_is_explained(
     assert reason in result.stderr
 
 
-def test_a_run_takes_its_robots_from_the_mirror(mirror: Path, tmp_path: Path) -> None:
-    """What is not there is a result; the record says where the rest comes from."""
+def test_run_uses_the_mirror(mirror: Path, tmp_path: Path) -> None:
+    """Missing robots are results; records have the origin of the others."""
     out = tmp_path / "out"
 
     result = _invoke(
@@ -175,10 +175,10 @@ def test_a_run_takes_its_robots_from_the_mirror(mirror: Path, tmp_path: Path) ->
     assert str(tmp_path) not in json.dumps(record)
 
 
-def test_the_mirror_may_be_named_by_the_environment(
+def test_mirror_can_be_set_by_the_environment(
     mirror: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where nobody wants to say it every time."""
+    """For all commands."""
     monkeypatch.setenv("URDF_USD_MIRROR", str(mirror))
 
     assert _invoke("corpus", "show", "rd:upkie_description").exit_code == 0
@@ -191,8 +191,10 @@ def test_the_mirror_may_be_named_by_the_environment(
     assert "there is no such mirror folder" in refused.stderr
 
 
-def test_a_mirror_may_lack_files_of_a_description(mirror: Path, tmp_path: Path) -> None:
-    """As it may lack the whole of one: that is not the robot's fault."""
+def test_missing_files_in_a_mirror_make_a_robot_unavailable(
+    mirror: Path, tmp_path: Path
+) -> None:
+    """They are no error of the robot."""
     package = mirror / "xarm_ros2" / "xarm_description"
     (package / "urdf").mkdir(parents=True)
     (package / "urdf" / "xarm_device.urdf.xacro").write_text(

@@ -1,4 +1,4 @@
-"""``urdf-usd export`` as people use it."""
+"""The command ``urdf-usd export``."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ def asset(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return convert("pair.urdf", "asset").root_layer
 
 
-def test_export_prints_the_path_of_the_urdf_alone(asset: Path) -> None:
-    """So that it can be passed on."""
+def test_export_prints_only_the_path_of_the_urdf(asset: Path) -> None:
+    """Scripts use the path."""
     result = CliRunner().invoke(main, ["export", str(asset), "out/pair.urdf"])
 
     assert result.exit_code == 0
     assert result.stdout == "out/pair.urdf\n"
 
 
-def test_what_is_exported_passes_the_check_against_the_asset(asset: Path) -> None:
-    """The command's own judge is not needed for it, but a user's first step."""
+def test_exported_urdf_conforms_to_the_asset(asset: Path) -> None:
+    """By the command check."""
     runner = CliRunner()
     runner.invoke(main, ["export", str(asset), "again.urdf"])
 
@@ -46,8 +46,8 @@ def test_what_is_exported_passes_the_check_against_the_asset(asset: Path) -> Non
     assert result.exit_code == 0, result.output
 
 
-def test_export_refuses_what_others_wrote_and_force_replaces_it(asset: Path) -> None:
-    """With exit code 2, and the way out in the message."""
+def test_export_replaces_foreign_files_only_with_force(asset: Path) -> None:
+    """Exit code 2, with the option in the message."""
     runner = CliRunner()
 
     refused = runner.invoke(main, ["export", str(asset), "pair.urdf"])
@@ -59,7 +59,7 @@ def test_export_refuses_what_others_wrote_and_force_replaces_it(asset: Path) -> 
     assert forced.exit_code == 0
 
 
-def test_export_of_no_usd_says_what_is_wrong(asset: Path) -> None:
+def test_export_of_an_invalid_usd_is_an_error(asset: Path) -> None:
     """Exit code 2, no traceback."""
     (asset.parent / "no.usda").write_text("no layer")
 
@@ -70,8 +70,10 @@ def test_export_of_no_usd_says_what_is_wrong(asset: Path) -> None:
     assert "stage-unreadable" in result.stderr
 
 
-def test_writing_back_says_why_it_cannot(asset: Path, tmp_path: Path) -> None:
-    """A stage that holds no robot is a reason, not a crash."""
+def test_export_of_a_stage_without_robot_gives_the_reason(
+    asset: Path, tmp_path: Path
+) -> None:
+    """Not a crash."""
     (tmp_path / "empty.usda").write_text("#usda 1.0\n")
 
     reason = write_back(str(tmp_path / "empty.usda"), ())

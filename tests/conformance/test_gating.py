@@ -1,4 +1,4 @@
-"""Baselines and differences of runs, as a pull request meets them."""
+"""Baselines, and differences between runs."""
 
 from __future__ import annotations
 
@@ -72,10 +72,8 @@ def _run(out: str, *arguments: str) -> Result:
     return _invoke("run", "dir:robots", "--out", out, *engine, *arguments)
 
 
-def test_a_regression_is_stopped_by_the_gate_and_named(
-    robots: Path, tmp_path: Path
-) -> None:
-    """A converter that turns axes round, against the baseline of one that does not."""
+def test_gate_fails_on_a_regression(robots: Path, tmp_path: Path) -> None:
+    """A converter that reverses axes, against the baseline of one that does not."""
     assert _run("good", "--baseline", "known.toml", "--update-baseline").exit_code == 0
     hook = tmp_path / "hook"
     hook.mkdir()
@@ -104,8 +102,8 @@ def test_a_regression_is_stopped_by_the_gate_and_named(
     assert _invoke("diff", "bad", "good").exit_code == 0
 
 
-def test_a_baseline_is_written_explained_and_outgrown(robots: Path) -> None:
-    """The life of an expectation."""
+def test_baseline_entry_is_added_explained_and_removed(robots: Path) -> None:
+    """From the first failure to its repair."""
     (robots / "nothing.urdf").write_text(_EMPTY)
     options = ("--baseline", "known.toml")
     assert _run("a").exit_code == 0
@@ -116,7 +114,7 @@ def test_a_baseline_is_written_explained_and_outgrown(robots: Path) -> None:
     written = _run("a", *options, "--update-baseline")
 
     assert written.exit_code == 0
-    assert "known.toml: 1 entry waits for a reason and an owner" in written.stderr
+    assert "known.toml: 1 new entry needs a reason and an owner" in written.stderr
     (expectation,) = read_baseline(Path("known.toml")).expectations
     assert expectation.place == ("dir--nothing", "verdict", "urdf-usd")
     again = _run("a", *options)
@@ -133,8 +131,8 @@ def test_a_baseline_is_written_explained_and_outgrown(robots: Path) -> None:
     assert read_baseline(Path("known.toml")).expectations == ()
 
 
-def test_a_bad_baseline_is_refused_before_anything_is_done(robots: Path) -> None:
-    """With file and line."""
+def test_invalid_baseline_is_refused_first(robots: Path) -> None:
+    """With file and line, before the run."""
     assert robots.is_dir()
     Path("known.toml").write_text("[[expected]]\nrobot = 'a'\n")
 
@@ -145,8 +143,8 @@ def test_a_bad_baseline_is_refused_before_anything_is_done(robots: Path) -> None
     assert not Path("out").exists()
 
 
-def test_an_update_needs_a_file(robots: Path) -> None:
-    """It says which option is missing."""
+def test_update_baseline_requires_a_file(robots: Path) -> None:
+    """The message names the missing option."""
     assert robots.is_dir()
 
     result = _run("out", "--update-baseline")
@@ -155,8 +153,8 @@ def test_an_update_needs_a_file(robots: Path) -> None:
     assert "--baseline FILE" in result.stderr
 
 
-def test_differences_are_told_as_data_too(robots: Path) -> None:
-    """For whoever comments on pull requests."""
+def test_diff_can_be_json(robots: Path) -> None:
+    """For scripts."""
     _run("a")
     (robots / "nothing.urdf").write_text(_EMPTY)
     _run("b", "--base", "fixed")
@@ -174,8 +172,8 @@ def test_differences_are_told_as_data_too(robots: Path) -> None:
     assert "robots holds no summary.json" in refused.stderr
 
 
-def test_a_run_is_held_against_the_one_that_it_replaces(robots: Path) -> None:
-    """It is read before its folder is emptied; the exit status stays what it is."""
+def test_run_is_compared_with_the_one_it_replaces(robots: Path) -> None:
+    """Which is read before its folder is emptied; the exit status is not affected."""
     _run("out")
     (robots / "arm.urdf").rename(robots / "leg.urdf")
 
@@ -191,8 +189,8 @@ def test_a_run_is_held_against_the_one_that_it_replaces(robots: Path) -> None:
     assert Path("out/index.html").is_file()
 
 
-def test_close_fails_where_that_is_asked(robots: Path) -> None:
-    """The bounds of float32 are far below the engineering tolerance."""
+def test_fail_on_close_fails_a_close_robot(robots: Path) -> None:
+    """A robot within the tolerance, but not within the float32 bound."""
     assert robots.is_dir()
 
     result = _run("out", "--fail-on", "close")

@@ -1,4 +1,4 @@
-"""``urdf-usd inspect`` as people use it: the tree, its sums, and the other formats."""
+"""``urdf-usd inspect``: the tree, totals, and the other formats."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ at (0.1, 0.2, 0.3), rpy (0, 0, 0.5)
 
 links               4
 joints              3 (1 revolute, 1 prismatic, 1 continuous)
-degrees of freedom  3, of which 2 follow no other
+degrees of freedom  3, 2 of them independent
 mass                4 kg
 shapes              2 visual, 1 collision
 meshes              1 files, 0 triangles
@@ -103,8 +103,8 @@ def read_json(path: Path) -> dict[str, Any]:
     return document
 
 
-def test_the_tree_shows_what_a_robot_consists_of(robot: Path) -> None:
-    """On one line each, without colours, in a pipe."""
+def test_tree_shows_the_parts_of_a_robot(robot: Path) -> None:
+    """One per line, without colours in a pipe."""
     result = invoke(robot)
 
     assert result.exit_code == 0
@@ -113,7 +113,7 @@ def test_the_tree_shows_what_a_robot_consists_of(robot: Path) -> None:
 
 
 def test_bounds_enclose_all_shapes_at_zero(robot: Path) -> None:
-    """Worked out by hand: the cylinder lies along the turned X of the upper link."""
+    """Computed by hand: the cylinder is along the rotated X axis of the upper link."""
     bounds = read_json(robot)["totals"]["bounds"]
 
     # Half its length along (cos 0.5, sin 0.5), and its radius across.
@@ -125,8 +125,8 @@ def test_bounds_enclose_all_shapes_at_zero(robot: Path) -> None:
     assert bounds["upper"] == pytest.approx([0.1 + x, 0.2 + y, 0.3 + 0.5 + 0.05])
 
 
-def test_json_holds_what_the_urdf_says(robot: Path) -> None:
-    """In SI units; what is absent or unlimited is null."""
+def test_json_has_the_values_of_the_urdf(robot: Path) -> None:
+    """In SI units; absent and unlimited values are null."""
     document = read_json(robot)
 
     assert (document["robot"], document["root"]) == ("arm", "base")
@@ -156,8 +156,8 @@ def test_json_holds_what_the_urdf_says(robot: Path) -> None:
     }
 
 
-def test_dot_is_a_graph_of_links_joined_by_joints(robot: Path) -> None:
-    """With identifiers of its own, since names are free text."""
+def test_dot_has_links_as_nodes_and_joints_as_edges(robot: Path) -> None:
+    """With generated identifiers, since names are free text."""
     lines = invoke(robot, "--format", "dot").stdout.splitlines()
 
     assert lines[0] == 'digraph "arm" {'
@@ -169,8 +169,8 @@ def test_dot_is_a_graph_of_links_joined_by_joints(robot: Path) -> None:
     )
 
 
-def test_mermaid_is_a_flowchart(robot: Path) -> None:
-    """That Markdown viewers draw."""
+def test_mermaid_has_links_and_joints(robot: Path) -> None:
+    """As a flowchart."""
     lines = invoke(robot, "--format", "mermaid").stdout.splitlines()
 
     assert lines[0] == "flowchart TD"
@@ -188,10 +188,10 @@ NASTY = 'a"b\\c]|<i>#`;\n--> x'
         ("mermaid", re.compile(r'link\d+\["([^"]*)"\]')),
     ],
 )
-def test_names_cannot_break_out_of_their_quotes(
+def test_names_are_escaped_in_graphs(
     output_format: str, quoted: re.Pattern[str], tmp_path: Path
 ) -> None:
-    """Whatever they are made of."""
+    """Whatever characters they have."""
     escaped = NASTY.replace('"', "&quot;").replace("<", "&lt;").replace("\n", "&#10;")
     path = tmp_path / "robot.urdf"
     path.write_text(f'<robot name="r"><link name="{escaped}"/></robot>')
@@ -212,8 +212,8 @@ def test_names_cannot_break_out_of_their_quotes(
     assert decoded == NASTY.replace("\n", " ")
 
 
-def test_escapes_of_the_terminal_are_not_obeyed(tmp_path: Path) -> None:
-    """XML forbids most of them; direction marks it lets through."""
+def test_control_characters_are_replaced(tmp_path: Path) -> None:
+    """XML forbids most of them, but not bidirectional marks."""
     path = tmp_path / "robot.urdf"
     path.write_text('<robot name="r"><link name="a&#x202e;b&#x9b;c"/></robot>')
 
@@ -223,8 +223,8 @@ def test_escapes_of_the_terminal_are_not_obeyed(tmp_path: Path) -> None:
     assert "\x9b" not in output
 
 
-def test_a_narrow_terminal_gets_narrow_lines(robot: Path) -> None:
-    """Wrapped inside the tree, with its guides."""
+def test_lines_are_wrapped_to_the_terminal(robot: Path) -> None:
+    """Inside the tree, with its guides."""
     inspection = inspect(parse(robot).robot)
     console = Console(width=50)
 
@@ -237,8 +237,8 @@ def test_a_narrow_terminal_gets_narrow_lines(robot: Path) -> None:
     assert "damping 0.7, at (0.1, 0.2, 0.3), rpy (0, 0, 0.5)" in joined
 
 
-def test_deep_trees_stay_readable(tmp_path: Path) -> None:
-    """Beyond a depth, it is told instead of drawn."""
+def test_deep_links_show_their_depth(tmp_path: Path) -> None:
+    """Beyond a depth, indentation stops."""
     links = "".join(f'<link name="l{n}"/>' for n in range(300))
     joints = "".join(
         f'<joint name="j{n}" type="fixed"><parent link="l{n}"/>'
@@ -254,18 +254,18 @@ def test_deep_trees_stay_readable(tmp_path: Path) -> None:
     assert any(line.endswith("l299  (depth 299)") for line in lines)
 
 
-def test_a_robot_without_shapes_has_no_bounds(tmp_path: Path) -> None:
-    """And says so."""
+def test_robot_without_shapes_has_no_bounds(tmp_path: Path) -> None:
+    """In text and JSON."""
     path = tmp_path / "robot.urdf"
     path.write_text('<robot name="r"><link name="a"/></robot>')
 
     output = invoke(path).stdout
 
-    assert "bounds at zero      no shapes" in output
+    assert "bounds (zero pose)  no shapes" in output
     assert read_json(path)["totals"]["bounds"] is None
 
 
-def test_what_cannot_be_read_ends_with_2_and_all_reasons(tmp_path: Path) -> None:
+def test_unreadable_robot_ends_with_2_and_all_diagnostics(tmp_path: Path) -> None:
     """On stderr, as for every command."""
     path = tmp_path / "robot.urdf"
     path.write_text('<robot name="r"><link name="a"/><link name="b"/></robot>')

@@ -1,4 +1,4 @@
-"""``urdf-usd lint`` as people use it: formats, selection, repairs, exit codes."""
+"""``urdf-usd lint``: formats, selection, repairs, exit codes."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def robot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_findings_are_lines_with_places_rules_and_remedies(robot: Path) -> None:
-    """Relative to the working folder, and without colours in a pipe."""
+    """Paths are relative to the working folder; no colours in a pipe."""
     result = invoke(robot)
 
     assert result.exit_code == 1
@@ -65,8 +65,8 @@ def test_findings_are_lines_with_places_rules_and_remedies(robot: Path) -> None:
     assert "\x1b" not in result.stdout
 
 
-def test_a_remedy_is_given_once_per_rule(robot: Path) -> None:
-    """However often the rule is broken."""
+def test_remedy_is_shown_once_per_rule(robot: Path) -> None:
+    """For any number of findings."""
     twice = '<material name="spare"/><material name="other"/>'
     robot.write_text(SOUND.replace("<link", f"{twice}<link"), encoding="utf-8")
 
@@ -87,16 +87,16 @@ def test_a_remedy_is_given_once_per_rule(robot: Path) -> None:
         ("note", "density-high", 0),
     ],
 )
-def test_the_exit_code_follows_the_gravest_finding(
+def test_exit_code_follows_the_most_severe_finding(
     robot: Path, fail_on: str, rules: str, code: int
 ) -> None:
-    """Of those that are selected."""
+    """Of the selected rules."""
     result = invoke(robot, "--fail-on", fail_on, "--select", rules)
 
     assert result.exit_code == code
 
 
-def test_nothing_found_is_said(robot: Path) -> None:
+def test_file_without_findings_says_so(robot: Path) -> None:
     """With exit code 0."""
     robot.write_text(SOUND, encoding="utf-8")
 
@@ -106,7 +106,7 @@ def test_nothing_found_is_said(robot: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "no XML", "<sdf/>"])
-def test_what_is_no_urdf_ends_with_2(robot: Path, text: str) -> None:
+def test_file_that_is_not_urdf_ends_with_2(robot: Path, text: str) -> None:
     """And with the reason."""
     robot.write_text(text, encoding="utf-8")
 
@@ -116,8 +116,8 @@ def test_what_is_no_urdf_ends_with_2(robot: Path, text: str) -> None:
     assert "my robot.urdf:1:" in result.stdout
 
 
-def test_a_robot_that_is_refused_is_examined_all_the_same(robot: Path) -> None:
-    """A loop is a finding, not the end."""
+def test_refused_robot_is_linted(robot: Path) -> None:
+    """A loop is a finding."""
     robot.write_text(SOUND.replace("/></robot>", '/><link name="b"/></robot>'))
 
     result = invoke(robot)
@@ -127,22 +127,22 @@ def test_a_robot_that_is_refused_is_examined_all_the_same(robot: Path) -> None:
 
 
 def test_rules_are_selected_and_ignored_by_pattern(robot: Path) -> None:
-    """Separated by commas, or option by option."""
+    """Separated by commas, or by repeated options."""
     chosen = invoke(robot, "--select", "material-*,inertia-*", "--ignore", "*-triangle")
 
     assert re.findall(r"\[(.*)\]", chosen.stdout) == ["material-unused"]
 
 
-def test_an_unknown_rule_is_refused_with_those_close_to_it(robot: Path) -> None:
-    """As a wrong use of the command."""
+def test_unknown_rule_suggests_similar_ones(robot: Path) -> None:
+    """As a usage error."""
     result = invoke(robot, "--select", "inertia-triangel")
 
     assert result.exit_code == 2
-    assert "close to it: inertia-triangle" in result.stderr
+    assert "did you mean inertia-triangle" in result.stderr
 
 
 def test_all_rules_are_listed() -> None:
-    """With what --fix repairs."""
+    """With those that --fix repairs."""
     result = invoke("--list-rules")
 
     rows = [line.split() for line in result.stdout.splitlines()]
@@ -150,8 +150,8 @@ def test_all_rules_are_listed() -> None:
     assert {row[0] for row in rows if row[1] == "fix"} == set(REPAIRS)
 
 
-def test_json_holds_every_finding(robot: Path) -> None:
-    """With the counts by severity."""
+def test_json_has_every_finding(robot: Path) -> None:
+    """With counts by severity."""
     document = json.loads(invoke(robot, "--format", "json").stdout)
 
     assert document["counts"] == {"error": 1, "warning": 1, "note": 1}
@@ -177,7 +177,7 @@ def sarif_of(*arguments: object) -> dict[str, Any]:
 
 
 def test_sarif_has_the_required_structure(robot: Path) -> None:
-    """The clauses of SARIF 2.1.0 that bind what is written here."""
+    """By the clauses of SARIF 2.1.0 that apply to this output."""
     document = sarif_of(robot)
 
     assert document["version"] == "2.1.0"  # 3.13.2
@@ -206,7 +206,7 @@ def test_sarif_has_the_required_structure(robot: Path) -> None:
         assert physical["region"]["startColumn"] >= 1  # 3.30.6
 
 
-def test_sarif_regions_are_where_the_elements_are(robot: Path) -> None:
+def test_sarif_regions_are_those_of_the_elements(robot: Path) -> None:
     """Line and column of each ``<``."""
     (run,) = sarif_of(robot)["runs"]
 
@@ -228,7 +228,7 @@ def test_files_elsewhere_have_absolute_uris(
     tmp_path_factory: pytest.TempPathFactory,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Which SARIF can resolve without a base."""
+    """SARIF resolves them without a base."""
     monkeypatch.chdir(tmp_path_factory.mktemp("elsewhere"))
 
     (run,) = sarif_of(robot)["runs"]
@@ -236,8 +236,8 @@ def test_files_elsewhere_have_absolute_uris(
     assert run["artifacts"] == [{"location": {"uri": robot.as_uri()}}]
 
 
-def test_a_whole_folder_is_examined(robot: Path, tmp_path: Path) -> None:
-    """With the sum over all files."""
+def test_whole_folder_is_linted(robot: Path, tmp_path: Path) -> None:
+    """With the counts over all files."""
     (tmp_path / "other.urdf").write_text(SOUND, encoding="utf-8")
 
     result = invoke(f"dir:{tmp_path}")
@@ -247,10 +247,10 @@ def test_a_whole_folder_is_examined(robot: Path, tmp_path: Path) -> None:
     assert robot.name in result.stdout
 
 
-def test_a_part_of_a_robot_in_a_folder_is_not_examined(
+def test_included_xacro_files_of_a_folder_are_skipped(
     robot: Path, tmp_path: Path
 ) -> None:
-    """What others include has no links of its own, which is no fault."""
+    """They have no links of their own, which is not an error."""
     robot.write_text(SOUND, encoding="utf-8")
     (tmp_path / "part.xacro").write_text(
         '<robot xmlns:xacro="http://www.ros.org/wiki/xacro"/>', encoding="utf-8"
@@ -259,12 +259,12 @@ def test_a_part_of_a_robot_in_a_folder_is_not_examined(
     result = invoke(f"dir:{tmp_path}")
 
     assert result.exit_code == 0
-    assert "part.xacro: not a robot by itself" in result.stderr
+    assert "part.xacro: skipped, only part of a robot" in result.stderr
     assert invoke(tmp_path / "part.xacro").exit_code != 0
 
 
-def test_a_fix_is_written_elsewhere_and_told(robot: Path, tmp_path: Path) -> None:
-    """What is left is found in the new file."""
+def test_fix_writes_another_file_and_lists_repairs(robot: Path, tmp_path: Path) -> None:
+    """The remaining findings are those of the new file."""
     robot.write_text(REPAIRABLE, encoding="utf-8")
 
     result = invoke(robot, "--fix", "--output", tmp_path / "new.urdf")
@@ -282,8 +282,8 @@ def test_a_fix_is_written_elsewhere_and_told(robot: Path, tmp_path: Path) -> Non
     assert robot.read_text() == REPAIRABLE
 
 
-def test_a_fix_in_place_replaces_the_file(robot: Path) -> None:
-    """Only if that is asked for."""
+def test_fix_in_place_replaces_the_file(robot: Path) -> None:
+    """With --in-place only."""
     robot.write_text(REPAIRABLE, encoding="utf-8")
 
     result = invoke(robot, "--fix", "--in-place", "--ignore", "material-unused")
@@ -303,8 +303,8 @@ def test_a_fix_in_place_replaces_the_file(robot: Path) -> None:
         [f"dir:{'.'}", "--fix", "--in-place"],
     ],
 )
-def test_a_fix_that_is_not_clear_is_refused(robot: Path, options: list[str]) -> None:
-    """Nothing is written then."""
+def test_ambiguous_fix_options_are_refused(robot: Path, options: list[str]) -> None:
+    """Nothing is written."""
     result = invoke(robot, *options)
 
     assert result.exit_code == 2
@@ -314,8 +314,8 @@ def test_a_fix_that_is_not_clear_is_refused(robot: Path, options: list[str]) -> 
 @pytest.mark.parametrize(
     "text", ["<robot", "<sdf/>", '<robot name="r"><link name="a"/>']
 )
-def test_what_is_no_xml_cannot_be_fixed(robot: Path, text: str) -> None:
-    """Even if the reader can guess what it means."""
+def test_malformed_xml_is_not_fixed(robot: Path, text: str) -> None:
+    """Even if the reader can repair it."""
     robot.write_text(text, encoding="utf-8")
 
     result = invoke(robot, "--fix", "--in-place")
@@ -326,18 +326,18 @@ def test_what_is_no_xml_cannot_be_fixed(robot: Path, text: str) -> None:
 
 
 def test_xacro_is_not_fixed(tmp_path: Path) -> None:
-    """What it expands to is not what is written."""
+    """Its expansion is not the file."""
     path = tmp_path / "robot.xacro"
     path.write_text(SOUND)
 
     result = invoke(path, "--fix", "--in-place")
 
     assert result.exit_code == 2
-    assert "is xacro, which --fix does not repair" in result.stderr
+    assert "is a xacro file; --fix supports URDF files only" in result.stderr
 
 
-def test_colours_appear_on_a_terminal_alone(robot: Path) -> None:
-    """As for every command."""
+def test_lint_uses_colours_on_terminals_only(robot: Path) -> None:
+    """As every command does."""
     terminal = CliRunner().invoke(
         main, ["lint", str(robot)], color=True, env={"FORCE_COLOR": "1"}
     )
@@ -345,8 +345,8 @@ def test_colours_appear_on_a_terminal_alone(robot: Path) -> None:
     assert "\x1b[1;31merror:" in terminal.stdout
 
 
-def test_a_source_is_needed() -> None:
-    """Unless the rules are listed."""
+def test_source_is_required() -> None:
+    """Except with --list-rules."""
     assert invoke().exit_code == 2
 
 
@@ -359,8 +359,8 @@ def row_of(name: str) -> str:
     return f"| {' | '.join((*cells[:3], *escaped))} |"
 
 
-def test_every_rule_is_documented_as_it_is() -> None:
-    """Row by row; what is missing is in the message."""
+def test_every_rule_is_documented() -> None:
+    """Row by row; the message shows missing rows."""
     page = (DOCS / "lint.md").read_text(encoding="utf-8")
     missing = [row for row in map(row_of, LINT_RULES) if row not in page]
 

@@ -120,7 +120,7 @@ def test_nested_bodies_for_physx_are_a_contradiction(
     result = _invoke(command, str(ARM), *where, *out, *options)
 
     assert result.exit_code == 2
-    assert "--bodies nested is not for --profile physx" in result.output
+    assert "--bodies nested cannot be combined with --profile physx" in result.output
     assert not (tmp_path / "out").exists()
     with pytest.raises(ValueError, match="must be flat"):
         ConvertOptions(profile=Profile.PHYSX, bodies=BodyNesting.NESTED)

@@ -1,4 +1,4 @@
-"""How fast a run goes, and what is said of it."""
+"""Progress of a run: rate, time left, and lines without a terminal."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ def _paced(total: int, times: list[float]) -> str:
         ([float(n) for n in range(1, 11)], "1.0 s each"),
     ],
 )
-def test_a_pace_says_rate_and_time_left(times: list[float], said: str) -> None:
+def test_pace_shows_rate_and_time_left(times: list[float], said: str) -> None:
     """Of ten robots."""
     assert _paced(10, times) == said
 
 
-def test_a_pace_is_that_of_the_last_robots() -> None:
-    """Results that were there already say nothing about those that were not."""
+def test_pace_is_that_of_the_latest_robots() -> None:
+    """Reused results do not distort it."""
     kept = [0.001 * n for n in range(1000)]
     made = [1.0 + 2.0 * n for n in range(1, 400)]
 
@@ -52,8 +52,8 @@ def test_a_pace_is_that_of_the_last_robots() -> None:
     ("seconds", "said"),
     [(0.4, "0 s"), (119, "119 s"), (121, "2 min"), (7199, "120 min"), (9000, "2.5 h")],
 )
-def test_durations_are_as_rough_as_they_are_known(seconds: float, said: str) -> None:
-    """Nobody waits for the second in an hour."""
+def test_durations_are_rounded_to_a_suitable_unit(seconds: float, said: str) -> None:
+    """Seconds, minutes or hours."""
     assert duration(seconds) == said
 
 
@@ -66,8 +66,8 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("clock")
-def test_a_pipe_gets_a_line_now_and_then(capsys: pytest.CaptureFixture[str]) -> None:
-    """The first, every ten seconds, the last, and whatever does not conform."""
+def test_pipe_gets_a_line_every_ten_seconds(capsys: pytest.CaptureFixture[str]) -> None:
+    """Also for the first, the last, and every robot that does not conform."""
     good = records.robot(Verdict.EXACT)
     bad = structs.replace(good, id="bad", verdict=Verdict.FAILS)
     with shown_progress(20) as show:

@@ -1,4 +1,4 @@
-"""The line that says what a command is doing."""
+"""The status line on terminals."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ def as_terminal(monkeypatch: pytest.MonkeyPatch, kind: str = "xterm") -> Termina
     return stream
 
 
-def test_the_line_is_there_at_once_and_gone_at_the_end(
+def test_status_line_is_cleared_at_the_end(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Nothing is left before the next line."""
+    """Nothing of it is left before the next line."""
     terminal = as_terminal(monkeypatch)
     with shown_status("Loading engines ...") as status:
         assert terminal.lines() == ["Loading engines ..."]
@@ -54,10 +54,10 @@ def test_the_line_is_there_at_once_and_gone_at_the_end(
     assert terminal.lines() == [""]
 
 
-def test_the_line_is_gone_after_a_failure_too(
+def test_status_line_is_cleared_after_a_failure(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Messages begin at the left."""
+    """Messages start in the first column."""
     terminal = as_terminal(monkeypatch)
     with pytest.raises(KeyboardInterrupt), shown_status("Loading engines ..."):
         raise KeyboardInterrupt
@@ -65,10 +65,10 @@ def test_the_line_is_gone_after_a_failure_too(
     assert terminal.lines() == [""]
 
 
-def test_other_lines_stay_above(
+def test_other_lines_are_written_above_the_status(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Such as those that announce downloads."""
+    """Such as announcements of downloads."""
     terminal = as_terminal(monkeypatch)
     with shown_status("Looking for robots ...") as status:
         status.say("downloading panda")
@@ -76,10 +76,10 @@ def test_other_lines_stay_above(
         assert terminal.lines() == ["downloading panda", "Looking for robots ..."]
 
 
-def test_a_line_is_never_wider_than_the_terminal(
+def test_status_line_is_cut_to_the_terminal(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A wrapped one could not be written over."""
+    """A wrapped line could not be cleared."""
     terminal = as_terminal(monkeypatch)
     monkeypatch.setenv("COLUMNS", "10")
 
@@ -88,18 +88,18 @@ def test_a_line_is_never_wider_than_the_terminal(
     assert terminal.lines() == ["Loading e"]
 
 
-def test_a_pipe_sees_nothing(capfd: pytest.CaptureFixture[str]) -> None:
-    """Nor does a terminal that knows lines alone."""
+def test_pipe_gets_no_status_line(capfd: pytest.CaptureFixture[str]) -> None:
+    """It is for terminals only."""
     with shown_status("Loading engines ...") as status:
         status.say("downloading panda")
 
     assert capfd.readouterr() == ("", "downloading panda\n")
 
 
-def test_a_dumb_terminal_sees_nothing(
+def test_dumb_terminal_gets_no_status_line(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """It would show every version of the line."""
+    """It could not clear the line."""
     terminal = as_terminal(monkeypatch, "dumb")
     with shown_status("Loading engines ..."):
         pass

@@ -2,10 +2,10 @@
 
     python -m tests.fuzz.campaign TARGET --seconds 600 --work DIR
 
-``DIR/<target>/corpus`` keeps what reached new code, for the next campaign, and
-``DIR/<target>/findings`` an input per distinct failure, with its traceback beside it.
-A failure does not end the campaign; a death or a hang does, and libFuzzer leaves the
-input among the findings.
+``DIR/<target>/corpus`` keeps inputs that reached new code, for the next campaign, and
+``DIR/<target>/findings`` one input per distinct failure, with its traceback. An
+exception does not end the campaign; a crash or a hang does, and libFuzzer writes the
+input to the findings.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pathlib import Path
 import atheris
 
 with atheris.instrument_imports(include=["urdf_usd", "stl", "trimesh"]):
-    # The reader imports it when it meets the first file, which would be too late.
+    # Imported here to be instrumented; the reader imports it at the first file.
     import trimesh  # noqa: F401
 
     from tests.fuzz.targets import TARGETS
@@ -29,7 +29,7 @@ with atheris.instrument_imports(include=["urdf_usd", "stl", "trimesh"]):
 from tests.fuzz.mutation import MUTATIONS
 
 SEEDS = Path(__file__).parent.parent / "data" / "fuzz"
-# Longest answer to one input [s], and most memory [MiB]: beyond, it is a finding.
+# Limits of time [s] and memory [MiB] for one input; beyond, it is a finding.
 TIME_LIMIT = 25
 MEMORY_LIMIT = 3072
 _LONGEST_INPUT = 16384
@@ -54,7 +54,7 @@ def main() -> None:
     def answer(data: bytes) -> None:
         try:
             TARGETS[name](data)
-        # Whatever is raised is what a campaign looks for.
+        # Every exception is a finding.
         except Exception as error:  # noqa: BLE001
             keep(data, error, findings)
 
@@ -66,7 +66,7 @@ def main() -> None:
         for _ in range(chance.randint(1, 3)):
             mutated = chance.choice(MUTATIONS[name])(mutated, chance)
         if mutated == data:
-            # It has no form any more: what keeps it is found around the seeds alone.
+            # The input lost its structure; structured mutations start from the seeds.
             mutated = chance.choice(MUTATIONS[name])(chance.choice(seeds), chance)
         return mutated if len(mutated) <= max_size else data
 
@@ -79,7 +79,7 @@ def main() -> None:
         f"-rss_limit_mb={MEMORY_LIMIT}",
         f"-max_len={_LONGEST_INPUT}",
         f"-artifact_prefix={findings}{os.sep}",
-        # Native code is not seen: without its seeds nothing would lead into it.
+        # Native code is not instrumented, so coverage alone would not reach it.
         "-keep_seed=1",
         "-print_final_stats=1",
     ]

@@ -1,7 +1,7 @@
-"""Mutations that keep the form of a file, so that fuzzing reaches what lies behind it.
+"""Mutations that keep the structure of a file, to fuzz code behind the parser.
 
-Bytes that change at random hardly ever remain XML, or a binary STL whose size is what
-its header says.
+Random changes of bytes rarely give valid XML, or a binary STL whose size matches its
+header.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _GLB_JSON = 20
 
 
 def mutate_xml(data: bytes, chance: random.Random) -> bytes:
-    """Change one to four elements or attributes of a document; bytes if it is none."""
+    """Change one to four elements or attributes of XML; random bytes otherwise."""
     try:
         root = etree.fromstring(data, etree.XMLParser(resolve_entities=False))
     except (etree.XMLSyntaxError, ValueError):
@@ -87,7 +87,7 @@ def _set_value(element: Element, chance: random.Random) -> None:
 
 
 def mutate_stl(data: bytes, chance: random.Random) -> bytes:
-    """Change a number of a binary file, and let its header be right for once."""
+    """Change a number of a binary file, and correct its header."""
     count = max(len(data) - _STL_START, 0) // _STL_TRIANGLE
     body = bytearray(
         data[: _STL_START + count * _STL_TRIANGLE].ljust(_STL_START, b"\0")
@@ -104,7 +104,7 @@ def _number(chance: random.Random) -> float:
 
 
 def mutate_glb(data: bytes, chance: random.Random) -> bytes:
-    """Change one value in the JSON of a binary glTF, and let its lengths be right."""
+    """Change one value in the JSON of a binary glTF, and correct its lengths."""
     try:
         (size,) = struct.unpack_from("<I", data, _GLB_JSON - 8)
         document = json.loads(data[_GLB_JSON : _GLB_JSON + size])
@@ -119,7 +119,7 @@ def mutate_glb(data: bytes, chance: random.Random) -> bytes:
 
 
 def mutate_json(data: bytes, chance: random.Random) -> bytes:
-    """Change one value of a text in JSON; bytes if it is none."""
+    """Change one value of JSON text; random bytes otherwise."""
     try:
         document = json.loads(data)
     except (ValueError, RecursionError):
@@ -143,7 +143,7 @@ def _change_value(document: Any, chance: random.Random) -> None:  # noqa: ANN401
 
 
 def _places(value: object, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """Paths to all values of a document."""
+    """Return the paths to all values of a document."""
     yield path
     items: Iterable[tuple[Any, object]] = ()
     if isinstance(value, dict):

@@ -1,7 +1,7 @@
-"""What is fuzzed: a reader, and what must hold of its answer to any bytes.
+"""Fuzz targets: a reader, and invariants of its result for any bytes.
 
-A target returns if the reader keeps its promises: it answers with a value or with its
-documented error. Anything else is raised, and is a finding.
+A target returns if the reader returns a valid value or raises its documented error. Any
+other exception is a finding.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ if TYPE_CHECKING:
 
 Target: TypeAlias = Callable[[bytes], None]
 
-# Authoring takes a hundred times as long as reading, so a few robots have to do.
+# Conversion takes a hundred times as long as reading, so only some are converted.
 _AUTHORED_SHARE = 32
 _EXAMINED_SHARE = 4
 LIBRARY_MARK = b"\n%%%\n"
 
 
 def fuzz_urdf(data: bytes) -> None:
-    """Read a URDF; examine, write and author some of the robots that can be read."""
+    """Read a URDF; lint, write and convert some of the readable robots."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "robot.urdf")
         path.write_bytes(data)
@@ -58,8 +58,8 @@ def fuzz_urdf(data: bytes) -> None:
         try:
             parsed = parse(path)
         except ConversionError as error:
-            said = error.diagnostics
-            assert any(found.severity is Severity.ERROR for found in said)
+            diagnostics = error.diagnostics
+            assert any(found.severity is Severity.ERROR for found in diagnostics)
             _require_printable(str(error))
             return
         for diagnostic in parsed.diagnostics:
@@ -88,7 +88,7 @@ def fuzz_urdf(data: bytes) -> None:
 
 
 def _require_return(robot: Robot, path: Path) -> None:
-    """What is written of a robot is read as the same links and joints."""
+    """Check that a written robot is read with the same links and joints."""
     path.write_bytes(write(robot))
     again = parse(path).robot
     for parts in ("links", "joints"):
@@ -97,12 +97,12 @@ def _require_return(robot: Robot, path: Path) -> None:
 
 
 def _require_printable(text: str) -> None:
-    """Whatever a file holds, a message can be written to a terminal and a record."""
+    """Check that messages can be written to a terminal and a record."""
     text.encode("utf-8")
 
 
 def _numbers(value: object) -> Iterator[float]:
-    """All numbers of a robot."""
+    """Return all numbers of a robot."""
     match value:
         case float():
             yield value
@@ -120,7 +120,7 @@ def fuzz_stl(data: bytes) -> None:
 
 
 def fuzz_obj(data: bytes) -> None:
-    """Read an OBJ file; what follows the mark is its material library."""
+    """Read an OBJ file; the part after the mark is its material library."""
     surface, _, library = data.partition(LIBRARY_MARK)
     try:
         _check(read_obj(surface, lambda _: library))
@@ -139,7 +139,7 @@ def fuzz_glb(data: bytes) -> None:
 
 
 def fuzz_gltf(data: bytes) -> None:
-    """Read a glTF file of text."""
+    """Read a glTF file in JSON form."""
     _fuzz_mesh(data, "mesh.gltf")
 
 
@@ -149,7 +149,7 @@ def fuzz_ply(data: bytes) -> None:
 
 
 def _fuzz_mesh(data: bytes, name: str) -> None:
-    """Read a mesh file, whose content may be of another format than its name says."""
+    """Read a mesh file, whose content may not match its suffix."""
     try:
         _check(decode_mesh(data, Path("/nowhere", name)))
     except MeshError as error:
@@ -157,7 +157,7 @@ def _fuzz_mesh(data: bytes, name: str) -> None:
 
 
 def _check(mesh: PolygonMesh) -> None:
-    """Hold a mesh against its promises, and write it to a layer."""
+    """Check the invariants of a mesh, and write it to a layer."""
     assert len(mesh.face_counts)
     assert (mesh.face_counts >= 3).all()
     assert mesh.face_counts.sum() == len(mesh.face_indices)

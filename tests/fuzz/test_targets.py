@@ -1,4 +1,4 @@
-"""Small cases of every target, former findings among them, in every test run."""
+"""Runs every fuzz target on small cases, including former findings."""
 
 from __future__ import annotations
 
@@ -23,16 +23,14 @@ def _cases() -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(("target", "case"), _cases())
-def test_readers_keep_their_promises(target: str, case: str) -> None:
-    """A value or the documented error; never anything else."""
+def test_readers_return_a_value_or_their_error(target: str, case: str) -> None:
+    """For the cases of every target."""
     TARGETS[target]((CASES / target / case).read_bytes())
 
 
 @pytest.mark.parametrize(("target", "case"), _cases())
-def test_readers_keep_their_promises_about_damaged_files(
-    target: str, case: str
-) -> None:
-    """A few mutants of each, the same in every run; campaigns try millions."""
+def test_readers_handle_damaged_files(target: str, case: str) -> None:
+    """With a few reproducible mutations of each case."""
     data = (CASES / target / case).read_bytes()
     chance = random.Random(case)  # noqa: S311  reproducible, not secret
     for _ in range(_MUTANTS):

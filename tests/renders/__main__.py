@@ -1,7 +1,7 @@
-"""Draw robots from their URDF and from their USD, side by side.
+"""Render robots from URDF and USD, side by side.
 
-``python -m tests.renders OUT [SOURCE…]`` converts each source, draws it, writes a
-picture of each into the folder, and prints how far the pictures are apart.
+``python -m tests.renders OUT [SOURCE…]`` converts and renders each source, writes a
+picture into the folder, and prints the differences.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ SOURCES = (
 
 @dataclass(frozen=True)
 class Difference:
-    """How far two pictures are apart.
+    """Difference of two pictures.
 
     Attributes:
-        overlap: Pixels that both cover, of those that one does.
-        color: Mean difference of components, of 255, where both have a surface.
+        overlap: Intersection over union of the covered pixels.
+        color: Mean difference of components (0 to 255) where both have a surface.
     """
 
     overlap: float
@@ -67,11 +67,11 @@ def difference(first: Picture, second: Picture) -> Difference:
 
 
 def draw(source: str, folder: Path) -> tuple[Image.Image, Difference, Difference]:
-    """Draw one robot three times.
+    """Render one robot three times.
 
     Returns:
-        The picture, how far PyBullet's drawing of the URDF is from that of the USD, and
-        how far trimesh's reading of it is.
+        The picture, and the differences to the USD of the URDF rendered by PyBullet and
+        as read by trimesh.
     """
     found = resolve_robot(source)
     packages = {name: str(path) for name, path in found.packages}
@@ -90,9 +90,9 @@ def draw(source: str, folder: Path) -> tuple[Image.Image, Difference, Difference
 
 
 def _visible(file: str, packages: dict[str, str]) -> bytes:
-    """Leave a URDF what is to be seen, in lines that PyBullet can hold.
+    """Reduce a URDF to its visuals, in short lines.
 
-    PyBullet draws the colliders of links that show nothing, and cuts long lines.
+    PyBullet draws colliders of links without visuals, and cuts long lines.
     """
     root = etree.fromstring(standalone_urdf(file, packages, {}).text)
     for link in root.iter("link"):
@@ -103,7 +103,7 @@ def _visible(file: str, packages: dict[str, str]) -> bytes:
 
 
 def main() -> None:
-    """Draw all sources; what PyBullet prints goes where it may."""
+    """Render all sources."""
     options = argparse.ArgumentParser(prog="tests.renders", description=__doc__)
     options.add_argument("out", type=Path)
     options.add_argument("sources", nargs="*", default=SOURCES)

@@ -1,6 +1,6 @@
-"""Pictures of one robot from one place, by VTK and by PyBullet.
+"""Pictures of a robot from one camera, by VTK and by PyBullet.
 
-Both are lit the same way: a surface shows its colour times 0.6, plus 0.4 times the
+Both use the same lighting: a surface shows its colour times 0.6, plus 0.4 times the
 cosine between its normal and the light.
 """
 
@@ -34,12 +34,12 @@ _WRAPS = {
 
 @dataclass(frozen=True)
 class Camera:
-    """Where a picture is taken from.
+    """Position and direction of a camera.
 
     Attributes:
         eye: Position [m].
-        target: Point in the middle of the picture [m].
-        size: Pixels of either edge.
+        target: Centre of the picture [m].
+        size: Width and height [pixels].
     """
 
     eye: tuple[float, float, float]
@@ -53,7 +53,7 @@ class Picture:
 
     Attributes:
         pixels: (size, size, 3) bytes.
-        covered: (size, size) where there is a surface.
+        covered: (size, size) true where there is a surface.
     """
 
     pixels: Array
@@ -61,7 +61,7 @@ class Picture:
 
 
 def camera_for(surfaces: list[Surface], size: int) -> Camera:
-    """Look at all of some surfaces."""
+    """Return a camera that shows all surfaces."""
     low, high = bounds(surfaces)
     target = (low + high) / 2
     distance = np.linalg.norm(high - low) / 2 / np.sin(np.radians(_ANGLE / 2))

@@ -1,7 +1,6 @@
-"""What a stage shows, as triangles with colours and images: a consumer of USD alone.
+"""Visible triangles of a stage with colours and images, without converter code.
 
-Nothing of the converter is used. Materials are read as UsdPreviewSurface, as far as
-diffuse colour and its image go.
+Materials are read as UsdPreviewSurface, limited to the diffuse colour and its image.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 
     Array = np.ndarray
 
-# Where nobody states a colour, as PyBullet and most viewers have it.
+# Default colour, as in PyBullet and most viewers.
 _UNSTATED = (1.0, 1.0, 1.0)
 # UsdPreviewSurface's default.
 _GREY = (0.18, 0.18, 0.18)
@@ -29,14 +28,14 @@ _RINGS = 24
 
 @dataclass(frozen=True)
 class Surface:
-    """Triangles of one material; every corner is a point of its own.
+    """Triangles of one material, with separate points per corner.
 
     Attributes:
         points: (3 T, 3) positions [m].
         normals: (3 T, 3) unit vectors.
-        coordinates: (3 T, 2) where the image is looked up, its lower left corner being
-            (0, 0); None without an image.
-        colors: (3 T, 3) linear colours of corners, in place of the colour; or None.
+        coordinates: (3 T, 2) texture coordinates, with (0, 0) at the lower left corner;
+            None without an image.
+        colors: (3 T, 3) linear colours of corners, which replace ``color``; or None.
         color: Linear colour, and factor of the image.
         image: (height, width, 3) sRGB bytes.
         wrap: Wrap mode.
@@ -53,7 +52,7 @@ class Surface:
 
 @dataclass(frozen=True)
 class _Faces:
-    """Triangles of a gprim: of each, its face, and of each corner, its number."""
+    """Triangulation of a gprim: face of each triangle, index of each corner."""
 
     points: Array
     faces: Array
@@ -61,7 +60,7 @@ class _Faces:
 
 
 def stage_surfaces(file: str) -> Iterator[Surface]:
-    """Yield what is to be seen on a stage."""
+    """Yield the visible surfaces of a stage."""
     stage = Usd.Stage.Open(file)
     cache = UsdGeom.XformCache()
     for prim in Usd.PrimRange.Stage(stage, Usd.TraverseInstanceProxies()):

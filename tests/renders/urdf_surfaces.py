@@ -1,7 +1,7 @@
-"""What a URDF shows, read without anything of ours: PyBullet's frames, trimesh's files.
+"""Visible surfaces of a URDF, read by PyBullet and trimesh without our code.
 
-PyBullet says which shape is where and which colour the URDF gives it. It reads neither
-the materials of COLLADA nor more than one of a mesh, so files are read by trimesh.
+PyBullet gives shapes, poses and colours. It ignores materials of COLLADA and all but
+one of other meshes, so mesh files are read by trimesh.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
     Array = np.ndarray
 
-# Triangles of a box, whose corners are sharp.
+# Triangles of a box, with separate corners for flat normals.
 _FEW = 12
 
 
 def urdf_surfaces(file: str) -> Iterator[Surface]:
-    """Yield what is to be seen of a URDF."""
+    """Yield the visible surfaces of a URDF."""
     client = pybullet.connect(pybullet.DIRECT)
     body = pybullet.loadURDF(file, useFixedBase=True)
     shapes = pybullet.getVisualShapeData(body)

@@ -1,4 +1,4 @@
-"""Builds run records by hand: a small corpus in which everything happens once."""
+"""Hand-made run records: a small corpus with each verdict."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def position(
     subject: str = "link hand",
     findings: tuple[FindingRecord, ...] = (),
 ) -> CheckRecord:
-    """Build the check of link positions, as two readers of the URDF see it."""
+    """Build the check of link positions, as two URDF engines report it."""
     return CheckRecord(
         id="kinematics.position",
         title="link position",
@@ -145,8 +145,8 @@ def limits(grade: Grade = Grade.CLOSE) -> CheckRecord:
     )
 
 
-def silent() -> CheckRecord:
-    """Build a check in which one side is silent."""
+def not_comparable() -> CheckRecord:
+    """Build a check that is not comparable."""
     return CheckRecord(
         id="mass.inertia",
         title="link inertia",
@@ -154,13 +154,13 @@ def silent() -> CheckRecord:
         unit="1",
         grade=Grade.NOT_COMPARABLE,
         compared=0,
-        reason="the USD reader invents the inertia of every link",
+        reason="the USD engine computes the inertia of every link",
     )
 
 
 MISPLACED = FindingRecord(
     subject="link wrist",
-    message="The wrist stands 3.1 mm away from where the URDF puts it.",
+    message="The wrist is 3.1 mm away from its position in the URDF.",
     grade=Grade.FAILS,
     expected="(0.1, -0.2, 0.3)",
     actual="(0.1, -0.2, 0.3031)",
@@ -265,7 +265,7 @@ def corpus() -> tuple[RobotRecord, ...]:
                 joint_types(),
                 position(Grade.FAILS, 0.0031, "link wrist", (MISPLACED,)),
                 mass(),
-                silent(),
+                not_comparable(),
             ),
             deviations=(DEVIATION,),
         ),
@@ -278,8 +278,8 @@ def corpus() -> tuple[RobotRecord, ...]:
         robot(
             Verdict.NOT_COMPARABLE,
             name="Quiet",
-            reason="no reader states the mass",
-            checks=(silent(),),
+            reason="no engine reports the mass",
+            checks=(not_comparable(),),
         ),
         robot(
             Verdict.UNREADABLE,
@@ -301,7 +301,7 @@ def corpus() -> tuple[RobotRecord, ...]:
         robot(
             Verdict.CRASHED,
             name="Fatal",
-            reason="the USD reader died with signal 11",
+            reason="the USD engine crashed with signal 11",
             checks=(),
             engines=(
                 *ENGINES[:3],

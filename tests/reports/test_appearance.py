@@ -33,28 +33,28 @@ def _contrast(first: str, second: str) -> float:
     return (lighter + 0.05) / (darker + 0.05)
 
 
-def test_every_grade_and_verdict_has_a_look() -> None:
-    """A new one cannot be forgotten here."""
+def test_every_grade_and_verdict_has_an_appearance() -> None:
+    """No value of the enumerations is missing."""
     assert set(GRADES) == set(Grade)
     assert set(VERDICTS) == set(Verdict)
 
 
 @pytest.mark.parametrize("looks", [GRADES, VERDICTS])
-def test_signs_tell_everything_apart_without_colour(looks: dict[Grade, object]) -> None:
-    """Colour is never the only carrier."""
+def test_signs_are_distinct(looks: dict[Grade, object]) -> None:
+    """Colour is never the only distinction."""
     signs = [appearance(value).sign for value in looks]
     assert len(set(signs)) == len(signs)
     assert all(len(sign) == 1 for sign in signs)
 
 
 @pytest.mark.parametrize("value", [*Grade, *Verdict])
-def test_every_look_has_a_colour_in_the_style_sheet(value: Grade | Verdict) -> None:
-    """A class without a rule would be shown without colour."""
+def test_every_appearance_has_a_style_rule(value: Grade | Verdict) -> None:
+    """A class without a rule would have no colour."""
     assert re.search(rf"\.{appearance(value).name}[ ,{{].*--tone", _STYLE)
 
 
 @pytest.mark.parametrize("theme", [_LIGHT, _DARK], ids=["light", "dark"])
-def test_text_contrasts_with_what_it_stands_on(theme: str) -> None:
+def test_text_has_sufficient_contrast(theme: str) -> None:
     """WCAG 2.2, 1.4.3: at least 4.5 to 1, computed by its formula."""
     colours = _colours(theme)
     pairs = [

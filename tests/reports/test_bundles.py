@@ -22,8 +22,8 @@ def _bundle(name: str) -> str:
 
 
 @pytest.mark.parametrize("name", _LICENSES)
-def test_a_bundle_is_built_from_the_sources_beside_it(name: str) -> None:
-    """`nox -s viewer` builds both anew after a change."""
+def test_bundle_matches_its_sources(name: str) -> None:
+    """`nox -s viewer` rebuilds both."""
     folder = _REPORTS / name
     digest = hashlib.sha256((folder / "package.json").read_bytes())
     for source in sorted((folder / "src").iterdir()):
@@ -36,12 +36,12 @@ def test_a_bundle_is_built_from_the_sources_beside_it(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", _LICENSES)
-def test_a_bundle_carries_the_licences_of_what_it_holds(name: str) -> None:
-    """Their authors ask for that, in copies of any form."""
+def test_bundle_includes_licences_of_bundled_packages(name: str) -> None:
+    """As these licences require."""
     assert all(words in _bundle(name) for words in _LICENSES[name])
 
 
 @pytest.mark.parametrize("name", _LICENSES)
-def test_a_bundle_can_stand_inside_a_page(name: str) -> None:
-    """Nothing in it ends the script element that holds it."""
+def test_bundle_can_be_embedded_in_a_page(name: str) -> None:
+    """It contains no end tag of a script element."""
     assert "</script" not in _bundle(name)

@@ -1,4 +1,4 @@
-"""What a report says first of a robot that does not conform."""
+"""Summary of why a robot does not conform."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from urdf_usd.conformance.records.record import (
     Verdict,
 )
 from urdf_usd.reports.diagnosis import diagnose
-from urdf_usd.reports.remedies import place_to_look
+from urdf_usd.reports.explanation import place_to_look
 
 ELBOW = FindingRecord(
     subject="joint elbow",
@@ -30,13 +30,13 @@ SEEN = tuple(
 
 
 @pytest.mark.parametrize("verdict", [Verdict.EXACT, Verdict.CLOSE])
-def test_nothing_is_said_of_a_robot_that_conforms(verdict: Verdict) -> None:
-    """Where nothing is wrong."""
+def test_conforming_robot_has_no_diagnosis(verdict: Verdict) -> None:
+    """Only robots that do not conform have one."""
     assert diagnose(records.robot(verdict)) is None
 
 
-def test_the_gravest_finding_of_the_first_failing_check_is_told() -> None:
-    """With who sees it, what shares its fate, and what to look at."""
+def test_diagnosis_shows_worst_finding_of_first_failing_check() -> None:
+    """With the engines that see it, further subjects, and where to look."""
     check = structs.replace(
         records.position(Grade.FAILS, 1.0, "elbow", (ELBOW, WRIST)), differences=SEEN
     )
@@ -53,25 +53,25 @@ def test_the_gravest_finding_of_the_first_failing_check_is_told() -> None:
     assert "physics:localRot0" in found.remedy
 
 
-def test_a_subject_is_not_named_twice() -> None:
-    """Whichever way the sentence begins."""
+def test_statement_does_not_repeat_the_subject() -> None:
+    """Whatever the form of the message."""
     check = records.position(Grade.FAILS, 1.0, "wrist", (WRIST,))
     found = diagnose(records.robot(Verdict.FAILS, checks=(check,)))
     assert found is not None
     assert (found.subject, found.statement) == ("link wrist", "is missing")
 
 
-def test_a_dispute_is_nobodys_fault_that_is_known() -> None:
+def test_fault_of_a_dispute_is_undecided() -> None:
     """The USD is not blamed."""
     finding = structs.replace(ELBOW, grade=Grade.DISPUTED)
     check = records.position(Grade.DISPUTED, 1.0, "elbow", (finding,))
     found = diagnose(records.robot(Verdict.DISPUTED, checks=(check,)))
     assert found is not None
-    assert found.fault.startswith("nobody can say")
+    assert found.fault.startswith("undecided")
 
 
-def test_an_unreadable_robot_leads_to_the_line_that_is_wrong() -> None:
-    """Of the first error, whatever was noticed before."""
+def test_diagnosis_of_an_unreadable_robot_names_the_line() -> None:
+    """The line of the first error, not of an earlier warning."""
     warning = DiagnosticRecord(
         rule="x", severity="warning", message="odd", file="a.urdf", line=3
     )
@@ -85,8 +85,8 @@ def test_an_unreadable_robot_leads_to_the_line_that_is_wrong() -> None:
 @pytest.mark.parametrize(
     "verdict", [one for one in Verdict if not one.conforms], ids=str
 )
-def test_whoever_does_not_conform_is_told_what_to_do(verdict: Verdict) -> None:
-    """Also where no check took place."""
+def test_every_failing_verdict_has_fault_and_remedy(verdict: Verdict) -> None:
+    """Also without any check."""
     found = diagnose(records.robot(verdict, checks=()))
     assert found is not None
     assert found.fault
@@ -94,13 +94,13 @@ def test_whoever_does_not_conform_is_told_what_to_do(verdict: Verdict) -> None:
 
 
 @pytest.mark.parametrize("check", [one.id for one in (*CHECKS, *ROUND_TRIP_CHECKS)])
-def test_every_check_knows_where_to_look(check: str) -> None:
-    """So that nobody is left with a number."""
+def test_every_check_has_a_place_to_look(check: str) -> None:
+    """No check is without advice."""
     assert place_to_look(check)
 
 
-def test_the_nearest_advice_counts() -> None:
-    """And what comes back from URDF is as what was written."""
+def test_longest_matching_prefix_gives_the_place() -> None:
+    """Round-trip checks use the place of the direct check."""
     assert "centerOfMass" in place_to_look("mass.link.center")
     assert place_to_look("round-trip.mass.link.mass") == place_to_look("mass.total")
     assert not place_to_look("unheard.of")
@@ -109,8 +109,8 @@ def test_the_nearest_advice_counts() -> None:
 @pytest.mark.parametrize(
     "reason", ["no answer after 120 s", "the memory limit was reached"]
 )
-def test_who_takes_too_much_is_allowed_more(reason: str) -> None:
-    """A chain of a thousand joints has no fault, and neither have its readers."""
+def test_exceeded_limit_suggests_to_raise_it(reason: str) -> None:
+    """Neither the robot nor an engine is at fault."""
     died = structs.replace(
         records.robot(Verdict.CRASHED, checks=()),
         reason=f"the URDF reader died: {reason}",
@@ -119,6 +119,6 @@ def test_who_takes_too_much_is_allowed_more(reason: str) -> None:
     found = diagnose(died)
 
     assert found is not None
-    assert found.fault.startswith("nobody's")
+    assert found.fault.startswith("none")
     assert "--timeout" in found.remedy
     assert "--memory" in found.remedy

@@ -13,7 +13,7 @@ from urdf_usd.conformance.records.baseline_record import (
     KnownFailureRecord,
 )
 from urdf_usd.conformance.records.record import FindingRecord, Grade, Verdict
-from urdf_usd.reports import write_junit
+from urdf_usd.reports.junit import write_junit
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -41,8 +41,8 @@ def test_a_suite_per_robot_and_a_case_per_check(tmp_path: Path) -> None:
     assert root.xpath("testsuite[@name='broken']/testcase/@name") == ["conversion"]
 
 
-def test_counts_agree_with_the_cases(tmp_path: Path) -> None:
-    """CI systems believe the attributes."""
+def test_counts_match_the_cases(tmp_path: Path) -> None:
+    """CI systems read the attributes."""
     root = _written(records.corpus(), tmp_path)
     for element in (root, *root):
         cases = element.findall(".//testcase")
@@ -56,8 +56,8 @@ def test_counts_agree_with_the_cases(tmp_path: Path) -> None:
         assert all(len(case) <= 1 for case in cases)
 
 
-def test_a_failure_says_what_is_wrong_and_what_to_do(tmp_path: Path) -> None:
-    """Place, both values, amount and advice."""
+def test_failure_shows_values_difference_and_remedy(tmp_path: Path) -> None:
+    """Place, both values, difference and advice."""
     root = _written(records.corpus(), tmp_path)
     (failure,) = root.xpath("testsuite[@name='shifted']//failure")
     assert failure.get("message") == records.MISPLACED.message
@@ -73,7 +73,7 @@ def test_a_failure_says_what_is_wrong_and_what_to_do(tmp_path: Path) -> None:
 
 
 def test_outcomes_follow_verdicts_and_grades(tmp_path: Path) -> None:
-    """A refused URDF is skipped with its diagnostic; a death is an error."""
+    """A refused URDF is skipped with its diagnostic; a crash is an error."""
     root = _written(records.corpus(), tmp_path)
     outcomes = {
         str(suite.get("name")): {
@@ -96,21 +96,21 @@ def test_outcomes_follow_verdicts_and_grades(tmp_path: Path) -> None:
         "broken.urdf:12:3: error: mismatched tag </link> [xml-syntax]" in skipped.text
     )
     (silent,) = root.xpath("testsuite[@name='quiet']//skipped/@message")
-    assert silent == "the USD reader invents the inertia of every link"
+    assert silent == "the USD engine computes the inertia of every link"
 
 
-def test_what_does_not_conform_is_never_green(tmp_path: Path) -> None:
-    """Also where no check says so, as when there is none."""
+def test_nonconforming_robot_has_a_failing_case(tmp_path: Path) -> None:
+    """Also if no check fails."""
     for verdict in (Verdict.FAILS, Verdict.DISPUTED, Verdict.NOT_COMPARABLE):
-        for checks in ((), (records.mass(),), (records.silent(),)):
+        for checks in ((), (records.mass(),), (records.not_comparable(),)):
             root = _written((records.robot(verdict, checks=checks),), tmp_path)
             assert root.get("failures") == "1"
     root = _written((records.robot(Verdict.CRASHED),), tmp_path)
     assert root.get("errors") == "1"
 
 
-def test_hostile_text_stays_well_formed(tmp_path: Path) -> None:
-    """XML has no way to write most controls."""
+def test_control_characters_keep_the_file_well_formed(tmp_path: Path) -> None:
+    """XML cannot represent most controls."""
     name = "]]><x>\x00\x1b\ud800\ufffe\r\n\u202e&\"'" + "n" * 10_000
     finding = FindingRecord(
         subject=name, message=name, grade=Grade.FAILS, expected=name, actual=name
@@ -128,8 +128,8 @@ def test_hostile_text_stays_well_formed(tmp_path: Path) -> None:
     assert len(str(failure.get("message"))) == 300
 
 
-def test_the_same_records_give_the_same_bytes(tmp_path: Path) -> None:
-    """No time and no host is written."""
+def test_output_is_deterministic(tmp_path: Path) -> None:
+    """It contains neither time nor host."""
     _written(records.corpus(), tmp_path)
     first = (tmp_path / "junit.xml").read_bytes()
     _written(records.corpus(), tmp_path)
@@ -137,7 +137,7 @@ def test_the_same_records_give_the_same_bytes(tmp_path: Path) -> None:
 
 
 def test_many_findings_are_cut_and_counted(tmp_path: Path) -> None:
-    """A CI log is read from the top."""
+    """At most twenty are listed."""
     findings = tuple(
         FindingRecord(subject=f"link {i}", message="moved", grade=Grade.FAILS)
         for i in range(25)
@@ -149,8 +149,8 @@ def test_many_findings_are_cut_and_counted(tmp_path: Path) -> None:
     assert "5 more are in the JSON record." in str(failure.text)
 
 
-def test_what_a_baseline_expects_is_skipped_with_its_reason(tmp_path: Path) -> None:
-    """A new failure of the same robot stays one."""
+def test_expected_failure_is_skipped_with_its_reason(tmp_path: Path) -> None:
+    """A new failure of the same robot stays a failure."""
 
     def known(robot: str, check: str) -> KnownFailureRecord:
         return KnownFailureRecord(

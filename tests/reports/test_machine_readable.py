@@ -1,4 +1,4 @@
-"""Tests of what programs read: SARIF, Parquet, the badge, and the schema of records."""
+"""Machine-readable output: SARIF, Parquet, the badge, and the schema of records."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ from urdf_usd.conformance.records.results import record_json
 from urdf_usd.conformance.records.schema import RECORDS, record_schema, write_schemas
 from urdf_usd.converter import convert
 from urdf_usd.corpus import resolve_robot
-from urdf_usd.reports import write_badge, write_parquet, write_sarif
-from urdf_usd.reports.measurements import COLUMNS
+from urdf_usd.reports.badge import write_badge
+from urdf_usd.reports.measurements import COLUMNS, write_parquet
+from urdf_usd.reports.sarif import write_sarif
 
 if TYPE_CHECKING:
     from urdf_usd.conformance.records.record import RobotRecord
@@ -41,8 +42,8 @@ def _diagnosed(*found: DiagnosticRecord) -> RobotRecord:
     return structs.replace(records.corpus()[0], id="arm", diagnostics=found)
 
 
-def test_every_diagnostic_is_a_sarif_result_at_its_place(tmp_path: Path) -> None:
-    """Severities keep their meaning, and each robot is a base for its files."""
+def test_every_diagnostic_is_a_sarif_result(tmp_path: Path) -> None:
+    """With severity and location; each robot has a base id for its files."""
     robot = _diagnosed(
         DiagnosticRecord(
             rule="number-stray",
@@ -70,8 +71,8 @@ def test_every_diagnostic_is_a_sarif_result_at_its_place(tmp_path: Path) -> None
     assert list(run["originalUriBaseIds"]) == ["arm"]
 
 
-def test_sarif_has_what_lint_finds_and_what_to_do(tmp_path: Path) -> None:
-    """Rules carry their remedy as help, where records know one."""
+def test_sarif_includes_lint_findings_and_remedies(tmp_path: Path) -> None:
+    """Rules have their remedy as help text."""
     robot = structs.replace(
         _diagnosed(
             DiagnosticRecord(rule="name-missing", severity="error", message="no name")
@@ -94,8 +95,8 @@ def test_sarif_has_what_lint_finds_and_what_to_do(tmp_path: Path) -> None:
     assert missing == {"id": "name-missing"}
 
 
-def test_sarif_takes_names_that_utf8_cannot_say(tmp_path: Path) -> None:
-    """Half of a surrogate pair is spelled out."""
+def test_sarif_escapes_lone_surrogates(tmp_path: Path) -> None:
+    """UTF-8 cannot encode them."""
     robot = _diagnosed(
         DiagnosticRecord(
             rule="x", severity="error", message="\ud800", file="\ud800.urdf"
@@ -105,7 +106,7 @@ def test_sarif_takes_names_that_utf8_cannot_say(tmp_path: Path) -> None:
     assert result["level"] == "error"
 
 
-def test_the_table_has_a_row_per_check_and_engine(tmp_path: Path) -> None:
+def test_table_has_a_row_per_check_and_engine(tmp_path: Path) -> None:
     """Counts and extremes are those of the records."""
     path = tmp_path / "measurements.parquet"
     assert write_parquet(records.corpus(), path)
@@ -122,8 +123,8 @@ def test_the_table_has_a_row_per_check_and_engine(tmp_path: Path) -> None:
     assert len(table) == len(expected)
 
 
-def test_a_run_without_checks_is_an_empty_table(tmp_path: Path) -> None:
-    """The columns are there all the same."""
+def test_run_without_checks_gives_an_empty_table(tmp_path: Path) -> None:
+    """It has all columns."""
     path = tmp_path / "measurements.parquet"
     assert write_parquet((), path)
     assert parquet.read_schema(path).names == list(COLUMNS)
@@ -138,10 +139,10 @@ def test_a_run_without_checks_is_an_empty_table(tmp_path: Path) -> None:
         ((Verdict.NOT_AVAILABLE,), "no robots"),
     ],
 )
-def test_the_badge_counts_what_could_be_judged(
+def test_badge_counts_readable_robots(
     verdicts: tuple[Verdict, ...], said: str, tmp_path: Path
 ) -> None:
-    """Files without a robot in them are nobody's fault."""
+    """Unreadable and unavailable robots do not count."""
     robot = records.corpus()[0]
     robots = tuple(structs.replace(robot, verdict=verdict) for verdict in verdicts)
     path = tmp_path / "badge.svg"
@@ -151,8 +152,8 @@ def test_the_badge_counts_what_could_be_judged(
 
 
 @pytest.mark.parametrize("kind", RECORDS)
-def test_records_are_what_their_schema_says(kind: str) -> None:
-    """Whatever happens to a robot."""
+def test_records_match_their_schema(kind: str) -> None:
+    """For every verdict."""
     schema = record_schema(kind)
     jsonschema.Draft202012Validator.check_schema(schema)
     found = (
@@ -162,8 +163,8 @@ def test_records_are_what_their_schema_says(kind: str) -> None:
         jsonschema.validate(json.loads(record_json(record)), schema)
 
 
-def test_numbers_that_json_cannot_say_are_words_in_the_schema() -> None:
-    """Infinite differences are recorded too; other words are none."""
+def test_schema_allows_infinity_and_nan_as_text() -> None:
+    """Other text is refused."""
     schema = record_schema("robot")
     robot = records.corpus()[0]
     heavy = structs.replace(robot, total_mass=float("inf"))
@@ -173,7 +174,7 @@ def test_numbers_that_json_cannot_say_are_words_in_the_schema() -> None:
         jsonschema.validate(wrong, schema)
 
 
-def test_a_real_record_is_what_the_schema_says(tmp_path: Path) -> None:
+def test_real_record_matches_the_schema(tmp_path: Path) -> None:
     """One with deviations, notes and every group of checks."""
     source = resolve_robot("pybullet:r2d2.urdf")
     asset = convert(source.path, tmp_path / "asset").root_layer
@@ -181,8 +182,8 @@ def test_a_real_record_is_what_the_schema_says(tmp_path: Path) -> None:
     jsonschema.validate(json.loads(record_json(record)), record_schema("robot"))
 
 
-def test_the_published_schema_is_the_one_of_the_code(tmp_path: Path) -> None:
-    """`python -m urdf_usd.conformance.records.schema docs/schema` writes it anew."""
+def test_published_schema_is_current(tmp_path: Path) -> None:
+    """`python -m urdf_usd.conformance.records.schema docs/schema` writes it."""
     write_schemas(tmp_path)
     for path in tmp_path.iterdir():
         assert (_PUBLISHED / path.name).read_text("utf-8") == path.read_text("utf-8")

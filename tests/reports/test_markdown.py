@@ -12,7 +12,8 @@ from urdf_usd.conformance.records.baseline_record import (
     KnownFailureRecord,
 )
 from urdf_usd.conformance.records.record import Verdict
-from urdf_usd.reports import write_markdown, write_site
+from urdf_usd.reports.html.site import write_site
+from urdf_usd.reports.markdown import write_markdown
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,12 +27,12 @@ def _written(robots: tuple[RobotRecord, ...], folder: Path) -> list[str]:
     return path.read_text("utf-8").splitlines()
 
 
-def test_it_says_what_conforms_what_does_not_and_by_how_much(tmp_path: Path) -> None:
-    """The three tables, most urgent first."""
+def test_summary_has_counts_failures_and_largest_differences(tmp_path: Path) -> None:
+    """The three tables, most urgent rows first."""
     lines = _written(records.corpus(), tmp_path)
     assert lines[0] == "## 2 of 7 robots conform, 1 more is not available"
     assert "| ✗ | fails | 1 |" in lines
-    start = lines.index("### What does not conform")
+    start = lines.index("### Robots that do not conform")
     assert lines[start + 4] == (
         "| <code>pybullet:Shifted.urdf</code> | ✗ fails "
         "| link wrist: position differs by 3.1 mm |"
@@ -42,16 +43,17 @@ def test_it_says_what_conforms_what_does_not_and_by_how_much(tmp_path: Path) -> 
     assert worst.endswith("| ✗ fails |")
 
 
-def test_a_run_that_conforms_lists_nothing_else(tmp_path: Path) -> None:
-    """No empty heading."""
+def test_summary_of_a_conforming_run_has_no_empty_table(tmp_path: Path) -> None:
+    """Headings without rows are left out."""
     lines = _written((records.robot(),), tmp_path)
-    assert "### What does not conform" not in lines
-    assert "### Worst errors" in lines
-    assert "### Worst errors" not in _written((records.robot(checks=()),), tmp_path)
+    assert "### Robots that do not conform" not in lines
+    assert "### Largest differences" in lines
+    unchecked = _written((records.robot(checks=()),), tmp_path)
+    assert "### Largest differences" not in unchecked
 
 
-def test_names_cannot_break_out_of_their_cell(tmp_path: Path) -> None:
-    """Every row of a table keeps its number of cells."""
+def test_names_are_escaped_in_table_cells(tmp_path: Path) -> None:
+    """Every row keeps its number of cells."""
     name = "a|b`c`<script>x</script>\n# *title* [link](x) @panda \u202e" + "n" * 10_000
     robot = records.robot(Verdict.FAILS, id="hostile", name=name, reason=name)
     lines = _written((robot,), tmp_path)
@@ -63,7 +65,7 @@ def test_names_cannot_break_out_of_their_cell(tmp_path: Path) -> None:
     assert len(row) < 1_000
 
 
-def test_a_comment_on_a_forge_has_room_for_it(tmp_path: Path) -> None:
+def test_summary_fits_into_a_github_comment(tmp_path: Path) -> None:
     """GitHub refuses more than 65,536 characters."""
     robots = tuple(
         records.robot(Verdict.FAILS, name=f"R{i}", reason="|" * 500) for i in range(400)
@@ -73,8 +75,8 @@ def test_a_comment_on_a_forge_has_room_for_it(tmp_path: Path) -> None:
     assert sum(map(len, lines)) < 2 * 65_536
 
 
-def test_an_interrupted_run_says_what_is_missing(tmp_path: Path) -> None:
-    """At the top, before anything that could be taken for the whole."""
+def test_summary_of_an_interrupted_run_says_so_first(tmp_path: Path) -> None:
+    """With the number of missing robots."""
     summary = records.summary(records.corpus())
     partial = structs.replace(summary, complete=False, unfinished=87)
 
@@ -89,8 +91,8 @@ def test_an_interrupted_run_says_what_is_missing(tmp_path: Path) -> None:
     assert "Incomplete" not in (tmp_path / "index.html").read_text("utf-8")
 
 
-def test_a_pull_request_sees_what_is_new_worse_and_fixed(tmp_path: Path) -> None:
-    """What is as expected is counted; names are shown as text."""
+def test_summary_lists_new_worse_and_fixed_results(tmp_path: Path) -> None:
+    """Expected results are counted; names are escaped."""
     new = KnownFailureRecord(
         robot="a|b<i>",
         check="mass.link.mass",

@@ -1,4 +1,4 @@
-"""Tests of numbers for people."""
+"""Tests of the formatting of quantities."""
 
 from __future__ import annotations
 
@@ -53,26 +53,26 @@ def _typed(text: str) -> str:
         (math.nan, "1", "nan"),
     ],
 )
-def test_a_quantity_reads_as_an_engineer_writes_it(
+def test_quantity_has_two_digits_and_a_prefix(
     value: float, unit: str, text: str
 ) -> None:
-    """Two digits, a prefix that suits, and no break before the unit."""
+    """With a no-break space before the unit."""
     assert _typed(quantity(value, unit)) == text
 
 
-def test_more_digits_are_shown_where_they_are_wanted() -> None:
-    """The mass of a robot is more than an order of magnitude."""
+def test_number_of_digits_can_be_chosen() -> None:
+    """As for the mass of a robot."""
     assert quantity(18.6512, "kg", 4) == "18.65\N{NO-BREAK SPACE}kg"
 
 
-def test_the_exact_value_keeps_every_digit() -> None:
+def test_exact_value_keeps_every_digit() -> None:
     """It can be copied into a test."""
     assert exact(3.0994415283203125e-06, "m").split() == ["3.0994415283203125e-06", "m"]
     assert exact(0.5, "1") == "0.5"
 
 
-def test_units_are_printed_with_dots_and_raised_digits() -> None:
-    """Records write ASCII; people read SI."""
+def test_units_are_typeset() -> None:
+    """Records have them in ASCII."""
     assert unit_symbol("N m s/rad") == "N·m·s/rad"
     assert unit_symbol("kg m^2") == "kg·m²"
 
@@ -81,8 +81,8 @@ _FACTORS = {"m": 1e-3, "µ": 1e-6, "n": 1e-9, "": 1.0}
 
 
 @given(st.floats(1e-9, 1e5))
-def test_a_length_is_off_by_at_most_the_rounding_to_two_digits(value: float) -> None:
-    """The text means the value, whatever the prefix."""
+def test_formatted_length_is_rounded_to_two_digits(value: float) -> None:
+    """For any prefix."""
     number, unit = _typed(quantity(value, "m")).split()
     if "x" in number:
         return

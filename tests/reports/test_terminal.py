@@ -10,7 +10,7 @@ from rich.console import Console
 
 from tests.reports import records
 from urdf_usd.conformance.records.record import FindingRecord, Grade, Verdict
-from urdf_usd.reports import terminal_summary
+from urdf_usd.reports.terminal import terminal_summary
 
 if TYPE_CHECKING:
     from urdf_usd.conformance.records.record import RobotRecord
@@ -30,8 +30,8 @@ def _shown(
     return stream.getvalue()
 
 
-def test_a_run_is_told_in_about_thirty_lines() -> None:
-    """What conforms, what does not, the worst figure and where, who took part."""
+def test_run_summary_has_about_thirty_lines() -> None:
+    """Verdicts, failures, largest differences and engines."""
     robots = records.corpus() + tuple(
         records.robot(Verdict.FAILS, name=f"Wrong {i}") for i in range(40)
     )
@@ -46,18 +46,18 @@ def test_a_run_is_told_in_about_thirty_lines() -> None:
     assert not [line for line in text.splitlines() if line != line.rstrip()]
 
 
-def test_one_robot_is_told_by_its_findings() -> None:
-    """What `check` prints."""
+def test_single_robot_shows_its_findings() -> None:
+    """The output of `check`."""
     robot = next(r for r in records.corpus() if r.name == "Shifted")
     lines = [" ".join(line.split()) for line in _shown((robot,)).splitlines()]
     assert lines[0] == "✗ fails Shifted"
     (finding,) = [line for line in lines if line.startswith("✗ link wrist")]
-    assert "link position: The wrist stands 3.1 mm away" in finding
+    assert "link position: The wrist is 3.1 mm away" in finding
     assert len(lines) <= 30
 
 
-def test_one_robot_fits_into_a_narrow_terminal() -> None:
-    """However much is wrong with it; whose fault it is comes before the findings."""
+def test_single_robot_fits_into_a_narrow_terminal() -> None:
+    """With many findings; fault and remedy come first."""
     finding = FindingRecord(
         subject="joint elbow", message="joint elbow: " + "off " * 40, grade=Grade.FAILS
     )
@@ -71,17 +71,17 @@ def test_one_robot_fits_into_a_narrow_terminal() -> None:
     lines = _shown((robot,), width=60).splitlines()
     assert len(lines) <= 30
     words = " ".join(" ".join(lines).split())
-    assert words.index("Fault:") < words.index("What to do:")
+    assert words.index("Fault:") < words.index("Remedy:")
 
 
-def test_colours_are_for_terminals_alone() -> None:
-    """A pipe gets text."""
+def test_colours_are_used_on_terminals_only() -> None:
+    """A pipe gets plain text."""
     assert "\x1b[" not in _shown(records.corpus())
     assert "\x1b[31m" in _shown(records.corpus(), terminal=True)
 
 
-def test_hostile_names_reach_no_terminal() -> None:
-    """Neither escape sequences nor markup nor marks of direction are obeyed."""
+def test_control_characters_in_names_are_replaced() -> None:
+    """Neither escape sequences nor markup nor bidirectional marks take effect."""
     name = "[red]x\x1b[2J\u202e" + "n" * 10_000
     robots = (
         records.robot(Verdict.FAILS, name=name, id="a", reason=name),
@@ -94,6 +94,6 @@ def test_hostile_names_reach_no_terminal() -> None:
         assert len(shown.splitlines()) < 30
 
 
-def test_an_empty_run_is_told_too() -> None:
-    """A corpus may match nothing."""
+def test_empty_run_has_a_summary() -> None:
+    """A selection may match no robot."""
     assert _shown(()).strip() == "0 of 0 robots conform"

@@ -1,4 +1,4 @@
-"""Tests of names made fit to be shown."""
+"""Tests of the sanitising of names."""
 
 from __future__ import annotations
 
@@ -11,38 +11,38 @@ from hypothesis import strategies as st
 from urdf_usd.reports.text import markdown, one_line, plain
 
 
-def test_controls_become_pictures_of_themselves() -> None:
-    """The Unicode block of control pictures mirrors the controls."""
+def test_controls_are_replaced_by_their_symbols() -> None:
+    """Those of the Unicode block of control pictures."""
     assert plain("a\x00b\x1bc\x7f") == "a␀b␛c␡"
 
 
-def test_what_utf8_cannot_encode_becomes_a_replacement() -> None:
-    """Names from a file system may hold lone surrogates."""
+def test_lone_surrogates_are_replaced() -> None:
+    """Names from a file system may contain them."""
     assert plain("\ud800\ufffe") == "\ufffd\ufffd"
 
 
-def test_marks_of_direction_are_spelled_out() -> None:
-    """A right-to-left override would turn the numbers after it around."""
+def test_bidirectional_marks_are_replaced_by_their_code() -> None:
+    """An override would reorder the numbers after it."""
     assert plain("gripper\u202egpj") == "gripper\\u202egpj"
 
 
-def test_a_long_line_keeps_its_beginning_and_its_end() -> None:
-    """The end of a name often tells it apart from its siblings."""
+def test_long_line_is_shortened_in_the_middle() -> None:
+    """The end often distinguishes names."""
     line = one_line("a" * 9_000 + "\n" + "b" * 1_000, 40)
     assert line == "a" * 29 + "…" + "b" * 10
 
 
 @given(st.text(st.characters(), max_size=200))
-def test_plain_text_can_be_encoded_and_holds_no_control(text: str) -> None:
-    """Holds for every string that Python can hold."""
+def test_plain_text_can_be_encoded_and_has_no_controls(text: str) -> None:
+    """For every string."""
     shown = plain(text)
     assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e]", shown)
     assert shown.encode().decode() == shown
 
 
 @given(st.text(max_size=100))
-def test_markdown_means_the_text_itself(text: str) -> None:
-    """Once entities are resolved, what was written is what is read."""
+def test_markdown_renders_as_the_original_text(text: str) -> None:
+    """After resolving entities."""
     shown = markdown(text, 1_000)
     assert not re.search(r"[|`*_<>\[\]]", shown.replace("<!-- -->", ""))
     assert html.unescape(shown.replace("<!-- -->", "")) == one_line(text, 1_000)

@@ -1,15 +1,15 @@
-"""Converts robots and puts the assets before validators that others wrote.
+"""Convert robots and run third-party validators on the assets.
 
     python -m tests.validation [CORPUS…] [--layout LAYOUT]… [--opener PROGRAM]…
         [--count]
 
-Every robot is converted twice, to the same bytes, and its asset is moved to another
-folder before anybody opens it. An opener is a Python with another OpenUSD, or with
-Newton if its path ends in `:newton`, that has to open every asset without a word; the
-running one is always asked.
+Every robot is converted twice, with identical bytes, and its asset is moved to another
+folder before it is opened. An opener is a Python with another OpenUSD, or with Newton
+if its path ends in `:newton`, which has to open every asset without any message; the
+running one is always used.
 
-Exits with 1 if a validator says of an asset what no waiver answers for. With --count,
-rules that are waived as a whole are asked all the same, and counted: minutes.
+Exits with 1 on any issue without a waiver. With --count, rules that are waived as a
+whole run as well and are counted, which takes minutes.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def main() -> None:
 
 
 def _converted(source: Resolved, folder: Path, layout: Layout) -> Conversion | None:
-    """Convert a robot; None if it cannot be read, which is for others to judge."""
+    """Convert a robot; None if it cannot be read."""
     if isinstance(source, UnavailableSource):
         return None
     options = ConvertOptions(
@@ -91,7 +91,7 @@ def _converted(source: Resolved, folder: Path, layout: Layout) -> Conversion | N
 
 
 def _unlike_again(source: Resolved, folder: Path, layout: Layout) -> Iterator[Issue]:
-    """Convert once more, and name the files that differ."""
+    """Convert again, and return the files that differ."""
     _converted(source, folder / "again", layout)
     first, again = (_contents(folder / name) for name in ("asset", "again"))
     for name in sorted(first.keys() | again.keys()):
@@ -108,7 +108,7 @@ def _contents(folder: Path) -> dict[str, bytes]:
 
 
 class _Opener:
-    """A process that opens assets and says what it hears."""
+    """A process that opens assets and returns the messages."""
 
     def __init__(self, program: str) -> None:
         python, _, simulator = program.partition(":")
@@ -126,19 +126,19 @@ class _Opener:
         questions.write(f"{asset}\n")
         questions.flush()
         answer = answers.readline()
-        said = json.loads(answer) if answer else ["it has ended"]
-        for sentence in said:
+        messages = json.loads(answer) if answer else ["the process ended"]
+        for sentence in messages:
             yield Issue("opening", f"{self._name}: {sentence}")
 
 
 def _judge(
     name: str, found: Sequence[Issue], conversion: Conversion, waived: Counter[str]
 ) -> bool:
-    """Print and count issues; say whether one of them is not waived."""
-    said = frozenset(diagnostic.rule for diagnostic in conversion.diagnostics)
+    """Print and count issues; return whether one of them is not waived."""
+    rules = frozenset(diagnostic.rule for diagnostic in conversion.diagnostics)
     bad = False
     for issue in dict.fromkeys(found):
-        if waiver(issue.rule, issue.message, said):
+        if waiver(issue.rule, issue.message, rules):
             waived[issue.rule] += found.count(issue)
         else:
             bad = True

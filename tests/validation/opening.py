@@ -1,8 +1,8 @@
-"""Opens assets with whatever OpenUSD is installed, and tells all that it says of them.
+"""Open assets with the installed OpenUSD, and report all of its messages.
 
-A program that needs nothing but that library, so that any build of it can run this; a
-simulator too, with the argument ``newton``. It reads a path per line and answers with a
-line of JSON: a list of sentences, empty if the asset opens without a word.
+The program needs only that library, so that any build of it can be used; with the
+argument ``newton``, also Newton. It reads a path per line and writes a line of JSON:
+the list of messages, empty if there are none.
 """
 
 from __future__ import annotations
@@ -20,44 +20,46 @@ if TYPE_CHECKING:
 
 
 def main() -> None:
-    """Answer until there is no more to read."""
+    """Process paths until the end of the input."""
     newton = "newton" in sys.argv[1:]
-    # Simulators tell of their progress; answers go where nobody else writes.
+    # Simulators print progress to stdout, so results go to a duplicate of it.
     with os.fdopen(os.dup(1), "w") as answers, open(os.devnull, "w") as nowhere:  # noqa: PTH123  a program that needs nothing
         os.dup2(nowhere.fileno(), 1)
         if newton:
-            # What it says of this machine is not about assets.
-            with _overheard([]):
+            # Messages about the machine are not about assets.
+            with _captured([]):
                 import warp  # noqa: PLC0415  of the interpreter that runs this
 
                 warp.init()
         for line in sys.stdin:
-            answers.write(json.dumps(told(line.rstrip("\n"), newton=newton)) + "\n")
+            answers.write(
+                json.dumps(messages_of(line.rstrip("\n"), newton=newton)) + "\n"
+            )
             answers.flush()
 
 
-def told(path: str, *, newton: bool = False) -> list[str]:
-    """Open an asset, resolve all that it names, and flatten it; return what was said.
+def messages_of(path: str, *, newton: bool = False) -> list[str]:
+    """Open an asset, resolve its paths, flatten it, and return the messages.
 
     Args:
         path: Root layer, or package.
-        newton: Have Newton build a model of it as well.
+        newton: Whether Newton builds a model of it as well.
     """
-    said: list[str] = []
-    with _overheard(said), warnings.catch_warnings(record=True) as warned:
+    messages: list[str] = []
+    with _captured(messages), warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
         try:
-            said += _opened(path)
+            messages += _opened(path)
             if newton:
                 _build(path)
         # Errors of OpenUSD are RuntimeErrors; Newton has none of its own.
         except (LookupError, RuntimeError, TypeError, ValueError) as error:
-            said.append(f"{type(error).__name__}: {error}")
-    return said + [str(one.message) for one in warned]
+            messages.append(f"{type(error).__name__}: {error}")
+    return messages + [str(one.message) for one in warned]
 
 
 def _opened(path: str) -> Iterator[str]:
-    from pxr import Sdf, Usd, UsdUtils  # noqa: PLC0415  it may say something itself
+    from pxr import Sdf, Usd, UsdUtils  # noqa: PLC0415  its import may print messages
 
     stage = Usd.Stage.Open(path, Usd.Stage.LoadAll)
     yield from (str(error) for error in stage.GetCompositionErrors())
@@ -84,8 +86,8 @@ def _build(path: str) -> None:
 
 
 @contextmanager
-def _overheard(said: list[str]) -> Iterator[None]:
-    """Take what C++ and Python write to stderr as said."""
+def _captured(messages: list[str]) -> Iterator[None]:
+    """Append what C++ and Python write to stderr to messages."""
     sys.stderr.flush()
     kept = os.dup(2)
     with tempfile.TemporaryFile() as heard:
@@ -97,7 +99,7 @@ def _overheard(said: list[str]) -> Iterator[None]:
             os.dup2(kept, 2)
             os.close(kept)
             heard.seek(0)
-            said += heard.read().decode(errors="replace").splitlines()
+            messages += heard.read().decode(errors="replace").splitlines()
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The waivers: argued in the documentation, and no wider than that."""
+"""Waivers match the documentation, and cover no other message."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.validation.waivers import WAIVERS, waiver
 _PAGE = Path(__file__).parents[2] / "docs/validation.md"
 
 
-def test_every_waiver_is_argued_in_the_documentation() -> None:
+def test_every_waiver_is_documented() -> None:
     """The table has its rows, in order, and no others."""
     cells = [
         [cell.strip() for cell in line.strip("|").split("|")]
@@ -31,7 +31,7 @@ def test_every_waiver_is_argued_in_the_documentation() -> None:
     assert all(re.fullmatch(r"\d[\d ]*", cell[4]) for cell in cells)
 
 
-def test_a_waiver_covers_what_it_says_and_nothing_else() -> None:
+def test_waiver_covers_only_its_message_and_cause() -> None:
     """Other messages of the rule, and other causes, are failures."""
     impossible = frozenset({"inertia-implausible"})
     text = "diagonalInertia elements must be positive, prim path: /r/a"
@@ -46,7 +46,7 @@ def test_a_waiver_covers_what_it_says_and_nothing_else() -> None:
 
 
 def test_no_rule_is_waived_twice() -> None:
-    """One entry says all about it."""
+    """Whole rules have no second entry."""
     names = [entry.rule for entry in WAIVERS]
 
     assert len(set(names)) == len(names)

@@ -1,4 +1,4 @@
-"""OpenUSD's and NVIDIA's validators, asked about one asset."""
+"""Runs the validators of OpenUSD and NVIDIA on one asset."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ _CHOICES: tuple[dict[str, str], ...] = (
 
 @dataclass(frozen=True)
 class Issue:
-    """What a validator said.
+    """An issue that a validator reports.
 
     Attributes:
         rule: Name of the validator's rule.
-        message: What it said.
+        message: Its message.
     """
 
     rule: str
@@ -40,9 +40,9 @@ class Issue:
 
 
 def openusd_issues(asset: Path) -> Iterator[Issue]:
-    """Ask all validators of OpenUSD, those of usdchecker among them, about each choice.
+    """Run all validators of OpenUSD, also usdchecker's, for each variant selection.
 
-    What OpenUSD itself warns of while the stage is opened counts as well.
+    Warnings of OpenUSD while the stage is opened count as well.
     """
     registry = UsdValidation.ValidationRegistry()
     context = UsdValidation.ValidationContext(registry.GetOrLoadAllValidators())
@@ -64,21 +64,21 @@ def openusd_issues(asset: Path) -> Iterator[Issue]:
 class NvidiaValidator:
     """The rules of omniverse-asset-validator, in all its default categories.
 
-    It comes with a dependency group of its own.
+    Needs the dependency group ``validation``.
     """
 
     def __init__(self, left_out: tuple[Waiver, ...]) -> None:
-        """Prepare the rules, but those that are left out."""
+        """Prepare the rules except those that are left out."""
         logging.getLogger("omni").setLevel(logging.WARNING)
-        import omni.asset_validator as nvidia  # noqa: PLC0415  it is loud when loaded
+        import omni.asset_validator as nvidia  # noqa: PLC0415  its import prints messages
 
-        # It asks about every variant of the default prim.
+        # It validates every variant of the default prim.
         self._engine = nvidia.ValidationEngine(variants=True)
         for waiver in left_out:
             self._engine.disable_rule(getattr(nvidia, waiver.rule))
 
     def issues(self, asset: Path) -> Iterator[Issue]:
-        """Ask about one asset."""
+        """Return the issues of one asset."""
         for issue in self._engine.validate(str(asset)).issues():
             rule = issue.rule.__name__ if issue.rule else "none"
             yield Issue(rule, str(issue.message))

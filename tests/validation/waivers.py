@@ -1,6 +1,6 @@
-"""What validators may say of an asset without failing it, and why.
+"""Issues of validators that do not apply to our assets, with reasons.
 
-``docs/validation.md`` argues every entry; a test holds the two together.
+``docs/validation.md`` has the same entries, which a test compares.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ class Waiver:
 
     Attributes:
         rule: Name of the validator's rule.
-        says: Text that the message holds; everything the rule says if empty.
-        after: Rule of a diagnostic that the conversion must have given: what the URDF
-            says is at fault. None if no URDF needs to be.
+        says: Text that the message contains; any message if empty.
+        after: Rule of a diagnostic that the conversion must have reported, if the URDF
+            has to be at fault.
         reason: Why it does not apply.
     """
 
@@ -27,59 +27,59 @@ class Waiver:
 
     @property
     def is_whole(self) -> bool:
-        """Whether the rule need not be asked at all."""
+        """Whether the rule can be switched off."""
         return not self.says and self.after is None
 
 
 _IMPOSSIBLE = "inertia-implausible"
 _KEPT = (
-    "The URDF states an inertia that no body has. It is kept, and the conversion says "
-    "so: a repair would hide the mistake."
+    "The URDF has a physically impossible inertia. It is kept with a diagnostic: a "
+    "repair would hide the mistake."
 )
 WAIVERS = (
     Waiver(
         "NormalsExistChecker",
         "Either normals should be authored",
         None,
-        "STL files, and meshes without normals, are facets; OpenUSD shades polygons "
-        "so. Written out, normals would say nothing new, and add 58 % to the meshes of "
-        "pybullet, 25 % to those of erd.",
+        "STL files, and other meshes without normals, are faceted, which is how "
+        "OpenUSD shades polygons. Authored normals would be redundant, and enlarge "
+        "the meshes of pybullet by 58 %, those of erd by 25 %.",
     ),
     Waiver(
         "ManifoldChecker",
         "",
         None,
-        "A mesh is what its file says. A repair would guess what its author meant; "
-        "colliders are convex hulls, to which it makes no difference.",
+        "Meshes are kept as in their file; a repair would be a guess. Colliders are "
+        "convex hulls, to which it makes no difference.",
     ),
     Waiver(
         "NormalsWindingsChecker",
         "normals inconsistent with the face windings",
         None,
-        "A mesh is what its file says: in three robots of erd, parts of a few OBJ "
-        "files are wound against their normals. Mirrored meshes turn both, which is "
-        "tested.",
+        "Meshes are kept as in their file: in three robots of erd, parts of a few OBJ "
+        "files have winding opposite to their normals. Mirrored meshes flip both, "
+        "which is tested.",
     ),
     Waiver(
         "WeldChecker",
         "",
         None,
-        "Points that coincide are seams as often as waste: a surface that touches "
-        "itself would become one that branches.",
+        "Coincident points may be seams: merging them would make a surface that "
+        "touches itself non-manifold.",
     ),
     Waiver(
         "ZeroAreaFaceChecker",
         "",
         None,
-        "A mesh is what its file says. Faces without area show nothing, and materials "
-        "and normals are counted by face.",
+        "Meshes are kept as in their file. Faces without area are invisible, and "
+        "materials and normals are indexed by face.",
     ),
     Waiver(
         "IndexedPrimvarChecker",
         "contains repeated values",
         None,
-        "Normals and texture coordinates are stored as the file lists them. Merging "
-        "equal ones would take a sort of all corners, to save 3 % of the meshes of "
+        "Normals and texture coordinates are stored as in the file. Merging equal "
+        "ones would require sorting all corners, to save 3 % of the meshes of "
         "pybullet and 14 % of those of erd.",
     ),
     Waiver("InertiaInvalidValues", "elements must be positive", _IMPOSSIBLE, _KEPT),
@@ -88,16 +88,16 @@ WAIVERS = (
 )
 
 
-def waiver(rule: str, message: str, said: frozenset[str]) -> Waiver | None:
+def waiver(rule: str, message: str, rules: frozenset[str]) -> Waiver | None:
     """Find the waiver of an issue.
 
     Args:
         rule: Name of the validator's rule.
-        message: What it said.
-        said: Rules that the diagnostics of the conversion cite.
+        message: Its message.
+        rules: Rules of the diagnostics of the conversion.
     """
     for candidate in WAIVERS:
-        known = candidate.after is None or candidate.after in said
+        known = candidate.after is None or candidate.after in rules
         if candidate.rule == rule and candidate.says in message and known:
             return candidate
     return None

@@ -1,4 +1,4 @@
-"""``urdf-usd check``: any USD against its URDF."""
+"""``urdf-usd check``: compare a USD with its URDF."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import click
 
 from urdf_usd.conformance.cli.options.execution import memory_option, timeout_option
-from urdf_usd.conformance.cli.options.gate_choices import fail_on_option
 from urdf_usd.conformance.cli.options.parameters import (
     Arguments,
     HelpfulCommand,
@@ -16,11 +15,12 @@ from urdf_usd.conformance.cli.options.parameters import (
     argument_option,
     base_option,
     engine_option,
+    existing_robot,
+    fail_on_option,
     package_option,
     require_engines,
     xacro_arguments,
 )
-from urdf_usd.conformance.cli.options.sources import existing_robot
 from urdf_usd.conformance.cli.output.console import stdout
 from urdf_usd.conformance.cli.output.failures import ExitCode, held_interrupts
 from urdf_usd.conformance.cli.output.status import shown_status
@@ -52,13 +52,13 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 @click.option(
     "--jobs",
     type=click.IntRange(min=1),
-    help="Processes that work on it at the same time.  [default: one per CPU]",
+    help="Number of parallel processes.  [default: one per CPU]",
 )
 @timeout_option
 @memory_option
 @fail_on_option
-@click.option("--json", "json_file", type=_FILE, help="Write the whole record here.")
-@click.option("--html", "html_file", type=_FILE, help="Write the robot's page here.")
+@click.option("--json", "json_file", type=_FILE, help="Write the record here.")
+@click.option("--html", "html_file", type=_FILE, help="Write the report page here.")
 def check_command(  # noqa: PLR0913  # one parameter per option
     *,
     urdf: str,
@@ -74,27 +74,33 @@ def check_command(  # noqa: PLR0913  # one parameter per option
     json_file: Path | None,
     html_file: Path | None,
 ) -> None:
-    """Compare the robot in USD with URDF, quantity by quantity.
+    """Compare a USD with its URDF, quantity by quantity.
 
     URDF is a URDF or xacro file or a reference such as rd:panda_description; USD is
     the root layer of an asset from any converter.
 
-    The USD is refused if one of its layers or assets is a pipe, a device or a socket,
-    if its layers name more than 10000 asset paths, if they are more than 4 GiB, or if
-    it cannot be composed within the limits of time and memory.
+    A USD is refused if one of its layers or assets is a pipe, a device or a socket, if
+    its layers name more than 10000 asset paths or are larger than 4 GiB in total, or
+    if composing it exceeds --timeout or --memory.
     """
     source = existing_robot(urdf)
     given = xacro_arguments(source, arguments)
     require_engines(engines)
     with shown_status("Loading engines ...") as status:
         with held_interrupts():
-            _load()
+            from urdf_usd.conformance.execution.workers.context import start_loading
+
+            # In another process, while this one imports what it needs itself.
+            start_loading()
+            from urdf_usd.conformance.execution.assembly import summary_of
             from urdf_usd.conformance.execution.run import CheckOptions
+            from urdf_usd.conformance.gate.decision import FailOn, failures
             from urdf_usd.converter.robot.bodies import BaseOption
+            from urdf_usd.reports.terminal import terminal_summary
 
         options = CheckOptions(
             base=BaseOption(base),
-            # The last one of a name counts: what the user says.
+            # The last entry of a name counts: the user's.
             packages=tuple(
                 (name, str(path)) for name, path in (*source.packages, *packages)
             ),
@@ -104,26 +110,28 @@ def check_command(  # noqa: PLR0913  # one parameter per option
             jobs=jobs,
         )
         status.show("Comparing USD with URDF ...")
-        record, scene = _checked(source, usd, options, drawn=html_file is not None)
+        record, scene = _compared(source, usd, options, drawn=html_file is not None)
     _write_files(record, scene, (urdf, str(usd)), json_file, html_file)
-    _print_summary(record, source, base)
-    click.echo(f"\n{_what_to_open(record, html_file)}")
-    click.get_current_context().exit(_exit_code(record, fail_on))
+
+    summary = summary_of([record], [source.reference], {"base": base})
+    stdout().print(terminal_summary(summary, [record]))
+    hint = "a report with all values"
+    if not record.verdict.agrees:
+        hint = "a report that shows the differences in 3D"
+    click.echo(
+        f"\nPage: {html_file}" if html_file else f"\nUse --html FILE for {hint}."
+    )
+    code = ExitCode.DONE
+    if failures((record,), fail_on=FailOn(fail_on), strict=True, unreadable=True):
+        # Without checks, the URDF or the USD could not be read.
+        code = ExitCode.DOES_NOT_CONFORM if record.checks else ExitCode.NOT_DONE
+    click.get_current_context().exit(code)
 
 
-def _load() -> None:
-    """Load engines in a process of their own, and meanwhile what this one needs."""
-    from urdf_usd.conformance.execution.workers.context import start_loading
-
-    start_loading()
-    import urdf_usd.conformance.execution.run
-    import urdf_usd.reports.terminal  # noqa: F401
-
-
-def _checked(
+def _compared(
     source: RobotSource, usd: Path, options: CheckOptions, *, drawn: bool
 ) -> tuple[RobotRecord, bytes | None]:
-    """Compare, and return the record with the drawing, if one is wanted."""
+    """Compare; return the record and, if ``drawn``, the packed 3D scene."""
     import tempfile
 
     from urdf_usd.conformance.execution.run import check
@@ -144,7 +152,7 @@ def _checked(
 def _write_files(
     record: RobotRecord,
     scene: bytes | None,
-    asked: tuple[str, str],
+    sources: tuple[str, str],
     json_file: Path | None,
     html_file: Path | None,
 ) -> None:
@@ -155,32 +163,7 @@ def _write_files(
     if html_file:
         import shlex
 
-        from urdf_usd.reports import render_robot
+        from urdf_usd.reports.html.site import render_robot
 
-        command = shlex.join(("urdf-usd", "check", *asked, "--html", "robot.html"))
+        command = shlex.join(("urdf-usd", "check", *sources, "--html", "robot.html"))
         write_atomically(html_file, render_robot(record, scene, command).encode())
-
-
-def _print_summary(record: RobotRecord, source: RobotSource, base: str) -> None:
-    from urdf_usd.conformance.execution.assembly import summary_of
-    from urdf_usd.reports import terminal_summary
-
-    summary = summary_of([record], [source.reference], {"base": base})
-    stdout().print(terminal_summary(summary, [record]))
-
-
-def _what_to_open(record: RobotRecord, html_file: Path | None) -> str:
-    if html_file:
-        return f"Page: {html_file}"
-    if record.verdict.agrees:
-        return "--html FILE writes all figures as a page."
-    return "--html FILE writes a page that shows where the two part, in 3D."
-
-
-def _exit_code(record: RobotRecord, fail_on: str) -> ExitCode:
-    from urdf_usd.conformance.gate.decision import FailOn, failures
-
-    if not failures((record,), fail_on=FailOn(fail_on), strict=True, unreadable=True):
-        return ExitCode.DONE
-    # Without a single check, a side could not be read at all.
-    return ExitCode.DOES_NOT_CONFORM if record.checks else ExitCode.NOT_DONE

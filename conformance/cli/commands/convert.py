@@ -1,4 +1,4 @@
-"""``urdf-usd convert``: one robot to a USD asset."""
+"""``urdf-usd convert``: convert one robot to a USD asset."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ from pathlib import Path
 
 import click
 
-from urdf_usd.conformance.cli.options.choices import (
+from urdf_usd.conformance.cli.options.conversion import (
     ConversionChoices,
     conversion_options,
 )
-from urdf_usd.conformance.cli.options.parameters import HelpfulCommand, xacro_arguments
-from urdf_usd.conformance.cli.options.sources import existing_robot
+from urdf_usd.conformance.cli.options.parameters import (
+    HelpfulCommand,
+    existing_robot,
+    xacro_arguments,
+)
 from urdf_usd.conformance.cli.output.console import show_diagnostics
 from urdf_usd.conformance.cli.output.failures import held_interrupts
 
@@ -36,14 +39,14 @@ from urdf_usd.conformance.cli.output.failures import held_interrupts
 @click.option(
     "--root",
     metavar="LINK",
-    help="Convert the tree below this link alone, as of a robot with several roots.",
+    help="Convert only the tree below this link, for a robot with several roots.",
 )
 @click.option(
     "--scene",
     is_flag=True,
     help="Add a physics scene with gravity, to simulate the asset on its own.",
 )
-@click.option("--strict", is_flag=True, help="Treat every warning as an error.")
+@click.option("--strict", is_flag=True, help="Treat warnings as errors.")
 def convert_command(  # noqa: PLR0913  # one parameter per option
     *,
     source: str,
@@ -56,12 +59,12 @@ def convert_command(  # noqa: PLR0913  # one parameter per option
     """Convert the robot SOURCE to a USD asset in DIR.
 
     SOURCE is a URDF or xacro file or a reference such as rd:panda_description. DIR
-    receives <robot>.usda and payload/, or what --layout says; a former conversion in
-    it is replaced. The path of the root layer is printed on stdout, diagnostics go to
-    stderr.
+    receives <robot>.usda and payload/, unless --layout says otherwise; a previous
+    conversion in it is replaced. The path of the root layer is printed on stdout,
+    diagnostics on stderr.
     """
     robot = existing_robot(source)
-    # What is said of --arg needs no converter.
+    # Refuses --arg for URDF files before the converter is imported.
     given = xacro_arguments(robot, choices.arguments)
     with held_interrupts():
         from urdf_usd.converter.conversion import convert
@@ -70,7 +73,7 @@ def convert_command(  # noqa: PLR0913  # one parameter per option
     known = tuple((name, str(path)) for name, path in robot.packages)
     options = replace(
         chosen,
-        # The last one of a name counts: what the user says.
+        # The last entry of a name counts: the user's.
         packages=(*known, *chosen.packages),
         arguments=given,
         strict=strict,

@@ -1,4 +1,4 @@
-"""``urdf-usd corpus``: which robots there are, and all that is known of one."""
+"""``urdf-usd corpus``: list the robots of corpora, show the details of one."""
 
 from __future__ import annotations
 
@@ -7,9 +7,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from urdf_usd.conformance.cli.options.parameters import HelpfulCommand, HelpfulGroup
-from urdf_usd.conformance.cli.options.selection import mirror_option, selection_options
-from urdf_usd.conformance.cli.options.sources import existing_robot
+from urdf_usd.conformance.cli.options.parameters import (
+    HelpfulCommand,
+    HelpfulGroup,
+    existing_robot,
+    mirror_option,
+    selection_options,
+)
 from urdf_usd.conformance.cli.output.console import long_stdout, say, stdout
 from urdf_usd.conformance.cli.output.failures import held_interrupts
 
@@ -19,13 +23,13 @@ if TYPE_CHECKING:
 
     from urdf_usd.conformance.cli.output.catalogue import Row
 
-# Most of the time of a xacro file goes by in a process of its own.
+# xacro files are expanded in child processes, for which threads only wait.
 _THREADS = 4
 
 
 @click.group("corpus", cls=HelpfulGroup)
 def corpus_command() -> None:
-    """Show which robots there are, and where they come from."""
+    """List robots, and show where they come from."""
 
 
 @corpus_command.command(
@@ -42,7 +46,7 @@ def corpus_command() -> None:
     "--format",
     "output_format",
     type=click.Choice(["table", "tsv", "json"]),
-    help="A table, or data.  [default: table on a terminal, tsv in a pipe]",
+    help="[default: table on a terminal, tsv in a pipe]",
 )
 @selection_options
 @mirror_option
@@ -55,9 +59,10 @@ def list_command(  # noqa: PLR0913  # one parameter per option
     licenses: tuple[str, ...],
     mirror: Path | None,
 ) -> None:
-    """List the robots of CORPUS, all that can be named as a whole by default.
+    """List the robots of CORPUS; all corpora by default.
 
-    Nothing is downloaded: of a robot that is not here, its source's word is told.
+    Nothing is downloaded: robots that are not available locally are listed with the
+    details in their catalogue.
     """
     from urdf_usd.corpus import (
         WHOLE_CORPORA,
@@ -80,7 +85,7 @@ def list_command(  # noqa: PLR0913  # one parameter per option
     with ThreadPoolExecutor(_THREADS) as threads:
         rows = tuple(threads.map(robot_row, robots))
     for robot in robots:
-        # A whole source that is not installed has no row to be one of.
+        # A source that is not installed has no robots to list.
         if isinstance(robot, UnavailableSource) and ":" not in robot.reference:
             say(f"{robot.reference}: {robot.reason}")
     terminal = stdout().is_terminal
@@ -115,7 +120,7 @@ def _print_table(rows: Sequence[Row]) -> None:
         table.add_row(*map(Text, row_cells(row, short=True)))
     stdout().print(table)
     here = sum(row.cached for row in rows)
-    click.echo(f"{len(rows)} robots, {here} of them here")
+    click.echo(f"{len(rows)} robots, {here} of them available locally")
 
 
 @corpus_command.command(
@@ -136,18 +141,21 @@ def _print_table(rows: Sequence[Row]) -> None:
 )
 @mirror_option
 def show_command(*, reference: str, output_format: str, mirror: Path | None) -> None:
-    """Show all that is known of the robot REF: origin, packages, files, hashes.
+    """Show origin, packages, files and hashes of the robot REF.
 
-    A robot that is not here is downloaded first.
+    A robot that is not available locally is downloaded first.
     """
     robot = existing_robot(reference, mirror=mirror)
     with held_interrupts():
-        from urdf_usd.conformance.cli.output.catalogue import described, told
+        from urdf_usd.conformance.cli.output.catalogue import (
+            description,
+            description_lines,
+        )
 
-    facts = described(robot)
+    facts = description(robot)
     if output_format == "json":
         click.echo(json.dumps(facts, indent=1))
         return
     console = long_stdout()
-    for line in told(facts):
+    for line in description_lines(facts):
         console.print(line, markup=False)

@@ -1,9 +1,11 @@
-"""``urdf-usd diff``: what changed between two runs."""
+"""``urdf-usd diff``: changes between two runs."""
 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -15,8 +17,16 @@ from urdf_usd.conformance.cli.output.failures import (
     held_interrupts,
 )
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from rich.text import Text
+
+    from urdf_usd.conformance.records.change_record import ChangeRecord
+
 SCHEMA_VERSION = 1
 _FOLDER = click.Path(path_type=Path, file_okay=False, exists=True)
+_LONGEST = 200
 
 
 @click.command(
@@ -26,7 +36,8 @@ _FOLDER = click.Path(path_type=Path, file_okay=False, exists=True)
         "urdf-usd diff report.before report",
         "urdf-usd diff report.before report --format json",
     ),
-    exit_codes="Exit status: 0 nothing is worse; 1 something is; 2 cannot be read.",
+    exit_codes="Exit status: 0 nothing is worse; 1 something is worse; 2 a run cannot "
+    "be read.",
 )
 @click.argument("run_a", type=_FOLDER)
 @click.argument("run_b", type=_FOLDER)
@@ -38,15 +49,14 @@ _FOLDER = click.Path(path_type=Path, file_okay=False, exists=True)
     show_default=True,
 )
 def diff_command(*, run_a: Path, run_b: Path, output_format: str) -> None:
-    """Say what changed from the run in folder RUN_A to that in RUN_B.
+    """Show what changed from the run in folder RUN_A to that in RUN_B.
 
-    Robots that are new, gone, newly failing or fixed; grades that changed; figures that
-    moved by more than float32 storage explains; other files, options and versions.
-    Worse are robots that no longer conform or are no longer there, graver grades, and
-    larger differences.
+    Lists robots that were added or removed, new and fixed failures, changed grades,
+    differences that changed by more than float32 rounding, and changed files, options
+    and versions. Worse is a robot that no longer conforms or was removed, a worse
+    grade, or a larger difference.
     """
     with held_interrupts():
-        from urdf_usd.conformance.cli.output.diff_text import change_lines
         from urdf_usd.conformance.records.changes import compare_runs
         from urdf_usd.conformance.records.stored_run import StoredRunError, read_run
 
@@ -63,7 +73,36 @@ def diff_command(*, run_a: Path, run_b: Path, output_format: str) -> None:
         click.echo(json.dumps(document, indent=1))
     else:
         console = long_stdout()
-        for line in change_lines(changes):
+        for line in _lines(changes):
             console.print(line)
     code = ExitCode.DOES_NOT_CONFORM if worse else ExitCode.DONE
     click.get_current_context().exit(code)
+
+
+def _lines(changes: Sequence[ChangeRecord]) -> Iterator[Text]:
+    """Yield the number of changes of each kind, then each change."""
+    from rich.text import Text
+
+    from urdf_usd.conformance.records.change_record import GOOD, Kind
+    from urdf_usd.reports.text import one_line
+
+    if not changes:
+        yield Text("nothing changed")
+        return
+    counts = Counter(change.kind for change in changes)
+    yield Text(
+        ", ".join(f"{counts[kind]} {kind}" for kind in Kind if counts[kind]),
+        style="bold",
+    )
+    for change in changes:
+        sign = ("✓", "green") if change.kind in GOOD else ("·", "dim")
+        if change.worse:
+            sign = ("✗", "red")
+        line = f" {change.kind}: {change.subject}"
+        if change.check:
+            line += f" {change.check}"
+        if change.before or change.after:
+            line += f": {change.before or 'nothing'} → {change.after or 'nothing'}"
+        if change.detail:
+            line += f" ({one_line(change.detail, _LONGEST)})"
+        yield Text.assemble(sign, line)

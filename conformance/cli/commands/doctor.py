@@ -1,4 +1,4 @@
-"""``urdf-usd doctor``: what is installed, and whether the harness catches faults."""
+"""``urdf-usd doctor``: show what is installed, and test the harness."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """One thing that is here or not, and what to know about it."""
+    """A package, engine or corpus, and whether it is available."""
 
-    here: bool
+    available: bool
     name: str
     detail: str
 
@@ -44,18 +44,18 @@ class _Row:
 @click.option(
     "--sensitivity",
     is_flag=True,
-    help="Seed faults into good USDs instead, and see whether all are caught.",
+    help="Test the harness instead: seed faults into good USDs; each must be caught.",
 )
 @click.option(
     "--full",
     is_flag=True,
-    help="With --sensitivity: in every place of every robot, not in one for each kind.",
+    help="With --sensitivity: at every place of every robot, not one per kind.",
 )
 @click.option(
     "--json",
     "json_file",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="With --sensitivity: write the result there too.",
+    help="With --sensitivity: also write the result as JSON.",
 )
 @click.option(
     "--jobs",
@@ -67,10 +67,10 @@ class _Row:
 def doctor_command(
     *, sensitivity: bool, full: bool, json_file: Path | None, jobs: int
 ) -> None:
-    """Show versions, and which engines and corpora are available here.
+    """Show versions and which engines and corpora are available.
 
-    What is not available comes with what to do about it. With --sensitivity, the
-    harness itself is examined: a fault that no check catches makes it fail.
+    For those that are not, it shows how to install them. With --sensitivity, the
+    harness itself is tested: a seeded fault that no check catches is a failure.
     """
     if sensitivity:
         with shown_status("Loading engines ..."), held_interrupts():
@@ -81,7 +81,7 @@ def doctor_command(
         return
     if full or json_file:
         raise click.UsageError("--full and --json need --sensitivity")
-    with shown_status("Looking for versions ..."):
+    with shown_status("Reading versions ..."):
         console = long_stdout()
         versions = tuple(_versions())
     _print_section(console, "Versions", versions)
@@ -110,7 +110,7 @@ def _engines() -> Iterator[_Row]:
         from urdf_usd.conformance.execution.workers.serving import Completed
         from urdf_usd.conformance.execution.workers.worker import WorkerPool
 
-    # A worker captures what engines print while they load.
+    # In a child process, which discards what engines print as they are imported.
     with WorkerPool() as pool:
         ending = pool.call(installed_engines)
     if not isinstance(ending, Completed):
@@ -141,6 +141,6 @@ def _print_section(console: Console, title: str, rows: Sequence[_Row]) -> None:
     width = max(len(row.name) for row in rows)
     console.print(Text(title, style="bold"))
     for row in rows:
-        sign = ("✓", "green") if row.here else ("✗", "yellow")
-        # Lines rather than a table: a remedy can be copied in one piece.
+        sign = ("✓", "green") if row.available else ("✗", "yellow")
+        # Lines rather than a table, so that commands can be copied in one piece.
         console.print(Text.assemble("  ", sign, f"  {row.name:{width}}  {row.detail}"))

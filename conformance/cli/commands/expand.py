@@ -1,4 +1,4 @@
-"""``urdf-usd expand``: the URDF that a xacro file stands for."""
+"""``urdf-usd expand``: print the URDF that a xacro file expands to."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from urdf_usd.conformance.cli.options.parameters import (
     HelpfulCommand,
     Packages,
     argument_option,
+    existing_robot,
     package_option,
     xacro_arguments,
 )
-from urdf_usd.conformance.cli.options.sources import existing_robot
 from urdf_usd.conformance.cli.output.console import show_diagnostics
 from urdf_usd.conformance.cli.output.failures import CommandError, held_interrupts
 
@@ -33,8 +33,7 @@ from urdf_usd.conformance.cli.output.failures import CommandError, held_interrup
 def expand_command(*, source: str, packages: Packages, arguments: Arguments) -> None:
     """Print the URDF that the xacro file SOURCE expands to.
 
-    Nothing has to be expanded beforehand: all commands take xacro files. This one shows
-    what they see.
+    All commands accept xacro files; this one prints the expansion that they use.
     """
     robot = existing_robot(source)
     with held_interrupts():
@@ -42,7 +41,7 @@ def expand_command(*, source: str, packages: Packages, arguments: Arguments) -> 
 
     file = str(robot.path)
     if not is_xacro(file):
-        raise CommandError(f"{Path(file).name} is no {SUFFIX} file")
+        raise CommandError(f"{Path(file).name} is not a {SUFFIX} file")
     known = {name: str(path) for name, path in (*robot.packages, *packages)}
     expansion = expand(file, known, dict(xacro_arguments(robot, arguments)))
     show_diagnostics(expansion.diagnostics)

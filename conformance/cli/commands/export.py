@@ -1,4 +1,4 @@
-"""``urdf-usd export``: the robot in a USD as URDF."""
+"""``urdf-usd export``: write the robot in a USD as URDF."""
 
 from __future__ import annotations
 
@@ -25,22 +25,24 @@ from urdf_usd.conformance.execution.workers.limits import Limits
 @click.argument("usd", metavar="USD", type=click.Path(path_type=Path, exists=True))
 @click.argument("urdf", metavar="URDF", type=click.Path(path_type=Path))
 @click.option(
-    "--force", is_flag=True, help="Replace files that no export of this URDF wrote."
+    "--force",
+    is_flag=True,
+    help="Replace files that were not written by an export of this URDF.",
 )
 @timeout_option
 @memory_option
 def export_command(
     *, usd: Path, urdf: Path, force: bool, timeout: float, memory: int
 ) -> None:
-    """Write the robot in USD as the file URDF.
+    """Write the robot in the file USD as the file URDF.
 
-    USD is the root layer of an asset from any converter: bodies nested or flat, in any
+    USD is the root layer of an asset from any converter: nested or flat bodies, any
     units, Y or Z up. Meshes are written to meshes/ beside the URDF. The path of the
-    URDF is printed on stdout, diagnostics go to stderr.
+    URDF is printed on stdout, diagnostics on stderr.
 
-    The USD is read in a process of limited time and memory. It is refused if one of its
-    layers or assets is a pipe, a device or a socket, if its layers name more than 10000
-    asset paths, or if they are more than 4 GiB.
+    The USD is read in a process with limited time and memory. It is refused if one of
+    its layers or assets is a pipe, a device or a socket, or if its layers name more
+    than 10000 asset paths or are larger than 4 GiB in total.
     """
     with shown_status("Loading OpenUSD ..."), held_interrupts():
         from urdf_usd.conformance.execution.workers.context import (

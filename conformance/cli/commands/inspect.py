@@ -1,4 +1,4 @@
-"""``urdf-usd inspect``: what a robot consists of."""
+"""``urdf-usd inspect``: show the parts of a robot."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from urdf_usd.conformance.cli.options.parameters import (
     HelpfulCommand,
     Packages,
     argument_option,
+    existing_robot,
     package_option,
     xacro_arguments,
 )
-from urdf_usd.conformance.cli.options.sources import existing_robot
 from urdf_usd.conformance.cli.output.console import long_stdout
 from urdf_usd.conformance.cli.output.failures import held_interrupts
 
-# Where nobody sees the edge of a terminal, lines are not wrapped.
+# Lines are wrapped on terminals only.
 _UNWRAPPED = 10_000
 
 
@@ -36,17 +36,17 @@ _UNWRAPPED = 10_000
     type=click.Choice(["text", "json", "dot", "mermaid"]),
     default="text",
     show_default=True,
-    help="A tree with sums, all values, or a graph for Graphviz or Mermaid.",
+    help="A tree with totals, all values, or a graph for Graphviz or Mermaid.",
 )
 @package_option
 @argument_option
 def inspect_command(
     *, source: str, output_format: str, packages: Packages, arguments: Arguments
 ) -> None:
-    """Show the links, joints and shapes of the robot SOURCE, and what they add up to.
+    """Show links, joints, shapes and totals of the robot SOURCE.
 
-    SOURCE is a URDF or xacro file, or a reference such as rd:panda_description. What is
-    odd about the file is told by urdf-usd lint.
+    SOURCE is a URDF or xacro file, or a reference such as rd:panda_description.
+    urdf-usd lint reports likely mistakes in it.
     """
     robot = existing_robot(source)
     with held_interrupts():

@@ -1,4 +1,4 @@
-"""``urdf-usd lint``: what is likely wrong with URDF files."""
+"""``urdf-usd lint``: report likely mistakes in URDF files, and repair some."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ if TYPE_CHECKING:
 
     from rich.text import Text
 
-    from urdf_usd.conformance.cli.output.lint_files import LintedFile
+    from urdf_usd.conformance.cli.output.lint_findings import LintedFile
     from urdf_usd.converter.lint import Repair
     from urdf_usd.corpus import RobotSource
 
-# From the gravest on.
+# From the most severe.
 SEVERITIES = ("error", "warning", "note")
 _EXIT_CODES = (
-    "Exit status: 0 nothing found at or above --fail-on; 1 something found; "
-    "2 a file cannot be read as a robot at all, or the command cannot be done."
+    "Exit status: 0 no findings at or above --fail-on; 1 findings; "
+    "2 a file cannot be read as a robot, or the command failed."
 )
 
 
@@ -58,7 +58,7 @@ def _matching(
                 import difflib
 
                 close = difflib.get_close_matches(pattern, ALL_RULES, n=3)
-                hint = f"; close to it: {', '.join(close)}" if close else ""
+                hint = f"; did you mean {' or '.join(close)}?" if close else ""
                 raise click.BadParameter(f"no rule {pattern!r}{hint}", param=parameter)
             found += matching
     return tuple(found)
@@ -82,37 +82,41 @@ def _matching(
     type=click.Choice(["text", "json", "sarif"]),
     default="text",
     show_default=True,
-    help="How findings are written to stdout.",
+    help="Output format.",
 )
 @click.option(
     "--select",
     metavar="RULE",
     multiple=True,
     callback=_matching,
-    help="Report these rules alone; * and commas are understood. Repeatable.",
+    help="Report only these rules, separated by commas; * matches any text. "
+    "Repeatable.",
 )
 @click.option(
     "--ignore",
     metavar="RULE",
     multiple=True,
     callback=_matching,
-    help="Do not report these rules; * and commas are understood. Repeatable.",
+    help="Do not report these rules, separated by commas; * matches any text. "
+    "Repeatable.",
 )
 @click.option(
     "--fail-on",
     type=click.Choice(SEVERITIES),
     default="error",
     show_default=True,
-    help="Exit with 1 for findings of this severity or a graver one.",
+    help="Lowest severity that gives exit status 1.",
 )
-@click.option("--list-rules", is_flag=True, help="List the rules, and leave.")
-@click.option("--fix", is_flag=True, help="Repair what can be repaired safely.")
+@click.option("--list-rules", is_flag=True, help="List the rules and exit.")
+@click.option(
+    "--fix", is_flag=True, help="Repair mistakes that have one possible correction."
+)
 @click.option(
     "--output",
     type=click.Path(path_type=Path, dir_okay=False),
     help="With --fix: write the repaired file here.",
 )
-@click.option("--in-place", is_flag=True, help="With --fix: replace the file itself.")
+@click.option("--in-place", is_flag=True, help="With --fix: overwrite the file.")
 @package_option
 @argument_option
 def lint_command(  # noqa: PLR0913  # one parameter per option
@@ -129,19 +133,19 @@ def lint_command(  # noqa: PLR0913  # one parameter per option
     packages: Packages,
     arguments: Arguments,
 ) -> None:
-    """Say what is likely wrong with URDF and xacro files, and how to put it right.
+    """Report likely mistakes in URDF and xacro files, with a remedy for each.
 
     SOURCE is a file, a reference such as rd:panda_description, or a whole corpus:
-    pybullet, rd, erd or dir:<folder>. What keeps a file from being read is found as
-    well as what physics, simulators or common sense object to. docs/lint.md explains
-    every rule.
+    pybullet, rd, erd or dir:<folder>. Findings are errors that prevent reading, values
+    that are physically implausible, and constructs that simulators reject.
+    docs/lint.md describes every rule.
 
-    --fix repairs what has one meaning only, such as 0.07, or an axis that is not
-    normalised; comments and layout stay as they are.
+    --fix repairs mistakes with one possible correction, such as a stray comma after a
+    number or an axis that is not normalised; comments and layout are kept.
     """
     if list_rules:
         with held_interrupts():
-            from urdf_usd.conformance.cli.output.lint_text import rule_lines
+            from urdf_usd.conformance.cli.output.lint_findings import rule_lines
 
         _print_lines(rule_lines(_chosen(select, ignore)))
         return
@@ -170,19 +174,15 @@ def _chosen(select: tuple[str, ...], ignore: tuple[str, ...]) -> frozenset[str]:
 def _show(
     files: Sequence[LintedFile], rules: Collection[str], output_format: str
 ) -> None:
+    from urdf_usd.conformance.cli.output import lint_findings
+
     match output_format:
         case "json":
-            from urdf_usd.conformance.cli.output.lint_json import findings_json
-
-            click.echo(findings_json(files))
+            click.echo(lint_findings.findings_json(files))
         case "sarif":
-            from urdf_usd.conformance.cli.output.lint_sarif import findings_sarif
-
-            click.echo(findings_sarif(files, rules))
+            click.echo(lint_findings.findings_sarif(files, rules))
         case _:
-            from urdf_usd.conformance.cli.output.lint_text import finding_lines
-
-            _print_lines(finding_lines(files))
+            _print_lines(lint_findings.finding_lines(files))
 
 
 def _require_consistent(
@@ -192,16 +192,16 @@ def _require_consistent(
         raise click.UsageError("Missing argument 'SOURCE...'.")
     if not fix:
         if output or in_place:
-            raise click.UsageError("--output and --in-place belong to --fix.")
+            raise click.UsageError("--output and --in-place require --fix.")
         return
     if bool(output) == in_place:
-        raise click.UsageError("--fix needs one of --output FILE and --in-place.")
+        raise click.UsageError("--fix requires either --output FILE or --in-place.")
     if len(sources) > 1:
-        raise click.UsageError("--fix repairs one file at a time.")
+        raise click.UsageError("--fix accepts one file only.")
 
 
 def _resolved(sources: tuple[str, ...]) -> tuple[tuple[RobotSource, ...], int]:
-    """Find the robots; say which cannot be had, and count them."""
+    """Resolve the robots; print which are not available, and count those."""
     from urdf_usd.corpus import RobotSource, resolve_corpora
 
     resolved = resolve_corpora(sources, say)
@@ -215,9 +215,9 @@ def _resolved(sources: tuple[str, ...]) -> tuple[tuple[RobotSource, ...], int]:
 def _examined(
     robot: RobotSource, packages: Packages, arguments: Arguments
 ) -> LintedFile | None:
-    """Lint a file; None for a xacro file of a folder that is no robot by itself."""
+    """Lint a file; None for a xacro file in a folder that is only part of a robot."""
     with held_interrupts():
-        from urdf_usd.conformance.cli.output.lint_files import LintedFile
+        from urdf_usd.conformance.cli.output.lint_findings import LintedFile
         from urdf_usd.converter.lint import lint
         from urdf_usd.converter.urdf.xacro.expansion import is_part, is_xacro
 
@@ -228,22 +228,22 @@ def _examined(
     )
     rules = (found.rule.id for found in report.findings)
     if robot.searched and is_xacro(str(robot.path)) and is_part(rules):
-        say(f"{robot.reference}: not a robot by itself, so not examined")
+        say(f"{robot.reference}: skipped, only part of a robot")
         return None
     return LintedFile(robot.reference, robot.path, report.is_urdf, report.findings)
 
 
 def _folders(robot: RobotSource, packages: Packages) -> dict[str, str]:
-    # The last one of a name counts: what the user says.
+    # The last entry of a name counts: the user's.
     return {name: str(path) for name, path in (*robot.packages, *packages)}
 
 
 def _write_repaired(
     robot: RobotSource, target: Path, rules: Collection[str], packages: Packages
 ) -> None:
-    """Write a repaired copy of a file and say what was changed."""
+    """Write a repaired copy of a file, and print each repair."""
     with held_interrupts():
-        from urdf_usd.conformance.cli.output.lint_files import shown_path
+        from urdf_usd.conformance.cli.output.lint_findings import shown_path
         from urdf_usd.conformance.records.results import write_atomically
         from urdf_usd.converter.lint import (
             SpanError,
@@ -256,14 +256,16 @@ def _write_repaired(
 
     folders = _folders(robot, packages)
     if is_xacro(str(robot.path)):
-        raise CommandError(f"{robot.path} is xacro, which --fix does not repair")
+        raise CommandError(
+            f"{robot.path} is a xacro file; --fix supports URDF files only"
+        )
     broken = {
         finding.rule.id for finding in lint(robot.path, packages=folders).findings
     }
     document = read_document(str(robot.path), folders)
     if document is None:
         raise CommandError(
-            f"{robot.path} cannot be read; see what lint says without --fix"
+            f"{robot.path} cannot be read; run lint without --fix for the reasons"
         )
     found = repairs(document, frozenset(broken.intersection(rules)))
     try:
@@ -285,8 +287,8 @@ def _place(repair: Repair) -> tuple[int, int]:
 def _exit_code(files: Sequence[LintedFile], unavailable: int, fail_on: str) -> ExitCode:
     if unavailable or not all(file.is_urdf for file in files):
         return ExitCode.NOT_DONE
-    grave = SEVERITIES[: SEVERITIES.index(fail_on) + 1]
-    found = any(f.rule.severity in grave for file in files for f in file.findings)
+    counted = SEVERITIES[: SEVERITIES.index(fail_on) + 1]
+    found = any(f.rule.severity in counted for file in files for f in file.findings)
     return ExitCode.DOES_NOT_CONFORM if found else ExitCode.DONE
 
 

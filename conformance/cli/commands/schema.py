@@ -1,4 +1,4 @@
-"""``urdf-usd schema``: what other programs may rely on in records."""
+"""``urdf-usd schema``: print the JSON Schema of records."""
 
 from __future__ import annotations
 
@@ -18,9 +18,8 @@ RECORDS = ("robot", "summary")
 def schema_command(*, record: str) -> None:
     """Print the JSON Schema of a RECORD.
 
-    robot is what a run writes to results/<id>.json and check --json writes; summary is
-    a run's summary.json. Numbers that JSON cannot express are the words inf, -inf and
-    nan.
+    robot: results/<id>.json of a run, and the file of check --json. summary:
+    summary.json of a run. Infinite values and NaN are the strings inf, -inf and nan.
     """
     from urdf_usd.conformance.records.schema import schema_text
 

@@ -1,1 +1,1 @@
-"""Options and arguments that subcommands share."""
+"""Options and arguments of the subcommands."""

@@ -1,17 +1,18 @@
-"""Options that say where robots are worked on, and what may be spent on one."""
+"""Options of commands that run engines: limits, workers, converters, the gate."""
 
 from __future__ import annotations
 
-import functools
-import signal
-import threading
-from collections.abc import Callable
-from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
+from urdf_usd.conformance.cli.options.parameters import (
+    fail_on_option,
+    options_as,
+)
+from urdf_usd.conformance.cli.output.failures import CommandError
 from urdf_usd.conformance.execution.workers.limits import (
     DEFAULT_MEMORY,
     DEFAULT_TIMEOUT,
@@ -19,71 +20,7 @@ from urdf_usd.conformance.execution.workers.limits import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from types import FrameType
-
-_Command = TypeVar("_Command", bound=Callable[..., Any])
-
-
-@dataclass(frozen=True, slots=True)
-class Execution:
-    """How the robots of a run are worked on.
-
-    Attributes:
-        jobs: Robots that are worked on at the same time; one per CPU if None.
-        limits: What one may take.
-        resume: Whether to keep results that would be the same.
-        retry: Whether to redo those in which something broke.
-        scheduler: Address of the Dask cluster that does the work, if one does.
-        shared: Whether its workers see the same files.
-        timed: Whether to write down how long each robot takes.
-    """
-
-    jobs: int | None
-    limits: Limits
-    resume: bool
-    retry: bool
-    scheduler: str | None
-    shared: bool
-    timed: bool
-
-
-def execution_options(command: _Command) -> Callable[..., Any]:
-    """Add the options, and hand them to the command as ``execution``."""
-
-    @functools.wraps(command)
-    def gathered(  # noqa: PLR0913  # one parameter per option
-        *,
-        jobs: int | None,
-        timeout: float,
-        memory: int,
-        resume: bool,
-        retry: bool,
-        scheduler: str | None,
-        shared: bool,
-        timings: bool,
-        **others: object,
-    ) -> object:
-        if retry and not resume:
-            raise click.UsageError("--retry needs --resume")
-        if shared and not scheduler:
-            raise click.UsageError("--shared needs --scheduler ADDRESS")
-        execution = Execution(
-            jobs=jobs,
-            limits=Limits(timeout, memory or None),
-            resume=resume,
-            retry=retry,
-            scheduler=scheduler,
-            shared=shared,
-            timed=timings,
-        )
-        return command(execution=execution, **others)
-
-    decorated: Callable[..., Any] = gathered
-    for option in reversed(_OPTIONS):
-        decorated = option(decorated)
-    return decorated
-
+    from urdf_usd.conformance.converters.candidates import Candidate
 
 timeout_option = click.option(
     "--timeout",
@@ -91,8 +28,7 @@ timeout_option = click.option(
     default=DEFAULT_TIMEOUT,
     show_default=True,
     metavar="SECONDS",
-    help="Longest time for one step on one robot: reading it, converting it, or "
-    "asking one engine.",
+    help="Time limit for each step on a robot: reading, converting, one engine.",
 )
 memory_option = click.option(
     "--memory",
@@ -100,68 +36,249 @@ memory_option = click.option(
     default=DEFAULT_MEMORY,
     show_default=True,
     metavar="MIB",
-    help="Most memory for a process that works on a robot, 0 for any amount. Linux "
-    "only.",
-)
-_OPTIONS = (
-    click.option(
-        "--jobs",
-        type=click.IntRange(min=1),
-        help="Robots that are worked on at the same time, and processes that do it.  "
-        "[default: one per CPU]",
-    ),
-    timeout_option,
-    memory_option,
-    click.option(
-        "--resume",
-        is_flag=True,
-        help="Keep the results in OUT that would be the same again.",
-    ),
-    click.option(
-        "--retry",
-        is_flag=True,
-        help="With --resume, redo robots in which something crashed or took too long.",
-    ),
-    click.option(
-        "--scheduler",
-        metavar="ADDRESS",
-        help="Have the workers of a Dask scheduler do the work, such as "
-        "tcp://host:8786. Needs the extra cluster.",
-    ),
-    click.option(
-        "--shared",
-        is_flag=True,
-        help="With --scheduler: workers see the robots and OUT under the same paths; "
-        "no files are sent.",
-    ),
-    click.option(
-        "--timings",
-        is_flag=True,
-        help="Write how long each robot takes to timings/<id>.json, the one thing in "
-        "OUT that differs every time.",
-    ),
+    help="Memory limit of a process that works on a robot; 0: unlimited. Linux only.",
 )
 
 
-@contextmanager
-def stopped_as_interrupted() -> Iterator[None]:
-    """Treat SIGTERM and SIGHUP, of batch systems and closed terminals, like Ctrl-C."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    # Windows has no SIGHUP.
-    numbers = [each for each in signal.Signals if each.name in {"SIGTERM", "SIGHUP"}]
-    former = {number: signal.getsignal(number) for number in numbers}
-    for number, handler in former.items():
-        # As `nohup` sets it.
-        if handler is not signal.SIG_IGN:
-            signal.signal(number, _interrupt)
-    try:
-        yield
-    finally:
-        for number, handler in former.items():
-            signal.signal(number, handler)
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """How the robots of a run are processed.
+
+    Attributes:
+        jobs: Number of robots processed in parallel; one per CPU if None.
+        timeout: Time limit of a step [s].
+        memory: Memory limit of a process [MiB]; 0 for none.
+        resume: Whether results in the target folder are reused where still valid.
+        retry: Whether those with a crash or a timeout are not reused.
+        scheduler: Address of a Dask scheduler, if its workers process the robots.
+        shared: Whether these workers see the same file system.
+        timings: Whether to write the time that each robot takes.
+
+    Raises:
+        UsageError: An option is given without the one that it depends on.
+    """
+
+    jobs: int | None
+    timeout: float
+    memory: int
+    resume: bool
+    retry: bool
+    scheduler: str | None
+    shared: bool
+    timings: bool
+
+    def __post_init__(self) -> None:
+        """Check dependencies between options."""
+        if self.retry and not self.resume:
+            raise click.UsageError("--retry needs --resume")
+        if self.shared and not self.scheduler:
+            raise click.UsageError("--shared needs --scheduler ADDRESS")
+
+    @property
+    def limits(self) -> Limits:
+        """Limits of one robot."""
+        return Limits(self.timeout, self.memory or None)
 
 
-def _interrupt(number: int, _: FrameType | None) -> None:
-    raise KeyboardInterrupt(signal.Signals(number).name)
+execution_options = options_as(
+    Execution,
+    "execution",
+    (
+        click.option(
+            "--jobs",
+            type=click.IntRange(min=1),
+            help="Number of robots processed in parallel.  [default: one per CPU]",
+        ),
+        timeout_option,
+        memory_option,
+        click.option(
+            "--resume",
+            is_flag=True,
+            help="Reuse results in OUT whose inputs, options and versions are the "
+            "same.",
+        ),
+        click.option(
+            "--retry",
+            is_flag=True,
+            help="With --resume, repeat robots that crashed or timed out.",
+        ),
+        click.option(
+            "--scheduler",
+            metavar="ADDRESS",
+            help="Process robots on the workers of this Dask scheduler, such as "
+            "tcp://host:8786. Needs the extra 'cluster'.",
+        ),
+        click.option(
+            "--shared",
+            is_flag=True,
+            help="With --scheduler: workers see the robots and OUT under the same "
+            "paths, so no files are sent.",
+        ),
+        click.option(
+            "--timings",
+            is_flag=True,
+            help="Write the time that each robot takes to timings/<id>.json.",
+        ),
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Converters:
+    """The converters under test.
+
+    Attributes:
+        candidates: Each converts every robot.
+        gated: Name of the one that decides the exit status.
+    """
+
+    candidates: tuple[Candidate, ...]
+    gated: str
+
+    @property
+    def only_ours(self) -> bool:
+        """Whether this project's converter is the only one."""
+        from urdf_usd.conformance.converters.candidates import OWN
+
+        return self.candidates == (OWN,)
+
+
+@dataclass(frozen=True, slots=True)
+class ConverterChoices:
+    """The converters under test as given on the command line.
+
+    Attributes:
+        converter_texts: Values of ``--converter``.
+        converter_versions: Values of ``--converter-version``.
+        gated: Value of ``--gate``.
+    """
+
+    converter_texts: tuple[str, ...]
+    converter_versions: tuple[str, ...]
+    gated: str | None
+
+    def converters(self) -> Converters:
+        """Parse the values.
+
+        Raises:
+            BadParameter: A value is malformed or names an unknown converter.
+        """
+        from urdf_usd.conformance.converters.candidates import (
+            OURS,
+            CandidateError,
+            parse_candidates,
+        )
+
+        try:
+            candidates = parse_candidates(
+                self.converter_texts, dict(map(_version, self.converter_versions))
+            )
+        except CandidateError as error:
+            raise click.BadParameter(str(error), param_hint="--converter") from error
+        names = [candidate.name for candidate in candidates]
+        gated = self.gated
+        if gated is None:
+            gated = OURS if OURS in names else names[0]
+        elif gated not in names:
+            raise click.BadParameter(
+                f"{gated!r} is not a converter of this run; choose from "
+                f"{', '.join(names)}",
+                param_hint="--gate",
+            )
+        return Converters(candidates, gated)
+
+
+def _version(text: str) -> tuple[str, str]:
+    name, equals, version = text.partition("=")
+    if not (name and equals and version):
+        raise click.BadParameter(
+            f"{text!r} is not NAME=VERSION", param_hint="--converter-version"
+        )
+    return name, version
+
+
+converter_options = options_as(
+    ConverterChoices,
+    "converter_choices",
+    (
+        click.option(
+            "--converter",
+            "converter_texts",
+            multiple=True,
+            metavar="NAME[=HOW]",
+            help="Converter to test; repeat to compare several. HOW is a command with "
+            "{urdf} and {out}, such as 'other=urdf2usd {urdf} {out} [--package "
+            "{name}={path}]', or folder:PATH with existing USDs; without it, NAME is "
+            "an installed entry point.  [default: urdf-usd]",
+        ),
+        click.option(
+            "--converter-version",
+            "converter_versions",
+            multiple=True,
+            metavar="NAME=VERSION",
+            help="Version of a converter for the report, where it cannot be detected.",
+        ),
+        click.option(
+            "--gate",
+            "gated",
+            metavar="NAME",
+            help="Converter that decides the exit status.  [default: urdf-usd, else "
+            "the first]",
+        ),
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class GateOptions:
+    """What makes a run fail.
+
+    Attributes:
+        fail_on: The mildest result that does not pass.
+        strict: Whether robots that could not be read or fetched count.
+        baseline_file: File of known failures.
+        update_baseline: Whether to rewrite it.
+
+    Raises:
+        UsageError: A baseline is to be updated, but none is named.
+        CommandError: The baseline does not exist.
+    """
+
+    fail_on: str
+    strict: bool
+    baseline_file: Path | None
+    update_baseline: bool
+
+    def __post_init__(self) -> None:
+        """Check that a baseline that is to be read exists."""
+        if self.baseline_file is None:
+            if self.update_baseline:
+                raise click.UsageError("--update-baseline needs --baseline FILE")
+        elif not self.update_baseline and not self.baseline_file.exists():
+            raise CommandError(f"{self.baseline_file}: No such file or directory")
+
+
+gate_options = options_as(
+    GateOptions,
+    "gate",
+    (
+        fail_on_option,
+        click.option(
+            "--strict",
+            is_flag=True,
+            help="Fail also on robots that cannot be read or fetched.",
+        ),
+        click.option(
+            "--baseline",
+            "baseline_file",
+            type=click.Path(path_type=Path, dir_okay=False),
+            metavar="FILE",
+            help="Fail only on results that are worse than FILE expects.",
+        ),
+        click.option(
+            "--update-baseline",
+            is_flag=True,
+            help="Rewrite the baseline so that this run passes.",
+        ),
+    ),
+)

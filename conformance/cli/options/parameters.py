@@ -1,13 +1,16 @@
-"""Options and help texts that several commands share."""
+"""Parameters that several commands share, and the form of their help texts."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import fields
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import click
 
+from urdf_usd.conformance.cli.output.console import say
 from urdf_usd.conformance.cli.output.failures import EXIT_CODES, CommandError
 
 if TYPE_CHECKING:
@@ -15,10 +18,13 @@ if TYPE_CHECKING:
 
 Packages: TypeAlias = tuple[tuple[str, Path], ...]
 Arguments: TypeAlias = tuple[tuple[str, str], ...]
+Decorator: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
-# Values of an enumeration of the converter, which is large.
+# Values of enumerations whose modules import OpenUSD or msgspec, too slow for a help
+# text. A test compares them.
 BASES = ("auto", "fixed", "floating")
+FAIL_ON = ("close", "incomplete", "fails")
 
 
 class HelpfulCommand(click.Command):
@@ -37,7 +43,7 @@ class HelpfulCommand(click.Command):
 
 
 class HelpfulGroup(click.Group):
-    """A group that suggests commands for one that it does not have."""
+    """A group that suggests similar names for an unknown command."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -45,7 +51,7 @@ class HelpfulGroup(click.Group):
         """Find a command by the first argument.
 
         Raises:
-            UsageError: There is none; the message names those of similar names.
+            UsageError: The command is unknown; the message lists similar names.
         """
         name = args[0]
         known = self.list_commands(ctx)
@@ -58,7 +64,42 @@ class HelpfulGroup(click.Group):
         raise click.UsageError(f"No such command {name!r}.{hint}", ctx)
 
 
-def _named_folders(
+def add_options(*options: Decorator) -> Callable[[_Command], _Command]:
+    """Return a decorator that adds several options, in the order of the help text."""
+
+    def decorate(command: _Command) -> _Command:
+        decorated: Any = command
+        for option in reversed(options):
+            decorated = option(decorated)
+        return decorated  # type: ignore[no-any-return]  # click returns the command
+
+    return decorate
+
+
+def options_as(
+    kind: type[Any], parameter: str, options: Sequence[Decorator]
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return a decorator that adds options and passes their values as one object.
+
+    Args:
+        kind: Dataclass with one field per option.
+        parameter: Parameter of the command that receives the object.
+        options: In the order of the help text.
+    """
+    names = [field.name for field in fields(kind)]
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(command)
+        def gathered(**values: object) -> object:
+            own = {name: values.pop(name) for name in names}
+            return command(**{parameter: kind(**own)}, **values)
+
+        return add_options(*options)(gathered)
+
+    return decorate
+
+
+def _split_packages(
     _: click.Context, parameter: click.Parameter, values: tuple[str, ...]
 ) -> Packages:
     """Split ``NAME=PATH``; the folder has to exist."""
@@ -73,33 +114,10 @@ def _named_folders(
     return tuple(packages)
 
 
-def base_option(command: _Command) -> _Command:
-    """Add ``--base``."""
-    return click.option(
-        "--base",
-        type=click.Choice(BASES),
-        default="auto",
-        show_default=True,
-        help="Fix the root to the world or not; auto: a root link 'world' is fixed.",
-    )(command)
-
-
-def package_option(command: _Command) -> _Command:
-    """Add ``--package``."""
-    return click.option(
-        "--package",
-        "packages",
-        metavar="NAME=PATH",
-        callback=_named_folders,
-        multiple=True,
-        help="Where the ROS package NAME of package:// URIs lies. Repeatable.",
-    )(command)
-
-
-def _named_values(
+def _split_arguments(
     _: click.Context, parameter: click.Parameter, values: tuple[str, ...]
 ) -> Arguments:
-    """Split ``NAME:=VALUE``, as xacro writes it; the value may be empty."""
+    """Split ``NAME:=VALUE``, the form of xacro; the value may be empty."""
     arguments = []
     for value in values:
         name, sign, text = value.partition(":=")
@@ -109,53 +127,127 @@ def _named_values(
     return tuple(arguments)
 
 
-def xacro_arguments(source: RobotSource, given: Arguments) -> Arguments:
-    """Return what is known of a robot's arguments; what the user says counts.
+base_option = click.option(
+    "--base",
+    type=click.Choice(BASES),
+    default="auto",
+    show_default=True,
+    help="Fixed or floating base; auto: fixed if the root is an empty link 'world'.",
+)
+package_option = click.option(
+    "--package",
+    "packages",
+    metavar="NAME=PATH",
+    callback=_split_packages,
+    multiple=True,
+    help="Folder of the ROS package NAME, for package:// URIs. Repeatable.",
+)
+argument_option = click.option(
+    "--arg",
+    "arguments",
+    metavar="NAME:=VALUE",
+    callback=_split_arguments,
+    multiple=True,
+    help="Value of the xacro argument NAME. Repeatable.",
+)
+engine_option = click.option(
+    "--engine",
+    "engines",
+    multiple=True,
+    metavar="NAME",
+    help="Use only this engine; 'urdf-usd doctor' lists them. Repeatable.  "
+    "[default: all that are installed]",
+)
+fail_on_option = click.option(
+    "--fail-on",
+    type=click.Choice(FAIL_ON),
+    default="fails",
+    show_default=True,
+    help="close: fail on every check that is not exact; incomplete: also on robots of "
+    "which parts could not be compared; fails: only on checks that fail or are "
+    "disputed, and on robots of which nothing could be compared.",
+)
+mirror_option = click.option(
+    "--mirror",
+    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    help="Folder with clones of the repositories of robot_descriptions; nothing is "
+    "downloaded then.  [default: environment variable URDF_USD_MIRROR]",
+)
+selection_options = add_options(
+    *(
+        click.option(
+            name,
+            plural,
+            multiple=True,
+            metavar="TEXT",
+            help=f"Only robots {text}. Repeatable; one match is enough.",
+        )
+        for name, plural, text in (
+            ("--tag", "tags", "with this tag, such as arm or quadruped"),
+            ("--maker", "makers", "whose maker's name contains this text"),
+            ("--license", "licenses", "under this licence, by SPDX identifier"),
+        )
+    )
+)
+
+
+def existing_robot(text: str, *, mirror: Path | None = None) -> RobotSource:
+    """Resolve a reference to one robot, whose file exists.
+
+    Commands call it before they import engines or OpenUSD.
+
+    Args:
+        text: The reference.
+        mirror: Folder with the repositories of robot_descriptions.
 
     Raises:
-        CommandError: Arguments are given, but the robot is not xacro.
+        CorpusError: The text is not a reference, or its robot is not available.
+        SourceError: The file does not exist.
+    """
+    from urdf_usd.corpus import resolve_robot
+
+    robot = resolve_robot(text, say, mirror=mirror)
+    try:
+        robot.path.stat()
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        # ValueError: the path contains a null character
+        from urdf_usd.converter.diagnostics import Diagnostic, Location, SourceError
+
+        file = str(robot.path)
+        missing = Diagnostic(
+            "file-missing", f"{file} does not exist", Location(file, 1, 1)
+        )
+        raise SourceError((missing,)) from None
+    except OSError:
+        # The code that opens the file reports this error with its context.
+        pass
+    return robot
+
+
+def xacro_arguments(source: RobotSource, given: Arguments) -> Arguments:
+    """Return the robot's xacro arguments, overridden by those of the user.
+
+    Raises:
+        CommandError: Arguments are given, but the robot is not a xacro file.
     """
     if given:
         from urdf_usd.converter.urdf.xacro.expansion import SUFFIX, is_xacro
 
         if not is_xacro(str(source.path)):
             raise CommandError(
-                f"--arg is for {SUFFIX} files; {source.path.name} is none"
+                f"--arg requires a {SUFFIX} file, but the source is {source.path.name}"
             )
     return tuple({**dict(source.arguments), **dict(given)}.items())
 
 
-def argument_option(command: _Command) -> _Command:
-    """Add ``--arg``."""
-    return click.option(
-        "--arg",
-        "arguments",
-        metavar="NAME:=VALUE",
-        callback=_named_values,
-        multiple=True,
-        help="Value of the argument NAME of a xacro file. Repeatable.",
-    )(command)
-
-
 def require_engines(names: tuple[str, ...]) -> None:
-    """Refuse names that are not those of installed engines.
+    """Check that engines are installed.
 
     Raises:
-        UnknownEngineError: An engine of that name is not installed.
+        UnknownEngineError: One is not.
     """
     if names:
         from urdf_usd.conformance.engines.registry import require
 
         for name in names:
             require(name)
-
-
-def engine_option(command: _Command) -> _Command:
-    """Add ``--engine``."""
-    return click.option(
-        "--engine",
-        "engines",
-        multiple=True,
-        metavar="NAME",
-        help="Ask only this engine, see doctor. Repeatable. [default: all available]",
-    )(command)

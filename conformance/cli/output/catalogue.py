@@ -1,4 +1,4 @@
-"""What is told of robots of a corpus: a row of each, or all of one."""
+"""Robots of a corpus: one row each for a table, or all details of one."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ _SHORT_COMMIT = 10
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One robot of a list; what is not known is None.
+    """One robot of a list; unknown values are None.
 
     Attributes:
-        reference: What a user writes to get it.
-        maker: Who makes it.
-        degrees_of_freedom: Of its joints that follow no other one, if it is here.
+        reference: Reference by which a user gets it.
+        maker: Manufacturer.
+        degrees_of_freedom: Sum over joints without mimic, if it is available locally.
         license: SPDX identifier.
         commit: Commit of its files in their repository.
-        cached: Whether it is here.
-        tags: What kind of robot it is.
-        source: Distribution, or scheme, that it comes from.
-        note: Why it cannot be had, or read.
+        cached: Whether it is available locally.
+        tags: Kinds of robot.
+        source: Distribution, or scheme of the reference.
+        note: Why it is not available, or not readable.
     """
 
     reference: str
@@ -51,7 +51,7 @@ class Row:
     note: str | None = None
 
     def as_plain(self) -> dict[str, object]:
-        """Return the row as JSON has it."""
+        """Return the row for JSON."""
         return {**asdict(self), "license": self.license or UNKNOWN}
 
 
@@ -69,7 +69,7 @@ COLUMNS = (
 
 
 def robot_row(robot: Candidate) -> Row:
-    """Return the row of a robot; one that is here is read."""
+    """Return the row of a robot; its URDF is read if it is available locally."""
     freedoms, note = None, None
     if isinstance(robot, RobotSource):
         try:
@@ -102,7 +102,7 @@ def row_cells(row: Row, *, short: bool = False) -> tuple[str, ...]:
 
     Args:
         row: The row.
-        short: Whether a commit is cut to what tells it apart.
+        short: Whether to abbreviate the commit.
     """
     commit = row.commit or ""
     texts = (
@@ -119,11 +119,11 @@ def row_cells(row: Row, *, short: bool = False) -> tuple[str, ...]:
     return tuple(" ".join(plain(text).split()) for text in texts)
 
 
-def described(robot: RobotSource) -> dict[str, object]:
-    """Return all that is known of a robot, as JSON has it.
+def description(robot: RobotSource) -> dict[str, object]:
+    """Return the details of a robot for JSON.
 
     Raises:
-        ConversionError: It cannot be read.
+        ConversionError: The robot cannot be read.
     """
     read = _read(robot)
     names = [str(robot.path)]
@@ -154,8 +154,8 @@ def described(robot: RobotSource) -> dict[str, object]:
     }
 
 
-def told(facts: Mapping[str, object]) -> Iterator[str]:
-    """Yield lines that tell the facts; what is not known is left out."""
+def description_lines(facts: Mapping[str, object]) -> Iterator[str]:
+    """Yield lines of ``name: value``; unknown values are left out."""
     width = max(map(len, facts)) + 1
     for name, value in facts.items():
         label = f"{name.replace('_', ' ')}:"

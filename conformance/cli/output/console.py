@@ -1,7 +1,7 @@
-"""What commands say on the terminal: stdout for results, stderr for everything else.
+"""Output to the terminal: results on stdout, everything else on stderr.
 
-Colours appear on a terminal alone, and never where ``NO_COLOR`` is set. Single lines
-need no rich, which takes a tenth of a small robot's conversion to import.
+Colours are used on terminals only, and not if ``NO_COLOR`` is set. Single lines are
+written without rich, whose import takes a tenth of a small robot's conversion.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ if TYPE_CHECKING:
     from urdf_usd.converter.diagnostics import Diagnostic
 
 _PIPE = 120
-# By the value of a severity.
+# Keyed by the value of a severity.
 SEVERITY_STYLES = {"error": "bold red", "warning": "yellow", "note": "cyan"}
 _WEIGHTS = frozenset({"bold", "dim"})
 
 
 def stderr() -> Console:
-    """Return a console on the present stderr."""
+    """Return a console on the current stderr."""
     return _console(stderr=True, soft_wrap=True)
 
 
 def stdout() -> Console:
-    """Return a console on the present stdout; in a pipe, wide enough for tables."""
+    """Return a console on the current stdout; in a pipe, wide enough for tables."""
     console = _console()
     return console if console.is_terminal else _console(width=_PIPE)
 
 
 def long_stdout() -> Console:
-    """Return a console on the present stdout that never breaks a line."""
+    """Return a console on the current stdout that never wraps a line."""
     return _console(soft_wrap=True)
 
 
@@ -64,7 +64,7 @@ def say_error(message: str) -> None:
 def show_diagnostics(diagnostics: Iterable[Diagnostic]) -> None:
     """Write diagnostics to stderr, ``file:line:column: severity: message [rule]``.
 
-    An error says what to do about it as well.
+    Errors include their remedy.
     """
     for diagnostic in diagnostics:
         place = f"{diagnostic.location}: " if diagnostic.location else ""
@@ -77,7 +77,7 @@ def show_diagnostics(diagnostics: Iterable[Diagnostic]) -> None:
 
 
 def _say_styled(*parts: tuple[str, str]) -> None:
-    """Write a line of texts in styles, which are words: a colour, bold, dim."""
+    """Write a line of (text, style); a style is a colour, ``bold`` and ``dim``."""
     colored = _has_colors()
     line = "".join(_styled(*part) if colored else part[0] for part in parts)
     click.echo(line, err=True, color=colored)
@@ -94,7 +94,7 @@ def _styled(text: str, style: str) -> str:
 
 
 def _has_colors() -> bool:
-    """Whether stderr shows colours, by the same rules as rich."""
+    """Whether to write colours to stderr, by the same rules as rich."""
     if os.environ.get("NO_COLOR"):
         return False
     if os.environ.get("FORCE_COLOR"):
@@ -103,5 +103,5 @@ def _has_colors() -> bool:
 
 
 def stderr_is_terminal() -> bool:
-    """Whether stderr is a terminal that understands more than lines."""
+    """Whether stderr is a terminal that supports cursor control."""
     return sys.stderr.isatty() and os.environ.get("TERM") not in {"dumb", "unknown"}

@@ -1,6 +1,6 @@
-"""Exit codes, and how every way of failing is said.
+"""Exit codes, and messages for failures.
 
-No user error ends in a traceback. What is left is a bug, and says so.
+A user error prints a message. Any other exception is reported as a bug of urdf-usd.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class ExitCode(IntEnum):
-    """What the command's exit status means."""
+    """Exit status of a command."""
 
     DONE = 0
     DOES_NOT_CONFORM = 1
@@ -29,13 +29,13 @@ class ExitCode(IntEnum):
 
 
 EXIT_CODES = (
-    "Exit status: 0 done; 1 does not conform; 2 cannot be read or done "
-    "(nothing was changed then); 130 interrupted."
+    "Exit status: 0 done; 1 does not conform; 2 input not readable or command failed "
+    "(nothing was changed); 130 interrupted."
 )
 
 
 class CommandError(Exception):
-    """A command cannot be carried out; the message says why and what would help."""
+    """A command failed; the message states the cause and a remedy."""
 
 
 @contextmanager
@@ -44,7 +44,7 @@ def explained_failures(*, debug: bool) -> Iterator[None]:
     try:
         yield
     except BrokenPipeError:
-        # The reader of the output went away; click ends quietly.
+        # Click handles a closed pipe: it exits without a message.
         raise
     except OSError as error:
         place = f"{error.filename}: " if error.filename else ""
@@ -55,13 +55,13 @@ def explained_failures(*, debug: bool) -> Iterator[None]:
         raise _exit(ExitCode.INTERRUPTED, debug=debug) from error
     except (click.ClickException, click.exceptions.Exit, click.Abort):
         raise
-    except Exception as error:  # the last stop before a traceback
+    except Exception as error:  # reported as a bug
         _explain(error, debug=debug)
         raise _exit(ExitCode.NOT_DONE, debug=debug) from error
 
 
 def _explain(error: Exception, *, debug: bool) -> None:
-    # Imported here: a help text takes none of these.
+    # Imported here because --help does not need these.
     from urdf_usd.conformance.engines.registry import (
         MissingEngineError,
         UnknownEngineError,
@@ -83,15 +83,15 @@ def _explain(error: Exception, *, debug: bool) -> None:
 
 @contextmanager
 def held_interrupts() -> Iterator[None]:
-    """Let Ctrl-C wait until the block is left: libraries that load swallow it."""
+    """Defer Ctrl-C until the end of the block: some libraries swallow it on import."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
-    former = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    previous = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, former)
+        signal.pthread_sigmask(signal.SIG_SETMASK, previous)
 
 
 def _exit(code: ExitCode, *, debug: bool) -> click.exceptions.Exit:
@@ -113,6 +113,5 @@ def _report_hint(*, debug: bool) -> str:
     if debug:
         return f"Please report it with the traceback below ({versions})."
     return (
-        f"Please report it ({versions}) with the traceback that "
-        "'urdf-usd --debug …' shows."
+        f"Please report it ({versions}) with the traceback from 'urdf-usd --debug …'."
     )

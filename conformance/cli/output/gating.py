@@ -1,8 +1,7 @@
-"""The gate of a run: what is said, and what is rewritten."""
+"""The gate of a run: print its result, compare with and update the baseline."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from urdf_usd.conformance.cli.output.console import long_stdout, say, say_error
@@ -25,99 +24,97 @@ if TYPE_CHECKING:
 
     from rich.text import Text
 
-    from urdf_usd.conformance.gate.decision import Failure, GateResult
+    from urdf_usd.conformance.cli.options.execution import GateOptions
+    from urdf_usd.conformance.gate.decision import GateResult
     from urdf_usd.conformance.records.baseline_record import BaselineRecord
     from urdf_usd.conformance.records.record import RobotRecord
 
-# What a log can hold; the report has all.
+# Limits for CI logs; the report lists everything.
 _SHOWN = 50
 _LONGEST = 200
 
 
-@dataclass(frozen=True, slots=True)
-class GateOptions:
-    """How a run is judged as a whole.
+def load_baseline(gate: GateOptions) -> Baseline | None:
+    """Read the baseline if there is one, and print warnings about its entries.
 
-    Attributes:
-        fail_on: The mildest result that does not pass.
-        strict: Whether robots that could not be read or fetched count.
-        file: The baseline.
-        update: Whether to rewrite it.
+    Raises:
+        TableError: The file is not a baseline.
     """
+    file = gate.baseline_file
+    if file is None:
+        return None
+    if gate.update_baseline and not file.exists():
+        return Baseline()
+    baseline = read_baseline(file)
+    for warning in baseline.unexplained:
+        say(warning)
+    return baseline
 
-    fail_on: FailOn = FailOn.FAILS
-    strict: bool = False
-    file: Path | None = None
-    update: bool = False
 
-    def baseline(self) -> Baseline | None:
-        """Read the baseline, and warn of what is not explained in it.
+def compare_with_baseline(
+    gate: GateOptions, records: Sequence[RobotRecord], baseline: Baseline | None
+) -> BaselineRecord | None:
+    """Return what is new, worse or fixed, if there is a baseline.
 
-        Raises:
-            TableError: It is none.
-        """
-        if self.file is None:
-            return None
-        if self.update and not self.file.exists():
-            return Baseline()
-        baseline = read_baseline(self.file)
-        for warning in baseline.unexplained:
-            say(warning)
-        return baseline
+    Args:
+        gate: What makes the run fail.
+        records: One per robot.
+        baseline: As returned by :func:`load_baseline`.
+    """
+    if baseline is None:
+        return None
+    return baseline_record(_rule(gate, records, baseline), baseline)
 
-    def compared(
-        self, records: Sequence[RobotRecord], baseline: Baseline | None
-    ) -> BaselineRecord | None:
-        """Return what is new, worse or fixed, if there is a baseline.
 
-        Args:
-            records: One per robot.
-            baseline: As :meth:`baseline` returned it.
-        """
-        if baseline is None:
-            return None
-        result = apply_gate(
-            records, fail_on=self.fail_on, strict=self.strict, baseline=baseline
-        )
-        return baseline_record(result, baseline)
+def decide(
+    gate: GateOptions, records: Sequence[RobotRecord], baseline: Baseline | None
+) -> ExitCode:
+    """Print what fails the run, update the baseline if requested.
 
-    def decide(
-        self, records: Sequence[RobotRecord], baseline: Baseline | None
-    ) -> ExitCode:
-        """Say what stands in the way of a run, rewrite the baseline if that is asked.
+    Args:
+        gate: What makes the run fail.
+        records: One per robot.
+        baseline: As returned by :func:`load_baseline`.
+    """
+    file = gate.baseline_file
+    if gate.update_baseline and baseline is not None and file is not None:
+        baseline = _update(gate, records, baseline, file)
+    result = _rule(gate, records, baseline)
+    if baseline is not None or FailOn(gate.fail_on) is not FailOn.FAILS:
+        console = long_stdout()
+        for line in _lines(result, file):
+            console.print(line)
+    if result.gate is Gate.NOTHING_READ:
+        say_error("no robot could be read, so nothing was compared")
+    passes = result.gate is Gate.PASSES
+    return ExitCode.DONE if passes else ExitCode.DOES_NOT_CONFORM
 
-        Args:
-            records: One per robot.
-            baseline: As :meth:`baseline` returned it.
-        """
-        if self.update and baseline is not None and self.file is not None:
-            baseline = self._updated(records, baseline, self.file)
-        result = apply_gate(
-            records, fail_on=self.fail_on, strict=self.strict, baseline=baseline
-        )
-        if baseline is not None or self.fail_on is not FailOn.FAILS:
-            console = long_stdout()
-            for line in _lines(result, self.file):
-                console.print(line)
-        if result.gate is Gate.NOTHING_READ:
-            say_error("no robot could be read, so nothing is proven")
-        passes = result.gate is Gate.PASSES
-        return ExitCode.DONE if passes else ExitCode.DOES_NOT_CONFORM
 
-    def _updated(
-        self, records: Sequence[RobotRecord], baseline: Baseline, file: Path
-    ) -> Baseline:
-        found = failures(
-            records, fail_on=self.fail_on, strict=self.strict, unreadable=True
-        )
-        updated = updated_baseline(records, baseline, found)
-        write_atomically(file, updated.as_toml().encode())
-        added = {one.place for one in updated.expectations}
-        added -= {one.place for one in baseline.expectations}
-        if added:
-            noun = "entry waits" if len(added) == 1 else "entries wait"
-            say(f"{file}: {len(added)} {noun} for a reason and an owner")
-        return updated
+def _rule(
+    gate: GateOptions, records: Sequence[RobotRecord], baseline: Baseline | None
+) -> GateResult:
+    return apply_gate(
+        records,
+        fail_on=FailOn(gate.fail_on),
+        strict=gate.strict,
+        baseline=baseline,
+    )
+
+
+def _update(
+    gate: GateOptions, records: Sequence[RobotRecord], baseline: Baseline, file: Path
+) -> Baseline:
+    found = failures(
+        records, fail_on=FailOn(gate.fail_on), strict=gate.strict, unreadable=True
+    )
+    updated = updated_baseline(records, baseline, found)
+    write_atomically(file, updated.as_toml().encode())
+    added = {one.place for one in updated.expectations}
+    added -= {one.place for one in baseline.expectations}
+    if added:
+        noun = "new entry needs" if len(added) == 1 else "new entries need"
+        say(f"{file}: {len(added)} {noun} a reason and an owner")
+    return updated
 
 
 def _lines(result: GateResult, file: Path | None) -> Iterator[Text]:
@@ -125,7 +122,7 @@ def _lines(result: GateResult, file: Path | None) -> Iterator[Text]:
 
     new = [(failure, f"{failure.grade}, not expected") for failure in result.new]
     worse = [
-        (failure, f"{failure.grade}, expected was {grade}")
+        (failure, f"{failure.grade}, expected {grade}")
         for failure, grade in result.worse
     ]
     counts = (
@@ -139,22 +136,16 @@ def _lines(result: GateResult, file: Path | None) -> Iterator[Text]:
     yield Text(f"Gate{against}: {', '.join(counts)}", style="bold")
     wrong = (*new, *worse)
     for failure, what in wrong[:_SHOWN]:
-        yield _failure_line(failure, what)
+        message = one_line(failure.message, _LONGEST)
+        yield Text.assemble(
+            ("  ✗", "red"), f" {failure.robot} {failure.check}: {what}: {message}"
+        )
     if len(wrong) > _SHOWN:
         yield Text(f"  and {len(wrong) - _SHOWN} more")
     for expectation in result.passing:
         place = f"{expectation.robot} {expectation.check}"
         yield Text.assemble(
-            ("  ✓", "green"), f" {place}: passes now; --update-baseline takes it out"
+            ("  ✓", "green"), f" {place}: passes now; --update-baseline removes it"
         )
     if result.absent:
-        yield Text(f"  {result.absent} expected of robots that are not in this run")
-
-
-def _failure_line(failure: Failure, what: str) -> Text:
-    from rich.text import Text
-
-    message = one_line(failure.message, _LONGEST)
-    return Text.assemble(
-        ("  ✗", "red"), f" {failure.robot} {failure.check}: {what}: {message}"
-    )
+        yield Text(f"  {result.absent} entries of robots that are not in this run")

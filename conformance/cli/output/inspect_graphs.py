@@ -1,11 +1,11 @@
-"""A robot's tree as a graph: for Graphviz, and for Mermaid."""
+"""The kinematic tree as a Graphviz or Mermaid graph."""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING
 
-from urdf_usd.conformance.cli.output.inspect_wording import joint_summary, number
+from urdf_usd.conformance.cli.output.inspect_text import joint_summary, number
 from urdf_usd.reports.text import one_line
 
 if TYPE_CHECKING:
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from urdf_usd.converter.robot.model import Joint, Link
 
 _LONGEST = 120
-# What ends a quoted label, starts an entity, or is taken for markup.
+# Characters that end a quoted label, start an entity or count as markup.
 _MERMAID = re.compile(r"[\"#&<>`\\|;]")
 
 
 def robot_dot(inspection: Inspection) -> str:
-    """Write a directed graph in the language of Graphviz: boxes joined by joints."""
+    """Return a directed graph in DOT: links as boxes, joints as edges."""
     lines = [
         f"digraph {_dot(inspection.robot.name)} {{",
         '  node [shape=box, fontname="sans-serif"];',
@@ -36,7 +36,7 @@ def robot_dot(inspection: Inspection) -> str:
 
 
 def robot_mermaid(inspection: Inspection) -> str:
-    """Write a flowchart in the language of Mermaid, which Markdown viewers draw."""
+    """Return a Mermaid flowchart, which Markdown viewers render."""
     lines = ["flowchart TD"]
     for identifier, link in _links(inspection):
         label = "<br/>".join(map(_mermaid_text, _link_label(link)))
@@ -48,7 +48,7 @@ def robot_mermaid(inspection: Inspection) -> str:
 
 
 def _links(inspection: Inspection) -> Iterator[tuple[str, Link]]:
-    """Links in tree order, with identifiers that hold in any language."""
+    """Yield the links in tree order, each with an identifier valid in both."""
     for index, name in enumerate(inspection.tree.links):
         yield f"link{index}", inspection.tree.link[name]
 

@@ -1,4 +1,4 @@
-"""A robot as JSON: what the model holds, in SI units, with absent as null."""
+"""A robot as JSON: the fields of the model, in SI units; absent values are null."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def _pose(pose: Pose) -> Json:
 
 
 def _plain(value: object) -> object:
-    """JSON has no infinity: unlimited is null, like absent."""
+    """Replace infinity, which JSON lacks, by null, as for absent values."""
     match value:
         case dict():
             return {key: _plain(item) for key, item in value.items()}

@@ -1,7 +1,7 @@
-"""How far a run is, how fast it goes, and how long it will take.
+"""Progress of a run: count, rate and time left.
 
-A bar on a terminal. Elsewhere a line now and then, and one for every robot that does
-not conform.
+A progress bar on terminals. Otherwise a line every ten seconds, and one for each robot
+that does not conform.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ if TYPE_CHECKING:
 
     from urdf_usd.conformance.records.record import RobotRecord
 
-# Seconds between lines where there is no terminal.
+# Seconds between lines without a terminal.
 _PERIOD = 10.0
-# Robots by which the pace is judged: the next ones are rather like the last ones.
+# Number of latest robots from which the rate is computed.
 _WINDOW = 200
 _MINUTE = 60
 _HOUR = 60 * _MINUTE
 
 
 class Pace:
-    """How fast robots are finished.
+    """Rate at which robots are finished.
 
     Args:
         total: Number of robots.
-        start: Time at which the first ones are begun [s].
+        start: Start time [s].
     """
 
     def __init__(self, total: int, start: float) -> None:
@@ -51,12 +51,12 @@ class Pace:
         self._times = deque([start], maxlen=_WINDOW)
 
     def finish(self, now: float) -> None:
-        """Count one robot that is finished at a time [s]."""
+        """Count one robot that finished at a time [s]."""
         self._left -= 1
         self._times.append(now)
 
     def __str__(self) -> str:
-        """Say rate and time left, such as ``2.5/s, 40 s left``."""
+        """Format rate and time left, such as ``2.5/s, 40 s left``."""
         seconds = self._times[-1] - self._times[0]
         finished = len(self._times) - 1
         if not finished or seconds <= 0:
@@ -67,7 +67,7 @@ class Pace:
 
 
 def duration(seconds: float) -> str:
-    """Say how long something takes, as roughly as it is known."""
+    """Format a duration as seconds, minutes or hours."""
     if seconds < 2 * _MINUTE:
         return f"{seconds:.0f} s"
     if seconds < 2 * _HOUR:
@@ -79,11 +79,11 @@ def duration(seconds: float) -> str:
 def shown_progress(
     total: int, *, named: bool = False
 ) -> Iterator[Callable[[RobotRecord], None]]:
-    """Show progress on stderr while the block runs; call the result once per robot.
+    """Show progress on stderr during the block; call the result once per robot.
 
     Args:
-        total: Number of robots, each counted once per converter.
-        named: Whether to name the converter before the robot.
+        total: Number of records: robots times converters.
+        named: Whether to prefix the robot with its converter.
     """
     console = stderr()
     pace = Pace(total, time.monotonic())
@@ -98,7 +98,7 @@ def shown_progress(
             progress.update(
                 task,
                 advance=1,
-                description=_called(record, named=named),
+                description=_name(record, named=named),
                 pace=f"{pace}",
                 refresh=True,
             )
@@ -107,7 +107,7 @@ def shown_progress(
 
 
 class _Lines:
-    """Progress as lines of text."""
+    """Progress as lines, for logs."""
 
     def __init__(
         self, console: Console, total: int, pace: Pace, *, named: bool
@@ -132,11 +132,11 @@ class _Lines:
         pace = f" ({self._pace})" if f"{self._pace}" else ""
         self._console.print(
             Text(f"[{count}/{self._total}] {look.sign} {record.verdict}: ")
-            + Text(f"{_called(record, named=self._named)}{pace}")
+            + Text(f"{_name(record, named=self._named)}{pace}")
         )
 
 
-def _called(record: RobotRecord, *, named: bool) -> str:
+def _name(record: RobotRecord, *, named: bool) -> str:
     return f"{record.candidate}/{record.id}" if named else record.id
 
 

@@ -1,4 +1,4 @@
-"""``urdf-usd doctor --sensitivity``: whether the harness catches what is wrong."""
+"""``urdf-usd doctor --sensitivity``: seed faults and report which are caught."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ if TYPE_CHECKING:
     from urdf_usd.conformance.mutation.sensitivity import KindResult, Sensitivity
 
 SCHEMA_VERSION = 1
-# Wide enough for all columns where there is no terminal to fit into.
+# Width without a terminal: enough for all columns.
 _PIPE = 132
 _CHECKS = 2
 
 
 def run_sensitivity(*, full: bool, jobs: int, json_file: Path | None) -> bool:
-    """Seed faults, show what became of them, and say whether all were caught.
+    """Seed faults, print the result, and return whether all were caught.
 
     Args:
-        full: Whether to try every place of every robot.
+        full: Whether to seed at every place of every robot.
         jobs: Number of child processes.
-        json_file: Receives the same as JSON.
+        json_file: Receives the result as JSON.
 
     Raises:
-        CommandError: A robot cannot be examined.
+        CommandError: A robot cannot be compared.
     """
     try:
         found = measure(full=full, jobs=jobs, progress=lambda robot: say(f"  {robot}"))
@@ -51,7 +51,7 @@ def run_sensitivity(*, full: bool, jobs: int, json_file: Path | None) -> bool:
 
 
 def as_json(found: Sensitivity) -> str:
-    """Return the result as JSON, the same for the same result."""
+    """Return the result as JSON; equal results give equal bytes."""
     document = {"schema_version": SCHEMA_VERSION, "passed": found.passed}
     return json.dumps(document | asdict(found), indent=1) + "\n"
 
@@ -96,19 +96,19 @@ def _smallest(kind: KindResult) -> str:
 
 def _failures(found: Sensitivity) -> list[Text]:
     lines = [
-        f"{robot}: nothing is wrong, but {', '.join(checks)} failed"
+        f"{robot}: false alarm without a fault: {', '.join(checks)}"
         for robot, checks in found.raised
     ]
     for kind in found.kinds:
         if not kind.seeded:
-            lines.append(f"{kind.title}: seeded nowhere")
+            lines.append(f"{kind.title}: no place to seed it")
         elif kind.missed:
             robot, subject = kind.missed[0]
             more = len(kind.missed) - 1
             others = f" and {more} more" if more else ""
             lines.append(f"{kind.title}: missed on {robot}, {subject}{others}")
         elif not kind.passed:
-            lines.append(f"{kind.title}: caught only from {_smallest(kind)} on")
+            lines.append(f"{kind.title}: smallest caught size is {_smallest(kind)}")
     return [Text.assemble(_sign(passed=False), f" {line}") for line in lines]
 
 
@@ -119,5 +119,5 @@ def _total(found: Sensitivity) -> Text:
     return Text.assemble(
         _sign(passed=found.passed),
         f" {caught} of {seeded} faults of {len(found.kinds)} kinds caught; "
-        f"{good} of {len(found.robots)} good USDs raise nothing",
+        f"{good} of {len(found.robots)} good USDs without a false alarm",
     )

@@ -1,7 +1,7 @@
-"""One line that says what a command is doing, on a terminal alone.
+"""A status line on terminals, shown while engines are loading.
 
-Engines take a second or more to load. What is shown needs no library, so that it is
-there before they are.
+Loading engines takes a second or more. The line needs no third-party library but
+click, so that it appears before these are imported.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class StatusLine:
-    """The last line on a terminal's stderr; in a pipe, nothing."""
+    """The last line of stderr if that is a terminal; otherwise nothing."""
 
     def __init__(self) -> None:
         self._terminal = stderr_is_terminal()
@@ -29,11 +29,11 @@ class StatusLine:
         """Replace the line.
 
         Args:
-            text: In ASCII, of which each character takes one column.
+            text: In ASCII, so that each character takes one column.
         """
         self.clear()
         if self._terminal:
-            # A line that is wrapped could not be taken back.
+            # A wrapped line could not be cleared.
             self._text = text[: shutil.get_terminal_size().columns - 1]
             click.echo(self._text, nl=False, err=True)
 
@@ -44,7 +44,7 @@ class StatusLine:
         self._text = ""
 
     def say(self, line: str) -> None:
-        """Write a line to stderr that stays, above this one."""
+        """Write a permanent line to stderr above the status line."""
         text = self._text
         self.clear()
         say(line)
@@ -53,7 +53,7 @@ class StatusLine:
 
 @contextmanager
 def shown_status(text: str) -> Iterator[StatusLine]:
-    """Show what is being done until the block is left."""
+    """Show a status line until the end of the block."""
     status = StatusLine()
     status.show(text)
     try:

@@ -1,4 +1,4 @@
-// Bundles the scripts of the pages into one that pages can hold or load from disk.
+// Bundles the scripts of the pages into one file, to embed or to link.
 
 import { createHash } from "node:crypto";
 import { readFile, readdir, writeFile } from "node:fs/promises";
@@ -8,7 +8,7 @@ import { build } from "esbuild";
 const OUTPUT = new URL("../templates/pages.js", import.meta.url);
 const SOURCES = new URL("src/", import.meta.url);
 
-/** A hash of what is built, so that a test can tell whether the bundle is current. */
+/** Hash of the sources, by which a test checks that the bundle is current. */
 async function digest() {
   const hash = createHash("sha256");
   hash.update(await readFile(new URL("package.json", import.meta.url)));
@@ -18,7 +18,7 @@ async function digest() {
   return hash.digest("hex");
 }
 
-/** The licence of every package that the bundle has code of. */
+/** The licence of every bundled package. */
 async function licenses(inputs) {
   const folders = new Set();
   for (const path of Object.keys(inputs)) {
@@ -46,8 +46,8 @@ const { outputFiles, metafile } = await build({
   write: false,
 });
 const held = (await licenses(metafile.inputs)).replaceAll("*/", "* /");
-// Names of formats, not addresses that anything is loaded from.
+// XML namespaces, which are not loaded.
 const banner = `/* sources: sha256 ${await digest()}\n\nIncludes ${held}\n*/\n`;
-// No text in it may end a script element.
+// Escapes end tags, which would end an inline script element.
 const script = outputFiles[0].text.replaceAll("</script", "<\\/script");
 await writeFile(OUTPUT, banner + script);

@@ -1,4 +1,4 @@
-// Bundles the viewer into one script that pages can hold or load from disk.
+// Bundles the viewer into one file, to embed or to link.
 
 import { createHash } from "node:crypto";
 import { readFile, readdir, writeFile } from "node:fs/promises";
@@ -8,7 +8,7 @@ const OUTPUT = new URL("../templates/viewer.js", import.meta.url);
 const SOURCES = new URL("src/", import.meta.url);
 const BORROWED = new URL("../pages/src/quantity.js", import.meta.url);
 
-/** A hash of what is built, so that a test can tell whether the bundle is current. */
+/** Hash of the sources, by which a test checks that the bundle is current. */
 async function digest() {
   const hash = createHash("sha256");
   hash.update(await readFile(new URL("package.json", import.meta.url)));
@@ -33,6 +33,6 @@ const license = await readFile(
   "utf8",
 );
 const banner = `/* sources: sha256 ${await digest()}\n\nIncludes three.js:\n${license}*/\n`;
-// No text in it may end a script element.
+// Escapes end tags, which would end an inline script element.
 const script = outputFiles[0].text.replaceAll("</script", "<\\/script");
 await writeFile(OUTPUT, banner + script);

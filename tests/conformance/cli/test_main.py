@@ -1,4 +1,4 @@
-"""The command as people use it: output streams, messages, exit codes, files."""
+"""The command: output streams, messages, exit codes, files."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def _entries(folder: Path) -> list[str]:
 @pytest.mark.parametrize("flag", ["-h", "--help"])
 @pytest.mark.parametrize("command", COMMANDS)
 def test_help_shows_examples_and_exit_codes(command: str, flag: str) -> None:
-    """Whoever reads the help can go on by copying."""
+    """Of every command."""
     result = _invoke(command, flag)
 
     assert result.exit_code == 0
@@ -136,15 +136,15 @@ def test_help_shows_examples_and_exit_codes(command: str, flag: str) -> None:
     assert "Exit status: 0 done; 1 does not conform; 2" in result.stdout
 
 
-def test_examples_in_help_name_options_that_exist() -> None:
-    """Every example parses; a file that it names may be missing."""
+def test_examples_in_help_use_existing_options() -> None:
+    """Every option in an example is in the help text."""
     for command in COMMANDS:
         text = _invoke(command, "--help").stdout
         for option in re.findall(r" (--[a-z]+)", text.split("Examples:")[1]):
             assert f"  {option}" in text.split("Examples:")[0], (command, option)
 
 
-def test_version_is_the_packages() -> None:
+def test_version_is_that_of_the_package() -> None:
     """One word and the version."""
     assert re.fullmatch(
         r"urdf-usd, version \d+\.\d+\.\d+\S*\n", _invoke("--version").stdout
@@ -161,9 +161,12 @@ def test_version_is_the_packages() -> None:
         (["convert", "pybulet", "out"], "did you mean 'pybullet'?"),
         (["convert", "pybullet", "out"], "names a whole corpus; name one robot"),
         (["convert", "arm.xacro", "out", "--arg", "x=1"], "'x=1' is not NAME:=VALUE"),
-        (["convert", "arm.urdf", "out", "--arg", "x:=1"], "--arg is for .xacro files"),
-        (["check", "arm.urdf", "arm.urdf", "--arg", "x:=1"], "arm.urdf is none"),
-        (["expand", "arm.urdf"], "arm.urdf is no .xacro file"),
+        (
+            ["convert", "arm.urdf", "out", "--arg", "x:=1"],
+            "--arg requires a .xacro file",
+        ),
+        (["check", "arm.urdf", "arm.urdf", "--arg", "x:=1"], "the source is arm.urdf"),
+        (["expand", "arm.urdf"], "arm.urdf is not a .xacro file"),
         (["check", "arm.urdf", "missing.usda"], "'missing.usda' does not exist"),
         (["check", "arm.urdf", "arm.urdf", "--engine", "x"], "no engine is called"),
         (["run"], "Missing option '--out'"),
@@ -192,8 +195,8 @@ def test_wrong_arguments_are_explained_and_change_nothing(
 # convert
 
 
-def test_convert_prints_the_root_layer_and_nothing_else(folder: Path) -> None:
-    """So that the path can be passed on."""
+def test_convert_prints_only_the_root_layer(folder: Path) -> None:
+    """Scripts use the path."""
     result = _invoke("convert", "arm.urdf", "deep/out")
 
     assert result.exit_code == 0
@@ -201,8 +204,8 @@ def test_convert_prints_the_root_layer_and_nothing_else(folder: Path) -> None:
     assert (folder / "deep/out/arm.usda").is_file()
 
 
-def test_convert_replaces_a_former_conversion_by_the_same_bytes(folder: Path) -> None:
-    """A second run needs no clean-up, and nothing of the first is left."""
+def test_second_conversion_writes_the_same_bytes(folder: Path) -> None:
+    """It replaces all files of the first."""
     _invoke("convert", "arm.urdf", "out")
     first = {name: (folder / name).read_bytes() for name in _files(folder / "out")}
 
@@ -216,8 +219,8 @@ def _files(folder: Path) -> list[Path]:
     return sorted(path for path in folder.rglob("*") if path.is_file())
 
 
-def test_convert_never_writes_over_foreign_files(folder: Path) -> None:
-    """A folder with anything else in it stays as it is."""
+def test_convert_keeps_foreign_files(folder: Path) -> None:
+    """A folder with other files is refused."""
     (folder / "mine").mkdir()
     (folder / "mine" / "thesis.tex").write_text("years of work")
 
@@ -248,10 +251,8 @@ def test_bad_input_is_one_diagnostic_with_its_place(folder: Path, case: str) -> 
     ("source", "rule"),
     [("missing.urdf", "file-missing"), ("folder.urdf", "file-not-regular")],
 )
-def test_a_path_without_a_file_has_a_place_too(
-    folder: Path, source: str, rule: str
-) -> None:
-    """Editors jump to it all the same."""
+def test_missing_file_has_a_location(folder: Path, source: str, rule: str) -> None:
+    """In the format that editors parse."""
     (folder / "folder.urdf").mkdir()
 
     result = _invoke("convert", source, "out")
@@ -263,8 +264,8 @@ def test_a_path_without_a_file_has_a_place_too(
     assert not (folder / "out").exists()
 
 
-def test_bad_input_leaves_a_former_conversion_as_it_was(folder: Path) -> None:
-    """A typing mistake does not cost yesterday's asset."""
+def test_failed_conversion_keeps_the_previous_asset(folder: Path) -> None:
+    """Of the same folder."""
     _invoke("convert", "arm.urdf", "out")
     before = {name: name.read_bytes() for name in _files(folder / "out")}
     (folder / "arm.urdf").write_text(ARM.replace("revolute", "hinge"))
@@ -275,8 +276,8 @@ def test_bad_input_leaves_a_former_conversion_as_it_was(folder: Path) -> None:
     assert {name: name.read_bytes() for name in _files(folder / "out")} == before
 
 
-def test_an_error_says_what_to_do_and_that_helps(folder: Path) -> None:
-    """Links that lie too deep in each other for OpenUSD lie well beside each other."""
+def test_remedy_of_an_error_works(folder: Path) -> None:
+    """Nesting that is too deep for OpenUSD converts with flat bodies."""
     mass = (
         '<inertial><mass value="0.2"/><inertia ixx="0.01" iyy="0.02" izz="0.025" '
         'ixy="0.001" ixz="0" iyz="0"/></inertial>'
@@ -297,8 +298,8 @@ def test_an_error_says_what_to_do_and_that_helps(folder: Path) -> None:
     assert flat.exit_code == 0
 
 
-def test_strict_refuses_what_is_otherwise_a_warning(folder: Path) -> None:
-    """The same file converts with a warning without --strict."""
+def test_strict_makes_warnings_errors(folder: Path) -> None:
+    """Without --strict, the same file converts with a warning."""
     (folder / "odd.urdf").write_text(ARM.replace('xyz="1 2 -3"', 'xyz="1 2 -3,"'))
 
     lenient = _invoke("convert", "odd.urdf", "out")
@@ -311,7 +312,7 @@ def test_strict_refuses_what_is_otherwise_a_warning(folder: Path) -> None:
     assert not (folder / "strict").exists()
 
 
-def test_a_package_given_by_hand_is_where_meshes_are_found(folder: Path) -> None:
+def test_package_option_resolves_mesh_uris(folder: Path) -> None:
     """--package NAME=PATH resolves package://NAME/."""
     shape = '<collision><geometry><mesh filename="package://p/m.obj"/></geometry></collision>'
     (folder / "arm.urdf").write_text(
@@ -334,7 +335,7 @@ def test_a_package_given_by_hand_is_where_meshes_are_found(folder: Path) -> None
 
 
 def test_check_of_a_good_asset_exits_0(asset: Path) -> None:
-    """All engines take part; the records are complete."""
+    """With all engines and a complete record."""
     result = _invoke(
         "check",
         str(asset / "arm.urdf"),
@@ -356,7 +357,7 @@ def test_check_of_a_good_asset_exits_0(asset: Path) -> None:
 
 
 def test_check_against_another_robot_exits_1_and_names_the_fault(asset: Path) -> None:
-    """The URDF says another mass than the USD."""
+    """The URDF has another mass than the USD."""
     (asset / "heavy.urdf").write_text(ARM.replace('value="1.5"', 'value="3"'))
 
     result = _invoke(
@@ -368,8 +369,8 @@ def test_check_against_another_robot_exits_1_and_names_the_fault(asset: Path) ->
     assert "upper" in result.stdout
 
 
-def test_check_of_something_that_is_no_usd_exits_2(asset: Path) -> None:
-    """The USD side cannot be read, which is not the same as not conforming."""
+def test_check_of_an_invalid_usd_exits_2(asset: Path) -> None:
+    """An unreadable USD is not the same as one that does not conform."""
     (asset / "junk.usda").write_text("junk")
 
     result = _invoke("check", str(asset / "arm.urdf"), str(asset / "junk.usda"))
@@ -378,8 +379,8 @@ def test_check_of_something_that_is_no_usd_exits_2(asset: Path) -> None:
     assert "unreadable" in result.stdout
 
 
-def test_check_keeps_to_its_time_limit(asset: Path) -> None:
-    """Nothing is decided then, and the summary says why."""
+def test_check_obeys_its_time_limit(asset: Path) -> None:
+    """The summary gives the reason."""
     files = str(asset / "arm.urdf"), str(asset / "usd" / "arm.usda")
 
     result = _invoke("check", *files, "--timeout", "0.001")
@@ -389,8 +390,8 @@ def test_check_keeps_to_its_time_limit(asset: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux keeps to limits")
-def test_memory_that_libraries_alone_exceed_is_refused(asset: Path) -> None:
-    """It is no bug, and the message says what to do."""
+def test_memory_limit_below_libraries_is_refused(asset: Path) -> None:
+    """The message contains a remedy."""
     files = str(asset / "arm.urdf"), str(asset / "usd" / "arm.usda")
 
     result = _invoke("check", *files, "--memory", "1")
@@ -414,8 +415,8 @@ def test_check_of_a_bad_urdf_shows_its_diagnostic(asset: Path) -> None:
 # run
 
 
-def test_run_writes_the_whole_report(folder: Path) -> None:
-    """Everything that is promised lies in OUT, and says the same."""
+def test_run_writes_all_files_of_the_report(folder: Path) -> None:
+    """Their contents agree."""
     result = _invoke("run", "arm.urdf", "pybullet:r2d2.urdf", "--out", "report")
 
     report = folder / "report"
@@ -441,8 +442,8 @@ def test_run_writes_the_whole_report(folder: Path) -> None:
     assert "\x1b" not in result.output
 
 
-def test_run_replaces_a_former_report_but_nothing_else(folder: Path) -> None:
-    """Robots of the former run are gone; a folder of the user is refused."""
+def test_run_replaces_only_a_previous_report(folder: Path) -> None:
+    """Robots of the previous run are removed; a folder of the user is refused."""
     _invoke("run", "arm.urdf", "--out", "report")
     (folder / "leg.urdf").write_text(ARM.replace('name="arm"', 'name="leg"'))
 
@@ -458,8 +459,8 @@ def test_run_replaces_a_former_report_but_nothing_else(folder: Path) -> None:
     assert _entries(folder) == before
 
 
-def test_a_folder_named_assets_of_the_user_is_not_emptied(folder: Path) -> None:
-    """Only the marker of a run makes a folder replaceable."""
+def test_run_keeps_a_user_folder_named_assets(folder: Path) -> None:
+    """Only a folder with the marker of a run is replaced."""
     (folder / "project" / "assets").mkdir(parents=True)
     (folder / "project" / "assets" / "logo.svg").write_text("<svg/>")
 
@@ -470,7 +471,7 @@ def test_a_folder_named_assets_of_the_user_is_not_emptied(folder: Path) -> None:
 
 
 def test_run_lists_unreadable_files_and_strict_counts_them(folder: Path) -> None:
-    """Bad files in a corpus are shown; whether they fail it is the user's choice."""
+    """They fail the run with --strict only."""
     (folder / "bad.urdf").write_text(_robot(A, B))
 
     lenient = _invoke("run", "dir:.", "--out", "report")
@@ -488,7 +489,7 @@ def test_run_lists_unreadable_files_and_strict_counts_them(folder: Path) -> None
     assert "no robot could be read" in alone.stderr
 
 
-def test_an_interrupted_run_leaves_a_report_on_what_is_finished(
+def test_interrupted_run_writes_a_report_of_finished_robots(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ctrl-C after the first robot."""
@@ -503,7 +504,7 @@ def test_an_interrupted_run_leaves_a_report_on_what_is_finished(
         yield show
 
     monkeypatch.setattr(
-        "urdf_usd.conformance.cli.options.running.shown_progress", interrupting
+        "urdf_usd.conformance.cli.output.run_report.shown_progress", interrupting
     )
     result = _invoke("run", "arm.urdf", "pybullet:cube.urdf", "--out", "report")
 
@@ -516,8 +517,8 @@ def test_an_interrupted_run_leaves_a_report_on_what_is_finished(
 # doctor
 
 
-def test_doctor_names_versions_engines_and_corpora() -> None:
-    """What is absent comes with a remedy."""
+def test_doctor_lists_versions_engines_and_corpora() -> None:
+    """With a remedy for what is not available."""
     result = _invoke("doctor")
 
     assert result.exit_code == 0
@@ -525,8 +526,8 @@ def test_doctor_names_versions_engines_and_corpora() -> None:
         assert name in result.stdout
 
 
-def test_doctor_shows_what_would_help(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A corpus that is not installed is one pip command away."""
+def test_doctor_shows_how_to_install_a_corpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a pip command."""
     monkeypatch.setattr(
         "urdf_usd.corpus.sources.example_robots.DISTRIBUTION", "no-such-thing"
     )
@@ -539,7 +540,7 @@ def test_doctor_shows_what_would_help(monkeypatch: pytest.MonkeyPatch) -> None:
 # Bugs
 
 
-def test_a_bug_asks_for_a_report_and_shows_no_traceback(
+def test_bug_asks_for_a_report_without_traceback(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """--debug shows it."""
@@ -558,10 +559,10 @@ def test_a_bug_asks_for_a_report_and_shows_no_traceback(
     assert _entries(folder) == ["arm.urdf"]
 
 
-def test_a_file_that_cannot_be_written_is_no_bug(
+def test_write_error_is_not_reported_as_a_bug(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A full disk is told by the system's own words."""
+    """A full disk gives the message of the system."""
 
     def fail(*_: object) -> None:
         raise OSError(28, "No space left on device", "out/arm.usda")
@@ -604,8 +605,8 @@ def processes() -> Iterator[list[subprocess.Popen[str]]]:
 
 
 @pytest.mark.usefixtures("folder")
-def test_a_pipe_gets_no_colours_and_only_the_path() -> None:
-    """Even the streams of engines and libraries are quiet."""
+def test_pipe_gets_only_the_path_without_colours() -> None:
+    """Engines and libraries print nothing."""
     result = _command("convert", "pybullet:kuka_iiwa/model.urdf", "out")
 
     assert result.returncode == 0
@@ -618,7 +619,7 @@ def test_a_pipe_gets_no_colours_and_only_the_path() -> None:
 
 @pytest.mark.usefixtures("folder")
 def test_colours_follow_the_terminal_and_no_color() -> None:
-    """FORCE_COLOR stands in for a terminal; NO_COLOR wins over it."""
+    """FORCE_COLOR stands in for a terminal; NO_COLOR takes precedence."""
     coloured = _command("convert", "missing.urdf", "out", FORCE_COLOR="1")
     plain = _command("convert", "missing.urdf", "out", FORCE_COLOR="1", NO_COLOR="1")
 
@@ -638,18 +639,18 @@ def test_colours_follow_the_terminal_and_no_color() -> None:
         (("run", "--basline", "known.toml"), "--baseline"),
     ],
 )
-def test_a_mistyped_word_is_answered_with_what_was_meant(
+def test_mistyped_command_suggests_similar_ones(
     arguments: tuple[str, ...], hint: str
 ) -> None:
-    """Exit 2, and the words that look alike."""
+    """Exit 2."""
     result = CliRunner().invoke(main, arguments)
 
     assert result.exit_code == 2
     assert hint in result.stderr
 
 
-def test_a_word_like_no_command_is_answered_without_a_guess() -> None:
-    """The help text lists all."""
+def test_unknown_command_without_similar_ones_has_no_suggestion() -> None:
+    """Exit 2."""
     result = CliRunner().invoke(main, ("zzz",))
 
     assert result.exit_code == 2
@@ -658,10 +659,10 @@ def test_a_word_like_no_command_is_answered_without_a_guess() -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are POSIX")
-def test_ctrl_c_ends_a_run_and_all_its_children(
+def test_ctrl_c_ends_a_run_and_its_processes(
     folder: Path, processes: list[subprocess.Popen[str]]
 ) -> None:
-    """Exit 130, a report on what is finished, no process left."""
+    """Exit 130, a report of finished robots, no process left."""
     process = subprocess.Popen(  # noqa: S603  # our own command
         [_installed(), "run", "--out", "report", "--jobs", "2"],
         stderr=subprocess.PIPE,

@@ -1,4 +1,4 @@
-"""The process of the command: its output is complete, and it ends as programs do."""
+"""The process of the command: complete output, exit status, exit handlers."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ def ended(*arguments: str, before: str = "") -> subprocess.CompletedProcess[str]
     )
 
 
-def test_a_conversion_prints_the_root_layer_and_then_ends_python(
+def test_conversion_prints_the_root_layer_and_runs_exit_handlers(
     robot: Path, tmp_path: Path
 ) -> None:
-    """What libraries registered for the end of the process is called."""
+    """Handlers of libraries are called."""
     done = ended("convert", str(robot), str(tmp_path / "usd"), before=FAREWELL)
 
     assert done.returncode == 0
@@ -49,8 +49,8 @@ def test_a_conversion_prints_the_root_layer_and_then_ends_python(
     assert {entry.name for entry in tmp_path.iterdir()} == {"arm.urdf", "usd"}
 
 
-def test_a_failure_keeps_its_status_and_its_words(tmp_path: Path) -> None:
-    """As every other way to end."""
+def test_failure_keeps_its_status_and_message(tmp_path: Path) -> None:
+    """Through the entry point."""
     done = ended("convert", str(tmp_path / "none.urdf"), str(tmp_path / "usd"))
 
     assert done.returncode == 2
@@ -59,7 +59,7 @@ def test_a_failure_keeps_its_status_and_its_words(tmp_path: Path) -> None:
 
 
 def test_long_output_is_complete(tmp_path: Path) -> None:
-    """More of it than a pipe holds."""
+    """More than the buffer of a pipe."""
     links = "".join(f'<link name="link_{number}"/>' for number in range(9000))
     file = tmp_path / "many.xacro"
     file.write_text(f'<robot name="many">{links}</robot>')
@@ -70,8 +70,8 @@ def test_long_output_is_complete(tmp_path: Path) -> None:
     assert done.stdout.rstrip().endswith("</robot>")
 
 
-def test_garbage_collection_is_as_python_has_it(robot: Path) -> None:
-    """Neither off nor blind to what was loaded."""
+def test_garbage_collection_is_unchanged(robot: Path) -> None:
+    """Neither disabled nor frozen."""
     tell = (
         "import atexit, gc\n"
         "atexit.register(lambda: print(gc.isenabled(), gc.get_freeze_count()))\n"

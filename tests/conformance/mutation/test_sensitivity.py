@@ -89,7 +89,7 @@ def test_false_positive_fails_and_is_named() -> None:
     found = summary([replace(GOOD, raised=("limits.upper",))])
 
     assert not found.passed
-    assert "a: nothing is wrong, but limits.upper failed" in _text(found)
+    assert "a: false alarm without a fault: limits.upper" in _text(found)
 
 
 def test_a_kind_that_is_seeded_nowhere_fails() -> None:
@@ -98,7 +98,7 @@ def test_a_kind_that_is_seeded_nowhere_fails() -> None:
     found = summary([replace(GOOD, trials=rest)])
 
     assert not found.passed
-    assert "up axis Y: seeded nowhere" in _text(found)
+    assert "up axis Y: no place to seed it" in _text(found)
 
 
 def test_fault_detected_only_far_above_tolerance_fails() -> None:
@@ -106,7 +106,7 @@ def test_fault_detected_only_far_above_tolerance_fails() -> None:
     found = summary([_changed(GOOD, "mass.scaled", smallest=1.2e-4)])
 
     assert not found.passed
-    assert "mass scaled: caught only from 0.00012 relative on" in _text(found)
+    assert "mass scaled: smallest caught size is 0.00012 relative" in _text(found)
 
 
 def test_sizes_may_come_from_searches_of_their_own() -> None:

@@ -1,4 +1,4 @@
-"""Robots as tests, and the fixture, as people use them: in projects of their own."""
+"""The suite and the fixture, in pytest projects."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _wrong_usd(folder: Path) -> Path:
 
 
 def test_corpus_becomes_a_test_per_robot_and_group(project: pytest.Pytester) -> None:
-    """All pass, or have nothing to compare, and are known by robot and group."""
+    """All pass or have nothing to compare; ids have robot and group."""
     result = _suite(project, "-v")
 
     outcomes = result.parseoutcomes()
@@ -73,7 +73,7 @@ def test_corpus_becomes_a_test_per_robot_and_group(project: pytest.Pytester) -> 
 
 
 def test_tests_are_selected_by_name_and_mark(project: pytest.Pytester) -> None:
-    """As people know it."""
+    """By -k and -m."""
     by_name = _suite(project, "--collect-only", "-q", "-k", "arm and mass")
     by_mark = _suite(project, "--collect-only", "-q", "-m", "conformance_limits")
 
@@ -81,8 +81,10 @@ def test_tests_are_selected_by_name_and_mark(project: pytest.Pytester) -> None:
     by_mark.stdout.fnmatch_lines(["*?dir--arm-limits?", "*?dir--other-limits?", "*2/*"])
 
 
-def test_robots_that_are_not_to_be_had_are_skipped(project: pytest.Pytester) -> None:
-    """With the reason; what is no robot is no failure either."""
+def test_unavailable_and_unreadable_robots_are_skipped(
+    project: pytest.Pytester,
+) -> None:
+    """With the reason."""
     (project.path / "robots" / "other.urdf").write_text("<robot name='none'/>")
     result = _suite(project, "-rs", "-k", "other")
 
@@ -90,16 +92,16 @@ def test_robots_that_are_not_to_be_had_are_skipped(project: pytest.Pytester) -> 
     result.stdout.fnmatch_lines(["*unreadable: *has no links*"])
 
 
-def test_workers_share_robots_and_not_their_tests(project: pytest.Pytester) -> None:
-    """Each robot is examined by one of them."""
+def test_one_worker_runs_all_tests_of_a_robot(project: pytest.Pytester) -> None:
+    """So each robot is checked once."""
     result = _suite(project, "-n", "2", "-v", "-m", "conformance_mass")
 
     result.assert_outcomes(passed=2)
     result.stdout.fnmatch_lines(["*LoadGroupScheduling*"])
 
 
-def test_corpus_that_is_not_there_is_a_usage_error(project: pytest.Pytester) -> None:
-    """Not a test that fails, and not a traceback."""
+def test_unknown_corpus_is_a_usage_error(project: pytest.Pytester) -> None:
+    """Not a failing test, and not a traceback."""
     result = project.runpytest_subprocess(
         *("--pyargs", "urdf_usd.conformance.suite", "--robots", "dir:nowhere", *FLAGS)
     )
@@ -125,7 +127,7 @@ def _refused(project: pytest.Pytester) -> None:
 
 
 def test_known_failures_are_expected_to_fail(project: pytest.Pytester) -> None:
-    """For the reason that the baseline gives."""
+    """With the reason in the baseline."""
     _refused(project)
     (project.path / "known.toml").write_text(
         BASELINE.format(robot="dir--other", check="verdict", grade="unreadable")
@@ -137,8 +139,8 @@ def test_known_failures_are_expected_to_fail(project: pytest.Pytester) -> None:
     result.stdout.fnmatch_lines(["*known since May (ann)*"])
 
 
-def test_a_failure_that_nobody_knows_fails(project: pytest.Pytester) -> None:
-    """With a baseline, also what cannot be read."""
+def test_failure_that_is_not_in_the_baseline_fails(project: pytest.Pytester) -> None:
+    """With a baseline, also an unreadable file."""
     _refused(project)
     (project.path / "known.toml").write_text(
         BASELINE.format(robot="dir--arm", check="mass.total", grade="fails")
@@ -150,10 +152,10 @@ def test_a_failure_that_nobody_knows_fails(project: pytest.Pytester) -> None:
     result.stdout.fnmatch_lines(["*unreadable*has no links*"])
 
 
-def test_a_known_failure_that_passes_has_to_leave_the_baseline(
+def test_passing_baseline_entry_fails(
     project: pytest.Pytester,
 ) -> None:
-    """A strict one: the gate would hide the next fault."""
+    """It would hide the next failure."""
     (project.path / "known.toml").write_text(
         BASELINE.format(robot="dir--arm", check="mass.total", grade="fails")
     )
@@ -164,16 +166,16 @@ def test_a_known_failure_that_passes_has_to_leave_the_baseline(
     result.stdout.fnmatch_lines(["*XPASS(strict)*known since May*"])
 
 
-def test_baseline_that_is_none_is_a_usage_error(project: pytest.Pytester) -> None:
-    """With the line of what is wrong."""
+def test_invalid_baseline_is_a_usage_error(project: pytest.Pytester) -> None:
+    """With the line of the error."""
     (project.path / "known.toml").write_text("[[expected]]\nrobot = 'a'\n")
     result = _suite(project, "--conformance-baseline", "known.toml")
 
     result.stdout.fnmatch_lines(["*known.toml:1*"])
 
 
-def test_three_lines_gate_a_robot(project: pytest.Pytester) -> None:
-    """The path is relative to the test."""
+def test_fixture_checks_a_robot(project: pytest.Pytester) -> None:
+    """Paths are relative to the test."""
     project.makepyfile(
         """
         def test_my_robot(conformance):
@@ -185,8 +187,8 @@ def test_three_lines_gate_a_robot(project: pytest.Pytester) -> None:
     result.assert_outcomes(passed=1)
 
 
-def test_wrong_usd_is_told_by_its_worst_findings(project: pytest.Pytester) -> None:
-    """What was expected, what is there, and what to do."""
+def test_wrong_usd_fails_with_its_worst_findings(project: pytest.Pytester) -> None:
+    """Expected and actual values, and a remedy."""
     usd = _wrong_usd(project.path)
     project.makepyfile(
         f"""
@@ -204,14 +206,14 @@ def test_wrong_usd_is_told_by_its_worst_findings(project: pytest.Pytester) -> No
             "*[[]mass.link.mass]*",
             "*expected (URDF): 2.5 kg*",
             "*actual (USD):    3.5 kg*",
-            "*If the values on the URDF side are what the file says*",
+            "*If the expected values are those of the URDF file*",
         ]
     )
     result.stdout.no_fnmatch_line("*conformance/pytest_plugin/examined.py*")
 
 
 def test_options_are_keywords(project: pytest.Pytester) -> None:
-    """Of the conversion, by name or as texts; a slip is told."""
+    """Of the conversion, as members or values; an unknown one is an error."""
     project.makepyfile(
         """
         import pytest
@@ -224,7 +226,7 @@ def test_options_are_keywords(project: pytest.Pytester) -> None:
             assert examined.record.asset.root_layer == "arm.usdc"
 
         def test_slip(conformance):
-            with pytest.raises(TypeError, match="no choice 'layuot'; there are "):
+            with pytest.raises(TypeError, match="unknown choice 'layuot'"):
                 conformance("robots/arm.urdf", layuot="single")
         """
     )
@@ -233,8 +235,8 @@ def test_options_are_keywords(project: pytest.Pytester) -> None:
     result.assert_outcomes(passed=2)
 
 
-def test_sessions_that_do_not_ask_pay_nothing(project: pytest.Pytester) -> None:
-    """No engine and no library is imported."""
+def test_plugin_imports_nothing_unless_used(project: pytest.Pytester) -> None:
+    """No engine and no library."""
     project.makepyfile(
         f"""
         import sys
@@ -264,8 +266,8 @@ def test_sessions_that_do_not_ask_pay_nothing(project: pytest.Pytester) -> None:
     assert result.returncode == 0, result.stdout
 
 
-def test_option_of_somebody_else_is_left_to_them(project: pytest.Pytester) -> None:
-    """The long name is ours alone."""
+def test_short_option_of_another_plugin_is_kept(project: pytest.Pytester) -> None:
+    """The suite has a long name of its own."""
     project.makeconftest(
         """
         def pytest_addoption(parser):

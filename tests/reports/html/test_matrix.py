@@ -1,4 +1,4 @@
-"""Tests of what the page of a run knows of its robots."""
+"""Tests of the data embedded in the page of a run."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def _written(*robots: object) -> dict[str, list[dict[str, object]]]:
     return read
 
 
-def test_a_grade_is_one_letter_that_the_page_knows() -> None:
-    """In the order of the checks, with a dot where a robot has none."""
+def test_grades_are_encoded_as_letters() -> None:
+    """In the order of the checks, with a dot for a missing one."""
     robots = (
         records.robot(name="A", checks=(records.joint_types(), records.position())),
         records.robot(name="B", checks=(records.mass(Grade.FAILS),)),
@@ -42,18 +42,18 @@ def test_a_grade_is_one_letter_that_the_page_knows() -> None:
     assert grades == [f"{exact}{exact}.", f"..{fails}", "..."]
 
 
-def test_checks_of_a_group_stand_side_by_side() -> None:
-    """Whichever robot names them first."""
+def test_checks_are_sorted_by_group() -> None:
+    """Whatever their order in the records."""
     robots = (
         records.robot(name="A", checks=(records.mass(), records.joint_types())),
-        records.robot(name="B", checks=(records.silent(),)),
+        records.robot(name="B", checks=(records.not_comparable(),)),
     )
     groups = [check["group"] for check in _written(*robots)["checks"]]
     assert groups == ["mass", "mass", "structure"]
 
 
-def test_figures_have_the_digits_that_a_plot_shows() -> None:
-    """Infinity is the word of JavaScript; what is no number is nothing."""
+def test_values_are_rounded_for_plots() -> None:
+    """Infinity is encoded as text, nan as null."""
     worst = [6.2345678e-8, math.inf, math.nan]
     robots = [
         records.robot(name=f"{i}", checks=(records.position(worst=value),))
@@ -63,8 +63,8 @@ def test_figures_have_the_digits_that_a_plot_shows() -> None:
     assert read == [[6.23e-8], ["Infinity"], [None]]
 
 
-def test_limits_of_all_robots_are_a_range() -> None:
-    """They follow from each robot's size."""
+def test_limits_are_a_range_over_robots() -> None:
+    """They depend on each robot's size."""
     near, far = records.position(), structs.replace(records.position(), bound=1.5e-6)
     robots = (
         records.robot(name="A", checks=(near,)),
@@ -78,8 +78,8 @@ def test_limits_of_all_robots_are_a_range() -> None:
 @pytest.mark.parametrize(
     "name", ["</script><script>alert(1)</script>", "<!--", "a\u2028b\u202ec", "\ud800"]
 )
-def test_hostile_names_end_no_script_and_turn_no_text(name: str) -> None:
-    """They are data, and read back as the text that is shown elsewhere."""
+def test_names_are_escaped_in_embedded_data(name: str) -> None:
+    """They decode to the sanitised text."""
     robot = records.robot(name=name, id="hostile")
     text = island(matrix((robot,)))
 
@@ -90,8 +90,8 @@ def test_hostile_names_end_no_script_and_turn_no_text(name: str) -> None:
     assert shown == expected.replace("\ud800", "\ufffd")
 
 
-def test_a_name_of_ten_thousand_characters_is_cut() -> None:
-    """1,200 of them would not be a page."""
+def test_long_name_is_cut() -> None:
+    """The index would be too large."""
     robot = records.robot(name="wrist_" * 1_700, id="long")
     (read,) = _written(robot)["robots"]
     assert len(str(read["title"])) <= 200

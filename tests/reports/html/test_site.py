@@ -22,8 +22,8 @@ from urdf_usd.conformance.records.record import (
     Grade,
     Verdict,
 )
-from urdf_usd.reports import render_robot, write_site
 from urdf_usd.reports.appearance import appearance
+from urdf_usd.reports.html.site import render_robot, write_site
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -64,7 +64,7 @@ def _named(name: str) -> RobotRecord:
     return next(robot for robot in records.corpus() if robot.name == name)
 
 
-def test_the_index_says_at_once_how_many_conform(tmp_path: Path) -> None:
+def test_index_headline_counts_conforming_robots(tmp_path: Path) -> None:
     """Two of the eight do."""
     page = _index(records.corpus(), tmp_path)
     assert _text(_one(page, "//h1")) == "2 of 7 robots conform, 1 more is not available"
@@ -72,7 +72,7 @@ def test_the_index_says_at_once_how_many_conform(tmp_path: Path) -> None:
     assert counts[:4] == ["1 ✓ exact", "1 ≈ close", "1 ✗ fails", "1 ? disputed"]
 
 
-def test_the_matrix_shows_grades_reason_and_position_error(tmp_path: Path) -> None:
+def test_matrix_shows_grades_reason_and_position_error(tmp_path: Path) -> None:
     """The row of the robot that fails is the first."""
     page = _index(records.corpus(), tmp_path)
     header = [_text(th) for th in page.xpath("//table[@id='matrix']/thead//th")]
@@ -82,15 +82,15 @@ def test_the_matrix_shows_grades_reason_and_position_error(tmp_path: Path) -> No
         "✗ fails",
         "✓ exact",
         "✗ fails",
-        "✓ exact, not comparable in 1 of its checks",
+        "✓ exact, 1 of its checks not comparable",
         "",
         "3.1 mm",
         "link wrist: position differs by 3.1 mm",
     ]
 
 
-def test_worst_errors_name_robot_place_and_exact_value(tmp_path: Path) -> None:
-    """The abbreviated value carries every digit in its title."""
+def test_largest_differences_name_robot_place_and_exact_value(tmp_path: Path) -> None:
+    """The title of the rounded value has all digits."""
     page = _index(records.corpus(), tmp_path)
     rows = {row[0]: row for row in _rows(page, "worst")}
     assert rows["link position"][2:] == [
@@ -105,7 +105,7 @@ def test_worst_errors_name_robot_place_and_exact_value(tmp_path: Path) -> None:
 
 
 def test_engines_are_counted_with_percentage_and_reason(tmp_path: Path) -> None:
-    """One of the six readable robots killed the reader of the USD."""
+    """One of the six readable robots crashed the USD engine."""
     page = _index(records.corpus(), tmp_path)
     rows = {row[0]: row[1:] for row in _rows(page, "participation")}
     assert rows["usdphysics"] == [
@@ -120,16 +120,16 @@ def test_engines_are_counted_with_percentage_and_reason(tmp_path: Path) -> None:
     assert rows["pybullet"][2:4] == ["0 (0 %)", "6"]
 
 
-def test_reader_deviations_are_collected(tmp_path: Path) -> None:
+def test_engine_deviations_are_collected(tmp_path: Path) -> None:
     """Engine, cause, and the number of robots."""
-    (row,) = _rows(_index(records.corpus(), tmp_path), "reader-deviations")
+    (row,) = _rows(_index(records.corpus(), tmp_path), "engine-deviations")
     assert row[0] == "pybullet"
     assert "gives a link without inertial a mass of 1 kg" in row[1]
     assert row[3] == "2"
 
 
-def test_the_environment_and_the_command_are_stated(tmp_path: Path) -> None:
-    """Enough to run it again."""
+def test_environment_and_command_are_shown(tmp_path: Path) -> None:
+    """With them the run can be repeated."""
     page = _index(records.corpus(), tmp_path)
     assert ["mujoco", "4.0.0"] in _rows(page, "versions")
     assert ["bodies", "nested"] in _rows(page, "options")
@@ -139,8 +139,8 @@ def test_the_environment_and_the_command_are_stated(tmp_path: Path) -> None:
     assert command.replace("pybullet", "pybullet:Zeta.urdf") in _text(page)
 
 
-def test_every_link_leads_somewhere(tmp_path: Path) -> None:
-    """Also where an id needs quoting in an address."""
+def test_every_link_has_a_target(tmp_path: Path) -> None:
+    """Also if an id needs quoting in a URL."""
     robots = (*records.corpus(), records.robot(name="50% #1", id="50% #1?"))
     page = _index(robots, tmp_path)
     for path in tmp_path.rglob("*.html"):
@@ -156,21 +156,21 @@ def test_every_link_leads_somewhere(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("identity", ["", ".", "..", "../evil", "a\\b", "a\0b"])
-def test_an_id_that_is_no_file_name_is_refused(identity: str, tmp_path: Path) -> None:
+def test_id_that_is_not_a_file_name_is_refused(identity: str, tmp_path: Path) -> None:
     """A record cannot write outside the folder."""
     robot = records.robot(id=identity)
-    with pytest.raises(ValueError, match="no file name"):
+    with pytest.raises(ValueError, match="not a file name"):
         write_site(records.summary((robot,)), (robot,), tmp_path / "site")
 
 
-def test_a_robot_page_begins_with_what_is_wrong() -> None:
-    """Where, expected, actual, difference and tolerance, before anything else."""
+def test_robot_page_starts_with_findings() -> None:
+    """Subject, expected, actual, difference and tolerance."""
     page = _page(_named("Shifted"))
     assert _text(_one(page, "//h1")) == "Shifted"
-    assert _text(page.xpath("//main//h2")[0]) == "What is wrong"
+    assert _text(page.xpath("//main//h2")[0]) == "Findings"
     (row,) = _rows(page, "finding-fails-kinematics-position")
     assert row[0] == "✗ fails"
-    assert row[1].startswith("link wrist The wrist stands 3.1 mm away")
+    assert row[1].startswith("link wrist The wrist is 3.1 mm away")
     assert row[1].endswith("(configuration: sample 4)")
     assert row[2:] == [
         "(0.1, -0.2, 0.3)",
@@ -182,8 +182,8 @@ def test_a_robot_page_begins_with_what_is_wrong() -> None:
 
 
 @pytest.mark.parametrize("profile", ["physx", None])
-def test_a_robot_page_names_the_profile_of_our_own_usd(profile: str | None) -> None:
-    """A USD from elsewhere has none."""
+def test_robot_page_shows_the_profile_of_our_usd(profile: str | None) -> None:
+    """USDs of other converters have none."""
     (robot, *_) = records.corpus()
     page = _page(structs.replace(robot, profile=profile))
     named = page.xpath("//dt[text()='Profile']/following-sibling::dd")
@@ -191,8 +191,8 @@ def test_a_robot_page_names_the_profile_of_our_own_usd(profile: str | None) -> N
     assert [_text(name) for name in named] == ([profile] if profile else [])
 
 
-def test_a_finding_names_its_subject_once() -> None:
-    """And has no column for values that nobody states."""
+def test_finding_names_its_subject_once() -> None:
+    """Without values, the table has no columns for them."""
     finding = FindingRecord(
         subject="joint elbow", message="joint elbow: is missing", grade=Grade.FAILS
     )
@@ -203,8 +203,8 @@ def test_a_finding_names_its_subject_once() -> None:
     assert len(page.xpath(f"//table[@id='{table}']/thead//th")) == 2
 
 
-def test_a_robot_page_shows_each_engine_per_quantity() -> None:
-    """Largest difference and its place; a reason where nothing was compared."""
+def test_robot_page_shows_each_engine_per_quantity() -> None:
+    """Largest difference and its subject, or why nothing was compared."""
     page = _page(_named("Shifted"))
     header = [_text(th) for th in page.xpath("//table[@id='check-table']/thead//th")]
     rows = {
@@ -215,13 +215,13 @@ def test_a_robot_page_shows_each_engine_per_quantity() -> None:
     assert rows["link position"]["mujoco"] == "3.4 mm link wrist"
     assert rows["link position"]["pybullet"].endswith("loses the axis of planar joints")
     assert rows["link mass"]["mujoco"] == "0"
-    assert rows["link mass"]["pybullet"] == "50 % link camera reader deviation"
+    assert rows["link mass"]["pybullet"] == "50 % link camera engine deviation"
     assert rows["joint types"]["spec"] == "equal"
     assert rows["link inertia"]["pybullet"] == ""
 
 
-def test_what_a_reader_of_the_usd_computes_instead_is_shown_link_by_link() -> None:
-    """With the size, in the unit of the check."""
+def test_authored_and_computed_values_are_shown_per_link() -> None:
+    """With the difference, in the unit of the check."""
     values = tuple(
         DepartureRecord(
             subject=f"link {name}",
@@ -245,20 +245,20 @@ def test_what_a_reader_of_the_usd_computes_instead_is_shown_link_by_link() -> No
 
     assert row[3] == "1300 %"
     assert row[4].startswith("link toe, link heel")
-    assert "link toe: (1e-06, 2e-06, 3e-06) kg m^2 is stated" in row[4]
-    assert "(4e-05, 4e-05, 4e-05) kg m^2 is computed (1300 %)" in row[4]
+    assert "link toe: authored (1e-06, 2e-06, 3e-06) kg m^2" in row[4]
+    assert "computed (4e-05, 4e-05, 4e-05) kg m^2 (1300 %)" in row[4]
 
 
-def test_a_robot_page_that_conforms_says_so_and_keeps_what_is_close() -> None:
-    """Text values such as inf are shown as they are."""
+def test_page_of_a_conforming_robot_lists_close_values() -> None:
+    """Text values such as inf are shown unchanged."""
     page = _page(_named("Alpha"))
-    assert "Nothing: every value that could be compared" in _text(page)
+    assert "None: every value that could be compared" in _text(page)
     (row,) = _rows(page, "finding-close-limits-upper")
     assert row[2:4] == ["inf", "2.8973"]
 
 
-def test_diagnostics_point_into_the_file() -> None:
-    """File, line and column, as compilers write them, and what stands there."""
+def test_diagnostics_show_place_and_source_line() -> None:
+    """File, line and column, as compilers do."""
     (row,) = _rows(_page(_named("Alpha")), "diagnostic-table")
     message = "joint 'elbow' is revolute and has no <limit>"
     line = '<joint name="elbow" type="revolute">'
@@ -270,20 +270,20 @@ def test_diagnostics_point_into_the_file() -> None:
     ]
 
 
-def test_an_unreadable_robot_shows_its_diagnostics() -> None:
-    """There is nothing else to show."""
+def test_unreadable_robot_shows_its_diagnostics() -> None:
+    """It has no checks."""
     page = _page(_named("Broken"))
     assert "broken.urdf:12:3" in _text(page)
     assert not page.xpath("//table[@id='check-table']")
 
 
-def test_a_crashed_engine_shows_what_it_printed() -> None:
-    """The end of its output is all there is to go on."""
+def test_crashed_engine_shows_its_output() -> None:
+    """The end of it."""
     assert "Segmentation fault" in _text(_page(_named("Fatal")))
 
 
-def test_a_single_page_has_no_link_to_an_index(tmp_path: Path) -> None:
-    """Only a page of a site has one to go back to."""
+def test_single_page_has_no_link_to_an_index(tmp_path: Path) -> None:
+    """Pages of a run have one."""
     robot = _named("Zeta")
     assert not _page(robot).xpath("//a[contains(@href, 'index.html')]")
     write_site(records.summary((robot,)), (robot,), tmp_path)
@@ -291,8 +291,8 @@ def test_a_single_page_has_no_link_to_an_index(tmp_path: Path) -> None:
     assert page.xpath("//a[@href='../index.html']")
 
 
-def test_more_findings_than_anybody_reads_are_counted() -> None:
-    """The page stays small; the record has them all."""
+def test_long_lists_of_findings_are_cut_and_counted() -> None:
+    """The record has them all."""
     findings = tuple(
         FindingRecord(subject=f"link {i}", message="moved", grade=Grade.FAILS)
         for i in range(130)
@@ -306,8 +306,8 @@ def test_more_findings_than_anybody_reads_are_counted() -> None:
 @pytest.mark.parametrize(
     "name", [_HOSTILE, _TURNED, _LONG, "a\x00b", "\ud800", "{{ 7*7 }}"]
 )
-def test_hostile_names_are_shown_as_text(name: str, tmp_path: Path) -> None:
-    """Wherever a name may stand, on both pages."""
+def test_markup_in_names_is_escaped(name: str, tmp_path: Path) -> None:
+    """Wherever a name occurs, on both pages."""
     finding = FindingRecord(
         subject=f"link {name}",
         message=f"{name} moved",
@@ -363,7 +363,7 @@ def test_every_verdict_is_shown_as_sign_word_and_colour(
 def test_every_grade_is_shown_as_sign_word_and_colour(
     grade: Grade, tmp_path: Path
 ) -> None:
-    """The word is there for screen readers."""
+    """The word is for screen readers."""
     robot = records.robot(checks=(records.mass(grade),))
     cell = _one(
         _index((robot,), tmp_path),
@@ -374,8 +374,8 @@ def test_every_grade_is_shown_as_sign_word_and_colour(
     assert look.name in cell.classes
 
 
-def test_pages_are_self_contained_and_can_be_operated(tmp_path: Path) -> None:
-    """No address leaves the folder; tables, headings and controls are labelled."""
+def test_pages_are_self_contained_and_accessible(tmp_path: Path) -> None:
+    """No URL outside of the folder; tables, headings and controls are labelled."""
     _index(records.corpus(), tmp_path)
     for path in tmp_path.rglob("*.html"):
         text = path.read_text("utf-8")
@@ -403,8 +403,8 @@ def test_pages_are_self_contained_and_can_be_operated(tmp_path: Path) -> None:
         assert len(set(ids)) == len(ids)
 
 
-def test_the_index_works_without_scripts(tmp_path: Path) -> None:
-    """Filters and plots show themselves; a plain table is there where nothing does."""
+def test_index_works_without_scripts(tmp_path: Path) -> None:
+    """It shows a plain table; filters and plots stay hidden."""
     page = _index(records.corpus(), tmp_path)
     assert _one(page, "//*[@id='explorer']").get("hidden") is not None
     plots = _one(page, "//*[@id='distributions']/parent::section")
@@ -416,8 +416,8 @@ def test_the_index_works_without_scripts(tmp_path: Path) -> None:
     assert "script-src 'sha256-" in policy
 
 
-def test_the_same_records_give_the_same_bytes(tmp_path: Path) -> None:
-    """Reports can be compared and cached."""
+def test_output_is_deterministic(tmp_path: Path) -> None:
+    """It contains neither time nor host."""
     first, second = tmp_path / "first", tmp_path / "second"
     for folder in (first, second):
         _index(records.corpus(), folder)
@@ -426,14 +426,14 @@ def test_the_same_records_give_the_same_bytes(tmp_path: Path) -> None:
     assert all((first / n).read_bytes() == (second / n).read_bytes() for n in names)
 
 
-def test_an_empty_run_has_an_index_too(tmp_path: Path) -> None:
-    """A corpus may match nothing."""
+def test_empty_run_has_an_index(tmp_path: Path) -> None:
+    """A selection may match no robot."""
     page = _index((), tmp_path)
     assert _text(_one(page, "//h1")) == "0 of 0 robots conform"
 
 
-def test_an_index_of_1200_robots_stays_small(tmp_path: Path) -> None:
-    """A page that opens from disk on a phone."""
+def test_index_of_1200_robots_is_small(tmp_path: Path) -> None:
+    """It opens from disk on a phone."""
     checks = (
         records.joint_types(),
         records.position(),
@@ -448,8 +448,8 @@ def test_an_index_of_1200_robots_stays_small(tmp_path: Path) -> None:
     assert (tmp_path / "index.html").stat().st_size < 5_000_000
 
 
-def test_a_run_is_shown_next_to_its_baseline(tmp_path: Path) -> None:
-    """New, worse, fixed and expected, each with the way to its place."""
+def test_run_is_compared_with_its_baseline(tmp_path: Path) -> None:
+    """New, worse, fixed and expected results, each with a link."""
 
     def known(robot: str, grade: str, expected: str) -> KnownFailureRecord:
         return KnownFailureRecord(
@@ -485,7 +485,7 @@ def test_a_run_is_shown_next_to_its_baseline(tmp_path: Path) -> None:
     assert links[0] == "robots/shifted.html#check-kinematics.position"
 
 
-def test_provenance_states_licence_and_origin() -> None:
+def test_provenance_shows_licence_and_origin() -> None:
     """As far as they are known."""
     robot = _named("Zeta")
     source = structs.replace(robot.source, license="BSD-3-Clause", commit="c0ffee")
@@ -495,8 +495,8 @@ def test_provenance_states_licence_and_origin() -> None:
     assert "Licencenot stated" in _text(_one(_page(robot), "//main"))
 
 
-def test_lint_and_ledger_have_tables_of_their_own() -> None:
-    """What is likely wrong, and what went where."""
+def test_lint_findings_and_coverage_have_tables() -> None:
+    """Likely mistakes, and what each element became."""
     finding = structs.replace(
         records.DIAGNOSTIC, rule="mass-implausible", remedy="Write kilograms."
     )
@@ -515,7 +515,7 @@ def test_lint_and_ledger_have_tables_of_their_own() -> None:
     page = _page(robot)
     (row,) = _rows(page, "lint-table")
     assert (row[0], row[1], row[3]) == ("warning", "arm.urdf:41:5", "mass-implausible")
-    assert row[2].endswith("What to do: Write kilograms.")
+    assert row[2].endswith("Remedy: Write kilograms.")
     assert _rows(page, "ledger-table") == [
         ["link", "9", "converted", "a prim each"],
         ["<gazebo>", "4", "kept", "custom data"],

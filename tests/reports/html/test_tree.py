@@ -1,4 +1,4 @@
-"""Tests of the tree of a robot's page, and of where it begins to be wrong."""
+"""Tests of the kinematic tree on a robot's page, and of the first wrong link."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from urdf_usd.conformance.records.scene import (
     SceneLink,
     SceneModel,
 )
-from urdf_usd.reports.html.tree import Limits, beginnings, tree
+from urdf_usd.reports.html.tree import Limits, first_wrong, tree
 
 _REST = (1.0, 0.0, 0.0, 0.1, 0.0, 1.0, 0.0, -0.2, 0.0, 0.0, 1.0, 0.3)
 _POSITION = Limits("m", 2e-7, 1e-5)
@@ -68,45 +68,45 @@ def _scene(
     return Scene(mark=0.1, models=(model,), errors=errors)
 
 
-def test_links_stand_below_what_carries_them() -> None:
-    """With the joint that leads there and how it moves."""
+def test_tree_lists_parents_before_children() -> None:
+    """With the joint that leads to each link, and its motion."""
     branches = tree(_scene(((0.0,) * 5,) * 2), _POSITION, _ROTATION)
     assert [(one.link, one.joint, one.kind, one.depth) for one in branches] == [
         ("trunk", None, "root", 0),
-        ("arm", "to arm", "turns", 1),
+        ("arm", "to arm", "rotates", 1),
         ("hand", "to hand", "fixed", 2),
-        ("thumb", "to thumb", "turns with to arm", 3),
-        ("leg", "to leg", "slides", 1),
+        ("thumb", "to thumb", "rotates, mimics to arm", 3),
+        ("leg", "to leg", "translates", 1),
     ]
 
 
-def test_a_fault_is_told_where_it_begins_and_not_where_it_leads() -> None:
-    """All behind a wrong joint is wrong; only the first of them is to blame."""
+def test_first_wrong_link_of_a_chain_is_marked() -> None:
+    """All links below it are wrong as well."""
     positions = ((0.0,) * 5, (0.0, 1e-8, 0.02, 0.3, 0.0))
     branches = tree(_scene(positions), _POSITION, _ROTATION)
     grades = {one.link: one.grade for one in branches}
     assert grades["arm"] is Grade.EXACT
     assert grades["hand"] is grades["thumb"] is Grade.FAILS
-    (first,) = beginnings(branches)
+    (first,) = first_wrong(branches)
     assert (first.link, first.position, first.configuration) == ("hand", 0.02, "upper")
 
 
-def test_a_link_that_is_turned_in_place_is_wrong_too() -> None:
-    """Its rotation says where."""
+def test_rotated_link_is_wrong() -> None:
+    """Its rotation error determines the grade."""
     rotations = ((0.0, 0.5, 0.0, 0.0, 0.0), (0.0,) * 5)
     branches = tree(_scene(((0.0,) * 5,) * 2, rotations), _POSITION, _ROTATION)
-    (first,) = beginnings(branches)
+    (first,) = first_wrong(branches)
     assert (first.link, first.rotation, first.configuration) == ("arm", 0.5, "zero")
 
 
-def test_what_is_no_number_is_wrong() -> None:
-    """A frame of nan is nowhere."""
+def test_nan_error_is_wrong() -> None:
+    """A pose that is not finite."""
     branches = tree(_scene(((0.0,) * 5, (0.0,) * 4 + (None,))), _POSITION, _ROTATION)
-    assert [one.link for one in beginnings(branches)] == ["leg"]
+    assert [one.link for one in first_wrong(branches)] == ["leg"]
 
 
-def test_limits_are_those_of_the_check() -> None:
-    """Without a check nothing is allowed, and nothing is needed."""
+def test_limits_are_taken_from_the_check() -> None:
+    """Without a check they are zero."""
     limits = Limits.of(records.position(), "m")
     assert [limits.grade(value) for value in (2.1e-7, 2.2e-7, 1.1e-5)] == [
         Grade.EXACT,
@@ -116,10 +116,10 @@ def test_limits_are_those_of_the_check() -> None:
     assert Limits.of(None, "rad").grade(0.0) is Grade.EXACT
 
 
-def test_a_scene_of_one_model_has_a_tree_without_errors() -> None:
+def test_scene_with_one_model_has_a_tree_without_errors() -> None:
     """The USD could not be read."""
     scene = Scene(mark=0.1, models=_scene(((0.0,) * 5,) * 2).models)
     branches = tree(scene, _POSITION, _ROTATION)
     assert {one.grade for one in branches} == {Grade.NOT_COMPARABLE}
-    assert not beginnings(branches)
+    assert not first_wrong(branches)
     assert tree(Scene(mark=0.1, models=()), _POSITION, _ROTATION) == ()

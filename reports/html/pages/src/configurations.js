@@ -1,4 +1,4 @@
-// Errors of forward kinematics over the configurations that were compared.
+// Plots of pose errors over the compared configurations.
 
 import { axisX, axisY, dot, gridY, line, plot, ruleY } from "@observablehq/plot";
 import { element, labelled } from "./matrix.js";
@@ -38,7 +38,7 @@ function chart(errors, rows, { unit, bound, tolerance }) {
   const limits = [tolerance, bound].filter((value) => value > 0);
   const highest = Math.max(...limits, ...worst.map(({ shown }) => shown)) * 10;
   const crowded = errors.configurations.length > 12;
-  // Words are as large on a phone as elsewhere; of crowded ones every fourth is left.
+  // Text keeps its size on narrow screens, so only every fourth label is shown there.
   const width = window.innerWidth < WIDE ? NARROW : WIDE;
   const step = crowded && width === NARROW ? 4 : 1;
   const svg = plot({

@@ -1,4 +1,4 @@
-// Buttons that copy what stands beside them.
+// Buttons that copy the text next to them.
 
 export function startCopying() {
   for (const button of document.querySelectorAll("button[data-copy]")) {
@@ -14,7 +14,7 @@ export function startCopying() {
   }
 }
 
-/** Pages from disk may not use the clipboard everywhere; then the text is selected. */
+/** Copy a text; where file:// pages may not use the clipboard, select it. */
 async function copied(source) {
   try {
     await navigator.clipboard.writeText(source.textContent);

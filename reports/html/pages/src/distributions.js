@@ -1,4 +1,4 @@
-// How large the differences are: a histogram per check, on a logarithmic scale.
+// Histograms of differences, one per check, on a logarithmic scale.
 
 import { axisX, dot, plot, rectX, rectY, ruleX, text } from "@observablehq/plot";
 import { element, labelled } from "./matrix.js";
@@ -10,7 +10,7 @@ const MOST_DOTS = 60;
 const NARROW = "(max-width: 45rem)";
 const CALM = new Set(["exact", "close"]);
 
-/** Draw a figure per measured check; those out of sight are drawn when they come. */
+/** Draw a figure per measured check, each when it becomes visible. */
 export function drawDistributions(holder, report, robots) {
   if (!holder) return;
   holder.closest("section").hidden = false;
@@ -66,7 +66,7 @@ function histogram(check, index, robots) {
   const measured = robots
     .map((robot) => ({ robot, value: robot.worst[index], grade: robot.grades[index] }))
     .filter(({ value, grade }) => value !== null && !Number.isNaN(value) && grade);
-  if (!measured.length) return element("p", { class: "muted small" }, "Nothing measured.");
+  if (!measured.length) return element("p", { class: "muted small" }, "No measurements.");
   const scale = scaleOf(check, measured);
   const bars = stacked(measured, scale);
   const outliers = measured.filter(({ grade }) => !CALM.has(grade.look)).slice(0, MOST_DOTS);
@@ -106,7 +106,7 @@ function histogram(check, index, robots) {
   return labelled(svg, "group");
 }
 
-/** Places on the axis are powers of ten; what is nothing has a place below all. */
+/** Positions on the axis are powers of ten; zero has a position below all others. */
 function scaleOf(check, measured) {
   const known = [...measured.map(({ value }) => value), ...(check.bound ?? []), ...(check.tolerance ?? [])]
     .filter((value) => value > 0 && Number.isFinite(value))
@@ -121,7 +121,7 @@ function scaleOf(check, measured) {
   const stride = Math.max(1, Math.ceil((high - low) / 4));
   const ticks = [least];
   for (let power = low + 1; power <= high; power += stride) ticks.push(power);
-  // Below a nano there is no prefix, and no room for the unit.
+  // Below nano there is no prefix, and no space for the unit.
   const word = (at, unit) =>
     at === least ? "0" : quantity(10 ** at, at < -9 ? "" : unit).replace("1×", "");
   return { low, least, most, place, ticks, word };

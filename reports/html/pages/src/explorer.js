@@ -1,4 +1,4 @@
-// The matrix with its filters; the address says what is chosen.
+// The matrix of robots with its filters; the URL stores the selection.
 
 import { drawDistributions } from "./distributions.js";
 import { element, Matrix } from "./matrix.js";
@@ -77,7 +77,7 @@ export function startExplorer(holder, island) {
 }
 
 function offerChoices(form, report) {
-  // What all robots have in common is nothing to choose by.
+  // A value that all robots share is no useful filter.
   const several = (values) => {
     const found = [...new Set(values)];
     return found.length > 1 ? found.filter(Boolean).sort() : [];
@@ -88,7 +88,7 @@ function offerChoices(form, report) {
   offer(form, "corpus", same(several(report.robots.map(({ corpus }) => corpus))));
   offer(form, "maker", same(several(report.robots.map(({ maker }) => maker))));
   offer(form, "verdict", [
-    ["nonconforming", "all that do not conform"],
+    ["nonconforming", "not conforming"],
     ...verdicts.map(({ look, name }) => [look, name]),
   ]);
   offer(form, "check", report.checks.map(({ id, title }) => [id, title]));
@@ -103,6 +103,6 @@ function offer(form, name, choices) {
   for (const [value, word] of choices) {
     field.append(element("option", { value }, word));
   }
-  // What nobody can choose between is no choice.
+  // Without choices, the filter is hidden.
   field.closest("label").hidden = choices.length === 0;
 }

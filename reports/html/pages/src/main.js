@@ -1,4 +1,4 @@
-// Starts what a page has.
+// Starts the parts that a page contains.
 
 import { drawConfigurations } from "./configurations.js";
 import { startCopying } from "./copying.js";

@@ -1,4 +1,4 @@
-// The table of robots and checks. Only the rows in sight are in the document.
+// The table of robots and checks. Only visible rows are in the document.
 
 import { quantity } from "./quantity.js";
 import { graver } from "./report.js";
@@ -6,7 +6,7 @@ import { GROUP } from "./selection.js";
 
 const ROW = 34;
 const BEYOND = 12;
-const REPEATED = / after USD → URDF round trip$/;
+const ROUND_TRIP = "round-trip.";
 
 export class Matrix {
   constructor(region, report, sorted) {
@@ -20,7 +20,7 @@ export class Matrix {
     this.below = spacer();
     region.addEventListener("scroll", () => this.#request(), { passive: true });
     new ResizeObserver(() => this.#request()).observe(region);
-    // On paper all rows are in sight, and no more columns than groups have room.
+    // In print, all rows are visible, and only columns of groups fit.
     window.addEventListener("beforeprint", () => {
       this.#columns("groups");
       this.#fill(0, this.robots.length);
@@ -122,7 +122,7 @@ export class Matrix {
     const [groups, names] = [element("tr"), element("tr")];
     groups.append(element("td", { colspan: 2, class: "first" }));
     for (const [group, count] of runs(columns.map((column) => column.group))) {
-      // Columns that are groups themselves are below no heading.
+      // Columns of groups have no heading above them.
       groups.append(
         group
           ? element("th", { colspan: count, class: "group", scope: "colgroup" }, group)
@@ -149,7 +149,9 @@ export class Matrix {
     const direction = { [id]: "ascending", [`-${id}`]: "descending" }[sort];
     const heading = element("th", { scope: "col", class: look });
     if (direction) heading.setAttribute("aria-sort", direction);
-    const shown = title.replace(REPEATED, "");
+    // The group heading names the round trip, so its checks have short titles.
+    const first = this.report.checks.find((check) => ROUND_TRIP + check.id === id);
+    const shown = first?.title ?? title;
     const button = element("button", { type: "button", title: `Sort by: ${title}` });
     button.append(element("span", {}, shown));
     button.addEventListener("click", () => {
@@ -162,7 +164,7 @@ export class Matrix {
   }
 }
 
-/** The columns of a mode: every check, those with something to see, or groups. */
+/** The columns of a mode: every check, checks that are not exact, or groups. */
 function columnsOf(report, robots, mode) {
   const checks = report.checks.map((check, index) => ({ ...check, indices: [index] }));
   if (mode === "groups") {
@@ -215,7 +217,7 @@ function spacer() {
   return row;
 }
 
-/** Make an element; its text is text, whatever it looks like. */
+/** Make an element with plain text. */
 export function element(name, attributes = {}, text = undefined) {
   const made = document.createElement(name);
   for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
@@ -223,7 +225,7 @@ export function element(name, attributes = {}, text = undefined) {
   return made;
 }
 
-/** Say what a plot shows as a whole; its parts have no role that takes a name. */
+/** Label a plot as a whole; its parts have no role that allows a label. */
 export function labelled(svg, role) {
   svg.setAttribute("role", role);
   for (const part of svg.querySelectorAll("[aria-label]")) part.removeAttribute("aria-label");

@@ -1,4 +1,4 @@
-// Numbers for people, as reports/quantities.py writes them.
+// Formatting of quantities, as in reports/quantities.py.
 
 const PREFIXES = [
   [1, ""],
@@ -8,7 +8,7 @@ const PREFIXES = [
 ];
 const SUPERSCRIPTS = "⁰¹²³⁴⁵⁶⁷⁸⁹";
 
-/** Format a value of the units that checks have: m, rad, both, or 1 for a ratio. */
+/** Format a value in m, rad, "rad or m", or 1 for a ratio. */
 export function quantity(value, unit) {
   if (value === 0 || !Number.isFinite(value)) {
     return String(value).replace("Infinity", "inf").replace("NaN", "nan");
@@ -49,7 +49,7 @@ function decimal(number) {
 
 const COMPACT = new Intl.NumberFormat("en", { notation: "compact" });
 
-/** Write a count where there is room for four letters; nothing for what is none. */
+/** Format an integer in at most four characters; empty for other numbers. */
 export function counted(number) {
   return Number.isInteger(number) ? COMPACT.format(number) : "";
 }

@@ -1,8 +1,8 @@
-// What the page holds about all robots, made ready to be asked.
+// Decoding of the data about all robots that the page contains.
 
 const LETTERS = { o: "observed", a: "abstained", c: "crashed", u: "unavailable" };
 
-/** Read the report that a page holds as JSON. */
+/** Decode the report from JSON. */
 export function readReport(text) {
   const report = JSON.parse(text);
   const grades = new Map(report.grades.map((grade) => [grade.letter, grade]));
@@ -24,7 +24,7 @@ export function readReport(text) {
   return { ...report, robots };
 }
 
-/** The graver of two grades; undefined is none. */
+/** The more urgent of two grades; undefined is none. */
 export function graver(first, second) {
   if (!first || !second) return first ?? second;
   return second.rank < first.rank ? second : first;

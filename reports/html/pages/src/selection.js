@@ -1,4 +1,4 @@
-// Which robots are shown, and in which order: a value that an address can hold.
+// Filters and order of robots, as a value that the URL can store.
 
 import { graver } from "./report.js";
 
@@ -18,7 +18,7 @@ export const FIELDS = [
 export const GROUP = "group ";
 const NAME = "#robots";
 
-/** Read a selection from the part of an address behind the hash; null if it is none. */
+/** Parse a selection from the URL hash; null if there is none. */
 export function readAddress(hash) {
   const [name, words] = [hash.split("?")[0], hash.slice(hash.indexOf("?") + 1)];
   if (name !== NAME || !hash.includes("?")) return null;
@@ -27,14 +27,14 @@ export function readAddress(hash) {
   return Object.fromEntries(known.map((field) => [field, given.get(field)]));
 }
 
-/** Write a selection as the part of an address behind the hash; empty if it has none. */
+/** Format a selection as URL hash; empty for an empty selection. */
 export function writeAddress(selection) {
   const chosen = FIELDS.filter((field) => selection[field]);
   const words = new URLSearchParams(chosen.map((field) => [field, selection[field]]));
   return chosen.length ? `${NAME}?${words}` : "";
 }
 
-/** Pick and order robots. */
+/** Filter and sort robots. */
 export function select(report, selection) {
   const tests = conditions(report, selection);
   const shown = report.robots.filter((robot) => tests.every((test) => test(robot)));

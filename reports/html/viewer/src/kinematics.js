@@ -1,10 +1,10 @@
-// Where the links of a model are. Pure: no page, no renderer.
+// Forward kinematics, independent of page and renderer.
 
 import { Matrix4, Quaternion, Vector3 } from "three";
 import { affine } from "./scene.js";
 
 /**
- * Values of all joints, couplings followed.
+ * Positions of all joints, including mimic joints.
  *
  * @param model One model of the scene.
  * @param chosen Joint name to an array of positions [rad or m].
@@ -17,7 +17,7 @@ export function jointPositions(model, chosen) {
     if (known.has(joint.name)) return known.get(joint.name);
     const leader = joint.mimic && byName.get(joint.mimic.leader);
     let values = chosen.get(joint.name) ?? joint.motions.map(() => 0);
-    // A coupling that runs in circles couples nothing.
+    // Circular couplings are ignored.
     if (leader && !seen.has(leader.name)) {
       const [value] = position(leader, new Set([...seen, joint.name]));
       if (value !== undefined) {
@@ -34,8 +34,8 @@ export function jointPositions(model, chosen) {
 /**
  * Poses of all links in the root link's frame.
  *
- * A child lies at parent * rest * motion, and its motions act one after the other about
- * or along lines through the joint's anchor, all given in the child's frame.
+ * The pose of a child is parent * rest * motions. Motions are applied in turn, about or
+ * along axes through the joint's anchor, both in the child's frame.
  */
 export function linkPoses(model, chosen) {
   const values = jointPositions(model, chosen);
@@ -64,17 +64,17 @@ function motionMatrix(motion, anchor, value) {
     .multiply(new Matrix4().makeTranslation(-x, -y, -z));
 }
 
-/** How far one pose is from another: distance [m] and angle [rad]. */
+/** Difference of two poses: distance [m] and angle [rad]. */
 export function poseDifference(expected, actual) {
   const { offset, turn } = displacement(expected, actual);
   return { position: offset.length(), rotation: angle(turn) };
 }
 
 /**
- * The actual pose with its difference from the expected one made larger.
+ * The actual pose with its difference from the expected one scaled up.
  *
  * @param times Factor; 1 gives the actual pose.
- * @param reach Largest displacement that is shown [m].
+ * @param reach Limit of the scaled displacement [m].
  */
 export function exaggerated(expected, actual, times, reach) {
   if (times === 1) return actual;
@@ -98,7 +98,7 @@ function displacement(expected, actual) {
   return { offset, turn };
 }
 
-// Half angles by sine: a cosine cannot tell small angles from none.
+// By the sine of the half angle: the cosine has no precision at small angles.
 function angle(turn) {
   return 2 * Math.atan2(Math.hypot(turn.x, turn.y, turn.z), turn.w);
 }

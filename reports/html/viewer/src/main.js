@@ -1,6 +1,6 @@
-// Starts the view of a page, if the page has a scene and the browser can draw it.
+// Starts the 3D view if the page has a scene and the browser supports WebGL.
 
-import { EngineSet } from "./panel.js";
+import { ControlPanel } from "./panel.js";
 import { readScene } from "./scene.js";
 import { RobotView } from "./view.js";
 
@@ -22,15 +22,15 @@ async function start(element) {
     note.textContent = "This browser cannot draw in 3D (WebGL is off or missing).";
     return;
   }
-  new EngineSet(element, view);
+  new ControlPanel(element, view);
   wireTree(view);
   note.hidden = true;
   element.dataset.ready = "yes";
-  // For tests, and for whoever looks at the page with developer tools.
+  // For tests and developer tools.
   window.robotView = view;
 }
 
-/** Links named anywhere on the page light up in the view. */
+/** Buttons that name a link highlight it in the view. */
 function wireTree(view) {
   for (const button of document.querySelectorAll("button[data-link]")) {
     const { link } = button.dataset;

@@ -14,7 +14,7 @@ const DIRECTIONS = {
 const STEPS = 1000;
 
 /** Make the sliders and wire all controls below an element. */
-export class EngineSet {
+export class ControlPanel {
   constructor(element, view) {
     this.element = element;
     this.view = view;
@@ -74,12 +74,12 @@ export class EngineSet {
         place.append(slider.row);
       });
     }
-    if (!this.sliders.length) place.textContent = "No joint of this robot moves.";
+    if (!this.sliders.length) place.textContent = "This robot has no movable joint.";
   }
 
   #exaggerate() {
     this.view.times = 10 ** Number(this.exaggeration.value);
-    const shown = this.view.times === 1 ? "as it is" : `× ${quantity(this.view.times, "")}`;
+    const shown = this.view.times === 1 ? "off" : `× ${quantity(this.view.times, "")}`;
     this.exaggeration.setAttribute("aria-valuetext", shown);
     this.element.querySelector("[data-times]").textContent = shown;
     this.view.pose();
@@ -111,16 +111,16 @@ export class EngineSet {
         if (difference[kind] > worst[kind][1]) worst[kind] = [link, difference[kind]];
       }
     }
-    const said = Object.entries(worst).map(([kind, [link, value]]) => {
+    const parts = Object.entries(worst).map(([kind, [link, value]]) => {
       const amount = quantity(value, kind === "position" ? "m" : "rad");
       return `${kind} ${amount}${link ? ` at ${link}` : ""}`;
     });
     this.output.textContent = SIDES.every((side) => this.view.models[side])
-      ? `Largest differences in this pose: ${said.join(", ")}`
-      : "Only one of the two models could be read.";
+      ? `Largest differences in this pose: ${parts.join(", ")}`
+      : "Only one of URDF and USD could be read.";
   }
 
-  // The address keeps the pose, so that a view can be linked.
+  // The URL stores the pose, so that a view can be linked.
   #writeAddress() {
     const fields = new URLSearchParams();
     for (const { joint, index, value, driven } of this.sliders) {
@@ -176,7 +176,7 @@ function makeSlider(joint, motion, index, changed) {
   const shown = document.createElement("output");
   row.append(name, input, shown);
   row.title = driven ? `${joint.name} follows ${joint.mimic.leader}` : joint.name;
-  // The input rounds to its steps; the exact position is kept beside it.
+  // The input rounds to its steps, so the exact position is stored separately.
   let exact = 0;
   const show = () => {
     shown.textContent = `${exact.toFixed(3)} ${unit}`;

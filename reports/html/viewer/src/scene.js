@@ -1,4 +1,4 @@
-// Decodes a scene and turns its shapes into geometry.
+// Decoding of the scene, and geometry of its shapes.
 
 import {
   BoxGeometry,
@@ -17,7 +17,7 @@ export async function readScene(text) {
   return JSON.parse(await new Response(plain).text());
 }
 
-/** Decode meshes once; both models draw from the same buffers. */
+/** Decode the meshes, whose buffers both models share. */
 export function meshGeometries(scene) {
   return scene.meshes.map(({ positions, origin, step, indices, wide }) => {
     const quantised = new Uint16Array(bytes(positions).buffer);
@@ -30,12 +30,12 @@ export function meshGeometries(scene) {
     const geometry = new BufferGeometry();
     geometry.setAttribute("position", new BufferAttribute(points, 3));
     geometry.setIndex(new BufferAttribute(corners, 1));
-    // Flat shading: decimated meshes have no normals worth smoothing.
+    // Without normals: decimated meshes are shaded flat.
     return geometry;
   });
 }
 
-/** Geometry of one shape in its own frame; solids stand along Z. */
+/** Geometry of one shape in its own frame; cylinders and the like are along Z. */
 export function shapeGeometry(shape, meshes) {
   const [first, second, third] = shape.size;
   const upright = new Matrix4().makeRotationX(Math.PI / 2);

@@ -1,4 +1,4 @@
-// Draws the two models: the USD solid, the URDF as lines over it.
+// Rendering of both models: the USD as solids, the URDF as lines.
 
 import {
   AmbientLight,
@@ -31,7 +31,7 @@ const PLAIN = [0.62, 0.66, 0.72, 1];
 // Coarse meshes have sharp edges everywhere; solids have few.
 const SHARP_EDGE_DEGREES = { mesh: 50, solid: 25 };
 
-/** The overlays that can be switched, and which are on at first. */
+/** The overlays, and which are visible initially. */
 export const OVERLAYS = {
   visual: true,
   collision: false,
@@ -71,7 +71,7 @@ export class RobotView {
     this.#resize();
   }
 
-  /** Draw once, soon; several requests in a frame are one. */
+  /** Render at the next animation frame. */
   request() {
     this.pending ??= requestAnimationFrame(() => {
       this.pending = undefined;
@@ -79,7 +79,7 @@ export class RobotView {
     });
   }
 
-  /** Place both models at the chosen joint positions, and measure the difference. */
+  /** Pose both models at the chosen joint positions, and compute the differences. */
   pose() {
     const { urdf, usd } = this.models;
     const expected = urdf && linkPoses(urdf.model, this.chosen);
@@ -96,7 +96,7 @@ export class RobotView {
     this.request();
   }
 
-  /** Show and hide what the choices say. */
+  /** Apply the display options. */
   refresh() {
     for (const side of SIDES) {
       const model = this.models[side];
@@ -111,7 +111,7 @@ export class RobotView {
     this.request();
   }
 
-  /** Mark one link in both models; null marks none. */
+  /** Highlight one link in both models; null for none. */
   highlight(link) {
     for (const model of Object.values(this.models)) {
       for (const [name, group] of model.links) {
@@ -123,20 +123,7 @@ export class RobotView {
     this.request();
   }
 
-  /** Colour the solid shapes of every link; null gives the materials back. */
-  paint(colors) {
-    for (const model of Object.values(this.models)) {
-      for (const [name, group] of model.links) {
-        for (const mesh of group.userData.solids) {
-          const color = colors?.get(name);
-          mesh.material.color.copy(color ? new Color(color) : mesh.userData.color);
-        }
-      }
-    }
-    this.request();
-  }
-
-  /** Put the camera where all of the robot is seen from a direction. */
+  /** Fit the whole robot into the view, from a direction. */
   lookFrom(direction) {
     const box = this.bounds();
     const center = box.getCenter(new Vector3());
@@ -235,7 +222,7 @@ export class RobotView {
     });
     if (!visual) material.color.set(TONES[side]);
     const solid = new Mesh(geometry, material);
-    solid.userData = { color: material.color.clone(), role: shape.role };
+    solid.userData = { role: shape.role };
     const sharp = SHARP_EDGE_DEGREES[shape.kind === "mesh" ? "mesh" : "solid"];
     geometry.userData.edges ??= new EdgesGeometry(geometry, sharp);
     const lines = new LineSegments(
@@ -262,7 +249,7 @@ export class RobotView {
       add("centers", point);
     }
     if (link.ellipsoid) {
-      // Rings: inertia is often so large that surfaces would cover everything.
+      // As rings: surfaces of large inertia would hide the robot.
       const ellipsoid = new LineSegments(
         ringsOfSphere(),
         new LineBasicMaterial({ ...seen, opacity: 0.8 }),
@@ -274,7 +261,7 @@ export class RobotView {
   }
 }
 
-/** Let what lies inside shapes be seen through them. */
+/** Draw an object on top of shapes that hide it. */
 function inFront(object) {
   object.material.depthTest = false;
   object.material.transparent = true;
@@ -282,7 +269,7 @@ function inFront(object) {
   return object;
 }
 
-/** The circles in which the planes of the axes cut the unit sphere. */
+/** The circles of the unit sphere in the coordinate planes. */
 function ringsOfSphere() {
   const steps = 64;
   const points = [];

@@ -1,4 +1,4 @@
-"""What reports say of a former run."""
+"""Changes since a previous run in all reports."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ from urdf_usd.conformance.records.change_record import (
     FormerRunRecord,
     Kind,
 )
-from urdf_usd.reports import terminal_summary, write_markdown, write_site
-from urdf_usd.reports.html.former import MOST_ROWS, look, sign, sorted_changes
+from urdf_usd.reports.changes import MOST_ROWS, look, sign, sorted_changes
+from urdf_usd.reports.html.site import write_site
+from urdf_usd.reports.markdown import write_markdown
+from urdf_usd.reports.terminal import terminal_summary
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -48,8 +50,8 @@ SUMMARY = structs.replace(records.summary(ROBOTS), former=FORMER)
 COUNTS = "1 newly failing, 1 removed, 1 worse, 1 fixed"
 
 
-def test_the_page_of_a_run_tells_what_changed(tmp_path: Path) -> None:
-    """With the way to each robot that is still there, and to the check at issue."""
+def test_run_page_lists_changes(tmp_path: Path) -> None:
+    """With links to robots that are in the run, and to the check."""
     path = write_site(SUMMARY, ROBOTS, tmp_path)
     page = html.fromstring(path.read_text("utf-8"))
     table = page.get_element_by_id("former-table")
@@ -75,8 +77,8 @@ def test_the_page_of_a_run_tells_what_changed(tmp_path: Path) -> None:
     assert f"the run in before: {COUNTS}." in section.text_content()
 
 
-def test_a_pull_request_is_told_too(tmp_path: Path) -> None:
-    """In Markdown, with names as they are."""
+def test_markdown_lists_changes(tmp_path: Path) -> None:
+    """Names are escaped."""
     write_markdown(SUMMARY, tmp_path / "summary.md")
     lines = (tmp_path / "summary.md").read_text("utf-8").splitlines()
     assert f"{COUNTS}." in lines
@@ -87,29 +89,29 @@ def test_a_pull_request_is_told_too(tmp_path: Path) -> None:
     assert row in lines
 
 
-def test_the_terminal_has_one_line_for_it() -> None:
-    """The page has all."""
+def test_terminal_counts_changes_in_one_line() -> None:
+    """The page has the list."""
     stream = io.StringIO()
     Console(file=stream, width=100).print(terminal_summary(SUMMARY, ROBOTS))
     assert f"Since before: {COUNTS}" in stream.getvalue()
 
 
-def test_no_change_is_said_as_well() -> None:
-    """Other versions alone are none."""
+def test_run_without_changes_says_so() -> None:
+    """Changed versions alone do not count."""
     told = sorted_changes(FormerRunRecord(name="a", changes=(SETTING,)))
     assert told.sentence == "nothing changed"
     assert told.settings == (SETTING,)
 
 
-def test_very_many_changes_are_counted() -> None:
-    """A table of all would be no help."""
+def test_long_lists_of_changes_are_cut_and_counted() -> None:
+    """Further changes are only counted."""
     many = sorted_changes(FormerRunRecord(name="a", changes=(WORSE,) * (MOST_ROWS + 7)))
     assert (len(many.rows), many.hidden) == (MOST_ROWS, 7)
     assert many.sentence == f"{MOST_ROWS + 7} worse"
 
 
-def test_signs_go_with_colours() -> None:
-    """For the worse, for the better, and neither."""
+def test_sign_of_a_change_matches_its_colour() -> None:
+    """Worse, better, and neutral."""
     added = structs.replace(FIXED, kind=Kind.ADDED)
     told = [(sign(one), look(one)) for one in (WORSE, FIXED, added)]
     assert told == [("✗", "fails"), ("✓", "exact"), ("·", "not-comparable")]

@@ -1,4 +1,4 @@
-"""What changed since a former run, sorted for readers."""
+"""Changes since a previous run, sorted for reports."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from urdf_usd.conformance.records.change_record import GOOD, Kind
 if TYPE_CHECKING:
     from urdf_usd.conformance.records.change_record import ChangeRecord, FormerRunRecord
 
-# Beyond them a table is no help; the words say how many there are.
+# Further changes are only counted.
 MOST_ROWS = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What a report says of a former run.
+    """Changes since a previous run.
 
     Attributes:
-        name: Name of the former run's folder.
-        counts: Kinds of change and how often each happened, the gravest first.
-        rows: Changes of robots, likewise; not all if they are very many.
-        hidden: Number of changes of robots that are left out.
-        settings: Versions and options that are others.
+        name: Name of the previous run's folder.
+        counts: Number of changes of robots of each kind, the worst kind first.
+        rows: Changes of robots in that order, at most ``MOST_ROWS``.
+        hidden: Number of changes of robots that ``rows`` leaves out.
+        settings: Changed versions and options.
     """
 
     name: str
@@ -35,13 +35,13 @@ class Changes:
 
     @property
     def sentence(self) -> str:
-        """The counts in words."""
-        said = ", ".join(f"{count} {kind}" for kind, count in self.counts)
-        return said or "nothing changed"
+        """The counts as text."""
+        text = ", ".join(f"{count} {kind}" for kind, count in self.counts)
+        return text or "nothing changed"
 
 
 def sorted_changes(former: FormerRunRecord) -> Changes:
-    """Sort what changed into robots and settings."""
+    """Separate changes of robots from changed settings."""
     robots = [one for one in former.changes if one.kind is not Kind.SETTING]
     return Changes(
         name=former.name,
@@ -53,12 +53,12 @@ def sorted_changes(former: FormerRunRecord) -> Changes:
 
 
 def sign(change: ChangeRecord) -> str:
-    """Return the sign of a change: for the worse, for the better, or neither."""
+    """Return the sign of a change: worse, better, or neutral."""
     return {"fails": "✗", "exact": "✓"}.get(look(change), "·")
 
 
 def look(change: ChangeRecord) -> str:
-    """Return the class in the style sheet that goes with it."""
+    """Return the style-sheet class of a change."""
     if change.worse:
         return "fails"
     return "exact" if change.kind in GOOD else "not-comparable"

@@ -1,0 +1,132 @@
+"""Options of a conversion, which commands receive as one value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import click
+
+from urdf_usd.conformance.cli.options.parameters import (
+    argument_option,
+    base_option,
+    options_as,
+    package_option,
+)
+
+if TYPE_CHECKING:
+    from urdf_usd.conformance.cli.options.parameters import Arguments, Packages
+    from urdf_usd.converter import ConvertOptions
+
+# Values of enumerations of the converter, whose modules import OpenUSD; too slow for a
+# help text. A test compares them.
+PROFILES = ("generic", "newton", "physx")
+LAYOUTS = ("layered", "single", "usdz")
+NESTINGS = ("nested", "flat")
+MASSLESS = ("regularise", "error")
+MATERIALS = ("preview", "openpbr")
+
+
+@dataclass(frozen=True, slots=True)
+class ConversionChoices:
+    """Options of a conversion as given on the command line.
+
+    Raises:
+        UsageError: The options contradict each other.
+    """
+
+    profile: str
+    layout: str
+    bodies: str | None
+    base: str
+    massless: str
+    materials: str
+    merge_fixed: bool
+    packages: Packages
+    arguments: Arguments
+
+    def __post_init__(self) -> None:
+        """Refuse nested bodies for PhysX."""
+        if self.profile == "physx" and self.bodies == "nested":
+            raise click.UsageError(
+                "--bodies nested cannot be combined with --profile physx: PhysX does "
+                "not simulate nested bodies reliably"
+            )
+
+    def options(self) -> ConvertOptions:
+        """Return the options of the converter, which is imported here."""
+        from urdf_usd.converter.conversion import ConvertOptions
+        from urdf_usd.converter.options import (
+            BodyNesting,
+            Layout,
+            MaterialNetworks,
+            Profile,
+        )
+        from urdf_usd.converter.robot.bodies import BaseOption, MasslessOption
+
+        return ConvertOptions(
+            profile=Profile(self.profile),
+            layout=Layout(self.layout),
+            bodies=None if self.bodies is None else BodyNesting(self.bodies),
+            base=BaseOption(self.base),
+            massless=MasslessOption(self.massless),
+            materials=MaterialNetworks(self.materials),
+            merge_fixed=self.merge_fixed,
+            packages=tuple((name, str(path)) for name, path in self.packages),
+            arguments=self.arguments,
+        )
+
+
+conversion_options = options_as(
+    ConversionChoices,
+    "choices",
+    (
+        click.option(
+            "--profile",
+            type=click.Choice(PROFILES),
+            default="generic",
+            show_default=True,
+            help="Target simulator or standard. generic: UsdPhysics and urdf: "
+            "attributes; newton, physx: also the schemas of that simulator.",
+        ),
+        click.option(
+            "--layout",
+            type=click.Choice(LAYOUTS),
+            default="layered",
+            show_default=True,
+            help="An interface layer with a folder of payload layers, one binary "
+            "layer, or one USDZ package.",
+        ),
+        click.option(
+            "--bodies",
+            type=click.Choice(NESTINGS),
+            help="Nest rigid bodies along the kinematic tree, or write them as "
+            "siblings.  [default: flat for physx, else nested]",
+        ),
+        base_option,
+        click.option(
+            "--massless",
+            type=click.Choice(MASSLESS),
+            default="regularise",
+            show_default=True,
+            help="Give moving links without mass a negligible mass, or refuse the "
+            "robot.",
+        ),
+        click.option(
+            "--materials",
+            type=click.Choice(MATERIALS),
+            default="preview",
+            show_default=True,
+            help="UsdPreviewSurface only, or with an additional MaterialX OpenPBR "
+            "network.",
+        ),
+        click.option(
+            "--merge-fixed",
+            is_flag=True,
+            help="Merge links that fixed joints connect into one body, except at "
+            'joints with dont_collapse="true".',
+        ),
+        package_option,
+        argument_option,
+    ),
+)

@@ -1,0 +1,337 @@
+"""Run over robots, write the files of the report, and print the summary."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import threading
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import click
+from msgspec import structs
+
+from urdf_usd.conformance.cli.output.console import say, stdout
+from urdf_usd.conformance.cli.output.failures import CommandError, ExitCode
+from urdf_usd.conformance.cli.output.gating import compare_with_baseline, decide
+from urdf_usd.conformance.cli.output.progress import shown_progress
+from urdf_usd.conformance.execution.parcels import ClusterError
+from urdf_usd.conformance.execution.run import RunOptions, run, summarise
+from urdf_usd.conformance.records.changes import former_record
+from urdf_usd.conformance.records.results import read_seconds, write_record
+from urdf_usd.conformance.records.stored_run import StoredRun
+from urdf_usd.reports.badge import write_badge
+from urdf_usd.reports.html.comparison_page import (
+    CONVERTERS,
+    write_comparison,
+    write_comparison_markdown,
+)
+from urdf_usd.reports.html.site import write_site
+from urdf_usd.reports.junit import write_junit
+from urdf_usd.reports.markdown import write_markdown
+from urdf_usd.reports.measurements import write_parquet
+from urdf_usd.reports.overview import most_urgent_first, readable
+from urdf_usd.reports.sarif import write_sarif
+from urdf_usd.reports.terminal import terminal_comparison, terminal_summary
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Sequence
+    from pathlib import Path
+    from types import FrameType
+
+    from urdf_usd.conformance.cli.options.execution import GateOptions
+    from urdf_usd.conformance.gate.baseline import Baseline
+    from urdf_usd.conformance.records.change_record import FormerRunRecord
+    from urdf_usd.conformance.records.record import (
+        ConverterRecord,
+        RobotRecord,
+        RunSummary,
+    )
+    from urdf_usd.corpus import Resolved
+
+# Marks the folder of a run. Without it, a folder of the user that happens to contain
+# "assets" would be emptied.
+MARKER = ".urdf-usd-run"
+_MARKER_TEXT = "urdf-usd run writes this folder, and replaces all of it.\n"
+# Folders with one entry per robot, named by its id with or without a suffix.
+_PER_ROBOT = ("results", "assets", "expanded", "scenes", "timings")
+_FOLDERS = (*_PER_ROBOT, "robots", "scripts", CONVERTERS)
+_FILES = (
+    *("summary.json", "summary.md", "junit.xml", "index.html"),
+    *("findings.sarif", "measurements.parquet", "badge.svg"),
+)
+_SHOWN = 3
+
+
+@dataclass(frozen=True, slots=True)
+class PreviousRun:
+    """A previous run, read before its folder may be emptied for the next.
+
+    Attributes:
+        name: Name of its folder.
+        run: Its records.
+    """
+
+    name: str
+    run: StoredRun
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """How the records of a run are reported and judged.
+
+    Attributes:
+        folder: Target folder.
+        corpus: The references that led to the robots.
+        gate: What makes the run fail.
+        baseline: Known failures.
+        previous: The run to compare with.
+    """
+
+    folder: Path
+    corpus: tuple[str, ...]
+    gate: GateOptions
+    baseline: Baseline | None
+    previous: PreviousRun | None
+
+    def write(
+        self, summary: RunSummary, records: list[RobotRecord], options: RunOptions
+    ) -> tuple[RunSummary, Path]:
+        """Write all files; return the summary as written, and the first page."""
+        gated = gated_records(records, options)
+        summary = structs.replace(
+            summary,
+            baseline=compare_with_baseline(self.gate, gated, self.baseline),
+            converters=tuple(
+                self._with_baseline(one, summary, records) for one in summary.converters
+            ),
+        )
+        if previous := self.previous:
+            run = StoredRun.of(summary, records)
+            changes = former_record(previous.name, previous.run, run)
+            summary = structs.replace(summary, former=changes)
+        return summary, write_reports(summary, records, self.folder)
+
+    def _with_baseline(
+        self,
+        converter: ConverterRecord,
+        summary: RunSummary,
+        records: Sequence[RobotRecord],
+    ) -> ConverterRecord:
+        """Compare one of several converters with its part of the baseline.
+
+        A converter without entries is left out: all of its failures would be new.
+        """
+        known = self.baseline and self.baseline.about((converter.name,))
+        if len(summary.converters) == 1 or not (known or converter.gated):
+            return converter
+        own = [record for record in records if record.candidate == converter.name]
+        compared = compare_with_baseline(self.gate, own, self.baseline)
+        return structs.replace(converter, baseline=compared)
+
+    def decide(self, records: Sequence[RobotRecord], options: RunOptions) -> ExitCode:
+        """Print the result of the gate, and return the exit status."""
+        return decide(self.gate, gated_records(records, options), self.baseline)
+
+
+def gated_records(
+    records: Sequence[RobotRecord], options: RunOptions
+) -> list[RobotRecord]:
+    """Return the records of the converter that decides the exit status."""
+    return [record for record in records if record.candidate == options.gated]
+
+
+def prepare_run_folder(out: Path, keep: Collection[str] = ()) -> None:
+    """Make the folder of a run, or empty that of a previous one.
+
+    Args:
+        out: The folder.
+        keep: Ids of robots whose results and assets stay, prefixed with
+            ``<converter>/`` if there are several converters.
+
+    Raises:
+        CommandError: The folder contains files that no run wrote; nothing is removed.
+    """
+    names = {entry.name for entry in out.iterdir()} if out.exists() else set()
+    ours = {*_FOLDERS, *_FILES, MARKER} if MARKER in names else set()
+    foreign = sorted(names - ours)
+    if foreign:
+        more = ", …" if len(foreign) > _SHOWN else ""
+        raise CommandError(
+            f"{out} contains files that no run wrote "
+            f"({', '.join(foreign[:_SHOWN])}{more}); choose another folder"
+        )
+    for name in names.intersection(_FOLDERS):
+        _empty(out / name, keep if name in _PER_ROBOT else ())
+    for name in _FILES:
+        (out / name).unlink(missing_ok=True)
+    out.mkdir(parents=True, exist_ok=True)
+    (out / MARKER).write_text(_MARKER_TEXT, encoding="utf-8")
+
+
+def _empty(folder: Path, keep: Collection[str], prefix: str = "") -> None:
+    """Remove a folder, or its entries except those of some robots."""
+    if not keep:
+        shutil.rmtree(folder)
+        return
+    for entry in folder.iterdir():
+        if entry.is_file():
+            if f"{prefix}{entry.stem}" not in keep:
+                entry.unlink()
+        elif any(place.startswith(f"{prefix}{entry.name}/") for place in keep):
+            _empty(entry, keep, f"{prefix}{entry.name}/")
+        elif f"{prefix}{entry.name}" not in keep:
+            shutil.rmtree(entry)
+
+
+def run_and_report(
+    sources: Sequence[Resolved], options: RunOptions, report: Report
+) -> list[RobotRecord]:
+    """Run, write the report, and print a summary.
+
+    An interrupted run writes the report of the robots that are finished.
+
+    Raises:
+        CommandError: The cluster failed.
+    """
+    records: list[RobotRecord] = []
+    out = report.folder
+    expected = len(sources) * len(options.converters)
+    try:
+        with (
+            _stop_signals_as_interrupt(),
+            shown_progress(expected, named=len(options.converters) > 1) as show,
+        ):
+
+            def finished(record: RobotRecord) -> None:
+                records.append(record)
+                show(record)
+
+            summary = run(
+                sources,
+                out,
+                options,
+                corpus=report.corpus,
+                progress=finished,
+                announce=say,
+            )
+    except (KeyboardInterrupt, ClusterError) as error:
+        records.sort(key=lambda record: record.id)
+        missing = expected - len(records)
+        partial = summarise(records, options, report.corpus, missing)
+        report.write(partial, records, options)
+        say(f"{len(records)} of {expected} robots are finished; report in {out}")
+        say("Run the same command with --resume to continue.")
+        if isinstance(error, ClusterError):
+            raise CommandError(str(error)) from error
+        raise
+    records.sort(key=lambda record: record.id)
+    summary, index = report.write(summary, records, options)
+    if len(summary.converters) <= 1:
+        stdout().print(terminal_summary(summary, records))
+    else:
+        seconds = _conversion_times(records, out)
+        stdout().print(terminal_comparison(summary, records, seconds))
+    click.echo(f"\n{_what_to_open(summary, records, out, index)}")
+    return records
+
+
+@contextmanager
+def _stop_signals_as_interrupt() -> Iterator[None]:
+    """Handle SIGTERM and SIGHUP, of batch systems and closed terminals, like Ctrl-C."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    # Windows has no SIGHUP.
+    numbers = [one for one in signal.Signals if one.name in {"SIGTERM", "SIGHUP"}]
+    previous = {number: signal.getsignal(number) for number in numbers}
+    for number, handler in previous.items():
+        # nohup ignores SIGHUP.
+        if handler is not signal.SIG_IGN:
+            signal.signal(number, _interrupt)
+    try:
+        yield
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+
+
+def _interrupt(number: int, _: FrameType | None) -> None:
+    raise KeyboardInterrupt(signal.Signals(number).name)
+
+
+def write_reports(
+    summary: RunSummary, records: Sequence[RobotRecord], out: Path
+) -> Path:
+    """Write all reports of a run into its folder, and return its first page."""
+    write_record(summary, out / "summary.json")
+    write_junit(records, out / "junit.xml", summary)
+    write_parquet(records, out / "measurements.parquet")
+    gated = next(one.name for one in summary.converters if one.gated)
+    gated_summary, gated_part = part_of(summary, records, gated)
+    write_sarif(gated_part, out / "findings.sarif")
+    write_badge(gated_summary, out / "badge.svg")
+    if len(summary.converters) <= 1:
+        write_markdown(summary, out / "summary.md")
+        return write_site(summary, records, out)
+    seconds = _conversion_times(records, out)
+    for converter in summary.converters:
+        part, own = part_of(summary, records, converter.name)
+        folder = out / CONVERTERS / converter.name
+        folder.mkdir(parents=True, exist_ok=True)
+        write_site(part, own, folder, out / "scenes" / converter.name)
+    write_comparison_markdown(summary, records, seconds, out / "summary.md")
+    return write_comparison(summary, records, seconds, out)
+
+
+def part_of(
+    summary: RunSummary, records: Sequence[RobotRecord], converter: str
+) -> tuple[RunSummary, list[RobotRecord]]:
+    """Return the part of a run that concerns one converter."""
+    own = next(one for one in summary.converters if one.name == converter)
+    part = structs.replace(
+        summary,
+        converters=(own,),
+        verdicts=own.verdicts,
+        baseline=own.baseline or (summary.baseline if own.gated else None),
+        robots=tuple(r for r in summary.robots if r.candidate == converter),
+        former=_changes_of(summary, converter),
+    )
+    return part, [record for record in records if record.candidate == converter]
+
+
+def _changes_of(summary: RunSummary, converter: str) -> FormerRunRecord | None:
+    """Select the changes of one of several converters; subjects become robot ids."""
+    former = summary.former
+    if former is None or len(summary.converters) <= 1:
+        return former
+    prefix = f"{converter}/"
+    changes = (
+        structs.replace(one, subject=one.subject.removeprefix(prefix))
+        for one in former.changes
+        if one.subject.startswith(prefix)
+    )
+    return structs.replace(former, changes=tuple(changes))
+
+
+def _conversion_times(
+    records: Sequence[RobotRecord], out: Path
+) -> dict[tuple[str, str], float]:
+    """Read the times of conversions [s], by converter and robot."""
+    keys = [(record.candidate, record.id) for record in records]
+    times = {key: read_seconds(out, "/".join(key)) for key in keys}
+    return {key: seconds for key, seconds in times.items() if seconds is not None}
+
+
+def _what_to_open(
+    summary: RunSummary, records: Sequence[RobotRecord], out: Path, index: Path
+) -> str:
+    """Name the report, and the page of the most urgent robot."""
+    lines = [f"Report: {index}"]
+    wrong = [
+        one for one in most_urgent_first(readable(records)) if not one.verdict.conforms
+    ]
+    if wrong and len(summary.converters) <= 1:
+        lines.append(f"Open first: {out / 'robots' / f'{wrong[0].id}.html'}")
+    return "\n".join(lines)
