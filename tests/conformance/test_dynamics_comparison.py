@@ -51,7 +51,7 @@ def test_wrong_link_is_traced_from_all_joints_that_carry_it(compare: Comparer) -
 
     assert failing == {ROOT_MOTION, "shoulder", "elbow"}
     assert {found[item].traces for item in failing} == {("forearm",)}
-    assert "because of link forearm" in found["elbow"].describe().message
+    assert "caused by link forearm" in found["elbow"].describe().message
     assert found[ROOT_MOTION].subject == "link base"
     assert found["wheel"].grade is Grade.EXACT
 
