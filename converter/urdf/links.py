@@ -111,7 +111,7 @@ def _build_geometry(
     if not shapes:
         if geometry and geometry.left_out:
             return None
-        message = f"{subject} has no shape of URDF; left out"
+        message = f"{subject} has no URDF geometry; omitted"
         place = geometry.location if geometry else node.location
         yield Diagnostic("geometry-unknown", message, place)
         return None

@@ -186,7 +186,7 @@ def _robot(
 def _tree_below(robot: Robot, root: str) -> Findings[Robot]:
     if any(link.name == root for link in robot.links):
         return topology.subtree(robot, root)
-    message = f"link {root!r}, which shall be the root, is not defined"
+    message = f"link {root!r}, given as root, is not defined"
     yield Diagnostic("root-unknown", message, robot.location)
     return robot
 
@@ -241,7 +241,7 @@ def _resolve(
             message = f"{uri!r} is found as {found.path.name!r} {used}"
             yield Diagnostic("file-letter-case", message, node.location)
         if found and found.outside:
-            message = f"{uri!r} leads out of the robot's own folders {used}"
+            message = f"{uri!r} is outside the robot's own folders {used}"
             yield Diagnostic("file-outside", message, node.location)
     return paths
 

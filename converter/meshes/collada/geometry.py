@@ -165,7 +165,7 @@ def _primitive(element: Element, inputs: _Inputs) -> Primitive:
     if vertex is None:
         raise MeshError("it has no vertices")
     if not all(0 <= offset < _MOST_COLUMNS for _, _, offset in entries):
-        raise MeshError("an input has a negative offset, or one beyond reason")
+        raise MeshError(f"the offset of an input is not in [0, {_MOST_COLUMNS})")
     values = {
         semantic: (inputs.shared[semantic], vertex)
         for semantic in WIDTHS

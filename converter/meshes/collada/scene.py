@@ -174,7 +174,7 @@ class _Document:
 
     def _transform(self, element: Element) -> Single | None:
         if element.tag in _UNKNOWN:
-            said = f"<{element.tag}> is not understood; it is not applied"
+            said = f"<{element.tag}> is not supported; it is ignored"
             self.skipped.append(said)
         if element.tag not in _NUMBERS:
             return None
@@ -197,7 +197,7 @@ class _Document:
         length = math.hypot(*numbers[:3].tolist())
         if not length:
             if numbers[3]:
-                self.skipped.append("<rotate> has no axis; it is not applied")
+                self.skipped.append("<rotate> has no axis; it is ignored")
             return None
         x, y, z = _single(numbers[:3] / length)
         angle = _single(numbers[3:]) * np.float32(math.pi) / np.float32(180.0)
@@ -231,7 +231,7 @@ class _Document:
         except ValueError:
             numbers = np.zeros(0)
         if len(numbers) != count:
-            said = f"<{element.tag}> has not {count} numbers; it is not applied"
+            said = f"<{element.tag}> does not have {count} numbers; it is ignored"
             self.skipped.append(said)
             return None
         return numbers

@@ -143,7 +143,7 @@ def _findings(
     """Yield the warnings of a successful expansion."""
     for read in answer["files"]:
         if not resolver.owns(Path(read["path"]), packages):
-            message = f"{read['path']!r} leads out of the robot's own folders"
+            message = f"{read['path']!r} is outside the robot's own folders"
             yield Diagnostic("file-outside", message, _location(read, file))
     for warning in answer["warnings"]:
         yield Diagnostic("xacro-warning", warning["message"], _location(warning, file))

@@ -77,7 +77,8 @@ def read_connections(
     """
     for kind in _OTHER_JOINTS:
         for path in descriptions.get(kind, ((), ()))[0]:
-            yield Diagnostic("joint-not-urdf", f"joint {path} is no joint of URDF")
+            message = f"the type of joint {path} does not exist in URDF; omitted"
+            yield Diagnostic("joint-not-urdf", message)
     found = [
         description
         for kind in _JOINTS
@@ -92,23 +93,23 @@ def read_connections(
     for description in found:
         prim = transforms.stage.GetPrimAtPath(description.primPath)
         if not (description.jointEnabled or is_floating(prim)):
-            message = f"joint {prim.GetPath()} is switched off"
+            message = f"joint {prim.GetPath()} is disabled; omitted"
             yield Diagnostic("joint-disabled", message)
             continue
         sides = _sides(description)
         if absent := [
             side.body for side in sides if _is_absent(side, rigid, transforms)
         ]:
-            message = f"joint {prim.GetPath()} holds {absent[0]}; left out"
+            message = f"joint {prim.GetPath()} connects {absent[0]}; omitted"
             yield Diagnostic("joint-body-outside", message)
             continue
         for side in sides:
             if side.target and not transforms.stage.GetPrimAtPath(side.target):
-                message = f"joint {prim.GetPath()} names {side.target}"
+                message = f"joint {prim.GetPath()} has no target {side.target}"
                 yield Diagnostic("joint-target-missing", message)
         connection = _connection(prim, description, rigid, transforms, robot)
         if connection.bodies[0] == connection.bodies[1]:
-            message = f"joint {prim.GetPath()} holds nothing to anything else"
+            message = f"joint {prim.GetPath()} connects a body to itself; omitted"
             yield Diagnostic("joint-not-urdf", message)
         else:
             connections.append(connection)

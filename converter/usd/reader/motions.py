@@ -83,7 +83,7 @@ def joint_kind(
             return Fixed()
         case _KINDS.SphericalJoint:
             if description.limit.enabled:
-                message = f"joint {prim.GetPath()} keeps to a cone, which is dropped"
+                message = f"joint {prim.GetPath()} has a cone limit, which is dropped"
                 yield Diagnostic("joint-limit-dropped", message)
             return Spherical()
         case _KINDS.D6Joint:
@@ -135,7 +135,10 @@ def _generic(
         return _single(free[0], limits, axis_of, length)
     kind = _several(free, axis_of)
     if kind is None:
-        message = f"joint {prim.GetPath()} is free in {', '.join(free)}: no URDF motion"
+        message = (
+            f"joint {prim.GetPath()} is free in {', '.join(free)}, which URDF cannot "
+            "represent"
+        )
         raise StageError((Diagnostic("stage-structure", message),))
     if bounded:
         message = f"joint {prim.GetPath()} limits {', '.join(bounded)}; dropped"

@@ -73,7 +73,7 @@ def read_shape(prim: Usd.Prim, to_link: Matrix) -> Findings[PlacedShape | None]:
     lengths = np.linalg.norm(linear, axis=0)
     path = prim.GetPath()
     if not (np.isfinite(lengths).all() and lengths.all()):
-        yield Diagnostic("geometry-invalid", f"{path} is scaled to nothing; left out")
+        yield Diagnostic("geometry-invalid", f"{path} has a zero scale; omitted")
         return None
     scale = _stored(lengths)
     turn = linear / lengths
@@ -135,7 +135,7 @@ def _read_primitive(
         pose = pose.copy()
         pose[:3, :3] = pose[:3, :3] @ _ONTO_AXIS[token]
     if uneven:
-        message = f"{path} is stretched out of shape; its largest extent is kept"
+        message = f"{path} is not uniformly scaled; the largest extent is used"
         yield Diagnostic("shape-approximated", message)
     return PlacedShape(pose_from_transform(pose), geometry)
 

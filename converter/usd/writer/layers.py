@@ -217,7 +217,7 @@ def _set_default_prim(layers: Iterable[Sdf.Layer], path: Sdf.Path) -> None:
 def _refuse_depth(prims: Prims, tree: Tree) -> None:
     for name, path in prims.link.items():
         if path.pathElementCount > DEEPEST:
-            message = f"link {name!r} lies more than {DEEPEST} prims deep"
+            message = f"link {name!r} is nested more than {DEEPEST} prims deep"
             raise AuthoringError(
                 (Diagnostic("tree-depth", message, tree.link[name].location),)
             )

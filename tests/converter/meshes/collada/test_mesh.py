@@ -181,17 +181,17 @@ def test_an_axis_of_any_length_turns_and_does_nothing_else(tmp_path: Path) -> No
     [
         (
             "<skew>45 1 0 0 0 1 0</skew>",
-            "<skew> is not understood; it is not applied",
+            "<skew> is not supported; it is ignored",
         ),
         (
             "<lookat>1 2 3 0 0 0 0 0 1</lookat>",
-            "<lookat> is not understood; it is not applied",
+            "<lookat> is not supported; it is ignored",
         ),
-        ("<rotate>0 0 0 90</rotate>", "<rotate> has no axis; it is not applied"),
-        ("<scale>2 2</scale>", "<scale> has not 3 numbers; it is not applied"),
+        ("<rotate>0 0 0 90</rotate>", "<rotate> has no axis; it is ignored"),
+        ("<scale>2 2</scale>", "<scale> does not have 3 numbers; it is ignored"),
         (
             "<matrix>1 0 0 0 0 1 0 0 0 0 1 0 0 0 0 one</matrix>",
-            "<matrix> has not 16 numbers; it is not applied",
+            "<matrix> does not have 16 numbers; it is ignored",
         ),
     ],
 )
